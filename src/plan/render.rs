@@ -59,7 +59,7 @@ fn write_action(action: &Action, out: &mut String) {
 /// then the others as they came.
 fn merged(action: &Action) -> Vec<Field> {
     let mut fields = action.kind.fields();
-    let keys = action.kind.keys();
+    let keys = action.kind.row().keys;
     fields.retain_mut(|field| {
         if field.key == "Description" {
             let own = action.fields.iter().find(|f| f.key == "Description");

@@ -1,20 +1,9 @@
 //! Plans at random, with texts that try to leave their place: what the tests of several floors are
 //! made of.
 
-use std::time::Duration;
-
 use proptest::prelude::*;
 
-use super::action::chat_with_user::ChatWithUser;
-use super::action::conclude::Conclude;
-use super::action::create::Create;
-use super::action::edit::{Edit, Pair};
-use super::action::execute::Execute;
-use super::action::invoke::Invoke;
-use super::action::prune::Prune;
-use super::action::read::Read;
-use super::action::research::Research;
-use super::action::{Action, ActionKind};
+use super::action::{Action, ActionKind, ROWS};
 use super::memo::{Change, Verb};
 use super::{Field, Plan};
 use crate::text::path::RepoPath;
@@ -65,7 +54,7 @@ pub fn content() -> impl Strategy<Value = String> {
 }
 
 /// Contents of files: also without a line end at the end, or with CRLF throughout.
-fn file() -> impl Strategy<Value = String> {
+pub fn file() -> impl Strategy<Value = String> {
     (content(), 0..3).prop_map(|(text, shape)| match shape {
         0 => text,
         1 => text.replace(['\r', '\n'], ""),
@@ -85,7 +74,7 @@ pub fn words() -> impl Strategy<Value = String> {
 }
 
 /// Paths, odd ones too.
-fn path() -> impl Strategy<Value = RepoPath> {
+pub fn path() -> impl Strategy<Value = RepoPath> {
     let odd = [
         "my file.md",
         "a](b.md",
@@ -107,7 +96,7 @@ fn path() -> impl Strategy<Value = RepoPath> {
 }
 
 /// Resources of every kind.
-fn resource() -> impl Strategy<Value = Resource> {
+pub fn resource() -> impl Strategy<Value = Resource> {
     prop_oneof![
         path().prop_map(Resource::File),
         "https?://[a-z]{1,8}\\.example(/[a-z()&=?%_]{0,9})?".prop_map(Resource::Url),
@@ -117,7 +106,7 @@ fn resource() -> impl Strategy<Value = Resource> {
 
 /// Messages as a reader gives them: cut from the source, without blank lines and rules at their
 /// ends.
-fn message() -> impl Strategy<Value = String> {
+pub fn message() -> impl Strategy<Value = String> {
     let line = [
         "Hello.",
         "",
@@ -137,81 +126,14 @@ fn message() -> impl Strategy<Value = String> {
         .prop_map(|lines| format!("Start.\n{}\n\nEnd", lines.join("\n")))
 }
 
-/// The nine kinds of actions.
+/// Resources that go along with a message.
+pub fn resources() -> impl Strategy<Value = Vec<Resource>> {
+    proptest::collection::vec(resource(), 0..3)
+}
+
+/// Actions of every row of the table.
 fn kind() -> impl Strategy<Value = ActionKind> {
-    let pair = (
-        content().prop_filter("not empty", |t| !t.is_empty()),
-        content(),
-    )
-        .prop_map(|(find, replace)| Pair {
-            line: 0,
-            find,
-            replace,
-            language: "xml".into(),
-        });
-    let file_kinds = prop_oneof![
-        (path(), file(), any::<bool>()).prop_map(|(path, content, overwrite)| ActionKind::Create(
-            Create {
-                path,
-                content,
-                language: "md".into(),
-                overwrite
-            }
-        )),
-        (path(), proptest::collection::vec(pair, 1..3))
-            .prop_map(|(path, pairs)| ActionKind::Edit(Edit { path, pairs })),
-        resource().prop_map(|resource| ActionKind::Read(Read { resource })),
-        resource().prop_map(|resource| ActionKind::Prune(Prune { resource })),
-    ];
-    let resources = || proptest::collection::vec(resource(), 0..3);
-    prop_oneof![
-        file_kinds,
-        execute().prop_map(ActionKind::Execute),
-        proptest::collection::vec(content(), 1..3).prop_filter_map("queries", queries),
-        message().prop_map(|message| ActionKind::ChatWithUser(ChatWithUser { message })),
-        (resources(), message()).prop_map(|(resources, message)| ActionKind::Invoke(Invoke {
-            agent: "Architect".into(),
-            resources,
-            message
-        })),
-        (resources(), message())
-            .prop_map(|(resources, message)| ActionKind::Conclude(Conclude { resources, message })),
-    ]
-}
-
-/// Makes a RESEARCH of queries that are not blank.
-fn queries(texts: Vec<String>) -> Option<ActionKind> {
-    let queries: Vec<String> = texts
-        .iter()
-        .map(|t| t.trim_end_matches(['\n', '\r']).to_owned())
-        .filter(|q| !q.trim().is_empty())
-        .collect();
-    (!queries.is_empty()).then_some(ActionKind::Research(Research { queries }))
-}
-
-/// Commands with every field.
-fn execute() -> impl Strategy<Value = Execute> {
-    let command = content().prop_filter("a command", |text| !text.trim().is_empty());
-    let env = proptest::collection::btree_map("[A-Z_]{1,5}", "[ -~é]{0,9}", 0..3);
-    (
-        command,
-        proptest::option::of(path()),
-        env,
-        words(),
-        any::<bool>(),
-        proptest::option::of(1_u64..900),
-    )
-        .prop_map(
-            |(command, cwd, env, expected_outcome, allow_failure, seconds)| Execute {
-                command,
-                language: "sh".into(),
-                cwd: cwd.filter(|c| c.as_str() != "(Optional)"),
-                env: env.into_iter().collect(),
-                expected_outcome,
-                allow_failure,
-                timeout: seconds.map(Duration::from_secs),
-            },
-        )
+    proptest::strategy::Union::new(ROWS.iter().map(|row| (row.sample)()))
 }
 
 /// An action with the fields of its kind, a description and one more.
@@ -267,58 +189,11 @@ pub fn plan() -> impl Strategy<Value = Plan> {
 
 /// Says what an action is, in one line.
 pub fn say(kind: &ActionKind) -> String {
-    let list = |items: &[Resource]| {
-        items
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(",")
-    };
-    match kind {
-        ActionKind::Create(c) => format!(
-            "CREATE {} {:?} {}{}",
-            c.path,
-            c.content,
-            c.language,
-            if c.overwrite { "!" } else { "" }
-        ),
-        ActionKind::Read(r) => format!("READ {}", r.resource),
-        ActionKind::Prune(p) => format!("PRUNE {}", p.resource),
-        ActionKind::Edit(e) => {
-            format!(
-                "EDIT {} {:?}",
-                e.path,
-                e.pairs
-                    .iter()
-                    .map(|p| (p.find.as_str(), p.replace.as_str()))
-                    .collect::<Vec<_>>()
-            )
-        }
-        ActionKind::Execute(e) => {
-            let cwd = e
-                .cwd
-                .as_ref()
-                .map(|c| format!(" in {c}"))
-                .unwrap_or_default();
-            let env: String = e.env.iter().map(|(k, v)| format!(" {k}={v}")).collect();
-            let limit = e
-                .timeout
-                .map(|t| format!(" {}s", t.as_secs()))
-                .unwrap_or_default();
-            format!(
-                "EXECUTE {:?}{cwd}{env}{limit}{}",
-                e.command,
-                if e.allow_failure { " may fail" } else { "" }
-            )
-        }
-        ActionKind::Research(r) => format!("RESEARCH {:?}", r.queries),
-        ActionKind::ChatWithUser(c) => format!("CHAT {:?}", c.message),
-        ActionKind::Invoke(i) => format!(
-            "INVOKE {} [{}] {:?}",
-            i.agent,
-            list(&i.resources),
-            i.message
-        ),
-        ActionKind::Conclude(c) => format!("CONCLUDE [{}] {:?}", list(&c.resources), c.message),
-    }
+    kind.say()
+}
+
+/// Joins resources, as [`say`] shows them.
+pub fn list(resources: &[Resource]) -> String {
+    let names: Vec<String> = resources.iter().map(ToString::to_string).collect();
+    names.join(",")
 }

@@ -16,7 +16,6 @@ use super::report::read;
 use super::turn::Turn;
 use crate::git::object::{Commit, CommitId, Mode};
 use crate::git::repository::Repository;
-use crate::plan::action::ActionKind;
 use crate::plan::{self, Plan};
 use crate::text::path::lossy;
 use crate::text::visible::visible;
@@ -342,7 +341,7 @@ fn differences(plan: &Plan, report: &read::Facts, whole: bool) -> Vec<String> {
     }
     let mut wrong = Vec::new();
     for (at, (action, reported)) in plan.actions.iter().zip(reported).enumerate() {
-        let ActionKind::Execute(execute) = &action.kind else {
+        let Some(execute) = action.kind.command() else {
             continue;
         };
         let command = reported

@@ -142,10 +142,8 @@ impl Draft {
         let Part::Action(at) = part else {
             return Ok(());
         };
-        let resource = match &self.plan.actions[at].kind {
-            ActionKind::Read(read) => &read.resource,
-            ActionKind::Prune(prune) => &prune.resource,
-            _ => return Ok(()),
+        let Some(resource) = self.plan.actions[at].kind.resource() else {
+            return Ok(());
         };
         if !self.seen.contains_key(resource) {
             let seen = (proposal.look)(resource)?;
@@ -187,12 +185,7 @@ impl Draft {
 
 /// Returns the labels of the pairs, where there is more than one.
 fn pairs(kind: &ActionKind) -> Vec<Line> {
-    let ActionKind::Edit(edit) = kind else {
-        return Vec::new();
-    };
-    if edit.pairs.len() < 2 {
-        return Vec::new();
-    }
+    let pairs = kind.pairs().filter(|pairs| pairs.len() > 1);
     let label = |(at, pair): (usize, &Pair)| {
         let (find, replace) = first_difference(pair);
         let number = Line::of(Tone::Faint, &format!("{}. ", at + 1));
@@ -202,7 +195,8 @@ fn pairs(kind: &ActionKind) -> Vec<Line> {
             .with(Tone::Added, replace)
             .cut(MAX_LABEL)
     };
-    edit.pairs.iter().enumerate().map(label).collect()
+    let pairs = pairs.unwrap_or_default().iter();
+    pairs.enumerate().map(label).collect()
 }
 
 /// Returns the first line of each side in which they differ.
@@ -224,29 +218,24 @@ fn first_difference(pair: &Pair) -> (&str, &str) {
 /// Switches the pairs off that an EDIT had lost when it was approved; says whether that is all that
 /// became of it.
 fn switched(proposed: &ActionKind, taken: &ActionKind, item: &mut Item) -> bool {
-    let (ActionKind::Edit(proposed), ActionKind::Edit(taken)) = (proposed, taken) else {
+    let (Some(proposed), Some(taken)) = (proposed.pairs(), taken.pairs()) else {
         return false;
     };
-    if item.pairs.is_empty()
-        || taken
-            .pairs
-            .iter()
-            .any(|pair| !proposed.pairs.contains(pair))
-    {
+    if item.pairs.is_empty() || taken.iter().any(|pair| !proposed.contains(pair)) {
         return false;
     }
     item.pairs
         .iter_mut()
-        .zip(&proposed.pairs)
-        .for_each(|(switch, pair)| switch.on = taken.pairs.contains(pair));
+        .zip(proposed)
+        .for_each(|(switch, pair)| switch.on = taken.contains(pair));
     true
 }
 
 /// Takes the pairs that are switched off out of an EDIT.
 fn drop_pairs(action: &mut Action, item: &Item) {
-    if let ActionKind::Edit(edit) = &mut action.kind {
+    if let Some(pairs) = action.kind.pairs_mut() {
         let mut switches = item.pairs.iter().map(|pair| pair.on);
-        edit.pairs.retain(|_| switches.next().unwrap_or(true));
+        pairs.retain(|_| switches.next().unwrap_or(true));
     }
 }
 

@@ -3,8 +3,6 @@
 //! They talk through a [`Desk`], so that a test can be the person. What comes back is the action's
 //! new content, or nothing where the person changed nothing; it is validated by the caller.
 
-mod content;
-
 use std::io;
 use std::path::Path;
 
@@ -15,12 +13,10 @@ use super::style::{Line, Tone, block};
 use super::{preview, summary};
 use crate::host::editor::MAX_EDITED;
 use crate::host::file::read_regular_text;
-use crate::plan::action::create::Create;
-use crate::plan::action::edit::{Edit, Pair};
+use crate::plan::action::behavior::{Editable, UserEdit};
 use crate::plan::action::{Action, ActionKind};
 use crate::plan::memo;
 use crate::plan::validate::Step;
-use crate::text::edit::apply;
 use crate::text::path::RepoPath;
 
 /// The ways in which a flow talks to the person.
@@ -55,15 +51,15 @@ pub trait Desk {
 /// The terminal is gone, or no temporary file can be made.
 pub fn edit(desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result<Option<Action>> {
     desk.show(&[Line::default()]);
-    match &action.kind {
-        ActionKind::Create(create) => save_as(desk, action, create, step),
-        ActionKind::Edit(edit) => final_version(desk, action, edit, step),
-        ActionKind::Read(_) | ActionKind::Prune(_) => {
+    match action.kind.editable() {
+        Editable::NewFile { path, content } => save_as(desk, (action, step), (path, content)),
+        Editable::FinalVersion { path } => final_version(desk, action, path, step),
+        Editable::Text(text) => in_terminal(desk, (action, step), &text),
+        Editable::Nothing => {
             desk.show(&preview::action(action, step));
             desk.key("(c)lose › ", &['c'])?;
             Ok(None)
         }
-        _ => in_terminal(desk, action, step),
     }
 }
 
@@ -101,17 +97,16 @@ pub fn edit_memo(
 
 /// Tells whether an action has something to change.
 pub fn can_be_changed(kind: &ActionKind) -> bool {
-    !matches!(kind, ActionKind::Read(_) | ActionKind::Prune(_))
+    kind.editable() != Editable::Nothing
 }
 
 /// CREATE: the content in the editor, the path at the prompt.
 fn save_as(
     desk: &mut dyn Desk,
-    action: &Action,
-    create: &Create,
-    step: &Step,
+    (action, step): (&Action, &Step),
+    (proposed, content): (&RepoPath, &str),
 ) -> anyhow::Result<Option<Action>> {
-    let file = Proposed::write(&create.path, create.content.as_bytes())?;
+    let file = Proposed::write(proposed, content.as_bytes())?;
     let opened = file.open(desk, action, step)?;
     if opened.is_some() {
         desk.show(&block(
@@ -119,18 +114,18 @@ fn save_as(
             "Your editor has been opened to preview the new file's content. You may edit it directly in this preview.",
         ));
     }
-    let Some(path) = new_path(desk, &create.path)? else {
+    let Some(path) = new_path(desk, proposed)? else {
         return Ok(None);
     };
-    let content = match opened {
+    let written = match opened {
         Some(_) => file.finished(
             desk,
             "Have you finished editing and saved the file content?",
         )?,
         None => None,
     };
-    let content = content.unwrap_or_else(|| create.content.clone());
-    if path == create.path && content == create.content {
+    let written = written.unwrap_or_else(|| content.to_owned());
+    if path == *proposed && written == content {
         return Ok(None);
     }
     let mut changed = action.clone();
@@ -139,14 +134,14 @@ fn save_as(
         .iter_mut()
         .filter(|field| field.key == "File Path")
     {
-        field.value = field.value.replace(create.path.as_str(), path.as_str());
+        field.value = field.value.replace(proposed.as_str(), path.as_str());
     }
-    changed.kind = ActionKind::Create(Create {
+    let edit = UserEdit::NewFile {
         path,
-        content,
-        ..create.clone()
-    });
-    Ok(Some(changed))
+        content: written,
+    };
+    let kind = action.kind.edited(edit);
+    Ok(kind.map(|kind| Action { kind, ..changed }))
 }
 
 /// Asks where a file goes until the answer is a path; `None` is the wish to leave.
@@ -176,7 +171,7 @@ fn new_path(desk: &mut dyn Desk, path: &RepoPath) -> anyhow::Result<Option<RepoP
 fn final_version(
     desk: &mut dyn Desk,
     action: &Action,
-    edit: &Edit,
+    path: &RepoPath,
     step: &Step,
 ) -> anyhow::Result<Option<Action>> {
     let (Some(before), Some(after)) = (
@@ -191,10 +186,10 @@ fn final_version(
         desk.key("(c)lose › ", &['c'])?;
         return Ok(None);
     };
-    let file = Proposed::write(&edit.path, after.as_bytes())?;
+    let file = Proposed::write(path, after.as_bytes())?;
     desk.show(&[
         Line::plain("Editing: [")
-            .with(Tone::Strong, edit.path.as_str())
+            .with(Tone::Strong, path.as_str())
             .with(Tone::Plain, "]"),
         Line::default(),
     ]);
@@ -218,61 +213,36 @@ fn final_version(
         desk.key("(c)lose › ", &['c'])?;
         return Ok(None);
     }
-    Ok(Some(Action {
-        kind: whole_file(edit, before, content),
-        ..action.clone()
-    }))
-}
-
-/// Returns what takes a file from its original to its final content: one pair; or, where no pair
-/// can say it, such as a lost final newline, the whole file anew.
-fn whole_file(edit: &Edit, before: &str, after: String) -> ActionKind {
-    let first = edit.pairs.first();
-    let (line, language) = first.map_or((0, String::new()), |pair| {
-        (pair.line, pair.language.clone())
-    });
-    // A FIND ends with a line end; where the file does not, both sides get one that the matcher
-    // takes off again.
-    let end = if before.ends_with('\n') { "" } else { "\n" };
-    let pair = Pair {
-        line,
-        find: format!("{before}{end}"),
-        replace: format!("{after}{end}"),
-        language,
+    let edit = UserEdit::FinalVersion {
+        before,
+        after: content,
     };
-    match apply(before, &pair.find, &pair.replace) {
-        Ok((found, _)) if found == after => ActionKind::Edit(Edit {
-            path: edit.path.clone(),
-            pairs: vec![pair],
-        }),
-        _ => ActionKind::Create(Create {
-            path: edit.path.clone(),
-            content: after,
-            language: pair.language,
-            overwrite: true,
-        }),
-    }
+    Ok(changed(action, edit))
 }
 
-/// The rest: shown, and changed at a prompt.
+/// Returns an action as the person changed it.
+fn changed(action: &Action, edit: UserEdit<'_>) -> Option<Action> {
+    let kind = action.kind.edited(edit)?;
+    (kind != action.kind).then(|| Action {
+        kind,
+        ..action.clone()
+    })
+}
+
+/// The rest: shown, and its text changed at a prompt.
 fn in_terminal(
     desk: &mut dyn Desk,
-    action: &Action,
-    step: &Step,
+    (action, step): (&Action, &Step),
+    text: &str,
 ) -> anyhow::Result<Option<Action>> {
     desk.show(&[Line::of(Tone::Strong, action.kind.name())]);
     desk.show(&preview::action(action, step));
     if desk.key("(e)dit or (c)lose › ", &['e', 'c'])? == 'c' {
         return Ok(None);
     }
-    let Some(text) = desk.text(&content::text(&action.kind))? else {
-        return Ok(None);
-    };
-    let kind = content::with(&action.kind, &text);
-    Ok((kind != action.kind).then(|| Action {
-        kind,
-        ..action.clone()
-    }))
+    let text = desk.text(text.trim_end_matches('\n'))?;
+    let text = text.filter(|text| !text.trim().is_empty());
+    Ok(text.and_then(|text| changed(action, UserEdit::Text(&text))))
 }
 
 /// Returns content as text.

@@ -7,9 +7,10 @@ use super::diff::{self, Change};
 use super::draft::Draft;
 use super::style::{Line, Tone, block};
 use super::{markdown, mistakes, risk, summary};
+use crate::plan::action::Action;
+use crate::plan::action::behavior::PreviewPart;
 use crate::plan::action::edit::Pair;
 use crate::plan::action::execute::Execute;
-use crate::plan::action::{Action, ActionKind};
 use crate::plan::validate::Step;
 use crate::text::resource::Resource;
 
@@ -40,7 +41,7 @@ pub fn action(action: &Action, step: &Step) -> Vec<Line> {
     if !lines.is_empty() {
         lines.push(Line::default());
     }
-    lines.extend(content(&action.kind, step));
+    lines.extend(action.kind.preview(step).into_iter().flat_map(part));
     lines
 }
 
@@ -63,42 +64,31 @@ fn item(draft: &Draft, list: &Checklist, index: usize) -> Vec<Line> {
     lines
 }
 
-/// Returns what an action does.
-fn content(kind: &ActionKind, step: &Step) -> Vec<Line> {
-    match kind {
-        ActionKind::Create(create) => {
-            let after = step.after.as_deref().unwrap_or(create.content.as_bytes());
-            diff::unified(&Change {
-                path: create.path.as_str(),
-                before: step.before.as_deref(),
-                after: Some(after),
-            })
+/// Returns a part of what an action does.
+fn part(part: PreviewPart<'_>) -> Vec<Line> {
+    match part {
+        PreviewPart::Difference {
+            path,
+            before,
+            after,
+        } => diff::unified(&Change {
+            path: path.as_str(),
+            before,
+            after,
+        }),
+        PreviewPart::Replacement(pair) => replaced(pair),
+        PreviewPart::Command(execute) => command(execute),
+        PreviewPart::Query(query) => block(Tone::Accent, query),
+        PreviewPart::Resource(resource, words) => {
+            let name = Line::of(Tone::Accent, &resource.to_string());
+            vec![name.with(Tone::Plain, &format!(" {words}"))]
         }
-        ActionKind::Edit(edit) => match step.after.as_deref() {
-            Some(after) => diff::unified(&Change {
-                path: edit.path.as_str(),
-                before: step.before.as_deref(),
-                after: Some(after),
-            }),
-            None => edit.pairs.iter().flat_map(replaced).collect(),
-        },
-        ActionKind::Execute(execute) => command(execute),
-        ActionKind::Research(research) => research
-            .queries
-            .iter()
-            .flat_map(|query| block(Tone::Accent, query))
-            .collect(),
-        ActionKind::Read(read) => vec![named("joins the context", &read.resource)],
-        ActionKind::Prune(prune) => vec![named("leaves the context", &prune.resource)],
-        ActionKind::ChatWithUser(chat) => markdown::rendered(&chat.message),
-        ActionKind::Invoke(invoke) => handed(
-            &format!("{} takes over, with", invoke.agent),
-            &invoke.resources,
-            &invoke.message,
-        ),
-        ActionKind::Conclude(conclude) => {
-            handed("concludes, with", &conclude.resources, &conclude.message)
-        }
+        PreviewPart::Message(message) => markdown::rendered(message),
+        PreviewPart::HandOver {
+            words,
+            resources,
+            message,
+        } => handed(&words, resources, message),
     }
 }
 
@@ -111,12 +101,6 @@ fn command(execute: &Execute) -> Vec<Line> {
             .push(Line::of(Tone::Faint, "expected: ").with(Tone::Plain, &execute.expected_outcome));
     }
     lines
-}
-
-/// Returns a resource and what becomes of it.
-fn named(what: &str, resource: &Resource) -> Line {
-    Line::of(Tone::Accent, &resource.to_string())
-        .with(Tone::Plain, &format!(" {what} of the next turn"))
 }
 
 /// Returns a hand-over: resources and message.
@@ -135,10 +119,7 @@ fn handed(what: &str, resources: &[Resource], message: &str) -> Vec<Line> {
 /// Returns a pair of an action.
 fn pair_of(draft: &Draft, part: Part, pair: usize) -> Option<&Pair> {
     match part {
-        Part::Action(at) => match &draft.plan.actions[at].kind {
-            ActionKind::Edit(edit) => edit.pairs.get(pair),
-            _ => None,
-        },
+        Part::Action(at) => draft.plan.actions[at].kind.pairs()?.get(pair),
         Part::Memo(_) => None,
     }
 }

@@ -4,7 +4,7 @@
 
 mod later;
 
-use crate::plan::action::{Action, ActionKind};
+use crate::plan::action::Action;
 use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::Step;
 use crate::text::path::is_deceptive;
@@ -53,10 +53,11 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
         let name = action.kind.name();
         found.push(format!("{name} {target} rests on what a command before it does; it is checked again when it runs"));
     }
-    found.extend(overwritten(action, step));
+    found.extend(action.kind.risks(step));
     found.extend(later::reason(action).map(|when| format!("{target} executes later: {when}")));
-    found.extend(own_environment(&action.kind));
-    let hidden = texts(&action.kind)
+    let hidden = action
+        .kind
+        .texts()
         .iter()
         .map(|text| deceptive(text))
         .sum::<usize>();
@@ -108,7 +109,7 @@ fn unconfined(proposal: &Proposal<'_>) -> Option<String> {
         .plan
         .actions
         .iter()
-        .filter(|a| matches!(a.kind, ActionKind::Execute(_)))
+        .filter(|action| action.kind.command().is_some())
         .count();
     let free = !proposal.confinement.starts_with("sandboxed");
     let what = if proposal.confinement.starts_with("partly") {
@@ -140,66 +141,6 @@ fn hidden_in_header(proposal: &Proposal<'_>) -> Option<String> {
     (hidden > 0).then(|| format!("title, header or memos have {hidden} hidden or misleading characters, shown as \\u{{..}}"))
 }
 
-/// Says that a file with content is replaced or emptied.
-fn overwritten(action: &Action, step: &Step) -> Option<String> {
-    let before = step.before.as_deref().filter(|bytes| !bytes.is_empty())?;
-    let after = step.after.as_deref()?;
-    let lines = before.split_inclusive(|&b| b == b'\n').count();
-    match &action.kind {
-        ActionKind::Create(create) => Some(format!(
-            "{} is there already: its {lines} lines are replaced",
-            create.path
-        )),
-        ActionKind::Edit(edit) if after.is_empty() => {
-            Some(format!("{} becomes empty: its {lines} lines go", edit.path))
-        }
-        _ => None,
-    }
-}
-
-/// Says that a command changes how programs are found or loaded.
-fn own_environment(kind: &ActionKind) -> Option<String> {
-    let ActionKind::Execute(execute) = kind else {
-        return None;
-    };
-    let steers = |name: &str| {
-        matches!(name, "PATH" | "IFS" | "ENV" | "BASH_ENV" | "HOME")
-            || name.starts_with("LD_")
-            || name.starts_with("GIT_")
-    };
-    let names: Vec<&str> = execute
-        .env
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .filter(|name| steers(name))
-        .collect();
-    (!names.is_empty()).then(|| format!("a command sets {} for itself", names.join(", ")))
-}
-
-/// Returns what the model wrote in an action.
-fn texts(kind: &ActionKind) -> Vec<&str> {
-    match kind {
-        ActionKind::Create(create) => vec![&create.content],
-        ActionKind::Edit(edit) => edit
-            .pairs
-            .iter()
-            .map(|pair| pair.replace.as_str())
-            .collect(),
-        ActionKind::Execute(execute) => {
-            let env = execute
-                .env
-                .iter()
-                .flat_map(|(name, value)| [name.as_str(), value.as_str()]);
-            env.chain([execute.command.as_str()]).collect()
-        }
-        ActionKind::Research(research) => research.queries.iter().map(String::as_str).collect(),
-        ActionKind::ChatWithUser(chat) => vec![&chat.message],
-        ActionKind::Invoke(invoke) => vec![&invoke.message, &invoke.agent],
-        ActionKind::Conclude(conclude) => vec![&conclude.message],
-        ActionKind::Read(_) | ActionKind::Prune(_) => Vec::new(),
-    }
-}
-
 /// Counts the characters that are not what they look like; tabs and line ends are.
 fn deceptive(text: &str) -> usize {
     text.replace("\r\n", "\n")
@@ -211,6 +152,7 @@ fn deceptive(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::action::ActionKind;
     use crate::plan::action::create::Create;
     use crate::plan::action::execute::Execute;
     use crate::text::path::RepoPath;

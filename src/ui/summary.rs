@@ -15,8 +15,10 @@ use super::question;
 use super::risk;
 use super::room::Room;
 use super::style::{Line, Tone, wrap_all};
-use crate::plan::action::ActionKind;
+use crate::plan::action::behavior::SummaryItem;
 use crate::plan::action::execute::Execute;
+use crate::plan::action::shape::SummaryGroup;
+use crate::plan::action::{ActionRow, ROWS};
 use crate::plan::memo::{self, Verb};
 use crate::plan::{Plan, Status};
 use crate::text::diff::Counts;
@@ -33,19 +35,6 @@ const MIN_MEMOS: usize = 3;
 const MIN_RISKS: usize = 6;
 /// The widest rule that is drawn.
 const MAX_RULE: usize = 100;
-
-/// The actions' names in the order in which they are counted, with the word for what they count.
-const COUNTED: [(&str, &str, &str); 9] = [
-    ("CREATE", "file", "files"),
-    ("EDIT", "file", "files"),
-    ("EXECUTE", "command", "commands"),
-    ("READ", "resource", "resources"),
-    ("PRUNE", "resource", "resources"),
-    ("RESEARCH", "search", "searches"),
-    ("CHAT_WITH_USER", "message", "messages"),
-    ("INVOKE", "agent", "agents"),
-    ("CONCLUDE", "return", "returns"),
-];
 
 /// Returns the summary, folded to the room's width; a compact one where the whole does not fit and
 /// that does.
@@ -209,10 +198,10 @@ fn shares(sections: &[Section], left: usize) -> Vec<usize> {
     shares
 }
 
-/// The actions of one name.
+/// The actions of one row of the table.
 struct Group {
-    /// The name.
-    name: &'static str,
+    /// The row.
+    row: &'static ActionRow,
     /// How many they are: `2 files`.
     number: String,
     /// What is to be known of all of them, in brackets.
@@ -221,22 +210,26 @@ struct Group {
     actions: Vec<usize>,
 }
 
-/// Returns the actions by name, as far as there are some.
+/// Returns the actions by row, as far as there are some: what changes files and what runs first.
 fn groups<'a>(proposal: &'a Proposal<'_>) -> impl Iterator<Item = Group> + 'a {
     let plan = proposal.plan;
-    COUNTED.iter().filter_map(move |&(name, one, many)| {
+    let mut rows = ROWS.to_vec();
+    rows.sort_by_key(|row| row.group);
+
+    rows.into_iter().filter_map(move |row| {
         let actions: Vec<usize> = (0..plan.actions.len())
-            .filter(|&at| plan.actions[at].kind.name() == name)
+            .filter(|&at| plan.actions[at].kind.row() == row)
             .collect();
-        let number = number_of(plan, name);
+        let number = number_of(plan, row);
+        let (one, many) = row.unit;
         let number = format!("{number} {}", if number == 1 { one } else { many });
-        let how = if name == "EXECUTE" {
+        let how = if row.group == SummaryGroup::Commands {
             format!(" ({})", proposal.confinement)
         } else {
             String::new()
         };
         (!actions.is_empty()).then_some(Group {
-            name,
+            row,
             number,
             how,
             actions,
@@ -262,7 +255,7 @@ fn actions(proposal: &Proposal<'_>) -> Vec<Section> {
 /// Returns the actions of one name as a section; commands are never left out.
 fn section(proposal: &Proposal<'_>, group: &Group) -> Section {
     let heading = Line::plain("  - ")
-        .with(Tone::Strong, group.name)
+        .with(Tone::Strong, group.row.name)
         .with(Tone::Plain, &format!(": {}", group.number));
     Section {
         heading: Some(heading.with(Tone::Faint, &group.how)),
@@ -271,41 +264,41 @@ fn section(proposal: &Proposal<'_>, group: &Group) -> Section {
             .iter()
             .flat_map(|&index| listed(proposal, index))
             .collect(),
-        room: (group.name != "EXECUTE").then_some(MIN_LISTED),
+        room: (group.row.group != SummaryGroup::Commands).then_some(MIN_LISTED),
     }
 }
 
-/// Returns how many things the actions of a name are about: a file that two of them change is one.
-fn number_of(plan: &Plan, name: &str) -> usize {
-    let named = plan
-        .actions
-        .iter()
-        .map(|action| &action.kind)
-        .filter(|kind| kind.name() == name);
-    match name {
-        "EDIT" | "READ" => named.map(ActionKind::target).collect::<BTreeSet<_>>().len(),
-        _ => named.count(),
+/// Returns how many things the actions of a row are about: a file that two of them change is one.
+fn number_of(plan: &Plan, row: &ActionRow) -> usize {
+    let kinds = plan.actions.iter().map(|action| &action.kind);
+    let named = kinds.filter(|kind| kind.row() == row);
+    if row.counts_targets {
+        named
+            .map(|kind| kind.target())
+            .collect::<BTreeSet<_>>()
+            .len()
+    } else {
+        named.count()
     }
 }
 
 /// Returns the lines of one action in its group.
 fn listed(proposal: &Proposal<'_>, index: usize) -> Vec<Line> {
     let kind = &proposal.plan.actions[index].kind;
-    let line = Line::plain("      ").with(Tone::Plain, &kind.target());
-    match kind {
-        ActionKind::Execute(execute) => command(execute),
-        ActionKind::Create(_) | ActionKind::Edit(_) => {
-            vec![
-                line.with(Tone::Plain, "  ")
-                    .join(diff::counted(changed(proposal, index))),
-            ]
+    let target = || Line::plain("      ").with(Tone::Plain, &kind.target());
+    match kind.summary() {
+        SummaryItem::Target => vec![target()],
+        SummaryItem::ChangedFile => {
+            let counts = diff::counted(changed(proposal, index));
+            vec![target().with(Tone::Plain, "  ").join(counts)]
         }
-        ActionKind::Research(research) => research
-            .queries
-            .iter()
-            .map(|query| Line::plain(&format!("      {query}")))
-            .collect(),
-        _ => vec![line],
+        SummaryItem::Command(execute) => command(execute),
+        SummaryItem::Lines(texts) => {
+            let lines = texts.iter();
+            lines
+                .map(|text| Line::plain(&format!("      {text}")))
+                .collect()
+        }
     }
 }
 
@@ -329,25 +322,11 @@ pub fn command(execute: &Execute) -> Vec<Line> {
         let sign = if at == 0 { "    $ " } else { "      " };
         lines.push(Line::of(Tone::Faint, sign).with(Tone::Accent, text));
     }
-    let folder = execute.cwd.as_ref().map(|cwd| format!("in {cwd}"));
-    let env = execute
-        .env
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"));
-    let limit = execute
-        .timeout
-        .map(|limit| format!("at most {} s", limit.as_secs()));
-    let failure = execute.allow_failure.then(|| "may fail".to_owned());
-    let facts: Vec<String> = folder
-        .into_iter()
-        .chain(env)
-        .chain(limit)
-        .chain(failure)
-        .collect();
-    if !facts.is_empty() {
+    let settings = execute.settings();
+    if !settings.is_empty() {
         lines.push(Line::of(
             Tone::Faint,
-            &format!("      ({})", facts.join(", ")),
+            &format!("      ({})", settings.join(", ")),
         ));
     }
     lines

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::plan::Plan;
-use crate::plan::action::ActionKind;
 use crate::plan::diagnostic::Diagnostic;
 use crate::session::artifact;
 use crate::session::draft::Draft;
@@ -84,7 +83,6 @@ fn collect(judged: Judged) -> DryRun {
 
 /// Counts the commands of a plan.
 fn commands(plan: &Plan) -> usize {
-    let is_command = |kind: &ActionKind| matches!(kind, ActionKind::Execute(_));
     let kinds = plan.actions.iter().map(|action| &action.kind);
-    kinds.filter(|kind| is_command(kind)).count()
+    kinds.filter(|kind| kind.command().is_some()).count()
 }

@@ -11,7 +11,6 @@ use crate::git::repository::Repository;
 use crate::host::lock::{Lock, patience};
 use crate::host::sandbox::{Availability, availability};
 use crate::plan::Plan;
-use crate::plan::action::ActionKind;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::meta::{Status, Workspace};
 use crate::session::turn::Turn;
@@ -48,7 +47,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
     let runs = plan
         .actions
         .iter()
-        .filter(|action| matches!(action.kind, ActionKind::Execute(_)))
+        .filter(|action| action.kind.command().is_some())
         .count();
     if runs > 0 && !is_confined(project) {
         let question = format!(

@@ -1,7 +1,6 @@
 //! Going on with a session: execute what waits, else ask and plan, again and again.
 
 use crate::model::ModelError;
-use crate::plan::action::ActionKind;
 use crate::plan::run::{Effect, Ending};
 use crate::session::draft::Draft;
 use crate::session::meta::{Origin, Status};
@@ -308,19 +307,13 @@ fn is_unfinished(recorded: &RecordedTurn) -> bool {
         .iter()
         .zip(outcomes)
         .filter(|(_, outcome)| outcome.ending == Ending::Success);
-    let works = |kind: &ActionKind| {
-        matches!(
-            kind,
-            ActionKind::Create(_) | ActionKind::Edit(_) | ActionKind::Execute(_)
-        )
-    };
     let hands_over = outcomes.iter().any(|outcome| {
         matches!(
             outcome.effect,
             Some(Effect::Invoke { .. } | Effect::Conclude { .. })
         )
     });
-    let worked = done.clone().any(|(action, _)| works(&action.kind));
+    let worked = done.clone().any(|(action, _)| action.kind.changes_files());
     recorded.status() == Status::Executed && (hands_over || !worked)
 }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::git::object::CommitId;
 use crate::host::lock::{Lock, patience};
 use crate::plan::Plan;
+use crate::plan::action::Action;
 use crate::plan::action::execute::Execute;
-use crate::plan::action::{Action, ActionKind};
 use crate::session::turn::Turn;
 use crate::text::visible::strip_ansi;
 use crate::workflow::execute::run_env::{Reach, RunEnv};
@@ -119,7 +119,7 @@ fn plan_of(command: &str) -> Plan {
         actions: vec![Action {
             line: 1,
             fields: Vec::new(),
-            kind: ActionKind::Execute(execute),
+            kind: execute.into(),
         }],
         ..Plan::default()
     }

@@ -1,7 +1,7 @@
 //! The person at the other end, as the workflows see them.
 
 use crate::plan::Plan;
-use crate::plan::action::{Action, ActionKind};
+use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::memo;
 use crate::plan::repair::Repaired;
@@ -155,11 +155,9 @@ impl Approved {
 
     /// Returns the actions that run; an EDIT that lost all of its pairs has nothing to do.
     pub fn running(&self) -> impl Iterator<Item = &Action> {
-        let has_work =
-            |kind: &ActionKind| !matches!(kind, ActionKind::Edit(edit) if edit.pairs.is_empty());
         let chosen = self.plan.actions.iter().zip(&self.actions);
         chosen
-            .filter(move |(action, chosen)| **chosen && has_work(&action.kind))
+            .filter(|(action, chosen)| **chosen && action.kind.has_work())
             .map(|(action, _)| action)
     }
 

@@ -4,7 +4,6 @@
 //! With `TEDDY_FIRST_CHANGE=check` the copy is compiled, too. That takes as long as all other tests of
 //! a minute, so that only `.ci/run` does it by default (docs/decisions/0040-tests.md).
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -149,7 +148,7 @@ fn tidy(repo: &TestRepo, copy: &Path, tests: &[&str]) -> (bool, String) {
 #[test]
 fn what_the_page_adds_is_whole() {
     let (repo, steps) = (TestRepo::new(), steps(&page()));
-    assert_eq!(steps.len(), 10, "{steps:#?}");
+    assert_eq!(steps.len(), 16, "{steps:#?}");
     let copy = changed(&repo, &steps);
     let (is_tidy, said) = tidy(&repo, &copy, &["tidy::"]);
     assert!(is_tidy, "{said}");
@@ -209,24 +208,25 @@ fn compile(copy: &Path) {
 }
 
 #[test]
-fn the_places_of_an_action_are_those_that_know_one() {
-    let page = page();
-    let (_, table) = page.split_once("| Place | Question |\n").unwrap();
-    let named = Regex::new(r"`(src/[^`]+)`").unwrap();
-    let rows = table
-        .lines()
-        .skip(1)
-        .take_while(|line| line.starts_with('|'));
-    let named: BTreeSet<String> = rows
-        .flat_map(|row| named.captures_iter(row.split(" | ").next().unwrap()))
-        .map(|found| found[1].to_owned())
+fn an_action_is_known_in_its_own_file_alone() {
+    let table = std::fs::read_to_string(root().join("src/plan/action/mod.rs")).unwrap();
+    let (_, table) = table.split_once("\nactions! {\n").unwrap();
+    let (table, _) = table.split_once("\n}\n").unwrap();
+    let line = Regex::new(r"(?m)^    (\w+)::(\w+),$").unwrap();
+    let actions: Vec<(String, String)> = line
+        .captures_iter(table)
+        .map(|found| (found[1].to_owned(), found[2].to_owned()))
         .collect();
-    let knows = Regex::new(r"\bActionKind::Prune\b").unwrap();
-    let known: BTreeSet<String> = files("src", ".rs")
-        .into_iter()
-        .filter(|file| !file.is_test() && !file.path.ends_with("/prune.rs"))
-        .filter(|file| knows.is_match(file.code()))
-        .map(|file| file.path)
-        .collect();
-    assert_eq!(named, known);
+    assert!(actions.len() >= 9, "{actions:?}");
+
+    let mut elsewhere = Vec::new();
+    for (file, variant) in actions {
+        let own = format!("src/plan/action/{file}");
+        let knows = Regex::new(&format!(r"\bActionKind::{variant}\b|\b{file}::ROW\b")).unwrap();
+        let others = files("src", ".rs").into_iter().filter(|other| {
+            !other.is_test() && !other.path.starts_with(&own) && knows.is_match(other.code())
+        });
+        elsewhere.extend(others.map(|other| format!("{} knows {variant}", other.path)));
+    }
+    assert_eq!(elsewhere, Vec::<String>::new());
 }

@@ -1,8 +1,13 @@
 //! CHAT_WITH_USER: says something to the user and waits for the answer.
 
+use super::behavior::{Behavior, Editable, PreviewPart, UserEdit, first_line};
 use super::body::Body;
 use super::shape::{BodyShape, SummaryGroup};
-use super::{ActionKind, ActionRow};
+use super::{Action, ActionKind, ActionRow};
+use crate::plan::Field;
+use crate::plan::run::error::ActionError;
+use crate::plan::run::{Effect, Outcome, Stage};
+use crate::plan::validate::{Judge, Step};
 
 /// The row of the table.
 pub static ROW: ActionRow = ActionRow {
@@ -15,7 +20,9 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Messages,
     unit: ("message", "messages"),
     counts_targets: false,
-    read: |body| read(body).map(ActionKind::ChatWithUser),
+    read: |body| read(body).map(ActionKind::from),
+    #[cfg(test)]
+    sample,
 };
 
 /// A message.
@@ -25,9 +32,72 @@ pub struct ChatWithUser {
     pub message: String,
 }
 
+impl Behavior for ChatWithUser {
+    fn row(&self) -> &'static ActionRow {
+        &ROW
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        Vec::new()
+    }
+
+    fn target(&self) -> String {
+        first_line(&self.message)
+    }
+
+    fn message(&self) -> Option<&str> {
+        Some(&self.message)
+    }
+
+    fn check(&self, _judge: &mut Judge<'_>, _action: &Action) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn perform(&self, _stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
+        let message = self.message.clone();
+        Ok(Outcome::with("the user is asked", Effect::Chat { message }))
+    }
+
+    fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {
+        vec![PreviewPart::Message(&self.message)]
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![&self.message]
+    }
+
+    fn editable(&self) -> Editable<'_> {
+        Editable::Text(self.message.clone())
+    }
+
+    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
+        let UserEdit::Text(text) = edit else {
+            return None;
+        };
+        let message = text.trim_matches('\n').to_owned();
+        Some(ChatWithUser { message }.into())
+    }
+
+    #[cfg(test)]
+    fn say(&self) -> String {
+        format!("CHAT {:?}", self.message)
+    }
+}
+
 /// Reads the action.
 fn read(body: &mut Body<'_>) -> Option<ChatWithUser> {
     Some(ChatWithUser {
         message: body.message()?,
     })
+}
+
+/// Makes one at random.
+#[cfg(test)]
+fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
+    use proptest::prelude::*;
+
+    let message = crate::plan::samples::message();
+    message
+        .prop_map(|message| ChatWithUser { message }.into())
+        .boxed()
 }

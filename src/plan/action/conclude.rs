@@ -1,10 +1,15 @@
 //! CONCLUDE: returns to the agent that handed over.
 
+use super::behavior::{Behavior, Editable, PreviewPart, UserEdit, first_line};
 use super::body::Body;
 use super::shape::{BodyShape, SummaryGroup};
-use super::{ActionKind, ActionRow, resource_list};
+use super::{Action, ActionKind, ActionRow, resource_list};
 use crate::plan::Field;
+use crate::plan::run::error::ActionError;
+use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::spelling::key::HANDOFF_KEYS;
+use crate::plan::validate::resource::check_there;
+use crate::plan::validate::{Judge, Step};
 use crate::text::resource::Resource;
 
 /// The row of the table.
@@ -18,7 +23,9 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Messages,
     unit: ("return", "returns"),
     counts_targets: false,
-    read: |body| read(body).map(ActionKind::Conclude),
+    read: |body| read(body).map(ActionKind::from),
+    #[cfg(test)]
+    sample,
 };
 
 /// A return.
@@ -30,13 +37,78 @@ pub struct Conclude {
     pub message: String,
 }
 
-impl Conclude {
-    /// Returns the fields of its value.
-    pub fn fields(&self) -> Vec<Field> {
+impl Behavior for Conclude {
+    fn row(&self) -> &'static ActionRow {
+        &ROW
+    }
+
+    fn fields(&self) -> Vec<Field> {
         resource_list(&self.resources)
             .into_iter()
             .chain([Field::new("Description", "")])
             .collect()
+    }
+
+    fn target(&self) -> String {
+        first_line(&self.message)
+    }
+
+    fn message(&self) -> Option<&str> {
+        Some(&self.message)
+    }
+
+    fn hands_over(&self) -> bool {
+        true
+    }
+
+    // It needs nobody to return to: without a caller it is the end of the work.
+    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
+        let mut resources = self.resources.iter();
+        resources.try_for_each(|resource| check_there(judge, action, resource))
+    }
+
+    fn perform(&self, _stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
+        let effect = Effect::Conclude {
+            resources: self.resources.clone(),
+            message: self.message.clone(),
+        };
+        Ok(Outcome::with("concluded", effect))
+    }
+
+    fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {
+        vec![PreviewPart::HandOver {
+            words: "concludes, with".to_owned(),
+            resources: &self.resources,
+            message: &self.message,
+        }]
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![&self.message]
+    }
+
+    fn editable(&self) -> Editable<'_> {
+        Editable::Text(self.message.clone())
+    }
+
+    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
+        let UserEdit::Text(text) = edit else {
+            return None;
+        };
+        let message = text.trim_matches('\n').to_owned();
+        Some(
+            Conclude {
+                message,
+                ..self.clone()
+            }
+            .into(),
+        )
+    }
+
+    #[cfg(test)]
+    fn say(&self) -> String {
+        let resources = crate::plan::samples::list(&self.resources);
+        format!("CONCLUDE [{resources}] {:?}", self.message)
     }
 }
 
@@ -47,4 +119,15 @@ fn read(body: &mut Body<'_>) -> Option<Conclude> {
         resources,
         message: body.message()?,
     })
+}
+
+/// Makes one at random.
+#[cfg(test)]
+fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
+    use crate::plan::samples;
+    use proptest::prelude::*;
+
+    (samples::resources(), samples::message())
+        .prop_map(|(resources, message)| Conclude { resources, message }.into())
+        .boxed()
 }

@@ -1,13 +1,27 @@
 //! CREATE: makes a file that is not there yet.
 
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::behavior::{Behavior, Editable, PreviewPart, SummaryItem, UserEdit};
 use super::body::Body;
 use super::shape::{BodyShape, SummaryGroup};
-use super::{ActionKind, ActionRow, write_block};
+use super::{Action, ActionKind, ActionRow, write_block};
+use crate::host::file::{Kind, Mode};
 use crate::plan::Field;
 use crate::plan::diagnostic::quote;
+use crate::plan::run::error::ActionError;
+use crate::plan::run::write::{self, MAX_COMPARED};
+use crate::plan::run::{Ending, Outcome, Stage};
 use crate::plan::spelling::key::PATH_KEYS;
+use crate::plan::validate::world::Found;
+use crate::plan::validate::{Judge, Mistake, Step};
+use crate::text::counted;
+use crate::text::diff::Counts;
 use crate::text::link;
 use crate::text::path::RepoPath;
+use crate::text::visible::visible;
 
 /// The row of the table.
 pub static ROW: ActionRow = ActionRow {
@@ -26,7 +40,9 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Files,
     unit: ("file", "files"),
     counts_targets: false,
-    read: |body| read(body).map(ActionKind::Create),
+    read: |body| read(body).map(ActionKind::from),
+    #[cfg(test)]
+    sample,
 };
 
 /// A file to make.
@@ -42,9 +58,12 @@ pub struct Create {
     pub overwrite: bool,
 }
 
-impl Create {
-    /// Returns the fields of its value.
-    pub fn fields(&self) -> Vec<Field> {
+impl Behavior for Create {
+    fn row(&self) -> &'static ActionRow {
+        &ROW
+    }
+
+    fn fields(&self) -> Vec<Field> {
         let mut fields = vec![
             Field::new("File Path", link::write_path(self.path.as_str())),
             Field::new("Description", ""),
@@ -61,12 +80,195 @@ impl Create {
         fields
     }
 
-    /// Writes the content's block.
-    pub fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut String) {
         if is_crlf(&self.content) {
             write_block(&self.content.replace("\r\n", "\n"), &self.language, out);
         } else {
             write_block(&self.content, &self.language, out);
+        }
+    }
+
+    fn target(&self) -> String {
+        self.path.to_string()
+    }
+
+    fn path(&self) -> Option<&RepoPath> {
+        Some(&self.path)
+    }
+
+    fn new_path(&self) -> Option<&RepoPath> {
+        Some(&self.path)
+    }
+
+    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
+        let found = judge.world.look(&self.path)?;
+        if let Some(mistake) = self.in_the_way(judge, &found) {
+            judge.miss(action, action.line, mistake);
+        }
+        let twin = judge.world.twins.add(&self.path);
+        if let Some((name, other)) = twin.filter(|_| matches!(found, Found::Absent)) {
+            let message = format!(
+                "`{}` is the same name as `{}` for some file systems",
+                visible(&name),
+                visible(&other)
+            );
+            let hint = if self.path.as_str() == name {
+                "choose another name"
+            } else {
+                "spell the directory as it is"
+            };
+            judge.miss(action, action.line, Mistake::new(message, hint));
+        }
+        if !matches!(found, Found::Absent | Found::File(_)) {
+            return Ok(());
+        }
+        let known = judge.world.is_known(&self.path);
+        let before = if let Found::File(bytes) = found {
+            Some(bytes)
+        } else {
+            None
+        };
+        let step = judge.step();
+        step.outside_context = before.is_some() && !known;
+        step.before = before;
+        step.after = (!step.wrong).then(|| self.content.clone().into_bytes());
+        // Later actions see the file even if this one is wrong: they are judged for what they are.
+        judge
+            .world
+            .write(&self.path, self.content.clone().into_bytes());
+        judge.world.created.insert(self.path.clone());
+        Ok(())
+    }
+
+    fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
+        let root = stage.root;
+        let path = Path::new(self.path.as_str());
+        write::no_repository_above(root, &self.path)?;
+        let bytes = self.content.as_bytes();
+        let there = root.entry(path).map_err(ActionError::reading)?;
+        let verb = match there.map(|entry| (entry.kind, entry.size)) {
+            None => "created",
+            Some((Kind::File(_), 0)) => "filled the empty file",
+            Some((Kind::File(_), _)) if self.overwrite => "replaced as a whole",
+            Some((Kind::File(_), _)) => {
+                return Err(format!("`{}` already exists", visible(self.path.as_str())).into());
+            }
+            Some(_) => {
+                return Err(format!(
+                    "`{}` already exists and is not a file",
+                    visible(self.path.as_str())
+                )
+                .into());
+            }
+        };
+
+        let before = match there {
+            None => Some(None),
+            // What cannot be read as text is replaced without being compared.
+            Some(_) => root.read(path, MAX_COMPARED as u64).ok().and_then(|bytes| {
+                let text = String::from_utf8(bytes).ok()?;
+                Some(Some(text))
+            }),
+        };
+        write::written(|| match there {
+            None => root.create_new(path, bytes, Mode::Plain),
+            Some(_) => root.replace(path, bytes),
+        })?;
+        let lines = counted(self.content.lines().count(), "line");
+        Ok(Outcome {
+            difference: before.map_or_else(String::new, |before| {
+                write::difference(&self.path, before.as_deref(), &self.content)
+            }),
+            written: vec![self.path.clone()],
+            ..Outcome::of(Ending::Success, format!("{verb}, {lines}"))
+        })
+    }
+
+    fn preview<'a>(&'a self, step: &'a Step) -> Vec<PreviewPart<'a>> {
+        vec![PreviewPart::Difference {
+            path: &self.path,
+            before: step.before.as_deref(),
+            after: Some(step.after.as_deref().unwrap_or(self.content.as_bytes())),
+        }]
+    }
+
+    fn summary(&self) -> SummaryItem<'_> {
+        SummaryItem::ChangedFile
+    }
+
+    fn json(&self, counts: Counts) -> Vec<(&'static str, Value)> {
+        vec![
+            ("added", counts.added.into()),
+            ("removed", counts.removed.into()),
+        ]
+    }
+
+    fn risks(&self, step: &Step) -> Vec<String> {
+        let replaced = step.replaced_lines().map(|lines| {
+            let path = &self.path;
+            format!("{path} is there already: its {lines} lines are replaced")
+        });
+        replaced.into_iter().collect()
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![&self.content]
+    }
+
+    fn text_with_nul(&self) -> Option<&'static str> {
+        self.content.contains('\0').then_some("the content")
+    }
+
+    fn editable(&self) -> Editable<'_> {
+        Editable::NewFile {
+            path: &self.path,
+            content: &self.content,
+        }
+    }
+
+    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
+        let UserEdit::NewFile { path, content } = edit else {
+            return None;
+        };
+        let edited = Create {
+            path,
+            content,
+            ..self.clone()
+        };
+        Some(edited.into())
+    }
+
+    #[cfg(test)]
+    fn say(&self) -> String {
+        let mark = if self.overwrite { "!" } else { "" };
+        format!(
+            "CREATE {} {:?} {}{mark}",
+            self.path, self.content, self.language
+        )
+    }
+}
+
+impl Create {
+    /// Returns what stands where the file shall be.
+    fn in_the_way(&self, judge: &Judge<'_>, found: &Found) -> Option<Mistake> {
+        let path = visible(self.path.as_str());
+        if let Some(obstacle) = found.obstacle() {
+            return Some(Mistake::new(
+                format!("`{path}` {obstacle}"),
+                "choose another path",
+            ));
+        }
+        match found {
+            Found::File(_) if self.overwrite => None,
+            Found::File(_) if judge.world.created.contains(&self.path) => Some(Mistake::new(
+                format!("`{path}` is created twice"),
+                "keep one CREATE; change the new file in it, or with an EDIT",
+            )),
+            Found::File(bytes) if !bytes.is_empty() => Some(Mistake::new(
+                format!("`{path}` already exists"),
+                "change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole",
+            )),
+            _ => None,
         }
     }
 }
@@ -127,4 +329,24 @@ fn is_crlf(content: &str) -> bool {
 /// Returns a content with every bare LF as CRLF.
 fn with_crlf(content: &str) -> String {
     content.replace("\r\n", "\n").replace('\n', "\r\n")
+}
+
+/// Makes one at random.
+#[cfg(test)]
+fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
+    use crate::plan::samples;
+    use proptest::prelude::*;
+
+    (samples::path(), samples::file(), any::<bool>())
+        .prop_map(|(path, content, overwrite)| {
+            let language = "md".to_owned();
+            let create = Create {
+                path,
+                content,
+                language,
+                overwrite,
+            };
+            create.into()
+        })
+        .boxed()
 }

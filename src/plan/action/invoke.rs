@@ -1,11 +1,17 @@
 //! INVOKE: hands over to another agent.
 
+use super::behavior::{Behavior, Editable, PreviewPart, UserEdit};
 use super::body::Body;
 use super::shape::{BodyShape, SummaryGroup};
-use super::{ActionKind, ActionRow, resource_list};
+use super::{Action, ActionKind, ActionRow, resource_list};
 use crate::plan::Field;
+use crate::plan::run::error::ActionError;
+use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::spelling::key::HANDOFF_KEYS;
+use crate::plan::validate::resource::check_there;
+use crate::plan::validate::{Judge, Mistake, Step};
 use crate::text::resource::Resource;
+use crate::text::visible::visible;
 
 /// The row of the table.
 pub static ROW: ActionRow = ActionRow {
@@ -21,7 +27,9 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Messages,
     unit: ("agent", "agents"),
     counts_targets: false,
-    read: |body| read(body).map(ActionKind::Invoke),
+    read: |body| read(body).map(ActionKind::from),
+    #[cfg(test)]
+    sample,
 };
 
 /// A hand-over.
@@ -35,14 +43,107 @@ pub struct Invoke {
     pub message: String,
 }
 
-impl Invoke {
-    /// Returns the fields of its value.
-    pub fn fields(&self) -> Vec<Field> {
+impl Behavior for Invoke {
+    fn row(&self) -> &'static ActionRow {
+        &ROW
+    }
+
+    fn fields(&self) -> Vec<Field> {
         let list = resource_list(&self.resources);
         std::iter::once(Field::new("Agent", self.agent.as_str()))
             .chain(list)
             .chain([Field::new("Description", "")])
             .collect()
+    }
+
+    fn target(&self) -> String {
+        self.agent.clone()
+    }
+
+    fn message(&self) -> Option<&str> {
+        Some(&self.message)
+    }
+
+    fn hands_over(&self) -> bool {
+        true
+    }
+
+    // There is someone to hand over to, and what goes along is there.
+    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
+        let agents = judge.world.facts.agents();
+        if !agents
+            .iter()
+            .any(|agent| agent.eq_ignore_ascii_case(&self.agent))
+        {
+            let known: Vec<String> = agents
+                .iter()
+                .map(|agent| format!("`{}`", visible(agent)))
+                .collect();
+            let untrusted = judge.world.facts.untrusted_agents();
+            let name = visible(&self.agent);
+            let message = if untrusted.contains(&self.agent.to_lowercase()) {
+                format!(
+                    "the agent `{name}` of this repository is not trusted; the user can trust it with `teddy trust`"
+                )
+            } else {
+                format!("there is no agent `{name}`")
+            };
+            let hint = if known.is_empty() {
+                "there are no agents".to_owned()
+            } else {
+                format!("the agents are {}", known.join(", "))
+            };
+            judge.refuse(action, action.line, Mistake::new(message, hint));
+        }
+        self.resources
+            .iter()
+            .try_for_each(|resource| check_there(judge, action, resource))
+    }
+
+    fn perform(&self, _stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
+        let effect = Effect::Invoke {
+            agent: self.agent.clone(),
+            resources: self.resources.clone(),
+            message: self.message.clone(),
+        };
+        let words = format!("handed over to `{}`", visible(&self.agent));
+        Ok(Outcome::with(words, effect))
+    }
+
+    fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {
+        vec![PreviewPart::HandOver {
+            words: format!("{} takes over, with", self.agent),
+            resources: &self.resources,
+            message: &self.message,
+        }]
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![&self.message, &self.agent]
+    }
+
+    fn editable(&self) -> Editable<'_> {
+        Editable::Text(self.message.clone())
+    }
+
+    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
+        let UserEdit::Text(text) = edit else {
+            return None;
+        };
+        let message = text.trim_matches('\n').to_owned();
+        Some(
+            Invoke {
+                message,
+                ..self.clone()
+            }
+            .into(),
+        )
+    }
+
+    #[cfg(test)]
+    fn say(&self) -> String {
+        let resources = crate::plan::samples::list(&self.resources);
+        format!("INVOKE {} [{resources}] {:?}", self.agent, self.message)
     }
 }
 
@@ -66,4 +167,23 @@ fn read(body: &mut Body<'_>) -> Option<Invoke> {
         resources,
         message,
     })
+}
+
+/// Makes one at random.
+#[cfg(test)]
+fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
+    use crate::plan::samples;
+    use proptest::prelude::*;
+
+    (samples::resources(), samples::message())
+        .prop_map(|(resources, message)| {
+            let agent = "Architect".to_owned();
+            let invoke = Invoke {
+                agent,
+                resources,
+                message,
+            };
+            invoke.into()
+        })
+        .boxed()
 }

@@ -1,5 +1,10 @@
-//! The nine actions: one file each for its value, its fields, how it is read and written.
+//! The actions, one file each: its value, how it is read and written, what is wrong with it, what it
+//! does, how it is shown, changed and reported.
+//!
+//! The table below is all that lists them. Everything else goes by an action's [`ActionRow`] and its
+//! [`Behavior`].
 
+pub mod behavior;
 pub mod body;
 pub mod border;
 pub mod chat_with_user;
@@ -14,16 +19,16 @@ pub mod invoke;
 pub mod prune;
 pub mod read;
 pub mod research;
-mod script;
 pub mod shape;
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use super::Field;
 use crate::text::fence::fence_for;
 use crate::text::link;
-use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
+use behavior::Behavior;
 use body::Body;
 use shape::{BodyShape, SummaryGroup};
 
@@ -53,6 +58,9 @@ pub struct ActionRow {
     pub counts_targets: bool,
     /// Reads it; `None` and a diagnostic where it cannot be read.
     pub read: fn(&mut Body<'_>) -> Option<ActionKind>,
+    /// Makes one at random, for the laws that hold for all actions.
+    #[cfg(test)]
+    pub sample: fn() -> proptest::strategy::BoxedStrategy<ActionKind>,
 }
 
 /// A key of the format with the keys that models use instead of it.
@@ -122,11 +130,21 @@ macro_rules! actions {
             $($(#[$doc])* $value($file::$value),)*
         }
 
-        impl ActionKind {
-            /// Returns its row of the table.
-            pub fn row(&self) -> &'static ActionRow {
+        // An action is used through what all of them can do: no other file matches on the variant.
+        impl Deref for ActionKind {
+            type Target = dyn Behavior;
+
+            fn deref(&self) -> &Self::Target {
                 match self {
-                    $(ActionKind::$value(_) => &$file::ROW,)*
+                    $(ActionKind::$value(value) => value,)*
+                }
+            }
+        }
+
+        impl DerefMut for ActionKind {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                match self {
+                    $(ActionKind::$value(value) => value,)*
                 }
             }
         }
@@ -172,96 +190,13 @@ pub struct Action {
 }
 
 impl ActionKind {
-    /// Returns the action's name as the format spells it.
-    pub fn name(&self) -> &'static str {
-        self.row().name
-    }
-
-    /// Returns its fields that follow from its value, in the format's order; a `Description`
-    /// without a value marks the place of the action's own.
-    pub fn fields(&self) -> Vec<Field> {
-        match self {
-            ActionKind::Create(create) => create.fields(),
-            ActionKind::Read(read) => read.fields(),
-            ActionKind::Edit(edit) => edit.fields(),
-            ActionKind::Execute(execute) => execute.fields(),
-            ActionKind::Research(_) => vec![Field::new("Description", "")],
-            ActionKind::ChatWithUser(_) => Vec::new(),
-            ActionKind::Invoke(invoke) => invoke.fields(),
-            ActionKind::Conclude(conclude) => conclude.fields(),
-            ActionKind::Prune(prune) => prune.fields(),
-        }
-    }
-
-    /// Writes what stands below its list; messages are left to `border`.
-    pub fn write(&self, out: &mut String) {
-        match self {
-            ActionKind::Create(create) => create.write(out),
-            ActionKind::Edit(edit) => edit.write(out),
-            ActionKind::Execute(execute) => execute.write(out),
-            ActionKind::Research(research) => research.write(out),
-            _ => {}
-        }
-    }
-
     /// Returns the same without the lines in which it stands.
     #[must_use]
     pub fn without_lines(&self) -> ActionKind {
         let mut kind = self.clone();
-        if let ActionKind::Edit(edit) = &mut kind {
-            edit.pairs.iter_mut().for_each(|pair| pair.line = 0);
-        }
+        let pairs = kind.pairs_mut().into_iter().flatten();
+        pairs.for_each(|pair| pair.line = 0);
         kind
-    }
-
-    /// Returns the file that it writes itself, if it writes one.
-    pub fn path(&self) -> Option<&RepoPath> {
-        match self {
-            ActionKind::Create(create) => Some(&create.path),
-            ActionKind::Edit(edit) => Some(&edit.path),
-            _ => None,
-        }
-    }
-
-    /// Returns its message.
-    pub fn message(&self) -> Option<&str> {
-        match self {
-            ActionKind::ChatWithUser(chat) => Some(&chat.message),
-            ActionKind::Invoke(invoke) => Some(&invoke.message),
-            ActionKind::Conclude(conclude) => Some(&conclude.message),
-            _ => None,
-        }
-    }
-
-    /// Returns the keys of its row of the table.
-    pub fn keys(&self) -> &'static [&'static str] {
-        self.row().keys
-    }
-
-    /// Returns what it acts on, in one line: a path, a URL, an agent, the first line of a command,
-    /// the first query, the first line of a message.
-    pub fn target(&self) -> String {
-        let first_line = |text: &str| {
-            text.lines()
-                .find(|l| !l.trim().is_empty())
-                .unwrap_or_default()
-                .to_owned()
-        };
-        match self {
-            ActionKind::Create(create) => create.path.to_string(),
-            ActionKind::Read(read) => read.resource.to_string(),
-            ActionKind::Edit(edit) => edit.path.to_string(),
-            ActionKind::Execute(execute) => first_line(&execute.command),
-            ActionKind::Research(research) => research
-                .queries
-                .first()
-                .map(|q| first_line(q))
-                .unwrap_or_default(),
-            ActionKind::ChatWithUser(chat) => first_line(&chat.message),
-            ActionKind::Invoke(invoke) => invoke.agent.clone(),
-            ActionKind::Conclude(conclude) => first_line(&conclude.message),
-            ActionKind::Prune(prune) => prune.resource.to_string(),
-        }
     }
 }
 

@@ -1,11 +1,16 @@
 //! PRUNE: takes a resource out of the context of the next turn.
 
+use super::behavior::{Behavior, PreviewPart};
 use super::body::Body;
 use super::shape::{BodyShape, SummaryGroup};
-use super::{ActionKind, ActionRow, write_resource};
+use super::{Action, ActionKind, ActionRow, write_resource};
 use crate::plan::Field;
+use crate::plan::run::error::ActionError;
+use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::spelling::key::RESOURCE_KEYS;
+use crate::plan::validate::{Judge, Mistake, Step};
 use crate::text::resource::Resource;
+use crate::text::visible::visible;
 
 /// The row of the table.
 pub static ROW: ActionRow = ActionRow {
@@ -18,7 +23,9 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Context,
     unit: ("resource", "resources"),
     counts_targets: false,
-    read: |body| read(body).map(ActionKind::Prune),
+    read: |body| read(body).map(ActionKind::from),
+    #[cfg(test)]
+    sample,
 };
 
 /// A resource to drop.
@@ -28,13 +35,73 @@ pub struct Prune {
     pub resource: Resource,
 }
 
-impl Prune {
-    /// Returns the fields of its value.
-    pub fn fields(&self) -> Vec<Field> {
+impl Behavior for Prune {
+    fn row(&self) -> &'static ActionRow {
+        &ROW
+    }
+
+    fn fields(&self) -> Vec<Field> {
         vec![
             Field::new("Resource", write_resource(&self.resource)),
             Field::new("Description", ""),
         ]
+    }
+
+    fn target(&self) -> String {
+        self.resource.to_string()
+    }
+
+    fn resource(&self) -> Option<&Resource> {
+        Some(&self.resource)
+    }
+
+    // The resource stands in the turn's own list, and goes once.
+    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
+        let resource = &self.resource;
+        let shown = resource.to_string();
+        let shown = visible(&shown);
+        let same =
+            |a: &Action| matches!(&a.kind, ActionKind::Prune(prune) if prune.resource == *resource);
+        let first = judge
+            .plan
+            .actions
+            .iter()
+            .find(|a| same(a))
+            .is_none_or(|a| std::ptr::eq(a, action));
+        if !judge.world.facts.in_turn_context(resource) {
+            let hint = if judge.world.facts.in_context(resource) {
+                "it comes from the session's or the global list, which the user keeps"
+            } else {
+                "leave the action out"
+            };
+            judge.refuse(
+                action,
+                action.line,
+                Mistake::new(format!("`{shown}` is not in the turn's context"), hint),
+            );
+        } else if !first {
+            judge.refuse(
+                action,
+                action.line,
+                Mistake::new(format!("`{shown}` is pruned twice"), "keep one PRUNE"),
+            );
+        }
+        Ok(())
+    }
+
+    fn perform(&self, _stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
+        let effect = Effect::Remove(self.resource.clone());
+        let words = "it is not in the context of the next turn";
+        Ok(Outcome::with(words, effect))
+    }
+
+    fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {
+        let words = "leaves the context of the next turn";
+        vec![PreviewPart::Resource(&self.resource, words)]
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        Vec::new()
     }
 }
 
@@ -45,4 +112,15 @@ fn read(body: &mut Body<'_>) -> Option<Prune> {
     Some(Prune {
         resource: resource?,
     })
+}
+
+/// Makes one at random.
+#[cfg(test)]
+fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
+    use proptest::prelude::*;
+
+    let resource = crate::plan::samples::resource();
+    resource
+        .prop_map(|resource| Prune { resource }.into())
+        .boxed()
 }

@@ -1,11 +1,22 @@
 //! READ: brings a resource into the context of the next turn.
 
+use std::io;
+use std::path::Path;
+
+use super::behavior::{Behavior, PreviewPart, ReportPart};
 use super::body::Body;
 use super::shape::{BodyShape, SummaryGroup};
-use super::{ActionKind, ActionRow, write_resource};
+use super::{Action, ActionKind, ActionRow, write_resource};
+use crate::host::file::{Kind, Root};
 use crate::plan::Field;
+use crate::plan::run::error::ActionError;
+use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::spelling::key::RESOURCE_KEYS;
+use crate::plan::validate::resource::check_there;
+use crate::plan::validate::{Judge, Step};
+use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
+use crate::text::visible::visible;
 
 /// The row of the table.
 pub static ROW: ActionRow = ActionRow {
@@ -18,7 +29,9 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Context,
     unit: ("resource", "resources"),
     counts_targets: true,
-    read: |body| read(body).map(ActionKind::Read),
+    read: |body| read(body).map(ActionKind::from),
+    #[cfg(test)]
+    sample,
 };
 
 /// A resource to read.
@@ -28,13 +41,69 @@ pub struct Read {
     pub resource: Resource,
 }
 
-impl Read {
-    /// Returns the fields of its value.
-    pub fn fields(&self) -> Vec<Field> {
+impl Behavior for Read {
+    fn row(&self) -> &'static ActionRow {
+        &ROW
+    }
+
+    fn fields(&self) -> Vec<Field> {
         vec![
             Field::new("Resource", write_resource(&self.resource)),
             Field::new("Description", ""),
         ]
+    }
+
+    fn target(&self) -> String {
+        self.resource.to_string()
+    }
+
+    fn resource(&self) -> Option<&Resource> {
+        Some(&self.resource)
+    }
+
+    fn worktree_path(&self) -> Option<&RepoPath> {
+        match &self.resource {
+            Resource::File(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
+        check_there(judge, action, &self.resource)
+    }
+
+    fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
+        match &self.resource {
+            Resource::Url(url) => stage
+                .tools
+                .fetch(url)
+                .map_err(|why| format!("`{}` cannot be read: {}", visible(url), visible(&why)))?,
+            Resource::File(path) => readable(stage.root, path)?,
+            Resource::Artifact(artifact) if stage.tools.has_artifact(artifact) => {}
+            Resource::Artifact(artifact) => {
+                return Err(format!("there is no artifact `{artifact}`").into());
+            }
+        }
+        Ok(Outcome::with(
+            "read; it is in the context of the next turn",
+            Effect::Add(self.resource.clone()),
+        ))
+    }
+
+    fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {
+        let words = "joins the context of the next turn";
+        vec![PreviewPart::Resource(&self.resource, words)]
+    }
+
+    fn report(&self, outcome: &Outcome) -> Vec<ReportPart<'_>> {
+        let is_added = matches!(outcome.effect, Some(Effect::Add(_)));
+        let words = "Content was successfully read. The resource has been added to the context for the next turn.";
+        let sentence = is_added.then_some(ReportPart::Sentence(words));
+        sentence.into_iter().collect()
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        Vec::new()
     }
 }
 
@@ -45,4 +114,35 @@ fn read(body: &mut Body<'_>) -> Option<Read> {
     Some(Read {
         resource: resource?,
     })
+}
+
+/// Makes sure that a file or folder can be read.
+fn readable(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
+    let shown = visible(path.as_str());
+    let at = Path::new(path.as_str());
+    match root.kind(at).map_err(ActionError::reading)? {
+        Some(Kind::Folder) => Ok(()),
+        // With a limit of nothing the file is opened, which shows whether it may be, and its bytes
+        // stay where they are.
+        Some(Kind::File(_)) => match root.read(at, 0) {
+            Err(error) if error.kind() != io::ErrorKind::FileTooLarge => {
+                Err(ActionError::reading(error))
+            }
+            _ => Ok(()),
+        },
+        Some(Kind::Link) => Err(format!("`{shown}` is a symbolic link").into()),
+        Some(Kind::Other) => Err(format!("`{shown}` is not a regular file").into()),
+        None => Err(format!("there is no file `{shown}`").into()),
+    }
+}
+
+/// Makes one at random.
+#[cfg(test)]
+fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
+    use proptest::prelude::*;
+
+    let resource = crate::plan::samples::resource();
+    resource
+        .prop_map(|resource| Read { resource }.into())
+        .boxed()
 }

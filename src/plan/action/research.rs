@@ -1,9 +1,23 @@
 //! RESEARCH: searches the web.
 
+use serde_json::Value;
+
+use super::behavior::{
+    Behavior, Editable, PreviewPart, ReportPart, SummaryItem, UserEdit, first_line,
+};
 use super::body::Body;
 use super::shape::{BodyShape, SummaryGroup};
-use super::{ActionKind, ActionRow, write_block};
+use super::{Action, ActionKind, ActionRow, write_block};
+use crate::plan::Field;
+use crate::plan::run::error::ActionError;
+use crate::plan::run::{Ending, Outcome, STOPPED, Stage, found_line};
 use crate::plan::spelling::key::QUERY;
+use crate::plan::validate::{Judge, Mistake, Step};
+use crate::text::diff::Counts;
+use crate::text::visible::visible;
+
+/// What separates the queries where a person changes them.
+const BETWEEN: &str = "\n\n";
 
 /// The row of the table.
 pub static ROW: ActionRow = ActionRow {
@@ -16,7 +30,9 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Web,
     unit: ("search", "searches"),
     counts_targets: false,
-    read: |body| read(body).map(ActionKind::Research),
+    read: |body| read(body).map(ActionKind::from),
+    #[cfg(test)]
+    sample,
 };
 
 /// Queries to run.
@@ -26,12 +42,124 @@ pub struct Research {
     pub queries: Vec<String>,
 }
 
-impl Research {
-    /// Writes a block for each query.
-    pub fn write(&self, out: &mut String) {
+impl Behavior for Research {
+    fn row(&self) -> &'static ActionRow {
+        &ROW
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        vec![Field::new("Description", "")]
+    }
+
+    fn write(&self, out: &mut String) {
         for query in &self.queries {
             write_block(&format!("{query}\n"), "text", out);
         }
+    }
+
+    fn target(&self) -> String {
+        let first = self.queries.first();
+        first.map(|query| first_line(query)).unwrap_or_default()
+    }
+
+    // A search that can find nothing would fail in the middle of the plan.
+    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
+        if let Some(why) = judge.world.facts.search_obstacle() {
+            let hint = "leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says";
+            let mistake = Mistake::new(format!("RESEARCH cannot search: {why}"), hint);
+            judge.refuse(action, action.line, mistake);
+        }
+        Ok(())
+    }
+
+    // One query that finds something is enough.
+    fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
+        let (mut output, mut failures) = (String::new(), Vec::new());
+        for query in &self.queries {
+            if stage.tools.interrupted() {
+                return Ok(Outcome {
+                    output: output.into_bytes(),
+                    ..Outcome::failure(STOPPED)
+                });
+            }
+            match stage.tools.search(query) {
+                Ok(found) => {
+                    output += &format!("{}\n\n{}\n\n", found_line(query), found.trim_end())
+                }
+                Err(why) => {
+                    failures.push(format!(
+                        "no result for `{}`: {}",
+                        visible(query.trim()),
+                        visible(&why)
+                    ));
+                }
+            }
+        }
+        let found = self.queries.len() - failures.len();
+        let ending = if found == 0 {
+            Ending::Failure
+        } else {
+            Ending::Success
+        };
+        let share = match self.queries.len() {
+            1 => (found == 1).then(|| "the query has results".to_owned()),
+            number => Some(format!("{found} of {number} queries have results")),
+        };
+        let detail = share
+            .into_iter()
+            .chain(failures)
+            .collect::<Vec<_>>()
+            .join("; ");
+        Ok(Outcome {
+            output: output.into_bytes(),
+            ..Outcome::of(ending, detail)
+        })
+    }
+
+    fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {
+        let queries = self.queries.iter();
+        queries.map(|query| PreviewPart::Query(query)).collect()
+    }
+
+    fn summary(&self) -> SummaryItem<'_> {
+        SummaryItem::Lines(&self.queries)
+    }
+
+    fn json(&self, _counts: Counts) -> Vec<(&'static str, Value)> {
+        vec![("queries", self.queries.as_slice().into())]
+    }
+
+    fn report(&self, _outcome: &Outcome) -> Vec<ReportPart<'_>> {
+        let query = |text| ReportPart::Block {
+            caption: None,
+            language: "text",
+            text,
+        };
+        let queries = self.queries.iter().map(|text| query(text));
+        queries.chain([ReportPart::Output]).collect()
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        self.queries.iter().map(String::as_str).collect()
+    }
+
+    fn editable(&self) -> Editable<'_> {
+        Editable::Text(self.queries.join(BETWEEN))
+    }
+
+    fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
+        let UserEdit::Text(text) = edit else {
+            return None;
+        };
+        let queries = text.split(BETWEEN).map(|query| query.trim_matches('\n'));
+        let queries = queries.filter(|query| !query.trim().is_empty());
+        let queries = queries.map(str::to_owned).collect();
+        Some(Research { queries }.into())
+    }
+
+    #[cfg(test)]
+    fn say(&self) -> String {
+        format!("RESEARCH {:?}", self.queries)
     }
 }
 
@@ -51,4 +179,20 @@ fn read(body: &mut Body<'_>) -> Option<Research> {
         );
     }
     Some(Research { queries })
+}
+
+/// Makes one at random, of queries that are not blank.
+#[cfg(test)]
+fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
+    use proptest::prelude::*;
+
+    let texts = proptest::collection::vec(crate::plan::samples::content(), 1..3);
+    texts
+        .prop_filter_map("queries", |texts| {
+            let queries = texts.iter().map(|text| text.trim_end_matches(['\n', '\r']));
+            let queries = queries.filter(|query| !query.trim().is_empty());
+            let queries: Vec<String> = queries.map(str::to_owned).collect();
+            (!queries.is_empty()).then(|| Research { queries }.into())
+        })
+        .boxed()
 }

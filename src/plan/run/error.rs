@@ -11,7 +11,7 @@ use crate::host::file::reason;
 
 /// Why an action failed.
 #[derive(Debug)]
-pub(super) enum ActionError {
+pub enum ActionError {
     /// It cannot be done as things are.
     Plan(String),
     /// The world failed: a full disk, no more inodes, a broken device, too many open files.
@@ -20,7 +20,7 @@ pub(super) enum ActionError {
 
 impl ActionError {
     /// Judges the failure of a look at a path, or of reading it.
-    pub(super) fn reading(error: io::Error) -> ActionError {
+    pub fn reading(error: io::Error) -> ActionError {
         if is_about_the_path(error.kind()) || error.kind() == io::ErrorKind::FileTooLarge {
             ActionError::Plan(reason(&error))
         } else {
@@ -29,7 +29,7 @@ impl ActionError {
     }
 
     /// Judges the failure of writing a file: a limit on its size is the machine's.
-    pub(super) fn writing(error: io::Error) -> ActionError {
+    pub fn writing(error: io::Error) -> ActionError {
         if is_about_the_path(error.kind()) {
             ActionError::Plan(reason(&error))
         } else {
@@ -68,7 +68,7 @@ fn is_about_the_path(kind: io::ErrorKind) -> bool {
 }
 
 /// Passes a fault point; what a test makes fail there is a failure of the world.
-pub(super) fn point(name: &str) -> Result<(), ActionError> {
+pub fn point(name: &str) -> Result<(), ActionError> {
     fault::point(name).map_err(|error| ActionError::World(io::Error::other(format!("{error:#}"))))
 }
 

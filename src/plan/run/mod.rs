@@ -4,20 +4,18 @@
 //! done stays. Where the user ends the run, or the machine cannot go on, the run is interrupted. Each path is looked at again at the moment of use, and a FIND is judged by the
 //! matcher of validation. What needs a network, a shell or a session is asked of [`Tools`].
 
-mod command;
-mod context;
-mod error;
-mod write;
+pub mod error;
+pub mod write;
 
 use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
 use super::Plan;
-use super::action::{Action, ActionKind};
+use super::action::Action;
 use crate::host::file::{Root, reason};
 use crate::host::shell;
-use crate::plan::action::execute::Execute;
+use crate::plan::action::execute::command::Execute;
 use crate::text::edit::Place;
 use crate::text::path::RepoPath;
 use crate::text::resource::{Artifact, Resource};
@@ -138,7 +136,8 @@ pub fn run(plan: &Plan, chosen: &[bool], stage: &mut Stage<'_>) -> Ran {
 fn attempt(index: usize, action: &Action, stage: &mut Stage<'_>, ran: &mut Ran) -> Outcome {
     stage.tools.started(index, action);
     let begun = Instant::now();
-    let outcome = act(action, stage).unwrap_or_else(|error| match error {
+    let done = error::point("before-action").and_then(|()| action.kind.perform(stage));
+    let outcome = done.unwrap_or_else(|error| match error {
         ActionError::Plan(why) => Outcome::failure(why),
         ActionError::World(error) => {
             let why = reason(&error);
@@ -165,14 +164,16 @@ pub fn found_line(query: &str) -> String {
     format!("Query: {}", crate::text::visible::visible(query.trim()))
 }
 
+/// How a command or a search ended that the user stopped.
+pub const STOPPED: &str = "stopped by the user";
+
 /// Why an action is skipped after the user ended the run.
 const INTERRUPTED: &str = "skipped because the run was interrupted";
 
 /// Returns why an action is not tried.
 fn why_not(ran: &Ran, action: &Action, chosen: bool) -> Option<&'static str> {
-    let nothing_left = matches!(&action.kind, ActionKind::Edit(edit) if edit.pairs.is_empty());
     match () {
-        () if !chosen || nothing_left => Some("skipped by the user"),
+        () if !chosen || !action.kind.has_work() => Some("skipped by the user"),
         () if ran.interruption.is_some() => Some(INTERRUPTED),
         () if ran.failed => Some("skipped because an action before it failed"),
         () => None,
@@ -181,35 +182,7 @@ fn why_not(ran: &Ran, action: &Action, chosen: bool) -> Option<&'static str> {
 
 /// Returns whether the plan goes on after a failure: its command ran, and is allowed to fail.
 fn is_allowed(action: &Action, outcome: &Outcome) -> bool {
-    outcome.exit_code.is_some()
-        && matches!(&action.kind, ActionKind::Execute(execute) if execute.allow_failure)
-}
-
-/// Does what one action says.
-fn act(action: &Action, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
-    error::point("before-action")?;
-    Ok(match &action.kind {
-        ActionKind::Create(create) => write::create(stage.root, create)?,
-        ActionKind::Edit(edit) => write::edit(stage.root, edit)?,
-        ActionKind::Execute(execute) => command::execute(stage, execute)?,
-        ActionKind::Research(research) => command::research(stage.tools, &research.queries),
-        ActionKind::Read(read) => context::read(stage, &read.resource)?,
-        ActionKind::Prune(prune) => {
-            let effect = Effect::Remove(prune.resource.clone());
-            Outcome::with("it is not in the context of the next turn", effect)
-        }
-        ActionKind::ChatWithUser(chat) => Outcome::with(
-            "the user is asked",
-            Effect::Chat {
-                message: chat.message.clone(),
-            },
-        ),
-        ActionKind::Invoke(invoke) => context::invoke(invoke),
-        ActionKind::Conclude(conclude) => {
-            let (resources, message) = (conclude.resources.clone(), conclude.message.clone());
-            Outcome::with("concluded", Effect::Conclude { resources, message })
-        }
-    })
+    outcome.exit_code.is_some() && action.kind.may_fail()
 }
 
 /// How an action ended.
@@ -269,12 +242,12 @@ impl Outcome {
     }
 
     /// Returns a failure.
-    fn failure(detail: impl Into<String>) -> Outcome {
+    pub fn failure(detail: impl Into<String>) -> Outcome {
         Outcome::of(Ending::Failure, detail)
     }
 
     /// Returns a success that the next turn will see.
-    fn with(detail: impl Into<String>, effect: Effect) -> Outcome {
+    pub fn with(detail: impl Into<String>, effect: Effect) -> Outcome {
         Outcome {
             effect: Some(effect),
             ..Outcome::of(Ending::Success, detail)

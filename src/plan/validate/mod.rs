@@ -10,21 +10,17 @@
 //! blank FIND, a REPLACE that equals it, a file of the snapshot that is in no context list, a
 //! forbidden variable, memos, agents, a search without an engine, the order of the last action.
 
-mod command;
-mod create;
-pub(super) mod edit;
-mod hand_over;
 mod memo;
 mod nul;
-mod research;
-mod resource;
+mod order;
+pub mod resource;
 mod twin;
-mod world;
+pub mod world;
 
 use std::collections::BTreeSet;
 
 use super::Plan;
-use super::action::{Action, ActionKind};
+use super::action::Action;
 use super::diagnostic::{Diagnostic, in_order};
 use crate::text::edit::Place;
 use crate::text::path::RepoPath;
@@ -109,6 +105,15 @@ pub struct Step {
     pub wrong: bool,
 }
 
+impl Step {
+    /// Counts the lines of a file with content that gets another one.
+    pub fn replaced_lines(&self) -> Option<usize> {
+        let before = self.before.as_deref().filter(|bytes| !bytes.is_empty())?;
+        let lines = before.split_inclusive(|&byte| byte == b'\n').count();
+        self.after.as_ref().map(|_| lines)
+    }
+}
+
 impl Simulation {
     /// Returns what an action would do; nothing where the plan was not run so far in the mind.
     pub fn step(&self, index: usize) -> &Step {
@@ -169,22 +174,13 @@ fn simulate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
     memo::check(&mut judge);
     for action in &plan.actions {
         judge.simulation.steps.push(Step {
-            provisional: judge.world.shaken && touches_files(action),
+            provisional: judge.world.shaken && action.kind.worktree_path().is_some(),
             ..Step::default()
         });
-        judge.action(action)?;
+        action.kind.check(&mut judge, action)?;
     }
-    hand_over::check_order(&mut judge);
+    order::check(&mut judge);
     Ok(judge.simulation)
-}
-
-/// Returns whether an EXECUTE could change what an action meets.
-fn touches_files(action: &Action) -> bool {
-    match &action.kind {
-        ActionKind::Create(_) | ActionKind::Edit(_) => true,
-        ActionKind::Read(read) => matches!(read.resource, Resource::File(_)),
-        _ => false,
-    }
 }
 
 /// Returns the name of an action in a message: `EDIT src/a.rs`.
@@ -199,7 +195,7 @@ pub fn label(action: &Action) -> String {
 }
 
 /// Something that is wrong, before it is known where and whether it counts.
-struct Mistake {
+pub struct Mistake {
     /// What is wrong.
     message: String,
     /// What would be right.
@@ -208,7 +204,7 @@ struct Mistake {
 
 impl Mistake {
     /// Makes a mistake with a hint.
-    fn new(message: impl Into<String>, hint: impl Into<String>) -> Mistake {
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Mistake {
         Mistake {
             message: message.into(),
             hint: Some(hint.into()),
@@ -217,39 +213,18 @@ impl Mistake {
 }
 
 /// The plan on its way through the mind.
-struct Judge<'a> {
+pub struct Judge<'a> {
     /// The plan.
-    plan: &'a Plan,
+    pub plan: &'a Plan,
     /// The files as they would be now.
-    world: World<'a>,
+    pub world: World<'a>,
     /// What came out so far.
-    simulation: Simulation,
+    pub simulation: Simulation,
 }
 
-impl<'a> Judge<'a> {
-    /// Judges one action and does in the mind what it does.
-    fn action(&mut self, action: &'a Action) -> anyhow::Result<()> {
-        match &action.kind {
-            ActionKind::Create(create) => create::check(self, action, create),
-            ActionKind::Edit(edit) => edit::check(self, action, edit),
-            ActionKind::Read(read) => resource::check_there(self, action, &read.resource),
-            ActionKind::Prune(prune) => {
-                resource::check_prune(self, action, &prune.resource);
-                Ok(())
-            }
-            ActionKind::Execute(execute) => command::check(self, action, execute),
-            ActionKind::Invoke(invoke) => hand_over::check_invoke(self, action, invoke),
-            ActionKind::Conclude(conclude) => hand_over::check_conclude(self, action, conclude),
-            ActionKind::Research(_) => {
-                research::check(self, action);
-                Ok(())
-            }
-            ActionKind::ChatWithUser(_) => Ok(()),
-        }
-    }
-
+impl Judge<'_> {
     /// Returns the step of the action that is being judged.
-    fn step(&mut self) -> &mut Step {
+    pub fn step(&mut self) -> &mut Step {
         self.simulation
             .steps
             .last_mut()
@@ -257,7 +232,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Records a mistake that nothing puts right.
-    fn refuse(&mut self, action: &Action, line: usize, mistake: Mistake) {
+    pub fn refuse(&mut self, action: &Action, line: usize, mistake: Mistake) {
         self.step().wrong = true;
         let (message, hint) = (mistake.message, mistake.hint);
         self.simulation.diagnostics.push(Diagnostic {
@@ -269,7 +244,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Records a mistake, unless an EXECUTE before the action may put it right.
-    fn miss(&mut self, action: &Action, line: usize, mistake: Mistake) {
+    pub fn miss(&mut self, action: &Action, line: usize, mistake: Mistake) {
         if self.world.shaken {
             self.step().provisional = true;
         } else {

@@ -3,12 +3,11 @@
 
 use super::{Diagnostic, Simulation, label};
 use crate::plan::Plan;
-use crate::plan::action::ActionKind;
 
 /// Notes every action with a NUL.
 pub(super) fn check(plan: &Plan, simulation: &mut Simulation) {
     for (action, step) in plan.actions.iter().zip(&mut simulation.steps) {
-        let Some(what) = holder(&action.kind) else {
+        let Some(what) = action.kind.text_with_nul() else {
             continue;
         };
         step.wrong = true;
@@ -21,26 +20,5 @@ pub(super) fn check(plan: &Plan, simulation: &mut Simulation) {
             message,
             hint,
         });
-    }
-}
-
-/// Names the text of an action that has a NUL.
-fn holder(kind: &ActionKind) -> Option<&'static str> {
-    let has = |text: &str| text.contains('\0');
-    match kind {
-        ActionKind::Create(create) if has(&create.content) => Some("the content"),
-        ActionKind::Edit(edit)
-            if edit
-                .pairs
-                .iter()
-                .any(|pair| has(&pair.find) || has(&pair.replace)) =>
-        {
-            Some("a pair")
-        }
-        ActionKind::Execute(execute) if has(&execute.command) => Some("the command"),
-        ActionKind::Execute(execute) if execute.env.iter().any(|(_, value)| has(value)) => {
-            Some("a variable")
-        }
-        _ => None,
     }
 }

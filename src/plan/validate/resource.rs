@@ -1,8 +1,8 @@
-//! READ, PRUNE and hand-overs: what they name is there.
+//! What an action names is there.
 
 use super::world::Found;
 use super::{Judge, Mistake};
-use crate::plan::action::{Action, ActionKind};
+use crate::plan::action::Action;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
@@ -11,7 +11,7 @@ use crate::text::visible::visible;
 const UNKNOWN: &str = "the project structure in the input lists what exists";
 
 /// Judges that a resource is there. Whether a page can be fetched shows when it is.
-pub(super) fn check_there(
+pub fn check_there(
     judge: &mut Judge<'_>,
     action: &Action,
     resource: &Resource,
@@ -60,36 +60,4 @@ fn absent(judge: &Judge<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>>
             "name the file itself",
         )),
     })
-}
-
-/// Judges a PRUNE: the resource stands in the turn's own list, and goes once.
-pub(super) fn check_prune(judge: &mut Judge<'_>, action: &Action, resource: &Resource) {
-    let shown = resource.to_string();
-    let shown = visible(&shown);
-    let same =
-        |a: &Action| matches!(&a.kind, ActionKind::Prune(prune) if prune.resource == *resource);
-    let first = judge
-        .plan
-        .actions
-        .iter()
-        .find(|a| same(a))
-        .is_none_or(|a| std::ptr::eq(a, action));
-    if !judge.world.facts.in_turn_context(resource) {
-        let hint = if judge.world.facts.in_context(resource) {
-            "it comes from the session's or the global list, which the user keeps"
-        } else {
-            "leave the action out"
-        };
-        judge.refuse(
-            action,
-            action.line,
-            Mistake::new(format!("`{shown}` is not in the turn's context"), hint),
-        );
-    } else if !first {
-        judge.refuse(
-            action,
-            action.line,
-            Mistake::new(format!("`{shown}` is pruned twice"), "keep one PRUNE"),
-        );
-    }
 }

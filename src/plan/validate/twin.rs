@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Facts;
 use crate::plan::Plan;
-use crate::plan::action::ActionKind;
 use crate::text::path::{RepoPath, fold};
 
 /// The spellings in use for each name that the plan creates.
-pub(super) struct Twins {
+pub struct Twins {
     /// By folded path or folder, the spellings of the snapshot and of the plan so far.
     spellings: HashMap<String, BTreeSet<String>>,
 }
@@ -20,8 +19,8 @@ impl Twins {
             spellings: HashMap::new(),
         };
         for action in &plan.actions {
-            if let ActionKind::Create(create) = &action.kind {
-                for name in names(&create.path) {
+            if let Some(path) = action.kind.new_path() {
+                for name in names(path) {
                     twins.spellings.entry(fold(name)).or_default();
                 }
             }

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::twin::Twins;
 use super::{Entry, Facts};
 use crate::plan::Plan;
-use crate::plan::action::ActionKind;
 use crate::text::edit;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -19,7 +18,7 @@ const MAX_OTHER_BYTES: usize = 8 << 20;
 const MAX_NAMES: usize = 3;
 
 /// The snapshot with what the plan has done to it.
-pub(super) struct World<'a> {
+pub struct World<'a> {
     /// The snapshot.
     pub facts: &'a dyn Facts,
     /// An EXECUTE has run: what it did is not known.
@@ -38,7 +37,7 @@ pub(super) struct World<'a> {
 
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
+pub enum Found {
     /// Nothing, and nothing in the way.
     Absent,
     /// A file with its bytes.
@@ -144,10 +143,9 @@ impl<'a> World<'a> {
 
     /// Reads those files, as many as the limits allow.
     fn collect_others(&self, plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {
-        let named = plan.actions.iter().filter_map(|action| match &action.kind {
-            ActionKind::Edit(edit) => Some(edit.path.clone()),
-            _ => None,
-        });
+        let edits = plan.actions.iter().map(|action| &action.kind);
+        let edits = edits.filter(|kind| kind.pairs().is_some());
+        let named = edits.filter_map(|kind| kind.path().cloned());
         let listed = self
             .facts
             .paths()?

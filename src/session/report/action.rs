@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::{Modification, block, item};
-use crate::plan::action::{Action, ActionKind};
-use crate::plan::run::{Effect, Ending, Outcome};
+use crate::plan::action::Action;
+use crate::plan::action::behavior::ReportPart;
+use crate::plan::run::{Ending, Outcome};
 use crate::text::edit::Tier;
 use crate::text::redact::redact;
 use crate::text::visible::{strip_ansi, visible};
@@ -160,35 +161,24 @@ fn details(text: &mut String, action: &Action, outcome: &Outcome, told: Told<'_>
         let place = (&*difference_name(told.index), told.limit);
         difference(text, "Change of the file:", &outcome.difference, place);
     }
-    match &action.kind {
-        ActionKind::Execute(execute) => {
-            text.push_str("\nCommand:\n");
-            block(text, "shell", &execute.command);
-            output(text, outcome, told);
-        }
-        ActionKind::Research(research) => {
-            for query in &research.queries {
-                block(text, "text", query);
+    for part in action.kind.report(outcome) {
+        match part {
+            ReportPart::Block {
+                caption,
+                language,
+                text: content,
+            } => {
+                if let Some(caption) = caption {
+                    writeln!(text, "\n{caption}:").expect("writing to a string");
+                }
+                block(text, language, content);
             }
-            output(text, outcome, told);
+            ReportPart::Output => output(text, outcome, told),
+            ReportPart::Sentence(words) => {
+                writeln!(text, "\n{words}").expect("writing to a string");
+            }
         }
-        ActionKind::ChatWithUser(chat) => message(text, &chat.message),
-        ActionKind::Invoke(invoke) => message(text, &invoke.message),
-        ActionKind::Conclude(conclude) => message(text, &conclude.message),
-        ActionKind::Read(_) if matches!(outcome.effect, Some(Effect::Add(_))) => {
-            text.push_str("\nContent was successfully read. The resource has been added to the context for the next turn.\n");
-        }
-        ActionKind::Create(_)
-        | ActionKind::Read(_)
-        | ActionKind::Edit(_)
-        | ActionKind::Prune(_) => {}
     }
-}
-
-/// Writes a message in a block.
-fn message(text: &mut String, content: &str) {
-    text.push_str("\nMessage:\n");
-    block(text, "markdown", content);
 }
 
 /// Writes head and tail of what came out, and where the whole of it is.

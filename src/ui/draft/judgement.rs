@@ -2,7 +2,6 @@
 
 use super::Draft;
 use crate::plan::Plan;
-use crate::plan::action::ActionKind;
 use crate::plan::diagnostic::Diagnostic;
 use crate::ui::checklist::{Checklist, Item, Part};
 use crate::workflow::user::{Approved, Proposal};
@@ -82,13 +81,10 @@ impl Draft {
             return;
         };
         let pair = match part {
-            Part::Action(at) => match &self.plan.actions[at].kind {
-                ActionKind::Edit(edit) => edit
-                    .pairs
-                    .iter()
-                    .rposition(|pair| pair.line <= diagnostic.line),
-                _ => None,
-            },
+            Part::Action(at) => self.plan.actions[at].kind.pairs().and_then(|pairs| {
+                let mut lines = pairs.iter().map(|pair| pair.line);
+                lines.rposition(|line| line <= diagnostic.line)
+            }),
             Part::Memo(_) => None,
         };
         match pair

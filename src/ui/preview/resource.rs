@@ -1,7 +1,6 @@
-//! What READ and PRUNE name: the file, folder, page or artifact itself, as much of it as a person
+//! What joins or leaves the context: the file, folder, page or artifact itself, as much of it as a person
 //! reads.
 
-use crate::plan::action::ActionKind;
 use crate::text::resource::Resource;
 use crate::ui::checklist::{Checklist, Part};
 use crate::ui::draft::Draft;
@@ -13,13 +12,11 @@ const MAX_LINES: usize = 1000;
 /// The bytes of a resource that are shown.
 const MAX_BYTES: usize = 256 << 10;
 
-/// Returns the resource of a READ or PRUNE that was looked at; as an action before it leaves it,
+/// Returns the resource of an action that was looked at; as an action before it leaves it,
 /// where one writes it.
 pub(super) fn content(draft: &Draft, list: &Checklist, at: usize) -> Vec<Line> {
-    let resource = match &draft.plan.actions[at].kind {
-        ActionKind::Read(read) => &read.resource,
-        ActionKind::Prune(prune) => &prune.resource,
-        _ => return Vec::new(),
+    let Some(resource) = draft.plan.actions[at].kind.resource() else {
+        return Vec::new();
     };
     let mut lines = vec![Line::default()];
     if let Some((number, bytes)) = written(draft, list, (at, resource)) {
@@ -57,11 +54,7 @@ fn written<'a>(
             .iter()
             .any(|item| item.on && item.part == Part::Action(index))
     };
-    let writes = |index: &usize| match &draft.plan.actions[*index].kind {
-        ActionKind::Create(create) => create.path == *path,
-        ActionKind::Edit(edit) => edit.path == *path,
-        _ => false,
-    };
+    let writes = |index: &usize| draft.plan.actions[*index].kind.path() == Some(path);
     let last = (0..at).rev().find(|index| writes(index) && is_on(*index))?;
     Some((last, draft.steps[last].after.as_deref()?))
 }

@@ -1,6 +1,6 @@
 //! Files that some program runs or obeys later, without another question.
 
-use crate::plan::action::{Action, ActionKind};
+use crate::plan::action::Action;
 
 /// A rule: the file names or folders that it is about, and who runs them.
 struct Rule {
@@ -162,11 +162,7 @@ const RULES: &[Rule] = &[
 
 /// Returns when the file that an action writes is run by something else.
 pub(super) fn reason(action: &Action) -> Option<&'static str> {
-    match &action.kind {
-        ActionKind::Create(create) => of_path(create.path.as_str()),
-        ActionKind::Edit(edit) => of_path(edit.path.as_str()),
-        _ => None,
-    }
+    of_path(action.kind.path()?.as_str())
 }
 
 /// Returns when a path is run by something else.

@@ -2,7 +2,6 @@
 //! full.
 
 use super::{Group, Room, command, facts, groups, risks};
-use crate::plan::action::ActionKind;
 use crate::plan::memo::Verb;
 use crate::ui::style::{Line, Tone, wrap_all};
 use crate::workflow::user::Proposal;
@@ -18,7 +17,7 @@ pub(super) fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
     lines.extend(memos(proposal));
     lines.push(Line::plain(&format!(" {}", counts(proposal).join(", "))));
     for kind in proposal.plan.actions.iter().map(|action| &action.kind) {
-        if let ActionKind::Execute(execute) = kind {
+        if let Some(execute) = kind.command() {
             lines.extend(command(execute));
         }
     }
@@ -53,8 +52,8 @@ fn counts(proposal: &Proposal<'_>) -> Vec<String> {
     let counted: Vec<String> = groups(proposal)
         .map(
             |Group {
-                 name, number, how, ..
-             }| format!("{name} {number}{how}"),
+                 row, number, how, ..
+             }| format!("{} {number}{how}", row.name),
         )
         .collect();
     if counted.is_empty() {

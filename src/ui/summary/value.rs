@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::super::risk;
 use super::changed;
-use crate::plan::action::ActionKind;
 use crate::plan::memo::Verb;
 use crate::workflow::user::Proposal;
 
@@ -34,18 +33,8 @@ pub fn json(proposal: &Proposal<'_>) -> Value {
 fn action(proposal: &Proposal<'_>, index: usize) -> Value {
     let kind = &proposal.plan.actions[index].kind;
     let mut value = json!({ "index": index, "kind": kind.name(), "target": kind.target(), "description": proposal.plan.actions[index].description() });
-    match kind {
-        ActionKind::Create(_) | ActionKind::Edit(_) => {
-            let counts = changed(proposal, index);
-            value["added"] = counts.added.into();
-            value["removed"] = counts.removed.into();
-        }
-        ActionKind::Execute(execute) => value["command"] = execute.command.as_str().into(),
-        ActionKind::Research(research) => value["queries"] = research.queries.as_slice().into(),
-        ActionKind::ChatWithUser(chat) => value["message"] = chat.message.as_str().into(),
-        ActionKind::Invoke(invoke) => value["message"] = invoke.message.as_str().into(),
-        ActionKind::Conclude(conclude) => value["message"] = conclude.message.as_str().into(),
-        ActionKind::Read(_) | ActionKind::Prune(_) => {}
+    for (key, content) in kind.json(changed(proposal, index)) {
+        value[key] = content;
     }
     value
 }

@@ -13,7 +13,6 @@ use crate::change::tasks::{self, Task};
 use crate::change::usage::Taken;
 use crate::git::refs;
 use crate::git::repository::Repository;
-use crate::plan::action::ActionKind;
 use crate::session::artifact;
 use crate::session::meta::{Origin, Status};
 use crate::session::turn::Turn;
@@ -274,20 +273,14 @@ fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
     }
     let text = turn.text(repository, artifact::PLAN)?.unwrap_or_default();
     let (plan, _) = crate::plan::parse(&text);
-    let does = |kind: &ActionKind| {
-        matches!(
-            kind,
-            ActionKind::Create(_) | ActionKind::Edit(_) | ActionKind::Execute(_)
-        )
-    };
-    let hands_over = |kind: &ActionKind| {
-        matches!(
-            kind,
-            ActionKind::ChatWithUser(_) | ActionKind::Invoke(_) | ActionKind::Conclude(_)
-        )
-    };
-    Ok(plan.actions.iter().any(|action| does(&action.kind))
-        && !plan.actions.iter().any(|action| hands_over(&action.kind)))
+    Ok(plan
+        .actions
+        .iter()
+        .any(|action| action.kind.changes_files())
+        && !plan
+            .actions
+            .iter()
+            .any(|action| action.kind.message().is_some()))
 }
 
 /// Returns the user's words that led to a turn: those of the turn itself, or of the one whose

@@ -21,12 +21,10 @@ use crate::host::fault;
 use crate::host::file::{Mode, Root};
 use crate::host::sandbox::Network;
 use crate::host::supervisor::Launcher;
-use crate::plan::action::ActionKind;
-use crate::plan::action::read::Read;
 use crate::plan::memo::{self, Change};
 use crate::plan::run::{Ran, Stage, run};
 use crate::session::meta::NotCaptured;
-use crate::text::resource::{Artifact, Resource};
+use crate::text::resource::Artifact;
 use crate::workflow::confine;
 use crate::workflow::context::artifacts;
 use crate::workflow::context::pages::Pages;
@@ -288,7 +286,7 @@ impl Began {
 pub(super) fn runs_commands(approved: &Approved) -> bool {
     approved
         .running()
-        .any(|action| matches!(action.kind, ActionKind::Execute(_)))
+        .any(|action| action.kind.command().is_some())
 }
 
 /// Applies the approved memos in the worktree.
@@ -320,20 +318,9 @@ fn targets(approved: &Approved) -> Vec<Vec<u8>> {
         .memos
         .contains(&true)
         .then(|| MEMOS.as_bytes().to_vec());
-    let read = approved
-        .plan
-        .actions
-        .iter()
-        .filter_map(|action| match &action.kind {
-            ActionKind::Read(Read {
-                resource: Resource::File(path),
-            }) => Some(path),
-            _ => None,
-        });
-    approved
-        .plan
-        .targets()
-        .chain(read)
+    let actions = approved.plan.actions.iter();
+    actions
+        .filter_map(|action| action.kind.worktree_path())
         .map(|path| path.as_str().as_bytes().to_vec())
         .chain(memos)
         .collect()

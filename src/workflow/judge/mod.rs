@@ -7,7 +7,6 @@ pub mod resource;
 use crate::git::object::TreeId;
 use crate::host::file::Root;
 use crate::plan::Plan;
-use crate::plan::action::ActionKind;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading::{self, Reading};
 use crate::plan::repair::Repaired;
@@ -54,13 +53,11 @@ impl Judged {
     /// Returns the files of EDITs that do not fit, so that the model sees their true text.
     pub fn mistaken(&self) -> Vec<Resource> {
         let edits = self.plan.actions.iter().zip(&self.simulation.steps);
-        let wrong = edits.filter_map(|(action, step)| match &action.kind {
-            ActionKind::Edit(edit)
-                if step.places.len() < edit.pairs.len() && step.before.is_some() =>
-            {
-                Some(Resource::File(edit.path.clone()))
-            }
-            _ => None,
+        let wrong = edits.filter_map(|(action, step)| {
+            let pairs = action.kind.pairs()?;
+            let is_wrong = step.places.len() < pairs.len() && step.before.is_some();
+            let path = action.kind.path().filter(|_| is_wrong)?;
+            Some(Resource::File(path.clone()))
         });
         wrong.collect()
     }
@@ -70,17 +67,14 @@ impl Judged {
     pub fn mistakes(&self) -> Vec<String> {
         let mut names = Vec::new();
         for (action, step) in self.plan.actions.iter().zip(&self.simulation.steps) {
-            let ActionKind::Edit(edit) = &action.kind else {
+            let kind = &action.kind;
+            let Some((path, pairs)) = kind.path().zip(kind.pairs()) else {
                 continue;
             };
             let fits = |index: usize| step.places.iter().any(|(at, _)| *at == index);
-            let wrong = edit
-                .pairs
-                .iter()
-                .enumerate()
-                .filter(|(index, _)| !fits(*index));
+            let wrong = pairs.iter().enumerate().filter(|(index, _)| !fits(*index));
             names.extend(
-                wrong.map(|(_, pair)| format!("{}#{}", edit.path, crate::text::digest(&pair.find))),
+                wrong.map(|(_, pair)| format!("{path}#{}", crate::text::digest(&pair.find))),
             );
         }
         if names.is_empty() && !self.diagnostics().is_empty() {

@@ -35,11 +35,7 @@ pub fn modifications(
 
 /// Returns what an action would have made of its file; `None` where nobody knows.
 fn proposed_file(kind: &ActionKind, step: &Step) -> Option<String> {
-    let path = match kind {
-        ActionKind::Create(create) => &create.path,
-        ActionKind::Edit(edit) => &edit.path,
-        _ => return None,
-    };
+    let path = kind.path()?;
     let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
     let (before, after) = (step.before.as_ref().map(text), text(step.after.as_ref()?));
     let change = difference(path, before.as_deref(), &after);

@@ -10,7 +10,7 @@ mod remarks;
 
 use super::strict::{self, Deed};
 use super::{Level, repair};
-use crate::plan::action::{Action, ActionKind};
+use crate::plan::action::Action;
 use crate::plan::reading;
 use corpus::{Corpus, Dice};
 use plan::{ALL, Damage, Plan, SLIPS};
@@ -163,16 +163,17 @@ fn accepted(text: &str) -> Option<Vec<Deed>> {
     let read = reading::read(text);
     let deed = |action: &Action| {
         let name = action.kind.name();
-        let (path, parts) = match &action.kind {
-            ActionKind::Create(create) => (create.path.to_string(), vec![create.content.clone()]),
-            ActionKind::Edit(edit) => {
-                let parts = edit.pairs.iter();
-                let parts = parts.flat_map(|pair| [pair.find.clone(), pair.replace.clone()]);
-                (edit.path.to_string(), parts.collect())
-            }
-            ActionKind::Execute(execute) => ("-".to_owned(), vec![execute.command.clone()]),
-            other => (other.target(), Vec::new()),
-        };
+        let kind = &action.kind;
+        let (mut path, mut parts) = (kind.target(), Vec::new());
+        if let Some(pairs) = kind.pairs() {
+            let pairs = pairs.iter();
+            parts.extend(pairs.flat_map(|pair| [pair.find.clone(), pair.replace.clone()]));
+        } else if let Some(execute) = kind.command() {
+            path = "-".to_owned();
+            parts.push(execute.command.clone());
+        } else if kind.new_path().is_some() {
+            parts.extend(kind.texts().into_iter().map(str::to_owned));
+        }
         Deed { name, path, parts }
     };
     let fine = read.diagnostics.is_empty();

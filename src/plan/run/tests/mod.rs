@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use super::*;
 use crate::host::shell::{Captured, End, Finished};
+use crate::plan::action::ActionKind;
 use crate::plan::action::chat_with_user::ChatWithUser;
 use crate::plan::action::conclude::Conclude;
 use crate::plan::action::create::Create;

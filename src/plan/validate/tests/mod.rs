@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::plan::action::ActionKind;
 use crate::plan::action::{
     chat_with_user::ChatWithUser, conclude::Conclude, create::Create, edit::Edit, edit::Pair,
     execute::Execute, invoke::Invoke, prune::Prune, read::Read,

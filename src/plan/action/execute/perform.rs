@@ -1,21 +1,18 @@
-//! EXECUTE and RESEARCH: what runs outside of this program.
+//! Running a command and telling how it ended.
 
 use std::io;
 use std::path::Path;
 
-use super::error::ActionError;
-use super::{Ending, Executed, Outcome, Stage, Tools, found_line};
+use super::command::Execute;
 use crate::host::file::{Kind, Root, reason};
 use crate::host::shell::{End, may_set};
-use crate::plan::action::execute::Execute;
+use crate::plan::run::error::ActionError;
+use crate::plan::run::{Ending, Executed, Outcome, STOPPED, Stage};
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
 
-/// How a command or a search ended that the user stopped.
-const INTERRUPTED: &str = "stopped by the user";
-
 /// Runs a command and keeps what it said.
-pub(super) fn execute(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcome, ActionError> {
+pub(super) fn perform(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcome, ActionError> {
     if let Some((name, _)) = execute.env.iter().find(|(name, _)| !may_set(name)) {
         return Err(format!("a plan may not set `{}`", visible(name)).into());
     }
@@ -62,7 +59,7 @@ fn ended(Executed { finished, hint }: &Executed) -> Outcome {
                 limit.as_secs_f64()
             ),
         ),
-        End::Interrupted => (Ending::Failure, INTERRUPTED.to_owned()),
+        End::Interrupted => (Ending::Failure, STOPPED.to_owned()),
         End::NotStarted(why) => (
             Ending::Failure,
             format!("the command did not start: {}", visible(why)),
@@ -73,48 +70,6 @@ fn ended(Executed { finished, hint }: &Executed) -> Outcome {
         exit_code: Some(finished.end.code()),
         output: finished.output.joined(),
         lost_output: finished.output.lost,
-        ..Outcome::of(ending, detail)
-    }
-}
-
-/// Runs every query; one that finds something is enough.
-pub(super) fn research(tools: &mut dyn Tools, queries: &[String]) -> Outcome {
-    let (mut output, mut failures) = (String::new(), Vec::new());
-    for query in queries {
-        if tools.interrupted() {
-            return Outcome {
-                output: output.into_bytes(),
-                ..Outcome::failure(INTERRUPTED)
-            };
-        }
-        match tools.search(query) {
-            Ok(found) => output += &format!("{}\n\n{}\n\n", found_line(query), found.trim_end()),
-            Err(why) => {
-                failures.push(format!(
-                    "no result for `{}`: {}",
-                    visible(query.trim()),
-                    visible(&why)
-                ));
-            }
-        }
-    }
-    let found = queries.len() - failures.len();
-    let ending = if found == 0 {
-        Ending::Failure
-    } else {
-        Ending::Success
-    };
-    let share = match queries.len() {
-        1 => (found == 1).then(|| "the query has results".to_owned()),
-        number => Some(format!("{found} of {number} queries have results")),
-    };
-    let detail = share
-        .into_iter()
-        .chain(failures)
-        .collect::<Vec<_>>()
-        .join("; ");
-    Outcome {
-        output: output.into_bytes(),
         ..Outcome::of(ending, detail)
     }
 }

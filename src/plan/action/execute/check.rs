@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::world::Found;
-use super::{Judge, Mistake};
+use super::command::Execute;
 use crate::host::shell::may_set;
 use crate::plan::action::Action;
-use crate::plan::action::execute::Execute;
 use crate::plan::diagnostic::quote;
+use crate::plan::validate::world::Found;
+use crate::plan::validate::{Judge, Mistake};
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
 

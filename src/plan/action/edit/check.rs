@@ -1,9 +1,10 @@
 //! EDIT: the file is text before the model's eyes, and each FIND has one place in it.
 
-use super::world::Found;
-use super::{Judge, Mistake};
+use super::Edit;
+use super::pair::Pair;
 use crate::plan::action::Action;
-use crate::plan::action::edit::{Edit, Pair};
+use crate::plan::validate::world::Found;
+use crate::plan::validate::{Judge, Mistake};
 use crate::text::edit::{Case, MatchError, apply, explain, find};
 use crate::text::visible::visible;
 
@@ -59,7 +60,7 @@ fn text_of(
 }
 
 /// Returns bytes as text that an EDIT can work on, or what they are instead.
-pub(crate) fn readable(bytes: Vec<u8>) -> Result<String, &'static str> {
+pub(super) fn readable(bytes: Vec<u8>) -> Result<String, &'static str> {
     if bytes.contains(&0) {
         return Err("binary");
     }

@@ -1,69 +1,10 @@
-//! EDIT: replaces exact, unique places of a file.
+//! Reading an EDIT: labels and blocks in turn.
 
-use super::body::{Body, Part};
-use super::heading::Label;
-use super::shape::{BodyShape, SummaryGroup};
-use super::{ActionKind, ActionRow, foreign, write_block};
-use crate::plan::Field;
-use crate::plan::spelling::key::PATH_KEYS;
-use crate::text::link;
-use crate::text::path::RepoPath;
-
-/// The row of the table.
-pub static ROW: ActionRow = ActionRow {
-    name: "EDIT",
-    aliases: &[],
-    other_names: &["MODIFY", "UPDATE", "CHANGE"],
-    keys: &["File Path", "Description"],
-    other_keys: &[PATH_KEYS],
-    shape: BodyShape::Pairs,
-    group: SummaryGroup::Files,
-    unit: ("file", "files"),
-    counts_targets: true,
-    read: |body| read(body).map(ActionKind::Edit),
-};
-
-/// A file to change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
-    /// Which.
-    pub path: RepoPath,
-    /// The replacements; each sees the result of those before it.
-    pub pairs: Vec<Pair>,
-}
-
-/// One FIND and its REPLACE.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
-    /// The line of the FIND label in the plan, from 1.
-    pub line: usize,
-    /// The literal text of the FIND block; it is empty or ends with a line end.
-    pub find: String,
-    /// The literal text of the REPLACE block.
-    pub replace: String,
-    /// The info string of the FIND block.
-    pub language: String,
-}
-
-impl Edit {
-    /// Returns the fields of its value.
-    pub fn fields(&self) -> Vec<Field> {
-        vec![
-            Field::new("File Path", link::write_path(self.path.as_str())),
-            Field::new("Description", ""),
-        ]
-    }
-
-    /// Writes the pairs.
-    pub fn write(&self, out: &mut String) {
-        for pair in &self.pairs {
-            out.push_str("\n`FIND:`\n");
-            write_block(&pair.find, &pair.language, out);
-            out.push_str("`REPLACE:`\n");
-            write_block(&pair.replace, &pair.language, out);
-        }
-    }
-}
+use super::Edit;
+use super::pair::Pair;
+use crate::plan::action::body::{Body, Part};
+use crate::plan::action::foreign;
+use crate::plan::action::heading::Label;
 
 /// What the next label must be, and what came so far.
 enum State {
@@ -76,7 +17,7 @@ enum State {
 }
 
 /// Reads the action.
-fn read(body: &mut Body<'_>) -> Option<Edit> {
+pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
     let path = body.path();
     let mut pairs: Vec<Pair> = Vec::new();
     let mut pending: Option<Pair> = None;

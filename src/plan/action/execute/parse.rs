@@ -1,139 +1,18 @@
-//! EXECUTE: runs a command in the worktree.
+//! Reading an EXECUTE: folder, variables, time limit, script.
 
 use std::time::Duration;
 
-use super::body::{Body, without_optional};
+use super::command::Execute;
 use super::script;
-use super::shape::{BodyShape, SummaryGroup};
-use super::{ActionKind, ActionRow, write_block};
-use crate::plan::Field;
+use crate::plan::action::body::{Body, without_optional};
 use crate::plan::diagnostic::quote;
-use crate::plan::spelling::key::COMMAND;
-use crate::text::link;
 use crate::text::path::RepoPath;
 
 /// The longest time limit that a plan may ask for, in seconds: a day.
 const MAX_TIMEOUT: u64 = 86_400;
 
-/// The row of the table.
-pub static ROW: ActionRow = ActionRow {
-    name: "EXECUTE",
-    aliases: &[],
-    other_names: &["RUN", "EXEC", "SHELL", "BASH", "COMMAND", "TERMINAL"],
-    keys: &[
-        "Description",
-        "Expected Outcome",
-        "cwd",
-        "env",
-        "Allow Failure",
-        "Timeout",
-    ],
-    other_keys: &[
-        (
-            "cwd",
-            &[
-                "workingdirectory",
-                "workingdir",
-                "workdir",
-                "directory",
-                "folder",
-            ],
-        ),
-        (
-            "env",
-            &[
-                "environment",
-                "environmentvariables",
-                "envvars",
-                "envvariables",
-                "variables",
-            ],
-        ),
-        (
-            "Timeout",
-            &[
-                "timelimit",
-                "timeoutseconds",
-                "timeoutinseconds",
-                "timeouts",
-            ],
-        ),
-        (
-            "Expected Outcome",
-            &["expected", "expectedresult", "expectedoutput", "outcome"],
-        ),
-        (COMMAND, &["command", "cmd", "shellcommand", "script"]),
-    ],
-    shape: BodyShape::Script,
-    group: SummaryGroup::Commands,
-    unit: ("command", "commands"),
-    counts_targets: false,
-    read: |body| read(body).map(ActionKind::Execute),
-};
-
-/// A command to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Execute {
-    /// The script, as `sh` gets it.
-    pub command: String,
-    /// The info string of the block.
-    pub language: String,
-    /// The folder to run in; the project's root without one.
-    pub cwd: Option<RepoPath>,
-    /// Variables for this command alone.
-    pub env: Vec<(String, String)>,
-    /// What the model expects to see.
-    pub expected_outcome: String,
-    /// `- **Allow Failure:** true`: an exit code other than 0 does not stop the plan.
-    pub allow_failure: bool,
-    /// `- **Timeout:** 30`: a limit of its own, in seconds.
-    pub timeout: Option<Duration>,
-}
-
-impl Execute {
-    /// Returns the fields of its value.
-    pub fn fields(&self) -> Vec<Field> {
-        let mut fields = vec![Field::new("Description", "")];
-        if !self.expected_outcome.is_empty() {
-            fields.push(Field::new(
-                "Expected Outcome",
-                self.expected_outcome.as_str(),
-            ));
-        }
-        fields.extend(
-            self.cwd
-                .as_ref()
-                .map(|path| Field::new("cwd", link::write_path(path.as_str()))),
-        );
-        if !self.env.is_empty() {
-            let items = self
-                .env
-                .iter()
-                .map(|(name, value)| format!("`{name}`: \"{value}\""))
-                .collect();
-            fields.push(Field {
-                items,
-                ..Field::new("env", "")
-            });
-        }
-        if self.allow_failure {
-            fields.push(Field::new("Allow Failure", "true"));
-        }
-        fields.extend(
-            self.timeout
-                .map(|limit| Field::new("Timeout", limit.as_secs().to_string())),
-        );
-        fields
-    }
-
-    /// Writes the command's block.
-    pub fn write(&self, out: &mut String) {
-        write_block(&self.command, &self.language, out);
-    }
-}
-
 /// Reads the action.
-fn read(body: &mut Body<'_>) -> Option<Execute> {
+pub(super) fn read(body: &mut Body<'_>) -> Option<Execute> {
     let cwd = cwd(body);
     let env = env(body);
     let allow_failure = body.flag("Allow Failure").unwrap_or(false);

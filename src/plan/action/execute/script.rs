@@ -1,6 +1,6 @@
 //! Scripts that `sh` would read as something else: a session with its prompts, another language.
 
-use super::body::Body;
+use crate::plan::action::body::Body;
 use crate::plan::diagnostic::quote;
 
 /// Languages that `sh` does not run, in small letters.

@@ -1,0 +1,80 @@
+//! Making the replacements of an EDIT: all of them, or none.
+
+use std::path::Path;
+
+use super::Edit;
+use super::check::readable;
+use crate::host::file::Root;
+use crate::plan::run::error::ActionError;
+use crate::plan::run::{Ending, Outcome, write};
+use crate::text::edit::{Case, MatchError, Place, apply, explain};
+use crate::text::visible::visible;
+use crate::text::{counted, diff};
+
+/// The largest file that an EDIT changes, in bytes.
+const MAX_EDIT: u64 = 256 << 20;
+
+/// Changes a file: every pair, or nothing.
+pub(super) fn perform(root: &Root, edit: &Edit) -> Result<Outcome, ActionError> {
+    let path = Path::new(edit.path.as_str());
+    write::no_repository_above(root, &edit.path)?;
+    let bytes = root.read(path, MAX_EDIT).map_err(ActionError::reading)?;
+    let before =
+        readable(bytes).map_err(|what| format!("`{}` is {what}", visible(edit.path.as_str())))?;
+    let (after, places) = replace(edit, &before)?;
+
+    write::written(|| root.replace(path, after.as_bytes()))?;
+    let counts = diff::counts(&before, &after);
+    let (replaced, added) = (
+        counted(places.len(), "place"),
+        counted(counts.added, "line"),
+    );
+    let detail = format!(
+        "changed {replaced}: {added} added, {} removed",
+        counts.removed
+    );
+    Ok(Outcome {
+        places,
+        difference: write::difference(&edit.path, Some(&before), &after),
+        written: vec![edit.path.clone()],
+        ..Outcome::of(Ending::Success, detail)
+    })
+}
+
+/// Returns the text after all pairs, and where each applied; else what is wrong with the first that
+/// does not.
+fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<Place>), String> {
+    let mut text = before.to_owned();
+    let mut places = Vec::with_capacity(edit.pairs.len());
+    for (number, pair) in edit.pairs.iter().enumerate() {
+        let (find, replace) = (pair.find.as_str(), pair.replace.as_str());
+        let (after, place) = apply(&text, find, replace).map_err(|error| {
+            let (path, count) = (edit.path.as_str(), edit.pairs.len());
+            in_one_sentence(
+                &Case {
+                    path,
+                    text: &text,
+                    number: number + 1,
+                    count,
+                    find,
+                    replace,
+                    others: &[],
+                },
+                &error,
+            )
+        })?;
+        text = after;
+        places.push(place);
+    }
+    Ok((text, places))
+}
+
+/// Says why a pair does not apply, without the lines that show the place: the next input has them.
+fn in_one_sentence(case: &Case<'_>, error: &MatchError) -> String {
+    let message = explain(case, error).message;
+    let said: Vec<&str> = message
+        .lines()
+        .filter(|line| !line.starts_with("  "))
+        .collect();
+    format!("{}; the file is as it was", said.join("; "))
+}

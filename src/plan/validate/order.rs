@@ -1,0 +1,40 @@
+//! Hand-overs: at most one, and nothing runs after it.
+
+use super::{Diagnostic, Judge, label};
+
+/// Judges that a plan hands over at most once, as the last thing that it does.
+pub(super) fn check(judge: &mut Judge<'_>) {
+    let plan = judge.plan;
+    let leaving: Vec<usize> = (0..plan.actions.len())
+        .filter(|&n| plan.actions[n].kind.hands_over())
+        .collect();
+    let mut refuse = |n: usize, message: String, hint: &str| {
+        let action = &plan.actions[n];
+        judge.simulation.steps[n].wrong = true;
+        judge.simulation.diagnostics.push(Diagnostic {
+            line: action.line,
+            action: label(action),
+            message,
+            hint: Some(hint.to_owned()),
+        });
+    };
+    for &n in leaving.iter().skip(1) {
+        let first = &plan.actions[leaving[0]];
+        refuse(
+            n,
+            format!("the plan hands over twice, first at line {}", first.line),
+            "keep one INVOKE or CONCLUDE",
+        );
+    }
+    if let Some(&n) = leaving
+        .first()
+        .filter(|&&n| n + 1 < plan.actions.len() && leaving.len() == 1)
+    {
+        let name = plan.actions[n].kind.name();
+        refuse(
+            n,
+            format!("{name} is not the last action"),
+            "put it at the end: nothing of this plan runs after it",
+        );
+    }
+}
