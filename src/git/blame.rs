@@ -13,6 +13,8 @@ use crate::git::object::CommitId;
 pub struct Line {
     /// Where it comes from; nothing for one that no commit has.
     pub commit: Option<CommitId>,
+    /// Its number there, from 1.
+    pub origin: usize,
     /// Its number, from 1.
     pub number: usize,
     /// Its text, without the line end.
@@ -46,24 +48,35 @@ pub struct Blame {
 #[error("git blame: {0}")]
 pub struct Refused(pub String);
 
-/// Asks about the lines of a file as they are in the worktree, or some of them; the history is that
-/// of a commit, which has the file.
+/// What is asked about a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The commit whose history tells; it has the file.
+    pub commit: CommitId,
+    /// The name of the file there.
+    pub path: &'a str,
+    /// The file as it is: in the worktree, say.
+    pub contents: &'a Path,
+    /// Some of its lines, as git takes a range.
+    pub range: Option<&'a str>,
+    /// Nothing is told of what this commit reaches: its lines come from somewhere before.
+    pub since: Option<CommitId>,
+}
+
+/// Asks about the lines of a file.
 ///
 /// # Errors
 /// [`Refused`], or git cannot be run.
-pub fn blame(
-    repository: &Repository,
-    (commit, path): (CommitId, &str),
-    contents: &Path,
-    range: Option<&str>,
-) -> anyhow::Result<Blame> {
+pub fn blame(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<Blame> {
     let mut git = repository.git()?;
     git.args(["blame", "--porcelain", "--no-textconv"]);
-    if let Some(range) = range {
+    if let Some(range) = asked.range {
         git.arg(format!("-L{range}"));
     }
-    git.arg("--contents").arg(contents);
-    git.arg(commit.to_string()).arg("--").arg(path);
+    git.arg("--contents").arg(asked.contents);
+    git.arg(asked.commit.to_string());
+    git.args(asked.since.map(|commit| format!("^{commit}")));
+    git.arg("--").arg(asked.path);
     let output = git.output().context("starting git blame")?;
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
@@ -80,7 +93,7 @@ fn parse(text: &str) -> Option<Blame> {
     while let Some(head) = lines.next().filter(|head| !head.is_empty()) {
         let mut words = head.split(' ');
         let id = words.next()?;
-        let number = words.nth(1)?.parse().ok()?;
+        let (first, number) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         // All zeros: what no commit has.
         let commit = match id.bytes().all(|byte| byte == b'0') {
             true => None,
@@ -97,7 +110,7 @@ fn parse(text: &str) -> Option<Blame> {
                 "author" => value.clone_into(&mut origin.author),
                 "author-time" => origin.seconds = value.parse().ok()?,
                 "summary" => value.clone_into(&mut origin.summary),
-                "filename" => value.clone_into(&mut origin.path),
+                "filename" => origin.path = unquoted(value),
                 _ => {}
             }
         };
@@ -106,6 +119,7 @@ fn parse(text: &str) -> Option<Blame> {
         }
         blame.lines.push(Line {
             commit,
+            origin: first,
             number,
             text: text.strip_suffix('\r').unwrap_or(text).to_owned(),
         });
@@ -113,9 +127,26 @@ fn parse(text: &str) -> Option<Blame> {
     Some(blame)
 }
 
+/// Returns a path as it is: git puts one with odd characters into quotes.
+fn unquoted(path: &str) -> String {
+    if !path.starts_with('"') {
+        return path.to_owned();
+    }
+    let plain = gix::quote::ansi_c::undo(path.into());
+    plain.map_or_else(|_| path.to_owned(), |(plain, _)| plain.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_in_quotes_is_read() {
+        let check = |path: &str, expected: &str| assert_eq!(unquoted(path), expected);
+        check("a b.rs", "a b.rs");
+        check(r#""a\tb\"\303\274.rs""#, "a\tb\"\u{fc}.rs");
+        check(r#""broken"#, r#""broken"#);
+    }
 
     #[test]
     fn what_git_tells_is_read() {

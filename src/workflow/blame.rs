@@ -5,13 +5,17 @@
 //! what each of them brought. The names of turns stand in the message, which a rebase, an amendment
 //! and a cherry-pick keep.
 
+mod landed;
+
 use std::collections::HashMap;
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::git::blame::{Blame, Line, blame};
+use self::landed::LandedFile;
+use crate::git::blame::{Asked, Blame, Line, blame};
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::git::repository::Repository;
@@ -108,7 +112,16 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
             .is_ok_and(|entry| entry.is_some())
     };
     let told = |commit: Option<CommitId>| match commit.filter(has_file) {
-        Some(commit) => blame(repository, (commit, path), &file, range).map(Some),
+        Some(commit) => {
+            let asked = Asked {
+                commit,
+                path,
+                contents: &file,
+                range,
+                since: None,
+            };
+            blame(repository, &asked).map(Some)
+        }
         None => Ok(None),
     };
     let (history, code) = (told(refs::head(repository)?)?, told(code)?);
@@ -121,6 +134,7 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
         project,
         rows: HashMap::new(),
         turns: HashMap::new(),
+        landed: HashMap::new(),
     };
     let of_code = code.as_ref().zip(session.as_ref());
     let sources = lines.iter().enumerate().map(|(at, line)| {
@@ -174,6 +188,7 @@ fn untold(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<Line>> {
     let text = lossy(&bytes);
     let lines = text.lines().enumerate().map(|(at, text)| Line {
         commit: None,
+        origin: at + 1,
         number: at + 1,
         text: text.to_owned(),
     });
@@ -187,7 +202,9 @@ struct Tracer<'p> {
     /// The turns of sessions, newest first; nothing for one that is not here.
     rows: HashMap<SessionName, Vec<Row>>,
     /// The turns whose code a commit is, by session.
-    turns: HashMap<SessionName, HashMap<CommitId, usize>>,
+    turns: HashMap<SessionName, Rc<HashMap<CommitId, usize>>>,
+    /// The turns that brought the lines of a file, as a commit has it, by session.
+    landed: HashMap<(SessionName, CommitId, String), Rc<[Option<usize>]>>,
 }
 
 impl Tracer<'_> {
@@ -204,14 +221,7 @@ impl Tracer<'_> {
                 gone = gone.or_else(|| named.first().map(|named| (session.clone(), named.number)));
                 continue;
             }
-            let traced = match found.as_slice() {
-                [only] => Some(*only),
-                several => several
-                    .iter()
-                    .copied()
-                    .find(|at| brought(repository, &self.rows[session][*at], path, &line.text)),
-            };
-            if let Some(at) = traced {
+            if let Some(at) = self.landed(session, &found, (commit, path), line)? {
                 return Ok(turn(session, &self.rows[session][at], Some(commit)));
             }
         }
@@ -233,6 +243,47 @@ impl Tracer<'_> {
             author: origin.author,
             time: clock::of_seconds(origin.seconds),
         })
+    }
+
+    /// Returns which of the turns that a commit names brought a line of it.
+    fn landed(
+        &mut self,
+        session: &SessionName,
+        named: &[usize],
+        (commit, path): (CommitId, &str),
+        line: &Line,
+    ) -> anyhow::Result<Option<usize>> {
+        let turns = self.turns_of(session)?;
+        let file = LandedFile {
+            repository: &self.project.repository,
+            rows: &self.rows[session],
+            turns: &turns,
+            named,
+            commit,
+            path,
+        };
+        let key = (session.clone(), commit, path.to_owned());
+        let lines = match self.landed.get(&key) {
+            Some(lines) => Rc::clone(lines),
+            None => {
+                // Of an object that is gone git cannot tell; the content can.
+                let lines: Rc<[_]> = file.lines().unwrap_or_default().into();
+                self.landed.insert(key, Rc::clone(&lines));
+                lines
+            }
+        };
+        let told = lines.get(line.origin.saturating_sub(1)).copied().flatten();
+        Ok(told.or_else(|| file.by_content(&line.text)))
+    }
+
+    /// Returns which turn of a session made each commit of its code.
+    fn turns_of(&mut self, session: &SessionName) -> anyhow::Result<Rc<HashMap<CommitId, usize>>> {
+        if let Some(turns) = self.turns.get(session) {
+            return Ok(Rc::clone(turns));
+        }
+        let turns = Rc::new(code_of(&self.project.repository, self.rows_of(session))?);
+        self.turns.insert(session.clone(), Rc::clone(&turns));
+        Ok(turns)
     }
 
     /// Returns which turns of a session a message names, newest first.
@@ -265,11 +316,7 @@ impl Tracer<'_> {
         let Some(commit) = told.lines.get(at).and_then(|line| line.commit) else {
             return Ok(Source::Uncommitted);
         };
-        if !self.turns.contains_key(session) {
-            let turns = code_of(&self.project.repository, self.rows_of(session))?;
-            self.turns.insert(session.clone(), turns);
-        }
-        let Some(&found) = self.turns[session].get(&commit) else {
+        let Some(&found) = self.turns_of(session)?.get(&commit) else {
             // What the user had in the files when a turn began.
             return Ok(Source::Uncommitted);
         };
@@ -317,9 +364,14 @@ fn brought(repository: &Repository, row: &Row, path: &str, line: &str) -> bool {
             let tree = repository.commit(commit).ok()?.tree;
             repository.file(tree, path).ok()?
         });
-        file.is_some_and(|bytes| lossy(&bytes).lines().any(|one| one == line))
+        file.is_some_and(|bytes| has_line(&bytes, line))
     };
     has(row.after) && !has(row.before)
+}
+
+/// Returns whether a file has a line.
+fn has_line(file: &[u8], line: &str) -> bool {
+    lossy(file).lines().any(|one| one == line)
 }
 
 /// Returns a turn as the source of a line.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::plans::{create, edit, plan};
+use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
 /// A project of two turns on a file, and an edit of the user's after each.
@@ -181,4 +181,70 @@ fn what_cannot_be_blamed_is_said() {
     assert_eq!(told(&repo, &["new.txt"]), ["uncommitted"]);
     repo.teddy(&["blame", "-L", "1,1", "new.txt"])
         .check(1, &["no commit and no turn has"]);
+}
+
+#[test]
+fn the_lines_of_a_landing_lead_to_the_turns_that_brought_them_and_no_others() {
+    let repo = TestRepo::new().file("a.txt", "{\n}\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.txt"]);
+    // Lines that are there before, too, and in both turns.
+    repo.run_plan(&plan("One", &[edit("a.txt", "{\n}", "{\n}\none {\n}")]));
+    repo.run_plan(&plan(
+        "Two",
+        &[edit("a.txt", "one {\n}", "one {\n}\ntwo {\n}")],
+    ));
+    let hook = repo.path().join(".git/hooks/pre-commit");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    std::fs::write(
+        &hook,
+        "#!/bin/sh\nprintf '}\\n' >> a.txt && git add a.txt\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    repo.done(&["land", "-m", "Both"]);
+    let both = [
+        "init",
+        "init",
+        "demo:1 landed",
+        "demo:1 landed",
+        "demo:2 landed",
+        "demo:2 landed",
+    ];
+    // The last one is the hook's, which had turn 2 before it.
+    let expected = [&both[..], &["demo:2 landed"]].concat();
+    assert_eq!(told(&repo, &["a.txt"]), expected);
+    repo.git(&[
+        "commit",
+        "-q",
+        "--amend",
+        "--no-verify",
+        "-m",
+        "Without trailers",
+    ]);
+    assert_eq!(told(&repo, &["a.txt"])[2], "Without trailers");
+    repo.git(&["reset", "-q", "--hard", "HEAD@{1}"]);
+    assert_eq!(told(&repo, &["a.txt"]), expected);
+
+    // What the user adds to a commit is theirs, whatever its message says.
+    repo.write("a.txt", "mine\n".to_owned() + &repo.read("a.txt"));
+    repo.git(&["commit", "-q", "-a", "--amend", "--no-verify", "--no-edit"]);
+    assert_eq!(told(&repo, &["a.txt"])[0], "Both");
+    assert_eq!(told(&repo, &["a.txt"])[3..7], expected[2..6]);
+}
+
+#[test]
+fn a_file_with_an_odd_name_is_traced() {
+    let repo = TestRepo::new().file("a \"b\"\t\u{fc}.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let script = "printf '1\\n2\\n' > 'a \"b\"'\"$(printf '\\t')\"'\u{fc}.txt'";
+    repo.run_plan(&plan("One", &[execute(script)]));
+    repo.run_plan(&plan("Two", &[create("b.txt", "b\n")]));
+    repo.done(&["land", "-m", "Both"]);
+    assert_eq!(
+        told(&repo, &["a \"b\"\t\u{fc}.txt"]),
+        ["demo:1 landed", "demo:1 landed"]
+    );
 }

@@ -27,7 +27,10 @@ def git(folder, *args, text=True, **env):
 
 
 def fetch(url, cache):
-    """Returns what is at an address; kept in the cache folder."""
+    """Returns what is at an address; kept in the cache folder if it is not a file."""
+    if url.startswith("/"):
+        with open(url, "rb") as file:
+            return file.read()
     path = os.path.join(cache, hashlib.sha256(url.encode()).hexdigest()[:24])
     if not os.path.exists(path):
         with urllib.request.urlopen(url, timeout=120) as answer:
@@ -54,10 +57,17 @@ def python_versions(name, cache):
     return [(stem, url) for url, stem in found]
 
 
+def archives(folder, _cache):
+    """Returns the archives in a folder, oldest first: what `cargo fetch` or `pip download` left there."""
+    number = lambda name: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    names = sorted((name for name in os.listdir(folder) if name.endswith((".crate", ".tar.gz"))), key=number)
+    return [(name.removesuffix(".crate").removesuffix(".tar.gz"), os.path.join(os.path.abspath(folder), name)) for name in names]
+
+
 def versions(package, cache):
-    """Returns the versions of `crate:name` or `python:name`."""
-    kind, name = package.split(":")
-    return (crate_versions if kind == "crate" else python_versions)(name, cache)
+    """Returns the versions of `crate:name`, `python:name` or `files:folder`."""
+    kind, name = package.split(":", 1)
+    return {"crate": crate_versions, "python": python_versions, "files": archives}[kind](name, cache)
 
 
 def unpack(archive, folder):
