@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use teddy::text::edit::{Case, apply, explain};
+use teddy::text::edit::{FailedPair, apply, explain};
 
 /// The lines of the file.
 const LINES: usize = 200_000;
@@ -143,7 +143,7 @@ fn once(bench: &Bench) -> Duration {
     let start = Instant::now();
     let result = apply(&bench.text, &bench.find, "x\n");
     let message = result.as_ref().err().map(|error| {
-        let case = Case {
+        let case = FailedPair {
             path: "a.rs",
             text: &bench.text,
             number: 1,

@@ -10,7 +10,7 @@ use teddy::git::snapshot;
 
 use support::{Row, Workspace, head, median, sizes, time};
 use teddy::git::repository::Repository;
-use teddy::git::snapshot::limits::Limits;
+use teddy::git::snapshot::limits::SnapshotLimits;
 
 /// How often each is measured.
 const SAMPLES: usize = 11;
@@ -65,7 +65,7 @@ fn sample(workspace: &mut Workspace, changed: usize) -> (std::time::Duration, st
 fn snapshot(top: &Path) {
     let repository = Repository::open(top).expect("the bench made a repository");
     let index = repository.teddy_dir().join("index/main");
-    snapshot::snapshot(&repository, &index, &Limits::default(), &[])
+    snapshot::snapshot(&repository, &index, &SnapshotLimits::default(), &[])
         .expect("the files can be recorded");
 }
 

@@ -16,7 +16,7 @@ use support::{Row, Workspace, git_in, head, median, run, sample, sizes, teddy, t
 use teddy::git::object::CommitId;
 use teddy::git::publish::Guard;
 use teddy::git::repository::Repository;
-use teddy::git::snapshot::limits::Limits;
+use teddy::git::snapshot::limits::SnapshotLimits;
 
 /// How often each is measured.
 const SAMPLES: usize = 15;
@@ -220,7 +220,8 @@ impl Bench {
         let ours = || {
             let repository = Repository::open(&top).unwrap();
             let index = repository.teddy_dir().join("index/main");
-            let now = snapshot::snapshot(&repository, &index, &Limits::default(), &[]).unwrap();
+            let now =
+                snapshot::snapshot(&repository, &index, &SnapshotLimits::default(), &[]).unwrap();
             assert_eq!(now.tree, trees[n % 2]);
             let guard = Guard {
                 operation: "bench".to_owned(),

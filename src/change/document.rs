@@ -16,7 +16,7 @@ pub struct Documents(pub BTreeMap<String, String>);
 
 /// A document that is to be written next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingDocument {
     /// `proposal.md`
     Proposal,
     /// The spec of this id.
@@ -50,18 +50,18 @@ impl Documents {
 
     /// Returns the document that is to be written next: the proposal, then each spec that it names,
     /// then the tasks.
-    pub fn missing(&self) -> Option<Missing> {
+    pub fn missing(&self) -> Option<MissingDocument> {
         let Some(proposal) = self.0.get(proposal::FILE) else {
-            return Some(Missing::Proposal);
+            return Some(MissingDocument::Proposal);
         };
         let specs = proposal::read(proposal).specs;
         if let Some(id) = specs
             .into_iter()
             .find(|id| !self.0.contains_key(&spec::path(id)))
         {
-            return Some(Missing::Spec(id));
+            return Some(MissingDocument::Spec(id));
         }
-        (!self.0.contains_key(tasks::FILE)).then_some(Missing::Tasks)
+        (!self.0.contains_key(tasks::FILE)).then_some(MissingDocument::Tasks)
     }
 
     /// Returns every mistake of every document.
@@ -132,16 +132,22 @@ mod tests {
     #[test]
     fn documents_are_missing_in_the_order_in_which_they_are_written() {
         let mut documents = Documents::default();
-        assert_eq!(documents.missing(), Some(Missing::Proposal));
+        assert_eq!(documents.missing(), Some(MissingDocument::Proposal));
         documents.put(
             "proposal.md",
             "# Change: a\n\n## Impact\n- Affected specs: `one`, `two`\n",
         );
-        assert_eq!(documents.missing(), Some(Missing::Spec("one".to_owned())));
+        assert_eq!(
+            documents.missing(),
+            Some(MissingDocument::Spec("one".to_owned()))
+        );
         documents.put("specs/one.md", "");
-        assert_eq!(documents.missing(), Some(Missing::Spec("two".to_owned())));
+        assert_eq!(
+            documents.missing(),
+            Some(MissingDocument::Spec("two".to_owned()))
+        );
         documents.put("specs/two.md", "");
-        assert_eq!(documents.missing(), Some(Missing::Tasks));
+        assert_eq!(documents.missing(), Some(MissingDocument::Tasks));
         documents.put("tasks.md", "");
         assert_eq!(documents.missing(), None);
     }

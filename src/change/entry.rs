@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::phase::Phase;
+use super::phase::ChangePhase;
 use super::review::Issues;
-use super::usage::Taken;
-use super::verdict::Verdict;
+use super::usage::StepUsage;
+use super::verdict::ReviewVerdict;
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ChangeEntry {
     /// Which: `proposal`, `challenge`, `reproposal`, `edit`, `approve`, `implement`, `task`, `fix`,
     /// `review`, `archive`.
     pub step: String,
@@ -17,13 +17,13 @@ pub struct Entry {
     #[serde(default)]
     pub at: String,
     /// The phase after it.
-    pub phase: Phase,
+    pub phase: ChangePhase,
     /// What it was about: the documents that it wrote, the task that it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// What a challenger or reviewer decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<ReviewVerdict>,
     /// The issues that came with the verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issues: Option<IssueCounts>,
@@ -35,7 +35,7 @@ pub struct Entry {
     pub turn: Option<u64>,
     /// What the model took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Taken>,
+    pub usage: Option<StepUsage>,
     /// What a newer version keeps here.
     #[serde(flatten)]
     pub rest: serde_yaml::Mapping,
@@ -55,13 +55,13 @@ pub struct IssueCounts {
     pub low: usize,
 }
 
-impl Entry {
+impl ChangeEntry {
     /// Returns a step that is about to be taken.
-    pub fn of(step: &str, now: &str) -> Entry {
-        Entry {
+    pub fn of(step: &str, now: &str) -> ChangeEntry {
+        ChangeEntry {
             step: step.to_owned(),
             at: now.to_owned(),
-            phase: Phase::Proposed,
+            phase: ChangePhase::Proposed,
             about: None,
             verdict: None,
             issues: None,

@@ -1,7 +1,7 @@
 //! Why a workflow of a change does not go on, as callers tell them apart.
 
 use super::id::ChangeId;
-use super::phase::{Illegal, Phase};
+use super::phase::{ChangePhase, Illegal};
 use crate::text::counted;
 
 /// Why a workflow does not go on.
@@ -22,7 +22,7 @@ pub enum ChangeError {
         /// The change.
         id: ChangeId,
         /// Its phase.
-        phase: Phase,
+        phase: ChangePhase,
         /// The command.
         wanted: &'static str,
     },
@@ -32,7 +32,7 @@ pub enum ChangeError {
         /// The change.
         id: ChangeId,
         /// Its phase.
-        phase: Phase,
+        phase: ChangePhase,
     },
     /// A document is missing or wrong.
     #[error("the documents of `{id}` have {}", counted(*count, "mistake"))]
@@ -94,32 +94,32 @@ impl ChangeError {
 }
 
 /// Returns what comes next in a phase.
-pub fn next_step(id: &ChangeId, phase: Phase) -> String {
+pub fn next_step(id: &ChangeId, phase: ChangePhase) -> String {
     match phase {
-        Phase::Proposed => {
+        ChangePhase::Proposed => {
             format!(
                 "`teddy change plan {id}` challenges it; `teddy change approve {id} --reason '<why>'` overrides the challenge"
             )
         }
-        Phase::Challenged => {
+        ChangePhase::Challenged => {
             format!("planning is complete; `teddy change impl {id}` implements it")
         }
-        Phase::Rejected => {
+        ChangePhase::Rejected => {
             format!(
                 "`teddy change show {id} review` has the reasons; fix the proposal and run `teddy change challenge {id}`"
             )
         }
-        Phase::Implementing => format!("`teddy change impl {id}` goes on with it"),
-        Phase::Complete => {
+        ChangePhase::Implementing => format!("`teddy change impl {id}` goes on with it"),
+        ChangePhase::Complete => {
             format!("`teddy change archive {id}` merges its specs into the project's")
         }
-        Phase::Archived => format!("it is archived; `teddy change show {id}` still reads it"),
+        ChangePhase::Archived => format!("it is archived; `teddy change show {id}` still reads it"),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::phase::Event;
+    use super::super::phase::ChangeEvent;
     use super::*;
 
     #[test]
@@ -129,8 +129,8 @@ mod tests {
             &id,
             "impl",
             Illegal {
-                phase: Some(Phase::Proposed),
-                event: Event::Implement,
+                phase: Some(ChangePhase::Proposed),
+                event: ChangeEvent::Implement,
             },
         );
         assert_eq!(
@@ -144,7 +144,7 @@ mod tests {
         );
         let error = ChangeError::ChangeNotComplete {
             id: id.clone(),
-            phase: Phase::Implementing,
+            phase: ChangePhase::Implementing,
         };
         assert_eq!(
             (error.to_string().as_str(), error.hint().as_str()),
@@ -158,7 +158,7 @@ mod tests {
             "impl",
             Illegal {
                 phase: None,
-                event: Event::Implement,
+                event: ChangeEvent::Implement,
             },
         );
         assert_eq!(error, ChangeError::ChangeNotFound(id));

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::state::State;
+use super::state::ChangeState;
 use crate::session::message::subject;
 use crate::text::visible::visible;
 
 /// Writes the message: what was done, lines about it, trailers last.
-pub fn render(title: &str, lines: &[String], state: &State) -> String {
+pub fn render(title: &str, lines: &[String], state: &ChangeState) -> String {
     let mut text = format!("{}\n\n", subject(title));
     for line in lines {
         writeln!(text, "{}", visible(line)).expect("writing to a string");
@@ -38,21 +38,21 @@ pub fn render(title: &str, lines: &[String], state: &State) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::Entry;
-    use super::super::phase::Event;
+    use super::super::entry::ChangeEntry;
+    use super::super::phase::ChangeEvent;
     use super::super::state::read;
-    use super::super::verdict::Verdict;
+    use super::super::verdict::ReviewVerdict;
     use super::*;
 
     #[test]
     fn the_message_reads_well_and_ends_with_trailers() {
         let mut state = read("change_id: greet\nphase: proposed\n").unwrap();
-        let entry = Entry {
-            verdict: Some(Verdict::Approved),
-            ..Entry::of("challenge", "now")
+        let entry = ChangeEntry {
+            verdict: Some(ReviewVerdict::Approved),
+            ..ChangeEntry::of("challenge", "now")
         };
         state
-            .take(Event::Challenge(Verdict::Approved), entry)
+            .take(ChangeEvent::Challenge(ReviewVerdict::Approved), entry)
             .unwrap();
         assert_eq!(
             render(

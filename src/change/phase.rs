@@ -4,12 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::verdict::Verdict;
+use super::verdict::ReviewVerdict;
 
 /// Where a change stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Phase {
+pub enum ChangePhase {
     /// A proposal exists that is not challenged yet, or is to be revised.
     Proposed,
     /// The challenge is passed.
@@ -26,11 +26,11 @@ pub enum Phase {
 
 /// What happens to a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum ChangeEvent {
     /// A proposal is written.
     Propose,
     /// The challenger gave a verdict.
-    Challenge(Verdict),
+    Challenge(ReviewVerdict),
     /// The author revised the proposal.
     Repropose,
     /// The user edited the documents.
@@ -40,7 +40,7 @@ pub enum Event {
     /// The implementation begins or goes on.
     Implement,
     /// The reviewer gave a verdict on the implementation.
-    Review(Verdict),
+    Review(ReviewVerdict),
     /// The specs are merged into the project's.
     Archive,
 }
@@ -49,31 +49,31 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Illegal {
     /// The phase; nothing where the change does not exist.
-    pub phase: Option<Phase>,
+    pub phase: Option<ChangePhase>,
     /// What was tried.
-    pub event: Event,
+    pub event: ChangeEvent,
 }
 
-impl Phase {
+impl ChangePhase {
     /// Every phase, in the order in which a change goes through them.
-    pub const ALL: [Phase; 6] = [
-        Phase::Proposed,
-        Phase::Challenged,
-        Phase::Rejected,
-        Phase::Implementing,
-        Phase::Complete,
-        Phase::Archived,
+    pub const ALL: [ChangePhase; 6] = [
+        ChangePhase::Proposed,
+        ChangePhase::Challenged,
+        ChangePhase::Rejected,
+        ChangePhase::Implementing,
+        ChangePhase::Complete,
+        ChangePhase::Archived,
     ];
 
     /// Returns the word that stands in the state.
     pub fn word(self) -> &'static str {
         match self {
-            Phase::Proposed => "proposed",
-            Phase::Challenged => "challenged",
-            Phase::Rejected => "rejected",
-            Phase::Implementing => "implementing",
-            Phase::Complete => "complete",
-            Phase::Archived => "archived",
+            ChangePhase::Proposed => "proposed",
+            ChangePhase::Challenged => "challenged",
+            ChangePhase::Rejected => "rejected",
+            ChangePhase::Implementing => "implementing",
+            ChangePhase::Complete => "complete",
+            ChangePhase::Archived => "archived",
         }
     }
 }
@@ -82,25 +82,29 @@ impl Phase {
 ///
 /// # Errors
 /// Where the phase does not allow the event; nothing changes then.
-pub fn next(phase: Option<Phase>, event: Event) -> Result<Phase, Illegal> {
-    use Phase::{Archived, Challenged, Complete, Implementing, Proposed, Rejected};
+pub fn next(phase: Option<ChangePhase>, event: ChangeEvent) -> Result<ChangePhase, Illegal> {
+    use ChangePhase::{Archived, Challenged, Complete, Implementing, Proposed, Rejected};
     Ok(match (phase, event) {
         // A proposal that a crash cut short is written on.
-        (None | Some(Proposed), Event::Propose) => Proposed,
-        (Some(Proposed | Rejected), Event::Challenge(verdict)) => match verdict {
-            Verdict::Approved => Challenged,
-            Verdict::NeedsRevision => Proposed,
-            Verdict::Rejected => Rejected,
+        (None | Some(Proposed), ChangeEvent::Propose) => Proposed,
+        (Some(Proposed | Rejected), ChangeEvent::Challenge(verdict)) => match verdict {
+            ReviewVerdict::Approved => Challenged,
+            ReviewVerdict::NeedsRevision => Proposed,
+            ReviewVerdict::Rejected => Rejected,
         },
-        (Some(Proposed), Event::Repropose) => Proposed,
-        (Some(Proposed | Rejected), Event::Edit) => Proposed,
-        (Some(Proposed | Rejected), Event::Approve) => Challenged,
-        (Some(Challenged | Implementing), Event::Implement) => Implementing,
-        (Some(Implementing), Event::Review(Verdict::Approved) | Event::Approve) => Complete,
-        (Some(Implementing), Event::Review(Verdict::NeedsRevision | Verdict::Rejected)) => {
-            Implementing
-        }
-        (Some(Complete), Event::Archive) => Archived,
+        (Some(Proposed), ChangeEvent::Repropose) => Proposed,
+        (Some(Proposed | Rejected), ChangeEvent::Edit) => Proposed,
+        (Some(Proposed | Rejected), ChangeEvent::Approve) => Challenged,
+        (Some(Challenged | Implementing), ChangeEvent::Implement) => Implementing,
+        (
+            Some(Implementing),
+            ChangeEvent::Review(ReviewVerdict::Approved) | ChangeEvent::Approve,
+        ) => Complete,
+        (
+            Some(Implementing),
+            ChangeEvent::Review(ReviewVerdict::NeedsRevision | ReviewVerdict::Rejected),
+        ) => Implementing,
+        (Some(Complete), ChangeEvent::Archive) => Archived,
         (phase, event) => return Err(Illegal { phase, event }),
     })
 }
@@ -110,26 +114,26 @@ mod tests {
     use super::*;
 
     /// Every event that there is.
-    const EVENTS: [Event; 12] = [
-        Event::Propose,
-        Event::Challenge(Verdict::Approved),
-        Event::Challenge(Verdict::NeedsRevision),
-        Event::Challenge(Verdict::Rejected),
-        Event::Repropose,
-        Event::Edit,
-        Event::Approve,
-        Event::Implement,
-        Event::Review(Verdict::Approved),
-        Event::Review(Verdict::NeedsRevision),
-        Event::Review(Verdict::Rejected),
-        Event::Archive,
+    const EVENTS: [ChangeEvent; 12] = [
+        ChangeEvent::Propose,
+        ChangeEvent::Challenge(ReviewVerdict::Approved),
+        ChangeEvent::Challenge(ReviewVerdict::NeedsRevision),
+        ChangeEvent::Challenge(ReviewVerdict::Rejected),
+        ChangeEvent::Repropose,
+        ChangeEvent::Edit,
+        ChangeEvent::Approve,
+        ChangeEvent::Implement,
+        ChangeEvent::Review(ReviewVerdict::Approved),
+        ChangeEvent::Review(ReviewVerdict::NeedsRevision),
+        ChangeEvent::Review(ReviewVerdict::Rejected),
+        ChangeEvent::Archive,
     ];
 
     /// Compares where each event leads from a phase; `-` is nowhere.
-    fn check(phase: Option<Phase>, expected: &str) {
+    fn check(phase: Option<ChangePhase>, expected: &str) {
         let words: Vec<&str> = EVENTS
             .iter()
-            .map(|&event| next(phase, event).map_or("-", Phase::word))
+            .map(|&event| next(phase, event).map_or("-", ChangePhase::word))
             .collect();
         assert_eq!(words.join(" "), expected, "from {phase:?}");
     }
@@ -138,39 +142,46 @@ mod tests {
     fn r1_every_pair_of_phase_and_event_is_decided() {
         check(None, "proposed - - - - - - - - - - -");
         check(
-            Some(Phase::Proposed),
+            Some(ChangePhase::Proposed),
             "proposed challenged proposed rejected proposed proposed challenged - - - - -",
         );
         check(
-            Some(Phase::Rejected),
+            Some(ChangePhase::Rejected),
             "- challenged proposed rejected - proposed challenged - - - - -",
         );
         check(
-            Some(Phase::Challenged),
+            Some(ChangePhase::Challenged),
             "- - - - - - - implementing - - - -",
         );
         check(
-            Some(Phase::Implementing),
+            Some(ChangePhase::Implementing),
             "- - - - - - complete implementing complete implementing implementing -",
         );
-        check(Some(Phase::Complete), "- - - - - - - - - - - archived");
-        check(Some(Phase::Archived), "- - - - - - - - - - - -");
+        check(
+            Some(ChangePhase::Complete),
+            "- - - - - - - - - - - archived",
+        );
+        check(Some(ChangePhase::Archived), "- - - - - - - - - - - -");
     }
 
     #[test]
     fn a7_a_challenge_sets_the_phase_of_its_verdict() {
-        let after = |verdict| next(Some(Phase::Proposed), Event::Challenge(verdict)).unwrap();
-        assert_eq!(after(Verdict::Approved), Phase::Challenged);
-        assert_eq!(after(Verdict::NeedsRevision), Phase::Proposed);
-        assert_eq!(after(Verdict::Rejected), Phase::Rejected);
+        let after =
+            |verdict| next(Some(ChangePhase::Proposed), ChangeEvent::Challenge(verdict)).unwrap();
+        assert_eq!(after(ReviewVerdict::Approved), ChangePhase::Challenged);
+        assert_eq!(after(ReviewVerdict::NeedsRevision), ChangePhase::Proposed);
+        assert_eq!(after(ReviewVerdict::Rejected), ChangePhase::Rejected);
     }
 
     #[test]
     fn a10_only_an_approval_leads_out_of_proposed() {
         for event in EVENTS {
-            if next(Some(Phase::Proposed), event) == Ok(Phase::Challenged) {
+            if next(Some(ChangePhase::Proposed), event) == Ok(ChangePhase::Challenged) {
                 assert!(
-                    matches!(event, Event::Challenge(Verdict::Approved) | Event::Approve),
+                    matches!(
+                        event,
+                        ChangeEvent::Challenge(ReviewVerdict::Approved) | ChangeEvent::Approve
+                    ),
                     "{event:?}"
                 );
             }
@@ -180,14 +191,17 @@ mod tests {
     #[test]
     fn a25_a_rejected_change_may_be_challenged_again() {
         assert_eq!(
-            next(Some(Phase::Rejected), Event::Challenge(Verdict::Approved)),
-            Ok(Phase::Challenged)
+            next(
+                Some(ChangePhase::Rejected),
+                ChangeEvent::Challenge(ReviewVerdict::Approved)
+            ),
+            Ok(ChangePhase::Challenged)
         );
     }
 
     #[test]
     fn a_phase_is_stored_as_its_word() {
-        for phase in Phase::ALL {
+        for phase in ChangePhase::ALL {
             assert_eq!(serde_yaml::to_string(&phase).unwrap().trim(), phase.word());
         }
     }

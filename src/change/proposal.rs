@@ -5,7 +5,7 @@
 use super::finding::{Finding, Findings};
 use super::id::{ChangeId, is_id};
 use super::review;
-use super::section::{self, Section};
+use super::section::{self, DocumentSection};
 
 /// The name of the document.
 pub const FILE: &str = "proposal.md";
@@ -18,7 +18,7 @@ pub const MAX_SPECS: usize = 20;
 
 /// What the proposal says, as far as the workflow needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Proposal {
+pub struct ChangeProposal {
     /// The summary's first line.
     pub summary: String,
     /// The ids of the specs.
@@ -28,11 +28,11 @@ pub struct Proposal {
 }
 
 /// Reads a proposal; what is missing is empty.
-pub fn read(text: &str) -> Proposal {
+pub fn read(text: &str) -> ChangeProposal {
     let body = body(text);
     let sections = section::read(&body);
     let summary = section::find(&sections, 2, "summary")
-        .map(Section::own)
+        .map(DocumentSection::own)
         .unwrap_or_default();
     let impact = section::find(&sections, 2, "impact");
     let list = |key: &str| {
@@ -41,7 +41,7 @@ pub fn read(text: &str) -> Proposal {
             .map(|(_, names)| names)
             .unwrap_or_default()
     };
-    Proposal {
+    ChangeProposal {
         summary: summary
             .lines()
             .map(str::trim)
@@ -90,7 +90,7 @@ pub fn check(id: &ChangeId, text: &str) -> Vec<Finding> {
 }
 
 /// Checks the title.
-fn title(id: &ChangeId, sections: &[Section], findings: &mut Findings<'_>) {
+fn title(id: &ChangeId, sections: &[DocumentSection], findings: &mut Findings<'_>) {
     let expected = format!("Change: {id}");
     match sections.iter().find(|section| section.level == 1) {
         Some(section) if section.title.replace('`', "") == expected => {}
@@ -103,7 +103,7 @@ fn title(id: &ChangeId, sections: &[Section], findings: &mut Findings<'_>) {
 }
 
 /// Checks the list of specs.
-fn specs(impact: &Section, findings: &mut Findings<'_>) {
+fn specs(impact: &DocumentSection, findings: &mut Findings<'_>) {
     let Some((line, names)) = names(impact, "affected specs") else {
         return findings.high(
             impact.line,
@@ -132,7 +132,7 @@ fn specs(impact: &Section, findings: &mut Findings<'_>) {
 
 /// Returns the names behind a field of a section, and its line: in the same line, or as a list
 /// below it.
-fn names(section: &Section, key: &str) -> Option<(usize, Vec<String>)> {
+fn names(section: &DocumentSection, key: &str) -> Option<(usize, Vec<String>)> {
     let (line, value) = section::field(&section.body, key).or_else(|| {
         // `**Affected Specs**` without a colon, as a heading of its list.
         let lines = section::prose(&section.body);
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_the_workflow_needs_is_read() {
-        let expected = Proposal {
+        let expected = ChangeProposal {
             summary: "Greet people by name.".into(),
             specs: vec!["greeting".into(), "names".into()],
             files: vec!["greet.sh".into()],

@@ -8,12 +8,12 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::section;
-use super::verdict::{self, NoVerdict, Verdict};
+use super::verdict::{self, NoVerdict, ReviewVerdict};
 use crate::text::visible::visible;
 
 /// One review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Review {
+pub struct ChangeReview {
     /// The line of its tag, from 1.
     pub line: usize,
     /// The iteration of what was reviewed.
@@ -72,14 +72,14 @@ impl Issues {
     }
 }
 
-impl Review {
+impl ChangeReview {
     /// Returns the verdict: what the body says, and the attribute agrees with; the attribute alone
     /// where the body has no field.
     ///
     /// # Errors
     /// [`NoVerdict`].
-    pub fn verdict(&self) -> Result<Verdict, NoVerdict> {
-        let status = Verdict::parse(&self.status)
+    pub fn verdict(&self) -> Result<ReviewVerdict, NoVerdict> {
+        let status = ReviewVerdict::parse(&self.status)
             .ok_or_else(|| NoVerdict::Unknown(format!("\"{}\"", visible(&self.status))))?;
         match verdict::read(&self.body) {
             Ok(verdict) if verdict == status => Ok(verdict),
@@ -145,8 +145,8 @@ pub fn issues(body: &str) -> Issues {
 }
 
 /// Returns the reviews of a document, in order.
-pub fn read(text: &str) -> Vec<Review> {
-    let mut found: Vec<Review> = Vec::new();
+pub fn read(text: &str) -> Vec<ChangeReview> {
+    let mut found: Vec<ChangeReview> = Vec::new();
     let mut open = false;
     for (index, line) in text.lines().enumerate() {
         if is_start(line) {
@@ -166,7 +166,7 @@ pub fn read(text: &str) -> Vec<Review> {
 }
 
 /// Returns the review that counts: the highest iteration, of the same iteration the last (rule V9).
-pub fn latest(reviews: &[Review]) -> Option<&Review> {
+pub fn latest(reviews: &[ChangeReview]) -> Option<&ChangeReview> {
     reviews.iter().max_by_key(|review| review.iteration)
 }
 
@@ -191,7 +191,7 @@ pub fn split(text: &str) -> (String, String) {
 }
 
 /// Returns a document with a review at its end.
-pub fn append(text: &str, review: &Review) -> String {
+pub fn append(text: &str, review: &ChangeReview) -> String {
     let text = text.trim_end();
     if text.is_empty() {
         review.render()
@@ -225,12 +225,12 @@ pub fn is_end(line: &str) -> bool {
 }
 
 /// Reads a tag.
-fn start(line: usize, tag: &str) -> Review {
+fn start(line: usize, tag: &str) -> ChangeReview {
     let attribute = |name: &str| {
         let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
         Some(rest.split_once('"')?.0.to_owned())
     };
-    Review {
+    ChangeReview {
         line,
         iteration: attribute("iteration")
             .and_then(|text| text.parse().ok())
@@ -249,7 +249,7 @@ mod tests {
 
     /// Makes a document of `(iteration, status, body)`.
     fn document(reviews: &[(u32, &str, &str)]) -> String {
-        let review = |(iteration, status, body): &(u32, &str, &str)| Review {
+        let review = |(iteration, status, body): &(u32, &str, &str)| ChangeReview {
             line: 0,
             iteration: *iteration,
             reviewer: "challenger".to_owned(),

@@ -3,11 +3,11 @@
 //! Structure comes from `text::markdown`, so that a heading inside a code block is none.
 
 use crate::text::lines::Lines;
-use crate::text::markdown::{self, Block, Node};
+use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
 /// A heading and what stands below it, up to the next heading of its level or above.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Section {
+pub struct DocumentSection {
     /// The level of the heading, from 1.
     pub level: u8,
     /// The heading's text.
@@ -20,7 +20,7 @@ pub struct Section {
     pub body: String,
 }
 
-impl Section {
+impl DocumentSection {
     /// Returns what stands below the heading, up to the next one of any level.
     pub fn own(&self) -> String {
         let end = read(&self.body)
@@ -31,7 +31,7 @@ impl Section {
 }
 
 /// Returns every section, in the order of the headings.
-pub fn read(text: &str) -> Vec<Section> {
+pub fn read(text: &str) -> Vec<DocumentSection> {
     let lines = Lines::new(text);
     let headings: Vec<(u8, String, usize, usize)> = markdown::blocks(text)
         .into_iter()
@@ -45,7 +45,7 @@ pub fn read(text: &str) -> Vec<Section> {
         let body = (last + 1..end)
             .map(|line| format!("{}\n", lines.get(line).trim_end_matches(['\n', '\r'])))
             .collect();
-        Section {
+        DocumentSection {
             level: *level,
             title: title.trim().to_owned(),
             line: *first,
@@ -57,15 +57,19 @@ pub fn read(text: &str) -> Vec<Section> {
 }
 
 /// Returns the level, text, first and last line of a heading.
-fn heading(block: Block) -> Option<(u8, String, usize, usize)> {
+fn heading(block: MarkdownBlock) -> Option<(u8, String, usize, usize)> {
     match block.node {
-        Node::Heading { level, text, .. } => Some((level, text, block.first, block.last)),
+        BlockKind::Heading { level, text, .. } => Some((level, text, block.first, block.last)),
         _ => None,
     }
 }
 
 /// Returns the section of a level with this title, in any case.
-pub fn find<'a>(sections: &'a [Section], level: u8, title: &str) -> Option<&'a Section> {
+pub fn find<'a>(
+    sections: &'a [DocumentSection],
+    level: u8,
+    title: &str,
+) -> Option<&'a DocumentSection> {
     sections
         .iter()
         .find(|section| section.level == level && section.title.eq_ignore_ascii_case(title))
@@ -78,12 +82,14 @@ pub fn prose(text: &str) -> Vec<String> {
     let mut open = markdown::blocks(text);
     while let Some(block) = open.pop() {
         match block.node {
-            Node::Code(_) | Node::Quote | Node::Html => {
+            BlockKind::Code(_) | BlockKind::Quote | BlockKind::Html => {
                 for line in lines.iter_mut().take(block.last).skip(block.first - 1) {
                     line.clear();
                 }
             }
-            Node::List { items, .. } => open.extend(items.into_iter().flat_map(|item| item.blocks)),
+            BlockKind::List { items, .. } => {
+                open.extend(items.into_iter().flat_map(|item| item.blocks))
+            }
             _ => {}
         }
     }

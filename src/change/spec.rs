@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::finding::{Finding, Findings};
 use super::id::is_id;
-use super::section::{self, Section};
+use super::section::{self, DocumentSection};
 
 /// The folder of the specs, in a change and in the project.
 pub const FOLDER: &str = "specs/";
@@ -48,12 +48,12 @@ pub fn check(path: &str, text: &str) -> Vec<Finding> {
 }
 
 /// Returns the sections of level 3 below one of level 2, with lines of the whole document.
-fn below(section: &Section) -> Vec<Section> {
+fn below(section: &DocumentSection) -> Vec<DocumentSection> {
     let inner = section::read(&section.body)
         .into_iter()
         .filter(|inner| inner.level == 3);
     inner
-        .map(|inner| Section {
+        .map(|inner| DocumentSection {
             line: inner.line + section.first - 1,
             first: inner.first + section.first - 1,
             ..inner
@@ -62,7 +62,7 @@ fn below(section: &Section) -> Vec<Section> {
 }
 
 /// Checks `### R1: Title`.
-fn requirements(sections: &[Section], findings: &mut Findings<'_>) {
+fn requirements(sections: &[DocumentSection], findings: &mut Findings<'_>) {
     let Some(all) = section::find(sections, 2, "requirements") else {
         return findings.high(1, "has no section `## Requirements`");
     };
@@ -107,7 +107,7 @@ fn number(title: &str) -> Option<u32> {
 }
 
 /// Checks `### Scenario: Name`.
-fn scenarios(sections: &[Section], findings: &mut Findings<'_>) {
+fn scenarios(sections: &[DocumentSection], findings: &mut Findings<'_>) {
     let Some(all) = section::find(sections, 2, "acceptance criteria") else {
         return findings.high(1, "has no section `## Acceptance Criteria`");
     };

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::document::Documents;
-use super::entry::Entry;
+use super::entry::ChangeEntry;
 use super::id::ChangeId;
-use super::phase::{self, Event, Illegal, Phase};
-use super::usage::{Taken, Usage};
+use super::phase::{self, ChangeEvent, ChangePhase, Illegal};
+use super::usage::{ChangeUsage, StepUsage};
 use crate::git::object::{CommitId, TreeId};
 use crate::text::yaml;
 
@@ -25,14 +25,14 @@ pub const MAX_FILE: usize = 4 << 20;
 
 /// The state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct ChangeState {
     /// The version of the format.
     #[serde(default = "schema")]
     pub schema_version: u64,
     /// The change.
     pub change_id: String,
     /// Where it stands: the one field on which workflows decide.
-    pub phase: Phase,
+    pub phase: ChangePhase,
     /// The iteration of the proposal, from 1; each reproposal adds one.
     #[serde(default = "first")]
     pub iteration: u32,
@@ -56,10 +56,10 @@ pub struct State {
     pub checksums: BTreeMap<String, Checksum>,
     /// What all models took.
     #[serde(default)]
-    pub usage: Usage,
+    pub usage: ChangeUsage,
     /// Every step, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<Entry>,
+    pub history: Vec<ChangeEntry>,
     /// What a newer version, or the user, keeps here.
     #[serde(flatten)]
     pub rest: serde_yaml::Mapping,
@@ -96,13 +96,13 @@ fn first() -> u32 {
     1
 }
 
-impl State {
+impl ChangeState {
     /// Returns the state of a change that is about to be proposed.
-    pub fn new(id: &ChangeId, description: &str, base: Base, now: &str) -> State {
-        State {
+    pub fn new(id: &ChangeId, description: &str, base: Base, now: &str) -> ChangeState {
+        ChangeState {
             schema_version: SCHEMA,
             change_id: id.to_string(),
-            phase: Phase::Proposed,
+            phase: ChangePhase::Proposed,
             iteration: 1,
             last_action: None,
             description: Some(description.trim().to_owned()),
@@ -110,7 +110,7 @@ impl State {
             updated_at: Some(now.to_owned()),
             base: Some(base),
             checksums: BTreeMap::new(),
-            usage: Usage::default(),
+            usage: ChangeUsage::default(),
             history: Vec::new(),
             rest: serde_yaml::Mapping::new(),
         }
@@ -120,12 +120,12 @@ impl State {
     ///
     /// # Errors
     /// [`Illegal`]; nothing is changed then.
-    pub fn take(&mut self, event: Event, mut entry: Entry) -> Result<(), Illegal> {
-        let begins =
-            self.history.is_empty() && (self.phase, event) == (Phase::Proposed, Event::Propose);
+    pub fn take(&mut self, event: ChangeEvent, mut entry: ChangeEntry) -> Result<(), Illegal> {
+        let begins = self.history.is_empty()
+            && (self.phase, event) == (ChangePhase::Proposed, ChangeEvent::Propose);
         let before = if begins { None } else { Some(self.phase) };
         self.phase = phase::next(before, event)?;
-        if event == Event::Repropose {
+        if event == ChangeEvent::Repropose {
             self.iteration = self.iteration.saturating_add(1);
         }
         entry.phase = self.phase;
@@ -196,7 +196,7 @@ impl State {
     }
 
     /// Returns what each step took that was no turn.
-    fn taken_for_documents(&self) -> impl Iterator<Item = &Taken> {
+    fn taken_for_documents(&self) -> impl Iterator<Item = &StepUsage> {
         self.history
             .iter()
             .filter(|entry| entry.turn.is_none())
@@ -204,7 +204,7 @@ impl State {
     }
 
     /// Returns the newest step of a kind, with its position.
-    pub fn last(&self, step: &str) -> Option<(usize, &Entry)> {
+    pub fn last(&self, step: &str) -> Option<(usize, &ChangeEntry)> {
         self.history
             .iter()
             .enumerate()
@@ -226,29 +226,30 @@ fn hash(text: &str) -> String {
 /// # Errors
 /// Where it is no YAML, lacks its id or phase, has a phase that is none, or was written by a newer
 /// version.
-pub fn read(text: &str) -> anyhow::Result<State> {
+pub fn read(text: &str) -> anyhow::Result<ChangeState> {
     yaml::guard(text, MAX_FILE)?;
-    let version: Version = serde_yaml::from_str(text).context("it is not the state of a change")?;
+    let version: StateVersion =
+        serde_yaml::from_str(text).context("it is not the state of a change")?;
     anyhow::ensure!(
         version.schema_version <= SCHEMA,
         "it has schema_version {}, and this teddy reads up to {SCHEMA}: it was written by a newer one",
         version.schema_version
     );
-    let state: State = serde_yaml::from_str(text)?;
+    let state: ChangeState = serde_yaml::from_str(text)?;
     ChangeId::parse(&state.change_id)?;
     Ok(state)
 }
 
 /// The one field that every version has.
 #[derive(Deserialize)]
-struct Version {
+struct StateVersion {
     /// The version of the format.
     #[serde(default = "schema")]
     schema_version: u64,
 }
 
 /// Writes `STATE.yaml`.
-pub fn write(state: &State) -> String {
+pub fn write(state: &ChangeState) -> String {
     serde_yaml::to_string(state).expect("plain structs of strings and numbers are always YAML")
 }
 

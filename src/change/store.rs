@@ -9,8 +9,8 @@ use anyhow::Context as _;
 use super::document::Documents;
 use super::error::ChangeError;
 use super::id::{CHANGES, ChangeId};
-use super::state::{self, State};
-use crate::git::object::{BlobId, CommitId, Entry, Mode, NewCommit, TreeId};
+use super::state::{self, ChangeState};
+use crate::git::object::{BlobId, CommitId, EntryMode, NewCommit, TreeEntry, TreeId};
 use crate::git::refs;
 use crate::git::repository::Repository;
 
@@ -33,14 +33,14 @@ pub struct Change {
     /// The tree of that commit; an empty one, or with the base alone, where it is about to begin.
     pub tree: TreeId,
     /// The state.
-    pub state: State,
+    pub state: ChangeState,
     /// The documents.
     pub documents: Documents,
 }
 
 /// One step, as the log lists it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Row {
+pub struct StepRow {
     /// The commit.
     pub commit: CommitId,
     /// What was done.
@@ -101,7 +101,7 @@ impl ChangeStore<'_> {
             .repository
             .leaves(tree)?
             .into_iter()
-            .filter(|leaf| matches!(leaf.mode, Mode::File | Mode::Executable))
+            .filter(|leaf| matches!(leaf.mode, EntryMode::File | EntryMode::Executable))
         {
             if let Some(path) = std::str::from_utf8(&leaf.path)
                 .ok()
@@ -129,8 +129,9 @@ impl ChangeStore<'_> {
         let empty = self.repository.empty_tree();
         match self.repository.entry(project, b"specs")? {
             Some(
-                specs @ Entry {
-                    mode: Mode::Tree, ..
+                specs @ TreeEntry {
+                    mode: EntryMode::Tree,
+                    ..
                 },
             ) => {
                 let id = specs.id.to_string().parse()?;
@@ -152,7 +153,7 @@ impl ChangeStore<'_> {
     /// # Errors
     /// Where the repository cannot be written.
     pub fn write(&self, change: &Change, message: &str) -> anyhow::Result<(CommitId, TreeId)> {
-        let mut edits: BTreeMap<Vec<u8>, Option<Entry>> = BTreeMap::new();
+        let mut edits: BTreeMap<Vec<u8>, Option<TreeEntry>> = BTreeMap::new();
         if change.commit.is_some() {
             // What is no longer among the documents goes; everything else in the tree stays.
             let gone = self
@@ -169,8 +170,8 @@ impl ChangeStore<'_> {
             let blob = batch.blob(text.as_bytes())?;
             edits.insert(
                 path.into_bytes(),
-                Some(Entry {
-                    mode: Mode::File,
+                Some(TreeEntry {
+                    mode: EntryMode::File,
                     id: blob.into(),
                 }),
             );
@@ -193,7 +194,7 @@ impl ChangeStore<'_> {
     ///
     /// # Errors
     /// Where they cannot be read.
-    pub fn steps(&self, newest: CommitId) -> anyhow::Result<Vec<Row>> {
+    pub fn steps(&self, newest: CommitId) -> anyhow::Result<Vec<StepRow>> {
         let (mut rows, mut at) = (Vec::new(), Some(newest));
         while let Some(id) = at {
             let commit = self.repository.commit(id)?;
@@ -206,7 +207,7 @@ impl ChangeStore<'_> {
                     .find_map(|line| line.strip_prefix(&key))
                     .map(str::to_owned)
             };
-            rows.push(Row {
+            rows.push(StepRow {
                 commit: id,
                 title: commit.message.lines().next().unwrap_or_default().to_owned(),
                 step: trailer("Step").unwrap_or_else(|| "edit".to_owned()),

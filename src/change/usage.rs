@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What all calls of a change took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct ChangeUsage {
     /// How many answers there were.
     #[serde(default)]
     pub calls: u64,
@@ -24,7 +24,7 @@ pub struct Usage {
 
 /// What one step took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Taken {
+pub struct StepUsage {
     /// The model that was asked, by its name in the configuration.
     pub model: String,
     /// How many answers it took until one was a document.
@@ -44,9 +44,9 @@ pub struct Taken {
     pub spent: Option<f64>,
 }
 
-impl Usage {
+impl ChangeUsage {
     /// Adds what a step took.
-    pub fn add(&mut self, taken: &Taken) {
+    pub fn add(&mut self, taken: &StepUsage) {
         self.calls = self.calls.saturating_add(taken.calls);
         self.tokens_in = self.tokens_in.saturating_add(taken.tokens_in);
         self.tokens_out = self.tokens_out.saturating_add(taken.tokens_out);

@@ -6,12 +6,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::section::{self, Section};
+use super::section::{self, DocumentSection};
 
 /// What was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ReviewVerdict {
     /// It can go on.
     Approved,
     /// It must be mended: of a proposal `NEEDS_REVISION`, of an implementation `NEEDS_FIX`.
@@ -48,10 +48,10 @@ pub enum NoVerdict {
     },
 }
 
-impl Verdict {
+impl ReviewVerdict {
     /// Reads one word; upper and lower case, blanks, hyphens and underscores are the same (rule
     /// V2).
-    pub fn parse(word: &str) -> Option<Verdict> {
+    pub fn parse(word: &str) -> Option<ReviewVerdict> {
         let word: String = word
             .trim()
             .chars()
@@ -64,9 +64,9 @@ impl Verdict {
             })
             .collect();
         match word.as_str() {
-            "APPROVED" => Some(Verdict::Approved),
-            "NEEDS_REVISION" | "NEEDS_FIX" | "NEEDS_CHANGES" => Some(Verdict::NeedsRevision),
-            "REJECTED" | "MAJOR_ISSUES" => Some(Verdict::Rejected),
+            "APPROVED" => Some(ReviewVerdict::Approved),
+            "NEEDS_REVISION" | "NEEDS_FIX" | "NEEDS_CHANGES" => Some(ReviewVerdict::NeedsRevision),
+            "REJECTED" | "MAJOR_ISSUES" => Some(ReviewVerdict::Rejected),
             _ => None,
         }
     }
@@ -74,9 +74,9 @@ impl Verdict {
     /// Returns the word of a challenge.
     pub fn word(self) -> &'static str {
         match self {
-            Verdict::Approved => "APPROVED",
-            Verdict::NeedsRevision => "NEEDS_REVISION",
-            Verdict::Rejected => "REJECTED",
+            ReviewVerdict::Approved => "APPROVED",
+            ReviewVerdict::NeedsRevision => "NEEDS_REVISION",
+            ReviewVerdict::Rejected => "REJECTED",
         }
     }
 }
@@ -85,9 +85,9 @@ impl Verdict {
 ///
 /// # Errors
 /// [`NoVerdict`], whenever it is not said exactly once.
-pub fn read(text: &str) -> Result<Verdict, NoVerdict> {
+pub fn read(text: &str) -> Result<ReviewVerdict, NoVerdict> {
     let sections = section::read(text);
-    let fields: Vec<&Section> = sections
+    let fields: Vec<&DocumentSection> = sections
         .iter()
         .filter(|section| section.title.eq_ignore_ascii_case("verdict"))
         .collect();
@@ -99,14 +99,14 @@ pub fn read(text: &str) -> Result<Verdict, NoVerdict> {
 }
 
 /// Reads the lines `**Verdict**: APPROVED` of a text that has no section for it.
-fn from_lines(text: &str) -> Result<Verdict, NoVerdict> {
+fn from_lines(text: &str) -> Result<ReviewVerdict, NoVerdict> {
     let said: Vec<String> = section::prose(text)
         .iter()
         .filter_map(|line| line_field(line))
         .collect();
     match said.as_slice() {
         [] => Err(NoVerdict::Missing),
-        [word] => Verdict::parse(word).ok_or_else(|| unknown(word)),
+        [word] => ReviewVerdict::parse(word).ok_or_else(|| unknown(word)),
         many => Err(NoVerdict::Many(many.len())),
     }
 }
@@ -121,7 +121,7 @@ fn line_field(line: &str) -> Option<String> {
 }
 
 /// Reads the field: ticked boxes, or a first line that is the verdict.
-fn from_field(body: &str) -> Result<Verdict, NoVerdict> {
+fn from_field(body: &str) -> Result<ReviewVerdict, NoVerdict> {
     let lines = section::prose(body);
     let boxes: Vec<(bool, String)> = lines.iter().filter_map(|line| tick(line)).collect();
     if !boxes.is_empty() {
@@ -135,10 +135,10 @@ fn from_field(body: &str) -> Result<Verdict, NoVerdict> {
     let Some(first) = said.first() else {
         return Err(NoVerdict::Unknown("nothing".to_owned()));
     };
-    let verdict = Verdict::parse(first).ok_or_else(|| unknown(first))?;
+    let verdict = ReviewVerdict::parse(first).ok_or_else(|| unknown(first))?;
     let named = said
         .iter()
-        .filter(|line| Verdict::parse(line).is_some())
+        .filter(|line| ReviewVerdict::parse(line).is_some())
         .count();
     if named > 1 {
         Err(NoVerdict::Ambiguous(named))
@@ -148,7 +148,7 @@ fn from_field(body: &str) -> Result<Verdict, NoVerdict> {
 }
 
 /// Reads the boxes: exactly one must be ticked, and name a verdict.
-fn from_boxes(boxes: &[(bool, String)]) -> Result<Verdict, NoVerdict> {
+fn from_boxes(boxes: &[(bool, String)]) -> Result<ReviewVerdict, NoVerdict> {
     let ticked: Vec<&String> = boxes
         .iter()
         .filter(|(ticked, _)| *ticked)
@@ -156,7 +156,7 @@ fn from_boxes(boxes: &[(bool, String)]) -> Result<Verdict, NoVerdict> {
         .collect();
     match ticked.as_slice() {
         [] => Err(NoVerdict::Unticked),
-        [word] => Verdict::parse(word).ok_or_else(|| unknown(word)),
+        [word] => ReviewVerdict::parse(word).ok_or_else(|| unknown(word)),
         many => Err(NoVerdict::Ambiguous(many.len())),
     }
 }
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     /// Compares the verdict of a text, or why there is none.
-    fn check(text: &str, expected: Result<Verdict, &str>) {
+    fn check(text: &str, expected: Result<ReviewVerdict, &str>) {
         let found = read(text).map_err(|error| error.to_string());
         assert_eq!(
             found.as_ref().map_err(String::as_str),
@@ -225,17 +225,20 @@ mod tests {
     fn v1_the_verdict_is_the_first_line_of_its_section() {
         check(
             "## Summary\nFine.\n\n## Verdict\nAPPROVED\n",
-            Ok(Verdict::Approved),
+            Ok(ReviewVerdict::Approved),
         );
         check(
             "## Verdict\n\n**NEEDS_REVISION**\n\nTwo things are missing.\n",
-            Ok(Verdict::NeedsRevision),
+            Ok(ReviewVerdict::NeedsRevision),
         );
         check(
             "## Verdict\n`rejected`.\n\n## Next Steps\nApproved is far away.\n",
-            Ok(Verdict::Rejected),
+            Ok(ReviewVerdict::Rejected),
         );
-        check("## Verdict\nVerdict: APPROVED\n", Ok(Verdict::Approved));
+        check(
+            "## Verdict\nVerdict: APPROVED\n",
+            Ok(ReviewVerdict::Approved),
+        );
     }
 
     #[test]
@@ -246,16 +249,19 @@ mod tests {
             "Needs revision",
             "needs-revision",
         ] {
-            check(&format!("## Verdict\n{word}\n"), Ok(Verdict::NeedsRevision));
+            check(
+                &format!("## Verdict\n{word}\n"),
+                Ok(ReviewVerdict::NeedsRevision),
+            );
         }
-        check("## Verdict\nMAJOR_ISSUES\n", Ok(Verdict::Rejected));
+        check("## Verdict\nMAJOR_ISSUES\n", Ok(ReviewVerdict::Rejected));
     }
 
     #[test]
     fn v3_a16_prose_is_no_verdict() {
         check(
             "## Summary\nThis cannot be approved. The verdict is clear.\n\n## Verdict\nREJECTED\n",
-            Ok(Verdict::Rejected),
+            Ok(ReviewVerdict::Rejected),
         );
         check(
             "It cannot be approved; my verdict will follow.\n",
@@ -304,10 +310,10 @@ mod tests {
                 &format!(
                     "## Verdict\n- [ ] APPROVED - ready\n- [{mark}] **NEEDS_CHANGES** - see above\n"
                 ),
-                Ok(Verdict::NeedsRevision),
+                Ok(ReviewVerdict::NeedsRevision),
             );
         }
-        check("## Verdict\n* [x] approved\n", Ok(Verdict::Approved));
+        check("## Verdict\n* [x] approved\n", Ok(ReviewVerdict::Approved));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
-use crate::git::object::{BlobId, Entry, Mode, TreeId};
+use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::text::counted;
 use crate::text::path::lossy;
 use crate::ui::diff::{Change, unified};
@@ -162,14 +162,14 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
 }
 
 /// Returns the content of one side.
-fn content(project: &Project, entry: Option<&Entry>) -> anyhow::Result<Option<Vec<u8>>> {
+fn content(project: &Project, entry: Option<&TreeEntry>) -> anyhow::Result<Option<Vec<u8>>> {
     match entry {
-        Some(Entry {
-            mode: Mode::Gitlink,
+        Some(TreeEntry {
+            mode: EntryMode::Gitlink,
             id,
         }) => Ok(Some(format!("repository at {id}\n").into_bytes())),
-        Some(Entry {
-            mode: Mode::File | Mode::Executable | Mode::Link,
+        Some(TreeEntry {
+            mode: EntryMode::File | EntryMode::Executable | EntryMode::Link,
             id,
         }) => {
             let bytes = read::small_blob(&project.repository, BlobId::of(*id))?;
@@ -178,8 +178,9 @@ fn content(project: &Project, entry: Option<&Entry>) -> anyhow::Result<Option<Ve
                 bytes.unwrap_or_else(|| format!("\0{id}").into_bytes()),
             ))
         }
-        Some(Entry {
-            mode: Mode::Tree, ..
+        Some(TreeEntry {
+            mode: EntryMode::Tree,
+            ..
         })
         | None => Ok(None),
     }

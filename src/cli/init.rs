@@ -7,7 +7,7 @@ use super::app::App;
 use super::exit;
 use crate::git::open::OpenError;
 use crate::git::repository::Repository;
-use crate::host::file::{Mode, Root};
+use crate::host::file::{FileMode, Root};
 
 /// Create `.teddy/` with a commented configuration; run `git init` if there is no repository
 ///
@@ -60,7 +60,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Makes a file below the project unless it is there; a clone's link leads nowhere.
 fn create(root: &Root, path: &str, text: &str) -> anyhow::Result<bool> {
-    match root.create_new(Path::new(path), text.as_bytes(), Mode::Plain) {
+    match root.create_new(Path::new(path), text.as_bytes(), FileMode::Plain) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error.into()),

@@ -24,23 +24,23 @@ pub struct Settings {
     /// How rejected plans are asked for again.
     pub replan: Replan,
     /// How commands of a plan run.
-    pub execute: Execute,
+    pub execute: ExecuteSettings,
     /// What a snapshot takes.
-    pub snapshot: Snapshot,
+    pub snapshot: SnapshotSettings,
     /// The session's worktree.
     pub worktree: Worktree,
     /// What happens to the work of a plan that fails on the way.
     pub on_failure: OnFailure,
     /// Where an unattended loop stops.
-    pub limits: Limits,
+    pub limits: LimitSettings,
     /// What the model is shown.
     pub context: Context,
     /// Where RESEARCH searches.
-    pub research: Research,
+    pub research: ResearchSettings,
     /// What may be fetched.
     pub web: Web,
     /// The change workflow.
-    pub change: Change,
+    pub change: ChangeSettings,
     /// The commits of `land`.
     pub land: Land,
 }
@@ -57,7 +57,7 @@ impl Settings {
             .research
             .api_key_env
             .clone()
-            .filter(|_| self.research.engine != Some(Engine::Command));
+            .filter(|_| self.research.engine != Some(EngineKind::Command));
         models.chain(research)
     }
 }
@@ -127,7 +127,7 @@ pub struct Replan {
 /// How commands of a plan run.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Execute {
+pub struct ExecuteSettings {
     /// The limit of one command, in seconds.
     pub timeout: u64,
     /// The program that runs the script.
@@ -159,7 +159,7 @@ pub enum Sandbox {
 /// What a snapshot takes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Snapshot {
+pub struct SnapshotSettings {
     /// Larger untracked files are left out.
     pub max_file_size: Size,
     /// As many untracked files may be new in one snapshot.
@@ -201,7 +201,7 @@ pub enum OnFailure {
 /// Where an unattended loop stops.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct LimitSettings {
     /// Turns in one call.
     pub turns: u32,
     /// Dollars in one session.
@@ -223,9 +223,9 @@ pub struct Context {
 /// Where RESEARCH searches.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Research {
+pub struct ResearchSettings {
     /// What is asked.
-    pub engine: Option<Engine>,
+    pub engine: Option<EngineKind>,
     /// Where the engine is.
     pub base_url: Option<String>,
     /// The variable that holds the key.
@@ -237,7 +237,7 @@ pub struct Research {
 /// A kind of search engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Engine {
+pub enum EngineKind {
     /// A SearXNG server.
     Searxng,
     /// Brave's search.
@@ -259,7 +259,7 @@ pub struct Web {
 /// The change workflow.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Change {
+pub struct ChangeSettings {
     /// How often a proposal is written again.
     pub planning_iterations: u32,
     /// How often an implementation is mended after its review.
@@ -285,15 +285,15 @@ impl Default for Settings {
             pipeline: None,
             preview_command: None,
             replan: Replan::default(),
-            execute: Execute::default(),
-            snapshot: Snapshot::default(),
+            execute: ExecuteSettings::default(),
+            snapshot: SnapshotSettings::default(),
             worktree: Worktree::default(),
             on_failure: OnFailure::Keep,
-            limits: Limits::default(),
+            limits: LimitSettings::default(),
             context: Context::default(),
-            research: Research::default(),
+            research: ResearchSettings::default(),
             web: Web::default(),
-            change: Change::default(),
+            change: ChangeSettings::default(),
             land: Land::default(),
         }
     }
@@ -305,9 +305,9 @@ impl Default for Replan {
     }
 }
 
-impl Default for Execute {
-    fn default() -> Execute {
-        Execute {
+impl Default for ExecuteSettings {
+    fn default() -> ExecuteSettings {
+        ExecuteSettings {
             timeout: 600,
             shell: "sh".to_owned(),
             output_limit: 200,
@@ -319,9 +319,9 @@ impl Default for Execute {
     }
 }
 
-impl Default for Snapshot {
-    fn default() -> Snapshot {
-        Snapshot {
+impl Default for SnapshotSettings {
+    fn default() -> SnapshotSettings {
+        SnapshotSettings {
             max_file_size: Size(10 << 20),
             max_new_files: 100_000,
             max_new_size: Size(1 << 30),
@@ -331,9 +331,9 @@ impl Default for Snapshot {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for LimitSettings {
+    fn default() -> LimitSettings {
+        LimitSettings {
             turns: 50,
             cost: 5.0,
         }
@@ -350,9 +350,9 @@ impl Default for Context {
     }
 }
 
-impl Default for Change {
-    fn default() -> Change {
-        Change {
+impl Default for ChangeSettings {
+    fn default() -> ChangeSettings {
+        ChangeSettings {
             planning_iterations: 3,
             implementation_iterations: 2,
             roles: BTreeMap::new(),
@@ -360,7 +360,7 @@ impl Default for Change {
     }
 }
 
-impl Execute {
+impl ExecuteSettings {
     /// Returns the limit of one command.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)

@@ -12,7 +12,7 @@ use crate::host::file::read_regular;
 
 /// What is trusted of one repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Record {
+pub struct TrustRecord {
     /// The contents that were seen, by their path below `.teddy/`.
     pub files: BTreeMap<String, String>,
 }
@@ -35,7 +35,7 @@ impl Trust {
     }
 
     /// Returns what was trusted; nothing where there is no readable record.
-    pub fn record(&self) -> Record {
+    pub fn record(&self) -> TrustRecord {
         read(&self.path, MAX_RECORD)
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default()
@@ -45,7 +45,7 @@ impl Trust {
     ///
     /// # Errors
     /// Where the record cannot be written.
-    pub fn remember(&self, record: &Record) -> std::io::Result<()> {
+    pub fn remember(&self, record: &TrustRecord) -> std::io::Result<()> {
         let named = |error: std::io::Error| {
             std::io::Error::new(
                 error.kind(),
@@ -56,7 +56,7 @@ impl Trust {
     }
 
     /// Writes the record in one step.
-    fn write(&self, record: &Record) -> std::io::Result<()> {
+    fn write(&self, record: &TrustRecord) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)?;
         let temporary = tempfile::NamedTempFile::new_in(folder)?;
@@ -66,7 +66,7 @@ impl Trust {
     }
 }
 
-impl Record {
+impl TrustRecord {
     /// Returns whether exactly these contents were seen.
     pub fn covers(&self, files: &BTreeMap<String, String>) -> bool {
         self.files == *files
@@ -169,7 +169,7 @@ mod tests {
             "nothing is trusted at first"
         );
         trust
-            .remember(&Record {
+            .remember(&TrustRecord {
                 files: files(&teddy),
             })
             .expect("a writable folder");

@@ -10,24 +10,28 @@ use gix::objs::{Kind, TreeRefIter, WriteTo};
 use super::During;
 use super::repository::Repository;
 use crate::git::object::writer::Sink;
-use crate::git::object::{Entry, Mode, TreeId};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
 
 /// One path that two trees do not agree about; never a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct TreeChange {
     /// The path, with `/` between components.
     pub path: Vec<u8>,
     /// What the old tree has there.
-    pub old: Option<Entry>,
+    pub old: Option<TreeEntry>,
     /// What the new tree has there.
-    pub new: Option<Entry>,
+    pub new: Option<TreeEntry>,
 }
 
 /// Returns the files, links and gitlinks in which two trees differ, sorted by path.
 ///
 /// # Errors
 /// Where a tree is missing or damaged.
-pub fn changes(repository: &Repository, old: TreeId, new: TreeId) -> anyhow::Result<Vec<Change>> {
+pub fn changes(
+    repository: &Repository,
+    old: TreeId,
+    new: TreeId,
+) -> anyhow::Result<Vec<TreeChange>> {
     if old == new {
         return Ok(Vec::new());
     }
@@ -60,7 +64,7 @@ pub fn changes(repository: &Repository, old: TreeId, new: TreeId) -> anyhow::Res
 pub fn tree_with(
     repository: &Repository,
     base: TreeId,
-    edits: &BTreeMap<Vec<u8>, Option<Entry>>,
+    edits: &BTreeMap<Vec<u8>, Option<TreeEntry>>,
 ) -> anyhow::Result<TreeId> {
     let sink = Sink::new(repository);
     let tree = tree_into(repository, &sink, base, edits)?;
@@ -73,7 +77,7 @@ pub(in crate::git) fn tree_into(
     repository: &Repository,
     sink: &Sink,
     base: TreeId,
-    edits: &BTreeMap<Vec<u8>, Option<Entry>>,
+    edits: &BTreeMap<Vec<u8>, Option<TreeEntry>>,
 ) -> anyhow::Result<TreeId> {
     let root = repository
         .gix
@@ -116,8 +120,8 @@ fn components(path: &[u8]) -> impl Iterator<Item = &BStr> {
 }
 
 /// Joins what was recorded for one path, and leaves folders out.
-fn leaves(records: Vec<recorder::Change>) -> Vec<Change> {
-    let mut by_path: BTreeMap<Vec<u8>, Change> = BTreeMap::new();
+fn leaves(records: Vec<recorder::Change>) -> Vec<TreeChange> {
+    let mut by_path: BTreeMap<Vec<u8>, TreeChange> = BTreeMap::new();
     for record in records {
         let (path, old, new) = match record {
             recorder::Change::Addition {
@@ -148,7 +152,7 @@ fn leaves(records: Vec<recorder::Change>) -> Vec<Change> {
             continue;
         }
         let path = Vec::from(path);
-        let change = by_path.entry(path.clone()).or_insert(Change {
+        let change = by_path.entry(path.clone()).or_insert(TreeChange {
             path,
             old: None,
             new: None,
@@ -163,7 +167,7 @@ fn leaves(records: Vec<recorder::Change>) -> Vec<Change> {
 }
 
 /// Returns an entry that is no folder.
-fn leaf(mode: gix::objs::tree::EntryMode, id: gix::ObjectId) -> Option<Entry> {
-    let mode = Mode::from(mode);
-    (mode != Mode::Tree).then_some(Entry { mode, id })
+fn leaf(mode: gix::objs::tree::EntryMode, id: gix::ObjectId) -> Option<TreeEntry> {
+    let mode = EntryMode::from(mode);
+    (mode != EntryMode::Tree).then_some(TreeEntry { mode, id })
 }

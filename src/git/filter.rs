@@ -20,7 +20,7 @@ use gix::worktree::stack::state::attributes::Source;
 use super::During;
 use super::repository::Repository;
 use crate::git::object::large::{From, Hashed};
-use crate::git::object::{Entry, Mode, TreeId};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
 
 /// How a blob becomes a file.
 const AT_ONCE: Options = Options {
@@ -66,8 +66,8 @@ pub(in crate::git) fn filter<'a>(
     }
     let mut index = gix::index::State::new(repository.gix.object_hash());
     let wanted = wanted.iter().map(Vec::as_slice).collect();
-    for (path, Entry { mode, id }) in repository.entries_at(tree, &wanted)? {
-        if !matches!(mode, Mode::File | Mode::Executable) {
+    for (path, TreeEntry { mode, id }) in repository.entries_at(tree, &wanted)? {
+        if !matches!(mode, EntryMode::File | EntryMode::Executable) {
             continue;
         }
         index.dangerously_push_entry(

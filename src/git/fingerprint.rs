@@ -29,7 +29,7 @@ pub struct Fingerprint {
 
 /// A part of a repository that is not as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct RepositoryDifference {
     /// The part: `config`, `hooks/pre-commit`, `refs/heads/main`.
     pub part: String,
     /// What happened to it.
@@ -47,7 +47,7 @@ pub enum What {
     Removed,
 }
 
-impl std::fmt::Display for Difference {
+impl std::fmt::Display for RepositoryDifference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let what = match self.what {
             What::Added => "added",
@@ -60,7 +60,7 @@ impl std::fmt::Display for Difference {
 
 impl Fingerprint {
     /// Returns what is different later, sorted by part.
-    pub fn differences(&self, later: &Fingerprint) -> Vec<Difference> {
+    pub fn differences(&self, later: &Fingerprint) -> Vec<RepositoryDifference> {
         let mut names: Vec<_> = self.parts.keys().chain(later.parts.keys()).collect();
         names.sort();
         names.dedup();
@@ -71,7 +71,7 @@ impl Fingerprint {
                 (_, None) => What::Removed,
                 _ => What::Changed,
             };
-            Some(Difference {
+            Some(RepositoryDifference {
                 part: part.clone(),
                 what,
             })

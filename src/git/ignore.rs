@@ -18,7 +18,7 @@ use super::repository::Repository;
 
 /// How git sees a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct IgnoreStatus {
     /// Whether it is in git's index.
     pub tracked: bool,
     /// Whether git's rules ignore it, or a folder above it.
@@ -29,7 +29,7 @@ pub struct Standing {
 ///
 /// # Errors
 /// Where git's index or its ignore rules cannot be read.
-pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<Standing>> {
+pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<IgnoreStatus>> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
@@ -48,7 +48,7 @@ pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<
             .at_entry(path, Some(Mode::FILE))
             .during("reading git's ignore rules")?
             .is_excluded();
-        standing.push(Standing {
+        standing.push(IgnoreStatus {
             tracked: index.entry_by_path(path).is_some(),
             ignored,
         });
@@ -69,16 +69,16 @@ fn check_rules(repository: &Repository, paths: &[&[u8]]) -> Result<(), Irregular
 }
 
 /// Rules.
-pub struct Rules {
+pub struct TextRules {
     /// gix's form of them.
     search: Search,
     /// Names that a `!` rule without wildcards brings back.
     included: Vec<String>,
 }
 
-impl Rules {
+impl TextRules {
     /// Reads rules, one each line.
-    pub fn parse(text: &[u8]) -> Rules {
+    pub fn parse(text: &[u8]) -> TextRules {
         let mut search = Search::default();
         // Reading from memory cannot fail; an empty search ignores nothing.
         let _ = search.add_patterns_buffer(
@@ -95,7 +95,7 @@ impl Rules {
             (!name.is_empty() && !name.contains(['*', '?', '[', '\\']) && !name.ends_with('/'))
                 .then(|| name.to_owned())
         };
-        Rules {
+        TextRules {
             included: text.lines().filter_map(literal).collect(),
             search,
         }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_last_rule_that_fits_decides() {
-        let rules = Rules::parse(b"dist/\n*.log\n!keep.log\n!dist/bundle.js\n");
+        let rules = TextRules::parse(b"dist/\n*.log\n!keep.log\n!dist/bundle.js\n");
         let check = |path: &str, expected: bool| {
             assert_eq!(rules.excludes(path.as_bytes()), expected, "{path}")
         };

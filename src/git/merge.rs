@@ -15,11 +15,11 @@ use gix::objs::Kind;
 use gix::objs::tree::EntryKind;
 
 use super::During;
-use super::diff::Change;
+use super::diff::TreeChange;
 use super::refs;
 use super::repository::Repository;
 use crate::git::object::writer::Sink;
-use crate::git::object::{Entry, Mode, TreeId};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
 
 /// The largest file whose lines are merged. Three versions of one are in memory at once.
 const MAX_MERGED: u64 = 32 << 20;
@@ -44,12 +44,12 @@ pub enum Merged {
 }
 
 /// What one side did, by path.
-type Edits = BTreeMap<Vec<u8>, Change>;
+type SideChanges = BTreeMap<Vec<u8>, TreeChange>;
 
 /// The result for a path that both sides changed.
-struct Met {
+struct MergedPath {
     /// What to put there, with conflict markers if need be.
-    entry: Option<Entry>,
+    entry: Option<TreeEntry>,
     /// Whether the sides fit together.
     clean: bool,
 }
@@ -106,9 +106,9 @@ pub fn merge(
 fn meet(
     repository: &Repository,
     sink: &Sink,
-    ours: &Edits,
-    theirs: &Edits,
-) -> anyhow::Result<Vec<(Vec<u8>, Met)>> {
+    ours: &SideChanges,
+    theirs: &SideChanges,
+) -> anyhow::Result<Vec<(Vec<u8>, MergedPath)>> {
     let mut platform = None;
     let mut met = Vec::new();
     for (path, their) in theirs {
@@ -134,7 +134,7 @@ fn meet(
                 )?
             }
             // Neither lines nor modes to merge: a deletion, a link, a gitlink.
-            (our, their) => Met {
+            (our, their) => MergedPath {
                 entry: our.clone().or(their.clone()),
                 clean: false,
             },
@@ -194,16 +194,16 @@ fn meet_files(
     sink: &Sink,
     platform: &mut Platform,
     path: &[u8],
-    versions: [Option<&Entry>; 3],
-) -> anyhow::Result<Met> {
+    versions: [Option<&TreeEntry>; 3],
+) -> anyhow::Result<MergedPath> {
     let mode = three(versions.map(|version| version.map(|entry| entry.mode)));
     let (id, clean) = match three(versions.map(|version| version.map(|entry| entry.id))) {
         Some(id) => (id, true),
         None => meet_lines(repository, sink, platform, path, versions)?,
     };
-    let our_mode = versions[1].map_or(Mode::File, |ours| ours.mode);
-    Ok(Met {
-        entry: Some(Entry {
+    let our_mode = versions[1].map_or(EntryMode::File, |ours| ours.mode);
+    Ok(MergedPath {
+        entry: Some(TreeEntry {
             mode: mode.unwrap_or(our_mode),
             id,
         }),
@@ -217,7 +217,7 @@ fn meet_lines(
     sink: &Sink,
     platform: &mut Platform,
     path: &[u8],
-    versions: [Option<&Entry>; 3],
+    versions: [Option<&TreeEntry>; 3],
 ) -> anyhow::Result<(gix::ObjectId, bool)> {
     let kinds = [
         ResourceKind::CommonAncestorOrBase,
@@ -294,17 +294,17 @@ fn ways_out(
 /// A merge whose sides do not fit together everywhere.
 struct Divided {
     /// What our side did.
-    ours: Edits,
+    ours: SideChanges,
     /// What their side did.
-    theirs: Edits,
+    theirs: SideChanges,
     /// What to do to our tree, conflict markers included.
-    edits: BTreeMap<Vec<u8>, Option<Entry>>,
+    edits: BTreeMap<Vec<u8>, Option<TreeEntry>>,
     /// Where they do not fit together.
     overlap: BTreeSet<Vec<u8>>,
 }
 
 /// Indexes changes by path.
-fn by_path(changes: Vec<Change>) -> Edits {
+fn by_path(changes: Vec<TreeChange>) -> SideChanges {
     changes
         .into_iter()
         .map(|change| (change.path.clone(), change))
@@ -312,7 +312,7 @@ fn by_path(changes: Vec<Change>) -> Edits {
 }
 
 /// Returns the paths at which one side put a file where the other side put a folder.
-fn in_the_way(ours: &Edits, theirs: &Edits) -> BTreeSet<Vec<u8>> {
+fn in_the_way(ours: &SideChanges, theirs: &SideChanges) -> BTreeSet<Vec<u8>> {
     let mut found = BTreeSet::new();
     for (one, other) in [(ours, theirs), (theirs, ours)] {
         for (path, _) in one.iter().filter(|(_, change)| change.new.is_some()) {
@@ -335,8 +335,8 @@ fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Returns whether an entry is a regular file.
-fn is_file(entry: &Entry) -> bool {
-    matches!(entry.mode, Mode::File | Mode::Executable)
+fn is_file(entry: &TreeEntry) -> bool {
+    matches!(entry.mode, EntryMode::File | EntryMode::Executable)
 }
 
 /// Merges one value of base, ours and theirs, if at most one side changed it.

@@ -52,7 +52,7 @@ const ELSEWHERE: [&str; 3] = ["GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_SHALLOW_FI
 
 /// What a repository is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum Purpose {
     /// Its files: a bare one has none.
     Files,
     /// Its sessions.
@@ -135,7 +135,7 @@ impl Repository {
     /// # Errors
     /// [`OpenError`], each with a hint.
     pub fn discover(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
-        Repository::find(start, home, Wanted::Files)
+        Repository::find(start, home, Purpose::Files)
     }
 
     /// As [`Repository::discover`], but a bare repository will do: for what reads the record only.
@@ -143,11 +143,11 @@ impl Repository {
     /// # Errors
     /// As for [`Repository::discover`].
     pub fn discover_record(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
-        Repository::find(start, home, Wanted::Record)
+        Repository::find(start, home, Purpose::Record)
     }
 
     /// Finds the repository of a folder.
-    fn find(start: &Path, home: Option<&Path>, wanted: Wanted) -> Result<Repository, OpenError> {
+    fn find(start: &Path, home: Option<&Path>, wanted: Purpose) -> Result<Repository, OpenError> {
         irregular::before_opening(start)?;
         let options = options();
         let trust = gix::sec::trust::Mapping {
@@ -194,7 +194,7 @@ impl Repository {
     pub fn open(top: &Path) -> anyhow::Result<Repository> {
         let gix =
             gix::open_opts(top, plain()).during(format_args!("opening `{}`", top.display()))?;
-        Ok(Repository::judge(gix, None, Wanted::Files)?)
+        Ok(Repository::judge(gix, None, Purpose::Files)?)
     }
 
     /// Opens this repository with another folder as its worktree, and another file as the index of
@@ -234,7 +234,7 @@ impl Repository {
     fn judge(
         mut gix: gix::Repository,
         home: Option<&Path>,
-        wanted: Wanted,
+        wanted: Purpose,
     ) -> Result<Repository, OpenError> {
         let git_dir = gix.git_dir().to_owned();
         if let Some(workdir) = gix.workdir().filter(|workdir| !workdir.exists()) {
@@ -250,7 +250,7 @@ impl Repository {
             return Err(OpenError::Extension(git_dir, name));
         }
         let is_bare = gix.workdir().is_none();
-        if is_bare && wanted == Wanted::Files {
+        if is_bare && wanted == Purpose::Files {
             return Err(OpenError::Bare(git_dir));
         }
         if is_bare && must_be_named(&gix) {

@@ -23,8 +23,8 @@ use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::host::file::{Mounts, open_beneath};
-pub(in crate::git) use content::{Body, Content, Seen, Source};
-pub(in crate::git) use look::{Found, Trace};
+pub(in crate::git) use content::{ByteSource, Content, FileBody, OnDisk};
+pub(in crate::git) use look::{NameState, Trace};
 pub(in crate::git) use recent::Recent;
 
 /// A path with more folders than this is walked step by step.
@@ -41,7 +41,7 @@ pub(in crate::git) struct Top {
 
 /// What the walk to a path came to.
 #[derive(Debug)]
-pub(in crate::git) enum Walk {
+pub(in crate::git) enum WalkResult {
     /// The folder is open.
     Place(Place),
     /// A folder on the way is not there.
@@ -58,7 +58,7 @@ pub(in crate::git) enum Walk {
 
 /// What the walk does about a folder that is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::git) enum Missing {
+pub(in crate::git) enum IfMissing {
     /// It makes the folder.
     Make,
     /// It stops.
@@ -101,9 +101,9 @@ impl Top {
     }
 
     /// Walks to the folder of a path.
-    pub(in crate::git) fn walk(&self, path: &[u8], missing: Missing) -> io::Result<Walk> {
+    pub(in crate::git) fn walk(&self, path: &[u8], missing: IfMissing) -> io::Result<WalkResult> {
         if !path.split(|&byte| byte == b'/').all(is_ordinary) {
-            return Ok(Walk::Refused);
+            return Ok(WalkResult::Refused);
         }
         if let Some(walked) = self.walk_at_once(path) {
             return Ok(walked);
@@ -124,17 +124,17 @@ impl Top {
             }
             folder = match next {
                 Ok(next) => next,
-                Err(Errno::NOENT) => return Ok(Walk::Missing),
-                Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Walk::Blocked(end)),
-                Err(Errno::ACCESS | Errno::PERM) => return Ok(Walk::Closed),
+                Err(Errno::NOENT) => return Ok(WalkResult::Missing),
+                Err(Errno::NOTDIR | Errno::LOOP) => return Ok(WalkResult::Blocked(end)),
+                Err(Errno::ACCESS | Errno::PERM) => return Ok(WalkResult::Closed),
                 Err(error) => return Err(error.into()),
             };
             if exists(&folder, b".git")? {
-                return Ok(Walk::Boundary);
+                return Ok(WalkResult::Boundary);
             }
             start = end + 1;
         }
-        Ok(Walk::Place(Place {
+        Ok(WalkResult::Place(Place {
             folder: Arc::new(folder),
             name: path[start..].to_vec(),
         }))
@@ -142,7 +142,7 @@ impl Top {
 
     /// Walks to the folder of a path, if nothing is in the way. Each folder on the way is looked up
     /// from the top, so that a deep path is left to steps.
-    fn walk_at_once(&self, path: &[u8]) -> Option<Walk> {
+    fn walk_at_once(&self, path: &[u8]) -> Option<WalkResult> {
         let ends = || {
             path.iter()
                 .enumerate()
@@ -157,10 +157,10 @@ impl Top {
         let folder = open_beneath(&self.folder, above, folder_flags(), self.mounts).ok()?;
         for end in ends() {
             if exists(&self.folder, &[&path[..end], b"/.git"].concat()).ok()? {
-                return Some(Walk::Boundary);
+                return Some(WalkResult::Boundary);
             }
         }
-        Some(Walk::Place(Place {
+        Some(WalkResult::Place(Place {
             folder: Arc::new(folder),
             name: path[last + 1..].to_vec(),
         }))
@@ -183,7 +183,7 @@ impl Place {
 
     /// Returns a name in the folder of this name, if it is a folder and no repository of its own.
     pub(in crate::git) fn child(&self, name: &[u8]) -> io::Result<Option<Place>> {
-        match step(&self.folder, &self.name, Missing::Stop) {
+        match step(&self.folder, &self.name, IfMissing::Stop) {
             Ok(folder) if exists(&folder, b".git")? => Ok(None),
             Ok(folder) => Ok(Some(Place {
                 folder: Arc::new(folder),
@@ -362,9 +362,9 @@ impl Place {
 }
 
 /// Opens the next folder of a path.
-fn step(folder: &OwnedFd, name: &[u8], missing: Missing) -> Result<OwnedFd, Errno> {
+fn step(folder: &OwnedFd, name: &[u8], missing: IfMissing) -> Result<OwnedFd, Errno> {
     match rustix::fs::openat(folder, name, folder_flags(), Mode::empty()) {
-        Err(Errno::NOENT) if missing == Missing::Make => {
+        Err(Errno::NOENT) if missing == IfMissing::Make => {
             match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {
                     rustix::fs::openat(folder, name, folder_flags(), Mode::empty())

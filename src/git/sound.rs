@@ -11,7 +11,7 @@ use crate::git::object::CommitId;
 
 /// An object that is missing or damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsound {
+pub struct DamagedObject {
     /// Its id.
     pub id: ObjectId,
     /// What is wrong with it.
@@ -20,7 +20,7 @@ pub struct Unsound {
 
 /// What is to be read, each once.
 #[derive(Default)]
-struct Reached {
+struct ObjectsToRead {
     /// What was met.
     seen: HashSet<ObjectId>,
     /// The trees that are still to be read.
@@ -34,8 +34,11 @@ struct Reached {
 ///
 /// # Errors
 /// The object store cannot be opened.
-pub fn unsound(repository: &Repository, commits: &[CommitId]) -> anyhow::Result<Vec<Unsound>> {
-    let (mut reached, mut wrong) = (Reached::default(), Vec::new());
+pub fn unsound(
+    repository: &Repository,
+    commits: &[CommitId],
+) -> anyhow::Result<Vec<DamagedObject>> {
+    let (mut reached, mut wrong) = (ObjectsToRead::default(), Vec::new());
     for commit in commits {
         if !reached.seen.insert(commit.0) {
             continue;
@@ -43,7 +46,7 @@ pub fn unsound(repository: &Repository, commits: &[CommitId]) -> anyhow::Result<
         match read(repository, commit.0, Kind::Commit) {
             Ok(_) => match repository.commit(*commit) {
                 Ok(commit) => reached.add_tree(commit.tree.0),
-                Err(error) => wrong.push(Unsound {
+                Err(error) => wrong.push(DamagedObject {
                     id: commit.0,
                     why: format!("{error:#}"),
                 }),
@@ -69,7 +72,7 @@ pub fn unsound(repository: &Repository, commits: &[CommitId]) -> anyhow::Result<
     Ok(wrong)
 }
 
-impl Reached {
+impl ObjectsToRead {
     /// Adds a tree.
     fn add_tree(&mut self, id: ObjectId) {
         if self.seen.insert(id) {
@@ -78,10 +81,15 @@ impl Reached {
     }
 
     /// Adds what a tree names.
-    fn enter(&mut self, repository: &Repository, tree: ObjectId, bytes: &[u8]) -> Option<Unsound> {
+    fn enter(
+        &mut self,
+        repository: &Repository,
+        tree: ObjectId,
+        bytes: &[u8],
+    ) -> Option<DamagedObject> {
         for entry in TreeRefIter::from_bytes(bytes, repository.gix.object_hash()) {
             let Ok(entry) = entry else {
-                return Some(Unsound {
+                return Some(DamagedObject {
                     id: tree,
                     why: "it is not a tree".to_owned(),
                 });
@@ -98,8 +106,12 @@ impl Reached {
 }
 
 /// Reads an object and hashes it; nothing for one that a partial clone has not fetched.
-fn read(repository: &Repository, id: ObjectId, kind: Kind) -> Result<Option<Vec<u8>>, Unsound> {
-    let wrong = |why: String| Unsound { id, why };
+fn read(
+    repository: &Repository,
+    id: ObjectId,
+    kind: Kind,
+) -> Result<Option<Vec<u8>>, DamagedObject> {
+    let wrong = |why: String| DamagedObject { id, why };
     let mut bytes = Vec::new();
     let found = repository
         .gix

@@ -15,7 +15,7 @@ use crate::host::file::{Mounts, open_beneath};
 
 /// What is at a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::git) enum Kind {
+pub(in crate::git) enum NameKind {
     /// A regular file.
     File,
     /// A symbolic link.
@@ -26,22 +26,22 @@ pub(in crate::git) enum Kind {
     Special,
 }
 
-impl From<FileType> for Kind {
-    fn from(file_type: FileType) -> Kind {
+impl From<FileType> for NameKind {
+    fn from(file_type: FileType) -> NameKind {
         match file_type {
-            FileType::RegularFile => Kind::File,
-            FileType::Symlink => Kind::Link,
-            FileType::Directory => Kind::Folder,
-            _ => Kind::Special,
+            FileType::RegularFile => NameKind::File,
+            FileType::Symlink => NameKind::Link,
+            FileType::Directory => NameKind::Folder,
+            _ => NameKind::Special,
         }
     }
 }
 
 /// What the file system tells of one name.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::git) struct Seen {
+pub(in crate::git) struct NameStat {
     /// What it is.
-    pub(in crate::git) kind: Kind,
+    pub(in crate::git) kind: NameKind,
     /// Times, numbers and size as git's index keeps them.
     pub(in crate::git) stat: Stat,
     /// The whole size.
@@ -50,10 +50,10 @@ pub(in crate::git) struct Seen {
     pub(in crate::git) executable: bool,
 }
 
-impl From<rustix::fs::Stat> for Seen {
+impl From<rustix::fs::Stat> for NameStat {
     #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
-    fn from(s: rustix::fs::Stat) -> Seen {
-        Seen {
+    fn from(s: rustix::fs::Stat) -> NameStat {
+        NameStat {
             kind: FileType::from_raw_mode(s.st_mode).into(),
             stat: as_in_index(&s),
             size: s.st_size as u64,
@@ -83,12 +83,12 @@ pub(in crate::git) fn as_in_index(s: &rustix::fs::Stat) -> Stat {
 }
 
 /// Returns what is at a name of an open folder, links not followed.
-pub(in crate::git) fn look(folder: impl AsFd, name: &[u8]) -> io::Result<Seen> {
+pub(in crate::git) fn look(folder: impl AsFd, name: &[u8]) -> io::Result<NameStat> {
     Ok(rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
 }
 
 /// Returns what an open file is.
-pub(in crate::git) fn look_at(file: impl AsFd) -> io::Result<Seen> {
+pub(in crate::git) fn look_at(file: impl AsFd) -> io::Result<NameStat> {
     Ok(rustix::fs::fstat(file)?.into())
 }
 

@@ -6,13 +6,13 @@ use crate::git::object::large;
 use rustix::fs::RawMode;
 
 use super::filter::Filter;
-use super::place::{Body, Content, Found, Place, Seen, Source};
+use super::place::{ByteSource, Content, FileBody, NameState, OnDisk, Place};
 use super::repository::Repository;
 use crate::git::object::large::Stored;
-use crate::git::object::{BlobId, Entry, Mode, TreeId};
+use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 
 /// The files of a tree, as a checkout would write them.
-pub(in crate::git) struct Version<'repo> {
+pub(in crate::git) struct TreeVersion<'repo> {
     /// The repository.
     repository: &'repo Repository,
     /// The tree's filters.
@@ -38,7 +38,7 @@ pub(in crate::git) enum Mark {
 #[derive(Debug)]
 pub(in crate::git) struct Marked {
     /// What is on disk.
-    pub(in crate::git) seen: Seen,
+    pub(in crate::git) seen: OnDisk,
     /// What it is recognised by.
     pub(in crate::git) mark: Mark,
 }
@@ -62,8 +62,8 @@ pub(in crate::git) fn version<'a>(
     repository: &Repository,
     tree: TreeId,
     paths: impl Iterator<Item = &'a [u8]>,
-) -> anyhow::Result<Version<'_>> {
-    Ok(Version {
+) -> anyhow::Result<TreeVersion<'_>> {
+    Ok(TreeVersion {
         repository,
         filter: filter::filter(repository, tree, paths)?,
         abilities: abilities(repository),
@@ -82,16 +82,19 @@ pub(in crate::git) fn look(repository: &Repository, place: &Place) -> anyhow::Re
 ///
 /// # Errors
 /// It cannot be read.
-pub(in crate::git) fn look_at(repository: &Repository, found: &Found) -> anyhow::Result<Marked> {
+pub(in crate::git) fn look_at(
+    repository: &Repository,
+    found: &NameState,
+) -> anyhow::Result<Marked> {
     let seen = found.read()?;
     let mark = match &seen {
-        Seen::Absent | Seen::Folder => Mark::Absent,
-        Seen::File { body, permissions } => match body_id(repository, body)? {
+        OnDisk::Absent | OnDisk::Folder => Mark::Absent,
+        OnDisk::File { body, permissions } => match body_id(repository, body)? {
             Some(id) => Mark::File(id, is_executable(*permissions)),
             None => Mark::Other,
         },
-        Seen::Link(target) => Mark::Link(repository.blob_id(target)?.0),
-        Seen::Other => Mark::Other,
+        OnDisk::Link(target) => Mark::Link(repository.blob_id(target)?.0),
+        OnDisk::Other => Mark::Other,
     };
     Ok(Marked { seen, mark })
 }
@@ -99,11 +102,11 @@ pub(in crate::git) fn look_at(repository: &Repository, found: &Found) -> anyhow:
 /// Returns the id of what is in a file; nothing if that changes while it is read.
 pub(in crate::git) fn body_id(
     repository: &Repository,
-    body: &Body,
+    body: &FileBody,
 ) -> anyhow::Result<Option<gix::ObjectId>> {
     match body {
-        Body::Bytes(bytes) => Ok(Some(repository.blob_id(bytes)?.0)),
-        Body::Large { file, size } => Ok(large::id_of(repository, file, *size)?),
+        FileBody::Bytes(bytes) => Ok(Some(repository.blob_id(bytes)?.0)),
+        FileBody::Large { file, size } => Ok(large::id_of(repository, file, *size)?),
     }
 }
 
@@ -118,9 +121,9 @@ pub(in crate::git) fn mark(
 ) -> anyhow::Result<Mark> {
     Ok(match content {
         Content::File { source, .. } => match source {
-            Source::Bytes(bytes) => Mark::File(repository.blob_id(bytes)?.0, executable),
+            ByteSource::Bytes(bytes) => Mark::File(repository.blob_id(bytes)?.0, executable),
             // Its bytes were hashed when they were written.
-            Source::Stored(stored) => Mark::File(stored.id, executable),
+            ByteSource::Stored(stored) => Mark::File(stored.id, executable),
         },
         Content::Link(target) => Mark::Link(repository.blob_id(target)?.0),
     })
@@ -137,7 +140,7 @@ pub(in crate::git) fn abilities(repository: &Repository) -> Abilities {
     }
 }
 
-impl Version<'_> {
+impl TreeVersion<'_> {
     /// Returns whether what is on disk at a path is what the tree says: its very bytes, or bytes
     /// that git would store as it.
     ///
@@ -146,7 +149,7 @@ impl Version<'_> {
     pub(in crate::git) fn is(
         &mut self,
         path: &[u8],
-        entry: Option<&Entry>,
+        entry: Option<&TreeEntry>,
         seen: &Marked,
     ) -> anyhow::Result<bool> {
         let Some(entry) = entry else {
@@ -154,16 +157,16 @@ impl Version<'_> {
             return Ok(seen.mark == Mark::Absent);
         };
         match (&seen.mark, &seen.seen) {
-            (Mark::Link(id), _) => Ok(entry.mode == Mode::Link && *id == entry.id),
-            (Mark::File(id, _), _) if entry.mode == Mode::Link => {
+            (Mark::Link(id), _) => Ok(entry.mode == EntryMode::Link && *id == entry.id),
+            (Mark::File(id, _), _) if entry.mode == EntryMode::Link => {
                 Ok(!self.abilities.links && *id == entry.id)
             }
             (Mark::File(_, executable), _) if !self.is_mode(entry.mode, *executable) => Ok(false),
             (Mark::File(id, _), _) if *id == entry.id => Ok(true),
-            (Mark::File(id, _), Seen::File { body, .. }) => {
+            (Mark::File(id, _), OnDisk::File { body, .. }) => {
                 let cleaned = match body {
-                    Body::Bytes(bytes) => self.filter.clean(path, bytes.as_slice())?,
-                    Body::Large { file, size } => {
+                    FileBody::Bytes(bytes) => self.filter.clean(path, bytes.as_slice())?,
+                    FileBody::Large { file, size } => {
                         self.filter.clean_large(path, file, (*id, *size))?
                     }
                 };
@@ -183,30 +186,30 @@ impl Version<'_> {
     pub(in crate::git) fn content(
         &mut self,
         path: &[u8],
-        entry: &Entry,
+        entry: &TreeEntry,
         old: Option<RawMode>,
     ) -> anyhow::Result<Content> {
         let during = || format!("reading `{}`", String::from_utf8_lossy(path));
         anyhow::ensure!(
-            !matches!(entry.mode, Mode::Tree | Mode::Gitlink),
+            !matches!(entry.mode, EntryMode::Tree | EntryMode::Gitlink),
             "{}: it is not a file",
             during()
         );
         let source = match self.stored(path, entry)? {
-            Some(stored) => Source::Stored(stored),
+            Some(stored) => ByteSource::Stored(stored),
             None => {
                 let blob = self.repository.blob(BlobId(entry.id))?;
-                if entry.mode == Mode::Link && self.abilities.links {
+                if entry.mode == EntryMode::Link && self.abilities.links {
                     return Ok(Content::Link(blob));
                 }
-                Source::Bytes(if entry.mode == Mode::Link {
+                ByteSource::Bytes(if entry.mode == EntryMode::Link {
                     blob
                 } else {
                     self.filter.smudge(path, blob)?
                 })
             }
         };
-        let executable = entry.mode == Mode::Executable;
+        let executable = entry.mode == EntryMode::Executable;
         let permissions = match old {
             Some(old) if self.abilities.executable => Some(with_executable(old, executable)),
             old => old,
@@ -219,8 +222,8 @@ impl Version<'_> {
     }
 
     /// Finds a large blob that a checkout writes as it is.
-    fn stored(&mut self, path: &[u8], entry: &Entry) -> anyhow::Result<Option<Stored>> {
-        if entry.mode == Mode::Link {
+    fn stored(&mut self, path: &[u8], entry: &TreeEntry) -> anyhow::Result<Option<Stored>> {
+        if entry.mode == EntryMode::Link {
             return Ok(None);
         }
         match large::large(self.repository, entry.id) {
@@ -230,11 +233,11 @@ impl Version<'_> {
     }
 
     /// Returns whether a file has the executable bit of a mode, as far as the file system keeps it.
-    fn is_mode(&self, mode: Mode, executable: bool) -> bool {
+    fn is_mode(&self, mode: EntryMode, executable: bool) -> bool {
         match mode {
-            Mode::File => !self.abilities.executable || !executable,
-            Mode::Executable => !self.abilities.executable || executable,
-            Mode::Link | Mode::Tree | Mode::Gitlink => false,
+            EntryMode::File => !self.abilities.executable || !executable,
+            EntryMode::Executable => !self.abilities.executable || executable,
+            EntryMode::Link | EntryMode::Tree | EntryMode::Gitlink => false,
         }
     }
 }

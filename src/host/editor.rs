@@ -62,7 +62,7 @@ pub enum Editor {
 
 /// What became of opening a file.
 #[derive(Debug)]
-pub enum Opened {
+pub enum EditorOutcome {
     /// A terminal editor was left.
     Left(ExitStatus),
     /// A window is open; the user says when it is done.
@@ -121,7 +121,7 @@ impl Editor {
     ///
     /// # Errors
     /// The program cannot be started.
-    pub fn open(&self, file: &Path) -> io::Result<Opened> {
+    pub fn open(&self, file: &Path) -> io::Result<EditorOutcome> {
         let mut command = self.command(file);
         let opened = if self.has_window() {
             // A group of its own: ctrl-c at our prompt must not close the user's window.
@@ -130,10 +130,10 @@ impl Editor {
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .process_group(0);
-            quiet.spawn().map(Opened::Window)
+            quiet.spawn().map(EditorOutcome::Window)
         } else {
             attach(&mut command);
-            interrupt::deaf(|| command.status()).map(Opened::Left)
+            interrupt::deaf(|| command.status()).map(EditorOutcome::Left)
         };
         opened
             .map_err(|e| io::Error::new(e.kind(), format!("cannot start `{self}`: {}", reason(&e))))
@@ -264,12 +264,12 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let editor = Editor::Shell("printf edited >".to_owned());
         assert!(
-            matches!(editor.open(file.path()).unwrap(), Opened::Left(status) if status.success())
+            matches!(editor.open(file.path()).unwrap(), EditorOutcome::Left(status) if status.success())
         );
         assert_eq!(std::fs::read(file.path()).unwrap(), b"edited");
         let editor = Editor::Words(vec!["rm".to_owned()]);
         assert!(
-            matches!(editor.open(file.path()).unwrap(), Opened::Left(status) if status.success())
+            matches!(editor.open(file.path()).unwrap(), EditorOutcome::Left(status) if status.success())
         );
         assert!(!file.path().exists());
     }

@@ -43,7 +43,7 @@ pub const TEMPORARY: &str = ".teddy-tmp-";
 
 /// What git knows about a file besides its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum FileMode {
     /// Not executable.
     Plain,
     /// Executable by its owner.
@@ -52,9 +52,9 @@ pub enum Mode {
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A regular file.
-    File(Mode),
+    File(FileMode),
     /// A symbolic link.
     Link,
     /// A folder.
@@ -65,9 +65,9 @@ pub enum Kind {
 
 /// A path's kind and measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct FileInfo {
     /// What it is.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// The size in bytes.
     pub size: u64,
     /// The number of names (hard links).
@@ -90,7 +90,7 @@ impl Root {
     ///
     /// # Errors
     /// The path goes through a link, or a folder on it may not be entered.
-    pub fn kind(&self, path: &Path) -> io::Result<Option<Kind>> {
+    pub fn kind(&self, path: &Path) -> io::Result<Option<FileKind>> {
         Ok(self.entry(path)?.map(|entry| entry.kind))
     }
 
@@ -98,9 +98,9 @@ impl Root {
     ///
     /// # Errors
     /// As [`Root::kind`].
-    pub fn entry(&self, path: &Path) -> io::Result<Option<Entry>> {
+    pub fn entry(&self, path: &Path) -> io::Result<Option<FileInfo>> {
         match self.stat(path) {
-            Ok(stat) => Ok(Some(Entry::from(&stat))),
+            Ok(stat) => Ok(Some(FileInfo::from(&stat))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(e) => Err(self.fail("look at", path, e)),
         }
@@ -193,21 +193,23 @@ impl Root {
     }
 }
 
-impl From<&Stat> for Entry {
+impl From<&Stat> for FileInfo {
     #[allow(
         clippy::unnecessary_cast,
         reason = "the fields differ from system to system"
     )]
-    fn from(stat: &Stat) -> Entry {
+    fn from(stat: &Stat) -> FileInfo {
         let permissions = stat.st_mode as u32 & 0o777;
         let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile if permissions & 0o100 != 0 => Kind::File(Mode::Executable),
-            FileType::RegularFile => Kind::File(Mode::Plain),
-            FileType::Symlink => Kind::Link,
-            FileType::Directory => Kind::Folder,
-            _ => Kind::Other,
+            FileType::RegularFile if permissions & 0o100 != 0 => {
+                FileKind::File(FileMode::Executable)
+            }
+            FileType::RegularFile => FileKind::File(FileMode::Plain),
+            FileType::Symlink => FileKind::Link,
+            FileType::Directory => FileKind::Folder,
+            _ => FileKind::Other,
         };
-        Entry {
+        FileInfo {
             kind,
             size: stat.st_size as u64,
             links: stat.st_nlink as u64,

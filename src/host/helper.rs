@@ -15,7 +15,7 @@ const TICK: Duration = Duration::from_millis(2);
 
 /// What a helper answered.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HelperAnswer {
     /// How it ended.
     pub status: ExitStatus,
     /// What it wrote.
@@ -28,7 +28,7 @@ pub struct Answer {
 ///
 /// # Errors
 /// It cannot be started, or takes longer than the limit (`TimedOut`); its group is killed then.
-pub fn ask(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<Answer> {
+pub fn ask(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<HelperAnswer> {
     let deadline = Instant::now() + limit;
     command
         .stdin(Stdio::piped())
@@ -46,7 +46,7 @@ pub fn ask(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<A
         .1
         .recv_timeout(deadline.saturating_duration_since(Instant::now()));
     match (stdout, stderr, wait(&mut child, deadline)) {
-        (Ok(stdout), Ok(stderr), Some(status)) => Ok(Answer {
+        (Ok(stdout), Ok(stderr), Some(status)) => Ok(HelperAnswer {
             status,
             stdout,
             stderr,

@@ -7,22 +7,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A path or a word of any bytes: text in JSON if it is UTF-8, else an array of numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Raw(OsString);
+pub struct RawText(OsString);
 
-impl Raw {
+impl RawText {
     /// Returns the bytes as the system takes them.
     pub fn as_os_str(&self) -> &OsStr {
         &self.0
     }
 }
 
-impl From<OsString> for Raw {
-    fn from(text: OsString) -> Raw {
-        Raw(text)
+impl From<OsString> for RawText {
+    fn from(text: OsString) -> RawText {
+        RawText(text)
     }
 }
 
-/// The two forms of [`Raw`] in JSON.
+/// The two forms of [`RawText`] in JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Form {
@@ -32,7 +32,7 @@ enum Form {
     Bytes(Vec<u8>),
 }
 
-impl Serialize for Raw {
+impl Serialize for RawText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let form = match self.0.to_str() {
             Some(text) => Form::Text(text.to_owned()),
@@ -42,9 +42,9 @@ impl Serialize for Raw {
     }
 }
 
-impl<'de> Deserialize<'de> for Raw {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Raw, D::Error> {
-        Ok(Raw(match Form::deserialize(deserializer)? {
+impl<'de> Deserialize<'de> for RawText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RawText, D::Error> {
+        Ok(RawText(match Form::deserialize(deserializer)? {
             Form::Text(text) => text.into(),
             Form::Bytes(bytes) => OsString::from_vec(bytes),
         }))
@@ -57,14 +57,17 @@ pub mod paths {
 
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    use super::Raw;
+    use super::RawText;
 
     /// Writes a list.
     ///
     /// # Errors
     /// As the format has them.
     pub fn serialize<S: Serializer>(list: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(list.iter().map(|path| Raw(path.clone().into_os_string())))
+        serializer.collect_seq(
+            list.iter()
+                .map(|path| RawText(path.clone().into_os_string())),
+        )
     }
 
     /// Reads a list.
@@ -74,7 +77,7 @@ pub mod paths {
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<PathBuf>, D::Error> {
-        let list = Vec::<Raw>::deserialize(deserializer)?;
+        let list = Vec::<RawText>::deserialize(deserializer)?;
         Ok(list.into_iter().map(|raw| raw.0.into()).collect())
     }
 }
@@ -86,9 +89,13 @@ mod tests {
     #[test]
     fn words_of_any_bytes_come_back() {
         for bytes in [&b"/a b"[..], b"/\xff\n\"", b""] {
-            let raw = Raw(OsString::from_vec(bytes.to_vec()));
+            let raw = RawText(OsString::from_vec(bytes.to_vec()));
             let text = serde_json::to_string(&raw).unwrap();
-            assert_eq!(serde_json::from_str::<Raw>(&text).unwrap(), raw, "{text}");
+            assert_eq!(
+                serde_json::from_str::<RawText>(&text).unwrap(),
+                raw,
+                "{text}"
+            );
         }
     }
 }

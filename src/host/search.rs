@@ -23,7 +23,7 @@ const TAVILY: &str = "https://api.tavily.com";
 
 /// A search engine.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub enum Engine {
+pub enum SearchEngine {
     /// None is configured.
     #[default]
     None,
@@ -92,14 +92,14 @@ impl From<reqwest::Error> for SearchError {
     }
 }
 
-impl fmt::Debug for Engine {
+impl fmt::Debug for SearchEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Engine::None => f.write_str("None"),
-            Engine::Searxng { base_url } => write!(f, "Searxng({base_url})"),
-            Engine::Brave { .. } => f.write_str("Brave"),
-            Engine::Tavily { .. } => f.write_str("Tavily"),
-            Engine::Command { run } => write!(f, "Command({run:?})"),
+            SearchEngine::None => f.write_str("None"),
+            SearchEngine::Searxng { base_url } => write!(f, "Searxng({base_url})"),
+            SearchEngine::Brave { .. } => f.write_str("Brave"),
+            SearchEngine::Tavily { .. } => f.write_str("Tavily"),
+            SearchEngine::Command { run } => write!(f, "Command({run:?})"),
         }
     }
 }
@@ -108,22 +108,22 @@ impl fmt::Debug for Engine {
 ///
 /// # Errors
 /// Any [`SearchError`].
-pub fn search(engine: &Engine, query: &str) -> Result<Vec<Hit>, SearchError> {
+pub fn search(engine: &SearchEngine, query: &str) -> Result<Vec<Hit>, SearchError> {
     let answer = match engine {
-        Engine::None => return Err(SearchError::NoEngine),
-        Engine::Command { run } => ask_program(run, query)?,
-        Engine::Searxng { base_url } => ask(|client| {
+        SearchEngine::None => return Err(SearchError::NoEngine),
+        SearchEngine::Command { run } => ask_program(run, query)?,
+        SearchEngine::Searxng { base_url } => ask(|client| {
             Ok(client.get(address(
                 base_url,
                 "search",
                 &[("q", query), ("format", "json")],
             )?))
         })?,
-        Engine::Brave { key } => ask(|client| {
+        SearchEngine::Brave { key } => ask(|client| {
             let url = address(BRAVE, "res/v1/web/search", &[("q", query)])?;
             Ok(client.get(url).header("X-Subscription-Token", key))
         })?,
-        Engine::Tavily { key } => ask(|client| {
+        SearchEngine::Tavily { key } => ask(|client| {
             let body = serde_json::json!({ "query": query, "max_results": MAX_HITS });
             Ok(client
                 .post(address(TAVILY, "search", &[])?)
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn without_an_engine_the_way_out_is_said() {
         check(
-            search(&Engine::None, "x"),
+            search(&SearchEngine::None, "x"),
             "no search engine is configured; set `research:` in your config",
         );
     }
@@ -268,14 +268,14 @@ mod tests {
         let script = r#"printf '[{"url": "http://a", "title": "%s"}]' "$1""#;
         let run = ["sh", "-c", script, "sh"].map(str::to_owned).to_vec();
         check(
-            search(&Engine::Command { run }, "two words; $HOME"),
+            search(&SearchEngine::Command { run }, "two words; $HOME"),
             "two words; $HOME|http://a|",
         );
         let run = ["sh", "-c", "echo no luck >&2; exit 2"]
             .map(str::to_owned)
             .to_vec();
         check(
-            search(&Engine::Command { run }, "x"),
+            search(&SearchEngine::Command { run }, "x"),
             "the search engine cannot be asked: `sh` ended with exit status: 2: no luck",
         );
     }
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(
             format!(
                 "{:?}",
-                Engine::Brave {
+                SearchEngine::Brave {
                     key: "secret".to_owned()
                 }
             ),
@@ -313,7 +313,7 @@ mod tests {
             request
         });
         check(
-            search(&Engine::Searxng { base_url }, "x y"),
+            search(&SearchEngine::Searxng { base_url }, "x y"),
             "the search engine answered 403",
         );
         assert_eq!(

@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 pub use super::supervisor::GRACE;
-pub use capture::Captured;
+pub use capture::CapturedOutput;
 pub use environment::may_set;
 pub use stragglers::end_orphans;
 
-use super::supervisor::{self, Ending, Launcher, Message, Supervisor};
+use super::supervisor::{self, CommandEnding, Launcher, Supervisor, SupervisorMessage};
 use super::{interrupt, process, sandbox};
 use capture::Capture;
 use stragglers::Marker;
@@ -64,18 +64,18 @@ pub struct Script {
 
 /// What became of a script.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedScript {
     /// How it ended.
-    pub end: End,
+    pub end: ScriptEnd,
     /// What it wrote.
-    pub output: Captured,
+    pub output: CapturedOutput,
     /// The processes that could not be ended. The files cannot be believed while they live.
     pub left: Vec<String>,
 }
 
 /// How a script ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum ScriptEnd {
     /// By itself, with this code.
     Exited(i32),
     /// Killed by a signal that was not ours.
@@ -88,26 +88,26 @@ pub enum End {
     NotStarted(String),
 }
 
-impl Finished {
+impl FinishedScript {
     /// Returns what is said of a script that did not begin.
-    fn not_started(why: String) -> Finished {
-        Finished {
-            end: End::NotStarted(why),
-            output: Captured::default(),
+    fn not_started(why: String) -> FinishedScript {
+        FinishedScript {
+            end: ScriptEnd::NotStarted(why),
+            output: CapturedOutput::default(),
             left: Vec::new(),
         }
     }
 }
 
-impl End {
+impl ScriptEnd {
     /// Returns the exit code as a shell would give it.
     pub fn code(&self) -> i32 {
         match self {
-            End::Exited(code) => *code,
-            End::Signaled(signal) => 128 + signal,
-            End::TimedOut(_) => EXIT_TIMED_OUT,
-            End::Interrupted => interrupt::EXIT_INTERRUPTED,
-            End::NotStarted(_) => EXIT_NOT_STARTED,
+            ScriptEnd::Exited(code) => *code,
+            ScriptEnd::Signaled(signal) => 128 + signal,
+            ScriptEnd::TimedOut(_) => EXIT_TIMED_OUT,
+            ScriptEnd::Interrupted => interrupt::EXIT_INTERRUPTED,
+            ScriptEnd::NotStarted(_) => EXIT_NOT_STARTED,
         }
     }
 }
@@ -132,8 +132,8 @@ impl Script {
 ///
 /// # Errors
 /// The system has no temporary file, pipe or thread for it. A script that cannot begin is no
-/// error but [`End::NotStarted`].
-pub fn run(script: &Script, output: &mut dyn FnMut(&[u8])) -> io::Result<Finished> {
+/// error but [`ScriptEnd::NotStarted`].
+pub fn run(script: &Script, output: &mut dyn FnMut(&[u8])) -> io::Result<FinishedScript> {
     run_until(script, &interrupt::flag(), output)
 }
 
@@ -145,15 +145,15 @@ pub fn run_until(
     script: &Script,
     stop: &AtomicBool,
     output: &mut dyn FnMut(&[u8]),
-) -> io::Result<Finished> {
+) -> io::Result<FinishedScript> {
     let Some(words) = words(script) else {
         let shell = script.shell.join(" ");
         let why = format!("cannot start `{shell}`: no such file or directory");
-        return Ok(Finished::not_started(why));
+        return Ok(FinishedScript::not_started(why));
     };
     if !script.cwd.is_dir() {
         let folder = script.cwd.display();
-        return Ok(Finished::not_started(format!(
+        return Ok(FinishedScript::not_started(format!(
             "the directory `{folder}` does not exist"
         )));
     }
@@ -161,7 +161,7 @@ pub fn run_until(
         Some(launcher) => launcher.clone(),
         None => Launcher::new(None)?,
     };
-    let scratch = Scratch::new(&script.text)?;
+    let scratch = ScriptFiles::new(&script.text)?;
     let mut capture = Capture::new(script.capture);
     let running = Running::start(script, launcher, words, &scratch)?;
     let mut sink = |bytes: &[u8]| {
@@ -170,7 +170,7 @@ pub fn run_until(
     };
     let gave_views = supervisor::gives_private_views();
     let (end, left) = running.watch(script.timeout, stop, &mut sink);
-    if matches!(end, End::NotStarted(_)) && gave_views && !supervisor::gives_private_views() {
+    if matches!(end, ScriptEnd::NotStarted(_)) && gave_views && !supervisor::gives_private_views() {
         return run_until(script, stop, output);
     }
     let output = capture.finish();
@@ -178,7 +178,7 @@ pub fn run_until(
     let launcher = script.launcher.as_ref();
     let policy = launcher.and_then(|launcher| launcher.policy.as_ref());
     policy.into_iter().for_each(sandbox::sweep);
-    Ok(Finished { end, output, left })
+    Ok(FinishedScript { end, output, left })
 }
 
 /// Returns the shell's path and its options; nothing if it is not found.
@@ -190,16 +190,16 @@ fn words(script: &Script) -> Option<Vec<OsString>> {
 }
 
 /// The files that a script needs while it runs; removed afterwards.
-struct Scratch {
+struct ScriptFiles {
     /// The folder, readable by this user only.
     folder: tempfile::TempDir,
 }
 
-impl Scratch {
+impl ScriptFiles {
     /// Writes the script's file and makes its folder for temporary files.
-    fn new(text: &str) -> io::Result<Scratch> {
+    fn new(text: &str) -> io::Result<ScriptFiles> {
         let folder = tempfile::Builder::new().prefix("teddy-").tempdir()?;
-        let scratch = Scratch { folder };
+        let scratch = ScriptFiles { folder };
         let mut file = std::fs::File::create(scratch.script())?;
         file.write_all(text.as_bytes())?;
         std::fs::create_dir(scratch.temporary())?;
@@ -218,13 +218,13 @@ impl Scratch {
 }
 
 /// What a running script tells.
-enum Event {
+enum ScriptEvent {
     /// It wrote something.
     Output(Vec<u8>),
     /// Nobody can write any more.
     Closed,
     /// The supervisor says something.
-    Said(Message),
+    Said(SupervisorMessage),
 }
 
 /// A script that runs. Dropping it ends its processes.
@@ -232,7 +232,7 @@ struct Running {
     /// Who ends what it starts.
     supervisor: Supervisor,
     /// What it tells.
-    events: Receiver<Event>,
+    events: Receiver<ScriptEvent>,
 }
 
 impl Running {
@@ -241,7 +241,7 @@ impl Running {
         script: &Script,
         mut launcher: Launcher,
         mut words: Vec<OsString>,
-        scratch: &Scratch,
+        scratch: &ScriptFiles,
     ) -> io::Result<Running> {
         words.push(scratch.script().into());
         if let Some(policy) = &mut launcher.policy {
@@ -266,7 +266,7 @@ impl Running {
         std::thread::Builder::new()
             .name("output".to_owned())
             .spawn(move || forward(reader, &sender))?;
-        supervisor.listen(move |message| drop(said.send(Event::Said(message))))?;
+        supervisor.listen(move |message| drop(said.send(ScriptEvent::Said(message))))?;
         Ok(Running { supervisor, events })
     }
 
@@ -276,16 +276,16 @@ impl Running {
         timeout: Option<Duration>,
         stop: &AtomicBool,
         sink: &mut dyn FnMut(&[u8]),
-    ) -> (End, Vec<String>) {
+    ) -> (ScriptEnd, Vec<String>) {
         let deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
-        let mut told = Told::default();
+        let mut told = ScriptProgress::default();
         let forced = loop {
             let now = Instant::now();
             if stop.load(Ordering::SeqCst) {
-                break Some(End::Interrupted);
+                break Some(ScriptEnd::Interrupted);
             }
             if let Some(limit) = timeout.filter(|_| deadline.is_some_and(|end| now >= end)) {
-                break Some(End::TimedOut(limit));
+                break Some(ScriptEnd::TimedOut(limit));
             }
             if told.end.is_some() || told.is_over() {
                 break None;
@@ -296,7 +296,7 @@ impl Running {
         if forced.is_some() {
             self.supervisor.end();
         }
-        self.drain(PATIENCE, &mut told, sink, Told::is_over);
+        self.drain(PATIENCE, &mut told, sink, ScriptProgress::is_over);
         let left = match told.gone.take() {
             Some(left) => left,
             None => self.supervisor.replace(),
@@ -304,7 +304,7 @@ impl Running {
         self.drain(DRAIN, &mut told, sink, |told| told.closed);
 
         // Whose supervisor was killed was killed itself just now.
-        let killed = End::Signaled(Signal::KILL.as_raw());
+        let killed = ScriptEnd::Signaled(Signal::KILL.as_raw());
         (forced.or(told.end).unwrap_or(killed), left)
     }
 
@@ -312,9 +312,9 @@ impl Running {
     fn drain(
         &mut self,
         limit: Duration,
-        told: &mut Told,
+        told: &mut ScriptProgress,
         sink: &mut dyn FnMut(&[u8]),
-        is_enough: impl Fn(&Told) -> bool,
+        is_enough: impl Fn(&ScriptProgress) -> bool,
     ) {
         let deadline = Instant::now() + limit;
         while !is_enough(told)
@@ -325,11 +325,11 @@ impl Running {
     }
 
     /// Waits for one event.
-    fn hear(&mut self, limit: Duration, told: &mut Told, sink: &mut dyn FnMut(&[u8])) {
+    fn hear(&mut self, limit: Duration, told: &mut ScriptProgress, sink: &mut dyn FnMut(&[u8])) {
         match self.events.recv_timeout(limit) {
-            Ok(Event::Output(bytes)) => sink(&bytes),
-            Ok(Event::Closed) => told.closed = true,
-            Ok(Event::Said(message)) => told.note(message),
+            Ok(ScriptEvent::Output(bytes)) => sink(&bytes),
+            Ok(ScriptEvent::Closed) => told.closed = true,
+            Ok(ScriptEvent::Said(message)) => told.note(message),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => (told.closed, told.lost) = (true, true),
         }
@@ -338,9 +338,9 @@ impl Running {
 
 /// What is known of a running script.
 #[derive(Default)]
-struct Told {
+struct ScriptProgress {
     /// How the shell ended.
-    end: Option<End>,
+    end: Option<ScriptEnd>,
     /// Nobody but these is left.
     gone: Option<Vec<String>>,
     /// The supervisor ended without a word.
@@ -349,23 +349,27 @@ struct Told {
     closed: bool,
 }
 
-impl Told {
+impl ScriptProgress {
     /// Takes in what the supervisor says.
-    fn note(&mut self, message: Message) {
+    fn note(&mut self, message: SupervisorMessage) {
         match message {
-            Message::Started => {}
-            Message::Halfway(why) => {
+            SupervisorMessage::Started => {}
+            SupervisorMessage::Halfway(why) => {
                 supervisor::give_no_private_views();
-                self.note(Message::Refused(why));
+                self.note(SupervisorMessage::Refused(why));
             }
-            Message::Refused(why) => {
-                self.end = Some(End::NotStarted(why));
+            SupervisorMessage::Refused(why) => {
+                self.end = Some(ScriptEnd::NotStarted(why));
                 self.gone = Some(Vec::new());
             }
-            Message::Ended(Ending::Exited(code)) => self.end = Some(End::Exited(code)),
-            Message::Ended(Ending::Signaled(signal)) => self.end = Some(End::Signaled(signal)),
-            Message::Gone(left) => self.gone = Some(left),
-            Message::Lost => self.lost = true,
+            SupervisorMessage::Ended(CommandEnding::Exited(code)) => {
+                self.end = Some(ScriptEnd::Exited(code))
+            }
+            SupervisorMessage::Ended(CommandEnding::Signaled(signal)) => {
+                self.end = Some(ScriptEnd::Signaled(signal))
+            }
+            SupervisorMessage::Gone(left) => self.gone = Some(left),
+            SupervisorMessage::Lost => self.lost = true,
         }
     }
 
@@ -376,17 +380,17 @@ impl Told {
 }
 
 /// Sends on what comes through the pipe.
-fn forward(mut reader: impl Read, events: &SyncSender<Event>) {
+fn forward(mut reader: impl Read, events: &SyncSender<ScriptEvent>) {
     let mut buffer = vec![0; 64 << 10];
     loop {
         match reader.read(&mut buffer) {
             Ok(length @ 1..)
                 if events
-                    .send(Event::Output(buffer[..length].to_vec()))
+                    .send(ScriptEvent::Output(buffer[..length].to_vec()))
                     .is_ok() => {}
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             _ => break,
         }
     }
-    let _ = events.send(Event::Closed);
+    let _ = events.send(ScriptEvent::Closed);
 }

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use super::sandbox::{Availability, Kernel, Policy, availability};
 use super::{env, process};
 
-pub(super) use order::{Ending, Message, Order};
+pub(super) use order::{CommandEnding, Order, SupervisorMessage};
 pub use serve::serve_if_asked;
 
 /// The first argument of a supervisor.
@@ -132,7 +132,10 @@ impl Supervisor {
     ///
     /// # Errors
     /// The system has no descriptor or thread for it.
-    pub(super) fn listen(&self, mut tell: impl FnMut(Message) + Send + 'static) -> io::Result<()> {
+    pub(super) fn listen(
+        &self,
+        mut tell: impl FnMut(SupervisorMessage) + Send + 'static,
+    ) -> io::Result<()> {
         let Some(channel) = &self.channel else {
             return Ok(());
         };
@@ -141,16 +144,16 @@ impl Supervisor {
             .name("supervisor".to_owned())
             .spawn(move || {
                 for line in lines.split(b'\n').map_while(Result::ok) {
-                    let Some(message) = Message::decode(&line) else {
+                    let Some(message) = SupervisorMessage::decode(&line) else {
                         break;
                     };
-                    let is_last = matches!(message, Message::Gone(_));
+                    let is_last = matches!(message, SupervisorMessage::Gone(_));
                     tell(message);
                     if is_last {
                         return;
                     }
                 }
-                tell(Message::Lost);
+                tell(SupervisorMessage::Lost);
             })?;
         Ok(())
     }

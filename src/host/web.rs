@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// What may be fetched and how much of it.
 #[derive(Debug, Clone)]
-pub struct Rules {
+pub struct FetchRules {
     /// Hosts of the user's own network that may be fetched: `name` or `name:port`.
     pub allowed_hosts: Vec<String>,
     /// The time for everything together.
@@ -37,9 +37,9 @@ pub struct Rules {
     pub max_body: usize,
 }
 
-impl Default for Rules {
-    fn default() -> Rules {
-        Rules {
+impl Default for FetchRules {
+    fn default() -> FetchRules {
+        FetchRules {
             allowed_hosts: Vec::new(),
             timeout: Duration::from_secs(30),
             max_body: 5 << 20,
@@ -94,7 +94,7 @@ pub enum WebError {
 ///
 /// # Errors
 /// Any [`WebError`].
-pub fn fetch(url: &str, rules: &Rules) -> Result<Page, WebError> {
+pub fn fetch(url: &str, rules: &FetchRules) -> Result<Page, WebError> {
     let first = address::parse(url)?;
     let stop = interrupt::flag();
     let fetched = http::block_on(async {
@@ -121,7 +121,7 @@ async fn raised(flag: &AtomicBool) {
 }
 
 /// What a server sent.
-struct Body {
+struct PageBody {
     /// From where.
     url: Url,
     /// Its `Content-Type`.
@@ -131,7 +131,7 @@ struct Body {
 }
 
 /// Fetches an address and those it redirects to.
-async fn follow(mut url: Url, rules: &Rules) -> Result<Body, WebError> {
+async fn follow(mut url: Url, rules: &FetchRules) -> Result<PageBody, WebError> {
     for _ in 0..=MAX_REDIRECTS {
         let addresses = resolve(&url, rules).await?;
         let response = client(addresses)?
@@ -166,7 +166,7 @@ fn redirected(url: &Url, response: &Response) -> Option<Result<Url, WebError>> {
 }
 
 /// Looks up a host's addresses and judges every one of them.
-async fn resolve(url: &Url, rules: &Rules) -> Result<Vec<SocketAddr>, WebError> {
+async fn resolve(url: &Url, rules: &FetchRules) -> Result<Vec<SocketAddr>, WebError> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(0);
     let unknown = || WebError::UnknownHost(host.to_owned());
@@ -214,7 +214,7 @@ impl Resolve for Pinned {
 }
 
 /// Receives a body up to a limit.
-async fn receive(url: Url, mut response: Response, limit: usize) -> Result<Body, WebError> {
+async fn receive(url: Url, mut response: Response, limit: usize) -> Result<PageBody, WebError> {
     if response
         .content_length()
         .is_some_and(|length| length > limit as u64)
@@ -237,7 +237,7 @@ async fn receive(url: Url, mut response: Response, limit: usize) -> Result<Body,
         }
         bytes.extend_from_slice(&chunk);
     }
-    Ok(Body {
+    Ok(PageBody {
         url,
         content_type,
         bytes,

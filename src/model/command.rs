@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::job::Job;
-use super::settings::Settings;
-use super::{Answer, Finish, Model, ModelError, Request, Usage};
+use super::settings::ModelConfig;
+use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
 /// The limit of the whole answer where the settings have none.
 const TIMEOUT: Duration = Duration::from_secs(1800);
@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 32 << 20;
 const PLACEHOLDER: &str = "{input}";
 
 /// A program.
-pub struct Command {
+pub struct CommandModel {
     /// The model's name.
     name: String,
     /// The program and its arguments.
@@ -31,7 +31,7 @@ pub struct Command {
     stopped: Rc<dyn Fn() -> bool>,
 }
 
-impl Command {
+impl CommandModel {
     /// Makes a model of `run`. Of the variables in `keys` the program gets the one that
     /// `api_key_env` names.
     ///
@@ -39,10 +39,10 @@ impl Command {
     /// [`ModelError::Settings`] where `run` is empty.
     pub fn new(
         name: &str,
-        settings: &Settings,
+        settings: &ModelConfig,
         keys: &[String],
         stopped: Rc<dyn Fn() -> bool>,
-    ) -> Result<Command, ModelError> {
+    ) -> Result<CommandModel, ModelError> {
         if settings
             .run
             .first()
@@ -58,7 +58,7 @@ impl Command {
             .cloned()
             .collect();
         let timeout = settings.timeout.unwrap_or(TIMEOUT);
-        Ok(Command {
+        Ok(CommandModel {
             name: name.to_owned(),
             run: settings.run.clone(),
             withheld,
@@ -69,12 +69,16 @@ impl Command {
     }
 }
 
-impl Model for Command {
+impl Model for CommandModel {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+    fn answer(
+        &self,
+        request: &ModelRequest,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<ModelAnswer, ModelError> {
         let text = request.whole_text();
         let file = self
             .run
@@ -110,10 +114,10 @@ impl Model for Command {
                 stderr: finished.stderr,
             });
         }
-        Ok(Answer {
+        Ok(ModelAnswer {
             text: finished.stdout,
             model: self.name.clone(),
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             finish: Finish::Stop,
         })
     }
@@ -140,19 +144,19 @@ mod tests {
     use super::*;
 
     fn check(run: &[&str], api_key_env: Option<&str>, expected: Result<&str, &str>) {
-        let settings = Settings {
-            kind: super::super::settings::Kind::Command,
+        let settings = ModelConfig {
+            kind: super::super::settings::ModelKind::Command,
             run: run.iter().map(|word| (*word).to_owned()).collect(),
             api_key_env: api_key_env.map(str::to_owned),
-            ..Settings::default()
+            ..ModelConfig::default()
         };
-        let request = Request {
+        let request = ModelRequest {
             system: "S".into(),
             input: "I\n".into(),
             message: "M".into(),
             max_tokens: None,
         };
-        let got = Command::new("mine", &settings, &["HOME".to_owned()], Rc::new(|| false))
+        let got = CommandModel::new("mine", &settings, &["HOME".to_owned()], Rc::new(|| false))
             .and_then(|model| model.answer(&request, &mut |_| ()))
             .map(|answer| answer.text)
             .map_err(|error| error.to_string());

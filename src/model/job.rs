@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::ModelError;
 use crate::host::process;
-use group::{Group, own_group};
+use group::{ProcessGroup, own_group};
 use output::{Output, Piece};
 
 /// How often the time limit, the user's wish and the end of the process are looked at.
@@ -43,7 +43,7 @@ pub struct Job<'a> {
 
 /// What a program did that ended by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished {
+pub struct FinishedJob {
     /// All that it printed.
     pub stdout: String,
     /// The end of what it wrote to stderr, without blank ends.
@@ -55,16 +55,16 @@ impl Job<'_> {
     ///
     /// # Errors
     /// [`ModelError::CommandMissing`], [`ModelError::CommandFailed`], a limit, or an interruption.
-    pub fn run(self, watch: &mut dyn FnMut(&str)) -> Result<Finished, ModelError> {
+    pub fn run(self, watch: &mut dyn FnMut(&str)) -> Result<FinishedJob, ModelError> {
         let program = self.words.first().cloned().unwrap_or_default();
-        let mut group = Group {
+        let mut group = ProcessGroup {
             child: self.spawn(&program)?,
         };
         let pieces = connect(&mut group.child, self.stdin.clone());
         let (status, output) = self.follow(&mut group, &pieces, watch)?;
         let stderr = output.stderr();
         if status.success() {
-            Ok(Finished {
+            Ok(FinishedJob {
                 stdout: output.into_text(),
                 stderr,
             })
@@ -106,11 +106,11 @@ impl Job<'_> {
     /// Collects the output until the process is done or must be ended.
     fn follow(
         &self,
-        group: &mut Group,
+        group: &mut ProcessGroup,
         pieces: &Receiver<Piece>,
         watch: &mut dyn FnMut(&str),
     ) -> Result<(ExitStatus, Output), ModelError> {
-        let mut clock = Clock {
+        let mut clock = JobClock {
             start: Instant::now(),
             last: Instant::now(),
         };
@@ -144,7 +144,7 @@ impl Job<'_> {
     }
 
     /// Looks at the limits and the user's wish.
-    fn check(&self, clock: &Clock, output: &Output) -> Result<(), ModelError> {
+    fn check(&self, clock: &JobClock, output: &Output) -> Result<(), ModelError> {
         if output.len() > self.max_bytes {
             return Err(ModelError::TooLarge {
                 limit: self.max_bytes,
@@ -173,7 +173,7 @@ impl Job<'_> {
 }
 
 /// When a process started and was last heard of.
-struct Clock {
+struct JobClock {
     /// The start.
     start: Instant,
     /// The last piece of output, or its end.
@@ -217,7 +217,7 @@ fn read(mut pipe: impl Read + Send + 'static, sender: Sender<Piece>, piece: fn(V
 mod tests {
     use super::*;
 
-    fn sh(script: &str, change: impl FnOnce(&mut Job<'_>)) -> Result<Finished, ModelError> {
+    fn sh(script: &str, change: impl FnOnce(&mut Job<'_>)) -> Result<FinishedJob, ModelError> {
         let words = ["sh", "-c", script].map(str::to_owned);
         let mut job = Job {
             words: &words,

@@ -6,7 +6,7 @@
 use std::io;
 use std::rc::Rc;
 
-use super::{Answer, Finish, Model, ModelError, Request, Usage};
+use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
 /// Hands the text over: writes it to a file, copies it.
 pub type Give = dyn Fn(&str) -> io::Result<()>;
@@ -39,7 +39,11 @@ impl Model for Manual {
         &self.name
     }
 
-    fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+    fn answer(
+        &self,
+        request: &ModelRequest,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<ModelAnswer, ModelError> {
         (self.give)(&request.whole_text())
             .map_err(|error| failed("handing the input over", &error))?;
         let text = (self.take)().map_err(|error| match error.kind() {
@@ -57,10 +61,10 @@ impl Model for Manual {
             });
         }
         watch(&text);
-        Ok(Answer {
+        Ok(ModelAnswer {
             text,
             model: "manual".into(),
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             finish: Finish::Stop,
         })
     }
@@ -82,7 +86,7 @@ mod tests {
 
     fn check(taken: Option<&str>, expected: Result<&str, ModelError>) {
         let given = Rc::new(RefCell::new(String::new()));
-        let request = Request {
+        let request = ModelRequest {
             system: "S\n".into(),
             input: "I\n".into(),
             message: "M".into(),

@@ -1,6 +1,6 @@
 //! Language models behind one trait.
 //!
-//! A model gets a [`Request`] and yields an [`Answer`], or says why not in a [`ModelError`] that
+//! A model gets a [`ModelRequest`] and yields a [`ModelAnswer`], or says why not in a [`ModelError`] that
 //! keeps what had arrived. Nothing here knows sessions, plans or a terminal; what depends on the
 //! machine and the person comes in through [`outside::Outside`].
 
@@ -28,12 +28,16 @@ pub trait Model {
     ///
     /// # Errors
     /// Any [`ModelError`]; nothing of it was executed or stored.
-    fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError>;
+    fn answer(
+        &self,
+        request: &ModelRequest,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<ModelAnswer, ModelError>;
 }
 
 /// What a model is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct ModelRequest {
     /// The system prompt.
     pub system: String,
     /// The turn's `input.md`. It stands before the message, so that providers can cache the part
@@ -47,20 +51,20 @@ pub struct Request {
 
 /// What a model said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// The text.
     pub text: String,
     /// The model that answered, which may be another one than was asked.
     pub model: String,
     /// What it used.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Why it ended. Only [`Finish::Stop`] is a whole answer.
     pub finish: Finish,
 }
 
 /// Tokens of one exchange; all zero where the model does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Usage {
+pub struct TokenUsage {
     /// All tokens that were sent, those from a cache included.
     pub input: u64,
     /// The tokens of the answer, hidden reasoning included.
@@ -269,21 +273,21 @@ pub enum ModelError {
     },
 }
 
-impl Answer {
+impl ModelAnswer {
     /// Says whether the model was done; any other answer is never executed.
     pub fn is_whole(&self) -> bool {
         self.finish == Finish::Stop
     }
 }
 
-impl Usage {
+impl TokenUsage {
     /// Says whether the model told what it used.
     pub fn is_known(&self) -> bool {
         self.input > 0 || self.output > 0
     }
 }
 
-impl Request {
+impl ModelRequest {
     /// Returns input and message as one text, the input first.
     pub fn user_text(&self) -> String {
         join(&[self.input.trim_end(), &message_part(&self.message)])

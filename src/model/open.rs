@@ -1,11 +1,11 @@
 //! From settings to a model: the one place that knows all kinds.
 
-use super::command::Command;
+use super::command::CommandModel;
 use super::manual::Manual;
 use super::outside::Outside;
 use super::remote::Remote;
 use super::replay::Replay;
-use super::settings::{Kind, Settings};
+use super::settings::{ModelConfig, ModelKind};
 use super::{Model, ModelError};
 
 /// Makes the model that settings describe. Mistakes and missing keys are found here, before anybody
@@ -16,19 +16,19 @@ use super::{Model, ModelError};
 /// [`ModelError::Io`] for a replay.
 pub fn open(
     name: &str,
-    settings: &Settings,
+    settings: &ModelConfig,
     outside: &Outside,
 ) -> Result<Box<dyn Model>, ModelError> {
     Ok(match settings.kind {
-        Kind::Openai | Kind::Anthropic => Box::new(Remote::new(name, settings, outside)?),
-        Kind::Command => Box::new(Command::new(
+        ModelKind::Openai | ModelKind::Anthropic => Box::new(Remote::new(name, settings, outside)?),
+        ModelKind::Command => Box::new(CommandModel::new(
             name,
             settings,
             &outside.keys,
             outside.stopped.clone(),
         )?),
-        Kind::Replay => Box::new(replay(name, settings, outside)?),
-        Kind::Manual => Box::new(Manual::new(
+        ModelKind::Replay => Box::new(replay(name, settings, outside)?),
+        ModelKind::Manual => Box::new(Manual::new(
             name,
             outside.give.clone(),
             outside.take.clone(),
@@ -37,7 +37,7 @@ pub fn open(
 }
 
 /// Makes a replay of files or of a recorded session.
-fn replay(name: &str, settings: &Settings, outside: &Outside) -> Result<Replay, ModelError> {
+fn replay(name: &str, settings: &ModelConfig, outside: &Outside) -> Result<Replay, ModelError> {
     let path = settings
         .path
         .as_deref()
@@ -54,13 +54,13 @@ fn replay(name: &str, settings: &Settings, outside: &Outside) -> Result<Replay, 
 mod tests {
     use std::rc::Rc;
 
-    use super::super::Request;
+    use super::super::ModelRequest;
     use super::*;
 
     fn check(spec: &str, outside: &Outside, expected: &str) {
-        let got = Settings::from_spec(spec)
+        let got = ModelConfig::from_spec(spec)
             .and_then(|settings| open("m", &settings, outside))
-            .and_then(|model| model.answer(&Request::default(), &mut |_| ()));
+            .and_then(|model| model.answer(&ModelRequest::default(), &mut |_| ()));
         assert_eq!(
             got.map_or_else(|error| error.to_string(), |answer| answer.text),
             expected
@@ -85,9 +85,9 @@ mod tests {
 
     #[test]
     fn a_replay_without_path_is_no_model() {
-        let settings = Settings {
-            kind: Kind::Replay,
-            ..Settings::default()
+        let settings = ModelConfig {
+            kind: ModelKind::Replay,
+            ..ModelConfig::default()
         };
         assert_eq!(
             open("m", &settings, &Outside::default()).err(),

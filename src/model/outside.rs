@@ -9,7 +9,7 @@ use super::manual::{Give, Take};
 /// Looks a variable up.
 pub type Variable = dyn Fn(&str) -> Option<String>;
 /// Looks a recorded session's answers up.
-pub type Recorded = dyn Fn(&str) -> Option<Vec<String>>;
+pub type RecordedAnswers = dyn Fn(&str) -> Option<Vec<String>>;
 
 /// What models need from outside.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub struct Outside {
     /// Fetches a person's answer.
     pub take: Rc<Take>,
     /// Returns the answers of a recorded session, if the path of a replay names one.
-    pub recorded: Rc<Recorded>,
+    pub recorded: Rc<RecordedAnswers>,
     /// The position of the first answer of a replay, from 0.
     pub replayed: usize,
     /// All variables that hold keys, so that no program gets them.

@@ -2,7 +2,7 @@
 //!
 //! An unknown price stays unknown: there is no built-in table that would be wrong next month.
 
-use super::Usage;
+use super::TokenUsage;
 use crate::config::settings::Price;
 
 /// A price that is missing for what an exchange used.
@@ -31,7 +31,7 @@ impl Unknown {
 ///
 /// # Errors
 /// The price that is not known.
-pub fn cost(price: Option<&Price>, usage: Usage) -> Result<f64, Unknown> {
+pub fn cost(price: Option<&Price>, usage: TokenUsage) -> Result<f64, Unknown> {
     let price = price.filter(|_| usage.is_known()).ok_or(Unknown::All)?;
     let of = |tokens: u64, price: Option<f64>, missing| {
         if tokens == 0 {
@@ -47,7 +47,7 @@ pub fn cost(price: Option<&Price>, usage: Usage) -> Result<f64, Unknown> {
 
 /// Returns what a limit counts: the cost, with tokens of the cache that have no price of their own
 /// as plain input.
-pub fn charge(price: Option<&Price>, usage: Usage) -> f64 {
+pub fn charge(price: Option<&Price>, usage: TokenUsage) -> f64 {
     price.map_or(0.0, |price| {
         sum(
             price,
@@ -61,7 +61,7 @@ pub fn charge(price: Option<&Price>, usage: Usage) -> f64 {
 }
 
 /// Adds up, with prices for what was read from the cache and written to it.
-fn sum(price: &Price, usage: Usage, (read, written): (f64, f64)) -> f64 {
+fn sum(price: &Price, usage: TokenUsage, (read, written): (f64, f64)) -> f64 {
     let cached = usage.cached.min(usage.input);
     let cache_written = usage.cache_written.min(usage.input - cached);
     let plain = usage.input - cached - cache_written;
@@ -79,10 +79,10 @@ pub fn estimate(price: Option<&Price>, input_tokens: usize, max_output: u32) -> 
     let of = |output| {
         charge(
             Some(price),
-            Usage {
+            TokenUsage {
                 input: input_tokens.max(1) as u64,
                 output,
-                ..Usage::default()
+                ..TokenUsage::default()
             },
         )
     };
@@ -112,7 +112,7 @@ mod tests {
         (input, output, cached, cache_written): (u64, u64, u64, u64),
         expected: (Result<f64, Unknown>, f64),
     ) {
-        let usage = Usage {
+        let usage = TokenUsage {
             input,
             output,
             cached,

@@ -34,12 +34,12 @@ pub struct Prompt {
     /// The text, its placeholders filled in.
     pub text: String,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: PromptOrigin,
 }
 
 /// Where a prompt comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum PromptOrigin {
     /// The program.
     BuiltIn,
     /// The project's `.teddy/prompts/`.
@@ -124,12 +124,12 @@ impl Prompts {
         let project = self
             .project
             .get(&wanted)
-            .map(|text| (text.as_str(), Origin::Project));
+            .map(|text| (text.as_str(), PromptOrigin::Project));
         let built_in = || {
             BUILT_IN
                 .iter()
                 .find(|(known, _)| *known == wanted)
-                .map(|(_, text)| (*text, Origin::BuiltIn))
+                .map(|(_, text)| (*text, PromptOrigin::BuiltIn))
         };
         match project.or_else(built_in) {
             Some((text, origin)) => Ok(make(&wanted, &chosen(text, searches), origin)),
@@ -178,7 +178,7 @@ impl Prompts {
 }
 
 /// Fills a prompt in.
-fn make(name: &str, text: &str, origin: Origin) -> Prompt {
+fn make(name: &str, text: &str, origin: PromptOrigin) -> Prompt {
     let agent = title_case(name);
     let text = text.replace("{{agent}}", &agent);
     Prompt {
@@ -227,7 +227,7 @@ fn title_case(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(name: &str, expected: Result<(&str, Origin), &str>) {
+    fn check(name: &str, expected: Result<(&str, PromptOrigin), &str>) {
         let prompts = Prompts::new(
             [
                 ("Assistant".into(), "<title> Ours </title>{{agent}}".into()),
@@ -281,13 +281,13 @@ mod tests {
 
     #[test]
     fn the_projects_prompt_takes_the_place_of_ours_whatever_the_case() {
-        check("ASSISTANT", Ok(("Ours", Origin::Project)));
-        check("poet", Ok(("", Origin::Project)));
+        check("ASSISTANT", Ok(("Ours", PromptOrigin::Project)));
+        check("poet", Ok(("", PromptOrigin::Project)));
         check(
             "Developer",
             Ok((
                 "Build one slice, tests first, in small and predictable steps",
-                Origin::BuiltIn,
+                PromptOrigin::BuiltIn,
             )),
         );
     }
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(said, Err(expected.to_owned()));
         assert_eq!(prompts.untrusted(), BTreeSet::from(["poet".to_owned()]));
         let built_in = prompts.find("developer").map(|prompt| prompt.origin);
-        assert_eq!(built_in, Ok(Origin::BuiltIn));
+        assert_eq!(built_in, Ok(PromptOrigin::BuiltIn));
     }
 
     #[test]

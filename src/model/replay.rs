@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Answer, Finish, Model, ModelError, Request, Usage};
+use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
 use crate::host::file::read_regular_text;
 
@@ -17,13 +17,13 @@ pub struct Replay {
     /// The model's name.
     name: String,
     /// Where the answers are.
-    source: Source,
+    source: ReplaySource,
     /// The position of the next answer, from 0.
     next: Cell<usize>,
 }
 
 /// Where answers come from.
-enum Source {
+enum ReplaySource {
     /// They are here.
     Texts(Vec<String>),
     /// They are read when it is their turn.
@@ -35,7 +35,7 @@ impl Replay {
     pub fn from_texts(texts: Vec<String>) -> Replay {
         Replay {
             name: "replay".into(),
-            source: Source::Texts(texts),
+            source: ReplaySource::Texts(texts),
             next: Cell::new(0),
         }
     }
@@ -61,7 +61,7 @@ impl Replay {
         }
         Ok(Replay {
             name: "replay".into(),
-            source: Source::Files(files),
+            source: ReplaySource::Files(files),
             next: Cell::new(0),
         })
     }
@@ -84,11 +84,13 @@ impl Replay {
     /// Returns the answer at a position. A single file answers every time.
     fn text(&self, position: usize) -> Result<String, ModelError> {
         match &self.source {
-            Source::Texts(texts) => texts.get(position).cloned().ok_or(ModelError::ReplayEnded {
-                answers: texts.len(),
-            }),
-            Source::Files(files) if files.len() == 1 => read(&files[0]),
-            Source::Files(files) => files
+            ReplaySource::Texts(texts) => {
+                texts.get(position).cloned().ok_or(ModelError::ReplayEnded {
+                    answers: texts.len(),
+                })
+            }
+            ReplaySource::Files(files) if files.len() == 1 => read(&files[0]),
+            ReplaySource::Files(files) => files
                 .get(position)
                 .ok_or(ModelError::ReplayEnded {
                     answers: files.len(),
@@ -103,7 +105,11 @@ impl Model for Replay {
         &self.name
     }
 
-    fn answer(&self, _: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+    fn answer(
+        &self,
+        _: &ModelRequest,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<ModelAnswer, ModelError> {
         let text = self.text(self.next.get())?;
         self.next.set(self.next.get() + 1);
         if text.trim().is_empty() {
@@ -112,10 +118,10 @@ impl Model for Replay {
             });
         }
         watch(&text);
-        Ok(Answer {
+        Ok(ModelAnswer {
             text,
             model: "replay".into(),
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             finish: Finish::Stop,
         })
     }
@@ -170,7 +176,7 @@ mod tests {
 
     fn ask(model: &Replay) -> Result<String, ModelError> {
         model
-            .answer(&Request::default(), &mut |_| ())
+            .answer(&ModelRequest::default(), &mut |_| ())
             .map(|answer| answer.text)
     }
 

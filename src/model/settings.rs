@@ -10,9 +10,9 @@ use crate::config::settings::{ModelSettings, Price};
 
 /// What a model needs to be opened.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settings {
+pub struct ModelConfig {
     /// What stands behind the name.
-    pub kind: Kind,
+    pub kind: ModelKind,
     /// The provider's name for the model.
     pub id: Option<String>,
     /// Where the API begins, mostly ending in `/v1`.
@@ -48,7 +48,7 @@ pub struct Settings {
 
 /// What stands behind a model's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum ModelKind {
     /// An OpenAI-compatible chat completions endpoint.
     #[default]
     Openai,
@@ -72,19 +72,19 @@ impl fmt::Debug for Headers {
     }
 }
 
-impl Kind {
+impl ModelKind {
     /// The kinds by name.
-    const ALL: [(&'static str, Kind); 5] = [
-        ("openai", Kind::Openai),
-        ("anthropic", Kind::Anthropic),
-        ("command", Kind::Command),
-        ("replay", Kind::Replay),
-        ("manual", Kind::Manual),
+    const ALL: [(&'static str, ModelKind); 5] = [
+        ("openai", ModelKind::Openai),
+        ("anthropic", ModelKind::Anthropic),
+        ("command", ModelKind::Command),
+        ("replay", ModelKind::Replay),
+        ("manual", ModelKind::Manual),
     ];
 
     /// Reads a kind.
-    fn parse(name: &str) -> Option<Kind> {
-        Kind::ALL
+    fn parse(name: &str) -> Option<ModelKind> {
+        ModelKind::ALL
             .iter()
             .find(|(known, _)| *known == name)
             .map(|(_, kind)| *kind)
@@ -92,17 +92,19 @@ impl Kind {
 
     /// Lists the kinds.
     fn names() -> String {
-        Kind::ALL.map(|(name, _)| format!("`{name}`")).join(", ")
+        ModelKind::ALL
+            .map(|(name, _)| format!("`{name}`"))
+            .join(", ")
     }
 }
 
-impl Settings {
+impl ModelConfig {
     /// Reads an entry of the configuration.
     ///
     /// # Errors
     /// [`ModelError::Settings`] for a kind that is none, a limit of 0, or a field that JSON cannot
     /// say.
-    pub fn from_config(name: &str, entry: &ModelSettings) -> Result<Settings, ModelError> {
+    pub fn from_config(name: &str, entry: &ModelSettings) -> Result<ModelConfig, ModelError> {
         let wrong = |detail: String| ModelError::Settings(format!("model `{name}`: {detail}"));
         let seconds = |key: &str, value: Option<u64>| match value {
             Some(0) => Err(wrong(format!("a `{key}` of 0 leaves no time"))),
@@ -112,12 +114,12 @@ impl Settings {
             .extra
             .iter()
             .map(|(key, value)| serde_json::to_value(value).map(|value| (key.clone(), value)));
-        Ok(Settings {
-            kind: Kind::parse(&entry.kind).ok_or_else(|| {
+        Ok(ModelConfig {
+            kind: ModelKind::parse(&entry.kind).ok_or_else(|| {
                 wrong(format!(
                     "`{}` is not a valid kind; use one of {}",
                     entry.kind,
-                    Kind::names()
+                    ModelKind::names()
                 ))
             })?,
             id: Some(entry.id.clone()).filter(|id| !id.is_empty()),
@@ -145,32 +147,35 @@ impl Settings {
     ///
     /// # Errors
     /// [`ModelError::Unknown`], which lists the kinds.
-    pub fn from_spec(spec: &str) -> Result<Settings, ModelError> {
+    pub fn from_spec(spec: &str) -> Result<ModelConfig, ModelError> {
         let (kind, rest) = spec.split_once(':').unwrap_or((spec, ""));
-        let (kind, rest) = (Kind::parse(kind).ok_or_else(|| unknown(spec))?, rest.trim());
-        if rest.is_empty() && kind != Kind::Manual {
+        let (kind, rest) = (
+            ModelKind::parse(kind).ok_or_else(|| unknown(spec))?,
+            rest.trim(),
+        );
+        if rest.is_empty() && kind != ModelKind::Manual {
             return Err(ModelError::Unknown(format!(
                 "`{spec}` names nothing behind the colon"
             )));
         }
-        let settings = Settings {
+        let settings = ModelConfig {
             kind,
-            ..Settings::default()
+            ..ModelConfig::default()
         };
         Ok(match kind {
-            Kind::Openai | Kind::Anthropic => Settings {
+            ModelKind::Openai | ModelKind::Anthropic => ModelConfig {
                 id: Some(rest.to_owned()),
                 ..settings
             },
-            Kind::Command => Settings {
+            ModelKind::Command => ModelConfig {
                 run: words(rest)?,
                 ..settings
             },
-            Kind::Replay => Settings {
+            ModelKind::Replay => ModelConfig {
                 path: Some(PathBuf::from(rest)),
                 ..settings
             },
-            Kind::Manual => settings,
+            ModelKind::Manual => settings,
         })
     }
 
@@ -204,9 +209,9 @@ fn unknown(spec: &str) -> ModelError {
 mod tests {
     use super::*;
 
-    fn parse(yaml: &str) -> Result<Settings, String> {
+    fn parse(yaml: &str) -> Result<ModelConfig, String> {
         let entry: ModelSettings = serde_yaml::from_str(yaml).unwrap();
-        Settings::from_config("m", &entry).map_err(|error| error.to_string())
+        ModelConfig::from_config("m", &entry).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -214,7 +219,11 @@ mod tests {
         let settings = parse("{ kind: openai, id: qwen3, timeout: 600, price: { input: 3, output: 15 }, extra: { top_k: 4 } }").unwrap();
         assert_eq!(
             (settings.kind, settings.id.as_deref(), settings.timeout),
-            (Kind::Openai, Some("qwen3"), Some(Duration::from_secs(600)))
+            (
+                ModelKind::Openai,
+                Some("qwen3"),
+                Some(Duration::from_secs(600))
+            )
         );
         assert_eq!(
             settings.price,
@@ -252,32 +261,37 @@ mod tests {
     #[test]
     fn a_spec_names_kind_and_rest() {
         assert_eq!(
-            Settings::from_spec("openai:meta/llama:free")
+            ModelConfig::from_spec("openai:meta/llama:free")
                 .unwrap()
                 .id
                 .as_deref(),
             Some("meta/llama:free")
         );
         assert_eq!(
-            Settings::from_spec("command:claude -p 'a b'").unwrap().run,
+            ModelConfig::from_spec("command:claude -p 'a b'")
+                .unwrap()
+                .run,
             ["claude", "-p", "a b"]
         );
         assert_eq!(
-            Settings::from_spec("replay:answers/").unwrap().path,
+            ModelConfig::from_spec("replay:answers/").unwrap().path,
             Some(PathBuf::from("answers/"))
         );
-        assert_eq!(Settings::from_spec("manual").unwrap().kind, Kind::Manual);
+        assert_eq!(
+            ModelConfig::from_spec("manual").unwrap().kind,
+            ModelKind::Manual
+        );
     }
 
     #[test]
     fn a_spec_that_is_none_lists_the_kinds() {
-        let error = Settings::from_spec("sonet").unwrap_err().to_string();
+        let error = ModelConfig::from_spec("sonet").unwrap_err().to_string();
         assert!(
             error.starts_with("`sonet` is not a known model: ") && error.contains("anthropic:<id>"),
             "{error}"
         );
-        assert!(Settings::from_spec("openai:").is_err());
-        assert!(Settings::from_spec("command:a 'b").is_err());
+        assert!(ModelConfig::from_spec("openai:").is_err());
+        assert!(ModelConfig::from_spec("command:a 'b").is_err());
     }
 
     #[test]

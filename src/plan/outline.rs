@@ -6,7 +6,7 @@
 use super::diagnostic::{Diagnostic, quote};
 use super::parse::{MAX_PLAN, normal};
 use crate::text::lines::Lines;
-use crate::text::markdown::{self, Block, Node};
+use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
 /// The most blocks that are listed.
 const MAX_BLOCKS: usize = 500;
@@ -38,18 +38,18 @@ pub fn outline(text: &str, wrong: &[Diagnostic]) -> String {
 }
 
 /// Says what a block is, in a few words.
-fn describe(block: &Block, lines: &Lines<'_>) -> String {
+fn describe(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
     let first = quote(lines.get(block.first));
     match &block.node {
-        Node::Heading {
+        BlockKind::Heading {
             level,
             setext: false,
             text,
         } => format!("Heading (level {level}): \"{}\"", quote(text)),
-        Node::Heading { level, text, .. } => {
+        BlockKind::Heading { level, text, .. } => {
             format!("Heading (level {level}, underlined): \"{}\"", quote(text))
         }
-        Node::Code(code) => {
+        BlockKind::Code(code) => {
             let fence = match code.fence_char {
                 Some('`') => format!("{} backticks", code.fence_len),
                 Some(_) => format!("{} tildes", code.fence_len),
@@ -68,12 +68,12 @@ fn describe(block: &Block, lines: &Lines<'_>) -> String {
                 quote(content)
             )
         }
-        Node::List { items, .. } => format!("List ({} items): \"{first}\"", items.len()),
-        Node::Paragraph => format!("Paragraph: \"{first}\""),
-        Node::Rule => "Rule".to_owned(),
-        Node::Html => format!("HTML: \"{first}\""),
-        Node::Quote => format!("Quotation: \"{first}\""),
-        Node::Other => format!("Block: \"{first}\""),
+        BlockKind::List { items, .. } => format!("List ({} items): \"{first}\"", items.len()),
+        BlockKind::Paragraph => format!("Paragraph: \"{first}\""),
+        BlockKind::Rule => "Rule".to_owned(),
+        BlockKind::Html => format!("HTML: \"{first}\""),
+        BlockKind::Quote => format!("Quotation: \"{first}\""),
+        BlockKind::Other => format!("Block: \"{first}\""),
     }
 }
 

@@ -13,7 +13,7 @@ use super::action::border::looks_like_border;
 use super::diagnostic::Diagnostic;
 use super::repair::{Level, Note, Repaired, repair, thoughts};
 use super::{Plan, outline, parse};
-use crate::text::fence::{self, Line, split_lines};
+use crate::text::fence::{self, TextLine, split_lines};
 
 /// A reply as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +104,7 @@ fn read_exactly(reply: &str) -> Reading {
 /// other lines keep their numbers.
 fn without_thoughts(text: &str) -> Cow<'_, str> {
     let thoughts = thoughts(text);
-    let kept = |(at, line): (usize, Line<'_>)| {
+    let kept = |(at, line): (usize, TextLine<'_>)| {
         [if at < thoughts { "" } else { line.text }, line.ending].concat()
     };
     if thoughts == 0 {
@@ -117,7 +117,7 @@ fn without_thoughts(text: &str) -> Cow<'_, str> {
 /// Returns a text that repair gave up without the fence around the plan and the words before it, so
 /// that the plan's own mistakes are said: those lines are empty, and the others keep their numbers.
 fn unwrapped(text: &str) -> Cow<'_, str> {
-    let lines: Vec<Line<'_>> = split_lines(text).collect();
+    let lines: Vec<TextLine<'_>> = split_lines(text).collect();
     let starts = |at: &usize| {
         lines[at + 1..]
             .iter()
@@ -131,7 +131,7 @@ fn unwrapped(text: &str) -> Cow<'_, str> {
     let Some((first, opener)) = opener.filter(|(at, _)| starts(at)) else {
         return Cow::Borrowed(text);
     };
-    let closes = |line: &Line<'_>| {
+    let closes = |line: &TextLine<'_>| {
         fence::read(line.text)
             .is_some_and(|f| f.mark == opener.mark && f.len >= opener.len && f.info.is_empty())
     };

@@ -16,7 +16,7 @@ use super::meta::{self, Meta, Status, Workspace};
 use super::name::{SESSIONS, SessionName};
 use super::turn::Turn;
 use crate::git::keep::hold::Older;
-use crate::git::object::{Commit, CommitId, Entry, Mode, NewCommit};
+use crate::git::object::{Commit, CommitId, EntryMode, NewCommit, TreeEntry};
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
 use crate::host::{clock, fault};
@@ -360,8 +360,8 @@ impl<'a> Store<'a> {
         let blob = batch.blob(meta::write(&meta).as_bytes())?;
         let edit = BTreeMap::from([(
             artifact::META.as_bytes().to_vec(),
-            Some(Entry {
-                mode: Mode::File,
+            Some(TreeEntry {
+                mode: EntryMode::File,
                 id: blob.into(),
             }),
         )]);

@@ -8,7 +8,7 @@ use super::artifact;
 use super::name::SessionName;
 use super::requests::Requests;
 use crate::plan::run::Effect;
-use crate::text::context_list::Entry;
+use crate::text::context_list::ListEntry;
 use crate::text::resource::{Artifact, Resource};
 
 /// What a turn leaves to read.
@@ -30,7 +30,7 @@ pub struct Current<'a> {
     /// Its instructions.
     pub system_prompt: &'a str,
     /// Its working set.
-    pub context: &'a [Entry],
+    pub context: &'a [ListEntry],
     /// Whether its message is the user's own.
     pub is_asked: bool,
     /// What the model had asked the user before it.
@@ -51,7 +51,7 @@ pub struct Caller {
     /// Its instructions.
     pub system_prompt: String,
     /// Its working set.
-    pub context: Vec<Entry>,
+    pub context: Vec<ListEntry>,
 }
 
 /// An agent and its instructions.
@@ -84,7 +84,7 @@ pub struct Next {
     /// Its instructions.
     pub system_prompt: String,
     /// Its working set.
-    pub context: Vec<Entry>,
+    pub context: Vec<ListEntry>,
     /// What the model asks the user: nothing goes on before it is answered.
     pub question: Option<String>,
     /// What the model said when it called the work done: nothing is asked any more.
@@ -208,24 +208,24 @@ fn apply(next: &mut Next, current: &Current<'_>, effect: &Effect, others: &Other
 }
 
 /// Adds a resource that is not there yet.
-fn add(context: &mut Vec<Entry>, resource: &Resource) {
+fn add(context: &mut Vec<ListEntry>, resource: &Resource) {
     if !context.iter().any(|entry| is(entry, resource)) {
-        context.push(Entry::Resource(resource.clone()));
+        context.push(ListEntry::Resource(resource.clone()));
     }
 }
 
 /// Returns whether an entry is a resource.
-fn is(entry: &Entry, resource: &Resource) -> bool {
-    matches!(entry, Entry::Resource(own) if own == resource)
+fn is(entry: &ListEntry, resource: &Resource) -> bool {
+    matches!(entry, ListEntry::Resource(own) if own == resource)
 }
 
 /// Adds what the turn left to read, in place of what the last turn before it left. That is not
 /// always the one right before: a rejected plan leaves nothing, a restore brings an older turn's
 /// context back, a fork another session's.
-fn append_history(context: &mut Vec<Entry>, current: &Current<'_>, names: &[&str]) {
+fn append_history(context: &mut Vec<ListEntry>, current: &Current<'_>, names: &[&str]) {
     let own = current.session.as_str();
-    let left_by = |entry: &Entry| match entry {
-        Entry::Resource(Resource::Artifact(artifact))
+    let left_by = |entry: &ListEntry| match entry {
+        ListEntry::Resource(Resource::Artifact(artifact))
             if LEFT_TO_READ.contains(&artifact.name.as_str()) && artifact.turn < current.number =>
         {
             Some((artifact.session == own, artifact.turn))

@@ -14,7 +14,7 @@ use super::meta::{Meta, Status, Workspace};
 use super::name::SessionName;
 use super::report::read;
 use super::turn::Turn;
-use crate::git::object::{Commit, CommitId, Mode};
+use crate::git::object::{Commit, CommitId, EntryMode};
 use crate::git::repository::Repository;
 use crate::plan::{self, Plan};
 use crate::text::path::lossy;
@@ -239,7 +239,7 @@ impl Look<'_> {
     fn artifacts(&mut self) {
         match self.repository.leaves(self.turn.tree) {
             Ok(leaves) => {
-                for leaf in leaves.iter().filter(|leaf| leaf.mode != Mode::File) {
+                for leaf in leaves.iter().filter(|leaf| leaf.mode != EntryMode::File) {
                     let name = lossy(&leaf.path);
                     self.fault("T5", format!("`{name}` is not a plain file"));
                 }

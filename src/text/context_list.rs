@@ -17,9 +17,9 @@ const WILD: [char; 3] = ['*', '?', '['];
 
 /// What a list holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Listed {
+pub struct ContextList {
     /// The entries in order, each once.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ListEntry>,
     /// The lines that name nothing.
     pub wrong: Vec<BadLine>,
 }
@@ -37,23 +37,23 @@ pub struct BadLine {
 
 /// What a line names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Entry {
+pub enum ListEntry {
     /// A file, a folder, a page, an artifact.
     Resource(Resource),
     /// Every file that fits, unless one has the pattern for its name.
-    Pattern(Pattern),
+    Pattern(PathPattern),
 }
 
 /// A pattern: `*` and `?` stay inside a folder, `**` does not, `[ab]` is one character.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Pattern(String);
+pub struct PathPattern(String);
 
-impl Entry {
+impl ListEntry {
     /// Reads an entry as it stands in a list or as a person types it.
     ///
     /// # Errors
     /// Why it names nothing.
-    pub fn read(text: &str) -> Result<Entry, String> {
+    pub fn read(text: &str) -> Result<ListEntry, String> {
         let name = if text.starts_with('[') && text.ends_with(')') && text.contains("](") {
             link::read(text).map_err(|e| e.to_string())?
         } else {
@@ -61,36 +61,36 @@ impl Entry {
         };
         if is_url(&name) || !is_wild(&name) {
             let resource = Resource::parse(&without_escapes(&name));
-            return resource.map(Entry::Resource).map_err(|e| e.to_string());
+            return resource.map(ListEntry::Resource).map_err(|e| e.to_string());
         }
-        let pattern = Pattern(relative(&name).to_owned());
+        let pattern = PathPattern(relative(&name).to_owned());
         pattern.matcher()?;
-        Ok(Entry::Pattern(pattern))
+        Ok(ListEntry::Pattern(pattern))
     }
 
     /// Returns the entry as what it is where these files and folders exist: a pattern that one of
     /// them has for its name is that one.
     #[must_use]
-    pub fn among(self, exists: &dyn Fn(&RepoPath) -> bool) -> Entry {
+    pub fn among(self, exists: &dyn Fn(&RepoPath) -> bool) -> ListEntry {
         let named = match &self {
-            Entry::Pattern(pattern) => pattern.namesake().filter(exists),
-            Entry::Resource(_) => None,
+            ListEntry::Pattern(pattern) => pattern.namesake().filter(exists),
+            ListEntry::Resource(_) => None,
         };
-        named.map_or(self, |path| Entry::Resource(Resource::File(path)))
+        named.map_or(self, |path| ListEntry::Resource(Resource::File(path)))
     }
 
     /// Returns what a person knows it by: a resource without escapes, a pattern as it is written.
     pub fn name(&self) -> String {
         match self {
-            Entry::Resource(resource) => resource.to_string(),
-            Entry::Pattern(pattern) => pattern.0.clone(),
+            ListEntry::Resource(resource) => resource.to_string(),
+            ListEntry::Pattern(pattern) => pattern.0.clone(),
         }
     }
 
     /// Writes it so that it is read as the same, and is no comment, no link and no other path.
     fn spelled(&self) -> String {
         let text = match self {
-            Entry::Resource(resource @ Resource::File(_)) => escaped(&resource.to_string()),
+            ListEntry::Resource(resource @ Resource::File(_)) => escaped(&resource.to_string()),
             _ => self.name(),
         };
         if text.starts_with(['#', '[', ' ']) {
@@ -114,7 +114,7 @@ pub fn matcher(pattern: &str) -> Result<GlobMatcher, String> {
         .map_err(|e| e.kind().to_string())
 }
 
-impl Pattern {
+impl PathPattern {
     /// Returns it as it is written.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -169,14 +169,14 @@ fn relative(path: &str) -> &str {
 }
 
 /// Reads a list.
-pub fn read(text: &str) -> Listed {
-    let mut listed = Listed::default();
+pub fn read(text: &str) -> ContextList {
+    let mut listed = ContextList::default();
     let mut seen = HashSet::new();
     for (index, line) in text.lines().enumerate() {
         let Some(written) = entry_of(line) else {
             continue;
         };
-        match Entry::read(written) {
+        match ListEntry::read(written) {
             Ok(entry) if seen.insert(entry.clone()) => listed.entries.push(entry),
             Ok(_) => {}
             Err(reason) => listed.wrong.push(BadLine {
@@ -190,7 +190,7 @@ pub fn read(text: &str) -> Listed {
 }
 
 /// Writes a list.
-pub fn write(entries: &[Entry]) -> String {
+pub fn write(entries: &[ListEntry]) -> String {
     entries
         .iter()
         .map(|entry| format!("{}\n", entry.spelled()))
@@ -198,7 +198,7 @@ pub fn write(entries: &[Entry]) -> String {
 }
 
 /// Returns the list with an entry at its end; as it was if the entry is in it.
-pub fn add(text: &str, entry: &Entry) -> String {
+pub fn add(text: &str, entry: &ListEntry) -> String {
     if read(text).entries.contains(entry) {
         return text.to_owned();
     }
@@ -212,9 +212,9 @@ pub fn add(text: &str, entry: &Entry) -> String {
 }
 
 /// Returns the list without the lines whose entry is not to stay.
-pub fn retain(text: &str, stays: &dyn Fn(&Entry) -> bool) -> String {
+pub fn retain(text: &str, stays: &dyn Fn(&ListEntry) -> bool) -> String {
     let line_stays = |line: &&str| {
-        let entry = entry_of(line).and_then(|written| Entry::read(written).ok());
+        let entry = entry_of(line).and_then(|written| ListEntry::read(written).ok());
         entry.is_none_or(|entry| stays(&entry))
     };
     text.split_inclusive('\n').filter(line_stays).collect()
@@ -241,7 +241,7 @@ mod tests {
             listed
                 .entries
                 .iter()
-                .map(Entry::name)
+                .map(ListEntry::name)
                 .chain(wrong)
                 .collect::<Vec<_>>(),
             expected
@@ -249,8 +249,8 @@ mod tests {
     }
 
     /// Makes an entry, where a file of this very name exists.
-    fn entry(text: &str) -> Entry {
-        Entry::read(text)
+    fn entry(text: &str) -> ListEntry {
+        ListEntry::read(text)
             .expect("a good entry")
             .among(&|path| path.as_str() == text)
     }
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn c6_what_is_written_is_read_again() {
-        let all: Vec<Entry> = [
+        let all: Vec<ListEntry> = [
             "#a",
             "[a](/b).md",
             "[a](/b)/[id]/*.md",
@@ -323,7 +323,7 @@ mod tests {
             "**/*.rs",
             "src/[ab]?/\\*.rs",
         ]
-        .map(|text| Entry::read(&format!("./{text}").replace("./https", "https")))
+        .map(|text| ListEntry::read(&format!("./{text}").replace("./https", "https")))
         .map(|entry| entry.expect("a good entry"))
         .into();
         let added = all
@@ -342,9 +342,12 @@ mod tests {
             "a/[...slug]/+page.svelte",
         ] {
             let path = RepoPath::parse(name).expect("a good path");
-            let file = Entry::Resource(Resource::File(path));
+            let file = ListEntry::Resource(Resource::File(path));
             assert_eq!(entry(name), file);
-            assert!(matches!(Entry::read(name), Ok(Entry::Pattern(_))), "{name}");
+            assert!(
+                matches!(ListEntry::read(name), Ok(ListEntry::Pattern(_))),
+                "{name}"
+            );
 
             let list = write(std::slice::from_ref(&file));
             assert_eq!(read(&list).entries, [file], "{list}");
@@ -356,7 +359,7 @@ mod tests {
     #[test]
     fn promise_d3_c7_what_is_escaped_in_a_pattern_fits_as_it_is() {
         let fits = |pattern: &str, path: &str| {
-            let Ok(Entry::Pattern(pattern)) = Entry::read(pattern) else {
+            let Ok(ListEntry::Pattern(pattern)) = ListEntry::read(pattern) else {
                 panic!("{pattern} is no pattern")
             };
             pattern.matcher().expect("a good pattern").is_match(path)

@@ -23,7 +23,7 @@ pub struct Counts {
 
 /// What happens to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum LineChange {
     /// It stays.
     Kept,
     /// It goes.
@@ -34,9 +34,9 @@ pub enum Change {
 
 /// One line of a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct DiffLine {
     /// What happens to it.
-    pub change: Change,
+    pub change: LineChange,
     /// Its number in the old text, from 1.
     pub old: Option<usize>,
     /// Its number in the new text, from 1.
@@ -73,11 +73,11 @@ pub fn counts(old: &str, new: &str) -> Counts {
 
 /// Returns the hunks for a preview: runs of lines, with what differs inside of changed lines
 /// marked.
-pub fn hunks(old: &str, new: &str) -> Vec<Vec<Line>> {
+pub fn hunks(old: &str, new: &str) -> Vec<Vec<DiffLine>> {
     let (a, b) = (lines(old), lines(new));
     let diff = compare(&a, &b);
     let deadline = Instant::now() + TIME_LIMIT;
-    let whole = |group: &Vec<DiffOp>| -> Vec<Line> {
+    let whole = |group: &Vec<DiffOp>| -> Vec<DiffLine> {
         group
             .iter()
             .flat_map(|op| {
@@ -116,7 +116,7 @@ fn compare<'a>(old: &[&'a str], new: &[&'a str]) -> TextDiff<'a, 'a, str> {
 }
 
 /// Returns one change as a line of a preview.
-fn line(change: &similar::InlineChange<'_, str>) -> Line {
+fn line(change: &similar::InlineChange<'_, str>) -> DiffLine {
     let mut pieces: Vec<(bool, String)> = change
         .values()
         .iter()
@@ -127,11 +127,11 @@ fn line(change: &similar::InlineChange<'_, str>) -> Line {
         text.pop();
     }
     pieces.retain(|(_, text)| !text.is_empty());
-    Line {
+    DiffLine {
         change: match change.tag() {
-            similar::ChangeTag::Equal => Change::Kept,
-            similar::ChangeTag::Delete => Change::Removed,
-            similar::ChangeTag::Insert => Change::Added,
+            similar::ChangeTag::Equal => LineChange::Kept,
+            similar::ChangeTag::Delete => LineChange::Removed,
+            similar::ChangeTag::Insert => LineChange::Added,
         },
         old: change.old_index().map(|n| n + 1),
         new: change.new_index().map(|n| n + 1),

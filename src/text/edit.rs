@@ -16,7 +16,7 @@ mod explain;
 mod find;
 mod splice;
 
-pub use explain::{Case, Explanation, MAX_OTHER, explain};
+pub use explain::{Explanation, FailedPair, MAX_OTHER, explain};
 pub use find::find;
 
 /// The most hits that are counted, but for one at an edge; a FIND with more is as ambiguous as can
@@ -37,7 +37,7 @@ pub enum Tier {
 
 /// Where a FIND applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct Place {
+pub struct MatchPlace {
     /// Which rule found it.
     pub tier: Tier,
     /// The line in the file at that moment, from 1.
@@ -64,7 +64,7 @@ pub enum MatchError {
     #[error("FIND occurs in {} places", places.len())]
     Ambiguous {
         /// Every place, or as many as are counted.
-        places: Vec<Place>,
+        places: Vec<MatchPlace>,
     },
 }
 
@@ -75,7 +75,7 @@ pub enum MatchError {
 ///
 /// # Errors
 /// Any [`MatchError`]; the text is not changed then.
-pub fn apply(text: &str, find: &str, replace: &str) -> Result<(String, Place), MatchError> {
+pub fn apply(text: &str, find: &str, replace: &str) -> Result<(String, MatchPlace), MatchError> {
     if core(find) == core(replace) && !find.trim().is_empty() {
         return Err(MatchError::Same);
     }

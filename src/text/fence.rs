@@ -4,7 +4,7 @@
 
 /// One line of a text, apart from its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct TextLine<'a> {
     /// The line without its end.
     pub text: &'a str,
     /// `\n`, `\r\n`, `\r`, or nothing in a last line.
@@ -13,7 +13,7 @@ pub struct Line<'a> {
 
 /// A line that CommonMark reads as an opening or a closing fence, whatever its indentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fence<'a> {
+pub struct FenceLine<'a> {
     /// The columns before it; a tab goes to the next multiple of 4.
     pub indent: usize,
     /// The backtick or the tilde.
@@ -25,7 +25,7 @@ pub struct Fence<'a> {
 }
 
 /// Returns the lines of a text; a final line end starts no further line.
-pub fn split_lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+pub fn split_lines(text: &str) -> impl Iterator<Item = TextLine<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -37,7 +37,7 @@ pub fn split_lines(text: &str) -> impl Iterator<Item = Line<'_>> {
             [] => end,
             _ => end + 1,
         };
-        let line = Line {
+        let line = TextLine {
             text: &rest[..end],
             ending: &rest[end..after],
         };
@@ -47,7 +47,7 @@ pub fn split_lines(text: &str) -> impl Iterator<Item = Line<'_>> {
 }
 
 /// Reads a line as a fence; text with a backtick behind backticks makes it none.
-pub fn read(line: &str) -> Option<Fence<'_>> {
+pub fn read(line: &str) -> Option<FenceLine<'_>> {
     let (indent, body) = split_indent(line);
     let mark = *body
         .as_bytes()
@@ -56,7 +56,7 @@ pub fn read(line: &str) -> Option<Fence<'_>> {
     let len = body.bytes().take_while(|&b| b == mark).count();
     let info = body[len..].trim_matches([' ', '\t']);
     let fence = len >= 3 && (mark == b'~' || !info.contains('`'));
-    fence.then_some(Fence {
+    fence.then_some(FenceLine {
         indent,
         mark,
         len,

@@ -19,7 +19,7 @@ pub fn spanned(word: &str, lines: &[&str]) -> Vec<bool> {
     let Some(language) = find(word) else {
         return spanned;
     };
-    let (mut reader, mut since) = (Reader::new(language), 0);
+    let (mut reader, mut since) = (LanguageReader::new(language), 0);
     for (at, line) in lines.iter().enumerate() {
         let was_inside = reader.is_inside();
         let ended = reader.read(line);
@@ -44,28 +44,28 @@ fn find(word: &str) -> Option<&'static Language> {
 }
 
 /// Reads a program line by line.
-struct Reader {
+struct LanguageReader {
     /// Its language.
     language: &'static Language,
     /// What the line before left open.
-    open: Option<Open>,
+    open: Option<OpenConstruct>,
     /// The words that end the here-documents whose commands were read.
     awaited: Vec<String>,
 }
 
 /// What is open at the end of a line.
 #[derive(Clone, Copy)]
-enum Open {
+enum OpenConstruct {
     /// A comment or a string, up to this.
     Span(&'static str),
     /// A block of YAML, whose lines are indented by more than this.
     Indented(usize),
 }
 
-impl Reader {
+impl LanguageReader {
     /// Returns one at the start of a program.
-    fn new(language: &'static Language) -> Reader {
-        Reader {
+    fn new(language: &'static Language) -> LanguageReader {
+        LanguageReader {
             language,
             open: None,
             awaited: Vec::new(),
@@ -88,7 +88,7 @@ impl Reader {
             return ends;
         }
         let ended = match self.open {
-            Some(Open::Indented(than)) => {
+            Some(OpenConstruct::Indented(than)) => {
                 // Every line of the block is known to belong to it; it needs no end.
                 if line.trim().is_empty() || indent(line) > than {
                     return true;
@@ -96,7 +96,7 @@ impl Reader {
                 self.open = None;
                 false
             }
-            Some(Open::Span(close)) => {
+            Some(OpenConstruct::Span(close)) => {
                 let Some(end) = end_of(line, close) else {
                     return false;
                 };
@@ -109,7 +109,7 @@ impl Reader {
         self.rest(line);
         if self.language.blocks && self.open.is_none() && opens_block(line) {
             let key = line.trim_start_matches([' ', '-']);
-            self.open = Some(Open::Indented(line.len() - key.len()));
+            self.open = Some(OpenConstruct::Indented(line.len() - key.len()));
         }
         ended
     }
@@ -121,7 +121,7 @@ impl Reader {
             if let Some((open, close)) = self.span(rest) {
                 let from = at + open.len();
                 let Some(end) = end_of(&line[from..], close) else {
-                    self.open = Some(Open::Span(close));
+                    self.open = Some(OpenConstruct::Span(close));
                     return;
                 };
                 at = from + end;

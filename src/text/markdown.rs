@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use comrak::{Arena, Options, try_parse_document};
 
 use super::lines::Lines;
-use build::Builder;
+use build::BlockBuilder;
 
 /// The deepest nesting of blocks that is represented; deeper ones are left out and counted.
 pub const MAX_NESTING: usize = 64;
@@ -24,7 +24,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Document {
     /// The blocks at the top level, in order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<MarkdownBlock>,
     /// How deep blocks nest in the source, however deep that is.
     pub depth: usize,
     /// Whether reading took too long; there are no blocks then.
@@ -33,18 +33,18 @@ pub struct Document {
 
 /// A block and its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
+pub struct MarkdownBlock {
     /// The first line, from 1.
     pub first: usize,
     /// The last line, from 1, inclusive.
     pub last: usize,
     /// What it is.
-    pub node: Node,
+    pub node: BlockKind,
 }
 
 /// What a block is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Node {
+pub enum BlockKind {
     /// A heading.
     Heading {
         /// From 1.
@@ -55,7 +55,7 @@ pub enum Node {
         text: String,
     },
     /// A code block.
-    Code(Code),
+    Code(MarkdownCode),
     /// A list.
     List {
         /// Whether its items are numbered.
@@ -77,7 +77,7 @@ pub enum Node {
 
 /// A code block, fenced or indented.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Code {
+pub struct MarkdownCode {
     /// The info string, entities and escapes decoded.
     pub info: String,
     /// The fence's character; `None` for an indented block.
@@ -98,11 +98,11 @@ pub struct Item {
     /// The line of its marker, from 1.
     pub first: usize,
     /// What it holds.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<MarkdownBlock>,
 }
 
 /// Returns the blocks at the top level of a text.
-pub fn blocks(text: &str) -> Vec<Block> {
+pub fn blocks(text: &str) -> Vec<MarkdownBlock> {
     read(text).blocks
 }
 
@@ -119,7 +119,7 @@ pub fn read(text: &str) -> Document {
         };
     };
     let lines = Lines::new(text);
-    let mut builder = Builder::new(&lines);
+    let mut builder = BlockBuilder::new(&lines);
     for edge in root.traverse() {
         match edge {
             comrak::arena_tree::NodeEdge::Start(node) => builder.enter(node),
@@ -130,15 +130,15 @@ pub fn read(text: &str) -> Document {
 }
 
 /// Returns the lines of every fenced code block, fences included, in order; those in lists too.
-pub fn fenced(blocks: &[Block]) -> Vec<(Range<usize>, &Code)> {
+pub fn fenced(blocks: &[MarkdownBlock]) -> Vec<(Range<usize>, &MarkdownCode)> {
     let mut found = Vec::new();
-    let mut open: Vec<&Block> = blocks.iter().rev().collect();
+    let mut open: Vec<&MarkdownBlock> = blocks.iter().rev().collect();
     while let Some(block) = open.pop() {
         match &block.node {
-            Node::Code(code) if code.fence_char.is_some() => {
+            BlockKind::Code(code) if code.fence_char.is_some() => {
                 found.push((block.first..block.last + 1, code))
             }
-            Node::List { items, .. } => {
+            BlockKind::List { items, .. } => {
                 open.extend(items.iter().rev().flat_map(|item| item.blocks.iter().rev()))
             }
             _ => {}
@@ -161,7 +161,7 @@ pub fn unescape(line: &str) -> String {
         .next()
         .map(|block| block.node)
     {
-        Some(Node::Code(code)) => code.info,
+        Some(BlockKind::Code(code)) => code.info,
         _ => line.to_owned(),
     }
 }
@@ -202,21 +202,21 @@ mod tests {
     }
 
     /// Says what a block is.
-    fn describe(block: &Block) -> String {
+    fn describe(block: &MarkdownBlock) -> String {
         let lines = format!("{}-{}", block.first, block.last);
         match &block.node {
-            Node::Heading {
+            BlockKind::Heading {
                 level,
                 setext,
                 text,
             } => format!("h{level}{} {lines} {text}", if *setext { "=" } else { "" }),
-            Node::Code(code) => format!(
+            BlockKind::Code(code) => format!(
                 "code {lines} {:?} {}{}",
                 code.content,
                 code.info,
                 if code.closed { "" } else { " open" }
             ),
-            Node::List { items, .. } => {
+            BlockKind::List { items, .. } => {
                 let inner: Vec<String> = items
                     .iter()
                     .map(|i| i.blocks.iter().map(describe).collect::<Vec<_>>().join(", "))
@@ -259,10 +259,10 @@ mod tests {
     #[test]
     fn a_block_in_a_list_keeps_its_column() {
         let found = blocks("- a\n\n    ```\n    x\n    ```\n");
-        let Node::List { items, .. } = &found[0].node else {
+        let BlockKind::List { items, .. } = &found[0].node else {
             panic!("a list")
         };
-        let Node::Code(code) = &items[0].blocks[1].node else {
+        let BlockKind::Code(code) = &items[0].blocks[1].node else {
             panic!("a code block")
         };
         assert_eq!((code.indent, code.content.clone()), (4, 4..5));

@@ -56,7 +56,7 @@ pub fn visible_text(text: &str) -> Cow<'_, str> {
 /// Returns a command's output for several lines: as [`visible_block`], with each byte that is not
 /// UTF-8 as `\xff`.
 pub fn visible_bytes(bytes: &[u8]) -> String {
-    let mut screen = Screen::new(Shape::Block, bytes.len());
+    let mut screen = TextScreen::new(Shape::Block, bytes.len());
     for chunk in bytes.utf8_chunks() {
         screen.text(chunk.valid());
         for byte in chunk.invalid() {
@@ -121,7 +121,7 @@ enum Shape {
 
 /// Returns the text as the shape shows it, borrowed if that changes nothing.
 fn show(text: &str, shape: Shape) -> Cow<'_, str> {
-    let mut screen = Screen::new(shape, text.len());
+    let mut screen = TextScreen::new(shape, text.len());
     screen.text(text);
     let shown = screen.finish();
     if shown == text {
@@ -132,7 +132,7 @@ fn show(text: &str, shape: Shape) -> Cow<'_, str> {
 }
 
 /// What has been written so far, and where the cursor stands.
-struct Screen {
+struct TextScreen {
     /// The text written.
     out: String,
     /// Whether newlines stay.
@@ -143,10 +143,10 @@ struct Screen {
     blanks: Option<(usize, usize)>,
 }
 
-impl Screen {
+impl TextScreen {
     /// Returns an empty screen.
-    fn new(shape: Shape, capacity: usize) -> Screen {
-        Screen {
+    fn new(shape: Shape, capacity: usize) -> TextScreen {
+        TextScreen {
             out: String::with_capacity(capacity),
             shape,
             column: 0,

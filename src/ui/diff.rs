@@ -115,13 +115,13 @@ fn text(bytes: Option<&[u8]>) -> Option<&str> {
 }
 
 /// Returns the lines of a hunk.
-fn hunk(hunk: &[diff::Line]) -> Vec<Line> {
+fn hunk(hunk: &[diff::DiffLine]) -> Vec<Line> {
     let mut lines = vec![Line::of(Tone::Accent, &header(hunk))];
     for line in hunk {
         let (sign, tone, marked) = match line.change {
-            diff::Change::Kept => (" ", Tone::Plain, Tone::Plain),
-            diff::Change::Removed => ("-", Tone::Removed, Tone::RemovedPart),
-            diff::Change::Added => ("+", Tone::Added, Tone::AddedPart),
+            diff::LineChange::Kept => (" ", Tone::Plain, Tone::Plain),
+            diff::LineChange::Removed => ("-", Tone::Removed, Tone::RemovedPart),
+            diff::LineChange::Added => ("+", Tone::Added, Tone::AddedPart),
         };
         let piece = |line: Line, (differs, text): &(bool, String)| {
             line.with(if *differs { marked } else { tone }, text)
@@ -135,8 +135,8 @@ fn hunk(hunk: &[diff::Line]) -> Vec<Line> {
 }
 
 /// Returns `@@ -1,3 +1,4 @@`.
-fn header(hunk: &[diff::Line]) -> String {
-    let side = |number: &dyn Fn(&diff::Line) -> Option<usize>| {
+fn header(hunk: &[diff::DiffLine]) -> String {
+    let side = |number: &dyn Fn(&diff::DiffLine) -> Option<usize>| {
         let numbers: Vec<usize> = hunk.iter().filter_map(number).collect();
         match numbers.as_slice() {
             [] => "0,0".to_owned(),

@@ -70,12 +70,12 @@ impl Choices {
 /// The program cannot be started, or it had the terminal and failed.
 pub fn open(editor: &Editor, path: &Path) -> io::Result<Opened> {
     match terminal::lend(|| editor.open(path))?? {
-        editor::Opened::Left(status) if status.success() => Ok(Opened::Ended),
-        editor::Opened::Left(status) => Err(io::Error::other(format!(
+        editor::EditorOutcome::Left(status) if status.success() => Ok(Opened::Ended),
+        editor::EditorOutcome::Left(status) => Err(io::Error::other(format!(
             "`{}` ended with {status}",
             name(editor)
         ))),
-        editor::Opened::Window(mut child) => {
+        editor::EditorOutcome::Window(mut child) => {
             // Some return at once and some stay: either way somebody must take the exit code.
             std::thread::spawn(move || child.wait());
             Ok(Opened::Beside)

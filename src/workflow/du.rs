@@ -42,7 +42,7 @@ pub struct WorktreeUsage {
 pub fn du(repository: &Repository) -> anyhow::Result<Usage> {
     let undo = repository.teddy_dir().join("undo");
     let all = size(&repository.teddy_dir());
-    let worktree = |listed: crate::git::worktree::Listed| WorktreeUsage {
+    let worktree = |listed: crate::git::worktree::RememberedWorktree| WorktreeUsage {
         bytes: size(&listed.path),
         session: listed.session,
         path: listed.path.display().to_string(),

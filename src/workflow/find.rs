@@ -10,7 +10,7 @@ use globset::GlobMatcher;
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Serialize;
 
-use crate::git::object::{BlobId, CommitId, Mode};
+use crate::git::object::{BlobId, CommitId, EntryMode};
 use crate::git::repository::Repository;
 use crate::git::spread::spread;
 use crate::session::artifact;
@@ -252,7 +252,7 @@ fn files_of(
     let is_wanted = |name: &str| query.path.as_ref().is_none_or(|path| path.is_match(name));
     let mut files = Vec::new();
     let add = |name: String, part: Part, id, mode| {
-        let is_file = matches!(mode, Mode::File | Mode::Executable);
+        let is_file = matches!(mode, EntryMode::File | EntryMode::Executable);
         (is_file && is_wanted(&name)).then(|| File {
             turn: at,
             part,

@@ -16,7 +16,7 @@ use crate::git::keep::hold::Older;
 use crate::git::object::{CommitId, NewCommit};
 use crate::git::refs::{self, Expected, Reference};
 use crate::git::repository::Repository;
-use crate::git::worktree::Listed;
+use crate::git::worktree::RememberedWorktree;
 use crate::host::file::Root;
 use crate::host::{clock, fault};
 use crate::session::name::SessionName;
@@ -153,7 +153,7 @@ fn forget_checkouts(project: &Project) -> anyhow::Result<Vec<String>> {
 }
 
 /// Returns whether a worktree was not used for some time, or its session is gone.
-fn is_idle(project: &Project, listed: &Listed, wish: &Wish) -> anyhow::Result<bool> {
+fn is_idle(project: &Project, listed: &RememberedWorktree, wish: &Wish) -> anyhow::Result<bool> {
     let session = SessionName::from_folder(&listed.session);
     let exists = match &session {
         Some(session) => refs::read(&project.repository, &session.reference())?.is_some(),

@@ -12,7 +12,7 @@ use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
 use crate::git::refs;
 use crate::git::repository::Repository;
-use crate::git::snapshot::limits::Limits;
+use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::fault;
 use crate::host::file::{Root, read_regular_text, write_atomic};
 use crate::host::lock::{Lock, LockError, patience};
@@ -329,14 +329,14 @@ impl Project {
     }
 
     /// Returns what a snapshot leaves out.
-    pub fn limits(&self) -> Limits {
-        Limits {
+    pub fn limits(&self) -> SnapshotLimits {
+        SnapshotLimits {
             max_file_size: self.settings.snapshot.max_file_size.0,
             max_new_files: self.settings.snapshot.max_new_files,
             max_new_size: self.settings.snapshot.max_new_size.0,
             exclude: self.settings.snapshot.exclude.clone(),
             include: self.settings.snapshot.include.clone(),
-            ..Limits::default()
+            ..SnapshotLimits::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! Trusting what a repository's `.teddy/` says: shown whole at first, as a difference later.
 
-use crate::config::trust::{Record, Trust};
+use crate::config::trust::{Trust, TrustRecord};
 use crate::text::diff::unified;
 use crate::text::visible::{visible, visible_block};
 use crate::workflow::project::Project;
@@ -53,11 +53,11 @@ pub fn see(project: &Project) -> anyhow::Result<Seen> {
 /// Where the record cannot be written.
 pub fn remember(project: &Project, trusted: bool) -> anyhow::Result<()> {
     let record = if trusted {
-        Record {
+        TrustRecord {
             files: project.proposed.clone(),
         }
     } else {
-        Record::default()
+        TrustRecord::default()
     };
     Ok(trust(project).remember(&record)?)
 }

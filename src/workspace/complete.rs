@@ -10,7 +10,7 @@ use anyhow::Context as _;
 
 use crate::git::keep::hold::{Held, Older};
 use crate::git::object::{CommitId, TreeId};
-use crate::git::publish::{Guard, Overlap, Published};
+use crate::git::publish::{Guard, OverlapRule, Published};
 use crate::git::refs::{self, Expected, MoveError};
 use crate::git::repository::Repository;
 use crate::host::{fault, interrupt};
@@ -143,7 +143,7 @@ fn after_the_ref(
         Some(files) => publish(
             checkout.repository,
             files,
-            &guard(&operation(tip), Overlap::Stop),
+            &guard(&operation(tip), OverlapRule::Stop),
         )?,
         None => Published::default(),
     };
@@ -351,7 +351,7 @@ pub fn publish(repository: &Repository, files: &Move, guard: &Guard) -> anyhow::
 }
 
 /// Returns what a publication respects.
-pub fn guard(operation: &str, overlap: Overlap) -> Guard {
+pub fn guard(operation: &str, overlap: OverlapRule) -> Guard {
     Guard {
         operation: operation.to_owned(),
         overlap,

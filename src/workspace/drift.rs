@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::git::diff::Change;
+use crate::git::diff::TreeChange;
 use crate::git::object::TreeId;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
@@ -206,7 +206,7 @@ impl<'a> Presence<'a> {
     /// Returns whether it is in the file of a change.
     fn has(
         &mut self,
-        change: &Change,
+        change: &TreeChange,
         [here, wanted]: [&Stack<PatchId>; 2],
     ) -> anyhow::Result<bool> {
         let tops = [here.at(&change.path), wanted.at(&change.path)];

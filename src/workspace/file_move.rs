@@ -1,7 +1,7 @@
 //! From which tree to which one the user's files are brought.
 
 use crate::git::diff;
-use crate::git::diff::Change;
+use crate::git::diff::TreeChange;
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 
@@ -20,7 +20,7 @@ impl Move {
     /// # Errors
     /// Where a tree cannot be read.
     pub fn lines(&self, repository: &Repository) -> anyhow::Result<Vec<String>> {
-        let line = |change: &Change| {
+        let line = |change: &TreeChange| {
             let what = if change.new.is_some() {
                 "write"
             } else {

@@ -13,10 +13,10 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use crate::git::object::{BlobId, Mode};
+use crate::git::object::{BlobId, EntryMode};
 use crate::git::publish::Published;
 use crate::git::repository::Repository;
-use crate::git::snapshot::limits::{Forced, Limits, Made};
+use crate::git::snapshot::limits::{Forced, MadeFile, SnapshotLimits};
 use crate::host::file::{make_folders, read_regular, write_atomic};
 use crate::workspace::file_move::Move;
 
@@ -24,7 +24,7 @@ use crate::workspace::file_move::Move;
 const MAX_NOTE: u64 = 64 << 20;
 
 /// The files of a checkout.
-type Kept = BTreeMap<Vec<u8>, Made>;
+type Kept = BTreeMap<Vec<u8>, MadeFile>;
 
 /// Returns what snapshots of this checkout take although they would pass it over.
 pub fn kept(repository: &Repository) -> Vec<Forced> {
@@ -55,7 +55,7 @@ pub fn forget_removed(repository: &Repository) -> anyhow::Result<()> {
 /// # Errors
 /// Where the trees cannot be read, or the note cannot be written.
 pub fn note_brought(
-    limits: &Limits,
+    limits: &SnapshotLimits,
     checkout: &Repository,
     files: &Move,
     published: &Published,
@@ -69,13 +69,18 @@ pub fn note_brought(
             continue;
         }
         kept.remove(&change.path);
-        let is_file = |mode: Mode| matches!(mode, Mode::File | Mode::Executable | Mode::Link);
+        let is_file = |mode: EntryMode| {
+            matches!(
+                mode,
+                EntryMode::File | EntryMode::Executable | EntryMode::Link
+            )
+        };
         let Some(entry) = change.new.filter(|entry| is_file(entry.mode)) else {
             continue;
         };
         if let Some(size) = on_disk(checkout, &change.path) {
             let id = BlobId::of(entry.id);
-            brought.push((change.path, Made { id, size }));
+            brought.push((change.path, MadeFile { id, size }));
         }
     }
 
@@ -94,7 +99,12 @@ pub fn note_brought(
 }
 
 /// Returns whether a snapshot passes over an untracked file that git does not ignore.
-fn is_passed_over(limits: &Limits, checkout: &Repository, path: &[u8], made: Made) -> bool {
+fn is_passed_over(
+    limits: &SnapshotLimits,
+    checkout: &Repository,
+    path: &[u8],
+    made: MadeFile,
+) -> bool {
     let has_key = || {
         let content = checkout.blob(made.id);
         content.is_ok_and(|content| limits.key_in(path, &content).is_some())
@@ -124,7 +134,7 @@ fn read(checkout: &Repository) -> Kept {
         let mut parts = record.splitn(3, |&byte| byte == b' ');
         let mut number = || std::str::from_utf8(parts.next()?).ok();
         let (id, size) = (number()?.parse().ok()?, number()?.parse().ok()?);
-        Some((parts.next()?.to_vec(), Made { id, size }))
+        Some((parts.next()?.to_vec(), MadeFile { id, size }))
     };
     bytes.split(|&byte| byte == 0).filter_map(record).collect()
 }

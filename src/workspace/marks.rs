@@ -1,6 +1,6 @@
 //! Conflict markers that stand in the user's files since a restore wrote them.
 
-use crate::git::object::{BlobId, Mode, TreeId};
+use crate::git::object::{BlobId, EntryMode, TreeId};
 use crate::git::repository::Repository;
 
 /// How the line begins that opens a conflict, and the one that closes it; the words are those that
@@ -24,7 +24,7 @@ pub fn marked(
         let Some(entry) = repository.entry(tree, path)? else {
             continue;
         };
-        let is_file = matches!(entry.mode, Mode::File | Mode::Executable);
+        let is_file = matches!(entry.mode, EntryMode::File | EntryMode::Executable);
         if !is_file || repository.blob_size(BlobId::of(entry.id))? > MAX_MARKED {
             continue;
         }

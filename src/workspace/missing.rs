@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::git::diff::Change;
-use crate::git::object::{CommitId, Entry};
+use crate::git::diff::TreeChange;
+use crate::git::object::{CommitId, TreeEntry};
 use crate::git::refs;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
@@ -63,10 +63,10 @@ pub fn missing(
     checkout: &Checkout<'_>,
     tip: &Turn,
     stacks: &Stacks<'_>,
-    (stack, own): (&Stack<PatchId>, &[Change]),
+    (stack, own): (&Stack<PatchId>, &[TreeChange]),
 ) -> anyhow::Result<Vec<Missing>> {
     let mut found: Vec<Missing> = Vec::new();
-    let mut open: BTreeMap<&[u8], &Entry> = BTreeMap::new();
+    let mut open: BTreeMap<&[u8], &TreeEntry> = BTreeMap::new();
     for change in own {
         match (&change.old, &change.new) {
             (Some(_), None) => found.push(Missing {
@@ -130,8 +130,8 @@ fn why_gone(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<
 fn why(
     checkout: &Checkout<'_>,
     patch: &Patch,
-    change: &Change,
-    now: &Entry,
+    change: &TreeChange,
+    now: &TreeEntry,
 ) -> anyhow::Result<Option<WhyMissing>> {
     if change.old.as_ref() == Some(now) {
         return Ok(Some(WhyMissing::TakenBack {

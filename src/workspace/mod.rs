@@ -25,7 +25,7 @@ pub mod worktrees;
 use std::path::PathBuf;
 
 use crate::git::repository::Repository;
-use crate::git::snapshot::limits::Limits;
+use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::lock::{Lock, LockError, patience};
 use crate::session::journal::Journal;
 use crate::session::store::Store;
@@ -35,7 +35,7 @@ pub struct Checkout<'a> {
     /// The repository.
     pub repository: &'a Repository,
     /// What a snapshot leaves out.
-    pub limits: Limits,
+    pub limits: SnapshotLimits,
     /// The folder that holds the worktrees of the repository's sessions.
     pub worktrees: PathBuf,
 }

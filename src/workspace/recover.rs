@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use anyhow::Context as _;
 
 use crate::git::object::CommitId;
-use crate::git::publish::{Guard, Overlap, Published};
+use crate::git::publish::{Guard, OverlapRule, Published};
 use crate::git::refs;
 use crate::git::refs::heal::ForeignLock;
 use crate::git::repository::Repository;
@@ -301,7 +301,7 @@ fn resume_publishing(
         from: pending.from,
         to: pending.to,
     };
-    let how: Guard = guard(&pending.operation, Overlap::PassOver);
+    let how: Guard = guard(&pending.operation, OverlapRule::PassOver);
     fault::point("recover-before-publish")?;
     let mut published = publish(repository, &files, &how)?;
     fault::point("recover-published")?;

@@ -869,7 +869,7 @@ fn a29_the_examples_of_the_prompts_are_documents_without_a_mistake() {
         let body = teddy::change::answer::review(&example(name));
         assert_eq!(
             teddy::change::verdict::read(&body),
-            Ok(teddy::change::verdict::Verdict::NeedsRevision),
+            Ok(teddy::change::verdict::ReviewVerdict::NeedsRevision),
             "{name}"
         );
         assert_eq!(teddy::change::review::issues(&body).high, high, "{name}");

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use teddy::config::settings::Settings;
 use teddy::model::open::open;
 use teddy::model::outside::Outside;
-use teddy::model::settings::Settings as ModelSettings;
+use teddy::model::settings::ModelConfig as ModelSettings;
 
 use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;

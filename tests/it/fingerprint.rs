@@ -1,7 +1,7 @@
 //! The fingerprint of what is the user's: it tells what a command changed, and nothing else.
 
 use teddy::git::fingerprint;
-use teddy::git::fingerprint::{Difference, What};
+use teddy::git::fingerprint::{RepositoryDifference, What};
 
 use crate::support::TestRepo;
 
@@ -23,7 +23,7 @@ fn check(change: impl Fn(&TestRepo), expected: &[(&str, What)]) {
     let found = before.differences(&fingerprint::fingerprint(&repo.open()).unwrap());
     let expected: Vec<_> = expected
         .iter()
-        .map(|&(part, what)| Difference {
+        .map(|&(part, what)| RepositoryDifference {
             part: part.to_owned(),
             what,
         })

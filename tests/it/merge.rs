@@ -5,20 +5,23 @@ use teddy::git::merge;
 use teddy::git::object::batch;
 
 use teddy::git::merge::Merged;
-use teddy::git::object::{Entry, Mode, TreeId};
+use teddy::git::object::{EntryMode, TreeEntry, TreeId};
 use teddy::git::repository::Repository;
 
 use crate::support::TestRepo;
 
 /// Files of a tree by path: mode and content.
-type Files = BTreeMap<String, (Mode, String)>;
+type Files = BTreeMap<String, (EntryMode, String)>;
 
 /// Writes a tree.
 fn write(repository: &Repository, files: &Files) -> TreeId {
     let batch = batch::batch(repository);
     let edits = files.iter().map(|(path, (mode, content))| {
         let id = batch.blob(content.as_bytes()).unwrap().into();
-        (path.clone().into_bytes(), Some(Entry { mode: *mode, id }))
+        (
+            path.clone().into_bytes(),
+            Some(TreeEntry { mode: *mode, id }),
+        )
     });
     let tree = batch
         .tree_with(repository.empty_tree(), &edits.collect())
@@ -31,7 +34,7 @@ fn write(repository: &Repository, files: &Files) -> TreeId {
 fn files(pairs: &[(&str, &str)]) -> Files {
     pairs
         .iter()
-        .map(|(path, content)| ((*path).to_owned(), (Mode::File, (*content).to_owned())))
+        .map(|(path, content)| ((*path).to_owned(), (EntryMode::File, (*content).to_owned())))
         .collect()
 }
 
@@ -238,7 +241,7 @@ impl Random {
         let mut files = Files::new();
         for _ in 0..5 {
             let (path, content) = (self.path(), self.content());
-            put(&mut files, path, (Mode::File, content));
+            put(&mut files, path, (EntryMode::File, content));
         }
         files
     }
@@ -250,7 +253,7 @@ impl Random {
             let path = self.path();
             let Some((mode, content)) = files.get(&path).cloned() else {
                 let content = self.content();
-                put(&mut files, path, (Mode::File, content));
+                put(&mut files, path, (EntryMode::File, content));
                 continue;
             };
             match self.below(6) {
@@ -258,15 +261,15 @@ impl Random {
                 1 => drop(files.insert(
                     path,
                     (
-                        if mode == Mode::File {
-                            Mode::Executable
+                        if mode == EntryMode::File {
+                            EntryMode::Executable
                         } else {
-                            Mode::File
+                            EntryMode::File
                         },
                         content,
                     ),
                 )),
-                2 => drop(files.insert(path, (Mode::Link, "target".to_owned()))),
+                2 => drop(files.insert(path, (EntryMode::Link, "target".to_owned()))),
                 _ => drop(files.insert(path, (mode, self.lines(&content)))),
             }
         }
@@ -288,7 +291,7 @@ impl Random {
 }
 
 /// Puts a file into a tree, where what is in the way gives way.
-fn put(files: &mut Files, path: String, file: (Mode, String)) {
+fn put(files: &mut Files, path: String, file: (EntryMode, String)) {
     files.retain(|other, _| {
         !other.starts_with(&format!("{path}/")) && !path.starts_with(&format!("{other}/"))
     });

@@ -7,12 +7,12 @@ use teddy::git::publish::displaced;
 use teddy::git::publish::rescue;
 
 use teddy::git::object::TreeId;
-use teddy::git::publish::{Guard, Overlap, Published};
+use teddy::git::publish::{Guard, OverlapRule, Published};
 
 use crate::support::TestRepo;
 
 /// Returns a guard that passes conflicts over or stops at them.
-fn guard(overlap: Overlap) -> Guard {
+fn guard(overlap: OverlapRule) -> Guard {
     Guard {
         operation: "test".to_owned(),
         overlap,
@@ -43,7 +43,7 @@ fn trees(
 
 /// Publishes and stops at a conflict.
 fn publish(repo: &TestRepo, from: TreeId, to: TreeId) -> Published {
-    publish::publish(&repo.open(), from, to, &guard(Overlap::Stop)).unwrap()
+    publish::publish(&repo.open(), from, to, &guard(OverlapRule::Stop)).unwrap()
 }
 
 /// Returns paths as text.
@@ -182,7 +182,8 @@ fn nothing_is_written_when_one_path_is_not_as_expected() {
         ("1".to_owned(), "mine".to_owned())
     );
 
-    let published = publish::publish(&repo.open(), from, to, &guard(Overlap::PassOver)).unwrap();
+    let published =
+        publish::publish(&repo.open(), from, to, &guard(OverlapRule::PassOver)).unwrap();
     assert_eq!(text(&published.written), ["a", "c"]);
     assert_eq!(text(&published.conflicts), ["b"]);
     assert_eq!(
@@ -248,7 +249,8 @@ fn a_file_that_a_program_has_open_for_writing_is_left_to_it() {
         "1",
         "nothing is written where something is in the way"
     );
-    let published = publish::publish(&repo.open(), from, to, &guard(Overlap::PassOver)).unwrap();
+    let published =
+        publish::publish(&repo.open(), from, to, &guard(OverlapRule::PassOver)).unwrap();
     assert_eq!(
         (text(&published.written), text(&published.conflicts)),
         (vec!["b".into()], vec!["a".into(), "gone".into()])
@@ -373,7 +375,7 @@ fn an_uncaptured_path_is_not_touched() {
         to,
         &Guard {
             untouchable,
-            ..guard(Overlap::Stop)
+            ..guard(OverlapRule::Stop)
         },
     )
     .unwrap();
@@ -490,7 +492,8 @@ fn temporary_files_of_an_interrupted_run_are_swept() {
     repo.write("d/.teddy-tmp-test-2", "2");
     repo.write("d/.teddy-tmp-test-3", "the user's save");
     repo.write("d/.teddy-tmp-other-1", "1");
-    let rescued = rescue::sweep_temporaries(&repo.open(), from, to, &guard(Overlap::Stop)).unwrap();
+    let rescued =
+        rescue::sweep_temporaries(&repo.open(), from, to, &guard(OverlapRule::Stop)).unwrap();
     assert_eq!(rescued.len(), 1);
     assert_eq!(
         std::fs::read_to_string(&rescued[0].kept).unwrap(),
@@ -510,7 +513,7 @@ fn a_folder_goes_with_the_last_file_that_was_moved_aside_in_it() {
     let (from, to) = trees(&repo, |r| r.write("d/e/a", "1"), |r| r.remove("d"));
     publish(&repo, from, to);
     repo.write("d/e/.teddy-tmp-test-1", "1");
-    rescue::sweep_temporaries(&repo.open(), from, to, &guard(Overlap::Stop)).unwrap();
+    rescue::sweep_temporaries(&repo.open(), from, to, &guard(OverlapRule::Stop)).unwrap();
     assert!(!repo.path().join("d").exists());
 }
 
@@ -593,7 +596,7 @@ fn many_files_are_published_on_every_core_as_they_are_on_one() {
     repo.write("made/1299", "mine");
     let _writer = held_open(&repo, &path(16));
 
-    let passing = guard(Overlap::PassOver);
+    let passing = guard(OverlapRule::PassOver);
     let published = publish::publish(&repo.open(), from, to, &passing).unwrap();
     let mut expected = vec![path(1), path(1_298), "made/1299".to_owned()];
     if cfg!(target_os = "linux") {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use teddy::host::sandbox::{Availability, Network, Policy, availability, describe};
-use teddy::host::shell::{End, Script, run_until};
+use teddy::host::shell::{Script, ScriptEnd, run_until};
 
 use crate::shell::launcher;
 
@@ -41,7 +41,7 @@ impl Place {
     }
 
     /// Runs a script under a policy; returns its exit code and output.
-    fn run(&self, policy: Option<Policy>, text: &str) -> (End, String) {
+    fn run(&self, policy: Option<Policy>, text: &str) -> (ScriptEnd, String) {
         let mut script = Script::new(text, self.path("work"));
         script.launcher = Some(launcher(policy));
         script.env = vec![("HOME".to_owned(), self.path("home").display().to_string())];
@@ -60,7 +60,7 @@ impl Place {
                     .as_str(),
                 end
             ),
-            (expected, End::Exited(0))
+            (expected, ScriptEnd::Exited(0))
         );
     }
 }
@@ -96,7 +96,7 @@ fn a_script_writes_nowhere_else() {
     let (end, output) = place.run(Some(place.policy()), text);
     assert_eq!(
         (end, output.matches("ermission denied").count()),
-        (End::Exited(0), 6),
+        (ScriptEnd::Exited(0), 6),
         "{output}"
     );
     assert_eq!(fs::read(place.path("home/src/a")).unwrap(), b"open");
@@ -136,7 +136,7 @@ fn in_an_add_only_tree_nothing_is_removed() {
     let text = "cd ../home/src; mkdir d && echo new > d/f && cat d/f; rm -f a 2> /dev/null; mv a b 2> /dev/null; rm -rf . 2> /dev/null; cat a d/f";
     assert_eq!(
         place.run(Some(policy), text),
-        (End::Exited(0), "new\nopennew\n".to_owned())
+        (ScriptEnd::Exited(0), "new\nopennew\n".to_owned())
     );
 }
 

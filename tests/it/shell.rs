@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use teddy::host::sandbox::Policy;
-use teddy::host::shell::{End, Finished, GRACE, Script, run_until};
+use teddy::host::shell::{FinishedScript, GRACE, Script, ScriptEnd, run_until};
 use teddy::host::supervisor::Launcher;
 
 /// Returns what starts a script: the program that users have.
@@ -25,7 +25,7 @@ fn script(text: &str, folder: &std::path::Path) -> Script {
 }
 
 /// Runs a script in a scratch folder.
-fn run_with(text: &str, change: impl FnOnce(&mut Script)) -> (Finished, Vec<u8>) {
+fn run_with(text: &str, change: impl FnOnce(&mut Script)) -> (FinishedScript, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let mut script = script(text, folder.path());
     change(&mut script);
@@ -38,7 +38,7 @@ fn run_with(text: &str, change: impl FnOnce(&mut Script)) -> (Finished, Vec<u8>)
 }
 
 /// Compares end and output.
-fn check(text: &str, end: End, output: &str) {
+fn check(text: &str, end: ScriptEnd, output: &str) {
     let (finished, streamed) = run_with(text, |_| ());
     assert_eq!(
         (
@@ -61,12 +61,12 @@ fn lives(pid: &str) -> bool {
 fn the_exit_code_and_both_outputs_come_back_in_order() {
     check(
         "echo a; echo b >&2; echo c; exit 3",
-        End::Exited(3),
+        ScriptEnd::Exited(3),
         "a\nb\nc\n",
     );
-    check("", End::Exited(0), "");
-    check("kill -9 $$", End::Signaled(9), "");
-    assert_eq!(End::Signaled(9).code(), 137);
+    check("", ScriptEnd::Exited(0), "");
+    check("kill -9 $$", ScriptEnd::Signaled(9), "");
+    assert_eq!(ScriptEnd::Signaled(9).code(), 137);
 }
 
 #[test]
@@ -83,20 +83,20 @@ fn ten_thousand_lines_arrive() {
 
 #[test]
 fn there_is_no_input() {
-    check("cat; read x || echo none", End::Exited(0), "none\n");
+    check("cat; read x || echo none", ScriptEnd::Exited(0), "none\n");
 }
 
 #[test]
 fn a_script_may_be_longer_than_an_argument() {
     let text = format!("# {}\necho end", "x".repeat(300_000));
-    check(&text, End::Exited(0), "end\n");
+    check(&text, ScriptEnd::Exited(0), "end\n");
 }
 
 #[test]
 fn a_background_process_does_not_hold_the_turn_open() {
     let begun = Instant::now();
     let (finished, output) = run_with("sleep 300 & echo $!", |_| ());
-    assert_eq!(finished.end, End::Exited(0));
+    assert_eq!(finished.end, ScriptEnd::Exited(0));
     assert!(
         begun.elapsed() < Duration::from_secs(60),
         "{:?}",
@@ -113,7 +113,7 @@ fn a_process_that_left_the_group_is_ended_too() {
         "setsid sh -c 'echo $$ > pid; exec sleep 300' & until [ -s pid ]; do :; done; cat pid",
         |_| (),
     );
-    assert_eq!(finished.end, End::Exited(0));
+    assert_eq!(finished.end, ScriptEnd::Exited(0));
     assert!(
         begun.elapsed() < Duration::from_secs(60),
         "{:?}",
@@ -126,7 +126,7 @@ fn a_process_that_left_the_group_is_ended_too() {
 fn the_time_limit_ends_the_whole_group() {
     let limit = Duration::from_millis(200);
     let (finished, output) = run_with("sleep 300 & echo $!; wait", |s| s.timeout = Some(limit));
-    assert_eq!(finished.end, End::TimedOut(limit));
+    assert_eq!(finished.end, ScriptEnd::TimedOut(limit));
     assert_eq!(finished.end.code(), 124);
     assert!(!lives(str::from_utf8(&output).unwrap()));
 }
@@ -136,7 +136,7 @@ fn a_script_that_ignores_term_is_killed() {
     let text = "trap '' TERM; echo deaf; while :; do sleep 1; done";
     let begun = Instant::now();
     let (finished, output) = run_with(text, |s| s.timeout = Some(Duration::from_millis(200)));
-    assert!(matches!(finished.end, End::TimedOut(_)));
+    assert!(matches!(finished.end, ScriptEnd::TimedOut(_)));
     assert_eq!(output, b"deaf\n");
     assert!(
         begun.elapsed() >= GRACE && begun.elapsed() < GRACE * 10,
@@ -149,7 +149,7 @@ fn a_script_that_ignores_term_is_killed() {
 fn a_script_may_clean_up_on_term() {
     let text = "trap 'echo bye; exit 0' TERM; echo begin; sleep 300 & wait";
     let (finished, output) = run_with(text, |s| s.timeout = Some(Duration::from_millis(200)));
-    assert!(matches!(finished.end, End::TimedOut(_)));
+    assert!(matches!(finished.end, ScriptEnd::TimedOut(_)));
     assert_eq!(output, b"begin\nbye\n");
 }
 
@@ -159,7 +159,10 @@ fn an_interrupt_ends_the_script() {
     let stop = AtomicBool::new(false);
     let script = script("echo begin; sleep 300", folder.path());
     let finished = run_until(&script, &stop, &mut |_| stop.store(true, Ordering::SeqCst)).unwrap();
-    assert_eq!((finished.end.code(), finished.end), (130, End::Interrupted));
+    assert_eq!(
+        (finished.end.code(), finished.end),
+        (130, ScriptEnd::Interrupted)
+    );
 }
 
 #[test]
@@ -167,12 +170,12 @@ fn a_missing_folder_or_shell_is_said() {
     let (finished, _) = run_with("true", |s| s.cwd = "/no/such".into());
     assert_eq!(
         finished.end,
-        End::NotStarted("the directory `/no/such` does not exist".to_owned())
+        ScriptEnd::NotStarted("the directory `/no/such` does not exist".to_owned())
     );
     let (finished, _) = run_with("true", |s| s.shell = vec!["no-such-shell".to_owned()]);
     assert_eq!(
         finished.end,
-        End::NotStarted("cannot start `no-such-shell`: no such file or directory".to_owned())
+        ScriptEnd::NotStarted("cannot start `no-such-shell`: no such file or directory".to_owned())
     );
 }
 
@@ -194,7 +197,7 @@ fn open_files_of_whoever_started_teddy_are_closed() {
     rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty()).unwrap();
     check(
         "for f in /proc/$$/fd/*; do case ${f##*/} in 0|1|2|10) ;; *) readlink $f;; esac; done; true",
-        End::Exited(0),
+        ScriptEnd::Exited(0),
         "",
     );
 }
@@ -202,7 +205,10 @@ fn open_files_of_whoever_started_teddy_are_closed() {
 #[test]
 fn a_script_that_cannot_begin_says_why() {
     let (finished, _) = run_with("true", |script| script.shell = vec!["/".to_owned()]);
-    assert!(matches!(finished.end, End::NotStarted(_)), "{finished:?}");
+    assert!(
+        matches!(finished.end, ScriptEnd::NotStarted(_)),
+        "{finished:?}"
+    );
 }
 
 #[test]
@@ -217,7 +223,7 @@ fn a_lock_is_held_until_nothing_is_left() {
             .take()
             .map(|launcher| launcher.holding(lock.clone()));
     });
-    assert_eq!(finished.end, End::Exited(0));
+    assert_eq!(finished.end, ScriptEnd::Exited(0));
     assert_eq!(output, b"held\n");
     let file = std::fs::File::open(&lock).unwrap();
     assert!(file.try_lock().is_ok());

@@ -12,13 +12,13 @@ use teddy::git::snapshot::paths;
 
 use teddy::git::repository::Repository;
 use teddy::git::snapshot::Snapshot;
-use teddy::git::snapshot::limits::{Forced, LeftOut, Limits, Made, Reason};
+use teddy::git::snapshot::limits::{Forced, LeftOut, MadeFile, Reason, SnapshotLimits};
 
 use crate::support::TestRepo;
 
 /// Takes a snapshot.
 #[track_caller]
-fn take(top: &Path, limits: &Limits, force: &[&str]) -> Snapshot {
+fn take(top: &Path, limits: &SnapshotLimits, force: &[&str]) -> Snapshot {
     let repo = Repository::open(top).expect("the repository opens");
     let index = repo.teddy_dir().join("index").join(repo.worktree_name());
     let force: Vec<Forced> = force.iter().map(|path| Forced::new(*path)).collect();
@@ -110,7 +110,7 @@ fn users_state(git_dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 #[track_caller]
 fn check_at(repo: &TestRepo, top: &Path) -> Snapshot {
     let before = users_state(&repo.path().join(".git"));
-    let snapshot = take(top, &Limits::none(), &[]);
+    let snapshot = take(top, &SnapshotLimits::none(), &[]);
     let tree = snapshot.tree.to_string();
     let entries = |tree: &str| repo.git(&["ls-tree", "-r", "-t", tree]);
     let listed = entries(&tree);
@@ -127,7 +127,7 @@ fn check_at(repo: &TestRepo, top: &Path) -> Snapshot {
         "ours:\n{listed}\ngit's status:\n{}",
         repo.git(&["status", "--short", "--ignored"])
     );
-    let again = take(top, &Limits::none(), &[]);
+    let again = take(top, &SnapshotLimits::none(), &[]);
     assert_eq!(
         again.tree, snapshot.tree,
         "the second snapshot, from the private index, is the same"
@@ -353,7 +353,7 @@ fn an_embedded_repository_without_a_commit_is_left_out() {
         .put("not-a-repo/.git", "words")
         .put("not-a-repo/file", "y");
     for _ in 0..2 {
-        let snapshot = take(&repo.path(), &Limits::none(), &[]);
+        let snapshot = take(&repo.path(), &SnapshotLimits::none(), &[]);
         assert_eq!(
             left(&snapshot),
             [("sub/inner", &Reason::EmbeddedWithoutCommit)]
@@ -463,8 +463,8 @@ fn a_required_filter_that_fails_is_an_error_that_names_the_file() {
     check(&repo);
     repo.git(&["config", "filter.f.required", "true"]);
     let opened = Repository::open(&repo.path()).unwrap();
-    let error =
-        snapshot::snapshot(&opened, &repo.beside("index"), &Limits::none(), &[]).unwrap_err();
+    let error = snapshot::snapshot(&opened, &repo.beside("index"), &SnapshotLimits::none(), &[])
+        .unwrap_err();
     assert!(
         format!("{error:#}").starts_with("cannot record `dir/a.x`: its filter failed"),
         "{error:#}"
@@ -579,7 +579,7 @@ fn names_that_git_refuses_are_left_out_and_named() {
         .put("sub/.GIT", "4")
         .put("sub/b", "5")
         .put("c/.Git::$DATA/x", "6");
-    let snapshot = take(&repo.path(), &Limits::default(), &[]);
+    let snapshot = take(&repo.path(), &SnapshotLimits::default(), &[]);
     assert_eq!(
         left(&snapshot),
         [".git ", "c/.Git::$DATA", "git~1", "sub/.GIT"].map(|path| (path, &Reason::Name))
@@ -637,7 +637,7 @@ fn a_shallow_clone_is_read() {
     );
     repo.git(&["clone", "-q", "--depth=1", &url, clone.to_str().unwrap()]);
     std::fs::write(clone.join("b"), "3").unwrap();
-    let snapshot = take(&clone, &Limits::none(), &[]);
+    let snapshot = take(&clone, &SnapshotLimits::none(), &[]);
     assert_eq!(snapshot.tree.to_string(), gits_tree(&repo, &clone));
 }
 
@@ -672,9 +672,9 @@ fn a_linked_worktree_has_a_snapshot_of_its_own() {
 #[test]
 fn untracked_files_over_the_limits_are_left_out_and_tracked_ones_stay() {
     let repo = TestRepo::new();
-    let limits = Limits {
+    let limits = SnapshotLimits {
         max_file_size: 4,
-        ..Limits::default()
+        ..SnapshotLimits::default()
     };
     repo.put("tracked", "12345")
         .put(".env", "TRACKED=1")
@@ -697,7 +697,7 @@ fn untracked_files_over_the_limits_are_left_out_and_tracked_ones_stay() {
     }
     repo.git(&["add", "big"]);
     assert_eq!(left(&take(&repo.path(), &limits, &[])), expected[1..]);
-    assert_eq!(left(&take(&repo.path(), &Limits::none(), &[])), []);
+    assert_eq!(left(&take(&repo.path(), &SnapshotLimits::none(), &[])), []);
 }
 
 /// A line with a token in it; put together here, so that no scanner finds one in the source.
@@ -714,7 +714,7 @@ fn promise_b7_an_untracked_file_with_a_key_in_it_is_left_out_and_a_tracked_one_s
         .put("image.bin", [b"\0", token().as_bytes()].concat());
     let key = Reason::Key("github token");
     for _ in 0..2 {
-        let snapshot = take(&repo.path(), &Limits::default(), &[]);
+        let snapshot = take(&repo.path(), &SnapshotLimits::default(), &[]);
         assert_eq!(left(&snapshot), [("local.py", &key)]);
         assert_eq!(paths(&repo, &snapshot), "image.bin sub/notes.md tracked.py");
     }
@@ -722,7 +722,7 @@ fn promise_b7_an_untracked_file_with_a_key_in_it_is_left_out_and_a_tracked_one_s
     repo.put("sub/notes.md", token())
         .put("tracked.py", token() + "x");
     for _ in 0..2 {
-        let snapshot = take(&repo.path(), &Limits::default(), &["local.py"]);
+        let snapshot = take(&repo.path(), &SnapshotLimits::default(), &["local.py"]);
         assert_eq!(
             left(&snapshot),
             [("local.py", &key), ("sub/notes.md", &key)]
@@ -731,7 +731,7 @@ fn promise_b7_an_untracked_file_with_a_key_in_it_is_left_out_and_a_tracked_one_s
     }
     repo.put("sub/notes.md", "harmless again\n");
     repo.git(&["add", "local.py"]);
-    let snapshot = take(&repo.path(), &Limits::default(), &[]);
+    let snapshot = take(&repo.path(), &SnapshotLimits::default(), &[]);
     assert_eq!(left(&snapshot), []);
     check(&repo);
 }
@@ -740,9 +740,9 @@ fn promise_b7_an_untracked_file_with_a_key_in_it_is_left_out_and_a_tracked_one_s
 fn promise_b7_what_is_included_is_taken_until_it_is_not() {
     let repo = TestRepo::new();
     repo.put("docs/how.md", token()).put(".env", "A=1\n");
-    let with = |include: &[&str]| Limits {
+    let with = |include: &[&str]| SnapshotLimits {
         include: include.iter().map(|&pattern| pattern.to_owned()).collect(),
-        ..Limits::default()
+        ..SnapshotLimits::default()
     };
     let all = take(&repo.path(), &with(&["docs/*.md", ".env"]), &[]);
     assert_eq!(
@@ -752,7 +752,7 @@ fn promise_b7_what_is_included_is_taken_until_it_is_not() {
     let some = take(&repo.path(), &with(&[".env"]), &[]);
     assert_eq!(left(&some), [("docs/how.md", &Reason::Key("github token"))]);
     assert_eq!(paths(&repo, &some), ".env");
-    let none = take(&repo.path(), &Limits::default(), &[]);
+    let none = take(&repo.path(), &SnapshotLimits::default(), &[]);
     assert_eq!(left(&none).len(), 2);
 }
 
@@ -763,13 +763,13 @@ fn promise_d4_what_a_turn_made_is_taken_with_just_that_content() {
         .put("dist/a", "made\n")
         .put("dist/other", "x\n")
         .put(".env", "A=1\n");
-    let limits = Limits {
+    let limits = SnapshotLimits {
         max_file_size: 8,
-        ..Limits::default()
+        ..SnapshotLimits::default()
     };
     let made = |path: &str, content: &str| Forced {
         path: path.into(),
-        made: Some(Made {
+        made: Some(MadeFile {
             id: repo.open().blob_id(content.as_bytes()).unwrap(),
             size: content.len() as u64,
         }),
@@ -792,9 +792,9 @@ fn promise_d4_what_a_turn_made_is_taken_with_just_that_content() {
 #[test]
 fn a_file_that_grows_over_the_limit_is_left_out_from_then_on() {
     let repo = TestRepo::new();
-    let limits = Limits {
+    let limits = SnapshotLimits {
         max_file_size: 4,
-        ..Limits::default()
+        ..SnapshotLimits::default()
     };
     repo.put("log", "1234").put("kept", "1");
     assert_eq!(left(&take(&repo.path(), &limits, &[])), []);
@@ -815,9 +815,9 @@ fn a_folder_that_nobody_ignored_stops_the_snapshot() {
         .put("tracked/c", "3")
         .put("tracked/d", "4")
         .commit("first");
-    let limits = Limits {
+    let limits = SnapshotLimits {
         max_new_files: 2,
-        ..Limits::default()
+        ..SnapshotLimits::default()
     };
     repo.put("tracked/a", "changed")
         .put("modules/a", "1")
@@ -870,7 +870,7 @@ fn forced_paths_are_taken_though_ignored() {
     for _ in 0..2 {
         let snapshot = take(
             &repo.path(),
-            &Limits::default(),
+            &SnapshotLimits::default(),
             &["target/a/made", "b.log", "not/there"],
         );
         assert_eq!(paths(&repo, &snapshot), ".gitignore b.log target/a/made");
@@ -904,7 +904,7 @@ fn many_new_objects_become_one_kept_pack() {
     for n in 0..700 {
         repo.put(format!("d{}/f{n}", n % 7), format!("content {n}\n"));
     }
-    let snapshot = take(&repo.path(), &Limits::none(), &[]);
+    let snapshot = take(&repo.path(), &SnapshotLimits::none(), &[]);
     let keep = snapshot.keep.clone().expect("a pack was written");
     assert!(keep.exists());
     repo.git(&["verify-pack", keep.with_extension("idx").to_str().unwrap()]);
@@ -946,7 +946,7 @@ fn a_pack_may_be_read_by_whoever_may_read_gits_own() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let gits = packs();
     repo.put("b", "2");
-    take(&repo.path(), &Limits::none(), &[]);
+    take(&repo.path(), &SnapshotLimits::none(), &[]);
     for ending in ["pack", "idx"] {
         let of = |files: Vec<PathBuf>| {
             files
@@ -971,7 +971,7 @@ fn a_few_paths_can_be_read_again() {
         .put("dir/deep/c", "3")
         .put("was", "4")
         .commit("one");
-    let base = take(&repo.path(), &Limits::none(), &[]).tree;
+    let base = take(&repo.path(), &SnapshotLimits::none(), &[]).tree;
     repo.put("a.txt", "changed\r\n")
         .put("dir/new/d", "5")
         .put("not asked for", "6");

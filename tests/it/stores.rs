@@ -316,7 +316,7 @@ fn gc_packs_and_forgets(format: Format) {
 }
 
 fn a_ref_that_somebody_else_moved_stays_theirs(format: Format) {
-    use teddy::git::refs::{self, Expected, Move, MoveError};
+    use teddy::git::refs::{self, Expected, MoveError, RefMove};
     let repo = format.session();
     repo.run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
     let opened = repo.open();
@@ -328,7 +328,7 @@ fn a_ref_that_somebody_else_moved_stays_theirs(format: Format) {
     let (one, two) = ("refs/teddy/sessions/one", "refs/teddy/sessions/two");
     refs::move_to(&opened, (one, Expected::Absent), old, "teddy: test").unwrap();
 
-    let wish = |name, expected| Move {
+    let wish = |name, expected| RefMove {
         name,
         expected,
         to: tip,

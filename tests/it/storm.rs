@@ -9,7 +9,7 @@ use teddy::git::publish::displaced;
 use teddy::git::publish::rescue;
 
 use teddy::git::object::TreeId;
-use teddy::git::publish::{Guard, Overlap};
+use teddy::git::publish::{Guard, OverlapRule};
 
 use crate::support::TestRepo;
 
@@ -21,7 +21,7 @@ const KILLS: u64 = 8;
 const CHILD: &str = "TEDDY_TEST_STORM";
 
 /// Returns a guard for a run or for finishing one.
-fn guard(overlap: Overlap) -> Guard {
+fn guard(overlap: OverlapRule) -> Guard {
     Guard {
         operation: "storm".to_owned(),
         overlap,
@@ -81,7 +81,7 @@ fn round(repo: &TestRepo, (number, (from, to)): (u64, (TreeId, TreeId)), longest
             }
             save(path, saved, number.is_multiple_of(2));
         });
-        publish::publish(&repository, from, to, &guard(Overlap::Stop)).unwrap()
+        publish::publish(&repository, from, to, &guard(OverlapRule::Stop)).unwrap()
     });
     // A save to what was put away is found by the next command.
     let late = displaced::clear_displaced(&repository).unwrap();
@@ -166,7 +166,7 @@ fn child() {
         &repository,
         from.parse().unwrap(),
         to.parse().unwrap(),
-        &guard(Overlap::Stop),
+        &guard(OverlapRule::Stop),
     )
     .unwrap();
 }
@@ -191,7 +191,7 @@ fn a_killed_publication_is_finished_by_the_next() {
     let (started, mut child) = start();
     assert!(child.wait().unwrap().success());
     let longest = u64::try_from(started.elapsed().as_micros()).unwrap();
-    publish::publish(&repo.open(), to, from, &guard(Overlap::Stop)).unwrap();
+    publish::publish(&repo.open(), to, from, &guard(OverlapRule::Stop)).unwrap();
     let mut halfway = 0;
     for round in 0..KILLS {
         let (_, mut child) = start();
@@ -210,10 +210,10 @@ fn a_killed_publication_is_finished_by_the_next() {
         let tree: TreeId = repo.tree().parse().unwrap();
         halfway += u64::from(tree != from && tree != to);
         let repository = repo.open();
-        publish::publish(&repository, from, to, &guard(Overlap::PassOver)).unwrap();
-        rescue::sweep_temporaries(&repository, from, to, &guard(Overlap::PassOver)).unwrap();
+        publish::publish(&repository, from, to, &guard(OverlapRule::PassOver)).unwrap();
+        rescue::sweep_temporaries(&repository, from, to, &guard(OverlapRule::PassOver)).unwrap();
         assert_eq!(repo.tree().parse::<TreeId>().unwrap(), to, "round {round}");
-        publish::publish(&repository, to, from, &guard(Overlap::Stop)).unwrap();
+        publish::publish(&repository, to, from, &guard(OverlapRule::Stop)).unwrap();
     }
     assert!(halfway > 0, "no kill hit a publication halfway");
 }

@@ -500,7 +500,7 @@ fn a_submodule_is_an_empty_folder() {
 
 #[test]
 fn ignored_files_are_copied_or_linked_and_others_are_not() {
-    use teddy::git::worktree::bring::{Bring, Brought};
+    use teddy::git::worktree::bring::{Bring, BroughtFiles};
     let repo = TestRepo::new()
         .file(".gitignore", ".env*\nnode_modules/\nvendor/\n*.secret\n")
         .file("a", "1");
@@ -543,7 +543,7 @@ fn ignored_files_are_copied_or_linked_and_others_are_not() {
             .collect::<Vec<_>>()
     };
     let brought = bring(&["*.secret", "untracked", "a"], &["node_modules"]);
-    let expected = Brought {
+    let expected = BroughtFiles {
         copied: paths(&[".env", "b.secret", "sub/.env", "vendor/keep/z"]),
         linked: paths(&["node_modules"]),
         in_the_way: Vec::new(),

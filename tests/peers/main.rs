@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use teddy::host::env;
 use teddy::model::open::open;
 use teddy::model::outside::Outside;
-use teddy::model::settings::{Kind, Settings};
-use teddy::model::{Answer, Finish, ModelError, Request};
+use teddy::model::settings::{ModelConfig, ModelKind};
+use teddy::model::{Finish, ModelAnswer, ModelError, ModelRequest};
 use teddy::plan::parse::parse;
 
 /// The key that the proxy was started with.
@@ -37,31 +37,35 @@ fn base(variable: &str) -> String {
 }
 
 /// Returns settings for a model of the LiteLLM proxy.
-fn litellm(kind: Kind, id: &str) -> Settings {
+fn litellm(kind: ModelKind, id: &str) -> ModelConfig {
     let base = base(LITELLM);
-    Settings {
+    ModelConfig {
         kind,
         id: Some(id.into()),
         base_url: Some(format!("{base}/v1")),
         api_key_env: Some("KEY".into()),
-        ..Settings::default()
+        ..ModelConfig::default()
     }
 }
 
 /// Returns settings for the model of llama.cpp's server.
-fn llama(kind: Kind) -> Settings {
+fn llama(kind: ModelKind) -> ModelConfig {
     let base = base(LLAMA);
-    Settings {
+    ModelConfig {
         kind,
         id: Some("smollm2".into()),
         base_url: Some(format!("{base}/v1")),
         max_tokens: Some(16),
-        ..Settings::default()
+        ..ModelConfig::default()
     }
 }
 
 /// Asks, and tells on stderr how long it took.
-fn ask(settings: &Settings, key: &'static str, message: &str) -> Result<Answer, ModelError> {
+fn ask(
+    settings: &ModelConfig,
+    key: &'static str,
+    message: &str,
+) -> Result<ModelAnswer, ModelError> {
     let variable = Rc::new(move |name: &str| (name == "KEY").then(|| key.to_owned()));
     let model = open(
         "peer",
@@ -72,7 +76,7 @@ fn ask(settings: &Settings, key: &'static str, message: &str) -> Result<Answer, 
         },
     )
     .unwrap();
-    let request = Request {
+    let request = ModelRequest {
         system: "You answer in one word.".into(),
         input: "# Project\n\nEmpty.".into(),
         message: message.into(),
@@ -94,14 +98,14 @@ fn ask(settings: &Settings, key: &'static str, message: &str) -> Result<Answer, 
 
 #[test]
 fn litellm_streams_a_plan_with_usage() {
-    let answer = ask(&litellm(Kind::Openai, "mock-openai"), KEY, "Hello").unwrap();
+    let answer = ask(&litellm(ModelKind::Openai, "mock-openai"), KEY, "Hello").unwrap();
     assert!(answer.is_whole() && answer.usage.is_known(), "{answer:?}");
     assert_eq!(parse(&answer.text).1, []);
 }
 
 #[test]
 fn litellm_streams_the_messages_protocol() {
-    let answer = ask(&litellm(Kind::Anthropic, "bridge"), KEY, "Hello").unwrap();
+    let answer = ask(&litellm(ModelKind::Anthropic, "bridge"), KEY, "Hello").unwrap();
     assert!(
         answer.is_whole() && answer.text.starts_with("# A canned plan"),
         "{answer:?}"
@@ -110,7 +114,7 @@ fn litellm_streams_the_messages_protocol() {
 
 #[test]
 fn litellm_answers_the_messages_protocol_in_one_piece() {
-    let answer = ask(&litellm(Kind::Anthropic, "mock-openai"), KEY, "Hello").unwrap();
+    let answer = ask(&litellm(ModelKind::Anthropic, "mock-openai"), KEY, "Hello").unwrap();
     assert!(
         answer.is_whole() && answer.text.starts_with("# A canned plan"),
         "{answer:?}"
@@ -120,7 +124,7 @@ fn litellm_answers_the_messages_protocol_in_one_piece() {
 #[test]
 fn litellm_refuses_a_wrong_key_an_unknown_model_and_a_long_input() {
     let error = ask(
-        &litellm(Kind::Openai, "mock-openai"),
+        &litellm(ModelKind::Openai, "mock-openai"),
         "wrong-key-wrong-key",
         "Hello",
     )
@@ -133,7 +137,7 @@ fn litellm_refuses_a_wrong_key_an_unknown_model_and_a_long_input() {
         "{error}"
     );
     assert!(!error.to_string().contains("wrong-key"), "{error}");
-    let error = ask(&litellm(Kind::Openai, "nobody"), KEY, "Hello").unwrap_err();
+    let error = ask(&litellm(ModelKind::Openai, "nobody"), KEY, "Hello").unwrap_err();
     assert!(
         matches!(
             error,
@@ -141,7 +145,7 @@ fn litellm_refuses_a_wrong_key_an_unknown_model_and_a_long_input() {
         ),
         "{error}"
     );
-    let error = ask(&litellm(Kind::Openai, "mock-400"), KEY, "Hello").unwrap_err();
+    let error = ask(&litellm(ModelKind::Openai, "mock-400"), KEY, "Hello").unwrap_err();
     assert!(
         matches!(error, ModelError::Refused { status: 400, .. }),
         "{error}"
@@ -150,9 +154,9 @@ fn litellm_refuses_a_wrong_key_an_unknown_model_and_a_long_input() {
 
 #[test]
 fn litellm_is_asked_again_when_it_is_busy_or_fails() {
-    let soon = |id| Settings {
+    let soon = |id| ModelConfig {
         timeout: Some(Duration::from_secs(6)),
-        ..litellm(Kind::Openai, id)
+        ..litellm(ModelKind::Openai, id)
     };
     let start = Instant::now();
     let error = ask(&soon("mock-429"), KEY, "Hello").unwrap_err();
@@ -170,8 +174,8 @@ fn litellm_is_asked_again_when_it_is_busy_or_fails() {
 
 #[test]
 fn a_real_model_streams_both_protocols_and_says_when_it_was_cut() {
-    for kind in [Kind::Openai, Kind::Anthropic] {
-        let settings = Settings {
+    for kind in [ModelKind::Openai, ModelKind::Anthropic] {
+        let settings = ModelConfig {
             max_tokens: Some(3),
             temperature: Some(0.0),
             ..llama(kind)
@@ -188,7 +192,7 @@ fn a_real_model_streams_both_protocols_and_says_when_it_was_cut() {
 
 #[test]
 fn a_real_model_refuses_what_is_too_long() {
-    let error = ask(&llama(Kind::Openai), "", &"word ".repeat(12_000)).unwrap_err();
+    let error = ask(&llama(ModelKind::Openai), "", &"word ".repeat(12_000)).unwrap_err();
     assert!(
         matches!(error, ModelError::Refused { status: 400, .. }),
         "{error}"

@@ -1,14 +1,14 @@
 //! The states of a change.
 
 use super::*;
-use crate::change::verdict::Verdict;
+use crate::change::verdict::ReviewVerdict;
 
 /// A state with little in it.
 const SMALL: &str = "change_id: greet\nphase: proposed\n";
 
 /// Returns a step.
-fn entry(step: &str) -> Entry {
-    Entry::of(step, "2026-01-02T03:04:05Z")
+fn entry(step: &str) -> ChangeEntry {
+    ChangeEntry::of(step, "2026-01-02T03:04:05Z")
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn c1_id_and_phase_are_enough() {
             state.phase,
             state.history.len()
         ),
-        (SCHEMA, 1, Phase::Proposed, 0)
+        (SCHEMA, 1, ChangePhase::Proposed, 0)
     );
     assert_eq!(read(&write(&state)).unwrap(), state);
     assert!(read("phase: proposed\n").is_err() && read("change_id: greet\n").is_err());
@@ -55,7 +55,10 @@ fn c4_a22_unknown_fields_are_kept() {
     );
     let mut state = read(&text).unwrap();
     state
-        .take(Event::Challenge(Verdict::NeedsRevision), entry("challenge"))
+        .take(
+            ChangeEvent::Challenge(ReviewVerdict::NeedsRevision),
+            entry("challenge"),
+        )
         .unwrap();
     let again = write(&read(&write(&state)).unwrap());
     for kept in ["session_id: abc", "extra:", "mood: good"] {
@@ -68,9 +71,14 @@ fn c5_a26_each_reproposal_adds_an_iteration() {
     let mut state = read(SMALL).unwrap();
     for expected in 2..=4 {
         state
-            .take(Event::Challenge(Verdict::NeedsRevision), entry("challenge"))
+            .take(
+                ChangeEvent::Challenge(ReviewVerdict::NeedsRevision),
+                entry("challenge"),
+            )
             .unwrap();
-        state.take(Event::Repropose, entry("reproposal")).unwrap();
+        state
+            .take(ChangeEvent::Repropose, entry("reproposal"))
+            .unwrap();
         assert_eq!(state.iteration, expected);
     }
     assert_eq!(state.last_action.as_deref(), Some("reproposal"));
@@ -81,10 +89,10 @@ fn c6_a_step_that_the_phase_does_not_allow_changes_nothing() {
     let mut state = read(SMALL).unwrap();
     let before = state.clone();
     assert_eq!(
-        state.take(Event::Archive, entry("archive")),
+        state.take(ChangeEvent::Archive, entry("archive")),
         Err(Illegal {
-            phase: Some(Phase::Proposed),
-            event: Event::Archive
+            phase: Some(ChangePhase::Proposed),
+            event: ChangeEvent::Archive
         })
     );
     assert_eq!(state, before);
@@ -111,7 +119,7 @@ fn c7_a27_a_document_that_was_edited_since_is_stale() {
 #[test]
 fn c8_what_the_models_took_is_added_up() {
     let mut state = read(SMALL).unwrap();
-    let taken = |model: &str, calls| Taken {
+    let taken = |model: &str, calls| StepUsage {
         model: model.to_owned(),
         calls,
         tokens_in: 10,
@@ -121,8 +129,8 @@ fn c8_what_the_models_took_is_added_up() {
     };
     state
         .take(
-            Event::Propose,
-            Entry {
+            ChangeEvent::Propose,
+            ChangeEntry {
                 usage: Some(taken("a", 2)),
                 ..entry("proposal")
             },
@@ -130,8 +138,8 @@ fn c8_what_the_models_took_is_added_up() {
         .unwrap();
     state
         .take(
-            Event::Challenge(Verdict::Approved),
-            Entry {
+            ChangeEvent::Challenge(ReviewVerdict::Approved),
+            ChangeEntry {
                 usage: Some(taken("b", 1)),
                 ..entry("challenge")
             },
@@ -139,8 +147,8 @@ fn c8_what_the_models_took_is_added_up() {
         .unwrap();
     state
         .take(
-            Event::Implement,
-            Entry {
+            ChangeEvent::Implement,
+            ChangeEntry {
                 usage: Some(taken("a", 1)),
                 turn: Some(1),
                 ..entry("task")
@@ -165,16 +173,16 @@ fn c8_what_the_models_took_is_added_up() {
 fn c9_the_limit_counts_what_is_known_in_part_and_leaves_the_turns_to_their_session() {
     let mut state = read(SMALL).unwrap();
     let taken = |cost, spent| {
-        Some(Taken {
+        Some(StepUsage {
             cost,
             spent,
-            ..Taken::default()
+            ..StepUsage::default()
         })
     };
     state
         .take(
-            Event::Propose,
-            Entry {
+            ChangeEvent::Propose,
+            ChangeEntry {
                 usage: taken(Some(0.25), Some(0.5)),
                 ..entry("proposal")
             },
@@ -182,8 +190,8 @@ fn c9_the_limit_counts_what_is_known_in_part_and_leaves_the_turns_to_their_sessi
         .unwrap();
     state
         .take(
-            Event::Challenge(Verdict::Approved),
-            Entry {
+            ChangeEvent::Challenge(ReviewVerdict::Approved),
+            ChangeEntry {
                 usage: taken(None, None),
                 ..entry("challenge")
             },
@@ -191,8 +199,8 @@ fn c9_the_limit_counts_what_is_known_in_part_and_leaves_the_turns_to_their_sessi
         .unwrap();
     state
         .take(
-            Event::Implement,
-            Entry {
+            ChangeEvent::Implement,
+            ChangeEntry {
                 usage: taken(Some(4.0), None),
                 turn: Some(1),
                 ..entry("task")

@@ -9,7 +9,7 @@ use super::super::exit::{self, Code};
 use super::super::source;
 use super::How;
 use crate::change::id::ChangeId;
-use crate::change::phase::Phase;
+use crate::change::phase::ChangePhase;
 use crate::host::interrupt;
 use crate::text::counted;
 use crate::workflow::change::Wish;
@@ -114,7 +114,7 @@ pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitC
         tell_question(app, question, &answer_hint(&implemented.change));
     }
     Ok(match (implemented.phase, work) {
-        (Phase::Complete, _) => exit::DONE,
+        (ChangePhase::Complete, _) => exit::DONE,
         (_, Some(stop)) => stop_code(stop),
         (_, None) => exit::FAILED,
     }

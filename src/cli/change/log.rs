@@ -44,7 +44,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&rows)?;
         return Ok(exit::DONE.into());
     }
-    let line = |(index, row): (usize, &crate::change::store::Row)| {
+    let line = |(index, row): (usize, &crate::change::store::StepRow)| {
         Line::of(Tone::Strong, &format!("{:>4} ", all - index))
             .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
             .with(Tone::Faint, &format!("{:12} ", row.phase))

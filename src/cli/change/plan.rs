@@ -7,7 +7,7 @@ use super::super::complete;
 use super::super::exit;
 use super::{How, implement, show};
 use crate::change::id::ChangeId;
-use crate::change::phase::Phase;
+use crate::change::phase::ChangePhase;
 use crate::text::counted;
 use crate::workflow::change::Wish;
 use crate::workflow::change::approve::approve;
@@ -79,7 +79,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             None => break,
         }
     }
-    Ok(if planned.phase == Phase::Rejected {
+    Ok(if planned.phase == ChangePhase::Rejected {
         exit::FAILED
     } else {
         exit::DONE
@@ -102,12 +102,12 @@ fn next(planned: &Planned, user: &mut dyn User) -> anyhow::Result<Option<char>> 
         label: "(c)ontinue fixing",
     };
     let (question, choices) = match planned.phase {
-        Phase::Challenged => ("Ready to be implemented.", vec![implement, view]),
-        Phase::Proposed if planned.only_minor_issues => (
+        ChangePhase::Challenged => ("Ready to be implemented.", vec![implement, view]),
+        ChangePhase::Proposed if planned.only_minor_issues => (
             "Only minor issues remain; it can be implemented.",
             vec![implement, view, go_on],
         ),
-        Phase::Proposed => (
+        ChangePhase::Proposed => (
             "Significant issues remain; have a look at them.",
             vec![view, go_on, implement],
         ),
@@ -127,7 +127,7 @@ fn carry_out(
 ) -> anyhow::Result<ExitCode> {
     let (planned, wish) = planned;
     let id = &planned.change;
-    if planned.phase == Phase::Proposed {
+    if planned.phase == ChangePhase::Proposed {
         let Some(reason) = user.ask(&Question::Reason {
             change: id.as_str(),
         })?

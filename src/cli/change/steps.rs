@@ -11,7 +11,7 @@ use super::How;
 use crate::change::error::next_step;
 use crate::change::id::ChangeId;
 use crate::change::store::Change;
-use crate::change::verdict::Verdict;
+use crate::change::verdict::ReviewVerdict;
 use crate::change::{proposal, spec, tasks};
 use crate::text::counted;
 use crate::workflow::change::challenge::Judgement;
@@ -199,7 +199,7 @@ fn judged(app: &App, judgement: &Judgement) -> anyhow::Result<ExitCode> {
         ))?;
         app.say(&format!("Next: {}", next_step(change, *phase)));
     }
-    Ok(if judgement.verdict == Verdict::Rejected {
+    Ok(if judgement.verdict == ReviewVerdict::Rejected {
         exit::FAILED
     } else {
         exit::DONE

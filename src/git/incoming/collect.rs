@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use gix::ObjectId;
 use gix::objs::{CommitRef, Exists as _, Kind, TagRef, TreeRefIter};
 
-use super::Unsound;
-use super::store::Store;
+use super::UnsoundCommit;
+use super::store::ForeignStore;
 use crate::git::keep::pack::{Pack, deflated};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
@@ -28,13 +28,13 @@ pub(super) struct Collected {
 }
 
 /// A walk under way.
-struct Walk<'a> {
+struct CollectWalk<'a> {
     /// The user's repository.
     repository: &'a Repository,
     /// Its objects; looks for new packs once.
     known: gix::OdbHandle,
     /// The stranger's objects.
-    store: Store<'a>,
+    store: ForeignStore<'a>,
     /// What was come by.
     seen: HashSet<ObjectId>,
     /// The bytes of new objects.
@@ -46,13 +46,13 @@ struct Walk<'a> {
 /// Collects what a commit reaches that is new.
 pub(super) fn collect(
     repository: &Repository,
-    store: Store<'_>,
+    store: ForeignStore<'_>,
     head: CommitId,
 ) -> anyhow::Result<Collected> {
     let mut known = repository.gix.objects.clone();
     known.exists(&repository.gix.object_hash().null());
     known.refresh_never();
-    let mut walk = Walk {
+    let mut walk = CollectWalk {
         repository,
         known,
         store,
@@ -73,7 +73,7 @@ pub(super) fn collect(
     Ok(walk.found)
 }
 
-impl Walk<'_> {
+impl CollectWalk<'_> {
     /// Looks at an object, and notes what it names.
     fn look(
         &mut self,
@@ -92,21 +92,24 @@ impl Walk<'_> {
             // A partial clone has trees whose files only the server has; git's check of the links
             // decides whether it promised this one.
             let may_be_promised = self.repository.is_partial() && kind != Kind::Commit;
-            anyhow::ensure!(may_be_promised, Unsound(format!("object {id} is missing")));
+            anyhow::ensure!(
+                may_be_promised,
+                UnsoundCommit(format!("object {id} is missing"))
+            );
             return Ok(());
         };
         anyhow::ensure!(
             is == kind,
-            Unsound(format!("object {id} is a {is} and named as a {kind}"))
+            UnsoundCommit(format!("object {id} is a {is} and named as a {kind}"))
         );
         self.found.new += 1;
         self.bytes += data.len() as u64;
         anyhow::ensure!(
             self.found.new <= MAX_OBJECTS && self.bytes <= MAX_BYTES,
-            Unsound("it has more new objects than are taken at once".to_owned())
+            UnsoundCommit("it has more new objects than are taken at once".to_owned())
         );
         let links = links(kind, &data, hash);
-        next.extend(links.ok_or_else(|| Unsound(format!("{kind} {id} is malformed")))?);
+        next.extend(links.ok_or_else(|| UnsoundCommit(format!("{kind} {id} is malformed")))?);
         let pack = match &mut self.found.pack {
             Some(pack) => pack,
             none => none.insert(Pack::new(&keep::pack_folder(self.repository))?),

@@ -8,7 +8,7 @@ use gix::bstr::ByteSlice;
 use gix::refs::FullName;
 
 use crate::git::object::CommitId;
-use crate::host::file::{Kind, Root};
+use crate::host::file::{FileKind, Root};
 
 /// More bytes than this are in no file with one ref.
 const MAX_REF: u64 = 8 * 1024;
@@ -69,8 +69,8 @@ pub(super) fn loose_refs(git: &Root) -> Vec<Vec<u8>> {
             }
             let path = folder.join(name);
             match git.kind(&path) {
-                Ok(Some(Kind::Folder)) => folders.push(path),
-                Ok(Some(Kind::File(_))) if is_direct(git, &path) => {
+                Ok(Some(FileKind::Folder)) => folders.push(path),
+                Ok(Some(FileKind::File(_))) if is_direct(git, &path) => {
                     found.push(path.into_os_string().into_vec());
                 }
                 _ => {}

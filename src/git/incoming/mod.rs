@@ -16,7 +16,7 @@ use crate::git::revision;
 use crate::host::file::Root;
 use collect::Collected;
 use quarantine::Quarantine;
-use store::Store;
+use store::ForeignStore;
 
 /// How many refs are named one by one.
 const MAX_NAMED: usize = 5;
@@ -35,7 +35,7 @@ pub struct Received {
 /// Something that is wrong with what commands committed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Unsound(String);
+struct UnsoundCommit(String);
 
 /// Takes in the commits that HEAD of another git directory has on top of `before`.
 ///
@@ -62,7 +62,7 @@ pub(in crate::git) fn receive(
     match take(repository, git, head, before) {
         Ok(true) => received.commit = Some(head),
         Ok(false) => {}
-        Err(error) => match error.downcast::<Unsound>() {
+        Err(error) => match error.downcast::<UnsoundCommit>() {
             Ok(why) => received.remarks.push(format!(
                 "commit {head} of the commands was not taken: {why}"
             )),
@@ -81,7 +81,7 @@ fn take(
     before: CommitId,
 ) -> anyhow::Result<bool> {
     let quarantine = Quarantine::new(repository)?;
-    let store = Store::new(repository, git, &quarantine);
+    let store = ForeignStore::new(repository, git, &quarantine);
     let Collected { new, edges, pack } = collect::collect(repository, store, head)?;
     let follows = edges.iter().any(|&edge| {
         edge == before || revision::is_ancestor(repository, before, edge).unwrap_or(false)
@@ -89,7 +89,7 @@ fn take(
     if !follows {
         anyhow::ensure!(
             new == 0,
-            Unsound("it does not follow the commit that the plan began with".to_owned())
+            UnsoundCommit("it does not follow the commit that the plan began with".to_owned())
         );
         return Ok(false);
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use super::{MAX_OBJECT, Unsound};
+use super::{MAX_OBJECT, UnsoundCommit};
 use crate::git::keep::pack::Sealed;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
@@ -135,7 +135,7 @@ impl Quarantine {
             bytes += pack.len() as u64;
             anyhow::ensure!(
                 bytes <= MAX_PACKS,
-                Unsound("the packs that they made are too large".to_owned())
+                UnsoundCommit("the packs that they made are too large".to_owned())
             );
             number += 1;
             let copy = objects.join(format!("pack/pack-{number:040x}.pack"));
@@ -158,7 +158,7 @@ impl Quarantine {
     fn git(&self, repository: &Repository) -> anyhow::Result<Command> {
         // Without git there is nobody to check, and who committed used something else.
         let command = repository.git();
-        let mut command = command.map_err(|error| Unsound(format!("{error:#}")))?;
+        let mut command = command.map_err(|error| UnsoundCommit(format!("{error:#}")))?;
         let ours = self.ours();
         command
             .args(["-c", "pack.writeReverseIndex=false", "-c", "pack.threads=1"])
@@ -203,8 +203,8 @@ fn judged(mut command: Command) -> anyhow::Result<()> {
     let text = reader.join().unwrap_or_default();
     match ended {
         Some(status) if status.success() => Ok(()),
-        Some(_) => anyhow::bail!(Unsound(format!("git says: {}", first_line(&text)))),
-        None => anyhow::bail!(Unsound("git took too long to check it".to_owned())),
+        Some(_) => anyhow::bail!(UnsoundCommit(format!("git says: {}", first_line(&text)))),
+        None => anyhow::bail!(UnsoundCommit("git took too long to check it".to_owned())),
     }
 }
 

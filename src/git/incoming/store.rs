@@ -9,7 +9,7 @@ use gix::zlib::Decompress;
 use gix::zlib::stream::inflate;
 
 use super::quarantine::Quarantine;
-use super::{MAX_OBJECT, Unsound};
+use super::{MAX_OBJECT, UnsoundCommit};
 use crate::git::repository::Repository;
 use crate::host::file::Root;
 
@@ -17,7 +17,7 @@ use crate::host::file::Root;
 const MAX_HEAD: usize = 32;
 
 /// A stranger's objects.
-pub(super) struct Store<'a> {
+pub(super) struct ForeignStore<'a> {
     /// The user's repository.
     repository: &'a Repository,
     /// The stranger's git directory.
@@ -28,14 +28,14 @@ pub(super) struct Store<'a> {
     packs: Option<Option<gix::OdbHandle>>,
 }
 
-impl<'a> Store<'a> {
+impl<'a> ForeignStore<'a> {
     /// Begins to read.
     pub(super) fn new(
         repository: &'a Repository,
         git: &'a Root,
         quarantine: &'a Quarantine,
-    ) -> Store<'a> {
-        Store {
+    ) -> ForeignStore<'a> {
+        ForeignStore {
             repository,
             git,
             quarantine,
@@ -55,7 +55,7 @@ impl<'a> Store<'a> {
         let named = gix::objs::compute_hash(self.repository.gix.object_hash(), kind, &data);
         anyhow::ensure!(
             named.is_ok_and(|named| named == id),
-            Unsound(format!("object {id} is not what its name says"))
+            UnsoundCommit(format!("object {id} is not what its name says"))
         );
         Ok(Some((kind, data)))
     }
@@ -67,10 +67,10 @@ impl<'a> Store<'a> {
         match self.git.read(&path, MAX_OBJECT) {
             Ok(packed) => match inflated(&packed, MAX_OBJECT) {
                 Ok(object) => Ok(Some(object)),
-                Err(why) => anyhow::bail!(Unsound(format!("object {id} {why}"))),
+                Err(why) => anyhow::bail!(UnsoundCommit(format!("object {id} {why}"))),
             },
             Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
-                anyhow::bail!(Unsound(format!("object {id} is too large")))
+                anyhow::bail!(UnsoundCommit(format!("object {id} is too large")))
             }
             // Whatever is there instead: it may be in a pack.
             Err(_) => Ok(None),
@@ -85,13 +85,13 @@ impl<'a> Store<'a> {
         let Some(packs) = self.packs.as_ref().and_then(Option::as_ref) else {
             return Ok(None);
         };
-        let damaged = |_| Unsound(format!("object {id} cannot be read"));
+        let damaged = |_| UnsoundCommit(format!("object {id} cannot be read"));
         let Some(header) = packs.try_header(&id).map_err(damaged)? else {
             return Ok(None);
         };
         anyhow::ensure!(
             header.size <= MAX_OBJECT,
-            Unsound(format!("object {id} is too large"))
+            UnsoundCommit(format!("object {id} is too large"))
         );
         let mut buffer = Vec::new();
         let found = packs.try_find(&id, &mut buffer).map_err(damaged)?;

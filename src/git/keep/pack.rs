@@ -25,7 +25,7 @@ use crate::git::keep::fresh;
 use crate::git::object::large::Hashed;
 use crate::git::repository::Repository;
 use crate::host::file::make_folders;
-use index::Entry;
+use index::PackedObject;
 pub(in crate::git) use keep::is_own;
 
 /// Names the packs that were made here, one in a line, below `teddy/`.
@@ -46,7 +46,7 @@ pub(in crate::git) struct Pack {
     /// The folder of packs.
     folder: PathBuf,
     /// Its objects.
-    entries: Vec<Entry>,
+    entries: Vec<PackedObject>,
     /// The length of the stream.
     length: u64,
 }
@@ -149,7 +149,7 @@ impl Pack {
     /// Adds an object that it does not have yet, as [`deflated`] returns it.
     pub(in crate::git) fn push(&mut self, id: ObjectId, entry: &[u8]) -> anyhow::Result<()> {
         self.file.write_all(entry).context("writing a pack")?;
-        self.entries.push(Entry {
+        self.entries.push(PackedObject {
             id,
             crc: crc32fast::hash(entry),
             offset: self.length,
@@ -209,7 +209,7 @@ impl Pack {
         zlib.flush()?;
         drop(zlib);
         let (crc, length) = (out.crc.finalize(), out.length);
-        self.entries.push(Entry {
+        self.entries.push(PackedObject {
             id,
             crc,
             offset: self.length,

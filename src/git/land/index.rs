@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use crate::git::merge::Merged;
-use crate::git::object::{Entry, Mode, TreeId};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::user_git::{answer, feed, in_checkout, silent_git};
 
@@ -41,7 +41,7 @@ pub struct NewIndex<'a> {
 }
 
 /// Some paths, and what is staged there.
-type Staged = BTreeMap<Vec<u8>, Option<Entry>>;
+type Staged = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
 impl<'a> NewIndex<'a> {
     /// Locks the index, and writes the one that it is to become when the branch moves from one tree
@@ -191,7 +191,7 @@ fn staged(repository: &Repository, tree: TreeId) -> anyhow::Result<Staged> {
 }
 
 /// Reads what is staged from a line of git's: `:100644 100755 <old> <new> M`.
-fn entry(line: &[u8]) -> anyhow::Result<Option<Entry>> {
+fn entry(line: &[u8]) -> anyhow::Result<Option<TreeEntry>> {
     let text = std::str::from_utf8(line)?;
     let fields: Vec<&str> = text.trim_start_matches(':').split(' ').collect();
     let [_, mode, _, id, _] = fields.as_slice() else {
@@ -199,23 +199,23 @@ fn entry(line: &[u8]) -> anyhow::Result<Option<Entry>> {
     };
     let mode = match *mode {
         "000000" => return Ok(None),
-        "100755" => Mode::Executable,
-        "120000" => Mode::Link,
-        "160000" => Mode::Gitlink,
-        _ => Mode::File,
+        "100755" => EntryMode::Executable,
+        "120000" => EntryMode::Link,
+        "160000" => EntryMode::Gitlink,
+        _ => EntryMode::File,
     };
     let id = gix::ObjectId::from_hex(id.as_bytes())?;
-    Ok(Some(Entry { mode, id }))
+    Ok(Some(TreeEntry { mode, id }))
 }
 
 /// Returns a mode as git writes it.
-fn mode(mode: Mode) -> &'static str {
+fn mode(mode: EntryMode) -> &'static str {
     match mode {
-        Mode::File => "100644",
-        Mode::Executable => "100755",
-        Mode::Link => "120000",
-        Mode::Gitlink => "160000",
-        Mode::Tree => "040000",
+        EntryMode::File => "100644",
+        EntryMode::Executable => "100755",
+        EntryMode::Link => "120000",
+        EntryMode::Gitlink => "160000",
+        EntryMode::Tree => "040000",
     }
 }
 

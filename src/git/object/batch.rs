@@ -7,7 +7,7 @@ use gix::objs::{Kind, WriteTo as _};
 
 use crate::git::During;
 use crate::git::object::writer::Sink;
-use crate::git::object::{BlobId, CommitId, Entry, NewCommit, TreeId};
+use crate::git::object::{BlobId, CommitId, NewCommit, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 
 /// Objects on their way; none is there to be read before [`Batch::finish`].
@@ -65,7 +65,7 @@ impl Batch<'_> {
     pub fn tree_with(
         &self,
         base: TreeId,
-        edits: &BTreeMap<Vec<u8>, Option<Entry>>,
+        edits: &BTreeMap<Vec<u8>, Option<TreeEntry>>,
     ) -> anyhow::Result<TreeId> {
         diff::tree_into(self.repository, &self.sink, base, edits)
     }

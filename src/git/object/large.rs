@@ -144,8 +144,8 @@ fn entry(index: &Path, offset: u64, id: ObjectId) -> Option<Stored> {
 
 impl Stored {
     /// Starts to read.
-    pub(in crate::git) fn reader(&self) -> Reader<'_> {
-        Reader {
+    pub(in crate::git) fn reader(&self) -> LargeReader<'_> {
+        LargeReader {
             stored: self,
             source: From {
                 file: &self.file,
@@ -176,7 +176,7 @@ impl Stored {
 }
 
 /// Reads a large blob; whoever reads up to its end knows that the bytes are what its id says.
-pub(in crate::git) struct Reader<'a> {
+pub(in crate::git) struct LargeReader<'a> {
     /// The blob.
     stored: &'a Stored,
     /// The compressed bytes.
@@ -195,7 +195,7 @@ pub(in crate::git) struct Reader<'a> {
     is_checked: bool,
 }
 
-impl Reader<'_> {
+impl LargeReader<'_> {
     /// Inflates some bytes; none at the end.
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
@@ -234,7 +234,7 @@ impl Reader<'_> {
     }
 }
 
-impl Read for Reader<'_> {
+impl Read for LargeReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.inflate.total_out() == 0 && self.stored.head > 0 {
             let mut head = [0; MAX_HEAD];

@@ -21,7 +21,7 @@ pub use id::{BlobId, CommitId, TreeId};
 
 /// What an entry of a tree is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mode {
+pub enum EntryMode {
     /// A regular file.
     File,
     /// A regular file with the executable bit.
@@ -36,9 +36,9 @@ pub enum Mode {
 
 /// One entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct TreeEntry {
     /// What it is.
-    pub mode: Mode,
+    pub mode: EntryMode,
     /// The object.
     pub id: gix::ObjectId,
 }
@@ -49,7 +49,7 @@ pub struct Leaf {
     /// The whole path, as bytes.
     pub path: Vec<u8>,
     /// What it is.
-    pub mode: Mode,
+    pub mode: EntryMode,
     /// The object.
     pub id: gix::ObjectId,
 }
@@ -206,15 +206,15 @@ impl Repository {
     ///
     /// # Errors
     /// Where a tree cannot be read.
-    pub fn entry(&self, tree: TreeId, path: &[u8]) -> anyhow::Result<Option<Entry>> {
+    pub fn entry(&self, tree: TreeId, path: &[u8]) -> anyhow::Result<Option<TreeEntry>> {
         let tree = self
             .gix
             .find_tree(tree.0)
             .during(format_args!("reading tree {tree}"))?;
         let components = path.split(|&b| b == b'/');
         let found = tree.lookup_entry(components).during("looking a path up")?;
-        Ok(found.map(|entry| Entry {
-            mode: Mode::from(entry.mode()),
+        Ok(found.map(|entry| TreeEntry {
+            mode: EntryMode::from(entry.mode()),
             id: entry.object_id(),
         }))
     }
@@ -228,7 +228,7 @@ impl Repository {
         &self,
         tree: TreeId,
         paths: &BTreeSet<&'p [u8]>,
-    ) -> anyhow::Result<BTreeMap<&'p [u8], Entry>> {
+    ) -> anyhow::Result<BTreeMap<&'p [u8], TreeEntry>> {
         let paths: Vec<&[u8]> = paths.iter().copied().collect();
         let mut found = BTreeMap::new();
         self.entries_below(tree.0, 0, &paths, &mut found)?;
@@ -241,7 +241,7 @@ impl Repository {
         tree: gix::ObjectId,
         start: usize,
         paths: &[&'p [u8]],
-        found: &mut BTreeMap<&'p [u8], Entry>,
+        found: &mut BTreeMap<&'p [u8], TreeEntry>,
     ) -> anyhow::Result<()> {
         let tree = self
             .gix
@@ -264,8 +264,8 @@ impl Repository {
             let end = start + name.len();
             let (here, below): (Vec<_>, Vec<_>) = group.iter().partition(|path| path.len() == end);
             for path in here {
-                let (mode, id) = (Mode::from(entry.mode), entry.oid.to_owned());
-                found.insert(path, Entry { mode, id });
+                let (mode, id) = (EntryMode::from(entry.mode), entry.oid.to_owned());
+                found.insert(path, TreeEntry { mode, id });
             }
             if !below.is_empty() && entry.mode.is_tree() {
                 self.entries_below(entry.oid.to_owned(), end + 1, &below, found)?;
@@ -280,8 +280,8 @@ impl Repository {
     /// Where an object cannot be read.
     pub fn file(&self, tree: TreeId, path: &str) -> anyhow::Result<Option<Vec<u8>>> {
         match self.entry(tree, path.as_bytes())? {
-            Some(Entry {
-                mode: Mode::File | Mode::Executable,
+            Some(TreeEntry {
+                mode: EntryMode::File | EntryMode::Executable,
                 id,
             }) => self.blob(BlobId(id)).map(Some),
             _ => Ok(None),
@@ -355,28 +355,28 @@ impl Repository {
     }
 }
 
-impl From<gix::objs::tree::EntryMode> for Mode {
-    fn from(mode: gix::objs::tree::EntryMode) -> Mode {
+impl From<gix::objs::tree::EntryMode> for EntryMode {
+    fn from(mode: gix::objs::tree::EntryMode) -> EntryMode {
         use gix::objs::tree::EntryKind;
         match mode.kind() {
-            EntryKind::Blob => Mode::File,
-            EntryKind::BlobExecutable => Mode::Executable,
-            EntryKind::Link => Mode::Link,
-            EntryKind::Tree => Mode::Tree,
-            EntryKind::Commit => Mode::Gitlink,
+            EntryKind::Blob => EntryMode::File,
+            EntryKind::BlobExecutable => EntryMode::Executable,
+            EntryKind::Link => EntryMode::Link,
+            EntryKind::Tree => EntryMode::Tree,
+            EntryKind::Commit => EntryMode::Gitlink,
         }
     }
 }
 
-impl From<Mode> for gix::objs::tree::EntryKind {
-    fn from(mode: Mode) -> gix::objs::tree::EntryKind {
+impl From<EntryMode> for gix::objs::tree::EntryKind {
+    fn from(mode: EntryMode) -> gix::objs::tree::EntryKind {
         use gix::objs::tree::EntryKind;
         match mode {
-            Mode::File => EntryKind::Blob,
-            Mode::Executable => EntryKind::BlobExecutable,
-            Mode::Link => EntryKind::Link,
-            Mode::Tree => EntryKind::Tree,
-            Mode::Gitlink => EntryKind::Commit,
+            EntryMode::File => EntryKind::Blob,
+            EntryMode::Executable => EntryKind::BlobExecutable,
+            EntryMode::Link => EntryKind::Link,
+            EntryMode::Tree => EntryKind::Tree,
+            EntryMode::Gitlink => EntryKind::Commit,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::git::filter;
 use crate::git::object::large::LARGE;
-use crate::git::object::{BlobId, Entry, Mode, TreeId};
+use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 
 /// Reads a blob to be shown or compared by lines; nothing if it is too large for that.
@@ -21,11 +21,14 @@ pub fn small_blob(repository: &Repository, id: BlobId) -> anyhow::Result<Option<
 ///
 /// # Errors
 /// It is missing or damaged.
-pub fn text_of(repository: &Repository, entry: Option<&Entry>) -> anyhow::Result<Option<String>> {
+pub fn text_of(
+    repository: &Repository,
+    entry: Option<&TreeEntry>,
+) -> anyhow::Result<Option<String>> {
     match entry {
         None => Ok(Some(String::new())),
-        Some(Entry {
-            mode: Mode::File | Mode::Executable | Mode::Link,
+        Some(TreeEntry {
+            mode: EntryMode::File | EntryMode::Executable | EntryMode::Link,
             id,
         }) => {
             let bytes = small_blob(repository, BlobId::of(*id))?;

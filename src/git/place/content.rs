@@ -10,13 +10,13 @@ use crate::git::object::large::Stored;
 
 /// What is on disk at a name.
 #[derive(Debug, Clone)]
-pub(in crate::git) enum Seen {
+pub(in crate::git) enum OnDisk {
     /// Nothing.
     Absent,
     /// A regular file.
     File {
         /// What is in it.
-        body: Body,
+        body: FileBody,
         /// Its permissions.
         permissions: RawMode,
     },
@@ -30,7 +30,7 @@ pub(in crate::git) enum Seen {
 
 /// What is in a file on disk.
 #[derive(Debug, Clone)]
-pub(in crate::git) enum Body {
+pub(in crate::git) enum FileBody {
     /// These bytes.
     Bytes(Vec<u8>),
     /// Too many bytes to hold in memory.
@@ -48,7 +48,7 @@ pub(in crate::git) enum Content {
     /// A regular file.
     File {
         /// What is to be in it.
-        source: Source,
+        source: ByteSource,
         /// Its permissions; nothing for those that a new file gets.
         permissions: Option<RawMode>,
         /// Whether a new file can be executed.
@@ -60,31 +60,31 @@ pub(in crate::git) enum Content {
 
 /// Where the bytes of a new file come from.
 #[derive(Debug, Clone)]
-pub(in crate::git) enum Source {
+pub(in crate::git) enum ByteSource {
     /// They are here.
     Bytes(Vec<u8>),
     /// They are those of a large blob.
     Stored(Stored),
 }
 
-impl Seen {
+impl OnDisk {
     /// Returns whether there is nothing.
     pub(in crate::git) fn is_absent(&self) -> bool {
-        matches!(self, Seen::Absent)
+        matches!(self, OnDisk::Absent)
     }
 
     /// Returns whether it is a folder.
     pub(in crate::git) fn is_folder(&self) -> bool {
-        matches!(self, Seen::Folder)
+        matches!(self, OnDisk::Folder)
     }
 }
 
-impl Source {
+impl ByteSource {
     /// Writes the bytes.
     pub(super) fn write_to(&self, file: &mut File) -> io::Result<()> {
         match self {
-            Source::Bytes(bytes) => file.write_all(bytes),
-            Source::Stored(stored) => stored.copy_to(file),
+            ByteSource::Bytes(bytes) => file.write_all(bytes),
+            ByteSource::Stored(stored) => stored.copy_to(file),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::{Body, Place, Seen};
+use super::{FileBody, OnDisk, Place};
 use crate::git::object::large::LARGE;
 use crate::host::file::read_sized;
 use crate::host::lease::Writers;
@@ -37,17 +37,17 @@ impl Place {
     }
 
     /// Reads what is here; a large file is only opened.
-    pub(in crate::git) fn look(&self) -> io::Result<Seen> {
+    pub(in crate::git) fn look(&self) -> io::Result<OnDisk> {
         self.find()?.read()
     }
 
     /// Finds out what is here, and opens it if it is a regular file.
-    pub(in crate::git) fn find(&self) -> io::Result<Found> {
+    pub(in crate::git) fn find(&self) -> io::Result<NameState> {
         // It may become something else between the two calls: then it is looked at once more.
         for _ in 0..8 {
             match self.look_kind()? {
-                None => return Ok(Found::Absent),
-                Some(FileType::Directory) => return Ok(Found::Folder),
+                None => return Ok(NameState::Absent),
+                Some(FileType::Directory) => return Ok(NameState::Folder),
                 Some(FileType::RegularFile) => {
                     if let Some(found) = self.find_file()? {
                         return Ok(found);
@@ -55,15 +55,15 @@ impl Place {
                 }
                 Some(FileType::Symlink) => {
                     match rustix::fs::readlinkat(&self.folder, self.name.as_slice(), Vec::new()) {
-                        Ok(target) => return Ok(Found::Link(target.into_bytes())),
+                        Ok(target) => return Ok(NameState::Link(target.into_bytes())),
                         Err(Errno::NOENT | Errno::INVAL) => {}
                         Err(error) => return Err(error.into()),
                     }
                 }
-                Some(_) => return Ok(Found::Other),
+                Some(_) => return Ok(NameState::Other),
             }
         }
-        Ok(Found::Other)
+        Ok(NameState::Other)
     }
 
     /// Returns whether what is here may be exchanged, moved or made: the folder can be written to,
@@ -73,28 +73,28 @@ impl Place {
     }
 
     /// Returns what [`Place::is_free`] does, if this is known of the folder.
-    pub(super) fn is_free_in(&self, room: Room) -> io::Result<bool> {
+    pub(super) fn is_free_in(&self, room: FolderRights) -> io::Result<bool> {
         match room {
-            Room::Closed => Ok(false),
-            Room::Shared if self.is_others()? => Ok(false),
-            Room::Open | Room::Shared => Ok(!self.is_fixed()?),
+            FolderRights::Closed => Ok(false),
+            FolderRights::Shared if self.is_others()? => Ok(false),
+            FolderRights::Open | FolderRights::Shared => Ok(!self.is_fixed()?),
         }
     }
 
     /// Returns what may be changed in the folder.
-    pub(super) fn room(&self) -> io::Result<Room> {
+    pub(super) fn room(&self) -> io::Result<FolderRights> {
         let access = Access::WRITE_OK | Access::EXEC_OK;
         match rustix::fs::accessat(&self.folder, ".", access, AtFlags::empty()) {
             Ok(()) => {}
-            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(Room::Closed),
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(FolderRights::Closed),
             Err(error) => return Err(error.into()),
         }
         let (folder, own) = (rustix::fs::fstat(&self.folder)?, rustix::process::geteuid());
         let is_sticky = Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX);
         if is_sticky && !own.is_root() && folder.st_uid != own.as_raw() {
-            Ok(Room::Shared)
+            Ok(FolderRights::Shared)
         } else {
-            Ok(Room::Open)
+            Ok(FolderRights::Open)
         }
     }
 
@@ -137,23 +137,23 @@ impl Place {
     }
 
     /// Opens a regular file; nothing if it is not one any more.
-    fn find_file(&self) -> io::Result<Option<Found>> {
+    fn find_file(&self) -> io::Result<Option<NameState>> {
         let file = match self.open() {
             Ok(file) => file,
             Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
-            Err(Errno::ACCESS | Errno::PERM) => return Ok(Some(Found::Other)),
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(Some(NameState::Other)),
             Err(error) => return Err(error.into()),
         };
         let stat = rustix::fs::fstat(&file)?;
         let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let file = Arc::new(file);
-        Ok(is_regular.then_some(Found::File { file, stat }))
+        Ok(is_regular.then_some(NameState::File { file, stat }))
     }
 }
 
 /// What may be changed in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
+pub(super) enum FolderRights {
     /// Nothing.
     Closed,
     /// Everything.
@@ -164,7 +164,7 @@ pub(super) enum Room {
 
 /// What is at a name, before it is read.
 #[derive(Debug)]
-pub(in crate::git) enum Found {
+pub(in crate::git) enum NameState {
     /// Nothing.
     Absent,
     /// A regular file.
@@ -182,11 +182,11 @@ pub(in crate::git) enum Found {
     Other,
 }
 
-impl Found {
+impl NameState {
     /// Asks who has the file open for writing; while the answer is kept, who wants to has to wait.
     pub(in crate::git) fn writers(&self) -> Writers {
         match self {
-            Found::File { file, .. } => Writers::of(Arc::clone(file)),
+            NameState::File { file, .. } => Writers::of(Arc::clone(file)),
             _ => Writers::Unknown,
         }
     }
@@ -194,32 +194,32 @@ impl Found {
     /// Returns how the file is told from another one, or from a later state of its own.
     pub(in crate::git) fn trace(&self) -> Option<Trace> {
         match self {
-            Found::File { stat, .. } => Some(Trace::of(stat)),
+            NameState::File { stat, .. } => Some(Trace::of(stat)),
             _ => None,
         }
     }
 
     /// Reads it; a large file is only handed on.
-    pub(in crate::git) fn read(&self) -> io::Result<Seen> {
+    pub(in crate::git) fn read(&self) -> io::Result<OnDisk> {
         let (file, stat) = match self {
-            Found::Absent => return Ok(Seen::Absent),
-            Found::Folder => return Ok(Seen::Folder),
-            Found::Other => return Ok(Seen::Other),
-            Found::Link(target) => return Ok(Seen::Link(target.clone())),
-            Found::File { file, stat } => (file, stat),
+            NameState::Absent => return Ok(OnDisk::Absent),
+            NameState::Folder => return Ok(OnDisk::Folder),
+            NameState::Other => return Ok(OnDisk::Other),
+            NameState::Link(target) => return Ok(OnDisk::Link(target.clone())),
+            NameState::File { file, stat } => (file, stat),
         };
         let size = u64::try_from(stat.st_size).unwrap_or_default();
         if size > MAX_COMPARED {
-            return Ok(Seen::Other);
+            return Ok(OnDisk::Other);
         }
         let permissions = stat.st_mode & 0o7777;
         let body = if size > LARGE {
             let file = Arc::clone(file);
-            Body::Large { file, size }
+            FileBody::Large { file, size }
         } else {
-            Body::Bytes(read_sized(file, size, MAX_COMPARED)?)
+            FileBody::Bytes(read_sized(file, size, MAX_COMPARED)?)
         };
-        Ok(Seen::File { body, permissions })
+        Ok(OnDisk::File { body, permissions })
     }
 }
 

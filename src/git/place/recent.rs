@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use gix::bstr::ByteSlice as _;
 
-use super::look::Room;
-use super::{Missing, Place, Top, Walk, is_ordinary};
+use super::look::FolderRights;
+use super::{IfMissing, Place, Top, WalkResult, is_ordinary};
 
 /// How long a walk is taken for true.
 const MOMENT: Duration = Duration::from_millis(1);
@@ -22,12 +22,12 @@ const MOMENT: Duration = Duration::from_millis(1);
 #[derive(Debug, Default)]
 pub(in crate::git) struct Recent {
     /// The folder, if there is one.
-    last: Option<Reached>,
+    last: Option<RecentFolder>,
 }
 
 /// A folder that was walked to.
 #[derive(Debug)]
-struct Reached {
+struct RecentFolder {
     /// Its path; empty for the top.
     path: Vec<u8>,
     /// The folder.
@@ -35,7 +35,7 @@ struct Reached {
     /// When the walk began.
     began: Instant,
     /// What may be changed in it, once that was asked.
-    room: Option<Room>,
+    room: Option<FolderRights>,
 }
 
 impl Recent {
@@ -44,14 +44,14 @@ impl Recent {
         &mut self,
         top: &Top,
         path: &[u8],
-        missing: Missing,
-    ) -> io::Result<Walk> {
+        missing: IfMissing,
+    ) -> io::Result<WalkResult> {
         let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
-        let is_here = |reached: &&Reached| {
+        let is_here = |reached: &&RecentFolder| {
             reached.path == folder && is_ordinary(name) && reached.began.elapsed() < MOMENT
         };
         if let Some(reached) = self.last.as_ref().filter(is_here) {
-            return Ok(Walk::Place(Place {
+            return Ok(WalkResult::Place(Place {
                 folder: Arc::clone(&reached.folder),
                 name: name.to_vec(),
             }));
@@ -60,7 +60,7 @@ impl Recent {
         let began = Instant::now();
         let walked = top.walk(path, missing)?;
         self.last = match &walked {
-            Walk::Place(place) => Some(Reached {
+            WalkResult::Place(place) => Some(RecentFolder {
                 path: folder.to_vec(),
                 folder: Arc::clone(&place.folder),
                 began,
@@ -102,10 +102,10 @@ mod tests {
         let top = Top::open(outer.path()).unwrap();
         let mut recent = Recent::default();
         let folder = |recent: &mut Recent, path: &str| match recent
-            .walk(&top, path.as_bytes(), Missing::Stop)
+            .walk(&top, path.as_bytes(), IfMissing::Stop)
             .unwrap()
         {
-            Walk::Place(place) => Ok(place.folder),
+            WalkResult::Place(place) => Ok(place.folder),
             other => Err(format!("{other:?}")),
         };
         let first = folder(&mut recent, "a/b/1").unwrap();

@@ -9,17 +9,17 @@ use anyhow::Context;
 use gix::bstr::ByteSlice as _;
 
 use super::durable::Flush;
-use super::judge::Step;
-use super::settle::Held;
-use super::{Overlap, Publisher, cannot_write};
-use crate::git::place::{Content, Missing, Place, Trace, Walk};
+use super::judge::PublishStep;
+use super::settle::DisplacedFile;
+use super::{OverlapRule, Publisher, cannot_write};
+use crate::git::place::{Content, IfMissing, Place, Trace, WalkResult};
 use crate::git::version::Mark;
 use crate::host::fault;
 
 /// A new version that lies ready beside its place.
-struct Prepared {
+struct StagedVersion {
     /// What it is for.
-    step: Step,
+    step: PublishStep,
     /// The temporary name.
     temporary: Vec<u8>,
     /// What it is recognised by.
@@ -33,9 +33,9 @@ struct Prepared {
 #[derive(Default)]
 struct Laid {
     /// What lies ready.
-    ready: Vec<Prepared>,
+    ready: Vec<StagedVersion>,
     /// What has to wait for its folder.
-    late: Vec<Step>,
+    late: Vec<PublishStep>,
 }
 
 /// How many places are kept open at once.
@@ -43,7 +43,7 @@ const MOST_OPEN: usize = 64;
 
 impl Publisher<'_> {
     /// Makes the changes: new versions laid ready, deletions, then the exchanges.
-    pub(super) fn apply(&mut self, steps: Vec<Step>) -> anyhow::Result<()> {
+    pub(super) fn apply(&mut self, steps: Vec<PublishStep>) -> anyhow::Result<()> {
         let (deletions, writes): (Vec<_>, Vec<_>) = steps
             .into_iter()
             .partition(|step| step.change.new.is_none());
@@ -60,9 +60,9 @@ impl Publisher<'_> {
     /// Does the work of [`Publisher::apply`]; `prepared` holds what lies ready and is not used yet.
     fn prepare_and_write(
         &mut self,
-        deletions: Vec<Step>,
-        writes: Vec<Step>,
-        prepared: &mut Vec<Prepared>,
+        deletions: Vec<PublishStep>,
+        writes: Vec<PublishStep>,
+        prepared: &mut Vec<StagedVersion>,
     ) -> anyhow::Result<()> {
         let mut late = Vec::new();
         self.flush = self.flush_of(writes.len());
@@ -75,7 +75,7 @@ impl Publisher<'_> {
         if let Some(error) = failed {
             return Err(error);
         }
-        if self.guard.overlap == Overlap::Stop && !self.done.conflicts.is_empty() {
+        if self.guard.overlap == OverlapRule::Stop && !self.done.conflicts.is_empty() {
             self.discard(prepared);
             prepared.clear();
             return Ok(());
@@ -114,7 +114,7 @@ impl Publisher<'_> {
     }
 
     /// Lays new versions ready, up to the first that fails.
-    fn prepare_all(&mut self, steps: Vec<Step>) -> (Laid, anyhow::Result<()>) {
+    fn prepare_all(&mut self, steps: Vec<PublishStep>) -> (Laid, anyhow::Result<()>) {
         let mut laid = Laid::default();
         for step in steps {
             match self.prepare(step, &mut laid.ready) {
@@ -129,10 +129,10 @@ impl Publisher<'_> {
     /// made yet.
     fn prepare(
         &mut self,
-        step: Step,
-        prepared: &mut Vec<Prepared>,
-    ) -> anyhow::Result<Option<Step>> {
-        let Walk::Place(place) = self.walk(&step.change.path, Missing::Make)? else {
+        step: PublishStep,
+        prepared: &mut Vec<StagedVersion>,
+    ) -> anyhow::Result<Option<PublishStep>> {
+        let WalkResult::Place(place) = self.walk(&step.change.path, IfMissing::Make)? else {
             return Ok(Some(step));
         };
         let Some(entry) = &step.change.new else {
@@ -152,7 +152,7 @@ impl Publisher<'_> {
         let lies = place.sibling(&temporary);
         let ours = version::mark(self.repository, &content, executable)?;
         let lies = (prepared.len() < MOST_OPEN).then(|| Arc::new(lies));
-        prepared.push(Prepared {
+        prepared.push(StagedVersion {
             step,
             temporary,
             ours,
@@ -176,10 +176,10 @@ impl Publisher<'_> {
     }
 
     /// Exchanges what is at a path with what lies ready.
-    fn write(&mut self, ready: Prepared) -> anyhow::Result<()> {
+    fn write(&mut self, ready: StagedVersion) -> anyhow::Result<()> {
         let path = ready.step.change.path.clone();
         fault::point("publish-before-exchange")?;
-        let Walk::Place(place) = self.walk(&path, Missing::Stop)? else {
+        let WalkResult::Place(place) = self.walk(&path, IfMissing::Stop)? else {
             self.conflict(&path);
             return self.fetch_back(&ready);
         };
@@ -199,7 +199,7 @@ impl Publisher<'_> {
     }
 
     /// Removes what lay ready in a folder that was moved away with it.
-    fn fetch_back(&mut self, ready: &Prepared) -> anyhow::Result<()> {
+    fn fetch_back(&mut self, ready: &StagedVersion) -> anyhow::Result<()> {
         match &ready.lies {
             Some(lies) => self.let_go(lies, &ready.ours, &ready.step.change.path),
             None => Ok(()),
@@ -211,7 +211,7 @@ impl Publisher<'_> {
         &mut self,
         place: &Place,
         temporary: &Place,
-        ready: &Prepared,
+        ready: &StagedVersion,
     ) -> anyhow::Result<bool> {
         place.remove_empty_folder()?;
         match temporary.move_to(place) {
@@ -238,7 +238,7 @@ impl Publisher<'_> {
         &mut self,
         place: &Place,
         temporary: &Place,
-        ready: &Prepared,
+        ready: &StagedVersion,
     ) -> anyhow::Result<bool> {
         let path = &ready.step.change.path;
         match temporary.exchange(place) {
@@ -253,7 +253,7 @@ impl Publisher<'_> {
             }
             Err(error) => return Err(error).with_context(|| cannot_write(path)),
         }
-        let held = Held {
+        let held = DisplacedFile {
             path: path.clone(),
             temporary: ready.temporary.clone(),
             was: ready.step.was.clone(),
@@ -277,7 +277,7 @@ impl Publisher<'_> {
         &mut self,
         place: &Place,
         temporary: &Place,
-        ready: &Prepared,
+        ready: &StagedVersion,
     ) -> anyhow::Result<bool> {
         if version::look(self.repository, place)?.mark != ready.step.was {
             self.let_go(temporary, &ready.ours, &ready.step.change.path)?;
@@ -290,9 +290,9 @@ impl Publisher<'_> {
     }
 
     /// Moves a file aside, if it is what it was when it was judged.
-    fn delete(&mut self, step: &Step) -> anyhow::Result<()> {
+    fn delete(&mut self, step: &PublishStep) -> anyhow::Result<()> {
         let path = &step.change.path;
-        let Walk::Place(place) = self.walk(path, Missing::Stop)? else {
+        let WalkResult::Place(place) = self.walk(path, IfMissing::Stop)? else {
             return Ok(());
         };
         fault::point("publish-before-delete")?;
@@ -318,7 +318,7 @@ impl Publisher<'_> {
         } else {
             None
         };
-        self.held.push(Held {
+        self.held.push(DisplacedFile {
             path: path.clone(),
             temporary: name,
             was: step.was.clone(),
@@ -334,7 +334,7 @@ impl Publisher<'_> {
         let mut path = path;
         while let Some(end) = path.iter().rposition(|&byte| byte == b'/') {
             path = &path[..end];
-            let Walk::Place(folder) = self.top.walk(path, Missing::Stop)? else {
+            let WalkResult::Place(folder) = self.top.walk(path, IfMissing::Stop)? else {
                 break;
             };
             if !folder.remove_empty_folder()? && !folder.look()?.is_absent() {
@@ -345,13 +345,13 @@ impl Publisher<'_> {
     }
 
     /// Removes what lies ready after a failure.
-    fn discard(&mut self, prepared: &[Prepared]) {
+    fn discard(&mut self, prepared: &[StagedVersion]) {
         for ready in prepared {
             let path = &ready.step.change.path;
             // What cannot be removed is swept by the next run.
-            let _ = match (&ready.lies, self.top.walk(path, Missing::Stop)) {
+            let _ = match (&ready.lies, self.top.walk(path, IfMissing::Stop)) {
                 (Some(lies), _) => self.let_go(lies, &ready.ours, path),
-                (None, Ok(Walk::Place(place))) => {
+                (None, Ok(WalkResult::Place(place))) => {
                     self.let_go(&place.sibling(&ready.temporary), &ready.ours, path)
                 }
                 _ => Ok(()),
@@ -361,7 +361,7 @@ impl Publisher<'_> {
 }
 
 /// Returns the paths of some steps.
-fn paths(steps: &[Step]) -> Vec<&[u8]> {
+fn paths(steps: &[PublishStep]) -> Vec<&[u8]> {
     steps
         .iter()
         .map(|step| step.change.path.as_slice())

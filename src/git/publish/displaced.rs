@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::{Publisher, Rescued};
-use crate::git::place::{Missing, Place, Top, Walk};
+use crate::git::place::{IfMissing, Place, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::spread::spread;
 use crate::git::version::Mark;
@@ -40,7 +40,7 @@ pub fn clear_displaced(repository: &Repository) -> anyhow::Result<Vec<Rescued>> 
                 .with_context(|| format!("cannot read `{}`", displaced(repository).display()));
         }
     };
-    let Walk::Place(inside) = top.walk(b"x", Missing::Stop)? else {
+    let WalkResult::Place(inside) = top.walk(b"x", IfMissing::Stop)? else {
         return Ok(Vec::new());
     };
     let cleared = spread(repository, inside.siblings()?, |repository, _, names| {

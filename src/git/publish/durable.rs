@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::Publisher;
-use crate::git::place::{Missing, Top, Walk};
+use crate::git::place::{IfMissing, Top, WalkResult};
 use crate::host::sync::sync_whole;
 
 /// How new versions become durable.
@@ -52,7 +52,7 @@ impl Publisher<'_> {
             return Ok(());
         }
         for (path, temporary) in prepared {
-            if let Walk::Place(place) = self.top.walk(path, Missing::Stop)? {
+            if let WalkResult::Place(place) = self.top.walk(path, IfMissing::Stop)? {
                 place.sibling(temporary).sync().context(WORDS)?;
             }
         }
@@ -107,10 +107,13 @@ impl Publisher<'_> {
 
 /// Makes the names in a folder below a top durable, through no link; one that is gone has none.
 fn flush_folder(top: &Top, folder: &[u8]) -> io::Result<bool> {
-    match top.walk(&[folder, b"x"].concat(), Missing::Stop)? {
-        Walk::Place(place) => place.sync_folder(),
-        Walk::Missing => Ok(true),
-        Walk::Blocked(_) | Walk::Closed | Walk::Boundary | Walk::Refused => Ok(false),
+    match top.walk(&[folder, b"x"].concat(), IfMissing::Stop)? {
+        WalkResult::Place(place) => place.sync_folder(),
+        WalkResult::Missing => Ok(true),
+        WalkResult::Blocked(_)
+        | WalkResult::Closed
+        | WalkResult::Boundary
+        | WalkResult::Refused => Ok(false),
     }
 }
 

@@ -6,16 +6,16 @@ use std::collections::BTreeSet;
 use rustix::fs::RawMode;
 
 use super::Publisher;
-use crate::git::diff::Change;
-use crate::git::object::{Entry, Mode};
-use crate::git::place::{Missing, Place, Seen, Trace, Walk};
+use crate::git::diff::TreeChange;
+use crate::git::object::{EntryMode, TreeEntry};
+use crate::git::place::{IfMissing, OnDisk, Place, Trace, WalkResult};
 use crate::git::version::Mark;
 
 /// A change that can be made.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct PublishStep {
     /// The change.
-    pub(super) change: Change,
+    pub(super) change: TreeChange,
     /// What is on disk, known to be what the old tree says.
     pub(super) was: Mark,
     /// How a file on disk was told from others when it was read.
@@ -25,27 +25,27 @@ pub(super) struct Step {
 }
 
 /// What a change comes to.
-enum Verdict {
+enum PathVerdict {
     /// It is on disk already, or concerns a repository within.
     Nothing,
     /// It can be made.
-    Ready(Box<Step>),
+    Ready(Box<PublishStep>),
     /// The path must stay as it is.
     Conflict,
 }
 
 impl Publisher<'_> {
     /// Judges every change, deletions first, notes the conflicts, and returns what can be done.
-    pub(super) fn judge(&mut self, changes: &[Change]) -> anyhow::Result<Vec<Step>> {
+    pub(super) fn judge(&mut self, changes: &[TreeChange]) -> anyhow::Result<Vec<PublishStep>> {
         let (deletions, others): (Vec<_>, Vec<_>) =
             changes.iter().cloned().partition(|it| it.new.is_none());
         let mut leaving = BTreeSet::new();
         let mut steps = Vec::new();
         for (verdict, change) in self.verdicts(deletions, &leaving)? {
             match verdict {
-                Verdict::Conflict => self.conflict(&change.path),
-                Verdict::Nothing => drop(leaving.insert(change.path)),
-                Verdict::Ready(step) => {
+                PathVerdict::Conflict => self.conflict(&change.path),
+                PathVerdict::Nothing => drop(leaving.insert(change.path)),
+                PathVerdict::Ready(step) => {
                     leaving.insert(change.path);
                     steps.push(*step);
                 }
@@ -53,9 +53,9 @@ impl Publisher<'_> {
         }
         for (verdict, change) in self.verdicts(others, &leaving)? {
             match verdict {
-                Verdict::Conflict => self.conflict(&change.path),
-                Verdict::Nothing => {}
-                Verdict::Ready(step) => steps.push(*step),
+                PathVerdict::Conflict => self.conflict(&change.path),
+                PathVerdict::Nothing => {}
+                PathVerdict::Ready(step) => steps.push(*step),
             }
         }
         Ok(steps)
@@ -64,9 +64,9 @@ impl Publisher<'_> {
     /// Judges some changes, in their order.
     fn verdicts(
         &mut self,
-        changes: Vec<Change>,
+        changes: Vec<TreeChange>,
         leaving: &BTreeSet<Vec<u8>>,
-    ) -> anyhow::Result<Vec<(Verdict, Change)>> {
+    ) -> anyhow::Result<Vec<(PathVerdict, TreeChange)>> {
         let judged = self.spread(changes, paths_of, |publisher, changes| {
             changes
                 .into_iter()
@@ -78,49 +78,55 @@ impl Publisher<'_> {
     }
 
     /// Judges one change.
-    fn verdict(&mut self, change: &Change, leaving: &BTreeSet<Vec<u8>>) -> anyhow::Result<Verdict> {
-        let gitlink = |entry: &Option<Entry>| {
+    fn verdict(
+        &mut self,
+        change: &TreeChange,
+        leaving: &BTreeSet<Vec<u8>>,
+    ) -> anyhow::Result<PathVerdict> {
+        let gitlink = |entry: &Option<TreeEntry>| {
             entry
                 .as_ref()
-                .is_some_and(|entry| entry.mode == Mode::Gitlink)
+                .is_some_and(|entry| entry.mode == EntryMode::Gitlink)
         };
         if gitlink(&change.old) || gitlink(&change.new) {
             let only = [&change.old, &change.new]
                 .into_iter()
                 .all(|entry| entry.is_none() || gitlink(entry));
             return Ok(if only {
-                Verdict::Nothing
+                PathVerdict::Nothing
             } else {
-                Verdict::Conflict
+                PathVerdict::Conflict
             });
         }
         if self.is_untouchable(&change.path) {
-            return Ok(Verdict::Conflict);
+            return Ok(PathVerdict::Conflict);
         }
-        let place = match self.walk(&change.path, Missing::Stop)? {
-            Walk::Place(place) => place,
-            Walk::Missing if change.new.is_none() || self.has_room(&change.path)? => {
+        let place = match self.walk(&change.path, IfMissing::Stop)? {
+            WalkResult::Place(place) => place,
+            WalkResult::Missing if change.new.is_none() || self.has_room(&change.path)? => {
                 return Ok(absent(change));
             }
-            Walk::Closed | Walk::Missing => return Ok(self.closed(change)),
-            Walk::Blocked(end) if leaving.contains(&change.path[..end]) => {
+            WalkResult::Closed | WalkResult::Missing => return Ok(self.closed(change)),
+            WalkResult::Blocked(end) if leaving.contains(&change.path[..end]) => {
                 return Ok(absent(change));
             }
             // What is to go cannot be behind a file or a link: it is gone.
-            Walk::Blocked(_) if change.new.is_none() => return Ok(Verdict::Nothing),
-            Walk::Blocked(_) | Walk::Boundary | Walk::Refused => return Ok(Verdict::Conflict),
+            WalkResult::Blocked(_) if change.new.is_none() => return Ok(PathVerdict::Nothing),
+            WalkResult::Blocked(_) | WalkResult::Boundary | WalkResult::Refused => {
+                return Ok(PathVerdict::Conflict);
+            }
         };
         let verdict = self.compare(change, &place, leaving)?;
-        if matches!(verdict, Verdict::Ready(..)) && !self.recent.is_free(&place)? {
+        if matches!(verdict, PathVerdict::Ready(..)) && !self.recent.is_free(&place)? {
             return Ok(self.closed(change));
         }
         Ok(verdict)
     }
 
     /// Notes a path at which nothing may be changed.
-    fn closed(&mut self, change: &Change) -> Verdict {
+    fn closed(&mut self, change: &TreeChange) -> PathVerdict {
         self.done.closed.push(change.path.clone());
-        Verdict::Conflict
+        PathVerdict::Conflict
     }
 
     /// Returns whether the folders that are missing on the way to a path can be made.
@@ -131,7 +137,7 @@ impl Publisher<'_> {
             .filter(|(_, byte)| **byte == b'/')
             .map(|(at, _)| at);
         for end in ends.rev() {
-            if let Walk::Place(place) = self.top.walk(&path[..end], Missing::Stop)? {
+            if let WalkResult::Place(place) = self.top.walk(&path[..end], IfMissing::Stop)? {
                 return Ok(place.is_free()?);
             }
         }
@@ -141,41 +147,41 @@ impl Publisher<'_> {
     /// Compares what is on disk with what both trees say.
     fn compare(
         &mut self,
-        change: &Change,
+        change: &TreeChange,
         place: &Place,
         leaving: &BTreeSet<Vec<u8>>,
-    ) -> anyhow::Result<Verdict> {
+    ) -> anyhow::Result<PathVerdict> {
         let here = place.find()?;
         let found = version::look_at(self.repository, &here)?;
         if found.seen.is_folder()
             && change.new.is_some()
             && !self.leaves_whole(place, &change.path, leaving)?
         {
-            return Ok(Verdict::Conflict);
+            return Ok(PathVerdict::Conflict);
         }
         if self.new.is(&change.path, change.new.as_ref(), &found)? {
-            return Ok(Verdict::Nothing);
+            return Ok(PathVerdict::Nothing);
         }
         if !self.old.is(&change.path, change.old.as_ref(), &found)? {
-            return Ok(Verdict::Conflict);
+            return Ok(PathVerdict::Conflict);
         }
         if found.seen.is_absent()
             && version::abilities(self.repository).ignores_case
             && has_twin(place, &change.path, leaving)?
         {
-            return Ok(Verdict::Conflict);
+            return Ok(PathVerdict::Conflict);
         }
         // What it writes now, or keeps in memory to write, would go into a file without a name.
         if here.writers().are_there() {
             self.done.busy.push(change.path.clone());
-            return Ok(Verdict::Conflict);
+            return Ok(PathVerdict::Conflict);
         }
-        let permissions = if let Seen::File { permissions, .. } = found.seen {
+        let permissions = if let OnDisk::File { permissions, .. } = found.seen {
             Some(permissions)
         } else {
             None
         };
-        Ok(Verdict::Ready(Box::new(Step {
+        Ok(PathVerdict::Ready(Box::new(PublishStep {
             change: change.clone(),
             was: found.mark,
             trace: here.trace(),
@@ -222,7 +228,7 @@ impl Publisher<'_> {
 }
 
 /// Returns the paths of some changes.
-fn paths_of(changes: &[Change]) -> Vec<&[u8]> {
+fn paths_of(changes: &[TreeChange]) -> Vec<&[u8]> {
     changes
         .iter()
         .map(|change| change.path.as_slice())
@@ -230,17 +236,17 @@ fn paths_of(changes: &[Change]) -> Vec<&[u8]> {
 }
 
 /// Judges a change whose place on disk is empty.
-fn absent(change: &Change) -> Verdict {
+fn absent(change: &TreeChange) -> PathVerdict {
     match (&change.old, &change.new) {
-        (_, None) => Verdict::Nothing,
-        (None, Some(_)) => Verdict::Ready(Box::new(Step {
+        (_, None) => PathVerdict::Nothing,
+        (None, Some(_)) => PathVerdict::Ready(Box::new(PublishStep {
             change: change.clone(),
             was: Mark::Absent,
             trace: None,
             permissions: None,
         })),
         // The user deleted what is to be changed.
-        (Some(_), Some(_)) => Verdict::Conflict,
+        (Some(_), Some(_)) => PathVerdict::Conflict,
     }
 }
 

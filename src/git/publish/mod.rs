@@ -21,14 +21,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::diff::Change;
-use super::place::{Missing, Place, Recent, Top, Walk};
+use super::diff::TreeChange;
+use super::place::{IfMissing, Place, Recent, Top, WalkResult};
 use super::repository::Repository;
 use super::spread;
-use super::version::Version;
+use super::version::TreeVersion;
 use crate::git::object::TreeId;
 use durable::Flush;
-use settle::Held;
+use settle::DisplacedFile;
 
 /// What a publication must respect.
 #[derive(Debug, Clone, Default)]
@@ -38,14 +38,14 @@ pub struct Guard {
     /// Files and folders that no snapshot holds and that must therefore stay.
     pub untouchable: BTreeSet<Vec<u8>>,
     /// What to do when a path is not as the old tree says.
-    pub overlap: Overlap,
+    pub overlap: OverlapRule,
     /// Whether what was written must survive a power cut once this returns.
     pub durable: bool,
 }
 
 /// What to do when a path is neither as the old tree says nor as the new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Overlap {
+pub enum OverlapRule {
     /// Nothing at all is written.
     #[default]
     Stop,
@@ -108,9 +108,9 @@ struct Publisher<'repo> {
     /// The tree that they are brought to.
     to: TreeId,
     /// How the old tree's files look on disk.
-    old: Version<'repo>,
+    old: TreeVersion<'repo>,
     /// How the new tree's files look on disk.
-    new: Version<'repo>,
+    new: TreeVersion<'repo>,
     /// What to respect.
     guard: &'repo Guard,
     /// The folders in which names may change, relative to the top; nothing if they are many.
@@ -118,7 +118,7 @@ struct Publisher<'repo> {
     /// How the new versions become durable.
     flush: Flush,
     /// What was moved aside and is not yet given up.
-    held: Vec<Held>,
+    held: Vec<DisplacedFile>,
     /// How many temporary names were given out.
     names: usize,
     /// Where files are put away, once one was.
@@ -147,7 +147,7 @@ pub fn publish(
         return Ok(Published::default());
     }
     let steps = publisher.judge(&changes)?;
-    if guard.overlap == Overlap::Stop && !publisher.done.conflicts.is_empty() {
+    if guard.overlap == OverlapRule::Stop && !publisher.done.conflicts.is_empty() {
         return Ok(publisher.finish());
     }
     publisher.apply(steps)?;
@@ -160,7 +160,7 @@ fn publisher<'repo>(
     from: TreeId,
     to: TreeId,
     guard: &'repo Guard,
-) -> anyhow::Result<(Publisher<'repo>, Vec<Change>)> {
+) -> anyhow::Result<(Publisher<'repo>, Vec<TreeChange>)> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     anyhow::ensure!(
         guard.operation.bytes().all(plain),
@@ -256,7 +256,7 @@ impl Publisher<'_> {
     }
 
     /// Walks to the folder of a path, unless it was just there.
-    fn walk(&mut self, path: &[u8], missing: Missing) -> std::io::Result<Walk> {
+    fn walk(&mut self, path: &[u8], missing: IfMissing) -> std::io::Result<WalkResult> {
         self.recent.walk(&self.top, path, missing)
     }
 

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::{Guard, Publisher, Rescued};
-use crate::git::diff::Change;
+use crate::git::diff::TreeChange;
 use crate::git::object::large::From;
-use crate::git::object::{Mode, TreeId};
-use crate::git::place::{Body, Missing, Place, Seen, Walk};
+use crate::git::object::{EntryMode, TreeId};
+use crate::git::place::{FileBody, IfMissing, OnDisk, Place, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::version::{Mark, Marked};
 use crate::host::file::make_folders;
@@ -48,9 +48,9 @@ pub fn sweep_temporaries(
         folders.extend(folders_of(&change.path).map(<[u8]>::to_vec));
     }
     for folder in folders {
-        let Walk::Place(inside) = publisher
+        let WalkResult::Place(inside) = publisher
             .top
-            .walk(&[folder.as_slice(), b"x"].concat(), Missing::Stop)?
+            .walk(&[folder.as_slice(), b"x"].concat(), IfMissing::Stop)?
         else {
             continue;
         };
@@ -131,14 +131,14 @@ impl Publisher<'_> {
         &mut self,
         temporary: &Place,
         path: &[u8],
-        changes: &[Change],
+        changes: &[TreeChange],
         ids: &HashSet<gix::ObjectId>,
     ) -> anyhow::Result<()> {
         let found = version::look(self.repository, temporary)?;
         let mut known = match (&found.seen, &found.mark) {
             (
-                Seen::File {
-                    body: Body::Bytes(bytes),
+                OnDisk::File {
+                    body: FileBody::Bytes(bytes),
                     ..
                 },
                 _,
@@ -154,11 +154,11 @@ impl Publisher<'_> {
     }
 
     /// Returns whether bytes are those of either version of a change, whatever their mode.
-    fn is_either(&mut self, change: &Change, found: &Marked) -> anyhow::Result<bool> {
+    fn is_either(&mut self, change: &TreeChange, found: &Marked) -> anyhow::Result<bool> {
         let (path, seen) = (&change.path, &found.seen);
         for entry in [&change.old, &change.new].into_iter().flatten() {
             let mark = match found.mark {
-                Mark::File(id, _) => Mark::File(id, entry.mode == Mode::Executable),
+                Mark::File(id, _) => Mark::File(id, entry.mode == EntryMode::Executable),
                 ref other => other.clone(),
             };
             let alike = Marked {
@@ -203,12 +203,14 @@ fn keep(folder: &Path, temporary: &Place, path: &[u8]) -> anyhow::Result<PathBuf
 /// original.
 fn copy_out(temporary: &Place, kept: &Path) -> std::io::Result<()> {
     match temporary.look()? {
-        Seen::Link(target) => std::os::unix::fs::symlink(OsStr::from_bytes(&target), kept)?,
-        Seen::File { body, .. } => match body {
-            Body::Bytes(bytes) => write_private(kept, &mut bytes.as_slice())?,
-            Body::Large { file, .. } => write_private(kept, &mut From::start(&file))?,
+        OnDisk::Link(target) => std::os::unix::fs::symlink(OsStr::from_bytes(&target), kept)?,
+        OnDisk::File { body, .. } => match body {
+            FileBody::Bytes(bytes) => write_private(kept, &mut bytes.as_slice())?,
+            FileBody::Large { file, .. } => write_private(kept, &mut From::start(&file))?,
         },
-        Seen::Absent | Seen::Folder | Seen::Other => return Err(ErrorKind::Unsupported.into()),
+        OnDisk::Absent | OnDisk::Folder | OnDisk::Other => {
+            return Err(ErrorKind::Unsupported.into());
+        }
     }
     temporary.remove()
 }

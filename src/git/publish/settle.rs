@@ -8,11 +8,11 @@ use std::sync::Arc;
 use anyhow::Context as _;
 
 use super::{Publisher, cannot_write};
-use crate::git::place::{Missing, Place, Walk};
+use crate::git::place::{IfMissing, Place, WalkResult};
 use crate::git::version::Mark;
 
 /// What was moved aside, as long as somebody may still write to it.
-pub(super) struct Held {
+pub(super) struct DisplacedFile {
     /// The path that it was at.
     pub(super) path: Vec<u8>,
     /// The temporary name.
@@ -48,9 +48,13 @@ impl Publisher<'_> {
     }
 
     /// Does the work of [`Publisher::settle`]; `undone` are the paths that got their file back.
-    fn settle_all(&mut self, all: Vec<Held>, undone: &mut Vec<Vec<u8>>) -> anyhow::Result<()> {
+    fn settle_all(
+        &mut self,
+        all: Vec<DisplacedFile>,
+        undone: &mut Vec<Vec<u8>>,
+    ) -> anyhow::Result<()> {
         for held in all {
-            let Walk::Place(place) = self.walk(&held.path, Missing::Stop)? else {
+            let WalkResult::Place(place) = self.walk(&held.path, IfMissing::Stop)? else {
                 // Its folder was moved away with it.
                 held.lies
                     .as_ref()
@@ -79,7 +83,7 @@ impl Publisher<'_> {
         &mut self,
         place: &Place,
         temporary: &Place,
-        held: &Held,
+        held: &DisplacedFile,
     ) -> anyhow::Result<()> {
         if held.ours == Mark::Absent {
             return match temporary.move_to(place) {

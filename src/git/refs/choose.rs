@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::files::Files;
+use super::files::FileRefs;
 use super::reftable::Reftable;
 use super::store::RefStore;
 
@@ -17,7 +17,7 @@ pub(in crate::git) fn of(
     let format = gix.config_snapshot().string("extensions.refStorage");
     let (gix, common) = (gix.clone(), common.to_owned());
     match format.map(|format| format.to_string()).as_deref() {
-        None | Some("files") => Ok(Box::new(Files::of(gix, common))),
+        None | Some("files") => Ok(Box::new(FileRefs::of(gix, common))),
         Some("reftable") => Ok(Box::new(Reftable::of(gix, common))),
         Some(other) => Err(other.to_owned()),
     }

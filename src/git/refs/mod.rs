@@ -11,7 +11,7 @@ pub mod signed;
 mod stale;
 pub mod store;
 
-pub use store::{DamagedTable, Expected, Move, MoveError, Reference, RefsLocked};
+pub use store::{DamagedTable, Expected, MoveError, RefMove, Reference, RefsLocked};
 
 use super::During as _;
 use super::repository::Repository;
@@ -53,7 +53,7 @@ pub fn move_to(
     to: CommitId,
     log: &str,
 ) -> Result<(), MoveError> {
-    apply(repository, &[Move { name, expected, to }], log)
+    apply(repository, &[RefMove { name, expected, to }], log)
 }
 
 /// Moves refs, if all of them are still what the caller saw; their logs get a line.
@@ -62,7 +62,7 @@ pub fn move_to(
 ///
 /// # Errors
 /// [`MoveError::Moved`] if one is not, and nothing is changed.
-pub fn apply(repository: &Repository, moves: &[Move<'_>], log: &str) -> Result<(), MoveError> {
+pub fn apply(repository: &Repository, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError> {
     durable::flush(repository)?;
     repository.refs.apply(moves, log)
 }

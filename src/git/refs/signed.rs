@@ -1,6 +1,6 @@
 //! Refs of ours that point at tags: the signatures of sessions.
 
-use super::store::{Expected, Move, MoveError};
+use super::store::{Expected, MoveError, RefMove};
 use crate::git::object::id::{CommitId, TagId};
 use crate::git::repository::Repository;
 
@@ -30,6 +30,6 @@ pub fn move_to(
     let expected = seen.map_or(Expected::Absent, |tag| Expected::At(CommitId(tag.0)));
     let to = CommitId(to.0);
 
-    super::apply(repository, &[Move { name, expected, to }], log)?;
+    super::apply(repository, &[RefMove { name, expected, to }], log)?;
     Ok(repository.refs.sync(name)?)
 }

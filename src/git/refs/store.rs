@@ -42,7 +42,7 @@ impl Expected {
 
 /// A ref that is to point at another commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Move<'a> {
+pub struct RefMove<'a> {
     /// Its full name.
     pub name: &'a str,
     /// What it must be before.
@@ -104,7 +104,7 @@ impl DamagedTable {
 
 /// What HEAD says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::git) struct Head {
+pub(in crate::git) struct HeadTarget {
     /// The full name of the branch that it is on; nothing where it is detached.
     pub(in crate::git) branch: Option<FullName>,
     /// The commit; nothing on a branch without one.
@@ -143,13 +143,13 @@ pub(in crate::git) trait RefStore {
     fn all(&self) -> anyhow::Result<All>;
 
     /// Returns what HEAD of this worktree says.
-    fn head(&self) -> anyhow::Result<Head>;
+    fn head(&self) -> anyhow::Result<HeadTarget>;
 
     /// Returns the commit that an expression of `git rev-parse` names.
     fn resolve(&self, expression: &str) -> anyhow::Result<CommitId>;
 
     /// Moves refs, or none of them; the log of each gets a line.
-    fn apply(&self, moves: &[Move<'_>], log: &str) -> Result<(), MoveError>;
+    fn apply(&self, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError>;
 
     /// Deletes a ref with its log.
     fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError>;

@@ -40,7 +40,7 @@ const KINDS: [EntryKind; 5] = [
 
 /// How an entry came into the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum CacheOrigin {
     /// It is on disk, with this stat.
     Seen,
     /// The user's index says so; the disk is not asked.
@@ -51,7 +51,7 @@ pub(super) enum Standing {
 
 /// One name of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry<N = Vec<u8>> {
+pub(super) struct CachedName<N = Vec<u8>> {
     /// The name.
     pub(super) name: N,
     /// What it is in the tree.
@@ -63,13 +63,13 @@ pub(super) struct Entry<N = Vec<u8>> {
     /// The start of the id that the user's index had for it: line-end rules depend on it.
     pub(super) basis: u32,
     /// How it came here.
-    pub(super) standing: Standing,
+    pub(super) standing: CacheOrigin,
 }
 
-impl Entry {
+impl CachedName {
     /// Returns the entry with its name borrowed.
-    pub(super) fn borrowed(&self) -> Entry<&[u8]> {
-        let Entry {
+    pub(super) fn borrowed(&self) -> CachedName<&[u8]> {
+        let CachedName {
             name,
             kind,
             id,
@@ -77,7 +77,7 @@ impl Entry {
             basis,
             standing,
         } = self;
-        Entry {
+        CachedName {
             name,
             kind: *kind,
             id: *id,
@@ -123,7 +123,7 @@ pub(super) mod mark {
 
 /// A folder.
 #[derive(Debug, Clone)]
-pub(super) struct Folder<'a> {
+pub(super) struct CachedFolder<'a> {
     /// Its path.
     pub(super) path: &'a [u8],
     /// The record of its parent; its own for the root.
@@ -249,10 +249,10 @@ impl Cache {
     }
 
     /// Returns a folder.
-    pub(super) fn folder(&self, n: usize) -> Folder<'_> {
+    pub(super) fn folder(&self, n: usize) -> CachedFolder<'_> {
         let (at, b) = (self.folder_at(n), &self.bytes);
         let first = u32_at(b, at + 12) as usize;
-        Folder {
+        CachedFolder {
             path: self.name(u32_at(b, at), u32_at(b, at + 4) as usize),
             parent: u32_at(b, at + 8),
             entries: first..first + u32_at(b, at + 16) as usize,
@@ -267,19 +267,22 @@ impl Cache {
     }
 
     /// Returns an entry.
-    pub(super) fn entry(&self, n: usize) -> Entry<&[u8]> {
+    pub(super) fn entry(&self, n: usize) -> CachedName<&[u8]> {
         let (at, b) = (
             self.folder_at(self.folders) + n * (ENTRY + self.hash),
             &self.bytes,
         );
-        Entry {
+        CachedName {
             name: self.name(
                 u32_at(b, at),
                 u16::from_le_bytes([b[at + 4], b[at + 5]]) as usize,
             ),
             kind: KINDS[usize::from(b[at + 6]).min(4)],
-            standing: [Standing::Seen, Standing::Inherited, Standing::Watched]
-                [usize::from(b[at + 7]).min(2)],
+            standing: [
+                CacheOrigin::Seen,
+                CacheOrigin::Inherited,
+                CacheOrigin::Watched,
+            ][usize::from(b[at + 7]).min(2)],
             stat: stat_at(b, at + 8),
             basis: u32_at(b, at + 44),
             id: ObjectId::from_bytes_or_panic(&b[at + ENTRY..at + ENTRY + self.hash]),
@@ -301,7 +304,11 @@ impl Cache {
     }
 
     /// Returns the entry of a name in a folder.
-    pub(super) fn find_entry(&self, folder: &Folder<'_>, name: &[u8]) -> Option<Entry<&[u8]>> {
+    pub(super) fn find_entry(
+        &self,
+        folder: &CachedFolder<'_>,
+        name: &[u8],
+    ) -> Option<CachedName<&[u8]>> {
         let (mut low, mut high) = (folder.entries.start, folder.entries.end);
         while low < high {
             let middle = low.midpoint(high);
@@ -352,8 +359,8 @@ impl Writer {
     /// Adds a folder; its range of entries is counted from those that follow.
     pub(super) fn folder<'e>(
         &mut self,
-        folder: &Folder<'_>,
-        entries: impl Iterator<Item = Entry<&'e [u8]>>,
+        folder: &CachedFolder<'_>,
+        entries: impl Iterator<Item = CachedName<&'e [u8]>>,
     ) {
         let first = self.counts.1;
         for entry in entries {
@@ -378,7 +385,7 @@ impl Writer {
     }
 
     /// Adds an entry.
-    fn entry(&mut self, entry: &Entry<&[u8]>) {
+    fn entry(&mut self, entry: &CachedName<&[u8]>) {
         put(&mut self.entries, self.names.len() as u32);
         self.entries
             .extend_from_slice(&(entry.name.len() as u16).to_le_bytes());

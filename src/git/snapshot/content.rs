@@ -21,7 +21,7 @@ use gix::worktree::stack::state::attributes::Source;
 use rustix::fd::AsFd as _;
 use rustix::fs::OFlags;
 
-use super::cache::{Standing, mark};
+use super::cache::{CacheOrigin, mark};
 use super::context::ScanContext;
 use super::folder::{Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
@@ -29,7 +29,7 @@ use crate::git::During;
 use crate::git::object::BlobId;
 use crate::git::object::large::LARGE;
 use crate::git::object::writer::Sink;
-use crate::git::stat::{self, Kind, is_absent};
+use crate::git::stat::{self, NameKind, is_absent};
 use crate::host::file::read_sized;
 
 /// How often a file that changes while it is read is read again.
@@ -38,7 +38,7 @@ pub(super) const ATTEMPTS: usize = 3;
 const PER_THREAD: usize = 16;
 
 /// A file to read.
-struct Job {
+struct ReadJob {
     /// The folder's position in the scan.
     folder: usize,
     /// The entry's position in the folder.
@@ -52,7 +52,7 @@ struct Job {
 }
 
 /// What came of reading a file.
-pub(super) enum Outcome {
+pub(super) enum ReadOutcome {
     /// It is this object; the stat is null if the file would not stand still.
     Read(ObjectId, Stat),
     /// It is gone.
@@ -64,7 +64,7 @@ pub(super) enum Outcome {
 }
 
 /// What is at a path.
-enum Found {
+enum PathContent {
     /// These bytes.
     Bytes(Vec<u8>, Stat),
     /// A large file, open.
@@ -89,7 +89,7 @@ pub(super) fn read_all(
     if jobs.is_empty() {
         return Ok(());
     }
-    let entry = |job: &Job| match &scanned[job.folder].listing {
+    let entry = |job: &ReadJob| match &scanned[job.folder].listing {
         Listing::Read(entries) => Some((
             entries[job.entry].basis,
             u64::from(entries[job.entry].stat.size),
@@ -107,16 +107,16 @@ pub(super) fn read_all(
         .map_or(1, usize::from)
         .min(jobs.len().div_ceil(PER_THREAD));
     let part = jobs.len().div_ceil(threads);
-    let run = |jobs: &[Job]| -> anyhow::Result<Vec<Outcome>> {
+    let run = |jobs: &[ReadJob]| -> anyhow::Result<Vec<ReadOutcome>> {
         let mut repo = scan.shared.to_thread_local();
         // An object that is not found is new: looking for packs made meanwhile, each time, is slow.
         repo.objects.refresh_never();
-        let mut reader = Reader::new(scan, &repo, sink);
+        let mut reader = ContentReader::new(scan, &repo, sink);
         jobs.iter()
             .map(|job| reader.read(&job.path, job.kind, job.tracked))
             .collect()
     };
-    let outcomes: Vec<Vec<Outcome>> = if threads == 1 {
+    let outcomes: Vec<Vec<ReadOutcome>> = if threads == 1 {
         vec![run(&jobs)?]
     } else {
         std::thread::scope(|scope| {
@@ -131,7 +131,7 @@ pub(super) fn read_all(
         })?
     };
     // From the last to the first, so that removing an entry moves none that is still to come.
-    let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
+    let outcomes: Vec<ReadOutcome> = outcomes.into_iter().flatten().collect();
     for (job, outcome) in jobs.iter().zip(outcomes).rev() {
         settle(scan, &mut scanned[job.folder], job, outcome)?;
     }
@@ -139,15 +139,15 @@ pub(super) fn read_all(
 }
 
 /// Lists the files to read.
-fn jobs(scanned: &[Scanned]) -> Vec<Job> {
+fn jobs(scanned: &[Scanned]) -> Vec<ReadJob> {
     let mut jobs = Vec::new();
     for (folder, scan) in scanned.iter().enumerate() {
         let Listing::Read(entries) = &scan.listing else {
             continue;
         };
         for (at, entry) in entries.iter().enumerate() {
-            if entry.id.is_null() && entry.standing == Standing::Seen {
-                jobs.push(Job {
+            if entry.id.is_null() && entry.standing == CacheOrigin::Seen {
+                jobs.push(ReadJob {
                     folder,
                     entry: at,
                     path: join(&scan.path, &entry.name),
@@ -165,22 +165,22 @@ fn jobs(scanned: &[Scanned]) -> Vec<Job> {
 fn settle(
     scan: &ScanContext<'_>,
     folder: &mut Scanned,
-    job: &Job,
-    outcome: Outcome,
+    job: &ReadJob,
+    outcome: ReadOutcome,
 ) -> anyhow::Result<()> {
     let Listing::Read(entries) = &mut folder.listing else {
         return Ok(());
     };
     match outcome {
-        Outcome::Read(id, stat) => {
+        ReadOutcome::Read(id, stat) => {
             entries[job.entry].id = id;
             entries[job.entry].stat = stat;
         }
-        Outcome::Gone => {
+        ReadOutcome::Gone => {
             entries.remove(job.entry);
             folder.marks |= mark::RELIST;
         }
-        Outcome::LeftOut(reason) => {
+        ReadOutcome::LeftOut(reason) => {
             entries.remove(job.entry);
             folder.marks |= mark::RELIST;
             folder.left.push(LeftOut {
@@ -188,7 +188,7 @@ fn settle(
                 reason,
             });
         }
-        Outcome::Unreadable(why) => {
+        ReadOutcome::Unreadable(why) => {
             folder.marks |= mark::RELIST;
             folder.left.push(LeftOut {
                 path: shown(&job.path),
@@ -210,7 +210,7 @@ fn settle(
 }
 
 /// Reads files for one thread.
-pub(super) struct Reader<'g, 'r> {
+pub(super) struct ContentReader<'g, 'r> {
     /// The snapshot.
     pub(super) scan: &'g ScanContext<'g>,
     /// The thread's own handle.
@@ -221,14 +221,14 @@ pub(super) struct Reader<'g, 'r> {
     filters: Option<Pipeline<'r>>,
 }
 
-impl<'g, 'r> Reader<'g, 'r> {
+impl<'g, 'r> ContentReader<'g, 'r> {
     /// Starts without filters.
     pub(super) fn new(
         scan: &'g ScanContext<'g>,
         repo: &'r gix::Repository,
         sink: &'g Sink,
-    ) -> Reader<'g, 'r> {
-        Reader {
+    ) -> ContentReader<'g, 'r> {
+        ContentReader {
             scan,
             repo,
             sink,
@@ -242,20 +242,23 @@ impl<'g, 'r> Reader<'g, 'r> {
         path: &[u8],
         kind: EntryKind,
         tracked: bool,
-    ) -> anyhow::Result<Outcome> {
+    ) -> anyhow::Result<ReadOutcome> {
         let read = if kind == EntryKind::Link && self.scan.links {
             self.link(path)
-                .map(|(target, stat)| Found::Bytes(target, stat))
+                .map(|(target, stat)| PathContent::Bytes(target, stat))
         } else {
             self.file(path)
         };
         let (data, stat) = match read {
-            Ok(Found::Bytes(data, stat)) => (data, stat),
-            Ok(Found::Large(file)) => return self.large(path, &file, tracked),
+            Ok(PathContent::Bytes(data, stat)) => (data, stat),
+            Ok(PathContent::Large(file)) => return self.large(path, &file, tracked),
             Err(error) => return Ok(failed(&error)),
         };
         if kind == EntryKind::Link {
-            return Ok(Outcome::Read(self.sink.add(ObjectKind::Blob, data)?, stat));
+            return Ok(ReadOutcome::Read(
+                self.sink.add(ObjectKind::Blob, data)?,
+                stat,
+            ));
         }
         self.take(path, data, stat, tracked)
     }
@@ -267,7 +270,7 @@ impl<'g, 'r> Reader<'g, 'r> {
         data: Vec<u8>,
         stat: Stat,
         tracked: bool,
-    ) -> anyhow::Result<Outcome> {
+    ) -> anyhow::Result<ReadOutcome> {
         let secret = if tracked {
             None
         } else {
@@ -279,17 +282,24 @@ impl<'g, 'r> Reader<'g, 'r> {
             Err(error) => return self.unfiltered(path, error),
         };
         if let Some(reason) = secret.filter(|_| !self.is_made(path, &data)) {
-            return Ok(Outcome::LeftOut(reason));
+            return Ok(ReadOutcome::LeftOut(reason));
         }
-        Ok(Outcome::Read(self.sink.add(ObjectKind::Blob, data)?, stat))
+        Ok(ReadOutcome::Read(
+            self.sink.add(ObjectKind::Blob, data)?,
+            stat,
+        ))
     }
 
     /// Returns what comes of a file whose filter failed.
-    pub(super) fn unfiltered(&self, path: &[u8], error: anyhow::Error) -> anyhow::Result<Outcome> {
+    pub(super) fn unfiltered(
+        &self,
+        path: &[u8],
+        error: anyhow::Error,
+    ) -> anyhow::Result<ReadOutcome> {
         // Git refuses to add it; that is no reason to refuse every turn.
         if self.has_encoding(path)? {
             let why = "its content is not in its `working-tree-encoding`";
-            return Ok(Outcome::Unreadable(why.to_owned()));
+            return Ok(ReadOutcome::Unreadable(why.to_owned()));
         }
         Err(error)
     }
@@ -324,13 +334,13 @@ impl<'g, 'r> Reader<'g, 'r> {
     }
 
     /// Reads a file, or opens it if it is large.
-    fn file(&self, path: &[u8]) -> std::io::Result<Found> {
+    fn file(&self, path: &[u8]) -> std::io::Result<PathContent> {
         let file = File::from(self.scan.open(path, OFlags::RDONLY)?);
         let seen = stat::look_at(file.as_fd())?;
-        if seen.kind == Kind::File && seen.size > LARGE && !self.sink.is_read_only() {
-            return Ok(Found::Large(file));
+        if seen.kind == NameKind::File && seen.size > LARGE && !self.sink.is_read_only() {
+            return Ok(PathContent::Large(file));
         }
-        read_still(&file).map(|(data, stat)| Found::Bytes(data, stat))
+        read_still(&file).map(|(data, stat)| PathContent::Bytes(data, stat))
     }
 
     /// Returns whether git's attributes give a file an encoding of its own.
@@ -386,11 +396,11 @@ impl<'g, 'r> Reader<'g, 'r> {
 }
 
 /// Returns what comes of a file that cannot be read.
-pub(super) fn failed(error: &std::io::Error) -> Outcome {
+pub(super) fn failed(error: &std::io::Error) -> ReadOutcome {
     if is_absent(error) {
-        Outcome::Gone
+        ReadOutcome::Gone
     } else {
-        Outcome::Unreadable(error.kind().to_string())
+        ReadOutcome::Unreadable(error.kind().to_string())
     }
 }
 
@@ -399,7 +409,7 @@ pub(super) fn read_still(file: &File) -> std::io::Result<(Vec<u8>, Stat)> {
     let mut data = Vec::new();
     for _ in 0..ATTEMPTS {
         let before = stat::look_at(file.as_fd())?;
-        if before.kind != Kind::File {
+        if before.kind != NameKind::File {
             return Err(std::io::ErrorKind::NotFound.into());
         }
         data = read_sized(file, before.size, u64::MAX)?;

@@ -10,11 +10,11 @@ use gix::index::entry::stat::{Options, Time};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 
-use super::cache::{Basis, Cache, Entry};
-use super::limits::{Forced, Limits};
+use super::cache::{Basis, Cache, CachedName};
+use super::limits::{Forced, SnapshotLimits};
 use super::tracked::Index;
 use crate::git::repository::Repository;
-use crate::git::stat::{self, Kind, Seen, Stamp};
+use crate::git::stat::{self, NameKind, NameStat, Stamp};
 use crate::host::file::read_regular;
 
 /// Files of rules are far smaller.
@@ -29,7 +29,7 @@ pub(super) struct ScanContext<'a> {
     /// The same as a path.
     pub(super) workdir: &'a Path,
     /// What to leave out.
-    pub(super) limits: &'a Limits,
+    pub(super) limits: &'a SnapshotLimits,
     /// Paths to take even where they are ignored, sorted.
     pub(super) force: Vec<&'a Forced>,
     /// What the last snapshot saw.
@@ -52,7 +52,7 @@ impl<'a> ScanContext<'a> {
     /// Opens the worktree and loads the cache, if its objects are still there.
     pub(super) fn new(
         repository: &'a Repository,
-        limits: &'a Limits,
+        limits: &'a SnapshotLimits,
         force: &'a [Forced],
     ) -> anyhow::Result<ScanContext<'a>> {
         let gix = &repository.gix;
@@ -138,17 +138,19 @@ impl<'a> ScanContext<'a> {
     }
 
     /// Returns whether an entry of the cache is still what is on disk.
-    pub(super) fn unchanged(&self, entry: &Entry<&[u8]>, seen: &Seen) -> bool {
+    pub(super) fn unchanged(&self, entry: &CachedName<&[u8]>, seen: &NameStat) -> bool {
         use gix::objs::tree::EntryKind;
         let Some(cache) = &self.cache else {
             return false;
         };
         let kind = match entry.kind {
-            EntryKind::Blob => seen.kind == Kind::File && !(self.file_mode && seen.executable),
+            EntryKind::Blob => seen.kind == NameKind::File && !(self.file_mode && seen.executable),
             EntryKind::BlobExecutable => {
-                seen.kind == Kind::File && (!self.file_mode || seen.executable)
+                seen.kind == NameKind::File && (!self.file_mode || seen.executable)
             }
-            EntryKind::Link => seen.kind == Kind::Link || (!self.links && seen.kind == Kind::File),
+            EntryKind::Link => {
+                seen.kind == NameKind::Link || (!self.links && seen.kind == NameKind::File)
+            }
             EntryKind::Commit | EntryKind::Tree => false,
         };
         kind && entry.stat.matches(&seen.stat, self.options)
@@ -185,7 +187,7 @@ impl<'a> ScanContext<'a> {
 
 /// Returns the stat of a file, all zero where there is none.
 fn index_stat(path: &Path) -> Stat {
-    let seen = rustix::fs::lstat(path).map(|stat| Seen::from(stat).stat);
+    let seen = rustix::fs::lstat(path).map(|stat| NameStat::from(stat).stat);
     seen.unwrap_or_else(|_| Stat {
         mtime: Time::default(),
         ctime: Time::default(),
@@ -195,7 +197,7 @@ fn index_stat(path: &Path) -> Stat {
 
 /// Hashes the settings and files that decide what bytes a file becomes, or whether they may be
 /// taken.
-fn settings(repository: &Repository, limits: &Limits) -> u64 {
+fn settings(repository: &Repository, limits: &SnapshotLimits) -> u64 {
     let mut hash = DefaultHasher::new();
     (limits.leave_secrets, &limits.include).hash(&mut hash);
     for section in ["core", "filter"] {
@@ -211,7 +213,7 @@ fn settings(repository: &Repository, limits: &Limits) -> u64 {
 }
 
 /// Hashes what decides, beside the index and `.gitignore` files, which names are taken.
-fn choice(repository: &Repository, limits: &Limits, force: &[&Forced]) -> u64 {
+fn choice(repository: &Repository, limits: &SnapshotLimits, force: &[&Forced]) -> u64 {
     let mut hash = DefaultHasher::new();
     (
         limits.max_file_size,

@@ -5,27 +5,27 @@ use gix::index::entry::Mode;
 use gix::index::entry::stat::Options;
 use gix::objs::tree::EntryKind;
 
-use super::cache::{Entry, Standing};
+use super::cache::{CacheOrigin, CachedName};
 use super::context::ScanContext;
 use super::tracked::Tracked;
-use crate::git::stat::{Kind, Seen};
+use crate::git::stat::{NameKind, NameStat};
 
 /// Returns what a file or link is in the tree; its id is null if it must be read.
 pub(super) fn judge(
     scan: &ScanContext<'_>,
     name: Vec<u8>,
-    seen: &Seen,
-    (tracked, cached): (Option<&Tracked>, Option<&Entry<&[u8]>>),
-) -> anyhow::Result<Entry> {
+    seen: &NameStat,
+    (tracked, cached): (Option<&Tracked>, Option<&CachedName<&[u8]>>),
+) -> anyhow::Result<CachedName> {
     let kind = kind_of(scan, seen, tracked.map(|tracked| tracked.mode));
     let basis = tracked.map_or(0, |tracked| basis(&tracked.id));
-    let mut entry = Entry {
+    let mut entry = CachedName {
         name,
         kind,
         id: scan.basis.root.kind().null(),
         stat: seen.stat,
         basis,
-        standing: Standing::Seen,
+        standing: CacheOrigin::Seen,
     };
     // Git itself, as most build it, counts an index entry of the index's own second as racy.
     if let Some(tracked) = tracked
@@ -43,7 +43,7 @@ pub(super) fn judge(
         entry.id = tracked.id;
     } else if let Some(cached) = cached
         && cached.basis == basis
-        && cached.standing == Standing::Seen
+        && cached.standing == CacheOrigin::Seen
         && (cached.kind == EntryKind::Link) == (kind == EntryKind::Link)
         && cached.stat.matches(&seen.stat, scan.options)
         && scan
@@ -57,9 +57,9 @@ pub(super) fn judge(
 }
 
 /// Returns what git would record a file or link as.
-pub(super) fn kind_of(scan: &ScanContext<'_>, seen: &Seen, before: Option<Mode>) -> EntryKind {
+pub(super) fn kind_of(scan: &ScanContext<'_>, seen: &NameStat, before: Option<Mode>) -> EntryKind {
     match (seen.kind, before) {
-        (Kind::Link, _) => EntryKind::Link,
+        (NameKind::Link, _) => EntryKind::Link,
         (_, Some(Mode::SYMLINK)) if !scan.links => EntryKind::Link,
         (_, Some(Mode::FILE_EXECUTABLE)) if !scan.file_mode => EntryKind::BlobExecutable,
         _ if scan.file_mode && seen.executable => EntryKind::BlobExecutable,

@@ -2,12 +2,12 @@
 
 use gix::ObjectId;
 
-use super::cache::{Entry, Times};
+use super::cache::{CachedName, Times};
 use super::limits::LeftOut;
 
 /// A folder to look at.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Task {
+pub(super) struct FolderTask {
     /// Its path; empty for the top.
     pub(super) path: Vec<u8>,
     /// Its number in the cache, where that is known already.
@@ -43,7 +43,7 @@ pub(super) enum Listing {
     /// All as the folder of this number in the cache.
     Kept(usize),
     /// These, in order; a file whose id is null must be read.
-    Read(Vec<Entry>),
+    Read(Vec<CachedName>),
 }
 
 /// Returns the path of a name in a folder.

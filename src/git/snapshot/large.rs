@@ -7,19 +7,19 @@ use std::fs::File;
 use gix::objs::Kind as ObjectKind;
 use rustix::fd::AsFd as _;
 
-use super::content::{ATTEMPTS, Filtered, Outcome, Reader, failed, read_still};
+use super::content::{ATTEMPTS, ContentReader, Filtered, ReadOutcome, failed, read_still};
 use super::limits::Reason;
 use crate::git::object::large::{From, hash_of};
-use crate::git::stat::{self, Seen};
+use crate::git::stat::{self, NameStat};
 
-impl Reader<'_, '_> {
+impl ContentReader<'_, '_> {
     /// Takes a large file, block by block.
     pub(super) fn large(
         &mut self,
         path: &[u8],
         file: &File,
         tracked: bool,
-    ) -> anyhow::Result<Outcome> {
+    ) -> anyhow::Result<ReadOutcome> {
         for _ in 0..ATTEMPTS {
             let before = match stat::look_at(file.as_fd()) {
                 Ok(before) => before,
@@ -44,8 +44,8 @@ impl Reader<'_, '_> {
         path: &[u8],
         file: &File,
         tracked: bool,
-        seen: &Seen,
-    ) -> anyhow::Result<Option<Outcome>> {
+        seen: &NameStat,
+    ) -> anyhow::Result<Option<ReadOutcome>> {
         let secret = if tracked {
             None
         } else {
@@ -60,18 +60,18 @@ impl Reader<'_, '_> {
                 if let Some(reason) = secret {
                     let id = hash_of(self.repo.object_hash(), read(), seen.size).ok();
                     if !id.flatten().is_some_and(|id| self.is_made_as(path, id)) {
-                        return Ok(Some(Outcome::LeftOut(reason)));
+                        return Ok(Some(ReadOutcome::LeftOut(reason)));
                     }
                 }
                 self.sink.add_large(seen.size, read)?
             }
             Ok(Filtered::Bytes(data)) => match secret.filter(|_| !self.is_made(path, &data)) {
-                Some(reason) => return Ok(Some(Outcome::LeftOut(reason))),
+                Some(reason) => return Ok(Some(ReadOutcome::LeftOut(reason))),
                 None => Some(self.sink.add(ObjectKind::Blob, data)?),
             },
             Err(error) => return self.unfiltered(path, error).map(Some),
         };
-        Ok(id.map(|id| Outcome::Read(id, seen.stat)))
+        Ok(id.map(|id| ReadOutcome::Read(id, seen.stat)))
     }
 
     /// Returns why a large file looks like a secret, if it does.

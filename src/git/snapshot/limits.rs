@@ -10,7 +10,7 @@ use crate::text::counted;
 
 /// What is left out of a snapshot; tracked files and what the plan wrote are always taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct SnapshotLimits {
     /// The size, in bytes, over which an untracked file is left out.
     pub max_file_size: u64,
     /// As many untracked files may be new in one snapshot: more are a folder that nobody meant to
@@ -34,12 +34,12 @@ pub struct Forced {
     pub path: Vec<u8>,
     /// What a turn made of it: with just this content neither its size nor a key in it matter,
     /// since it is in a commit already.
-    pub made: Option<Made>,
+    pub made: Option<MadeFile>,
 }
 
 /// A file as a turn made it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Made {
+pub struct MadeFile {
     /// What it is in the tree.
     pub id: BlobId,
     /// Its size on disk, in bytes.
@@ -56,9 +56,9 @@ impl Forced {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for SnapshotLimits {
+    fn default() -> SnapshotLimits {
+        SnapshotLimits {
             max_file_size: 10 * 1024 * 1024,
             max_new_files: 100_000,
             max_new_size: 1 << 30,
@@ -69,10 +69,10 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl SnapshotLimits {
     /// Returns limits that leave nothing out, as git does.
-    pub fn none() -> Limits {
-        Limits {
+    pub fn none() -> SnapshotLimits {
+        SnapshotLimits {
             max_file_size: u64::MAX,
             max_new_files: usize::MAX,
             max_new_size: u64::MAX,
@@ -204,7 +204,7 @@ impl OverBudget {
     }
 }
 
-impl Limits {
+impl SnapshotLimits {
     /// Finds out whether the new files, given by path and size, are few and small enough.
     ///
     /// # Errors
@@ -251,7 +251,7 @@ pub struct LeftOut {
 /// Why something was left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// It is untracked and has more than [`Limits::max_file_size`] bytes, namely these.
+    /// It is untracked and has more than [`SnapshotLimits::max_file_size`] bytes, namely these.
     TooLarge(u64),
     /// It is untracked and looks like a secret by its name.
     Secret,
@@ -304,7 +304,7 @@ mod tests {
     #[track_caller]
     fn check(name: &str, expected: bool) {
         assert_eq!(
-            Limits::default().is_secret(name.as_bytes()),
+            SnapshotLimits::default().is_secret(name.as_bytes()),
             expected,
             "{name}"
         );
@@ -343,9 +343,9 @@ mod tests {
 
     #[test]
     fn more_patterns_can_be_given_and_all_switched_off() {
-        let mut limits = Limits {
+        let mut limits = SnapshotLimits {
             exclude: vec!["*.token".to_owned()],
-            ..Limits::default()
+            ..SnapshotLimits::default()
         };
         assert!(limits.is_secret(b"ci.token"));
         limits.leave_secrets = false;
@@ -354,10 +354,10 @@ mod tests {
 
     #[test]
     fn promise_b7_what_is_included_is_taken_whatever_it_looks_like() {
-        let limits = Limits {
+        let limits = SnapshotLimits {
             include: vec![".env.ci".to_owned(), "Fixtures/*.pem".to_owned()],
             exclude: vec!["b.pem".to_owned()],
-            ..Limits::default()
+            ..SnapshotLimits::default()
         };
         let key = format!("key = \"ghp_{}\"\n", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2));
         let check = |path: &str, expected: (bool, bool)| {
@@ -390,10 +390,10 @@ mod tests {
 
     #[test]
     fn what_is_new_has_a_budget() {
-        let limits = Limits {
+        let limits = SnapshotLimits {
             max_new_files: 3,
             max_new_size: 100,
-            ..Limits::default()
+            ..SnapshotLimits::default()
         };
         let allow = |new: &[(&str, u64)]| {
             limits.allow(new.iter().map(|(path, size)| (path.as_bytes(), *size)))

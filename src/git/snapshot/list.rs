@@ -7,15 +7,15 @@ use gix::objs::tree::EntryKind;
 use rustix::fd::OwnedFd;
 use rustix::fs::Dir;
 
-use super::cache::{Entry, Folder, Standing, Times, mark};
+use super::cache::{CacheOrigin, CachedFolder, CachedName, Times, mark};
 use super::context::ScanContext;
 use super::embedded::{self, Embedded};
 use super::entry::{basis, judge};
-use super::folder::{Listing, Scanned, Task, join};
+use super::folder::{FolderTask, Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
-use super::rules::{self, Rules};
+use super::rules::{self, IgnoreRules};
 use super::tracked::{Name, Tracked};
-use crate::git::stat::{Kind, Seen, look};
+use crate::git::stat::{NameKind, NameStat, look};
 
 /// The longest path that the system takes, with its final zero.
 const MAX_PATH: usize = 4096;
@@ -23,44 +23,44 @@ const MAX_PATH: usize = 4096;
 const RULES: &[u8] = b"/.gitignore";
 
 /// A folder being listed.
-pub(super) struct List<'a, 'r> {
+pub(super) struct FolderListing<'a, 'r> {
     /// The snapshot.
     scan: &'a ScanContext<'a>,
     /// The ignore rules.
-    rules: &'a mut Rules<'r>,
+    rules: &'a mut IgnoreRules<'r>,
     /// What was asked.
-    task: Task,
+    task: FolderTask,
     /// What the index has in it and was not met yet.
     tracked: BTreeMap<&'a [u8], Name>,
     /// The folder in the last snapshot.
-    was: Option<Folder<'a>>,
+    was: Option<CachedFolder<'a>>,
     /// The names taken.
-    entries: Vec<Entry>,
+    entries: Vec<CachedName>,
     /// The folders to look at next.
-    tasks: Vec<Task>,
+    tasks: Vec<FolderTask>,
     /// The rest of the result.
     pub(super) scanned: Scanned,
 }
 
 /// A name met on disk.
-struct Met<'n> {
+struct ListedName<'n> {
     /// The name.
     name: &'n [u8],
     /// Its path.
     path: Vec<u8>,
     /// What is there.
-    seen: Seen,
+    seen: NameStat,
     /// What the index has there.
     tracked: Name,
 }
 
-impl<'a, 'r> List<'a, 'r> {
+impl<'a, 'r> FolderListing<'a, 'r> {
     /// Starts with what the index has in the folder.
     pub(super) fn new(
         scan: &'a ScanContext<'a>,
-        rules: &'a mut Rules<'r>,
-        task: Task,
-    ) -> anyhow::Result<List<'a, 'r>> {
+        rules: &'a mut IgnoreRules<'r>,
+        task: FolderTask,
+    ) -> anyhow::Result<FolderListing<'a, 'r>> {
         let index = scan.index()?;
         let tracked = index.names(&task.path, index.below(&task.path));
         let scanned = Scanned {
@@ -75,7 +75,7 @@ impl<'a, 'r> List<'a, 'r> {
         let was = cache.and_then(|cache| {
             Some(cache.folder(task.known.or_else(|| cache.find_folder(&task.path))?))
         });
-        Ok(List {
+        Ok(FolderListing {
             scan,
             rules,
             task,
@@ -88,7 +88,7 @@ impl<'a, 'r> List<'a, 'r> {
     }
 
     /// Reads the folder's names and takes each as it is due.
-    pub(super) fn read(mut self, folder: &OwnedFd) -> anyhow::Result<(Scanned, Vec<Task>)> {
+    pub(super) fn read(mut self, folder: &OwnedFd) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
         let names = match names(folder) {
             Ok(read) => read,
             Err(error) => return self.unreadable(&error),
@@ -119,7 +119,7 @@ impl<'a, 'r> List<'a, 'r> {
     }
 
     /// Records a folder that can be opened but not read.
-    fn unreadable(mut self, error: &std::io::Error) -> anyhow::Result<(Scanned, Vec<Task>)> {
+    fn unreadable(mut self, error: &std::io::Error) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
         self.task.unreadable = true;
         self.leave(
             &self.task.path.clone(),
@@ -129,14 +129,18 @@ impl<'a, 'r> List<'a, 'r> {
     }
 
     /// Records the folder as a repository of its own.
-    fn embedded(mut self, id: gix::ObjectId) -> (Scanned, Vec<Task>) {
+    fn embedded(mut self, id: gix::ObjectId) -> (Scanned, Vec<FolderTask>) {
         self.scanned.link = Some(id);
         self.scanned.marks |= mark::EMBEDDED;
         self.end()
     }
 
     /// Finds out whether the folder's own rules are still what they were.
-    fn compare_rules(&mut self, folder: &OwnedFd, names: &[(Vec<u8>, Kind)]) -> anyhow::Result<()> {
+    fn compare_rules(
+        &mut self,
+        folder: &OwnedFd,
+        names: &[(Vec<u8>, NameKind)],
+    ) -> anyhow::Result<()> {
         for rule in [b".gitignore".as_slice(), b".gitattributes"] {
             let kind = names
                 .iter()
@@ -169,15 +173,15 @@ impl<'a, 'r> List<'a, 'r> {
     }
 
     /// Takes one name.
-    fn meet(&mut self, folder: &OwnedFd, name: &[u8], kind: Kind) -> anyhow::Result<()> {
+    fn meet(&mut self, folder: &OwnedFd, name: &[u8], kind: NameKind) -> anyhow::Result<()> {
         let tracked = self.tracked.remove(name).unwrap_or_default();
         let path = join(&self.task.path, name);
-        if kind == Kind::Folder {
+        if kind == NameKind::Folder {
             return self.meet_folder(name, path, &tracked);
         }
         match look(folder, name) {
-            Ok(seen) if seen.kind == Kind::Folder => self.meet_folder(name, path, &tracked),
-            Ok(seen) => self.meet_file(Met {
+            Ok(seen) if seen.kind == NameKind::Folder => self.meet_folder(name, path, &tracked),
+            Ok(seen) => self.meet_file(ListedName {
                 name,
                 path,
                 seen,
@@ -198,8 +202,8 @@ impl<'a, 'r> List<'a, 'r> {
         if let Some(file) = &tracked.file {
             if file.mode == Mode::COMMIT {
                 let id = embedded::commit(self.scan, &path).unwrap_or(file.id);
-                let entry = Entry {
-                    standing: Standing::Seen,
+                let entry = CachedName {
+                    standing: CacheOrigin::Seen,
                     ..inherited(name, EntryKind::Commit, id)
                 };
                 self.entries.push(entry);
@@ -232,7 +236,7 @@ impl<'a, 'r> List<'a, 'r> {
     }
 
     /// Takes a file, a link or something special.
-    fn meet_file(&mut self, met: Met<'_>) -> anyhow::Result<()> {
+    fn meet_file(&mut self, met: ListedName<'_>) -> anyhow::Result<()> {
         let taken = match met.tracked.file {
             Some(file) => self.meet_tracked(&met, &file)?,
             None => self.meet_untracked(&met)?,
@@ -245,12 +249,12 @@ impl<'a, 'r> List<'a, 'r> {
     }
 
     /// Takes a tracked file.
-    fn meet_tracked(&mut self, met: &Met<'_>, file: &Tracked) -> anyhow::Result<bool> {
+    fn meet_tracked(&mut self, met: &ListedName<'_>, file: &Tracked) -> anyhow::Result<bool> {
         if file.frozen {
             self.inherit(met.name, Some(file));
             return Ok(true);
         }
-        if met.seen.kind == Kind::Special {
+        if met.seen.kind == NameKind::Special {
             self.leave(&met.path, Reason::Special);
             self.inherit(met.name, Some(file));
             return Ok(true);
@@ -259,20 +263,20 @@ impl<'a, 'r> List<'a, 'r> {
     }
 
     /// Takes an untracked file, if it is not ignored and within the limits.
-    fn meet_untracked(&mut self, met: &Met<'_>) -> anyhow::Result<bool> {
+    fn meet_untracked(&mut self, met: &ListedName<'_>) -> anyhow::Result<bool> {
         let forced = self.scan.forced(&met.path);
         if forced.is_none() && self.rules.is_ignored(self.scan, &met.path, false)? {
             if matches!(met.name, b".gitignore" | b".gitattributes") {
-                let kind = if met.seen.kind == Kind::Link {
+                let kind = if met.seen.kind == NameKind::Link {
                     EntryKind::Link
                 } else {
                     EntryKind::Blob
                 };
                 let null = self.scan.basis.root.kind().null();
                 let entry = inherited(met.name, kind, null);
-                self.entries.push(Entry {
+                self.entries.push(CachedName {
                     stat: met.seen.stat,
-                    standing: Standing::Watched,
+                    standing: CacheOrigin::Watched,
                     ..entry
                 });
             }
@@ -280,11 +284,11 @@ impl<'a, 'r> List<'a, 'r> {
         }
         let limits = self.scan.limits;
         let made = forced.and_then(|forced| forced.made);
-        let is_large = met.seen.kind == Kind::File
+        let is_large = met.seen.kind == NameKind::File
             && met.seen.size > limits.max_file_size
             && forced.is_none_or(|_| made.is_some_and(|made| made.size != met.seen.size));
         let reason = match met.seen.kind {
-            Kind::Special => Some(Reason::Special),
+            NameKind::Special => Some(Reason::Special),
             _ if !is_name(met.name) => Some(Reason::Name),
             // With a content that is known, reading tells.
             _ if made.is_none() && limits.is_secret(&met.path) => Some(Reason::Secret),
@@ -301,7 +305,7 @@ impl<'a, 'r> List<'a, 'r> {
     }
 
     /// Takes a file into the snapshot.
-    fn take(&mut self, met: &Met<'_>) -> anyhow::Result<bool> {
+    fn take(&mut self, met: &ListedName<'_>) -> anyhow::Result<bool> {
         let trusted = self.scan.ids_stand() && !self.task.distrust;
         let cached = self.was.as_ref().filter(|_| trusted);
         let cached = cached.and_then(|was| self.scan.cache.as_ref()?.find_entry(was, met.name));
@@ -320,7 +324,7 @@ impl<'a, 'r> List<'a, 'r> {
         let Some(tracked) = tracked else { return };
         if let Some(mode) = tracked.mode.to_tree_entry_mode() {
             let entry = inherited(name, mode.kind(), tracked.id);
-            self.entries.push(Entry {
+            self.entries.push(CachedName {
                 basis: basis(&tracked.id),
                 ..entry
             });
@@ -329,13 +333,13 @@ impl<'a, 'r> List<'a, 'r> {
 
     /// Notes a sub-folder to be looked at.
     fn descend(&mut self, path: Vec<u8>, absent: bool) {
-        let Task {
+        let FolderTask {
             relist,
             distrust,
             unreadable,
             ..
         } = self.task;
-        self.tasks.push(Task {
+        self.tasks.push(FolderTask {
             path,
             known: None,
             relist,
@@ -364,7 +368,7 @@ impl<'a, 'r> List<'a, 'r> {
     }
 
     /// Takes what the index holds of the names that were not met.
-    pub(super) fn finish(mut self) -> anyhow::Result<(Scanned, Vec<Task>)> {
+    pub(super) fn finish(mut self) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
         for (name, tracked) in std::mem::take(&mut self.tracked) {
             if let Some(file) = tracked
                 .file
@@ -378,7 +382,7 @@ impl<'a, 'r> List<'a, 'r> {
     }
 
     /// Returns the result.
-    fn end(mut self) -> (Scanned, Vec<Task>) {
+    fn end(mut self) -> (Scanned, Vec<FolderTask>) {
         self.entries.sort_by(|a, b| a.name.cmp(&b.name));
         self.scanned.listing = Listing::Read(self.entries);
         (self.scanned, self.tasks)
@@ -386,19 +390,19 @@ impl<'a, 'r> List<'a, 'r> {
 }
 
 /// Returns an entry that the disk is not asked about.
-fn inherited(name: &[u8], kind: EntryKind, id: gix::ObjectId) -> Entry {
-    Entry {
+fn inherited(name: &[u8], kind: EntryKind, id: gix::ObjectId) -> CachedName {
+    CachedName {
         name: name.to_vec(),
         kind,
         id,
         stat: Stat::default(),
         basis: 0,
-        standing: Standing::Inherited,
+        standing: CacheOrigin::Inherited,
     }
 }
 
 /// Returns the names of a folder with what they are.
-fn names(folder: &OwnedFd) -> std::io::Result<Vec<(Vec<u8>, Kind)>> {
+fn names(folder: &OwnedFd) -> std::io::Result<Vec<(Vec<u8>, NameKind)>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;

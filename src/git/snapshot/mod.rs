@@ -26,10 +26,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use self::cache::{Cache, Folder, Writer};
+use self::cache::{Cache, CachedFolder, Writer};
 use self::context::ScanContext;
 use self::folder::{Listing, Scanned};
-use self::limits::{Forced, LeftOut, Limits};
+use self::limits::{Forced, LeftOut, SnapshotLimits};
 use super::repository::Repository;
 use crate::git::keep::durable;
 use crate::git::object::TreeId;
@@ -60,7 +60,7 @@ pub struct Snapshot {
 pub fn snapshot(
     repository: &Repository,
     index: &Path,
-    limits: &Limits,
+    limits: &SnapshotLimits,
     force: &[Forced],
 ) -> anyhow::Result<Snapshot> {
     // What the tree reaches already, git may have written a moment ago, and not flushed.
@@ -141,7 +141,7 @@ fn is_as_saved(scan: &ScanContext<'_>, folders: &[Scanned], root: gix::ObjectId)
 fn save(scan: &ScanContext<'_>, folders: &[Scanned], trees: &[gix::ObjectId]) -> Writer {
     let mut writer = Writer::new();
     for (at, folder) in folders.iter().enumerate() {
-        let record = Folder {
+        let record = CachedFolder {
             path: &folder.path,
             parent: if at == 0 {
                 0

@@ -6,16 +6,16 @@ use gix::objs::tree::EntryKind;
 use gix::objs::{Kind as ObjectKind, TreeRef, WriteTo as _};
 use rustix::fs::OFlags;
 
-use super::content::{Outcome, Reader};
+use super::content::{ContentReader, ReadOutcome};
 use super::context::ScanContext;
 use super::entry::kind_of;
-use super::limits::{Limits, shown};
+use super::limits::{SnapshotLimits, shown};
 use super::{Snapshot, TreeId, embedded};
 use crate::git::During;
 use crate::git::object::writer::Sink;
-use crate::git::object::{Entry, Mode as EntryMode};
+use crate::git::object::{EntryMode, TreeEntry};
 use crate::git::repository::Repository;
-use crate::git::stat::{self, Kind, is_absent};
+use crate::git::stat::{self, NameKind, is_absent};
 
 /// Returns a tree like `base` in which these paths are as on disk: files and links recorded,
 /// what is not there removed. Neither ignore rules nor limits are asked. A folder on disk
@@ -29,10 +29,10 @@ pub fn snapshot_paths(
     base: TreeId,
     paths: &[Vec<u8>],
 ) -> anyhow::Result<Snapshot> {
-    let limits = Limits::none();
+    let limits = SnapshotLimits::none();
     let scan = ScanContext::new(repository, &limits, &[])?;
     let sink = Sink::new(repository);
-    let mut reader = Reader::new(&scan, &repository.gix, &sink);
+    let mut reader = ContentReader::new(&scan, &repository.gix, &sink);
     let root = repository.gix.find_tree(base.0).during("reading a tree")?;
     let root = TreeRef::from_bytes(&root.data, repository.gix.object_hash())
         .during("reading a tree")?
@@ -72,10 +72,10 @@ pub fn snapshot_paths(
 
 /// Returns what a path is on disk; nothing where there is neither file nor link nor repository.
 fn read_path(
-    reader: &mut Reader<'_, '_>,
+    reader: &mut ContentReader<'_, '_>,
     scan: &ScanContext<'_>,
     path: &[u8],
-    before: Option<&Entry>,
+    before: Option<&TreeEntry>,
 ) -> anyhow::Result<Option<(EntryKind, gix::ObjectId)>> {
     let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
     let seen = scan
@@ -87,12 +87,12 @@ fn read_path(
         Err(error) => anyhow::bail!("cannot read `{}`: {}", shown(path), error.kind()),
     };
     match seen.kind {
-        Kind::Folder => Ok(embedded::commit(scan, path).map(|id| (EntryKind::Commit, id))),
-        Kind::Special => anyhow::bail!(
+        NameKind::Folder => Ok(embedded::commit(scan, path).map(|id| (EntryKind::Commit, id))),
+        NameKind::Special => anyhow::bail!(
             "cannot record `{}`: it is not a file, directory or link",
             shown(path)
         ),
-        Kind::File | Kind::Link => {
+        NameKind::File | NameKind::Link => {
             let before = before.map(|entry| match entry.mode {
                 EntryMode::Executable => Mode::FILE_EXECUTABLE,
                 EntryMode::Link => Mode::SYMLINK,
@@ -100,9 +100,9 @@ fn read_path(
             });
             let kind = kind_of(scan, &seen, before);
             match reader.read(path, kind, true)? {
-                Outcome::Read(id, _) => Ok(Some((kind, id))),
-                Outcome::Gone | Outcome::LeftOut(_) => Ok(None),
-                Outcome::Unreadable(why) => {
+                ReadOutcome::Read(id, _) => Ok(Some((kind, id))),
+                ReadOutcome::Gone | ReadOutcome::LeftOut(_) => Ok(None),
+                ReadOutcome::Unreadable(why) => {
                     anyhow::bail!("cannot read `{}`: {why}", shown(path))
                 }
             }

@@ -10,23 +10,23 @@ use rustix::fd::OwnedFd;
 use super::context::ScanContext;
 use super::limits::shown;
 use crate::git::During;
-use crate::git::stat::{Kind, look};
+use crate::git::stat::{NameKind, look};
 
 /// git itself refuses larger files of attributes; those of rules are far smaller.
 const MAX_RULES: u64 = 64 << 20;
 
 /// Ignore rules: `.gitignore` files, `info/exclude`, the user's own file. Read when first asked.
-pub(super) struct Rules<'r> {
+pub(super) struct IgnoreRules<'r> {
     /// The repository, this thread's own.
     repo: &'r gix::Repository,
     /// The rules on the way to the path that was asked for last.
     stack: Option<AttributeStack<'r>>,
 }
 
-impl<'r> Rules<'r> {
+impl<'r> IgnoreRules<'r> {
     /// Starts without having read any.
-    pub(super) fn new(repo: &'r gix::Repository) -> Rules<'r> {
-        Rules { repo, stack: None }
+    pub(super) fn new(repo: &'r gix::Repository) -> IgnoreRules<'r> {
+        IgnoreRules { repo, stack: None }
     }
 
     /// Returns whether git ignores a path, or a folder above it, if it is not tracked.
@@ -57,11 +57,11 @@ impl<'r> Rules<'r> {
 
 /// Refuses what has the name of a file of rules, in an open folder, and must not be opened by it:
 /// reading a pipe would wait for ever, and a large file fills the memory.
-pub(super) fn check(folder: &OwnedFd, path: &[u8], kind: Kind) -> anyhow::Result<()> {
+pub(super) fn check(folder: &OwnedFd, path: &[u8], kind: NameKind) -> anyhow::Result<()> {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
     let why = match kind {
-        Kind::Special => "is a pipe or a device".to_owned(),
-        Kind::File if look(folder, name).is_ok_and(|seen| seen.size > MAX_RULES) => {
+        NameKind::Special => "is a pipe or a device".to_owned(),
+        NameKind::File if look(folder, name).is_ok_and(|seen| seen.size > MAX_RULES) => {
             format!("is larger than {} MiB", MAX_RULES >> 20)
         }
         _ => return Ok(()),

@@ -5,22 +5,22 @@ use gix::objs::tree::EntryKind;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 
-use super::cache::{Cache, Entry, Folder, Standing, Times, mark};
+use super::cache::{Cache, CacheOrigin, CachedFolder, CachedName, Times, mark};
 use super::context::ScanContext;
 use super::embedded;
 use super::entry::judge;
-use super::folder::{Listing, Scanned, Task, join};
+use super::folder::{FolderTask, Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
-use super::list::List;
-use super::rules::Rules;
-use crate::git::stat::{Kind, Seen, is_absent, look, look_at};
+use super::list::FolderListing;
+use super::rules::IgnoreRules;
+use crate::git::stat::{NameKind, NameStat, is_absent, look, look_at};
 
 /// Looks at a folder; returns what is in it and the folders to look at next.
 pub(super) fn scan_folder(
     scan: &ScanContext<'_>,
-    rules: &mut Rules<'_>,
-    mut task: Task,
-) -> anyhow::Result<(Scanned, Vec<Task>)> {
+    rules: &mut IgnoreRules<'_>,
+    mut task: FolderTask,
+) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
     if task.absent {
         return scan_absent(scan, rules, task);
     }
@@ -58,7 +58,7 @@ pub(super) fn scan_folder(
     {
         return Ok(kept);
     }
-    let mut list = List::new(scan, rules, task)?;
+    let mut list = FolderListing::new(scan, rules, task)?;
     list.scanned.times = times;
     list.read(&folder)
 }
@@ -66,16 +66,16 @@ pub(super) fn scan_folder(
 /// Takes from the index what it holds still of a folder that is not there.
 fn scan_absent(
     scan: &ScanContext<'_>,
-    rules: &mut Rules<'_>,
-    task: Task,
-) -> anyhow::Result<(Scanned, Vec<Task>)> {
+    rules: &mut IgnoreRules<'_>,
+    task: FolderTask,
+) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
     if let (Some(cache), Some(known), false) = (&scan.cache, task.known, task.unreadable)
         && scan.names_stand()
         && cache.folder(known).marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL
     {
         return Ok(as_before(cache, known, None));
     }
-    let mut list = List::new(scan, rules, task)?;
+    let mut list = FolderListing::new(scan, rules, task)?;
     list.scanned.marks |= mark::VIRTUAL;
     list.finish()
 }
@@ -95,7 +95,7 @@ struct Keep<'a> {
 }
 
 /// Returns the folder's names as they were, if they are; files that changed are to be read.
-fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<Task>)>> {
+fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
     let was = at.cache.folder(at.number);
     let racy = at.times.mtime >= at.cache.basis.stamp.0;
     if racy || was.times != at.times || was.marks & (mark::RELIST | mark::VIRTUAL) != 0 {
@@ -109,7 +109,7 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<Task>)>> {
     for n in was.entries.clone() {
         let entry = at.cache.entry(n);
         match (entry.standing, entry.kind) {
-            (Standing::Inherited, _) => {}
+            (CacheOrigin::Inherited, _) => {}
             (_, EntryKind::Commit) => {
                 let path = join(was.path, entry.name);
                 match embedded::commit(at.scan, &path) {
@@ -125,9 +125,9 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<Task>)>> {
                     continue;
                 }
                 let rule = matches!(entry.name, b".gitignore" | b".gitattributes");
-                let other = matches!(seen.kind, Kind::Folder | Kind::Special)
+                let other = matches!(seen.kind, NameKind::Folder | NameKind::Special)
                     || seen.size > at.scan.limits.max_file_size;
-                if rule || other || entry.standing == Standing::Watched {
+                if rule || other || entry.standing == CacheOrigin::Watched {
                     return Ok(None);
                 }
                 changed.push((n - was.entries.start, seen));
@@ -144,12 +144,12 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<Task>)>> {
 /// Returns a folder's names with those that changed to be read.
 fn reread(
     at: &Keep<'_>,
-    was: &Folder<'_>,
-    changed: &[(usize, Seen)],
-) -> anyhow::Result<Vec<Entry>> {
+    was: &CachedFolder<'_>,
+    changed: &[(usize, NameStat)],
+) -> anyhow::Result<Vec<CachedName>> {
     let index = at.scan.index()?;
     let tracked = index.names(was.path, index.below(was.path));
-    let mut entries: Vec<Entry> = was
+    let mut entries: Vec<CachedName> = was
         .entries
         .clone()
         .map(|n| owned(&at.cache.entry(n)))
@@ -168,7 +168,7 @@ fn reread(
 }
 
 /// Returns a folder as it was, and its sub-folders to look at.
-fn as_before(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, Vec<Task>) {
+fn as_before(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, Vec<FolderTask>) {
     let was = cache.folder(number);
     let scanned = Scanned {
         path: was.path.to_vec(),
@@ -183,19 +183,19 @@ fn as_before(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, 
         // One that could not be read may be there again, or still not be readable: it is tried
         // anew.
         let absent = folder.marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL;
-        Task {
+        FolderTask {
             path: folder.path.to_vec(),
             known: Some(child as usize),
             absent,
-            ..Task::default()
+            ..FolderTask::default()
         }
     };
     (scanned, cache.children(number).iter().map(task).collect())
 }
 
 /// Returns an entry of the cache with a name of its own.
-fn owned(entry: &Entry<&[u8]>) -> Entry {
-    Entry {
+fn owned(entry: &CachedName<&[u8]>) -> CachedName {
+    CachedName {
         name: entry.name.to_vec(),
         kind: entry.kind,
         id: entry.id,

@@ -4,7 +4,7 @@ use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 use gix::objs::{Kind, WriteTo as _};
 
-use super::cache::{Entry, Standing, mark};
+use super::cache::{CacheOrigin, CachedName, mark};
 use super::context::ScanContext;
 use super::folder::{Listing, Scanned};
 use crate::git::object::writer::Sink;
@@ -17,7 +17,7 @@ pub(super) fn write(
     folders: &[Scanned],
     sink: &Sink,
 ) -> anyhow::Result<Vec<ObjectId>> {
-    let mut builder = Builder {
+    let mut builder = TreeBuilder {
         scan,
         folders,
         trees: vec![gix.object_hash().null(); folders.len()],
@@ -45,7 +45,7 @@ pub(super) fn parent_of(folders: &[Scanned], at: usize) -> usize {
 }
 
 /// The trees, as far as they are made.
-struct Builder<'a> {
+struct TreeBuilder<'a> {
     /// The snapshot.
     scan: &'a ScanContext<'a>,
     /// The folders.
@@ -58,7 +58,7 @@ struct Builder<'a> {
     children: Vec<Vec<usize>>,
 }
 
-impl Builder<'_> {
+impl TreeBuilder<'_> {
     /// Returns whether a folder has what it had in the last snapshot.
     fn is_same(&self, at: usize) -> bool {
         let (Listing::Kept(number), Some(cache)) = (&self.folders[at].listing, &self.scan.cache)
@@ -128,10 +128,10 @@ impl Builder<'_> {
             });
         }
         let folders = entries.len();
-        let mut add = |entry: Entry<&[u8]>| {
-            let hidden = entry.standing == Standing::Inherited
+        let mut add = |entry: CachedName<&[u8]>| {
+            let hidden = entry.standing == CacheOrigin::Inherited
                 && entries[..folders].iter().any(|e| e.filename == entry.name);
-            if entry.standing != Standing::Watched && !entry.id.is_null() && !hidden {
+            if entry.standing != CacheOrigin::Watched && !entry.id.is_null() && !hidden {
                 entries.push(gix::objs::tree::Entry {
                     mode: entry.kind.into(),
                     filename: entry.name.into(),
@@ -149,7 +149,7 @@ impl Builder<'_> {
 pub(super) fn each_entry<'f>(
     scan: &'f ScanContext<'_>,
     folder: &'f Scanned,
-    add: &mut impl FnMut(Entry<&'f [u8]>),
+    add: &mut impl FnMut(CachedName<&'f [u8]>),
 ) {
     match (&folder.listing, &scan.cache) {
         (Listing::Read(entries), _) => entries.iter().for_each(|entry| add(entry.borrowed())),

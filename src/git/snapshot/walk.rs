@@ -3,8 +3,8 @@
 use std::sync::{Condvar, Mutex};
 
 use super::context::ScanContext;
-use super::folder::{Scanned, Task};
-use super::rules::Rules;
+use super::folder::{FolderTask, Scanned};
+use super::rules::IgnoreRules;
 use super::scan::scan_folder;
 
 /// How many folders make another thread worth its start.
@@ -17,15 +17,15 @@ const BATCH: usize = 8;
 /// Folders that wait for a thread.
 struct Queue {
     /// What waits, and how many threads may still add to it.
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Told when something was added or all is done.
     wake: Condvar,
 }
 
 /// What a queue holds.
-struct State {
+struct QueueState {
     /// The folders.
-    tasks: Vec<Task>,
+    tasks: Vec<FolderTask>,
     /// How many threads are at work.
     busy: usize,
     /// What failed first.
@@ -34,8 +34,8 @@ struct State {
 
 /// Looks at every folder of the worktree; the result is in the order of their paths.
 pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
-    let state = State {
-        tasks: vec![Task::default()],
+    let state = QueueState {
+        tasks: vec![FolderTask::default()],
         busy: 0,
         failed: None,
     };
@@ -82,7 +82,7 @@ fn threads(scan: &ScanContext<'_>) -> usize {
 /// Takes folders from the queue until there are none.
 fn work(scan: &ScanContext<'_>, queue: &Queue) -> Vec<Scanned> {
     let repo = scan.shared.to_thread_local();
-    let mut rules = Rules::new(&repo);
+    let mut rules = IgnoreRules::new(&repo);
     let mut done = Vec::new();
     while let Some(batch) = queue.take() {
         let mut found = Vec::new();
@@ -99,7 +99,7 @@ fn work(scan: &ScanContext<'_>, queue: &Queue) -> Vec<Scanned> {
 
 impl Queue {
     /// Takes some folders; nothing once all are done or something has failed.
-    fn take(&self) -> Option<Vec<Task>> {
+    fn take(&self) -> Option<Vec<FolderTask>> {
         let mut state = self.state.lock().expect("no thread panics with the lock");
         loop {
             if state.failed.is_some() {
@@ -124,7 +124,7 @@ impl Queue {
     }
 
     /// Gives back what was found while looking at some.
-    fn put(&self, found: Vec<Task>, failed: Option<anyhow::Error>) {
+    fn put(&self, found: Vec<FolderTask>, failed: Option<anyhow::Error>) {
         let mut state = self.state.lock().expect("no thread panics with the lock");
         state.busy -= 1;
         state.tasks.extend(found);

@@ -17,8 +17,8 @@ use rustix::fs::{FileType, Stat};
 
 use super::SessionWorktree;
 use crate::git::During;
-use crate::git::ignore::Rules;
-use crate::git::place::{Content, Missing, Seen, Top, Walk};
+use crate::git::ignore::TextRules;
+use crate::git::place::{Content, IfMissing, OnDisk, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::host::file::Root;
 
@@ -38,7 +38,7 @@ pub struct Bring {
 
 /// What was brought.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Brought {
+pub struct BroughtFiles {
     /// Copied files and links; those that were there already are left out.
     pub copied: Vec<Vec<u8>>,
     /// Links to the workspace: a snapshot must leave them out where no rule ignores a link.
@@ -58,19 +58,19 @@ struct Walker<'a> {
     /// What to link to.
     link: Patterns,
     /// What was done.
-    done: Brought,
+    done: BroughtFiles,
 }
 
 /// Patterns, and where they lead.
 struct Patterns {
     /// gix's form.
-    rules: Rules,
+    rules: TextRules,
     /// The patterns that name a path and not only a name, without `/` at either end.
     paths: Vec<Vec<u8>>,
 }
 
 /// A name in the workspace.
-struct Found {
+struct WorkspaceName {
     /// Its path from the top.
     path: Vec<u8>,
     /// Whether it is a folder.
@@ -84,7 +84,7 @@ impl SessionWorktree {
     ///
     /// # Errors
     /// Where a file cannot be read or written.
-    pub fn bring(&self, workspace: &Repository, what: &Bring) -> anyhow::Result<Brought> {
+    pub fn bring(&self, workspace: &Repository, what: &Bring) -> anyhow::Result<BroughtFiles> {
         // A link or a pipe of this name is no list: it can lead out of the project, or never end.
         let included =
             match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE) {
@@ -93,14 +93,14 @@ impl SessionWorktree {
                 Err(error) => return Err(error.into()),
             };
         if included.is_empty() && what.copy.is_empty() && what.link.is_empty() {
-            return Ok(Brought::default());
+            return Ok(BroughtFiles::default());
         }
         let mut walker = Walker {
             from: workspace.workdir(),
             to: Top::open_own(&self.path)?,
             copy: Patterns::parse(&[included, what.copy.join("\n").into_bytes()].join(&b'\n')),
             link: Patterns::parse(what.link.join("\n").as_bytes()),
-            done: Brought::default(),
+            done: BroughtFiles::default(),
         };
         walker.walk(workspace)?;
         Ok(walker.done)
@@ -115,7 +115,7 @@ impl Walker<'_> {
             .gix
             .excludes(&index, None, Source::WorktreeThenIdMappingIfNotSkipped)
             .during("reading ignore rules")?;
-        let mut folders = vec![Found {
+        let mut folders = vec![WorkspaceName {
             path: Vec::new(),
             folder: true,
             ignored: false,
@@ -147,7 +147,7 @@ impl Walker<'_> {
     }
 
     /// Returns whether something in a folder can fit.
-    fn leads_on(&self, folder: &Found) -> bool {
+    fn leads_on(&self, folder: &WorkspaceName) -> bool {
         if folder.ignored {
             return self.copy.leads_into(&folder.path) || self.link.leads_into(&folder.path);
         }
@@ -155,7 +155,7 @@ impl Walker<'_> {
     }
 
     /// Returns what is in a folder of the workspace; a folder that may not be read is empty.
-    fn inside(&self, folder: &Found) -> anyhow::Result<Vec<Found>> {
+    fn inside(&self, folder: &WorkspaceName) -> anyhow::Result<Vec<WorkspaceName>> {
         let entries = match std::fs::read_dir(self.source(&folder.path)) {
             Ok(entries) => entries,
             Err(error)
@@ -180,7 +180,7 @@ impl Walker<'_> {
             } else {
                 [&folder.path, b"/".as_slice(), &name].concat()
             };
-            found.push(Found {
+            found.push(WorkspaceName {
                 path,
                 folder: entry.file_type()?.is_dir(),
                 ignored: folder.ignored,
@@ -190,7 +190,7 @@ impl Walker<'_> {
     }
 
     /// Copies a file, a link, or a folder with all that is in it.
-    fn copy(&mut self, found: Found) -> anyhow::Result<()> {
+    fn copy(&mut self, found: WorkspaceName) -> anyhow::Result<()> {
         let mut all = vec![found];
         while let Some(found) = all.pop() {
             if found.folder {
@@ -207,7 +207,7 @@ impl Walker<'_> {
     fn copy_file(&mut self, path: &[u8]) -> anyhow::Result<()> {
         let source = self.source(path);
         let metadata = std::fs::symlink_metadata(&source)?;
-        let Walk::Place(place) = self.to.walk(path, Missing::Make)? else {
+        let WalkResult::Place(place) = self.to.walk(path, IfMissing::Make)? else {
             self.done.in_the_way.push(path.to_vec());
             return Ok(());
         };
@@ -242,15 +242,15 @@ impl Walker<'_> {
     /// Makes a link to a file or folder of the workspace.
     fn link_to(&mut self, path: &[u8]) -> anyhow::Result<()> {
         let target = self.source(path).into_os_string().into_vec();
-        let Walk::Place(place) = self.to.walk(path, Missing::Make)? else {
+        let WalkResult::Place(place) = self.to.walk(path, IfMissing::Make)? else {
             self.done.in_the_way.push(path.to_vec());
             return Ok(());
         };
         match place.look()? {
-            Seen::Absent => {
+            OnDisk::Absent => {
                 place.create(&Content::Link(target), false)?;
             }
-            Seen::Link(there) if there == target => {}
+            OnDisk::Link(there) if there == target => {}
             _ => {
                 self.done.in_the_way.push(path.to_vec());
                 return Ok(());
@@ -274,13 +274,13 @@ impl Patterns {
             .map(|line| line.trim().trim_with(|c| c == '/'))
             .filter(|line| line.contains(&b'/'));
         Patterns {
-            rules: Rules::parse(text),
+            rules: TextRules::parse(text),
             paths: paths.map(<[u8]>::to_vec).collect(),
         }
     }
 
     /// Returns whether a name fits.
-    fn fits(&self, found: &Found) -> bool {
+    fn fits(&self, found: &WorkspaceName) -> bool {
         // A folder fits where everything in it does.
         if found.folder {
             self.rules

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 
 use super::root::{GIT, WorktreeRoot, is_plain};
 use crate::git::repository::Repository;
-use crate::host::file::{Kind, Root};
+use crate::host::file::{FileKind, Root};
 
 /// What the lock of such a worktree begins with; the session's name follows.
 const LOCK: &str = "teddy session ";
@@ -85,7 +85,7 @@ fn git_records(repository: &Repository) -> std::io::Result<Root> {
 
 /// Returns the session for which a version before this one made a record.
 fn session_of(records: &Root, name: &OsStr, root: &Path) -> Option<String> {
-    if records.kind(Path::new(name)).ok()? != Some(Kind::Folder) {
+    if records.kind(Path::new(name)).ok()? != Some(FileKind::Folder) {
         return None;
     }
     records.open_up(name);

@@ -13,8 +13,8 @@ use gix::index::entry::{Stage, Stat, stat::Options};
 use rustix::fs::FileType;
 
 use super::path::{folders_above, parent};
-use super::survey::{Known, Other, Survey};
-use crate::git::place::{Missing, Top, Walk};
+use super::survey::{IndexFacts, Other, Survey};
+use crate::git::place::{IfMissing, Top, WalkResult};
 
 /// The files that say how others in their folder are treated.
 const RULES: [&[u8]; 2] = [b".gitattributes", b".gitignore"];
@@ -29,7 +29,7 @@ pub(super) fn glance<'a>(
     options: Options,
     paths: impl Iterator<Item = &'a Vec<u8>>,
 ) -> anyhow::Result<Survey> {
-    let known = Known { index, options };
+    let known = IndexFacts { index, options };
     let believed = index
         .entries()
         .iter()
@@ -72,14 +72,14 @@ fn with_blocking(index: &State, mut paths: BTreeSet<Vec<u8>>) -> BTreeSet<Vec<u8
 }
 
 /// Looks at one path.
-fn look(top: &Top, known: &Known<'_>, path: &[u8], survey: &mut Survey) -> anyhow::Result<()> {
+fn look(top: &Top, known: &IndexFacts<'_>, path: &[u8], survey: &mut Survey) -> anyhow::Result<()> {
     let entry = known
         .index
         .entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
-    let found = match top.walk(path, Missing::Stop)? {
-        Walk::Place(place) => place.stat()?,
+    let found = match top.walk(path, IfMissing::Stop)? {
+        WalkResult::Place(place) => place.stat()?,
         // A file or link in the place of a folder.
-        Walk::Blocked(end) => {
+        WalkResult::Blocked(end) => {
             if known.index.entry_by_path(path[..end].as_bstr()).is_none() {
                 survey.others.push(Other {
                     path: path[..end].to_vec(),
@@ -88,7 +88,9 @@ fn look(top: &Top, known: &Known<'_>, path: &[u8], survey: &mut Survey) -> anyho
             }
             None
         }
-        Walk::Missing | Walk::Boundary | Walk::Closed | Walk::Refused => None,
+        WalkResult::Missing | WalkResult::Boundary | WalkResult::Closed | WalkResult::Refused => {
+            None
+        }
     };
     let same = entry
         .zip(found.as_ref())

@@ -14,8 +14,8 @@ use gix::index::entry::{Flags, Mode as IndexMode, Stat};
 use gix::index::{File, State};
 
 use crate::git::During;
-use crate::git::diff::Change;
-use crate::git::object::{Mode, TreeId};
+use crate::git::diff::TreeChange;
+use crate::git::object::{EntryMode, TreeId};
 use crate::git::repository::Repository;
 use crate::host::file::{read_regular_text, write_cache};
 
@@ -25,19 +25,19 @@ pub(super) const NOTE: &str = "tree";
 const MAX_NOTE: u64 = 4 << 10;
 
 /// What is known of a worktree's files.
-pub(super) struct Known {
+pub(super) struct KnownIndex {
     /// The index; empty where there is none that can be read.
     pub(super) index: State,
     /// What a tree changes in the one that the index was written for, where that is known.
-    pub(super) changes: Option<Vec<Change>>,
+    pub(super) changes: Option<Vec<TreeChange>>,
 }
 
 /// Reads what is known of a worktree's files, for a switch to a tree.
-pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<Known> {
+pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<KnownIndex> {
     let Ok(index) = read(repository) else {
         // Whoever reads it after the switch must not meet it either, even if nothing is written.
         let _ = std::fs::remove_file(repository.gix.index_path());
-        return Ok(Known {
+        return Ok(KnownIndex {
             index: State::new(repository.gix.object_hash()),
             changes: None,
         });
@@ -45,7 +45,7 @@ pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<Kno
     let changes = noted(repository)
         .map(|known| diff::changes(repository, known, tree))
         .transpose()?;
-    Ok(Known { index, changes })
+    Ok(KnownIndex { index, changes })
 }
 
 /// Reads the index of a worktree.
@@ -73,7 +73,7 @@ pub(super) fn for_tree(
     repository: &Repository,
     old: &State,
     tree: TreeId,
-    changes: Option<&[Change]>,
+    changes: Option<&[TreeChange]>,
 ) -> anyhow::Result<State> {
     let Some(changes) = changes else {
         let index = repository
@@ -106,13 +106,13 @@ pub(super) fn for_tree(
 }
 
 /// Returns what an index says of an entry of a tree; nothing of a folder.
-pub(super) fn mode(mode: Mode) -> Option<IndexMode> {
+pub(super) fn mode(mode: EntryMode) -> Option<IndexMode> {
     match mode {
-        Mode::File => Some(IndexMode::FILE),
-        Mode::Executable => Some(IndexMode::FILE_EXECUTABLE),
-        Mode::Link => Some(IndexMode::SYMLINK),
-        Mode::Gitlink => Some(IndexMode::COMMIT),
-        Mode::Tree => None,
+        EntryMode::File => Some(IndexMode::FILE),
+        EntryMode::Executable => Some(IndexMode::FILE_EXECUTABLE),
+        EntryMode::Link => Some(IndexMode::SYMLINK),
+        EntryMode::Gitlink => Some(IndexMode::COMMIT),
+        EntryMode::Tree => None,
     }
 }
 

@@ -12,7 +12,7 @@ use super::path::{is_special, parent};
 use super::survey::Other;
 use super::switch::Switch;
 use crate::git::During;
-use crate::git::place::{Missing, Place, Walk};
+use crate::git::place::{IfMissing, Place, WalkResult};
 
 /// What lies in so many folders below each other is removed unseen. No build goes that deep, and
 /// looking for what a rule ignores down there would take a time that grows with its square.
@@ -74,8 +74,10 @@ impl Switch<'_> {
         others.retain(|other| {
             let special =
                 |place: &Place| Ok::<_, std::io::Error>(place.look_kind()?.is_some_and(is_special));
-            match self.top.walk(&other.path, Missing::Stop) {
-                Ok(Walk::Place(place)) if !other.folder && special(&place).unwrap_or(false) => {
+            match self.top.walk(&other.path, IfMissing::Stop) {
+                Ok(WalkResult::Place(place))
+                    if !other.folder && special(&place).unwrap_or(false) =>
+                {
                     removed = std::mem::replace(&mut removed, Ok(())).and(place.remove());
                     false
                 }
@@ -88,15 +90,16 @@ impl Switch<'_> {
 
     /// Removes a folder with all that is in it.
     fn remove_whole(&self, path: &[u8]) -> anyhow::Result<()> {
-        match self.top.walk(path, Missing::Stop)? {
-            Walk::Place(place) => Ok(place.remove_all()?),
+        match self.top.walk(path, IfMissing::Stop)? {
+            WalkResult::Place(place) => Ok(place.remove_all()?),
             _ => Ok(()),
         }
     }
 
     /// Returns what is in a folder that is no repository of its own.
     fn inside(&self, path: &[u8]) -> anyhow::Result<Vec<Other>> {
-        let Walk::Place(inside) = self.top.walk(&[path, b"/x"].concat(), Missing::Stop)? else {
+        let WalkResult::Place(inside) = self.top.walk(&[path, b"/x"].concat(), IfMissing::Stop)?
+        else {
             return Ok(Vec::new());
         };
         let mut others = Vec::new();

@@ -31,11 +31,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use self::record::Record;
+use self::record::WorktreeRecord;
 use self::root::{WorktreeRoot, is_plain};
 use super::repository::Repository;
 use crate::git::object::CommitId;
-use crate::host::file::Kind;
+use crate::host::file::FileKind;
 
 /// How much of a worktree must be as its commit says.
 #[derive(Debug, Clone, Copy)]
@@ -60,12 +60,12 @@ pub struct SessionWorktree {
     /// The folder in which it is.
     root: WorktreeRoot,
     /// What is remembered of it.
-    record: Record,
+    record: WorktreeRecord,
 }
 
 /// A worktree that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct RememberedWorktree {
     /// The session.
     pub session: String,
     /// Its top, which may be lost.
@@ -107,7 +107,7 @@ pub fn session_worktree(
         repository: repository
             .with_worktree(&path, &record::worktree_record(repository, session).index())?,
         record: record::worktree_record(repository, session),
-        fresh: found == Found::Nothing,
+        fresh: found == AtPlace::Nothing,
         session: session.to_owned(),
         path: path.clone(),
         root,
@@ -119,10 +119,10 @@ pub fn session_worktree(
 }
 
 /// Returns the worktrees of sessions that are remembered, sorted by session.
-pub fn session_worktrees(repository: &Repository) -> Vec<Listed> {
+pub fn session_worktrees(repository: &Repository) -> Vec<RememberedWorktree> {
     let listed = |session: String| {
         let record = record::worktree_record(repository, &session);
-        Some(Listed {
+        Some(RememberedWorktree {
             path: record.root()?.join(&session),
             used: record.used(),
             session,
@@ -184,7 +184,7 @@ fn own_root(repository: &Repository, path: &Path) -> Option<WorktreeRoot> {
 
 /// What is at the place of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum AtPlace {
     /// Nothing, or an empty folder.
     Nothing,
     /// The worktree.
@@ -192,20 +192,20 @@ enum Found {
 }
 
 /// Makes room for a session's worktree, where what is in its place is ours.
-fn make_room(root: &WorktreeRoot, session: &str) -> anyhow::Result<Found> {
+fn make_room(root: &WorktreeRoot, session: &str) -> anyhow::Result<AtPlace> {
     let (kind, ours) = (root.look(session)?, root.is_ours(session));
     let foreign = match kind {
-        None => return Ok(Found::Nothing),
-        Some(Kind::Folder) if ours => return Ok(Found::Worktree),
+        None => return Ok(AtPlace::Nothing),
+        Some(FileKind::Folder) if ours => return Ok(AtPlace::Worktree),
         // A folder cannot become anything else but by a command that was not confined.
         Some(_) if ours => {
             root.remove_worktree(session)?;
-            return Ok(Found::Nothing);
+            return Ok(AtPlace::Nothing);
         }
-        Some(Kind::Folder) if root.worktree(session)?.names()?.is_empty() => {
-            return Ok(Found::Nothing);
+        Some(FileKind::Folder) if root.worktree(session)?.names()?.is_empty() => {
+            return Ok(AtPlace::Nothing);
         }
-        Some(Kind::Folder) => "it is not a worktree of this repository",
+        Some(FileKind::Folder) => "it is not a worktree of this repository",
         Some(_) => "it is not a directory",
     };
     anyhow::bail!(

@@ -17,10 +17,10 @@ use gix::index::State;
 use gix::index::entry::Mode as IndexMode;
 
 use super::{SessionWorktree, index};
-use crate::git::diff::Change;
+use crate::git::diff::TreeChange;
 use crate::git::keep::corrupt::Moment;
-use crate::git::object::{Entry, TreeId};
-use crate::git::place::{Missing, Top, Walk};
+use crate::git::object::{TreeEntry, TreeId};
+use crate::git::place::{IfMissing, Top, WalkResult};
 use crate::host::file::{open_regular, read_regular_text};
 
 /// More names than this are not looked at.
@@ -29,7 +29,7 @@ const MAX_NAMES: usize = 1_000_000;
 const MAX_LINK: u64 = 64 << 10;
 
 /// Files that are gone from their places, by size and time.
-type Lost<'a> = BTreeMap<(u32, u32, u32), Vec<(&'a [u8], &'a Entry)>>;
+type Lost<'a> = BTreeMap<(u32, u32, u32), Vec<(&'a [u8], &'a TreeEntry)>>;
 
 /// The files of a worktree before commands run in it.
 pub struct Before(State);
@@ -46,7 +46,7 @@ pub struct Moved {
 }
 
 /// A name found in the worktree.
-struct Found {
+struct WorktreeName {
     /// Its path.
     path: Vec<u8>,
     /// Whether it is in a repository of its own.
@@ -72,7 +72,7 @@ impl SessionWorktree {
     pub fn moved(
         &self,
         before: &Before,
-        gone: &[Change],
+        gone: &[TreeChange],
         (old, tree): (TreeId, TreeId),
     ) -> anyhow::Result<Vec<Moved>> {
         let mut lost: Lost<'_> = BTreeMap::new();
@@ -166,8 +166,8 @@ impl SessionWorktree {
     fn is_same(
         &self,
         old: TreeId,
-        (from, entry): (&[u8], &Entry),
-        found: &Found,
+        (from, entry): (&[u8], &TreeEntry),
+        found: &WorktreeName,
     ) -> anyhow::Result<bool> {
         if found.opaque {
             let Ok(file) = open_regular(&self.place(&found.path)) else {
@@ -177,7 +177,8 @@ impl SessionWorktree {
             let id = large::id_of(&self.repository, &file, size);
             return Ok(id.is_ok_and(|id| id == Some(entry.id)));
         }
-        let Walk::Place(place) = Top::open_own(&self.path)?.walk(&found.path, Missing::Stop)?
+        let WalkResult::Place(place) =
+            Top::open_own(&self.path)?.walk(&found.path, IfMissing::Stop)?
         else {
             return Ok(false);
         };
@@ -186,7 +187,7 @@ impl SessionWorktree {
     }
 
     /// Returns every file and link of the worktree.
-    fn names(&self) -> anyhow::Result<Vec<Found>> {
+    fn names(&self) -> anyhow::Result<Vec<WorktreeName>> {
         self.names_in(vec![(Vec::new(), false)], false)
     }
 
@@ -196,7 +197,7 @@ impl SessionWorktree {
         &self,
         mut folders: Vec<(Vec<u8>, bool)>,
         with_folders: bool,
-    ) -> anyhow::Result<Vec<Found>> {
+    ) -> anyhow::Result<Vec<WorktreeName>> {
         let mut names = Vec::new();
         while let Some((folder, opaque)) = folders.pop() {
             let place = self.place(&folder);
@@ -218,7 +219,7 @@ impl SessionWorktree {
                     folders.push((path.clone(), opaque));
                 }
                 if with_folders || metadata.is_file() || metadata.is_symlink() {
-                    names.push(Found {
+                    names.push(WorktreeName {
                         path,
                         opaque,
                         metadata,

@@ -19,13 +19,13 @@ use super::path::folders_above;
 use super::sparse::{hide, without_hidden};
 use super::survey::Survey;
 use super::switch::Switch;
-use crate::git::object::{Entry, Mode, TreeId};
-use crate::git::place::{Missing, Top, Walk};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::place::{IfMissing, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::host::fault;
 
 /// What a plan without commands sees of a tree.
-pub(super) struct Part {
+pub(super) struct VisiblePart {
     /// The index of the worktree: what these paths are in the tree, and what earlier plans saw.
     index: State,
     /// What has to be as the tree says.
@@ -34,14 +34,14 @@ pub(super) struct Part {
     folders: Vec<Vec<u8>>,
 }
 
-impl Part {
+impl VisiblePart {
     /// Finds what some paths are in a tree; `old` is the index as it was.
     pub(super) fn of(
         repository: &Repository,
         tree: TreeId,
         old: &State,
         paths: &[Vec<u8>],
-    ) -> anyhow::Result<Part> {
+    ) -> anyhow::Result<VisiblePart> {
         let named = with_rules(paths.iter());
         let above = paths.iter().flat_map(|path| folders_above(path));
         let above: BTreeSet<Vec<u8>> = above.map(<[u8]>::to_vec).collect();
@@ -50,12 +50,12 @@ impl Part {
 
         let is_folder = |path: &&Vec<u8>| {
             let entry = found.get(path.as_slice());
-            entry.is_some_and(|entry| entry.mode == Mode::Tree)
+            entry.is_some_and(|entry| entry.mode == EntryMode::Tree)
         };
         let folders = above.iter().chain(paths).filter(is_folder);
         let folders: BTreeSet<Vec<u8>> = folders.cloned().collect();
         let others = above.iter().filter(|path| !is_folder(path));
-        Ok(Part {
+        Ok(VisiblePart {
             index: index_of(repository, old, &asked, &found),
             wanted: named.iter().chain(others).cloned().collect(),
             folders: folders.into_iter().collect(),
@@ -85,12 +85,12 @@ fn index_of(
     repository: &Repository,
     old: &State,
     asked: &BTreeSet<&[u8]>,
-    found: &BTreeMap<&[u8], Entry>,
+    found: &BTreeMap<&[u8], TreeEntry>,
 ) -> State {
     let is_folder = |path: &[u8]| {
         found
             .get(path)
-            .is_some_and(|found| found.mode == Mode::Tree)
+            .is_some_and(|found| found.mode == EntryMode::Tree)
     };
     let stays = |path: &[u8]| {
         let in_the_way = |folder| asked.contains(folder) && !is_folder(folder);
@@ -119,8 +119,8 @@ fn index_of(
 
 impl Switch<'_> {
     /// Brings a part of the tree; what else is in the worktree stays as it is.
-    pub(super) fn bring_part(&self, part: Part) -> anyhow::Result<()> {
-        let Part {
+    pub(super) fn bring_part(&self, part: VisiblePart) -> anyhow::Result<()> {
+        let VisiblePart {
             index: mut new,
             wanted,
             folders,
@@ -144,16 +144,16 @@ impl Switch<'_> {
     fn make_folders(&self, folders: &[Vec<u8>]) -> anyhow::Result<()> {
         for folder in folders {
             let inside = [folder, b"/x".as_slice()].concat();
-            let walked = match self.top.walk(&inside, Missing::Make)? {
-                Walk::Blocked(end) => {
+            let walked = match self.top.walk(&inside, IfMissing::Make)? {
+                WalkResult::Blocked(end) => {
                     self.remove_file(&inside[..end])?;
-                    self.top.walk(&inside, Missing::Make)?
+                    self.top.walk(&inside, IfMissing::Make)?
                 }
                 walked => walked,
             };
             // As for a file in it: then the worktree is made anew.
             anyhow::ensure!(
-                matches!(walked, Walk::Place(_)),
+                matches!(walked, WalkResult::Place(_)),
                 "`{}` cannot be made",
                 folder.to_str_lossy()
             );

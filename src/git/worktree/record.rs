@@ -21,14 +21,14 @@ const MAX_NOTE: u64 = 64 * 1024;
 
 /// The record of a session's worktree.
 #[derive(Debug, Clone)]
-pub(super) struct Record {
+pub(super) struct WorktreeRecord {
     /// Its folder.
     folder: PathBuf,
 }
 
 /// Returns the record of a session's worktree, be there one or not.
-pub(super) fn worktree_record(repository: &Repository, session: &str) -> Record {
-    Record {
+pub(super) fn worktree_record(repository: &Repository, session: &str) -> WorktreeRecord {
+    WorktreeRecord {
         folder: repository.teddy_dir().join(RECORDS).join(session),
     }
 }
@@ -43,7 +43,7 @@ pub(super) fn recorded_worktrees(repository: &Repository) -> Vec<String> {
         .collect()
 }
 
-impl Record {
+impl WorktreeRecord {
     /// Returns where the index is.
     pub(super) fn index(&self) -> PathBuf {
         self.folder.join(INDEX)

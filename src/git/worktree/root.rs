@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::host::file::{Kind, Mode, Root};
+use crate::host::file::{FileKind, FileMode, Root};
 
 /// Our own part of the folder: a folder for each session that has a worktree.
 const OWN: &str = ".teddy-worktrees";
@@ -56,7 +56,7 @@ impl WorktreeRoot {
             .with_context(|| format!("cannot use `{}`", path.display()))?;
         let folder = Root::open_strictly(&path)?;
         let own = folder.make_folder(Path::new(OWN))?;
-        match folder.create_new(Path::new(".gitignore"), HIDDEN, Mode::Plain) {
+        match folder.create_new(Path::new(".gitignore"), HIDDEN, FileMode::Plain) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
             _ => {}
         }
@@ -91,7 +91,7 @@ impl WorktreeRoot {
     }
 
     /// Returns what is at the place of a session's worktree.
-    pub(super) fn look(&self, session: &str) -> anyhow::Result<Option<Kind>> {
+    pub(super) fn look(&self, session: &str) -> anyhow::Result<Option<FileKind>> {
         Ok(self.folder.kind(Path::new(session))?)
     }
 
@@ -107,7 +107,7 @@ impl WorktreeRoot {
         let own = self.own.make_folder(Path::new(session))?;
         if !self.is_ours(session) {
             own.remove(OsStr::new(OWNER))?;
-            own.create_new(Path::new(OWNER), &self.owner, Mode::Plain)?;
+            own.create_new(Path::new(OWNER), &self.owner, FileMode::Plain)?;
         }
         Ok(own)
     }
@@ -124,7 +124,7 @@ impl WorktreeRoot {
 
     /// Removes what is called `.git` in a session's worktree, whatever it has become.
     pub(super) fn remove_git_dir(&self, session: &str) -> anyhow::Result<()> {
-        if self.look(session)? != Some(Kind::Folder) {
+        if self.look(session)? != Some(FileKind::Folder) {
             return Ok(());
         }
         self.folder.open_up(OsStr::new(session));

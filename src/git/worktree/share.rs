@@ -13,14 +13,14 @@ use gix::index::entry::Stat;
 
 use super::switch::Switch;
 use crate::git::filter::Filter;
-use crate::git::place::{Body, Missing, Place, Seen, Top, Walk};
+use crate::git::place::{FileBody, IfMissing, OnDisk, Place, Top, WalkResult};
 use crate::git::stat::as_in_index;
 
 /// Smaller files are written as fast as they are compared, and fill a block or a few.
 const LARGE: u64 = 16 << 10;
 
 /// What came of an attempt.
-enum Attempt {
+enum ShareAttempt {
     /// The file is there; its bytes are still to be compared.
     Made(Place),
     /// It has to be written.
@@ -39,12 +39,12 @@ impl Switch<'_> {
         let (mut filter, mut left) = (None, Vec::new());
         for (nth, &at) in to_write.iter().enumerate() {
             let place = match self.attempt(&user, new, at)? {
-                Attempt::Made(place) => place,
-                Attempt::Write => {
+                ShareAttempt::Made(place) => place,
+                ShareAttempt::Write => {
                     left.push(at);
                     continue;
                 }
-                Attempt::Stop => {
+                ShareAttempt::Stop => {
                     left.extend(&to_write[nth..]);
                     break;
                 }
@@ -71,35 +71,37 @@ impl Switch<'_> {
     }
 
     /// Tries to make the file of an entry from the user's of the same size.
-    fn attempt(&self, user: &Top, new: &State, at: usize) -> anyhow::Result<Attempt> {
+    fn attempt(&self, user: &Top, new: &State, at: usize) -> anyhow::Result<ShareAttempt> {
         let (entry, path) = (new.entry(at), new.entry(at).path(new));
         let is_executable = entry.mode == IndexMode::FILE_EXECUTABLE;
         if !is_executable && entry.mode != IndexMode::FILE {
-            return Ok(Attempt::Write);
+            return Ok(ShareAttempt::Write);
         }
         // What cannot be read here a checkout says.
         let size = self.repository.gix.find_header(entry.id);
         let size = size.map(|header| header.size()).unwrap_or_default();
         if size < LARGE {
-            return Ok(Attempt::Write);
+            return Ok(ShareAttempt::Write);
         }
-        let source = match user.walk(path, Missing::Stop) {
-            Ok(Walk::Place(place)) => place.open_sized(size),
+        let source = match user.walk(path, IfMissing::Stop) {
+            Ok(WalkResult::Place(place)) => place.open_sized(size),
             _ => None,
         };
         let Some(source) = source else {
-            return Ok(Attempt::Write);
+            return Ok(ShareAttempt::Write);
         };
 
-        let Walk::Place(place) = self.top.walk(path, Missing::Make)? else {
-            return Ok(Attempt::Write);
+        let WalkResult::Place(place) = self.top.walk(path, IfMissing::Make)? else {
+            return Ok(ShareAttempt::Write);
         };
         let keeps_bit = version::abilities(self.repository).executable;
         Ok(
             match place.share_from(&source, is_executable && keeps_bit) {
-                Ok(()) => Attempt::Made(place),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Attempt::Write,
-                Err(_) => Attempt::Stop,
+                Ok(()) => ShareAttempt::Made(place),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    ShareAttempt::Write
+                }
+                Err(_) => ShareAttempt::Stop,
             },
         )
     }
@@ -121,13 +123,13 @@ impl Switch<'_> {
         let (entry, path) = (new.entry(at), new.entry(at).path(new));
         // The time is taken before the file is read: a later write shows.
         let stat = place.stat()?.context("a new file is gone")?;
-        let Seen::File { body, .. } = place.look()? else {
+        let OnDisk::File { body, .. } = place.look()? else {
             return Ok(None);
         };
         let is_same = version::body_id(self.repository, &body)? == Some(entry.id)
             && match body {
-                Body::Bytes(bytes) => filter.writes_as_is(path, &bytes)?,
-                Body::Large { .. } => filter.keeps(path)?,
+                FileBody::Bytes(bytes) => filter.writes_as_is(path, &bytes)?,
+                FileBody::Large { .. } => filter.keeps(path)?,
             };
         Ok(is_same.then(|| as_in_index(&stat)))
     }

@@ -39,7 +39,7 @@ pub(super) struct Other {
 
 /// A folder to look at, and the entries of the index below it.
 #[derive(Debug)]
-struct Folder {
+struct SurveyedFolder {
     /// Its path with the final `/`; empty for the top.
     path: Vec<u8>,
     /// The entries below it.
@@ -48,13 +48,13 @@ struct Folder {
 
 /// What was found in some folders.
 #[derive(Debug, Default)]
-struct Found {
+struct SurveyResult {
     /// Entries that are the same on disk.
     same: Vec<usize>,
     /// Names that the index does not have.
     others: Vec<Other>,
     /// Folders below.
-    below: Vec<Folder>,
+    below: Vec<SurveyedFolder>,
 }
 
 /// What the index says about a name.
@@ -71,15 +71,15 @@ enum Child {
 /// Where a folder cannot be read.
 pub(super) fn survey(top: &Path, index: &State, options: Options) -> anyhow::Result<Survey> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let look = Look {
+    let look = SurveyRun {
         top: rustix::fs::open(top, flags, Permissions::empty())?,
-        known: Known { index, options },
+        known: IndexFacts { index, options },
     };
     let mut survey = Survey {
         same: vec![false; index.entries().len()],
         others: Vec::new(),
     };
-    let mut level = vec![Folder {
+    let mut level = vec![SurveyedFolder {
         path: Vec::new(),
         entries: 0..index.entries().len(),
     }];
@@ -99,24 +99,24 @@ pub(super) fn survey(top: &Path, index: &State, options: Options) -> anyhow::Res
 }
 
 /// A look under way.
-struct Look<'a> {
+struct SurveyRun<'a> {
     /// The top of the worktree.
     top: OwnedFd,
     /// What the index says.
-    known: Known<'a>,
+    known: IndexFacts<'a>,
 }
 
 /// What an index says of files, to compare them with.
-pub(super) struct Known<'a> {
+pub(super) struct IndexFacts<'a> {
     /// The index.
     pub(super) index: &'a State,
     /// Which times and numbers of a file count.
     pub(super) options: Options,
 }
 
-impl Look<'_> {
+impl SurveyRun<'_> {
     /// Looks at folders, some in each thread.
-    fn at_all(&self, folders: &[Folder]) -> anyhow::Result<Vec<Found>> {
+    fn at_all(&self, folders: &[SurveyedFolder]) -> anyhow::Result<Vec<SurveyResult>> {
         let threads = std::thread::available_parallelism()
             .map_or(1, usize::from)
             .min(MAX_THREADS);
@@ -137,8 +137,8 @@ impl Look<'_> {
     }
 
     /// Looks at some folders.
-    fn at_some(&self, folders: &[Folder]) -> anyhow::Result<Found> {
-        let mut found = Found::default();
+    fn at_some(&self, folders: &[SurveyedFolder]) -> anyhow::Result<SurveyResult> {
+        let mut found = SurveyResult::default();
         for folder in folders {
             self.at(folder, &mut found)?;
         }
@@ -146,7 +146,7 @@ impl Look<'_> {
     }
 
     /// Looks at one folder.
-    fn at(&self, folder: &Folder, found: &mut Found) -> anyhow::Result<()> {
+    fn at(&self, folder: &SurveyedFolder, found: &mut SurveyResult) -> anyhow::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = folder.path.strip_suffix(b"/").unwrap_or_default();
         // A command may still be at work, and put a link where a folder was.
@@ -168,7 +168,7 @@ impl Look<'_> {
                 Ok(Child::Leaf(_)) if !is_folder => {}
                 Ok(Child::Folder(entries)) if is_folder => {
                     let path = [folder.path.as_slice(), name, b"/"].concat();
-                    found.below.push(Folder {
+                    found.below.push(SurveyedFolder {
                         path,
                         entries: entries.clone(),
                     });
@@ -183,7 +183,7 @@ impl Look<'_> {
     }
 
     /// Returns what the index says about the names in a folder, sorted by name.
-    fn children(&self, folder: &Folder) -> Vec<(&[u8], Child)> {
+    fn children(&self, folder: &SurveyedFolder) -> Vec<(&[u8], Child)> {
         let entries = self.known.index.entries();
         let mut children = Vec::new();
         let mut at = folder.entries.start;
@@ -213,7 +213,7 @@ impl Look<'_> {
     }
 }
 
-impl Known<'_> {
+impl IndexFacts<'_> {
     /// Returns whether a file is surely what an entry says.
     pub(super) fn is_same(&self, at: usize, stat: &rustix::fs::Stat) -> bool {
         let entry = &self.index.entries()[at];

@@ -20,8 +20,8 @@ use gix::worktree::stack::state::attributes;
 use super::path::parent;
 use super::survey::Survey;
 use crate::git::During;
-use crate::git::object::{Entry, Mode, TreeId};
-use crate::git::place::{Missing, Place, Top, Walk};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::place::{IfMissing, Place, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::stat::as_in_index;
 
@@ -145,7 +145,7 @@ impl Switch<'_> {
         new: &State,
         at: usize,
         path: &[u8],
-    ) -> anyhow::Result<Option<(Place, Entry)>> {
+    ) -> anyhow::Result<Option<(Place, TreeEntry)>> {
         let known = self
             .old
             .entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
@@ -155,12 +155,15 @@ impl Switch<'_> {
         let Some(entry) = entry_of(new.entry(at)) else {
             return Ok(None);
         };
-        match self.top.walk(path, Missing::Stop)? {
-            Walk::Place(place) => Ok(Some((place, entry))),
-            Walk::Boundary => {
+        match self.top.walk(path, IfMissing::Stop)? {
+            WalkResult::Place(place) => Ok(Some((place, entry))),
+            WalkResult::Boundary => {
                 anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy())
             }
-            Walk::Missing | Walk::Blocked(_) | Walk::Closed | Walk::Refused => Ok(None),
+            WalkResult::Missing
+            | WalkResult::Blocked(_)
+            | WalkResult::Closed
+            | WalkResult::Refused => Ok(None),
         }
     }
 
@@ -214,7 +217,7 @@ impl Switch<'_> {
             let Some(entry) = entry_of(new.entry(at)) else {
                 continue;
             };
-            let Walk::Place(place) = self.top.walk(path, Missing::Make)? else {
+            let WalkResult::Place(place) = self.top.walk(path, IfMissing::Make)? else {
                 anyhow::bail!("{}: its folder is not there", during());
             };
             let content = version.content(path, &entry, None)?;
@@ -303,27 +306,29 @@ impl Switch<'_> {
     /// A checkout writes into what is there: it would wait at a pipe for ever, and a hard link has
     /// another name.
     fn clear(&self, path: &[u8]) -> anyhow::Result<()> {
-        match self.top.walk(path, Missing::Stop)? {
-            Walk::Place(place) => match place.look_kind()? {
+        match self.top.walk(path, IfMissing::Stop)? {
+            WalkResult::Place(place) => match place.look_kind()? {
                 Some(_) => Ok(place.remove_all()?),
                 None => Ok(()),
             },
-            Walk::Blocked(end) => self.remove_file(&path[..end]),
-            Walk::Boundary => {
+            WalkResult::Blocked(end) => self.remove_file(&path[..end]),
+            WalkResult::Boundary => {
                 anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy())
             }
-            Walk::Refused => anyhow::bail!("`{}` is not a valid file name", path.to_str_lossy()),
-            Walk::Closed => anyhow::bail!(
+            WalkResult::Refused => {
+                anyhow::bail!("`{}` is not a valid file name", path.to_str_lossy())
+            }
+            WalkResult::Closed => anyhow::bail!(
                 "`{}` is in a directory that cannot be entered",
                 path.to_str_lossy()
             ),
-            Walk::Missing => Ok(()),
+            WalkResult::Missing => Ok(()),
         }
     }
 
     /// Removes a file or link, if it is there.
     pub(super) fn remove_file(&self, path: &[u8]) -> anyhow::Result<()> {
-        let Walk::Place(place) = self.top.walk(path, Missing::Stop)? else {
+        let WalkResult::Place(place) = self.top.walk(path, IfMissing::Stop)? else {
             return Ok(());
         };
         match place.look_kind()? {
@@ -337,7 +342,7 @@ impl Switch<'_> {
         for folder in folders.iter().rev() {
             let mut path = Some(folder.as_slice());
             while let Some(folder) = path {
-                let Walk::Place(place) = self.top.walk(folder, Missing::Stop)? else {
+                let WalkResult::Place(place) = self.top.walk(folder, IfMissing::Stop)? else {
                     break;
                 };
                 if !place.remove_empty_folder()? && !place.look()?.is_absent() {
@@ -351,14 +356,14 @@ impl Switch<'_> {
 }
 
 /// Returns the file or link of an index's entry.
-fn entry_of(entry: &IndexEntry) -> Option<Entry> {
+fn entry_of(entry: &IndexEntry) -> Option<TreeEntry> {
     let mode = match entry.mode {
-        IndexMode::FILE => Mode::File,
-        IndexMode::FILE_EXECUTABLE => Mode::Executable,
-        IndexMode::SYMLINK => Mode::Link,
+        IndexMode::FILE => EntryMode::File,
+        IndexMode::FILE_EXECUTABLE => EntryMode::Executable,
+        IndexMode::SYMLINK => EntryMode::Link,
         _ => return None,
     };
-    Some(Entry { mode, id: entry.id })
+    Some(TreeEntry { mode, id: entry.id })
 }
 
 /// Returns whether a sparse checkout leaves an entry out.
@@ -375,7 +380,7 @@ fn make_gitlink_folders(repository: &Repository, index: &State) -> anyhow::Resul
         .filter(|entry| entry.mode == IndexMode::COMMIT)
     {
         let path: &[u8] = entry.path(index);
-        top.walk(&[path, b"/x"].concat(), Missing::Make)?;
+        top.walk(&[path, b"/x"].concat(), IfMissing::Make)?;
     }
     Ok(())
 }

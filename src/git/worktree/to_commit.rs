@@ -4,14 +4,14 @@ use crate::git::version;
 use gix::index::entry::stat::Options as StatOptions;
 
 use super::glance::glance;
-use super::index::Known;
-use super::part::Part;
+use super::index::KnownIndex;
+use super::part::VisiblePart;
 use super::sparse::hide;
 use super::survey::survey;
 use super::switch::Switch;
 use super::{Extent, SessionWorktree, index};
 use crate::git::During;
-use crate::git::diff::Change;
+use crate::git::diff::TreeChange;
 use crate::git::object::CommitId;
 use crate::git::place::Top;
 use crate::git::repository::Repository;
@@ -37,7 +37,7 @@ pub(super) fn switch(
             .stat_options()
             .during("reading the configuration")?
     };
-    let Known {
+    let KnownIndex {
         index: old,
         changes,
     } = index::known(repository, tree)?;
@@ -53,7 +53,7 @@ pub(super) fn switch(
             glance(&top, &old, options, paths)?
         }
         (Extent::Paths(paths), None) => {
-            let part = part.insert(Part::of(repository, tree, &old, paths)?);
+            let part = part.insert(VisiblePart::of(repository, tree, &old, paths)?);
             part.look(&top, &old, options)?
         }
     };
@@ -86,10 +86,10 @@ fn reach<'a>(repository: &Repository, extent: Extent<'a>) -> Extent<'a> {
 impl Switch<'_> {
     /// Brings everything; `changes` are what the tree changes in the one that was there, if that is
     /// known.
-    fn bring_whole(&self, changes: Option<&[Change]>) -> anyhow::Result<()> {
+    fn bring_whole(&self, changes: Option<&[TreeChange]>) -> anyhow::Result<()> {
         let mut new = index::for_tree(self.repository, &self.old, self.tree, changes)?;
         let hidden = hide(self.user, &mut new)?;
-        let unchanged = changes.is_some_and(<[Change]>::is_empty);
+        let unchanged = changes.is_some_and(<[TreeChange]>::is_empty);
         let differing = self.take_over(&mut new);
         self.put(&mut new, &differing)?;
         fault::point("after-whole")?;

@@ -47,14 +47,14 @@ pub(super) fn open_folder(root: impl AsFd, path: &Path) -> rustix::io::Result<Ow
     }
     match at_once(root.as_fd(), path, FOLDER, Mounts::Entered) {
         Some(opened) => opened,
-        None => walk(root, path, Missing::Fail),
+        None => walk(root, path, MissingFolder::Fail),
     }
 }
 
 /// Opens a folder below `root` and makes those that are missing.
 pub(super) fn make_folder(root: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     match open_folder(root.as_fd(), path) {
-        Err(Errno::NOENT) => walk(root, path, Missing::Make),
+        Err(Errno::NOENT) => walk(root, path, MissingFolder::Make),
         opened => opened,
     }
 }
@@ -166,7 +166,7 @@ fn open_step(
 
 /// What is done about a folder that is missing.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum MissingFolder {
     /// It is an error.
     Fail,
     /// It is made.
@@ -174,14 +174,18 @@ pub(super) enum Missing {
 }
 
 /// Opens component by component.
-pub(super) fn walk(root: impl AsFd, path: &Path, missing: Missing) -> rustix::io::Result<OwnedFd> {
+pub(super) fn walk(
+    root: impl AsFd,
+    path: &Path,
+    missing: MissingFolder,
+) -> rustix::io::Result<OwnedFd> {
     let mut folder = rustix::io::fcntl_dupfd_cloexec(root, 0)?;
     for name in path {
         let step = |from: &OwnedFd| {
             rustix::fs::openat(from, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
         };
         let opened = match step(&folder) {
-            Err(Errno::NOENT) if missing == Missing::Make => {
+            Err(Errno::NOENT) if missing == MissingFolder::Make => {
                 match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => step(&folder),
                     Err(e) => Err(e),

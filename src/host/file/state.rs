@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::write::{New, Permissions, write_file};
-use super::{Entry, failure};
+use super::{FileInfo, failure};
 use crate::host::file::TEMPORARY;
 
 /// Writes a file whole and durably: temporary file, sync, rename, sync of the folder. Makes the
@@ -51,8 +51,8 @@ fn write(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     // A process of the same id that crashed here may have left its file.
     let _ = rustix::fs::unlinkat(&folder, temporary, AtFlags::empty());
     let permissions = match rustix::fs::statat(&folder, name, AtFlags::empty()) {
-        Ok(old) => Permissions::Exactly(Entry::from(&old).permissions),
-        Err(_) => Permissions::New(super::Mode::Plain),
+        Ok(old) => Permissions::Exactly(FileInfo::from(&old).permissions),
+        Err(_) => Permissions::New(super::FileMode::Plain),
     };
     write_file(
         &folder,

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 
 /// One end of a renaming: an open folder and a name in it.
-pub(super) struct End<'p> {
+pub(super) struct RenameEnd<'p> {
     /// The folder.
     pub(super) folder: OwnedFd,
     /// The name.
@@ -18,12 +18,12 @@ pub(super) struct End<'p> {
 }
 
 /// Renames, replacing.
-pub(super) fn over(from: &End<'_>, to: &End<'_>) -> rustix::io::Result<()> {
+pub(super) fn over(from: &RenameEnd<'_>, to: &RenameEnd<'_>) -> rustix::io::Result<()> {
     rustix::fs::renameat(&from.folder, from.name, &to.folder, to.name)
 }
 
 /// Renames to a name that is free.
-pub(super) fn to_free_name(from: &End<'_>, to: &End<'_>) -> rustix::io::Result<()> {
+pub(super) fn to_free_name(from: &RenameEnd<'_>, to: &RenameEnd<'_>) -> rustix::io::Result<()> {
     match rustix::fs::renameat_with(
         &from.folder,
         from.name,
@@ -37,7 +37,10 @@ pub(super) fn to_free_name(from: &End<'_>, to: &End<'_>) -> rustix::io::Result<(
 }
 
 /// Renames to a name that is free by giving the file a second name first.
-pub(super) fn to_free_name_in_steps(from: &End<'_>, to: &End<'_>) -> rustix::io::Result<()> {
+pub(super) fn to_free_name_in_steps(
+    from: &RenameEnd<'_>,
+    to: &RenameEnd<'_>,
+) -> rustix::io::Result<()> {
     match rustix::fs::linkat(
         &from.folder,
         from.name,

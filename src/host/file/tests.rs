@@ -7,7 +7,7 @@ use std::path::Path;
 
 use std::path::PathBuf;
 
-use super::swap::End;
+use super::swap::RenameEnd;
 use super::*;
 
 /// A scratch folder with a root in it and a secret beside it.
@@ -50,14 +50,17 @@ fn check<T: std::fmt::Debug>(result: io::Result<T>, expected: &str) {
 fn a_created_file_is_read_back() {
     let s = Scratch::new();
     s.root
-        .create_new(Path::new("a/b/c.sh"), b"x", Mode::Executable)
+        .create_new(Path::new("a/b/c.sh"), b"x", FileMode::Executable)
         .unwrap();
     assert_eq!(s.root.read(Path::new("a/b/c.sh"), 10).unwrap(), b"x");
     assert_eq!(
         s.root.kind(Path::new("a/b/c.sh")).unwrap(),
-        Some(Kind::File(Mode::Executable))
+        Some(FileKind::File(FileMode::Executable))
     );
-    assert_eq!(s.root.kind(Path::new("a/b")).unwrap(), Some(Kind::Folder));
+    assert_eq!(
+        s.root.kind(Path::new("a/b")).unwrap(),
+        Some(FileKind::Folder)
+    );
     assert_eq!(s.root.kind(Path::new("a/b/c.sh/d")).unwrap(), None);
 }
 
@@ -67,11 +70,11 @@ fn create_never_overwrites() {
     symlink("nowhere", s.path("link")).unwrap();
     fs::write(s.path("file"), "old").unwrap();
     check(
-        s.root.create_new(Path::new("file"), b"x", Mode::Plain),
+        s.root.create_new(Path::new("file"), b"x", FileMode::Plain),
         "cannot create `file`: file exists",
     );
     check(
-        s.root.create_new(Path::new("link"), b"x", Mode::Plain),
+        s.root.create_new(Path::new("link"), b"x", FileMode::Plain),
         "cannot create `link`: file exists",
     );
     assert_eq!(fs::read(s.path("file")).unwrap(), b"old");
@@ -88,7 +91,7 @@ fn a_link_on_the_way_is_named_and_not_followed() {
         "cannot read `out/secret`: `out` is a link",
     );
     check(
-        s.root.create_new(Path::new("out/x"), b"", Mode::Plain),
+        s.root.create_new(Path::new("out/x"), b"", FileMode::Plain),
         "cannot create `out/x`: `out` is a link",
     );
     check(
@@ -132,10 +135,16 @@ fn the_walk_follows_no_link_either() {
     symlink("..", s.path("a/out")).unwrap();
     let walk =
         |path: &str, missing| beneath::walk(&s.root.folder, Path::new(path), missing).map(drop);
-    assert_eq!(walk("a/b", beneath::Missing::Fail), Ok(()));
-    assert_eq!(walk("a/out/a", beneath::Missing::Make), Err(Errno::LOOP));
-    assert_eq!(walk("a/c/d", beneath::Missing::Fail), Err(Errno::NOENT));
-    assert_eq!(walk("a/c/d", beneath::Missing::Make), Ok(()));
+    assert_eq!(walk("a/b", beneath::MissingFolder::Fail), Ok(()));
+    assert_eq!(
+        walk("a/out/a", beneath::MissingFolder::Make),
+        Err(Errno::LOOP)
+    );
+    assert_eq!(
+        walk("a/c/d", beneath::MissingFolder::Fail),
+        Err(Errno::NOENT)
+    );
+    assert_eq!(walk("a/c/d", beneath::MissingFolder::Make), Ok(()));
     assert!(s.path("a/c/d").is_dir());
 }
 
@@ -207,7 +216,7 @@ fn a_free_name_is_needed_in_one_step_and_in_two() {
     let s = Scratch::new();
     fs::write(s.path("a"), "1").unwrap();
     fs::write(s.path("b"), "2").unwrap();
-    let end = |name: &'static str| End {
+    let end = |name: &'static str| RenameEnd {
         folder: beneath::open_folder(&s.root.folder, Path::new("")).unwrap(),
         name: name.as_ref(),
     };
@@ -246,7 +255,7 @@ fn names_that_are_not_text_work() {
     use std::os::unix::ffi::OsStrExt as _;
     let s = Scratch::new();
     let path = Path::new(OsStr::from_bytes(b"d\xff/f\xfe"));
-    s.root.create_new(path, b"x", Mode::Plain).unwrap();
+    s.root.create_new(path, b"x", FileMode::Plain).unwrap();
     assert_eq!(s.root.read(path, 1).unwrap(), b"x");
     fs::remove_file(s.path("").join(path)).unwrap();
     check(
@@ -264,7 +273,7 @@ fn a_folder_of_any_depth_and_without_permissions_is_removed() {
         folder = folder.make_folder(Path::new(&"d".repeat(20))).unwrap();
     }
     folder
-        .create_new(Path::new("file"), b"x", Mode::Plain)
+        .create_new(Path::new("file"), b"x", FileMode::Plain)
         .unwrap();
     for name in ["top/closed/in", "top/read-only/in"] {
         fs::create_dir_all(s.path(name)).unwrap();

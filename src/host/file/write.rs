@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{AtFlags, Mode as Bits, OFlags};
 use rustix::io::Errno;
 
-use super::swap::{End, over, to_free_name};
-use super::{Entry, Kind, Mode, Root, TEMPORARY, beneath, failure, split};
+use super::swap::{RenameEnd, over, to_free_name};
+use super::{FileInfo, FileKind, FileMode, Root, TEMPORARY, beneath, failure, split};
 
 /// Counts this process's temporary names.
 static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -20,7 +20,7 @@ impl Root {
     ///
     /// # Errors
     /// `AlreadyExists` if there is anything at the path, be it a link that leads nowhere.
-    pub fn create_new(&self, path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
+    pub fn create_new(&self, path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
         let (folder, name) = self
             .make_parent(path)
             .map_err(|e| self.fail("create", path, e))?;
@@ -49,7 +49,7 @@ impl Root {
             .map_err(|e| self.fail("create", path, e))?;
         let new = New {
             bytes,
-            permissions: Permissions::New(Mode::Plain),
+            permissions: Permissions::New(FileMode::Plain),
             durable: false,
         };
         write_file(&folder, name, new).map_err(|e| failure("create", path, e))
@@ -62,8 +62,8 @@ impl Root {
     /// There is no regular file at the path.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (folder, name) = self.parent(path).map_err(|e| self.fail("write", path, e))?;
-        let Some(Entry {
-            kind: Kind::File(_),
+        let Some(FileInfo {
+            kind: FileKind::File(_),
             permissions,
             ..
         }) = self.entry(path)?
@@ -118,7 +118,7 @@ pub(super) struct New<'a> {
 /// Where a file's permissions come from.
 pub(super) enum Permissions {
     /// The user's umask.
-    New(Mode),
+    New(FileMode),
     /// Another file.
     Exactly(u32),
 }
@@ -126,8 +126,8 @@ pub(super) enum Permissions {
 /// Writes a file that must not exist; removes it again if that fails.
 pub(super) fn write_file(folder: impl AsFd, name: &OsStr, new: New<'_>) -> io::Result<()> {
     let permissions = match new.permissions {
-        Permissions::New(Mode::Plain) => 0o666,
-        Permissions::New(Mode::Executable) => 0o777,
+        Permissions::New(FileMode::Plain) => 0o666,
+        Permissions::New(FileMode::Executable) => 0o777,
         Permissions::Exactly(_) => 0o600,
     };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -155,10 +155,10 @@ fn finish(
     folder: &OwnedFd,
     temporary: &OsStr,
     name: &OsStr,
-    rename: fn(&End<'_>, &End<'_>) -> rustix::io::Result<()>,
+    rename: fn(&RenameEnd<'_>, &RenameEnd<'_>) -> rustix::io::Result<()>,
 ) -> rustix::io::Result<()> {
     let end = |name| {
-        Ok::<_, Errno>(End {
+        Ok::<_, Errno>(RenameEnd {
             folder: rustix::io::fcntl_dupfd_cloexec(folder, 0)?,
             name,
         })

@@ -63,7 +63,7 @@ pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
     } else {
         ruleset.scope(scopes).map_err(words)?
     };
-    let mut rules = Rules {
+    let mut rules = AccessRules {
         ruleset: Some(ruleset.create().map_err(words)?),
         hidden: canonical(&policy.hidden),
         abi,
@@ -137,7 +137,7 @@ fn canonical(paths: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// The rules while they are collected.
-struct Rules {
+struct AccessRules {
     /// The rules; taken and put back with each one.
     ruleset: Option<RulesetCreated>,
     /// What is left out, without links.
@@ -146,7 +146,7 @@ struct Rules {
     abi: ABI,
 }
 
-impl Rules {
+impl AccessRules {
     /// Allows something in a tree, except in what is hidden below it.
     fn carve(&mut self, path: &Path, rights: BitFlags<AccessFs>) -> Result<(), String> {
         if !self

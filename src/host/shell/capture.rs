@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A script's output, with a gap in the middle if it was long.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedOutput {
     /// The beginning; everything if nothing was lost.
     pub head: Vec<u8>,
     /// The end, if something was lost between it and the beginning.
@@ -13,7 +13,7 @@ pub struct Captured {
     pub lost: u64,
 }
 
-impl Captured {
+impl CapturedOutput {
     /// Returns the output as one piece of text, with a line that says what is missing.
     pub fn joined(&self) -> Vec<u8> {
         let mut all = self.head.clone();
@@ -64,11 +64,11 @@ impl Capture {
     }
 
     /// Returns what was kept.
-    pub(super) fn finish(mut self) -> Captured {
+    pub(super) fn finish(mut self) -> CapturedOutput {
         if self.lost == 0 {
             self.head.extend(self.tail.drain(..));
         }
-        Captured {
+        CapturedOutput {
             head: self.head,
             tail: self.tail.into(),
             lost: self.lost,
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_gap_is_said() {
-        let kept = Captured {
+        let kept = CapturedOutput {
             head: b"a".into(),
             tail: b"b".into(),
             lost: 7,

@@ -7,7 +7,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::raw::Raw;
+use crate::host::raw::RawText;
 use crate::host::sandbox::{Kernel, Policy};
 
 /// What a supervisor is told first.
@@ -18,18 +18,18 @@ pub struct Order {
     /// What of it can be enforced.
     pub kernel: Kernel,
     /// The program, by its path, and its arguments.
-    pub words: Vec<Raw>,
+    pub words: Vec<RawText>,
     /// The folder in which it runs.
-    pub folder: Raw,
+    pub folder: RawText,
     /// Variables that the command gets and the supervisor does not obey.
     pub variables: Vec<(String, String)>,
     /// The file that is locked until nothing is left.
-    pub lock: Option<Raw>,
+    pub lock: Option<RawText>,
 }
 
 /// What a supervisor tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Message {
+pub enum SupervisorMessage {
     /// The command runs.
     Started,
     /// It does not, and why.
@@ -38,7 +38,7 @@ pub enum Message {
     /// it may.
     Halfway(String),
     /// It has ended; what it started may still live.
-    Ended(Ending),
+    Ended(CommandEnding),
     /// Nothing is left but the named processes, which could not be ended.
     Gone(Vec<String>),
     /// The supervisor itself has ended without a word. Never sent.
@@ -47,7 +47,7 @@ pub enum Message {
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ending {
+pub enum CommandEnding {
     /// By itself, with this code.
     Exited(i32),
     /// By this signal.
@@ -69,7 +69,7 @@ impl Order {
     }
 }
 
-impl Message {
+impl SupervisorMessage {
     /// Returns the line that is sent.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Message {
     }
 
     /// Reads a line.
-    pub fn decode(line: &[u8]) -> Option<Message> {
+    pub fn decode(line: &[u8]) -> Option<SupervisorMessage> {
         serde_json::from_slice(line).ok()
     }
 }

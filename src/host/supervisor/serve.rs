@@ -18,11 +18,11 @@ use rustix::process::{
 };
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use super::order::{Ending, Message, Order};
+use super::order::{CommandEnding, Order, SupervisorMessage};
 use super::tree;
 use super::{GRACE, WORD};
 use crate::host::file::reason;
-use crate::host::raw::Raw;
+use crate::host::raw::RawText;
 use crate::host::{descriptors, fault, process, sandbox};
 
 /// How long it is tried to kill what is left.
@@ -73,9 +73,9 @@ fn serve() -> io::Result<()> {
     }
     match supervised.start(&mut order) {
         Ok(_lock) => {
-            supervised.say(&Message::Started);
+            supervised.say(&SupervisorMessage::Started);
             let left = supervised.watch()?;
-            supervised.say(&Message::Gone(left));
+            supervised.say(&SupervisorMessage::Gone(left));
         }
         Err(message) => supervised.say(&message),
     }
@@ -84,7 +84,7 @@ fn serve() -> io::Result<()> {
 
 /// How far it has come.
 #[derive(Clone, Copy)]
-enum Phase {
+enum ServePhase {
     /// The command runs.
     Running,
     /// It was asked to end, and has until then.
@@ -106,7 +106,7 @@ struct Supervised {
     /// Whether one signal reaches all that is left and nobody else.
     scoped: bool,
     /// How far it has come.
-    phase: Phase,
+    phase: ServePhase,
 }
 
 impl Supervised {
@@ -129,26 +129,28 @@ impl Supervised {
             ended,
             command: None,
             scoped: false,
-            phase: Phase::Running,
+            phase: ServePhase::Running,
         })
     }
 
     /// Starts the command; the lock is held until what is returned is dropped.
-    fn start(&mut self, order: &mut Order) -> Result<Option<File>, Message> {
+    fn start(&mut self, order: &mut Order) -> Result<Option<File>, SupervisorMessage> {
         let lock = match &order.lock {
-            Some(path) => Some(hold(path.as_os_str()).map_err(Message::Refused)?),
+            Some(path) => Some(hold(path.as_os_str()).map_err(SupervisorMessage::Refused)?),
             None => None,
         };
         // While TeDDy lives nobody else takes the lock; if it is gone, somebody may have, and has
         // let it go again.
         if self.is_alone() {
-            return Err(Message::Refused("its parent has ended".to_owned()));
+            return Err(SupervisorMessage::Refused(
+                "its parent has ended".to_owned(),
+            ));
         }
         if let Some(policy) = &mut order.policy {
-            sandbox::hide(policy, &order.kernel).map_err(Message::Halfway)?;
-            self.scoped = sandbox::scope(&order.kernel).map_err(Message::Refused)?;
+            sandbox::hide(policy, &order.kernel).map_err(SupervisorMessage::Halfway)?;
+            self.scoped = sandbox::scope(&order.kernel).map_err(SupervisorMessage::Refused)?;
         }
-        let child = spawn(order).map_err(Message::Refused)?;
+        let child = spawn(order).map_err(SupervisorMessage::Refused)?;
         self.command = Some(Pid::from_child(&child));
         Ok(lock)
     }
@@ -161,13 +163,13 @@ impl Supervised {
             }
             let now = Instant::now();
             if self.is_time_to_kill(now) {
-                self.phase = Phase::Killing(now + patience());
+                self.phase = ServePhase::Killing(now + patience());
             }
             match self.phase {
-                Phase::Running => self.rest(None),
-                Phase::Ending(until) => self.rest(Some(until - now)),
-                Phase::Killing(until) if now >= until => return Ok(survivors()),
-                Phase::Killing(_) => {
+                ServePhase::Running => self.rest(None),
+                ServePhase::Ending(until) => self.rest(Some(until - now)),
+                ServePhase::Killing(until) if now >= until => return Ok(survivors()),
+                ServePhase::Killing(_) => {
                     self.kill_all();
                     self.rest(Some(TICK));
                 }
@@ -178,9 +180,9 @@ impl Supervised {
     /// Returns whether all that is left must go now.
     fn is_time_to_kill(&self, now: Instant) -> bool {
         let is_over = match self.phase {
-            Phase::Running => self.command.is_none(),
-            Phase::Ending(until) => self.command.is_none() || now >= until,
-            Phase::Killing(_) => return false,
+            ServePhase::Running => self.command.is_none(),
+            ServePhase::Ending(until) => self.command.is_none() || now >= until,
+            ServePhase::Killing(_) => return false,
         };
         is_over || self.is_alone() || self.ended.load(Ordering::SeqCst)
     }
@@ -192,7 +194,7 @@ impl Supervised {
             match wait(WaitOptions::NOHANG | ALL) {
                 Ok(Some((pid, status))) if Some(pid) == self.command => {
                     self.command = None;
-                    self.say(&Message::Ended(ending(status)));
+                    self.say(&SupervisorMessage::Ended(ending(status)));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return Ok(true),
@@ -205,7 +207,7 @@ impl Supervised {
     /// Sleeps until a child ends, TeDDy says something or the time is over.
     fn rest(&mut self, limit: Option<Duration>) {
         // While all are killed nothing is left to say, and a closed socket would wake us for ever.
-        let listens = !matches!(self.phase, Phase::Killing(_));
+        let listens = !matches!(self.phase, ServePhase::Killing(_));
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         let mut sources = [
             PollFd::new(&self.wake, PollFlags::IN),
@@ -224,8 +226,8 @@ impl Supervised {
 
     /// Asks the command to end, once.
     fn ask_to_end(&mut self) {
-        if matches!(self.phase, Phase::Running) {
-            self.phase = Phase::Ending(Instant::now() + GRACE);
+        if matches!(self.phase, ServePhase::Running) {
+            self.phase = ServePhase::Ending(Instant::now() + GRACE);
             self.signal_group(Signal::TERM);
         }
     }
@@ -286,7 +288,7 @@ impl Supervised {
     }
 
     /// Tells TeDDy; a TeDDy that is gone does not listen.
-    fn say(&mut self, message: &Message) {
+    fn say(&mut self, message: &SupervisorMessage) {
         if let Ok(line) = message.encode() {
             let _ = self.channel.write_all(&line);
         }
@@ -346,7 +348,7 @@ fn command(order: &Order, input: Stdio) -> Result<Command, String> {
         .ok_or("the supervisor needs a command")?;
     let mut command = process::command(program.as_os_str());
     command
-        .args(arguments.iter().map(Raw::as_os_str))
+        .args(arguments.iter().map(RawText::as_os_str))
         .envs(order.variables.iter().map(|(name, value)| (name, value)))
         .current_dir(order.folder.as_os_str())
         .stdin(input)
@@ -355,10 +357,10 @@ fn command(order: &Order, input: Stdio) -> Result<Command, String> {
 }
 
 /// Returns how a command ended.
-fn ending(status: WaitStatus) -> Ending {
+fn ending(status: WaitStatus) -> CommandEnding {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Ending::Exited(code),
-        (None, signal) => Ending::Signaled(signal.unwrap_or_default()),
+        (Some(code), _) => CommandEnding::Exited(code),
+        (None, signal) => CommandEnding::Signaled(signal.unwrap_or_default()),
     }
 }
 

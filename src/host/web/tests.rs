@@ -36,8 +36,8 @@ fn answer(head: &str, body: &[u8]) -> Vec<u8> {
 }
 
 /// Rules that allow this machine.
-fn rules() -> Rules {
-    Rules {
+fn rules() -> FetchRules {
+    FetchRules {
         allowed_hosts: vec!["127.0.0.1".to_owned()],
         timeout: Duration::from_secs(10),
         max_body: 1000,
@@ -45,7 +45,7 @@ fn rules() -> Rules {
 }
 
 /// Compares the page or the error's words.
-fn check(answers: Vec<Vec<u8>>, rules: &Rules, expected: &str) {
+fn check(answers: Vec<Vec<u8>>, rules: &FetchRules, expected: &str) {
     let port = serve(answers);
     let found = fetch(&format!("http://127.0.0.1:{port}/a"), rules)
         .map_or_else(|e| e.to_string(), |page| page.text);
@@ -64,8 +64,8 @@ fn a_text_arrives() {
 #[test]
 fn a_private_address_is_refused_unless_it_is_allowed() {
     let expected = "`127.0.0.1` is not a public address (127.0.0.1); list it under the allowed hosts of your own configuration to fetch it";
-    check(vec![], &Rules::default(), expected);
-    let error = fetch("http://localhost:1/", &Rules::default()).unwrap_err();
+    check(vec![], &FetchRules::default(), expected);
+    let error = fetch("http://localhost:1/", &FetchRules::default()).unwrap_err();
     assert!(
         matches!(error, WebError::Address(AddressError::Private { .. })),
         "{error}"
@@ -130,7 +130,7 @@ fn a_compressed_body_is_measured_unpacked() {
 fn a_silent_server_is_left() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let rules = Rules {
+    let rules = FetchRules {
         timeout: Duration::from_millis(100),
         ..rules()
     };

@@ -10,12 +10,12 @@ const TICK: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_millis(500);
 
 /// A running process group; dropping it ends it.
-pub struct Group {
+pub struct ProcessGroup {
     /// The process at its head.
     pub child: Child,
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;

@@ -16,12 +16,12 @@ pub struct Pipeline {
     /// What it is for.
     pub description: String,
     /// The steps in order; at least one. The last yields the plan (ST10).
-    pub steps: Vec<Step>,
+    pub steps: Vec<PipelineStep>,
 }
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct PipelineStep {
     /// Its name, by which later steps take its output (ST4).
     pub name: String,
     /// The prompt, placeholders still in it (ST5).
@@ -29,12 +29,12 @@ pub struct Step {
     /// The model; the turn's without it (ST6).
     pub model: Option<String>,
     /// What it gets, in order (ST7).
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<StepInput>,
 }
 
 /// Something that a step gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum StepInput {
     /// The agent's system prompt.
     System,
     /// The turn's `input.md`.
@@ -45,24 +45,24 @@ pub enum Input {
     Step(String),
 }
 
-impl Input {
+impl StepInput {
     /// Reads a name.
-    fn named(name: &str) -> Input {
+    fn named(name: &str) -> StepInput {
         match name {
-            "system" => Input::System,
-            "input" => Input::Input,
-            "message" => Input::Message,
-            step => Input::Step(step.to_owned()),
+            "system" => StepInput::System,
+            "input" => StepInput::Input,
+            "message" => StepInput::Message,
+            step => StepInput::Step(step.to_owned()),
         }
     }
 
     /// Returns the name by which a prompt takes it.
     pub fn name(&self) -> &str {
         match self {
-            Input::System => "system",
-            Input::Input => "input",
-            Input::Message => "message",
-            Input::Step(name) => name,
+            StepInput::System => "system",
+            StepInput::Input => "input",
+            StepInput::Message => "message",
+            StepInput::Step(name) => name,
         }
     }
 }

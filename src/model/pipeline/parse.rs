@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_yaml::Value;
 
-use super::{Input, Pipeline, Step, placeholders};
+use super::{Pipeline, PipelineStep, StepInput, placeholders};
 use crate::text::yaml::guard;
 
 /// The largest pipeline, in bytes (ST1).
@@ -15,7 +15,7 @@ pub const MAX_STEPS: usize = 20;
 const RESERVED: [&str; 3] = ["system", "input", "message"];
 
 /// What a pipeline may refer to.
-pub struct Known<'a> {
+pub struct KnownNames<'a> {
     /// Reads a file beside the pipeline, by its name.
     pub file: &'a dyn Fn(&str) -> Result<String, String>,
     /// Checks the name of a model; the error says what is wrong with it.
@@ -38,8 +38,8 @@ impl std::error::Error for Mistakes {}
 ///
 /// # Errors
 /// [`Mistakes`], all of them.
-pub fn parse(text: &str, known: &Known<'_>) -> Result<Pipeline, Mistakes> {
-    let mut reader = Reader {
+pub fn parse(text: &str, known: &KnownNames<'_>) -> Result<Pipeline, Mistakes> {
+    let mut reader = PipelineReader {
         known,
         mistakes: Vec::new(),
         place: String::new(),
@@ -52,16 +52,16 @@ pub fn parse(text: &str, known: &Known<'_>) -> Result<Pipeline, Mistakes> {
 }
 
 /// Reads and remembers what is wrong.
-struct Reader<'a> {
+struct PipelineReader<'a> {
     /// What may be referred to.
-    known: &'a Known<'a>,
+    known: &'a KnownNames<'a>,
     /// The mistakes so far.
     mistakes: Vec<String>,
     /// Where the reader is: `` step 2 `decide`: ``.
     place: String,
 }
 
-impl Reader<'_> {
+impl PipelineReader<'_> {
     /// Notes a mistake at the present place.
     fn wrong(&mut self, what: impl fmt::Display) {
         self.mistakes.push(format!("{}{what}", self.place));
@@ -91,7 +91,7 @@ impl Reader<'_> {
                 list.len()
             ));
         }
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<PipelineStep> = Vec::new();
         for (position, value) in list.iter().enumerate() {
             let step = self.step(value, position, (&steps, position + 1 == list.len()));
             steps.push(step);
@@ -100,7 +100,12 @@ impl Reader<'_> {
     }
 
     /// Reads a step; what is wrong with it is noted, and reading goes on.
-    fn step(&mut self, value: &Value, position: usize, (earlier, last): (&[Step], bool)) -> Step {
+    fn step(
+        &mut self,
+        value: &Value,
+        position: usize,
+        (earlier, last): (&[PipelineStep], bool),
+    ) -> PipelineStep {
         let name = value
             .get("name")
             .and_then(Value::as_str)
@@ -123,7 +128,7 @@ impl Reader<'_> {
         let inputs = self.inputs(value, earlier, last);
         self.placeholders(&prompt, &inputs);
         self.place.clear();
-        Step {
+        PipelineStep {
             name,
             prompt,
             model,
@@ -132,7 +137,7 @@ impl Reader<'_> {
     }
 
     /// Checks a step's name (ST4).
-    fn name(&mut self, name: &str, earlier: &[Step]) {
+    fn name(&mut self, name: &str, earlier: &[PipelineStep]) {
         let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.len() <= 60
             && name
@@ -174,13 +179,15 @@ impl Reader<'_> {
 
     /// Reads the inputs; without them a step gets the input, the message and the step before it,
     /// the last one the system prompt too (ST7).
-    fn inputs(&mut self, value: &Value, earlier: &[Step], last: bool) -> Vec<Input> {
+    fn inputs(&mut self, value: &Value, earlier: &[PipelineStep], last: bool) -> Vec<StepInput> {
         let Some(list) = value.get("inputs") else {
-            let before = earlier.last().map(|step| Input::Step(step.name.clone()));
+            let before = earlier
+                .last()
+                .map(|step| StepInput::Step(step.name.clone()));
             return last
-                .then_some(Input::System)
+                .then_some(StepInput::System)
                 .into_iter()
-                .chain([Input::Input, Input::Message])
+                .chain([StepInput::Input, StepInput::Message])
                 .chain(before)
                 .collect();
         };
@@ -191,8 +198,9 @@ impl Reader<'_> {
         let mut inputs = Vec::new();
         for name in list {
             let name = name.as_str().unwrap_or_default();
-            let input = Input::named(name);
-            if matches!(input, Input::Step(_)) && !earlier.iter().any(|step| step.name == name) {
+            let input = StepInput::named(name);
+            if matches!(input, StepInput::Step(_)) && !earlier.iter().any(|step| step.name == name)
+            {
                 self.wrong(format_args!(
                     "the input `{name}` is neither `input`, `message`, `system` nor an earlier step"
                 ));
@@ -206,7 +214,7 @@ impl Reader<'_> {
     }
 
     /// Checks that a prompt takes only what the step gets (ST8).
-    fn placeholders(&mut self, prompt: &str, inputs: &[Input]) {
+    fn placeholders(&mut self, prompt: &str, inputs: &[StepInput]) {
         for name in placeholders(prompt).filter_map(|place| place.name) {
             if !inputs.iter().any(|input| input.name() == name) {
                 self.wrong(format_args!(

@@ -3,26 +3,26 @@
 
 use std::collections::HashMap;
 
-use super::{Input, Pipeline, Step, fill, placeholders};
-use crate::model::{Answer, Model, ModelError, Request};
+use super::{Pipeline, PipelineStep, StepInput, fill, placeholders};
+use crate::model::{Model, ModelAnswer, ModelError, ModelRequest};
 use crate::text::fence::fence_for;
 
 /// A step that ran; all of it becomes an artifact of the turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct StepRun {
     /// The step's name.
     pub name: String,
     /// What the model got.
-    pub request: Request,
+    pub request: ModelRequest,
     /// What it said.
-    pub answer: Answer,
+    pub answer: ModelAnswer,
 }
 
 /// A pipeline that stopped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stopped {
     /// The steps that ran before (ST12).
-    pub ran: Vec<Ran>,
+    pub ran: Vec<StepRun>,
     /// The step that failed.
     pub step: String,
     /// Why.
@@ -30,15 +30,15 @@ pub struct Stopped {
 }
 
 /// What happens on the way.
-pub enum Event<'a> {
+pub enum PipelineEvent<'a> {
     /// A step begins.
     Started {
         /// Its position, from 0.
         position: usize,
         /// The step.
-        step: &'a Step,
+        step: &'a PipelineStep,
         /// What the model gets.
-        request: &'a Request,
+        request: &'a ModelRequest,
     },
     /// More of its answer came.
     Received {
@@ -46,7 +46,7 @@ pub enum Event<'a> {
         text: &'a str,
     },
     /// It is done.
-    Finished(&'a Ran),
+    Finished(&'a StepRun),
 }
 
 /// Returns the folder of a step's artifacts; `position` counts from 0 (ST13).
@@ -55,7 +55,7 @@ pub fn folder(position: usize, name: &str) -> String {
 }
 
 /// Opens a model by its name; the turn's own for `None`.
-pub type Open<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model>, ModelError> + 'a;
+pub type OpenModel<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model>, ModelError> + 'a;
 
 /// Runs the steps on a turn's parts. Every model is opened before the first request is sent (ST11).
 ///
@@ -64,15 +64,15 @@ pub type Open<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model>, ModelError
 /// caller's to judge.
 pub fn run(
     pipeline: &Pipeline,
-    turn: &Request,
-    open: &mut Open<'_>,
-    watch: &mut dyn FnMut(Event<'_>),
-) -> Result<Vec<Ran>, Stopped> {
+    turn: &ModelRequest,
+    open: &mut OpenModel<'_>,
+    watch: &mut dyn FnMut(PipelineEvent<'_>),
+) -> Result<Vec<StepRun>, Stopped> {
     let models = open_all(pipeline, open)?;
-    let mut ran: Vec<Ran> = Vec::new();
+    let mut ran: Vec<StepRun> = Vec::new();
     for (position, step) in pipeline.steps.iter().enumerate() {
         let request = request(step, turn, &ran);
-        watch(Event::Started {
+        watch(PipelineEvent::Started {
             position,
             step,
             request: &request,
@@ -80,7 +80,9 @@ pub fn run(
         let model = models
             .get(&step.model)
             .expect("each step's model was opened");
-        let answer = model.answer(&request, &mut |text| watch(Event::Received { text }));
+        let answer = model.answer(&request, &mut |text| {
+            watch(PipelineEvent::Received { text })
+        });
         let last = position + 1 == pipeline.steps.len();
         let answer = answer.and_then(|answer| {
             if last || answer.is_whole() {
@@ -92,7 +94,7 @@ pub fn run(
             }
         });
         match answer {
-            Ok(answer) => ran.push(Ran {
+            Ok(answer) => ran.push(StepRun {
                 name: step.name.clone(),
                 request,
                 answer,
@@ -107,7 +109,7 @@ pub fn run(
         }
         ran.last()
             .into_iter()
-            .for_each(|ran| watch(Event::Finished(ran)));
+            .for_each(|ran| watch(PipelineEvent::Finished(ran)));
     }
     Ok(ran)
 }
@@ -115,7 +117,7 @@ pub fn run(
 /// Opens each model once: a replay goes on with its next answer, a missing key is found early.
 fn open_all(
     pipeline: &Pipeline,
-    open: &mut Open<'_>,
+    open: &mut OpenModel<'_>,
 ) -> Result<HashMap<Option<String>, Box<dyn Model>>, Stopped> {
     let mut models = HashMap::new();
     for step in &pipeline.steps {
@@ -133,20 +135,20 @@ fn open_all(
 
 /// Makes the request of a step: what its prompt does not take by name stands where it stands in a
 /// turn (ST9).
-fn request(step: &Step, turn: &Request, ran: &[Ran]) -> Request {
-    let value = |name: &str| match Input::named(name) {
-        Input::System => Some(turn.system.as_str()),
-        Input::Input => Some(turn.input.as_str()),
-        Input::Message => Some(turn.message.as_str()),
-        Input::Step(name) => ran
+fn request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> ModelRequest {
+    let value = |name: &str| match StepInput::named(name) {
+        StepInput::System => Some(turn.system.as_str()),
+        StepInput::Input => Some(turn.input.as_str()),
+        StepInput::Message => Some(turn.message.as_str()),
+        StepInput::Step(name) => ran
             .iter()
             .find(|ran| ran.name == name)
             .map(|ran| ran.answer.text.as_str()),
     };
-    let mut request = Request {
+    let mut request = ModelRequest {
         message: fill(&step.prompt, value).trim_end().to_owned(),
         max_tokens: turn.max_tokens,
-        ..Request::default()
+        ..ModelRequest::default()
     };
     for input in &step.inputs {
         if placeholders(&step.prompt).any(|place| place.name == Some(input.name())) {
@@ -154,12 +156,12 @@ fn request(step: &Step, turn: &Request, ran: &[Ran]) -> Request {
         }
         let text = value(input.name()).unwrap_or_default();
         match input {
-            Input::System => text.clone_into(&mut request.system),
-            Input::Input => text.clone_into(&mut request.input),
-            Input::Message => request
+            StepInput::System => text.clone_into(&mut request.system),
+            StepInput::Input => text.clone_into(&mut request.input),
+            StepInput::Message => request
                 .message
                 .push_str(&section("The user's message", text)),
-            Input::Step(name) => request
+            StepInput::Step(name) => request
                 .message
                 .push_str(&section(&format!("Output of step `{name}`"), text)),
         }
@@ -175,10 +177,10 @@ fn section(heading: &str, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse::{Known, parse};
+    use super::super::parse::{KnownNames, parse};
     use super::*;
     use crate::model::replay::Replay;
-    use crate::model::{Finish, Usage};
+    use crate::model::{Finish, TokenUsage};
 
     const THREE: &str = "steps:\n- {name: analysis, prompt: 'Analyse.'}\n- {name: decision, prompt: 'Decide on: {{analysis}}', inputs: [analysis]}\n- {name: plan, prompt: 'Plan.', inputs: [system, input, message, decision]}\n";
 
@@ -190,22 +192,26 @@ mod tests {
             "cut"
         }
 
-        fn answer(&self, _: &Request, _: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
-            Ok(Answer {
+        fn answer(
+            &self,
+            _: &ModelRequest,
+            _: &mut dyn FnMut(&str),
+        ) -> Result<ModelAnswer, ModelError> {
+            Ok(ModelAnswer {
                 text: "half".into(),
                 model: "cut".into(),
-                usage: Usage::default(),
+                usage: TokenUsage::default(),
                 finish: Finish::Length,
             })
         }
     }
 
-    fn go(yaml: &str, open: &mut Open<'_>) -> (Result<Vec<Ran>, Stopped>, Vec<String>) {
-        let known = Known {
+    fn go(yaml: &str, open: &mut OpenModel<'_>) -> (Result<Vec<StepRun>, Stopped>, Vec<String>) {
+        let known = KnownNames {
             file: &|_| Err(String::new()),
             model: &|_| Ok(()),
         };
-        let turn = Request {
+        let turn = ModelRequest {
             system: "SYS".into(),
             input: "IN".into(),
             message: "MSG".into(),
@@ -217,11 +223,11 @@ mod tests {
             &turn,
             open,
             &mut |event| match event {
-                Event::Started { position, step, .. } => {
+                PipelineEvent::Started { position, step, .. } => {
                     log.push(format!("{position} {}", step.name))
                 }
-                Event::Received { text } => log.push(format!("< {text}")),
-                Event::Finished(ran) => log.push(format!("{} done", ran.name)),
+                PipelineEvent::Received { text } => log.push(format!("< {text}")),
+                PipelineEvent::Finished(ran) => log.push(format!("{} done", ran.name)),
             },
         );
         (result, log)
@@ -236,8 +242,8 @@ mod tests {
     #[test]
     fn st9_what_a_prompt_does_not_name_stands_in_its_usual_place() {
         let (ran, _) = go(THREE, &mut |_| Ok(replay(&["A\n", "D", "# P"])));
-        let requests: Vec<Request> = ran.unwrap().into_iter().map(|ran| ran.request).collect();
-        let expected = |system: &str, input: &str, message: &str| Request {
+        let requests: Vec<ModelRequest> = ran.unwrap().into_iter().map(|ran| ran.request).collect();
+        let expected = |system: &str, input: &str, message: &str| ModelRequest {
             system: system.into(),
             input: input.into(),
             message: message.into(),
@@ -271,9 +277,9 @@ mod tests {
         let request = ran.unwrap().remove(0).request;
         assert_eq!(
             request,
-            Request {
+            ModelRequest {
                 message: "S=SYS I=IN M=MSG {{message}}".into(),
-                ..Request::default()
+                ..ModelRequest::default()
             }
         );
     }

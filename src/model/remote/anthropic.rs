@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, error_words, number, text};
-use super::sse::Event;
-use crate::model::settings::Settings;
-use crate::model::{Finish, Request, Usage, message_part};
+use super::draft::{AnswerDraft, error_words, number, text};
+use super::sse::SseEvent;
+use crate::model::settings::ModelConfig;
+use crate::model::{Finish, ModelRequest, TokenUsage, message_part};
 
 /// Where Anthropic's own API begins.
 pub const BASE: &str = "https://api.anthropic.com/v1";
@@ -23,7 +23,7 @@ const MAX_TOKENS: u32 = 16_384;
 
 /// Returns the body of a request. System prompt and input end with cache marks: they stay when the
 /// message changes.
-pub fn body(id: &str, settings: &Settings, request: &Request) -> Value {
+pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     let cached = |text: &str| json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } });
     let mut content = Vec::new();
     if !request.input.trim().is_empty() {
@@ -51,7 +51,7 @@ pub fn body(id: &str, settings: &Settings, request: &Request) -> Value {
 ///
 /// # Errors
 /// The provider's words, where the event is an error.
-pub fn event(draft: &mut Draft, event: &Event) -> Result<(), String> {
+pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
         return Ok(());
     };
@@ -78,7 +78,7 @@ pub fn event(draft: &mut Draft, event: &Event) -> Result<(), String> {
 }
 
 /// Takes an answer that came in one piece. Returns whether it is one.
-pub fn whole(draft: &mut Draft, value: &Value) -> bool {
+pub fn whole(draft: &mut AnswerDraft, value: &Value) -> bool {
     let Some(blocks) = value.get("content").and_then(Value::as_array) else {
         return false;
     };
@@ -95,14 +95,14 @@ pub fn whole(draft: &mut Draft, value: &Value) -> bool {
 
 /// Takes the usage of a message. Tokens that are read from or written to the cache stand beside the
 /// others; ours is their sum.
-fn take_usage(draft: &mut Draft, message: &Value) {
+fn take_usage(draft: &mut AnswerDraft, message: &Value) {
     let cached = number(message, "/usage/cache_read_input_tokens");
     let cache_written = number(message, "/usage/cache_creation_input_tokens");
     let input = number(message, "/usage/input_tokens")
         .saturating_add(cache_written)
         .saturating_add(cached);
     if input > 0 {
-        draft.usage = Usage {
+        draft.usage = TokenUsage {
             input,
             cached,
             cache_written,
@@ -127,12 +127,12 @@ mod tests {
 
     const START: &str = r#"{"type":"message_start","message":{"model":"claude-x","usage":{"input_tokens":3,"cache_creation_input_tokens":10,"cache_read_input_tokens":20,"output_tokens":1}}}"#;
 
-    fn take(events: &[&str]) -> Result<Draft, String> {
-        let mut draft = Draft::default();
+    fn take(events: &[&str]) -> Result<AnswerDraft, String> {
+        let mut draft = AnswerDraft::default();
         events.iter().try_for_each(|data| {
             event(
                 &mut draft,
-                &Event {
+                &SseEvent {
                     name: String::new(),
                     data: (*data).into(),
                 },
@@ -153,7 +153,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             draft.usage,
-            Usage {
+            TokenUsage {
                 input: 33,
                 output: 5,
                 cached: 20,
@@ -194,13 +194,13 @@ mod tests {
 
     #[test]
     fn what_stays_is_marked_for_the_cache() {
-        let request = Request {
+        let request = ModelRequest {
             system: "S".into(),
             input: "I".into(),
             message: "M".into(),
             max_tokens: None,
         };
-        let body = body("claude", &Settings::default(), &request);
+        let body = body("claude", &ModelConfig::default(), &request);
         let mark = json!({ "type": "ephemeral" });
         assert_eq!(
             body["system"],

@@ -9,7 +9,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 const TICK: Duration = Duration::from_millis(25);
 
 /// The time of one call.
-pub struct Clock<'a> {
+pub struct CallClock<'a> {
     /// When the whole is over.
     deadline: Instant,
     /// Says whether the user wants to stop.
@@ -29,12 +29,16 @@ pub enum Stop {
     Late,
 }
 
-impl<'a> Clock<'a> {
+impl<'a> CallClock<'a> {
     /// Starts the time.
-    pub fn new(total: Duration, stopped: &'a dyn Fn() -> bool, beat: &'a dyn Fn()) -> Clock<'a> {
+    pub fn new(
+        total: Duration,
+        stopped: &'a dyn Fn() -> bool,
+        beat: &'a dyn Fn(),
+    ) -> CallClock<'a> {
         // A limit beyond all calendars is a century.
         let total = total.min(Duration::from_secs(100 * 365 * 86_400));
-        Clock {
+        CallClock {
             deadline: Instant::now() + total,
             stopped,
             beat,

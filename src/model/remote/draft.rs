@@ -1,6 +1,6 @@
 //! What has arrived of an answer, whatever the protocol.
 
-use crate::model::{Answer, Finish, ModelError, Usage};
+use crate::model::{Finish, ModelAnswer, ModelError, TokenUsage};
 use crate::text::visible::visible;
 
 /// The longest name that a server may give itself or the end of its answer, in characters.
@@ -8,13 +8,13 @@ const MAX_WORD: usize = 200;
 
 /// An answer on its way.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Draft {
+pub struct AnswerDraft {
     /// The text so far.
     pub text: String,
     /// The model that answers, once it is named.
     pub model: Option<String>,
     /// What was used, as far as it is known.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Why it ended, once that is said.
     pub finish: Option<Finish>,
     /// Whether the protocol's mark of the end came.
@@ -23,13 +23,13 @@ pub struct Draft {
     pub recognised: bool,
 }
 
-impl Draft {
+impl AnswerDraft {
     /// Makes the answer of it.
     ///
     /// # Errors
     /// [`ModelError::Broken`] where the end was never announced, [`ModelError::Empty`] where there
     /// is no text.
-    pub fn into_answer(self, id: &str) -> Result<Answer, ModelError> {
+    pub fn into_answer(self, id: &str) -> Result<ModelAnswer, ModelError> {
         let finish = self.finish.map(|finish| {
             if let Finish::Other(reason) = finish {
                 Finish::Other(word(&reason))
@@ -54,7 +54,7 @@ impl Draft {
         let model = self
             .model
             .map_or_else(|| id.to_owned(), |model| word(&model));
-        Ok(Answer {
+        Ok(ModelAnswer {
             text: self.text,
             model,
             usage: self.usage,
@@ -110,11 +110,11 @@ mod tests {
 
     #[test]
     fn a_servers_words_cannot_forge_a_record() {
-        let draft = Draft {
+        let draft = AnswerDraft {
             text: "a".into(),
             model: Some("gpt\nTeddy-Status: executed".into()),
             finish: Some(Finish::Other("x\u{1b}[2J".into())),
-            ..Draft::default()
+            ..AnswerDraft::default()
         };
         let answer = draft.into_answer("gpt").unwrap();
         assert_eq!(

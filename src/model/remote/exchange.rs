@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::clock::{Clock, Stop};
+use super::clock::{CallClock, Stop};
 use super::draft::error_words;
 use super::key::{is_loopback, origin};
-use super::reader::Reader;
+use super::reader::AnswerReader;
 use super::{Protocol, Remote, anthropic, retry};
 use crate::host::http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use crate::host::http::{self, Client, RequestBuilder, Response, StatusCode};
-use crate::model::{Answer, ModelError};
+use crate::model::{ModelAnswer, ModelError};
 
 /// The most of a refusal's body that is read, in bytes.
 const MAX_REFUSAL: usize = 64 << 10;
@@ -26,16 +26,16 @@ pub struct Call<'a> {
 }
 
 /// Why one attempt failed, and whether another one can help.
-pub struct Failure {
+pub struct AttemptFailure {
     /// What went wrong.
     pub error: ModelError,
     /// What can be done about it.
-    pub again: Again,
+    pub again: RetryAdvice,
 }
 
 /// Whether another attempt can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Again {
+pub enum RetryAdvice {
     /// It cannot.
     No,
     /// After a pause, of this length if the server asks for one.
@@ -44,19 +44,19 @@ pub enum Again {
     Adapted,
 }
 
-impl From<ModelError> for Failure {
-    fn from(error: ModelError) -> Failure {
-        Failure {
+impl From<ModelError> for AttemptFailure {
+    fn from(error: ModelError) -> AttemptFailure {
+        AttemptFailure {
             error,
-            again: Again::No,
+            again: RetryAdvice::No,
         }
     }
 }
 
-impl Failure {
+impl AttemptFailure {
     /// Returns the failure before it where time ran out and nothing had arrived: why nothing came
     /// says more.
-    fn or(self, before: Option<ModelError>) -> Failure {
+    fn or(self, before: Option<ModelError>) -> AttemptFailure {
         match (&self.error, before) {
             (ModelError::Timeout { partial, .. }, Some(before)) if partial.is_empty() => {
                 before.into()
@@ -100,10 +100,10 @@ impl<'a> Call<'a> {
         &self,
         mut body: Value,
         watch: &mut dyn FnMut(&str),
-    ) -> Result<Answer, ModelError> {
+    ) -> Result<ModelAnswer, ModelError> {
         let watch = RefCell::new(watch);
         let beat = || (watch.borrow_mut())("");
-        let clock = Clock::new(self.remote.limits.total, &*self.remote.stopped, &beat);
+        let clock = CallClock::new(self.remote.limits.total, &*self.remote.stopped, &beat);
         let mut repetition = 0;
         let mut before = None;
         loop {
@@ -115,12 +115,12 @@ impl<'a> Call<'a> {
                 Err(failure) => failure.or(before.take()),
             };
             match failure.again {
-                Again::Adapted
+                RetryAdvice::Adapted
                     if self
                         .remote
                         .protocol
                         .adapt(&mut body, &failure.error.to_string()) => {}
-                Again::After(asked) if repetition < self.remote.limits.retries => {
+                RetryAdvice::After(asked) if repetition < self.remote.limits.retries => {
                     let pause = retry::pause(
                         self.remote.limits.pause,
                         repetition,
@@ -156,9 +156,9 @@ impl<'a> Call<'a> {
     async fn attempt(
         &self,
         body: &Value,
-        clock: &Clock<'_>,
+        clock: &CallClock<'_>,
         watch: &mut dyn FnMut(&str),
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ModelAnswer, AttemptFailure> {
         let first = self.remote.limits.first;
         let sent = clock
             .within(first, self.request(body).send())
@@ -210,14 +210,14 @@ impl<'a> Call<'a> {
     async fn read(
         &self,
         mut response: Response,
-        clock: &Clock<'_>,
+        clock: &CallClock<'_>,
         watch: &mut dyn FnMut(&str),
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ModelAnswer, AttemptFailure> {
         let stream = response
             .headers()
             .get(CONTENT_TYPE)
             .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-        let mut reader = Reader::new(self.remote, stream);
+        let mut reader = AnswerReader::new(self.remote, stream);
         while !reader.is_done() {
             let limit = if reader.is_empty() {
                 self.remote.limits.first
@@ -232,9 +232,9 @@ impl<'a> Call<'a> {
                         detail: self.remote.key.scrub(&root(&error)),
                         partial: String::new(),
                     };
-                    return Err(Failure {
+                    return Err(AttemptFailure {
                         error,
-                        again: Again::After(None),
+                        again: RetryAdvice::After(None),
                     });
                 }
                 _ if reader.has_finish() => break,
@@ -253,7 +253,7 @@ impl<'a> Call<'a> {
     }
 
     /// Explains a connection that failed before anything arrived.
-    fn unsent(&self, error: &http::Error) -> Failure {
+    fn unsent(&self, error: &http::Error) -> AttemptFailure {
         let detail = self.remote.key.scrub(&root(error));
         if error.is_builder() {
             return ModelError::Settings(format!(
@@ -265,11 +265,11 @@ impl<'a> Call<'a> {
         // A server that this machine does not run will not be there in a second either.
         let is_absent = error.is_connect() && is_loopback(&self.remote.url);
         let again = if is_absent {
-            Again::No
+            RetryAdvice::No
         } else {
-            Again::After(None)
+            RetryAdvice::After(None)
         };
-        Failure {
+        AttemptFailure {
             error: ModelError::Connect {
                 origin: origin(&self.remote.url),
                 detail,
@@ -283,8 +283,8 @@ impl<'a> Call<'a> {
         &self,
         status: StatusCode,
         mut response: Response,
-        clock: &Clock<'_>,
-    ) -> Failure {
+        clock: &CallClock<'_>,
+    ) -> AttemptFailure {
         let asked = response
             .headers()
             .get(RETRY_AFTER)
@@ -309,7 +309,7 @@ impl<'a> Call<'a> {
     }
 
     /// Says what a status means.
-    fn explain(&self, status: StatusCode, body: &str, asked: Option<Duration>) -> Failure {
+    fn explain(&self, status: StatusCode, body: &str, asked: Option<Duration>) -> AttemptFailure {
         let value = serde_json::from_str::<Value>(body).unwrap_or_default();
         let spent = ["insufficient_quota", "credit balance"]
             .iter()
@@ -335,17 +335,17 @@ impl<'a> Call<'a> {
             .into(),
             402 => ModelError::Credit { detail }.into(),
             400 | 429 if spent => ModelError::Credit { detail }.into(),
-            429 => Failure {
+            429 => AttemptFailure {
                 error: ModelError::Quota { detail },
-                again: Again::After(asked),
+                again: RetryAdvice::After(asked),
             },
-            408 | 500.. => Failure {
+            408 | 500.. => AttemptFailure {
                 error: ModelError::Server { status, detail },
-                again: Again::After(asked),
+                again: RetryAdvice::After(asked),
             },
-            _ => Failure {
+            _ => AttemptFailure {
                 error: ModelError::Refused { status, detail },
-                again: Again::Adapted,
+                again: RetryAdvice::Adapted,
             },
         }
     }

@@ -7,7 +7,7 @@ use crate::host::http::Url;
 use crate::model::ModelError;
 use crate::model::job::Job;
 use crate::model::outside::Outside;
-use crate::model::settings::Settings;
+use crate::model::settings::ModelConfig;
 use crate::text::redact::redact_values;
 use crate::text::visible::visible;
 
@@ -18,9 +18,9 @@ const COMMAND_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// A key, or none for a server that wants none. Neither `Debug` nor any error shows it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(Option<String>);
+pub struct ApiKey(Option<String>);
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() {
             "Key(***)"
@@ -39,7 +39,7 @@ pub struct Usual<'a> {
     pub base: &'a Url,
 }
 
-impl Key {
+impl ApiKey {
     /// Fetches the key for an address.
     ///
     /// The usual variable serves the usual address only: a `base_url` elsewhere gets a key only
@@ -50,10 +50,10 @@ impl Key {
     /// that would go over plain HTTP into the internet.
     pub fn fetch(
         name: &str,
-        settings: &Settings,
+        settings: &ModelConfig,
         (url, usual): (&Url, &Usual<'_>),
         outside: &Outside,
-    ) -> Result<Key, ModelError> {
+    ) -> Result<ApiKey, ModelError> {
         let from = |variable: &str| {
             let value = (outside.variable)(variable)
                 .map(|value| value.trim().to_owned())
@@ -70,12 +70,12 @@ impl Key {
         } else if url.origin() == usual.base.origin() && !is_loopback(url) {
             from(usual.variable)?
         } else if url.origin() == usual.base.origin() {
-            return Ok(Key(from(usual.variable).ok()));
+            return Ok(ApiKey(from(usual.variable).ok()));
         } else {
-            return Ok(Key(None));
+            return Ok(ApiKey(None));
         };
         if url.scheme() == "https" || is_near(url) {
-            Ok(Key(Some(key)))
+            Ok(ApiKey(Some(key)))
         } else {
             Err(ModelError::Settings(format!(
                 "the key of model `{name}` would go unencrypted to {}: use https",
@@ -128,7 +128,7 @@ impl Key {
 }
 
 /// Runs the command that prints a key.
-fn from_command(settings: &Settings, outside: &Outside) -> Result<String, ModelError> {
+fn from_command(settings: &ModelConfig, outside: &Outside) -> Result<String, ModelError> {
     let words = &settings.api_key_command;
     let job = Job {
         words,
@@ -201,14 +201,14 @@ mod tests {
 
     const SECRET: &str = "abcdefgh-12345678";
 
-    fn fetch(settings: &Settings, url: &str, value: Option<&str>) -> Result<Key, ModelError> {
+    fn fetch(settings: &ModelConfig, url: &str, value: Option<&str>) -> Result<ApiKey, ModelError> {
         let usual = Url::parse("https://api.openai.com/v1").unwrap();
         let value = value.map(str::to_owned);
         let outside = Outside {
             variable: Rc::new(move |_| value.clone()),
             ..Outside::default()
         };
-        Key::fetch(
+        ApiKey::fetch(
             "m",
             settings,
             (
@@ -222,27 +222,27 @@ mod tests {
         )
     }
 
-    fn named() -> Settings {
-        Settings {
+    fn named() -> ModelConfig {
+        ModelConfig {
             api_key_env: Some("MY_KEY".into()),
-            ..Settings::default()
+            ..ModelConfig::default()
         }
     }
 
     #[test]
     fn the_usual_variable_serves_the_usual_address_only() {
-        let settings = Settings::default();
+        let settings = ModelConfig::default();
         assert_eq!(
             fetch(&settings, "https://api.openai.com/v1", Some(SECRET)),
-            Ok(Key(Some(SECRET.into())))
+            Ok(ApiKey(Some(SECRET.into())))
         );
         assert_eq!(
             fetch(&settings, "https://evil.example/v1", Some(SECRET)),
-            Ok(Key(None))
+            Ok(ApiKey(None))
         );
         assert_eq!(
             fetch(&settings, "http://127.0.0.1:8080/v1", Some(SECRET)),
-            Ok(Key(None))
+            Ok(ApiKey(None))
         );
     }
 
@@ -256,17 +256,17 @@ mod tests {
         ] {
             assert_eq!(
                 fetch(&named(), near, Some(SECRET)),
-                Ok(Key(Some(SECRET.into()))),
+                Ok(ApiKey(Some(SECRET.into()))),
                 "{near}"
             );
         }
         assert_eq!(
             fetch(&named(), "https://openrouter.ai/api/v1", Some(SECRET)),
-            Ok(Key(Some(SECRET.into())))
+            Ok(ApiKey(Some(SECRET.into())))
         );
         assert_eq!(
             fetch(&named(), "http://[::1]:8080/v1", Some(SECRET)),
-            Ok(Key(Some(SECRET.into())))
+            Ok(ApiKey(Some(SECRET.into())))
         );
         let error = fetch(&named(), "http://models.example/v1", Some(SECRET)).unwrap_err();
         assert_eq!(
@@ -300,9 +300,9 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_command_prints_the_key() {
-        let with = |script: &str| Settings {
+        let with = |script: &str| ModelConfig {
             api_key_command: ["sh", "-c", script].map(str::to_owned).to_vec(),
-            ..Settings::default()
+            ..ModelConfig::default()
         };
         assert_eq!(
             fetch(
@@ -310,7 +310,7 @@ mod tests {
                 "https://openrouter.ai",
                 None
             ),
-            Ok(Key(Some(SECRET.into())))
+            Ok(ApiKey(Some(SECRET.into())))
         );
         assert_eq!(
             fetch(&with("true"), "https://openrouter.ai", None),
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn no_text_of_ours_shows_the_key() {
-        let key = Key(Some(SECRET.into()));
+        let key = ApiKey(Some(SECRET.into()));
         assert_eq!(format!("{key:?}"), "Key(***)");
         assert_eq!(
             key.scrub(&format!("bad key {SECRET}\nat \u{1b}[31mhost")),

@@ -26,11 +26,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::outside::Outside;
-use super::settings::{Kind, Settings};
-use super::{Answer, Model, ModelError, Request};
-use draft::Draft;
-use key::{Key, Usual};
-use sse::Event;
+use super::settings::{ModelConfig, ModelKind};
+use super::{Model, ModelAnswer, ModelError, ModelRequest};
+use draft::AnswerDraft;
+use key::{ApiKey, Usual};
+use sse::SseEvent;
 
 use crate::host::http::Url;
 
@@ -45,11 +45,11 @@ pub struct Remote {
     /// The address of a request.
     url: Url,
     /// The key.
-    key: Key,
+    key: ApiKey,
     /// The limits of a call.
-    limits: Limits,
+    limits: CallLimits,
     /// The rest of the settings.
-    settings: Settings,
+    settings: ModelConfig,
     /// Says whether the user wants to stop.
     stopped: Rc<dyn Fn() -> bool>,
     /// Tells the user that a request is tried again.
@@ -69,7 +69,7 @@ enum Protocol {
 
 /// The limits of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Limits {
+struct CallLimits {
     /// Making the connection.
     connect: Duration,
     /// The silence before the first piece.
@@ -88,11 +88,11 @@ struct Limits {
     pause: Duration,
 }
 
-impl Limits {
+impl CallLimits {
     /// Reads the limits of the settings, with ours where they have none.
-    fn new(settings: &Settings) -> Limits {
+    fn new(settings: &ModelConfig) -> CallLimits {
         let seconds = |value: Option<Duration>, usual| value.unwrap_or(Duration::from_secs(usual));
-        Limits {
+        CallLimits {
             connect: seconds(settings.connect_timeout, 20),
             first: seconds(settings.first_byte_timeout, 300),
             idle: seconds(settings.idle_timeout, 120),
@@ -110,8 +110,12 @@ impl Remote {
     ///
     /// # Errors
     /// [`ModelError::Settings`], [`ModelError::NoKey`] or [`ModelError::KeyCommand`].
-    pub fn new(name: &str, settings: &Settings, outside: &Outside) -> Result<Remote, ModelError> {
-        let protocol = if settings.kind == Kind::Anthropic {
+    pub fn new(
+        name: &str,
+        settings: &ModelConfig,
+        outside: &Outside,
+    ) -> Result<Remote, ModelError> {
+        let protocol = if settings.kind == ModelKind::Anthropic {
             Protocol::Anthropic
         } else {
             Protocol::Openai
@@ -122,7 +126,7 @@ impl Remote {
             .as_deref()
             .map_or_else(|| Ok(usual.clone()), |text| protocol.base(name, text))?;
         let id = settings.require_id(name)?.to_owned();
-        let key = Key::fetch(
+        let key = ApiKey::fetch(
             name,
             settings,
             (
@@ -140,7 +144,7 @@ impl Remote {
             protocol,
             url: endpoint(&base, protocol.path()),
             key,
-            limits: Limits::new(settings),
+            limits: CallLimits::new(settings),
             settings: settings.clone(),
             stopped: outside.stopped.clone(),
             note: outside.note.clone(),
@@ -154,7 +158,11 @@ impl Model for Remote {
         &self.name
     }
 
-    fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+    fn answer(
+        &self,
+        request: &ModelRequest,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<ModelAnswer, ModelError> {
         let mut body = self.protocol.body(&self.id, &self.settings, request);
         if let Some(fields) = body.as_object_mut() {
             fields.extend(self.settings.extra.clone());
@@ -211,7 +219,7 @@ impl Protocol {
     }
 
     /// Returns the body of a request.
-    fn body(self, id: &str, settings: &Settings, request: &Request) -> Value {
+    fn body(self, id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
         match self {
             Protocol::Openai => openai::body(id, settings, request),
             Protocol::Anthropic => anthropic::body(id, settings, request),
@@ -219,7 +227,7 @@ impl Protocol {
     }
 
     /// Takes an event of the stream; the error has the provider's words.
-    fn event(self, draft: &mut Draft, event: &Event) -> Result<(), String> {
+    fn event(self, draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
         match self {
             Protocol::Openai => openai::event(draft, event),
             Protocol::Anthropic => anthropic::event(draft, event),
@@ -227,7 +235,7 @@ impl Protocol {
     }
 
     /// Takes an answer in one piece; says whether it is one.
-    fn whole(self, draft: &mut Draft, value: &Value) -> bool {
+    fn whole(self, draft: &mut AnswerDraft, value: &Value) -> bool {
         match self {
             Protocol::Openai => openai::whole(draft, value),
             Protocol::Anthropic => anthropic::whole(draft, value),
@@ -277,10 +285,10 @@ mod address_tests {
             "api.openai.com",
             "ftp://host",
         ] {
-            let settings = Settings {
+            let settings = ModelConfig {
                 id: Some("m".into()),
                 base_url: Some(base.into()),
-                ..Settings::default()
+                ..ModelConfig::default()
             };
             let error = Remote::new("mine", &settings, &Outside::default()).err();
             assert!(
@@ -294,13 +302,13 @@ mod address_tests {
     fn the_environment_may_move_the_usual_address() {
         for (kind, variable, base, expected) in [
             (
-                Kind::Openai,
+                ModelKind::Openai,
                 "OPENAI_BASE_URL",
                 "http://127.0.0.1:9/openai/v1/",
                 "http://127.0.0.1:9/openai/v1/chat/completions",
             ),
             (
-                Kind::Anthropic,
+                ModelKind::Anthropic,
                 "ANTHROPIC_BASE_URL",
                 "http://127.0.0.1:9",
                 "http://127.0.0.1:9/v1/messages",
@@ -312,10 +320,10 @@ mod address_tests {
             };
             let remote = Remote::new(
                 "mine",
-                &Settings {
+                &ModelConfig {
                     kind,
                     id: Some("m".into()),
-                    ..Settings::default()
+                    ..ModelConfig::default()
                 },
                 &outside,
             )

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, error_words, number, text};
-use super::sse::Event;
-use crate::model::settings::Settings;
-use crate::model::{Finish, Request, Usage};
+use super::draft::{AnswerDraft, error_words, number, text};
+use super::sse::SseEvent;
+use crate::model::settings::ModelConfig;
+use crate::model::{Finish, ModelRequest, TokenUsage};
 
 /// Where OpenAI's own API begins.
 pub const BASE: &str = "https://api.openai.com/v1";
@@ -18,7 +18,7 @@ pub const PATH: &str = "chat/completions";
 
 /// Returns the body of a request. Input and message are one message: some models' templates refuse
 /// two of one role.
-pub fn body(id: &str, settings: &Settings, request: &Request) -> Value {
+pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     let mut messages = Vec::new();
     if !request.system.trim().is_empty() {
         messages.push(json!({ "role": "system", "content": request.system }));
@@ -56,7 +56,7 @@ pub fn adapt(body: &mut Value, words: &str) -> bool {
 ///
 /// # Errors
 /// The provider's words, where the event is an error.
-pub fn event(draft: &mut Draft, event: &Event) -> Result<(), String> {
+pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     if event.data.trim() == "[DONE]" {
         draft.recognised = true;
         draft.ended = true;
@@ -73,14 +73,14 @@ pub fn event(draft: &mut Draft, event: &Event) -> Result<(), String> {
 }
 
 /// Takes an answer that came in one piece. Returns whether it is one.
-pub fn whole(draft: &mut Draft, value: &Value) -> bool {
+pub fn whole(draft: &mut AnswerDraft, value: &Value) -> bool {
     take(draft, value, "/choices/0/message/content");
     draft.ended = draft.recognised;
     draft.recognised
 }
 
 /// Takes what a chunk or a whole answer says; `content` points to the text.
-fn take(draft: &mut Draft, value: &Value, content: &str) {
+fn take(draft: &mut AnswerDraft, value: &Value, content: &str) {
     draft.recognised |= value.get("choices").is_some_and(Value::is_array);
     draft
         .text
@@ -92,7 +92,7 @@ fn take(draft: &mut Draft, value: &Value, content: &str) {
         draft.finish = Some(finish(reason));
     }
     if value.get("usage").is_some_and(Value::is_object) {
-        draft.usage = Usage {
+        draft.usage = TokenUsage {
             input: number(value, "/usage/prompt_tokens"),
             output: number(value, "/usage/completion_tokens"),
             cached: number(value, "/usage/prompt_tokens_details/cached_tokens"),
@@ -115,11 +115,11 @@ mod tests {
     use super::*;
 
     fn check(events: &[&str], expected: Result<(&str, Option<Finish>), &str>) {
-        let mut draft = Draft::default();
+        let mut draft = AnswerDraft::default();
         let result = events.iter().try_for_each(|data| {
             event(
                 &mut draft,
-                &Event {
+                &SseEvent {
                     name: String::new(),
                     data: (*data).into(),
                 },
@@ -172,11 +172,11 @@ mod tests {
 
     #[test]
     fn usage_comes_with_the_last_chunk() {
-        let mut draft = Draft::default();
+        let mut draft = AnswerDraft::default();
         let data = r#"{"model":"gpt-5-2","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":8}}}"#;
         event(
             &mut draft,
-            &Event {
+            &SseEvent {
                 name: String::new(),
                 data: data.into(),
             },
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(
             (draft.usage, draft.model.as_deref()),
             (
-                Usage {
+                TokenUsage {
                     input: 9,
                     output: 4,
                     cached: 8,
@@ -198,13 +198,13 @@ mod tests {
 
     #[test]
     fn a_request_has_the_stable_part_first() {
-        let request = Request {
+        let request = ModelRequest {
             system: "S".into(),
             input: "I".into(),
             message: "M".into(),
             max_tokens: Some(7),
         };
-        let body = body("gpt", &Settings::default(), &request);
+        let body = body("gpt", &ModelConfig::default(), &request);
         assert_eq!(
             body["messages"],
             json!([{ "role": "system", "content": "S" }, { "role": "user", "content": "I\n\n# Message\n\nM\n" }])
@@ -219,11 +219,11 @@ mod tests {
     fn a_field_that_a_server_does_not_know_goes_once() {
         let mut body = body(
             "gpt",
-            &Settings {
+            &ModelConfig {
                 max_tokens: Some(5),
-                ..Settings::default()
+                ..ModelConfig::default()
             },
-            &Request::default(),
+            &ModelRequest::default(),
         );
         assert!(adapt(
             &mut body,

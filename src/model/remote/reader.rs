@@ -4,19 +4,19 @@
 use serde_json::Value;
 
 use super::Remote;
-use super::draft::{Draft, error_words};
-use super::sse::{Decoder, Event, TooLong};
-use crate::model::{Answer, Finish, ModelError};
+use super::draft::{AnswerDraft, error_words};
+use super::sse::{Decoder, SseEvent, TooLong};
+use crate::model::{Finish, ModelAnswer, ModelError};
 
 /// How much of a foreign answer is shown, in bytes.
 const SAMPLE: usize = 200;
 
 /// What reads an answer.
-pub struct Reader<'a> {
+pub struct AnswerReader<'a> {
     /// The model.
     remote: &'a Remote,
     /// What has arrived of the answer.
-    draft: Draft,
+    draft: AnswerDraft,
     /// The events of a stream.
     decoder: Decoder,
     /// Whether it is a stream.
@@ -27,12 +27,12 @@ pub struct Reader<'a> {
     size: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> AnswerReader<'a> {
     /// Makes a reader; `stream` is what the server says.
-    pub fn new(remote: &'a Remote, stream: bool) -> Reader<'a> {
-        Reader {
+    pub fn new(remote: &'a Remote, stream: bool) -> AnswerReader<'a> {
+        AnswerReader {
             remote,
-            draft: Draft::default(),
+            draft: AnswerDraft::default(),
             decoder: Decoder::new(remote.limits.event),
             stream,
             raw: Vec::new(),
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Why it is none.
-    pub fn finish(mut self, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+    pub fn finish(mut self, watch: &mut dyn FnMut(&str)) -> Result<ModelAnswer, ModelError> {
         if self.size == 0 {
             return Err(ModelError::Empty {
                 reason: "the server sent nothing".into(),
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
     /// Takes events and shows what they add.
     fn take_events(
         &mut self,
-        events: impl IntoIterator<Item = Event>,
+        events: impl IntoIterator<Item = SseEvent>,
         watch: &mut dyn FnMut(&str),
     ) -> Result<(), ModelError> {
         let before = self.draft.text.len();
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Makes the answer, or says what came instead.
-    fn answer(self) -> Result<Answer, ModelError> {
+    fn answer(self) -> Result<ModelAnswer, ModelError> {
         if self.draft.recognised {
             return self.whole_answer();
         }
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Makes the answer of what was recognised, without the key that a server may have echoed.
-    fn whole_answer(mut self) -> Result<Answer, ModelError> {
+    fn whole_answer(mut self) -> Result<ModelAnswer, ModelError> {
         self.draft.text = self.take_text();
         let key = &self.remote.key;
         let answer = self.draft.into_answer(&self.remote.id)?;
@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
         } else {
             answer.finish
         };
-        Ok(Answer {
+        Ok(ModelAnswer {
             model: key.hide(answer.model),
             finish,
             ..answer

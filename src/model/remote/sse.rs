@@ -5,7 +5,7 @@
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Event {
+pub struct SseEvent {
     /// The `event:` line; empty without one.
     pub name: String,
     /// The `data:` lines, joined by newlines.
@@ -24,7 +24,7 @@ pub struct Decoder {
     /// Whether the last byte was a CR, so that an LF now belongs to it.
     after_cr: bool,
     /// The event that has not ended; `None` before its first field.
-    event: Option<Event>,
+    event: Option<SseEvent>,
     /// The largest event, in bytes.
     limit: usize,
 }
@@ -44,7 +44,7 @@ impl Decoder {
     ///
     /// # Errors
     /// [`TooLong`]; nothing more can be decoded after it.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, TooLong> {
         let mut events = Vec::new();
         for &byte in bytes {
             let follows_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
@@ -63,7 +63,7 @@ impl Decoder {
     ///
     /// # Errors
     /// [`TooLong`].
-    pub fn finish(&mut self) -> Result<Option<Event>, TooLong> {
+    pub fn finish(&mut self) -> Result<Option<SseEvent>, TooLong> {
         if !self.line.is_empty() {
             self.end_line()?;
         }
@@ -71,7 +71,7 @@ impl Decoder {
     }
 
     /// Takes a line; a blank one ends the event.
-    fn end_line(&mut self) -> Result<Option<Event>, TooLong> {
+    fn end_line(&mut self) -> Result<Option<SseEvent>, TooLong> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             return Ok(self.event.take());
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    fn decode(pieces: &[&[u8]]) -> Result<Vec<Event>, TooLong> {
+    fn decode(pieces: &[&[u8]]) -> Result<Vec<SseEvent>, TooLong> {
         let mut decoder = Decoder::new(1000);
         let mut events = Vec::new();
         for piece in pieces {
@@ -121,7 +121,7 @@ mod tests {
     fn check(text: &str, expected: &[(&str, &str)]) {
         let events = expected
             .iter()
-            .map(|(name, data)| Event {
+            .map(|(name, data)| SseEvent {
                 name: (*name).into(),
                 data: (*data).into(),
             })

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::heading::{self, Section};
 use super::{ActionRow, field};
 use crate::text::lines::Lines;
-use crate::text::markdown::{self, Block, Code, Node};
+use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
 /// A heading that ends what stands above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub enum Border {
 }
 
 /// Returns which border the block at an index is; an underlined heading is none.
-pub fn border(lines: &Lines<'_>, blocks: &[Block], index: usize) -> Option<Border> {
-    let Node::Heading {
+pub fn border(lines: &Lines<'_>, blocks: &[MarkdownBlock], index: usize) -> Option<Border> {
+    let BlockKind::Heading {
         level,
         setext: false,
         text,
@@ -45,9 +45,9 @@ pub fn border(lines: &Lines<'_>, blocks: &[Block], index: usize) -> Option<Borde
 }
 
 /// Returns whether the block behind an index is a list that starts with a field of the format.
-fn fields_follow(lines: &Lines<'_>, blocks: &[Block], index: usize) -> bool {
+fn fields_follow(lines: &Lines<'_>, blocks: &[MarkdownBlock], index: usize) -> bool {
     match blocks.get(index + 1).map(|block| &block.node) {
-        Some(Node::List {
+        Some(BlockKind::List {
             ordered: false,
             items,
         }) => field::starts_known(lines, items),
@@ -83,9 +83,9 @@ fn marks(line: &str) -> (usize, &str) {
 
 /// Returns the lines, from 1, that look like a border, but are none: Markdown reads them as part of
 /// something else than a fenced code block.
-pub fn hidden(lines: &Lines<'_>, blocks: &[Block]) -> Vec<usize> {
+pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<usize> {
     let shown: Vec<usize> = (0..blocks.len())
-        .filter(|&i| matches!(blocks[i].node, Node::Heading { setext: false, .. }))
+        .filter(|&i| matches!(blocks[i].node, BlockKind::Heading { setext: false, .. }))
         .map(|i| blocks[i].first)
         .collect();
     let fenced = markdown::fenced(blocks);
@@ -139,7 +139,7 @@ pub fn write_message(message: &str, out: &mut String) {
 }
 
 /// Writes the fence that closes a block.
-fn close(code: &Code, out: &mut String) {
+fn close(code: &MarkdownCode, out: &mut String) {
     out.extend(std::iter::repeat_n(
         code.fence_char.unwrap_or('`'),
         code.fence_len,

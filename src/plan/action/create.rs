@@ -8,7 +8,7 @@ use super::behavior::{Behavior, Editable, PreviewPart, SummaryItem, UserEdit};
 use super::body::Body;
 use super::shape::{BodyShape, SummaryGroup};
 use super::{Action, ActionKind, ActionRow, write_block};
-use crate::host::file::{Kind, Mode};
+use crate::host::file::{FileKind, FileMode};
 use crate::plan::Field;
 use crate::plan::diagnostic::quote;
 use crate::plan::run::error::ActionError;
@@ -148,9 +148,9 @@ impl Behavior for Create {
         let there = root.entry(path).map_err(ActionError::reading)?;
         let verb = match there.map(|entry| (entry.kind, entry.size)) {
             None => "created",
-            Some((Kind::File(_), 0)) => "filled the empty file",
-            Some((Kind::File(_), _)) if self.overwrite => "replaced as a whole",
-            Some((Kind::File(_), _)) => {
+            Some((FileKind::File(_), 0)) => "filled the empty file",
+            Some((FileKind::File(_), _)) if self.overwrite => "replaced as a whole",
+            Some((FileKind::File(_), _)) => {
                 return Err(format!("`{}` already exists", visible(self.path.as_str())).into());
             }
             Some(_) => {
@@ -171,7 +171,7 @@ impl Behavior for Create {
             }),
         };
         write::written(|| match there {
-            None => root.create_new(path, bytes, Mode::Plain),
+            None => root.create_new(path, bytes, FileMode::Plain),
             Some(_) => root.replace(path, bytes),
         })?;
         let lines = counted(self.content.lines().count(), "line");

@@ -3,7 +3,7 @@
 use crate::plan::Field;
 use crate::plan::action::heading;
 use crate::text::lines::Lines;
-use crate::text::markdown::{Item, Node, columns};
+use crate::text::markdown::{BlockKind, Item, columns};
 
 /// The keys that mean something, as the format spells them.
 const KEYS: [&str; 15] = [
@@ -98,7 +98,7 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<Entry> {
     let paragraph = item
         .blocks
         .first()
-        .filter(|block| block.node == Node::Paragraph)?;
+        .filter(|block| block.node == BlockKind::Paragraph)?;
     let (mark, text) = split_marker(lines.get(item.first));
     let (key, first) = split_key(text)?;
     let mut value = vec![first];
@@ -162,14 +162,14 @@ pub fn starts_known(lines: &Lines<'_>, items: &[Item]) -> bool {
 /// Returns the texts of the nested lists' items.
 fn nested(lines: &Lines<'_>, item: &Item) -> Vec<String> {
     let lists = item.blocks.iter().filter_map(|block| match &block.node {
-        Node::List { items, .. } => Some(items),
+        BlockKind::List { items, .. } => Some(items),
         _ => None,
     });
     let worded = |inner: &&Item| {
         inner
             .blocks
             .first()
-            .is_some_and(|block| block.node == Node::Paragraph)
+            .is_some_and(|block| block.node == BlockKind::Paragraph)
     };
     lists
         .flatten()
@@ -183,7 +183,7 @@ fn item_text(lines: &Lines<'_>, item: &Item) -> String {
     let last = item
         .blocks
         .first()
-        .filter(|b| b.node == Node::Paragraph)
+        .filter(|b| b.node == BlockKind::Paragraph)
         .map_or(item.first, |b| b.last);
     let (_, first) = split_marker(lines.get(item.first));
     let more = (item.first + 1..=last).map(|n| lines.get(n).trim());
@@ -257,7 +257,7 @@ mod tests {
         let lines = Lines::new(text);
         let mut found = Vec::new();
         for block in blocks(text) {
-            let Node::List { items, .. } = block.node else {
+            let BlockKind::List { items, .. } = block.node else {
                 continue;
             };
             found.extend(

@@ -7,7 +7,7 @@ use super::behavior::{Behavior, PreviewPart, ReportPart};
 use super::body::Body;
 use super::shape::{BodyShape, SummaryGroup};
 use super::{Action, ActionKind, ActionRow, write_resource};
-use crate::host::file::{Kind, Root};
+use crate::host::file::{FileKind, Root};
 use crate::plan::Field;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Effect, Outcome, Stage};
@@ -121,17 +121,17 @@ fn readable(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
     let shown = visible(path.as_str());
     let at = Path::new(path.as_str());
     match root.kind(at).map_err(ActionError::reading)? {
-        Some(Kind::Folder) => Ok(()),
+        Some(FileKind::Folder) => Ok(()),
         // With a limit of nothing the file is opened, which shows whether it may be, and its bytes
         // stay where they are.
-        Some(Kind::File(_)) => match root.read(at, 0) {
+        Some(FileKind::File(_)) => match root.read(at, 0) {
             Err(error) if error.kind() != io::ErrorKind::FileTooLarge => {
                 Err(ActionError::reading(error))
             }
             _ => Ok(()),
         },
-        Some(Kind::Link) => Err(format!("`{shown}` is a symbolic link").into()),
-        Some(Kind::Other) => Err(format!("`{shown}` is not a regular file").into()),
+        Some(FileKind::Link) => Err(format!("`{shown}` is a symbolic link").into()),
+        Some(FileKind::Other) => Err(format!("`{shown}` is not a regular file").into()),
         None => Err(format!("there is no file `{shown}`").into()),
     }
 }

@@ -4,10 +4,10 @@
 use crate::plan::action::border;
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::text::lines::Lines;
-use crate::text::markdown::{self, Block, Code, Node};
+use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
 /// Says which fenced blocks are never closed, and what they swallow (P19).
-pub fn unclosed(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Diagnostic> {
+pub fn unclosed(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
     let open = markdown::fenced(blocks)
         .into_iter()
         .filter(|(_, code)| !code.closed);
@@ -32,14 +32,14 @@ pub fn unclosed(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Diagnostic> {
 }
 
 /// Says which lines look like the heading of an action or a section and are none to Markdown (P18).
-pub fn hidden(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Diagnostic> {
+pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
     let around = |line: usize| blocks[..blocks.partition_point(|block| block.first <= line)].last();
     let wrong = |line: usize| {
         let whole = match around(line).map(|block| &block.node) {
-            Some(Node::Html) => "HTML",
-            Some(Node::List { .. }) => "a list",
-            Some(Node::Code(_)) => "indented code",
-            Some(Node::Paragraph) => "text",
+            Some(BlockKind::Html) => "HTML",
+            Some(BlockKind::List { .. }) => "a list",
+            Some(BlockKind::Code(_)) => "indented code",
+            Some(BlockKind::Paragraph) => "text",
             _ => "something else",
         };
         let message = format!(
@@ -67,6 +67,6 @@ pub fn nul(text: &str) -> Option<Diagnostic> {
 }
 
 /// Returns a block's fence.
-fn fence(code: &Code) -> String {
+fn fence(code: &MarkdownCode) -> String {
     std::iter::repeat_n(code.fence_char.unwrap_or('`'), code.fence_len.min(80)).collect()
 }

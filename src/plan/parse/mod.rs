@@ -23,7 +23,7 @@ use super::action::foreign;
 use super::action::heading::{self, Section};
 use super::diagnostic::{Diagnostic, in_order, quote};
 use crate::text::lines::Lines;
-use crate::text::markdown::{self, Block, Node};
+use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 pub use limit::over_limit;
 use region::Region;
 
@@ -120,7 +120,7 @@ struct Reader<'a> {
     /// The plan's lines.
     lines: &'a Lines<'a>,
     /// The plan's blocks.
-    blocks: &'a [Block],
+    blocks: &'a [MarkdownBlock],
     /// The mistakes so far.
     found: Vec<Diagnostic>,
     /// The parts that the plan as a whole lacks.
@@ -237,8 +237,8 @@ impl Reader<'_> {
     }
 
     /// Says that something stands before the title.
-    fn before_title(&mut self, blocks: &[Block]) {
-        if let Some(block) = blocks.iter().find(|block| block.node != Node::Rule) {
+    fn before_title(&mut self, blocks: &[MarkdownBlock]) {
+        if let Some(block) = blocks.iter().find(|block| block.node != BlockKind::Rule) {
             let what = quote(self.lines.get(block.first));
             self.wrong(
                 block.first,

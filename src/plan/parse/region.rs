@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::plan::action::border::{Border, border};
 use crate::text::lines::Lines;
-use crate::text::markdown::{Block, Node};
+use crate::text::markdown::{BlockKind, MarkdownBlock};
 
 /// What stands between one border and the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Region {
 
 /// Cuts a plan. In a message only the format's own headings are borders, elsewhere any heading down
 /// to level 3.
-pub fn split(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Region> {
+pub fn split(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Region> {
     let start = Region {
         border: None,
         text: String::new(),
@@ -40,7 +40,7 @@ pub fn split(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Region> {
     let mut regions = vec![start];
     for (index, block) in blocks.iter().enumerate() {
         let open = regions.last_mut().expect("there is one from the start");
-        let Node::Heading {
+        let BlockKind::Heading {
             level,
             setext: false,
             text,

@@ -7,13 +7,13 @@ use crate::plan::action::field::{self, Own};
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::plan::memo;
 use crate::text::lines::Lines;
-use crate::text::markdown::{Block, Node};
+use crate::text::markdown::{BlockKind, MarkdownBlock};
 
 /// Reads the list below the title (P4, P5).
 pub fn header(
     lines: &Lines<'_>,
     region: &Region,
-    blocks: &[Block],
+    blocks: &[MarkdownBlock],
     found: &mut Vec<Diagnostic>,
 ) -> Vec<Field> {
     if region.text.trim().is_empty() {
@@ -25,7 +25,7 @@ pub fn header(
     let mut fields = Vec::new();
     for block in blocks {
         match &block.node {
-            Node::List {
+            BlockKind::List {
                 ordered: false,
                 items,
             } => {
@@ -38,7 +38,7 @@ pub fn header(
                     }
                 }
             }
-            Node::Rule => {}
+            BlockKind::Rule => {}
             _ => found.push(unexpected(
                 lines,
                 block.first,
@@ -53,7 +53,7 @@ pub fn header(
 pub fn rationale(
     lines: &Lines<'_>,
     region: &Region,
-    blocks: &[Block],
+    blocks: &[MarkdownBlock],
     found: &mut Vec<Diagnostic>,
 ) -> String {
     let Some((_, text)) = one_block(lines, region, blocks, found) else {
@@ -72,10 +72,10 @@ pub fn rationale(
 pub fn memos(
     lines: &Lines<'_>,
     region: &Region,
-    blocks: &[Block],
+    blocks: &[MarkdownBlock],
     found: &mut Vec<Diagnostic>,
 ) -> Vec<memo::Change> {
-    if blocks.iter().all(|block| block.node == Node::Rule) {
+    if blocks.iter().all(|block| block.node == BlockKind::Rule) {
         return Vec::new();
     }
     let Some((line, text)) = one_block(lines, region, blocks, found) else {
@@ -87,11 +87,16 @@ pub fn memos(
 }
 
 /// Says of every block but a rule that it should not be there.
-pub fn stray(lines: &Lines<'_>, blocks: &[Block], expected: &str, found: &mut Vec<Diagnostic>) {
+pub fn stray(
+    lines: &Lines<'_>,
+    blocks: &[MarkdownBlock],
+    expected: &str,
+    found: &mut Vec<Diagnostic>,
+) {
     found.extend(
         blocks
             .iter()
-            .filter(|b| b.node != Node::Rule)
+            .filter(|b| b.node != BlockKind::Rule)
             .map(|block| unexpected(lines, block.first, expected)),
     );
 }
@@ -100,19 +105,19 @@ pub fn stray(lines: &Lines<'_>, blocks: &[Block], expected: &str, found: &mut Ve
 fn one_block(
     lines: &Lines<'_>,
     region: &Region,
-    blocks: &[Block],
+    blocks: &[MarkdownBlock],
     found: &mut Vec<Diagnostic>,
 ) -> Option<(usize, String)> {
     let name = region.text.trim();
     let mut first = None;
     for block in blocks {
         match &block.node {
-            Node::Code(code) if code.fence_char.is_some() && first.is_none() => {
+            BlockKind::Code(code) if code.fence_char.is_some() && first.is_none() => {
                 let text = content(lines, code)
                     .unwrap_or_else(|| lines.span(code.content.clone()).to_owned());
                 first = Some((block.first, text));
             }
-            Node::Code(code) if code.fence_char.is_some() => {
+            BlockKind::Code(code) if code.fence_char.is_some() => {
                 let hint = "put all of it into one block whose fence is longer than any run of backticks inside";
                 found.push(
                     Diagnostic::new(
@@ -122,7 +127,7 @@ fn one_block(
                     .hint(hint),
                 );
             }
-            Node::Rule => {}
+            BlockKind::Rule => {}
             _ => found.push(unexpected(lines, block.first, "expected one code block")),
         }
     }

@@ -7,7 +7,7 @@ use crate::plan::action::field::{has_weight, is_fence};
 use crate::plan::action::{Action, ActionKind};
 use crate::plan::repair::{Level, Note, Repaired, Spelling, is_cut_off, repair_as};
 use crate::plan::spelling::{self, Remark};
-use crate::text::fence::{Line, split_lines};
+use crate::text::fence::{TextLine, split_lines};
 
 /// Reads a reply in any spelling that is clear. Where its fences are right already, so is Markdown's
 /// own reading of them, unless words between them are left out: then repair must agree.
@@ -112,7 +112,7 @@ impl Attempt {
 fn places(reply: &str, text: &str) -> Vec<usize> {
     let lines: Vec<&str> = split_lines(reply).map(|line| line.text.trim()).collect();
     let mut next = 0;
-    let place = |line: Line<'_>| {
+    let place = |line: TextLine<'_>| {
         let wanted = line.text.trim();
         // A fence may be new, and so may a blank line: neither is looked for farther down.
         let free = wanted.is_empty() || is_fence(wanted);

@@ -99,7 +99,7 @@ pub(super) fn kind(line: &str) -> Kind {
 }
 
 /// Reduces a fence to what the grammar needs.
-fn of_fence(fence: &fence::Fence<'_>) -> Fence {
+fn of_fence(fence: &fence::FenceLine<'_>) -> Fence {
     let len = u16::try_from(fence.len).unwrap_or(u16::MAX);
     let indent = u8::try_from(fence.indent).unwrap_or(u8::MAX);
     Fence {

@@ -7,7 +7,7 @@ use crate::text::fence;
 
 /// Returns the lines of a reply with their readings.
 pub(super) fn read(text: &str, spelling: Spelling) -> Vec<Line<'_>> {
-    let read = |l: fence::Line<'_>| kind(l.text);
+    let read = |l: fence::TextLine<'_>| kind(l.text);
     let line = |l| (l, read(l));
     let mut lines = Vec::with_capacity(text.len() / 32 + 1);
     lines.extend(fence::split_lines(text).map(line).map(|(l, kind)| Line {

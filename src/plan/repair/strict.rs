@@ -7,7 +7,7 @@ use crate::plan::action::ActionRow;
 use crate::plan::action::heading::{Label, Section};
 use crate::plan::action::shape::BodyShape;
 use crate::plan::repair::line::{self, Kind};
-use crate::text::markdown::{self, Block, Code, Node};
+use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
 /// An action: its name, its path if it has one, and its contents or its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
         .collect();
     let document = markdown::read(text);
     let mut blocks = document.blocks.as_slice();
-    let kind = |block: &Block| match &block.node {
-        Node::Heading { setext: false, .. } => line::kind(lines[block.first - 1]),
+    let kind = |block: &MarkdownBlock| match &block.node {
+        BlockKind::Heading { setext: false, .. } => line::kind(lines[block.first - 1]),
         _ => Kind::Text,
     };
     let start = blocks
@@ -42,7 +42,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
     if blocks[..start].iter().any(|b| {
         matches!(
             b.node,
-            Node::Paragraph | Node::Html | Node::Quote | Node::Other
+            BlockKind::Paragraph | BlockKind::Html | BlockKind::Quote | BlockKind::Other
         )
     }) {
         return Err("stray text above the action plan".into());
@@ -50,7 +50,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
     blocks = &blocks[start + 1..];
     let mut deeds = Vec::new();
     while let Some((head, rest)) = blocks.split_first() {
-        if matches!(head.node, Node::Rule) {
+        if matches!(head.node, BlockKind::Rule) {
             blocks = rest;
             continue;
         }
@@ -72,13 +72,13 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
 fn deed(
     text: &str,
     row: &'static ActionRow,
-    body: &[Block],
+    body: &[MarkdownBlock],
     span: std::ops::Range<usize>,
 ) -> Result<Deed, String> {
     let name = row.name;
     if row.is_message() {
         let open = body.iter().any(
-            |b| matches!(&b.node, Node::Code(code) if !code.closed && code.fence_char.is_some()),
+            |b| matches!(&b.node, BlockKind::Code(code) if !code.closed && code.fence_char.is_some()),
         );
         let message = cut(text, span.start..span.end)
             .trim_matches(['\n', '\r'])
@@ -119,7 +119,7 @@ fn deed(
 type Labelled = (Option<Label>, String);
 
 /// Reads the list and the blocks below an action's heading.
-fn parts(text: &str, body: &[Block]) -> Result<(String, Vec<Labelled>), String> {
+fn parts(text: &str, body: &[MarkdownBlock]) -> Result<(String, Vec<Labelled>), String> {
     let (mut path, mut label, mut codes) = (String::new(), None, Vec::new());
     for block in body {
         let line = cut(text, block.first - 1..block.first);
@@ -129,8 +129,8 @@ fn parts(text: &str, body: &[Block]) -> Result<(String, Vec<Labelled>), String> 
             None
         };
         match &block.node {
-            Node::Code(code) => codes.push((std::mem::take(&mut label), content(text, code)?)),
-            Node::List { items, .. } if path.is_empty() => {
+            BlockKind::Code(code) => codes.push((std::mem::take(&mut label), content(text, code)?)),
+            BlockKind::List { items, .. } if path.is_empty() => {
                 path = line
                     .split_once("](/")
                     .map_or("", |(_, rest)| rest.trim_end().trim_end_matches(')'))
@@ -138,7 +138,7 @@ fn parts(text: &str, body: &[Block]) -> Result<(String, Vec<Labelled>), String> 
                 path.push_str(if path.is_empty() { "-" } else { "" });
                 let nested = items.iter().flat_map(|item| &item.blocks);
                 for code in nested.filter_map(|b| {
-                    if let Node::Code(code) = &b.node {
+                    if let BlockKind::Code(code) = &b.node {
                         Some(code)
                     } else {
                         None
@@ -147,8 +147,8 @@ fn parts(text: &str, body: &[Block]) -> Result<(String, Vec<Labelled>), String> 
                     codes.push((None, content(text, code)?));
                 }
             }
-            Node::Rule => {}
-            Node::Paragraph | Node::Heading { .. }
+            BlockKind::Rule => {}
+            BlockKind::Paragraph | BlockKind::Heading { .. }
                 if found.is_some() && block.first == block.last =>
             {
                 label = found
@@ -164,7 +164,7 @@ fn parts(text: &str, body: &[Block]) -> Result<(String, Vec<Labelled>), String> 
 }
 
 /// Returns the bytes of a content; an indentation that the opener has too is no part of it.
-fn content(text: &str, code: &Code) -> Result<String, String> {
+fn content(text: &str, code: &MarkdownCode) -> Result<String, String> {
     if !code.closed {
         return Err(format!("line {}: open fence", code.content.start));
     }

@@ -16,7 +16,7 @@ use super::action::Action;
 use crate::host::file::{Root, reason};
 use crate::host::shell;
 use crate::plan::action::execute::command::Execute;
-use crate::text::edit::Place;
+use crate::text::edit::MatchPlace;
 use crate::text::path::RepoPath;
 use crate::text::resource::{Artifact, Resource};
 use error::ActionError;
@@ -34,7 +34,7 @@ pub struct Stage<'a> {
 #[derive(Debug)]
 pub struct Executed {
     /// What became of it.
-    pub finished: shell::Finished,
+    pub finished: shell::FinishedScript,
     /// What opens what its sandbox refused, or why what was said about it is harmless.
     pub hint: Option<&'static str>,
 }
@@ -213,7 +213,7 @@ pub struct Outcome {
     /// EXECUTE: bytes that were produced beyond the capture limit.
     pub lost_output: u64,
     /// EDIT: where each pair applied.
-    pub places: Vec<Place>,
+    pub places: Vec<MatchPlace>,
     /// CREATE and EDIT: what became of the file, as a unified difference; empty where it is too
     /// large to be compared.
     pub difference: String,

@@ -15,7 +15,7 @@ use crate::plan::action::heading::{self, Label, unlisted};
 use crate::plan::action::shape::BodyShape;
 use crate::text::lines::Lines;
 use crate::text::link;
-use crate::text::markdown::{Block, Item, Node};
+use crate::text::markdown::{BlockKind, Item, MarkdownBlock};
 
 /// An action whose spelling is changed.
 struct Speller<'a, 'b> {
@@ -44,7 +44,7 @@ pub(super) struct Place<'a> {
     /// Its heading.
     pub heading: &'a ActionHeading,
     /// Its blocks.
-    pub blocks: &'a [Block],
+    pub blocks: &'a [MarkdownBlock],
     /// Whether a message above announces it.
     pub proposed: bool,
 }
@@ -87,15 +87,15 @@ pub(super) fn respell<'a>(
 }
 
 /// Returns the lines of a fenced code block.
-fn code_of(block: &Block) -> Option<Range<usize>> {
+fn code_of(block: &MarkdownBlock) -> Option<Range<usize>> {
     match &block.node {
-        Node::Code(code) if code.fence_char.is_some() => Some(code.content.clone()),
+        BlockKind::Code(code) if code.fence_char.is_some() => Some(code.content.clone()),
         _ => None,
     }
 }
 
 /// Returns whether blocks have a FIND, and whether they have a REPLACE, in the format's own words.
-fn own_labels(lines: &Lines<'_>, blocks: &[Block]) -> [bool; 2] {
+fn own_labels(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> [bool; 2] {
     let words = blocks.iter().filter(|block| code_of(block).is_none());
     let labels: Vec<Label> = words
         .flat_map(|block| block.first..=block.last)
@@ -106,17 +106,17 @@ fn own_labels(lines: &Lines<'_>, blocks: &[Block]) -> [bool; 2] {
 
 impl Speller<'_, '_> {
     /// Takes a block; returns whether a message may have further fields behind it.
-    fn block(&mut self, block: &Block) -> bool {
+    fn block(&mut self, block: &MarkdownBlock) -> bool {
         match &block.node {
-            Node::List { items, .. } => {
+            BlockKind::List { items, .. } => {
                 let fields = items.iter().all(|item| self.item(item));
                 if !self.row.is_message() {
                     self.fields_in_items(block);
                 }
                 fields
             }
-            Node::Paragraph => self.paragraph(block.first, block.last),
-            Node::Heading {
+            BlockKind::Paragraph => self.paragraph(block.first, block.last),
+            BlockKind::Heading {
                 level,
                 setext: false,
                 text,
@@ -125,7 +125,7 @@ impl Speller<'_, '_> {
                 self.heading_below(block.first, read);
                 true
             }
-            Node::Quote if !self.row.is_message() => {
+            BlockKind::Quote if !self.row.is_message() => {
                 self.quotation(block);
                 true
             }
@@ -134,15 +134,15 @@ impl Speller<'_, '_> {
     }
 
     /// Puts a list into the field without a bullet that it belongs to; returns whether it does.
-    fn nests(&mut self, above: &Block, list: &Block) -> bool {
+    fn nests(&mut self, above: &MarkdownBlock, list: &MarkdownBlock) -> bool {
         let line = above.last;
         let field = key::field(self.lines.get(line), Some(self.row));
         let open = field.is_some_and(|field| {
             field.value.is_empty() && ["env", "Handoff Resources"].contains(&field.key)
         });
         let nests = open
-            && above.node == Node::Paragraph
-            && matches!(list.node, Node::List { .. })
+            && above.node == BlockKind::Paragraph
+            && matches!(list.node, BlockKind::List { .. })
             && list.first == line + 1;
         if nests {
             for line in list.first..=list.last {
@@ -154,7 +154,7 @@ impl Speller<'_, '_> {
     }
 
     /// Takes lines below an item that are fields of their own by their marks.
-    fn fields_in_items(&mut self, list: &Block) {
+    fn fields_in_items(&mut self, list: &MarkdownBlock) {
         for line in list.first..=list.last {
             if let Some(field) = key::unlisted_field(self.lines.get(line), self.row) {
                 self.field(line, field, None);
@@ -168,7 +168,7 @@ impl Speller<'_, '_> {
         let text = self.lines.get(line);
         let first = item.blocks.first();
         let last = first
-            .filter(|block| block.node == Node::Paragraph)
+            .filter(|block| block.node == BlockKind::Paragraph)
             .map_or(line, |block| block.last);
         if let Some(label) = self.label(line) {
             if heading::label(unlisted(text)).is_none() {
@@ -180,7 +180,7 @@ impl Speller<'_, '_> {
         let lists = item
             .blocks
             .iter()
-            .filter(|block| matches!(block.node, Node::List { .. }));
+            .filter(|block| matches!(block.node, BlockKind::List { .. }));
         let nested: Vec<usize> = lists.flat_map(|block| block.first..=block.last).collect();
         let Some(field) = key::field(text, Some(self.row)) else {
             return self.unknown_item(line);
@@ -297,7 +297,7 @@ impl Speller<'_, '_> {
     }
 
     /// Leaves out a quotation that only says something to a person.
-    fn quotation(&mut self, block: &Block) {
+    fn quotation(&mut self, block: &MarkdownBlock) {
         let texts: Vec<&str> = (block.first..=block.last)
             .map(|line| {
                 self.lines

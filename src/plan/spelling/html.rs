@@ -6,7 +6,7 @@ use super::edits::LineEdits;
 use super::passage::{Passage, cut};
 use crate::plan::action::border::looks_like_border;
 use crate::text::lines::Lines;
-use crate::text::markdown::{self, Block, Node};
+use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
 /// How often a text is read anew: a tag hides what is below it until the next blank line.
 const MAX_ROUNDS: usize = 4;
@@ -71,11 +71,13 @@ fn once(text: &str) -> (String, Vec<Remark>) {
             closing_tag(&lines, &passage, own, &mut edits);
             continue;
         }
-        for block in own.iter().filter(|block| block.node == Node::Html) {
+        for block in own.iter().filter(|block| block.node == BlockKind::Html) {
             take_out(&lines, block, &mut edits);
         }
         // In the middle of a paragraph a tag is text to Markdown.
-        let texts = own.iter().filter(|block| block.node == Node::Paragraph);
+        let texts = own
+            .iter()
+            .filter(|block| block.node == BlockKind::Paragraph);
         for line in texts.flat_map(|block| block.first..=block.last) {
             if is_tag(lines.get(line)) {
                 blank(&lines, line, &mut edits);
@@ -86,7 +88,7 @@ fn once(text: &str) -> (String, Vec<Remark>) {
 }
 
 /// Takes the tags out of a block, or all of it if it is a comment.
-fn take_out(lines: &Lines<'_>, block: &Block, edits: &mut LineEdits<'_>) {
+fn take_out(lines: &Lines<'_>, block: &MarkdownBlock, edits: &mut LineEdits<'_>) {
     let first = lines.get(block.first).trim();
     let hides = (block.first..=block.last).any(|line| looks_like_border(lines.get(line)));
     let last = lines.get(block.last).trim();
@@ -104,7 +106,12 @@ fn take_out(lines: &Lines<'_>, block: &Block, edits: &mut LineEdits<'_>) {
 }
 
 /// Takes out the tag at the end of a message that was opened above it.
-fn closing_tag(lines: &Lines<'_>, passage: &Passage, blocks: &[Block], edits: &mut LineEdits<'_>) {
+fn closing_tag(
+    lines: &Lines<'_>,
+    passage: &Passage,
+    blocks: &[MarkdownBlock],
+    edits: &mut LineEdits<'_>,
+) {
     let Some(block) = blocks.last().filter(|_| passage.end > lines.len()) else {
         return;
     };
@@ -116,7 +123,7 @@ fn closing_tag(lines: &Lines<'_>, passage: &Passage, blocks: &[Block], edits: &m
     else {
         return;
     };
-    let html = matches!(block.node, Node::Html | Node::Paragraph);
+    let html = matches!(block.node, BlockKind::Html | BlockKind::Paragraph);
     let opens = |number: usize| lines.get(number).contains(&format!("<{name}"));
     let own = (passage.line..line).any(opens);
     if html && !own && is_tag(text) {

@@ -134,7 +134,7 @@ pub fn holds_action(message: &str) -> bool {
     let heads = blocks.iter().filter(|block| {
         matches!(
             block.node,
-            markdown::Node::Heading { .. } | markdown::Node::Paragraph
+            markdown::BlockKind::Heading { .. } | markdown::BlockKind::Paragraph
         )
     });
     heads

@@ -9,7 +9,7 @@ use super::name::{self, ActionHeading};
 use crate::plan::action::field::has_weight;
 use crate::plan::action::heading::{self, Section};
 use crate::text::lines::Lines;
-use crate::text::markdown::{self, Block, Node};
+use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
 /// What stands between one heading and the next.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Passage {
 }
 
 /// Cuts a text.
-pub(super) fn cut(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Passage> {
+pub(super) fn cut(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Passage> {
     let mut passages = vec![Passage {
         role: PassageRole::Start,
         line: 0,
@@ -111,7 +111,8 @@ pub(super) fn is_plan(lines: &Lines<'_>, passages: &[Passage]) -> bool {
 pub(super) fn apart(text: &str) -> String {
     let lines = Lines::new(text);
     let mut edits = LineEdits::new(&lines);
-    let longer = |block: &Block| block.node == Node::Paragraph && block.first < block.last;
+    let longer =
+        |block: &MarkdownBlock| block.node == BlockKind::Paragraph && block.first < block.last;
     for block in markdown::blocks(text).iter().filter(|block| longer(block)) {
         let line = lines.get(block.first);
         let below = lines.get(block.first + 1);
@@ -123,11 +124,11 @@ pub(super) fn apart(text: &str) -> String {
 }
 
 /// Returns the sections that stand there in a spelling that the parser reads.
-fn exact_sections(blocks: &[Block]) -> Vec<Section> {
+fn exact_sections(blocks: &[MarkdownBlock]) -> Vec<Section> {
     let found: Vec<Section> = blocks
         .iter()
         .filter_map(|block| match &block.node {
-            Node::Heading {
+            BlockKind::Heading {
                 level: 2,
                 setext: false,
                 text,
@@ -146,7 +147,7 @@ fn exact_sections(blocks: &[Block]) -> Vec<Section> {
 /// spelling.
 fn role(
     lines: &Lines<'_>,
-    block: &Block,
+    block: &MarkdownBlock,
     open: &Passage,
     (titled, exact): (bool, &[Section]),
 ) -> Option<PassageRole> {
@@ -158,7 +159,7 @@ fn role(
         free.then_some(PassageRole::Section(found))
     };
     match &block.node {
-        Node::Heading {
+        BlockKind::Heading {
             level,
             setext: false,
             text,
@@ -187,14 +188,14 @@ fn role(
                 _ => section(level).or_else(|| unknown(level, open)),
             }
         }
-        Node::Heading { level, text, .. } if *level == 1 && !titled && !open.is_message() => {
+        BlockKind::Heading { level, text, .. } if *level == 1 && !titled && !open.is_message() => {
             (!text.is_empty()).then_some(PassageRole::Title)
         }
-        Node::Paragraph if block.first == block.last && open.is_message() => {
+        BlockKind::Paragraph if block.first == block.last && open.is_message() => {
             message_end(lines, block).map(PassageRole::Action)
         }
         // A bold line, or marks of a heading without their blank.
-        Node::Paragraph if block.first == block.last => {
+        BlockKind::Paragraph if block.first == block.last => {
             name::heading_of(line)?;
             let action = || name::action(line, below).map(PassageRole::Action);
             action().or_else(|| section(0))
@@ -205,7 +206,7 @@ fn role(
 
 /// Reads a block of a message as the heading of an action: one whose name leaves no doubt, or that
 /// has a field of the action below.
-pub(super) fn message_end(lines: &Lines<'_>, block: &Block) -> Option<ActionHeading> {
+pub(super) fn message_end(lines: &Lines<'_>, block: &MarkdownBlock) -> Option<ActionHeading> {
     let below = below(lines, block.last);
     let heading = name::action(lines.get(block.first), below)?;
     let keyed = key::field(below, Some(heading.row))

@@ -10,7 +10,7 @@ use crate::plan::action::field::{canonical, has_weight, is_fence};
 use crate::plan::action::heading::{self, Section, unlisted};
 use crate::text::fence::fence_for;
 use crate::text::lines::Lines;
-use crate::text::markdown::{Block, Node};
+use crate::text::markdown::{BlockKind, MarkdownBlock};
 
 /// Sections behind the actions that say something to a person only.
 const CLOSING: [&str; 14] = [
@@ -35,7 +35,7 @@ const NO_RATIONALE: &str = "The plan gives none.";
 /// Names the passages that stand for a part of the format, and adds the headings that are missing.
 pub(super) fn name_all(
     lines: &Lines<'_>,
-    blocks: &[Block],
+    blocks: &[MarkdownBlock],
     passages: &mut [Passage],
     edits: &mut LineEdits<'_>,
 ) {
@@ -117,7 +117,12 @@ fn title_of(line: &str) -> Option<&str> {
 }
 
 /// Finds memos under another heading, by their marks.
-fn memos(lines: &Lines<'_>, blocks: &[Block], passages: &mut [Passage], edits: &mut LineEdits<'_>) {
+fn memos(
+    lines: &Lines<'_>,
+    blocks: &[MarkdownBlock],
+    passages: &mut [Passage],
+    edits: &mut LineEdits<'_>,
+) {
     if passages.iter().any(|passage| passage.is(Section::Memos)) {
         return;
     }
@@ -222,7 +227,7 @@ fn add_missing(passages: &[Passage], first: usize, edits: &mut LineEdits<'_>) {
 pub(super) fn respell(
     lines: &Lines<'_>,
     passage: &Passage,
-    blocks: &[Block],
+    blocks: &[MarkdownBlock],
     edits: &mut LineEdits<'_>,
 ) {
     match passage.role {
@@ -238,13 +243,17 @@ pub(super) fn respell(
 }
 
 /// Puts the rationale into one code block.
-fn put_in_block(passage: &Passage, blocks: &[Block], edits: &mut LineEdits<'_>, lines: &Lines<'_>) {
-    let solid: Vec<&Block> = blocks
+fn put_in_block(
+    passage: &Passage,
+    blocks: &[MarkdownBlock],
+    edits: &mut LineEdits<'_>,
+    lines: &Lines<'_>,
+) {
+    let solid: Vec<&MarkdownBlock> = blocks
         .iter()
-        .filter(|block| block.node != Node::Rule)
+        .filter(|block| block.node != BlockKind::Rule)
         .collect();
-    let fenced =
-        |block: &Block| matches!(&block.node, Node::Code(code) if code.fence_char.is_some());
+    let fenced = |block: &MarkdownBlock| matches!(&block.node, BlockKind::Code(code) if code.fence_char.is_some());
     let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
         for text in ["````text", NO_RATIONALE, "````"] {
             edits.insert(passage.line + 1, text);
@@ -267,7 +276,7 @@ fn put_in_block(passage: &Passage, blocks: &[Block], edits: &mut LineEdits<'_>, 
 fn respell_memos(
     lines: &Lines<'_>,
     passage: &Passage,
-    blocks: &[Block],
+    blocks: &[MarkdownBlock],
     edits: &mut LineEdits<'_>,
 ) {
     let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
@@ -275,7 +284,7 @@ fn respell_memos(
     };
     let code = match blocks {
         [only] => match &only.node {
-            Node::Code(code) if code.fence_char.is_some() => Some(code),
+            BlockKind::Code(code) if code.fence_char.is_some() => Some(code),
             _ => None,
         },
         _ => None,
@@ -318,8 +327,11 @@ fn memo(line: &str) -> Option<String> {
 }
 
 /// Leaves out the sentences between a heading and the first action.
-fn leave_out_words(lines: &Lines<'_>, blocks: &[Block], edits: &mut LineEdits<'_>) {
-    for block in blocks.iter().filter(|block| block.node == Node::Paragraph) {
+fn leave_out_words(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
+    for block in blocks
+        .iter()
+        .filter(|block| block.node == BlockKind::Paragraph)
+    {
         let texts: Vec<&str> = (block.first..=block.last)
             .map(|line| lines.get(line))
             .collect();
@@ -328,8 +340,11 @@ fn leave_out_words(lines: &Lines<'_>, blocks: &[Block], edits: &mut LineEdits<'_
 }
 
 /// Writes the fields below the title as items, and leaves out the sentences.
-fn header(lines: &Lines<'_>, blocks: &[Block], edits: &mut LineEdits<'_>) {
-    for block in blocks.iter().filter(|block| block.node == Node::Paragraph) {
+fn header(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
+    for block in blocks
+        .iter()
+        .filter(|block| block.node == BlockKind::Paragraph)
+    {
         let range = block.first..=block.last;
         let bold = |line: usize| lines.get(line).trim().starts_with("**");
         let keyed = |line: usize| {
@@ -356,7 +371,7 @@ fn header(lines: &Lines<'_>, blocks: &[Block], edits: &mut LineEdits<'_>) {
 fn closing(
     lines: &Lines<'_>,
     passage: &Passage,
-    (level, blocks): (u8, &[Block]),
+    (level, blocks): (u8, &[MarkdownBlock]),
     edits: &mut LineEdits<'_>,
 ) {
     let text = name::heading_of(lines.get(passage.line)).map_or("", |(_, text)| text);
@@ -368,11 +383,11 @@ fn closing(
 }
 
 /// Returns whether blocks are text and lists alone, without a field of the format.
-fn is_words(lines: &Lines<'_>, blocks: &[Block]) -> bool {
-    let plain = |block: &Block| {
+fn is_words(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> bool {
+    let plain = |block: &MarkdownBlock| {
         let text = matches!(
             block.node,
-            Node::Paragraph | Node::List { .. } | Node::Rule | Node::Quote
+            BlockKind::Paragraph | BlockKind::List { .. } | BlockKind::Rule | BlockKind::Quote
         );
         text && !(block.first..=block.last).any(|line| {
             let text = lines.get(line);

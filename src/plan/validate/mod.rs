@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use super::Plan;
 use super::action::Action;
 use super::diagnostic::{Diagnostic, in_order};
-use crate::text::edit::Place;
+use crate::text::edit::MatchPlace;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
@@ -96,7 +96,7 @@ pub struct Step {
     /// The file after; `None` where the action is no file action or is wrong.
     pub after: Option<Vec<u8>>,
     /// For EDIT: where each pair that fits has its place, by its index.
-    pub places: Vec<(usize, Place)>,
+    pub places: Vec<(usize, MatchPlace)>,
     /// An EXECUTE before it may have changed its file: it is judged again when it runs.
     pub provisional: bool,
     /// The file is in no context list.

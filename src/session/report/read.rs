@@ -6,7 +6,7 @@
 //! as they are.
 
 use crate::text::lines::Lines;
-use crate::text::markdown::{self, Block, Node};
+use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
 /// What a report says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -95,12 +95,12 @@ pub fn read(text: &str) -> Option<Facts> {
     let mut caption = String::new();
     for block in &markdown::blocks(text) {
         match &block.node {
-            Node::Heading { level, text, .. } => {
+            BlockKind::Heading { level, text, .. } => {
                 place = facts.enter(*level, text, place);
                 caption.clear();
             }
-            Node::List { .. } => facts.list(place, &span(&lines, block)),
-            Node::Code(code) => {
+            BlockKind::List { .. } => facts.list(place, &span(&lines, block)),
+            BlockKind::Code(code) => {
                 let content = lines.span(code.content.clone()).to_owned();
                 facts.code(
                     place,
@@ -205,7 +205,7 @@ impl Facts {
 }
 
 /// Returns the lines of a block without their ends.
-fn span<'a>(lines: &Lines<'a>, block: &Block) -> Vec<&'a str> {
+fn span<'a>(lines: &Lines<'a>, block: &MarkdownBlock) -> Vec<&'a str> {
     (block.first..=block.last)
         .map(|number| lines.get(number))
         .collect()

@@ -11,10 +11,10 @@ fn resources(entries: &[&str]) -> Vec<Resource> {
 }
 
 /// Makes entries of a context list.
-fn listed(entries: &[&str]) -> Vec<Entry> {
+fn listed(entries: &[&str]) -> Vec<ListEntry> {
     entries
         .iter()
-        .map(|entry| Entry::read(entry).expect("a good entry"))
+        .map(|entry| ListEntry::read(entry).expect("a good entry"))
         .collect()
 }
 
@@ -57,7 +57,7 @@ fn check(context: &[&str], effects: &[Effect], expected: &str) {
             caller: Some(caller),
         },
     );
-    let list: Vec<String> = next.context.iter().map(Entry::name).collect();
+    let list: Vec<String> = next.context.iter().map(ListEntry::name).collect();
     let id = |id: Option<Uuid>| id.map_or_else(|| "none".to_owned(), |id| id.as_u128().to_string());
     let found = format!(
         "{} {} parent {} caller {}: {}",
@@ -257,7 +257,7 @@ fn who_concludes_without_a_caller_keeps_its_context() {
         requests: &Requests::default(),
     };
     let next = after_run(&current, &[conclude("Done.")], &Others::default());
-    let list: Vec<String> = next.context.iter().map(Entry::name).collect();
+    let list: Vec<String> = next.context.iter().map(ListEntry::name).collect();
     assert_eq!(
         (list.join(" "), next.agent.as_str(), next.caller_turn_id),
         (format!("a {HISTORY}"), "dev", None)

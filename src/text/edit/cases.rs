@@ -54,7 +54,7 @@ fn m18_a_slip_in_a_long_file_is_shown_where_it_is() {
         .collect();
     let find = "- item 77 of the list\n";
     let error = apply(&file, find, "x\n").expect_err("a slip");
-    let case = Case {
+    let case = FailedPair {
         path: "a.md",
         text: &file,
         number: 1,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::closest::{Closest, closest};
-use super::{MatchError, Place, Tier, clue, find};
+use super::{MatchError, MatchPlace, Tier, clue, find};
 use crate::text::visible::visible_tabbed;
 
 /// The places of an ambiguous FIND that are listed.
@@ -20,7 +20,7 @@ pub const MAX_OTHER: usize = 1 << 20;
 
 /// A pair that did not apply, and what its message may look at.
 #[derive(Debug, Clone, Copy)]
-pub struct Case<'a> {
+pub struct FailedPair<'a> {
     /// The file's name.
     pub path: &'a str,
     /// The file at that moment.
@@ -47,7 +47,7 @@ pub struct Explanation {
 }
 
 /// Says why a pair did not apply, with the file's real lines where that helps.
-pub fn explain(case: &Case<'_>, error: &MatchError) -> Explanation {
+pub fn explain(case: &FailedPair<'_>, error: &MatchError) -> Explanation {
     let said = |message: String, hint: &str| Explanation {
         message,
         hint: hint.to_owned(),
@@ -77,7 +77,7 @@ pub fn explain(case: &Case<'_>, error: &MatchError) -> Explanation {
     }
 }
 
-impl Case<'_> {
+impl FailedPair<'_> {
     /// Returns the name of the pair: `FIND 2 of 3`.
     fn which(&self) -> String {
         if self.count == 1 {
@@ -89,7 +89,7 @@ impl Case<'_> {
 }
 
 /// Lists the places of an ambiguous FIND, with the line above each, which tells them apart.
-fn several(case: &Case<'_>, places: &[Place]) -> String {
+fn several(case: &FailedPair<'_>, places: &[MatchPlace]) -> String {
     let many = if places.len() >= find::max_hits(case.find.len()) {
         "at least "
     } else {
@@ -131,7 +131,7 @@ fn several(case: &Case<'_>, places: &[Place]) -> String {
 }
 
 /// Says where the text of a FIND probably is that is not in the file.
-fn absent(case: &Case<'_>) -> Explanation {
+fn absent(case: &FailedPair<'_>) -> Explanation {
     let mut lines = vec![format!(
         "{} is not in `{}`",
         case.which(),
@@ -182,7 +182,7 @@ fn absent(case: &Case<'_>) -> Explanation {
 
 /// Returns the line at which the REPLACE stands as whole lines. A REPLACE that only leaves lines of
 /// FIND out stands there before the edit as well, which says nothing.
-fn already(case: &Case<'_>) -> Option<usize> {
+fn already(case: &FailedPair<'_>) -> Option<usize> {
     let wanted: BTreeSet<&str> = case.find.lines().map(str::trim).collect();
     if case
         .replace
@@ -212,7 +212,7 @@ fn at(text: &str, find: &str) -> Option<usize> {
 }
 
 /// Shows the closest place, if there is one, and its first difference.
-fn nearest(case: &Case<'_>) -> Option<Vec<String>> {
+fn nearest(case: &FailedPair<'_>) -> Option<Vec<String>> {
     let lines = |text| -> Vec<&str> { super::core(text).split('\n').collect() };
     let crlf = case.find.contains('\r');
     let bare = |line: &'_ str| -> usize {
@@ -228,7 +228,7 @@ fn nearest(case: &Case<'_>) -> Option<Vec<String>> {
         .collect();
     let wanted = lines(case.find);
     let place = closest(&file, &wanted)?;
-    let view = View {
+    let view = SideBySide {
         file: &file,
         find: &wanted,
         place: &place,
@@ -256,7 +256,7 @@ fn nearest(case: &Case<'_>) -> Option<Vec<String>> {
 }
 
 /// The closest place of a FIND, side by side with it.
-struct View<'a> {
+struct SideBySide<'a> {
     /// The lines of the file.
     file: &'a [&'a str],
     /// The lines of FIND.
@@ -266,7 +266,7 @@ struct View<'a> {
 }
 
 /// The first difference of FIND from its closest place.
-enum Difference {
+enum FirstDifference {
     /// Both have the line, and it differs: in FIND, in the file.
     Changed(usize, usize),
     /// The file has lines that FIND leaves out: the first of them, how many, the line of FIND below
@@ -276,11 +276,11 @@ enum Difference {
     Surplus(usize, usize),
 }
 
-impl View<'_> {
+impl SideBySide<'_> {
     /// Names the first difference and shows the lines around it.
     fn difference(&self) -> Vec<String> {
         match self.first() {
-            Some(Difference::Changed(f, t)) => {
+            Some(FirstDifference::Changed(f, t)) => {
                 let name = clue::name(self.find[f], self.file[t]);
                 self.shown(
                     format!("the first difference is at line {}: {name}", t + 1),
@@ -288,7 +288,7 @@ impl View<'_> {
                     Some(f),
                 )
             }
-            Some(Difference::LeftOut(t, many, f)) => {
+            Some(FirstDifference::LeftOut(t, many, f)) => {
                 let what = if many == 1 {
                     format!("line {}", t + 1)
                 } else {
@@ -305,7 +305,7 @@ impl View<'_> {
                     None,
                 )
             }
-            Some(Difference::Surplus(f, t)) => {
+            Some(FirstDifference::Surplus(f, t)) => {
                 let line = self.find[f];
                 let said = if clue::is_elided(line) {
                     format!(
@@ -327,21 +327,21 @@ impl View<'_> {
     }
 
     /// Returns the first difference.
-    fn first(&self) -> Option<Difference> {
+    fn first(&self) -> Option<FirstDifference> {
         let mut next: Option<usize> = None;
         for (f, t) in self.place.pairs.iter().enumerate() {
             match (*t, next) {
                 (None, _) => {
-                    return Some(Difference::Surplus(
+                    return Some(FirstDifference::Surplus(
                         f,
                         next.unwrap_or(self.place.lines.start),
                     ));
                 }
                 (Some(t), Some(expected)) if t > expected => {
-                    return Some(Difference::LeftOut(expected, t - expected, f));
+                    return Some(FirstDifference::LeftOut(expected, t - expected, f));
                 }
                 (Some(t), _) if self.find[f] != self.file[t] => {
-                    return Some(Difference::Changed(f, t));
+                    return Some(FirstDifference::Changed(f, t));
                 }
                 (Some(t), _) => next = Some(t + 1),
             }

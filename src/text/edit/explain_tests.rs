@@ -9,7 +9,7 @@ fn check(text: &str, (find, replace): (&str, &str), expected: &str) {
         "src/other.rs".to_owned(),
         "one\nlet moved = here();\n".to_owned(),
     )];
-    let case = Case {
+    let case = FailedPair {
         path: "src/a.rs",
         text,
         number: 2,
@@ -196,7 +196,7 @@ fn several_places_are_told_apart() {
 fn a_very_frequent_find_lists_a_few_lines() {
     let text = "x\n".repeat(5000);
     let error = find(&text, "x\n").expect_err("the text is everywhere");
-    let case = Case {
+    let case = FailedPair {
         path: "a",
         text: &text,
         number: 1,
@@ -248,7 +248,7 @@ fn long_lines_are_cut_around_the_difference() {
     let text = format!("{a}1{b}\n");
     let wanted = format!("{a}2{b}\n");
     let error = find(&text, &wanted).expect_err("the text is not there");
-    let case = Case {
+    let case = FailedPair {
         path: "a",
         text: &text,
         number: 1,

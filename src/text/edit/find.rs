@@ -3,7 +3,7 @@
 use memchr::memchr_iter;
 use memchr::memmem::Finder;
 
-use super::{MAX_HITS, MatchError, Place, Tier, core};
+use super::{MAX_HITS, MatchError, MatchPlace, Tier, core};
 
 /// The bytes of hits that are compared.
 const MAX_COMPARED: usize = 64 << 20;
@@ -14,7 +14,7 @@ const BOM: &str = "\u{feff}";
 ///
 /// # Errors
 /// [`MatchError::Blank`], [`MatchError::Absent`] or [`MatchError::Ambiguous`].
-pub fn find(text: &str, find: &str) -> Result<Place, MatchError> {
+pub fn find(text: &str, find: &str) -> Result<MatchPlace, MatchError> {
     if find.trim().is_empty() {
         return Err(MatchError::Blank);
     }
@@ -41,13 +41,13 @@ pub fn find(text: &str, find: &str) -> Result<Place, MatchError> {
 }
 
 /// Returns the one hit as a place.
-fn only(text: &str, tier: Tier, hits: Vec<(usize, usize)>) -> Result<Place, MatchError> {
-    let mut places: Vec<Place> = Vec::with_capacity(hits.len());
+fn only(text: &str, tier: Tier, hits: Vec<(usize, usize)>) -> Result<MatchPlace, MatchError> {
+    let mut places: Vec<MatchPlace> = Vec::with_capacity(hits.len());
     let (mut line, mut counted) = (1, 0);
     for (start, end) in hits {
         line += memchr_iter(b'\n', &text.as_bytes()[counted..start]).count();
         counted = start;
-        places.push(Place {
+        places.push(MatchPlace {
             tier,
             line,
             start,

@@ -1,9 +1,9 @@
 //! The text with one place replaced: literal, with the line ends that the place has.
 
-use super::{Place, Tier, core};
+use super::{MatchPlace, Tier, core};
 
 /// Returns the text with the place, which FIND selected, replaced.
-pub(super) fn splice(text: &str, find: &str, replace: &str, place: Place) -> String {
+pub(super) fn splice(text: &str, find: &str, replace: &str, place: MatchPlace) -> String {
     let (before, after) = (&text[..place.start], &text[place.end..]);
     let hit = &text[place.start..place.end];
     let ended = place.tier != Tier::Inline && hit.ends_with('\n');
@@ -37,7 +37,7 @@ fn without_line_end(text: &str) -> &str {
 
 /// Returns REPLACE without its final line end, its lines ended as the file's lines are: those that
 /// it shares with the start or end of FIND keep their own, the others take the most frequent one.
-fn with_ends(text: &str, pair: (&str, &str), place: Place) -> String {
+fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
     let hit = &text[place.start..place.end];
     let new: Vec<&str> = core(pair.1).split('\n').collect();
     let crlf_inside = hit.contains("\r\n");
@@ -104,7 +104,7 @@ fn most_frequent(ends: &[&'static str]) -> &'static str {
 
 /// Returns the line end of the line that a place ends in; for a last line without one, that of the
 /// line above.
-fn end_nearby(text: &str, place: Place) -> &'static str {
+fn end_nearby(text: &str, place: MatchPlace) -> &'static str {
     let at = text[place.end..]
         .find('\n')
         .map(|n| place.end + n)

@@ -2,11 +2,13 @@
 
 use comrak::nodes::{AstNode, NodeCodeBlock, NodeValue};
 
-use super::{Block, Code, Document, Item, MAX_NESTING, Node, columns, heading_text};
+use super::{
+    BlockKind, Document, Item, MAX_NESTING, MarkdownBlock, MarkdownCode, columns, heading_text,
+};
 use crate::text::lines::Lines;
 
 /// Collects blocks during one walk through comrak's tree, without recursion.
-pub(super) struct Builder<'a> {
+pub(super) struct BlockBuilder<'a> {
     /// The source.
     lines: &'a Lines<'a>,
     /// The document and the lists and items that are open.
@@ -25,15 +27,15 @@ struct Frame {
     /// Its lines.
     span: (usize, usize),
     /// The blocks of an item or the document.
-    blocks: Vec<Block>,
+    blocks: Vec<MarkdownBlock>,
     /// The items of a list.
     items: Vec<Item>,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> BlockBuilder<'a> {
     /// Returns one that has seen nothing yet.
-    pub(super) fn new(lines: &'a Lines<'a>) -> Builder<'a> {
-        Builder {
+    pub(super) fn new(lines: &'a Lines<'a>) -> BlockBuilder<'a> {
+        BlockBuilder {
             lines,
             frames: vec![Frame::default()],
             depth: 0,
@@ -78,7 +80,7 @@ impl<'a> Builder<'a> {
             return;
         }
         let node = self.leaf(&data.value, span);
-        self.push(Block {
+        self.push(MarkdownBlock {
             first: span.0,
             last: span.1,
             node,
@@ -104,11 +106,11 @@ impl<'a> Builder<'a> {
         match &data.value {
             NodeValue::List(list) => {
                 let ordered = list.list_type == comrak::nodes::ListType::Ordered;
-                let node = Node::List {
+                let node = BlockKind::List {
                     ordered,
                     items: frame.items,
                 };
-                self.push(Block {
+                self.push(MarkdownBlock {
                     first: frame.span.0,
                     last: frame.span.1,
                     node,
@@ -122,7 +124,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a block to what is open.
-    fn push(&mut self, block: Block) {
+    fn push(&mut self, block: MarkdownBlock) {
         self.top().blocks.push(block);
     }
 
@@ -147,19 +149,19 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns what a node is whose inside is not entered.
-    fn leaf(&self, value: &NodeValue, span: (usize, usize)) -> Node {
+    fn leaf(&self, value: &NodeValue, span: (usize, usize)) -> BlockKind {
         match value {
-            NodeValue::Heading(heading) => Node::Heading {
+            NodeValue::Heading(heading) => BlockKind::Heading {
                 level: heading.level,
                 setext: heading.setext,
                 text: self.heading(heading.setext, span),
             },
-            NodeValue::CodeBlock(code) => Node::Code(self.code(code, span)),
-            NodeValue::Paragraph => Node::Paragraph,
-            NodeValue::ThematicBreak => Node::Rule,
-            NodeValue::HtmlBlock(_) => Node::Html,
-            NodeValue::BlockQuote => Node::Quote,
-            _ => Node::Other,
+            NodeValue::CodeBlock(code) => BlockKind::Code(self.code(code, span)),
+            NodeValue::Paragraph => BlockKind::Paragraph,
+            NodeValue::ThematicBreak => BlockKind::Rule,
+            NodeValue::HtmlBlock(_) => BlockKind::Html,
+            NodeValue::BlockQuote => BlockKind::Quote,
+            _ => BlockKind::Other,
         }
     }
 
@@ -176,10 +178,10 @@ impl<'a> Builder<'a> {
     }
 
     /// Reads a code block's fences.
-    fn code(&self, code: &NodeCodeBlock, (first, last): (usize, usize)) -> Code {
+    fn code(&self, code: &NodeCodeBlock, (first, last): (usize, usize)) -> MarkdownCode {
         if !code.fenced {
             let (info, content) = (String::new(), first..last + 1);
-            return Code {
+            return MarkdownCode {
                 info,
                 fence_char: None,
                 fence_len: 0,
@@ -193,7 +195,7 @@ impl<'a> Builder<'a> {
         let opener = self.lines.get(first);
         let indent = columns(&opener[..opener.find(&fence).unwrap_or(0)]);
         let end = if code.closed { last } else { last + 1 };
-        Code {
+        MarkdownCode {
             info: code.info.clone(),
             fence_char: Some(fence_char),
             fence_len: code.fence_length,

@@ -2,10 +2,10 @@
 
 use super::challenge::require_usable;
 use super::{Step, allow, now};
-use crate::change::entry::Entry;
+use crate::change::entry::ChangeEntry;
 use crate::change::error::ChangeError;
 use crate::change::id::ChangeId;
-use crate::change::phase::{Event as Happened, Phase};
+use crate::change::phase::{ChangeEvent as Happened, ChangePhase};
 use crate::change::store::Change;
 use crate::change::tasks;
 use crate::workflow::change;
@@ -37,7 +37,7 @@ pub fn approve(
         ));
     }
     require_usable(id, &change.documents, user)?;
-    if change.state.phase == Phase::Implementing {
+    if change.state.phase == ChangePhase::Implementing {
         let open = tasks::read(change.documents.text(tasks::FILE))
             .iter()
             .filter(|task| !task.done)
@@ -51,17 +51,17 @@ pub fn approve(
         );
     }
     change.state.seal(&change.documents, &now());
-    let about = if change.state.phase == Phase::Implementing {
+    let about = if change.state.phase == ChangePhase::Implementing {
         "review"
     } else {
         "challenge"
     };
     let reason = crate::text::redact::redact(reason).into_owned();
     let lines = reason.lines().map(str::to_owned).collect();
-    let entry = Entry {
+    let entry = ChangeEntry {
         about: Some(about.to_owned()),
         reason: Some(reason.clone()),
-        ..Entry::of("approve", &now())
+        ..ChangeEntry::of("approve", &now())
     };
     let title = format!(
         "Approve in place of the {about}: {}",

@@ -11,13 +11,13 @@ use serde::Serialize;
 use super::archive_turn::{Writing, write};
 use super::challenge::require_usable;
 use super::{Step, now};
-use crate::change::entry::Entry as Noted;
+use crate::change::entry::ChangeEntry as Noted;
 use crate::change::error::ChangeError;
 use crate::change::id::ChangeId;
-use crate::change::phase::{Event as Happened, Phase};
+use crate::change::phase::{ChangeEvent as Happened, ChangePhase};
 use crate::change::spec::FOLDER;
 use crate::change::store::{BASE, Change};
-use crate::git::object::{Entry, Mode, TreeId};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
@@ -37,7 +37,7 @@ pub struct Archived {
     /// The change.
     pub change: ChangeId,
     /// The phase after it.
-    pub phase: Phase,
+    pub phase: ChangePhase,
     /// What happened to the project's specs, a line for each file.
     pub done: Vec<String>,
     /// Specs that the change and somebody else have changed in different ways; nothing was written
@@ -58,7 +58,7 @@ pub fn archive(
     let _change_lock = change::lock_change(project, id, "archive")?;
     project.recover(user)?;
     let mut change = change(project, id)?;
-    if change.state.phase != Phase::Complete {
+    if change.state.phase != ChangePhase::Complete {
         return Err(ChangeError::ChangeNotComplete {
             id: id.clone(),
             phase: change.state.phase,
@@ -156,11 +156,11 @@ fn sides(
 ) -> anyhow::Result<(TreeId, TreeId)> {
     if let Some(entry) = repository.entry(now, b"specs")? {
         anyhow::ensure!(
-            entry.mode == Mode::Tree,
+            entry.mode == EntryMode::Tree,
             "`specs` is not a directory, so the specs cannot be written"
         );
     }
-    let mut old: BTreeMap<Vec<u8>, Option<Entry>> = BTreeMap::new();
+    let mut old: BTreeMap<Vec<u8>, Option<TreeEntry>> = BTreeMap::new();
     for leaf in repository
         .leaves(now)?
         .into_iter()
@@ -170,7 +170,7 @@ fn sides(
     }
     let mut new = BTreeMap::new();
     for leaf in repository.leaves(change.tree)? {
-        let entry = Some(Entry {
+        let entry = Some(TreeEntry {
             mode: leaf.mode,
             id: leaf.id,
         });
@@ -182,7 +182,7 @@ fn sides(
             );
         } else if change.documents.0.contains_key(&path)
             && path.starts_with(FOLDER)
-            && leaf.mode == Mode::File
+            && leaf.mode == EntryMode::File
         {
             new.insert(leaf.path, entry);
         }

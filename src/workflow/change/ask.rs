@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use crate::change::id::ChangeId;
-use crate::change::usage::Taken;
+use crate::change::usage::StepUsage;
 use crate::host::file::write_atomic;
-use crate::model::{Answer, Finish, Model as _, Request, price};
+use crate::model::{Finish, Model as _, ModelAnswer, ModelRequest, price};
 use crate::text::redact::redact;
 use crate::workflow::change;
 use crate::workflow::change::Wish;
@@ -102,7 +102,7 @@ impl Desk<'_> {
         &mut self,
         question: Question<'_>,
         read: Read<'_, T>,
-    ) -> anyhow::Result<(T, Taken)> {
+    ) -> anyhow::Result<(T, StepUsage)> {
         let name = role_model(self.project, question.role, self.wish)?;
         let answered = change::answers_in_change(self.project, self.id, &name)?;
         let chosen = choose::model_after(self.project, &name, answered)?;
@@ -119,11 +119,11 @@ impl Desk<'_> {
             role: question.role.word(),
             about: question.about.to_owned(),
         }));
-        let mut taken = Taken {
+        let mut taken = StepUsage {
             model: name,
-            ..Taken::default()
+            ..StepUsage::default()
         };
-        let mut request = Request {
+        let mut request = ModelRequest {
             system: question.system,
             input: question.input.to_owned(),
             message: question.message.clone(),
@@ -151,9 +151,9 @@ impl Desk<'_> {
     fn answer(
         &mut self,
         model: &MeteredModel,
-        request: &Request,
-        taken: &mut Taken,
-    ) -> anyhow::Result<Answer> {
+        request: &ModelRequest,
+        taken: &mut StepUsage,
+    ) -> anyhow::Result<ModelAnswer> {
         announce(model, request, self.user);
         let notes = [Rc::clone(&model.chosen.notes)];
         let answer = model.answer(request, &mut |text| hear(&notes, text, self.user));

@@ -5,14 +5,14 @@ use serde::Serialize;
 use super::ask::{Desk, Question, Role};
 use super::{Step, Wish, allow, now};
 use crate::change::document::Documents;
-use crate::change::entry::Entry;
+use crate::change::entry::ChangeEntry;
 use crate::change::error::ChangeError;
 use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
-use crate::change::phase::{Event as Happened, Phase};
-use crate::change::review::{self, Issues, Review};
+use crate::change::phase::{ChangeEvent as Happened, ChangePhase};
+use crate::change::review::{self, ChangeReview, Issues};
 use crate::change::store::Change;
-use crate::change::verdict::{self, Verdict};
+use crate::change::verdict::{self, ReviewVerdict};
 use crate::change::{answer, proposal, section};
 use crate::workflow::change;
 use crate::workflow::change::change;
@@ -30,11 +30,11 @@ pub struct Judgement {
     /// The change.
     pub change: ChangeId,
     /// The phase after it.
-    pub phase: Phase,
+    pub phase: ChangePhase,
     /// The iteration that was judged.
     pub iteration: u32,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: ReviewVerdict,
     /// The issues.
     pub issues: Issues,
     /// Whether only minor ones remain.
@@ -68,7 +68,11 @@ pub fn challenge(
 /// Challenges a change that is locked.
 pub(super) fn judge(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Result<Judgement> {
     // Any verdict will do to find out whether one may be given.
-    allow(change, Happened::Challenge(Verdict::Approved), "challenge")?;
+    allow(
+        change,
+        Happened::Challenge(ReviewVerdict::Approved),
+        "challenge",
+    )?;
     require_usable(&change.id, &change.documents, desk.user)?;
     let iteration = change.state.iteration;
     let input = material(
@@ -94,11 +98,11 @@ pub(super) fn judge(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Result<
     let text = review::append(change.documents.text(proposal::FILE), &review);
     change.documents.put(proposal::FILE, text);
     change.state.seal(&change.documents, &now());
-    let entry = Entry {
+    let entry = ChangeEntry {
         verdict: Some(verdict),
         issues: Some(issues.into()),
         usage: Some(taken),
-        ..Entry::of("challenge", &now())
+        ..ChangeEntry::of("challenge", &now())
     };
     let title = format!(
         "Challenge {iteration}: {} ({})",
@@ -143,7 +147,7 @@ pub(super) fn require_usable(
 }
 
 /// Reads an answer as a review with one verdict.
-pub(super) fn read(text: &str) -> Result<(String, Verdict), Vec<String>> {
+pub(super) fn read(text: &str) -> Result<(String, ReviewVerdict), Vec<String>> {
     let body = answer::review(text);
     match verdict::read(&body) {
         Ok(verdict) => Ok((body, verdict)),
@@ -155,10 +159,10 @@ pub(super) fn read(text: &str) -> Result<(String, Verdict), Vec<String>> {
 pub(super) fn block(
     role: Role,
     iteration: u32,
-    (body, verdict): (&str, Verdict),
+    (body, verdict): (&str, ReviewVerdict),
     model: &str,
-) -> Review {
-    Review {
+) -> ChangeReview {
+    ChangeReview {
         line: 0,
         iteration,
         reviewer: role.word().to_owned(),
@@ -175,7 +179,7 @@ pub(super) fn titles(body: &str) -> Vec<String> {
     let Some(all) = section::find(&sections, 2, "issues") else {
         return Vec::new();
     };
-    let line = |issue: &section::Section| {
+    let line = |issue: &section::DocumentSection| {
         let severity = section::field(&issue.body, "severity")
             .map(|(_, word)| format!("{}: ", word.to_lowercase()))
             .unwrap_or_default();

@@ -6,15 +6,15 @@ use super::challenge::require_usable;
 use super::review::{last_review, review_locked};
 use super::work::{Work, WorkStop, Worked};
 use super::{Step, Wish, allow, now};
-use crate::change::entry::Entry;
+use crate::change::entry::ChangeEntry;
 use crate::change::error::next_step;
 use crate::change::id::ChangeId;
-use crate::change::phase::{Event as Happened, Phase};
+use crate::change::phase::{ChangeEvent as Happened, ChangePhase};
 use crate::change::review::Issues;
 use crate::change::store::Change;
 use crate::change::tasks;
-use crate::change::usage::Taken;
-use crate::change::verdict::Verdict;
+use crate::change::usage::StepUsage;
+use crate::change::verdict::ReviewVerdict;
 use crate::workflow::change;
 use crate::workflow::change::change;
 use crate::workflow::change::work;
@@ -30,7 +30,7 @@ pub struct Implemented {
     /// The change.
     pub change: ChangeId,
     /// The phase after it.
-    pub phase: Phase,
+    pub phase: ChangePhase,
     /// How many tasks are done.
     pub done: usize,
     /// How many there are.
@@ -40,7 +40,7 @@ pub struct Implemented {
     /// How often issues were mended in this call.
     pub fixes: u32,
     /// The last verdict of this call.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<ReviewVerdict>,
     /// Its issues.
     pub issues: Issues,
     /// Why it stopped before it was complete.
@@ -123,12 +123,12 @@ pub fn implement_and_review(
         result.reviews += 1;
         (result.verdict, result.issues) = (Some(judgement.verdict), judgement.issues);
         match judgement.verdict {
-            Verdict::Approved => break,
-            Verdict::Rejected => {
+            ReviewVerdict::Approved => break,
+            ReviewVerdict::Rejected => {
                 result.stopped = Some(ImplementStop::ReviewRejects);
                 break;
             }
-            Verdict::NeedsRevision => {}
+            ReviewVerdict::NeedsRevision => {}
         }
     }
     Ok(result.finish(&change))
@@ -171,8 +171,8 @@ fn begin(
     if !stale.is_empty() {
         user.tell(Event::Notice(Notice::EditedDocuments(stale)));
     }
-    if change.state.phase == Phase::Challenged {
-        let entry = Entry::of("implement", &now());
+    if change.state.phase == ChangePhase::Challenged {
+        let entry = ChangeEntry::of("implement", &now());
         let lines = vec![format!(
             "Its turns are in refs/teddy/sessions/{}.",
             id.session()
@@ -234,11 +234,11 @@ fn tasks_and_fix(
         (wish, user),
     )? {
         Worked::Done(turn, usage) => {
-            let entry = Entry {
+            let entry = ChangeEntry {
                 about: Some(format!("review {number}")),
                 turn: Some(turn),
                 usage,
-                ..Entry::of("fix", &now())
+                ..ChangeEntry::of("fix", &now())
             };
             let title = format!("Mend what review {number} found (turn {turn})");
             change::save(
@@ -266,7 +266,7 @@ fn tick(
     project: &Project,
     change: &mut Change,
     task: &tasks::Task,
-    (turn, usage): (u64, Option<Taken>),
+    (turn, usage): (u64, Option<StepUsage>),
 ) -> anyhow::Result<()> {
     let stale = change
         .state
@@ -278,11 +278,11 @@ fn tick(
         change.state.seal_one(tasks::FILE, &text, &now());
     }
     change.documents.put(tasks::FILE, text);
-    let entry = Entry {
+    let entry = ChangeEntry {
         about: Some(task.number.clone()),
         turn: Some(turn),
         usage,
-        ..Entry::of("task", &now())
+        ..ChangeEntry::of("task", &now())
     };
     let title = format!("Do {}: {} (turn {turn})", task.number, task.title);
     change::save(
@@ -303,7 +303,7 @@ fn tick(
 fn due_fix(change: &Change) -> Option<(usize, String)> {
     let (at, entry) = change.state.last("review")?;
     let mended = change.state.last("fix").is_some_and(|(fix, _)| fix > at);
-    if mended || entry.verdict != Some(Verdict::NeedsRevision) {
+    if mended || entry.verdict != Some(ReviewVerdict::NeedsRevision) {
         return None;
     }
     last_review(change)

@@ -6,10 +6,10 @@ use crate::change::document::REVIEW;
 use crate::change::error::next_step;
 use crate::change::finding::Finding;
 use crate::change::id::ChangeId;
-use crate::change::phase::Phase;
+use crate::change::phase::ChangePhase;
 use crate::change::review::{self, Issues};
 use crate::change::store::Change;
-use crate::change::usage::Usage;
+use crate::change::usage::ChangeUsage;
 use crate::change::{proposal, tasks};
 use crate::git::object::CommitId;
 use crate::git::refs;
@@ -29,7 +29,7 @@ pub struct Row {
     /// Its newest commit.
     pub tip: CommitId,
     /// Its phase.
-    pub phase: Phase,
+    pub phase: ChangePhase,
     /// The iteration of its proposal.
     pub iteration: u32,
     /// Its summary, or else its description.
@@ -85,7 +85,7 @@ pub struct Total {
 
 impl Total {
     /// Tells what is known of a sum to which unknown numbers were added as nothing.
-    fn of(usage: &Usage) -> Total {
+    fn of(usage: &ChangeUsage) -> Total {
         let is_known = |is_more: bool| usage.calls == 0 || is_more;
         Total {
             calls: usage.calls,
@@ -120,7 +120,7 @@ pub fn change_rows(project: &Project, archived: bool) -> anyhow::Result<(Vec<Row
     let (mut rows, mut damaged) = (Vec::new(), Vec::new());
     for (id, commit) in change::changes(project).ids()? {
         match change::changes(project).at(&id, commit) {
-            Ok(change) if archived || change.state.phase != Phase::Archived => {
+            Ok(change) if archived || change.state.phase != ChangePhase::Archived => {
                 rows.push(row(&change, commit))
             }
             Ok(_) => {}
@@ -141,7 +141,7 @@ pub fn change_standing(project: &Project, id: &ChangeId) -> anyhow::Result<Stand
         .ok_or_else(|| anyhow::anyhow!("the change `{id}` has no commit"))?;
     let implementing = matches!(
         change.state.phase,
-        Phase::Implementing | Phase::Complete | Phase::Archived
+        ChangePhase::Implementing | ChangePhase::Complete | ChangePhase::Archived
     );
     let reviews =
         review::read(
@@ -150,7 +150,7 @@ pub fn change_standing(project: &Project, id: &ChangeId) -> anyhow::Result<Stand
                 .text(if implementing { REVIEW } else { proposal::FILE }),
         );
     let latest = review::latest(&reviews);
-    let issues = latest.map(review::Review::issues).unwrap_or_default();
+    let issues = latest.map(review::ChangeReview::issues).unwrap_or_default();
     let session = id.session();
     let begun = refs::read(&project.repository, &session.reference())?.is_some();
     Ok(Standing {

@@ -5,7 +5,7 @@ use crate::change::proposal;
 use crate::change::review;
 use crate::change::spec;
 use crate::change::store::Change;
-use crate::git::object::{BlobId, Mode, TreeId};
+use crate::git::object::{BlobId, EntryMode, TreeId};
 use crate::git::repository::Repository;
 use crate::session::input::{language, structure};
 use crate::text::fence::fence_for;
@@ -47,7 +47,7 @@ pub(super) fn material(
     let mut room = MAX_FILES;
     for leaf in leaves
         .iter()
-        .filter(|leaf| matches!(leaf.mode, Mode::File | Mode::Executable))
+        .filter(|leaf| matches!(leaf.mode, EntryMode::File | EntryMode::Executable))
     {
         let Some(path) = std::str::from_utf8(&leaf.path)
             .ok()

@@ -21,11 +21,11 @@ pub mod work;
 use crate::git::keep::hold;
 use anyhow::Context as _;
 
-use crate::change::entry::Entry;
+use crate::change::entry::ChangeEntry;
 use crate::change::error::ChangeError;
 use crate::change::id::ChangeId;
 use crate::change::message;
-use crate::change::phase::{self, Event};
+use crate::change::phase::{self, ChangeEvent};
 use crate::change::store::{Change, ChangeStore};
 use crate::git::keep::hold::Older;
 use crate::git::object::TreeId;
@@ -47,11 +47,11 @@ pub struct Wish {
 /// A step that is about to be recorded.
 struct Step {
     /// What happened.
-    event: Event,
+    event: ChangeEvent,
     /// The command, for a message.
     wanted: &'static str,
     /// What is kept of it.
-    entry: Entry,
+    entry: ChangeEntry,
     /// The subject of the commit.
     title: String,
     /// The lines of the commit.
@@ -177,7 +177,7 @@ pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyho
 }
 
 /// Finds out whether a phase allows a step, before anybody is asked for anything.
-fn allow(change: &Change, event: Event, wanted: &'static str) -> Result<(), ChangeError> {
+fn allow(change: &Change, event: ChangeEvent, wanted: &'static str) -> Result<(), ChangeError> {
     let phase = Some(change.state.phase);
     phase::next(phase, event)
         .map(|_| ())

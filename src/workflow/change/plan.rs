@@ -9,9 +9,9 @@ use super::proposal::{Idea, propose};
 use super::reproposal::revise;
 use crate::change::error::{ChangeError, next_step};
 use crate::change::id::ChangeId;
-use crate::change::phase::Phase;
+use crate::change::phase::ChangePhase;
 use crate::change::review::Issues;
-use crate::change::verdict::Verdict;
+use crate::change::verdict::ReviewVerdict;
 use crate::git::refs;
 use crate::workflow::change;
 use crate::workflow::change::change;
@@ -38,7 +38,7 @@ pub struct Planned {
     /// What this call did.
     pub action: Action,
     /// The phase after it.
-    pub phase: Phase,
+    pub phase: ChangePhase,
     /// The iteration of the proposal.
     pub iteration: u32,
     /// How many documents were written anew.
@@ -48,7 +48,7 @@ pub struct Planned {
     /// How many reproposals there were in this call.
     pub reproposals: u32,
     /// The last verdict of this call.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<ReviewVerdict>,
     /// Its issues.
     pub issues: Issues,
     /// Whether only minor ones remain.
@@ -74,7 +74,7 @@ pub fn plan(
     let mut planned = Planned {
         change: id.clone(),
         action: Action::Planned,
-        phase: Phase::Proposed,
+        phase: ChangePhase::Proposed,
         iteration: 1,
         written: 0,
         challenges: 0,
@@ -88,7 +88,7 @@ pub fn plan(
         .map(|_| change(project, id))
         .transpose()?;
     match known.map(|change| (change.state.phase, change.state.iteration)) {
-        None | Some((Phase::Proposed, _)) => cycle(
+        None | Some((ChangePhase::Proposed, _)) => cycle(
             &mut Desk {
                 project,
                 id,
@@ -98,9 +98,9 @@ pub fn plan(
             idea.description,
             &mut planned,
         )?,
-        Some((Phase::Rejected, _)) => return Err(ChangeError::Rejected(id.clone()).into()),
+        Some((ChangePhase::Rejected, _)) => return Err(ChangeError::Rejected(id.clone()).into()),
         Some((phase, iteration)) => {
-            let beyond = phase != Phase::Challenged;
+            let beyond = phase != ChangePhase::Challenged;
             planned.action = if beyond {
                 Action::BeyondPlanning
             } else {
@@ -124,7 +124,7 @@ fn cycle(
     let most = desk.project.settings.change.planning_iterations;
     loop {
         note(planned, &judge(desk, &mut change)?);
-        if planned.verdict != Some(Verdict::NeedsRevision) || planned.reproposals >= most {
+        if planned.verdict != Some(ReviewVerdict::NeedsRevision) || planned.reproposals >= most {
             return Ok(());
         }
         revise(desk, &mut change, None)?;

@@ -6,13 +6,13 @@
 
 use super::ask::{Desk, Question, Role, fill};
 use super::{Step, Wish, allow, now};
-use crate::change::document::{Documents, Missing};
-use crate::change::entry::Entry;
+use crate::change::document::{Documents, MissingDocument};
+use crate::change::entry::ChangeEntry;
 use crate::change::error::ChangeError;
 use crate::change::finding::{Finding, Severity};
 use crate::change::id::ChangeId;
-use crate::change::phase::Event as Happened;
-use crate::change::state::{Base, State};
+use crate::change::phase::ChangeEvent as Happened;
+use crate::change::state::{Base, ChangeState};
 use crate::change::store::Change;
 use crate::change::{answer, proposal, review, spec, tasks};
 use crate::git::refs;
@@ -100,7 +100,7 @@ fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::
         specs,
     };
     let description = crate::text::redact::redact(description);
-    let state = State::new(id, &description, base, &now());
+    let state = ChangeState::new(id, &description, base, &now());
     Ok(Change {
         id: id.clone(),
         commit: None,
@@ -111,12 +111,16 @@ fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::
 }
 
 /// Asks the author for one document and records it.
-fn write(desk: &mut Desk<'_>, change: &mut Change, missing: &Missing) -> anyhow::Result<()> {
+fn write(
+    desk: &mut Desk<'_>,
+    change: &mut Change,
+    missing: &MissingDocument,
+) -> anyhow::Result<()> {
     let id = desk.id;
     let (path, prompt) = match missing {
-        Missing::Proposal => (proposal::FILE.to_owned(), fill(PROPOSAL, id, "")),
-        Missing::Spec(name) => (spec::path(name), fill(SPEC, id, name)),
-        Missing::Tasks => (tasks::FILE.to_owned(), fill(TASKS, id, "")),
+        MissingDocument::Proposal => (proposal::FILE.to_owned(), fill(PROPOSAL, id, "")),
+        MissingDocument::Spec(name) => (spec::path(name), fill(SPEC, id, name)),
+        MissingDocument::Tasks => (tasks::FILE.to_owned(), fill(TASKS, id, "")),
     };
     let input = material(
         &desk.project.repository,
@@ -133,10 +137,10 @@ fn write(desk: &mut Desk<'_>, change: &mut Change, missing: &Missing) -> anyhow:
     };
     let (text, taken) = desk.ask(question, &|text| read(id, &path, text))?;
     change.documents.put(&path, text);
-    let entry = Entry {
+    let entry = ChangeEntry {
         about: Some(path),
         usage: Some(taken),
-        ..Entry::of("proposal", &now())
+        ..ChangeEntry::of("proposal", &now())
     };
     let (title, lines) = words(change, missing);
     change::save(
@@ -173,9 +177,9 @@ pub(super) fn read(id: &ChangeId, path: &str, answer: &str) -> Result<String, Ve
 }
 
 /// Returns the subject and the lines of a document's commit.
-fn words(change: &Change, written: &Missing) -> (String, Vec<String>) {
+fn words(change: &Change, written: &MissingDocument) -> (String, Vec<String>) {
     match written {
-        Missing::Proposal => {
+        MissingDocument::Proposal => {
             let found = proposal::read(change.documents.text(proposal::FILE));
             let asked = change
                 .state
@@ -185,8 +189,8 @@ fn words(change: &Change, written: &Missing) -> (String, Vec<String>) {
                 .map(|line| format!("> {line}"));
             (format!("Propose: {}", found.summary), asked.collect())
         }
-        Missing::Spec(name) => (format!("Specify: {name}"), Vec::new()),
-        Missing::Tasks => {
+        MissingDocument::Spec(name) => (format!("Specify: {name}"), Vec::new()),
+        MissingDocument::Tasks => {
             let tasks = tasks::read(change.documents.text(tasks::FILE));
             (
                 format!("List tasks: {}", tasks.len()),

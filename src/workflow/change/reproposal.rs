@@ -5,9 +5,9 @@ use super::ask::{Desk, Question, Role, fill};
 use super::proposal::{AUTHOR, complete, read as read_document};
 use super::{Step, Wish, allow, now};
 use crate::change::document::Documents;
-use crate::change::entry::Entry;
+use crate::change::entry::ChangeEntry;
 use crate::change::id::ChangeId;
-use crate::change::phase::Event as Happened;
+use crate::change::phase::ChangeEvent as Happened;
 use crate::change::store::Change;
 use crate::change::{answer, proposal, review, spec, tasks};
 use crate::workflow::change;
@@ -75,10 +75,10 @@ pub(super) fn revise(
     let (files, taken) = desk.ask(question, &|text| read(id, text))?;
     let names: Vec<String> = files.iter().map(|(path, _)| path.clone()).collect();
     put(&mut change.documents, files);
-    let entry = Entry {
+    let entry = ChangeEntry {
         about: Some(names.join(", ")),
         usage: Some(taken),
-        ..Entry::of("reproposal", &now())
+        ..ChangeEntry::of("reproposal", &now())
     };
     let title = format!(
         "Revise {}: {}",
@@ -185,9 +185,9 @@ pub fn edit(
     }
     let names: Vec<String> = good.iter().map(|(path, _)| path.clone()).collect();
     put(&mut change.documents, good);
-    let entry = Entry {
+    let entry = ChangeEntry {
         about: Some(names.join(", ")),
-        ..Entry::of("edit", &now())
+        ..ChangeEntry::of("edit", &now())
     };
     let title = format!("Edit by hand: {}", names.join(", "));
     change::save(

@@ -7,12 +7,12 @@ use super::material::block as fenced;
 use super::work::require_done;
 use super::{Step, Wish, allow, now};
 use crate::change::document::REVIEW;
-use crate::change::entry::Entry;
+use crate::change::entry::ChangeEntry;
 use crate::change::id::ChangeId;
-use crate::change::phase::Event as Happened;
+use crate::change::phase::ChangeEvent as Happened;
 use crate::change::review;
 use crate::change::store::Change;
-use crate::change::verdict::Verdict;
+use crate::change::verdict::ReviewVerdict;
 use crate::git::diff;
 use crate::git::object::TreeId;
 use crate::git::object::read;
@@ -55,7 +55,7 @@ pub(super) fn review_locked(
 ) -> anyhow::Result<Judgement> {
     let (wish, user) = doing;
     // Any verdict will do to find out whether one may be given.
-    allow(change, Happened::Review(Verdict::Approved), "review")?;
+    allow(change, Happened::Review(ReviewVerdict::Approved), "review")?;
     require_done(change)?;
     let id = change.id.clone();
     let number =
@@ -88,13 +88,13 @@ pub(super) fn review_locked(
     let text = review::append(change.documents.text(REVIEW), &review);
     change.documents.put(REVIEW, text.as_str());
     change.state.seal_one(REVIEW, &text, &now());
-    let entry = Entry {
+    let entry = ChangeEntry {
         verdict: Some(verdict),
         issues: Some(issues.into()),
         usage: Some(taken),
-        ..Entry::of("review", &now())
+        ..ChangeEntry::of("review", &now())
     };
-    let word = if verdict == Verdict::NeedsRevision {
+    let word = if verdict == ReviewVerdict::NeedsRevision {
         "needs fix".to_owned()
     } else {
         verdict.word().to_lowercase()

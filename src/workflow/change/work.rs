@@ -10,7 +10,7 @@ use super::material::agreed;
 use crate::change::error::ChangeError;
 use crate::change::store::Change;
 use crate::change::tasks::{self, Task};
-use crate::change::usage::Taken;
+use crate::change::usage::StepUsage;
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::session::artifact;
@@ -49,7 +49,7 @@ pub(super) struct Work {
 /// How far a piece of work came.
 pub(super) enum Worked {
     /// It is done, by the turn of this number.
-    Done(u64, Option<Taken>),
+    Done(u64, Option<StepUsage>),
     /// It stopped before that.
     Stopped(WorkStop),
 }
@@ -209,7 +209,7 @@ fn prepare(
         .iter()
         .filter_map(|path| Resource::parse(path).ok())
     {
-        list = context_list::add(&list, &context_list::Entry::Resource(resource));
+        list = context_list::add(&list, &context_list::ListEntry::Resource(resource));
     }
     draft.artifacts.put(artifact::TURN_CONTEXT, list);
     // The answer to a question of the model waits in the draft; a message that was cut short
@@ -242,7 +242,7 @@ fn settled(
     project: &Project,
     change: &Change,
     work: &Work,
-) -> anyhow::Result<Option<(u64, Option<Taken>)>> {
+) -> anyhow::Result<Option<(u64, Option<StepUsage>)>> {
     let tip = project.store().tip(&change.id.session())?;
     let noted = change
         .state
@@ -298,8 +298,8 @@ fn words_of(project: &Project, turn: &Turn) -> anyhow::Result<String> {
 }
 
 /// Adds up what the turns after one took.
-fn taken_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Option<Taken>> {
-    let mut sum: Option<Taken> = None;
+fn taken_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Option<StepUsage>> {
+    let mut sum: Option<StepUsage> = None;
     for turn in project.store().history(tip.clone()) {
         let turn = turn?;
         if turn.number() <= noted {
@@ -308,9 +308,9 @@ fn taken_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Opti
         let Some(used) = turn.meta.model else {
             continue;
         };
-        let sum = sum.get_or_insert_with(|| Taken {
+        let sum = sum.get_or_insert_with(|| StepUsage {
             model: used.asked.clone(),
-            ..Taken::default()
+            ..StepUsage::default()
         });
         sum.calls += 1;
         sum.tokens_in += used.tokens_in;

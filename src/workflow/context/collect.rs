@@ -6,7 +6,7 @@ use std::path::Path;
 
 use globset::GlobMatcher;
 
-use crate::git::object::{BlobId, Leaf, Mode, TreeId};
+use crate::git::object::{BlobId, EntryMode, Leaf, TreeId};
 use crate::git::refs;
 use crate::host::file::Root;
 use crate::model::token::TokenCache;
@@ -116,7 +116,7 @@ fn structure(leaves: &[Leaf], root: &Root) -> anyhow::Result<Vec<String>> {
     let rules = root
         .read(Path::new(".teddyignore"), 1 << 20)
         .unwrap_or_default();
-    let ignore = crate::git::ignore::Rules::parse(&rules);
+    let ignore = crate::git::ignore::TextRules::parse(&rules);
     let mut paths: BTreeSet<String> = leaves
         .iter()
         .filter(|leaf| !leaf.path.starts_with(b".teddy/") && !ignore.excludes(&leaf.path))
@@ -125,7 +125,7 @@ fn structure(leaves: &[Leaf], root: &Root) -> anyhow::Result<Vec<String>> {
     for name in ignore.included_names() {
         if matches!(
             root.kind(Path::new(name)),
-            Ok(Some(crate::host::file::Kind::File(_)))
+            Ok(Some(crate::host::file::FileKind::File(_)))
         ) {
             paths.insert(name.to_owned());
         }
@@ -274,15 +274,17 @@ impl Gatherer<'_, '_> {
             return Ok(());
         }
         let body = match leaf.mode {
-            Mode::File | Mode::Executable => {
+            EntryMode::File | EntryMode::Executable => {
                 let (repository, id) = (&self.project.repository, BlobId::of(leaf.id));
                 match repository.blob_size(id)? {
                     bytes if bytes > self.limit() => Body::TooLarge { bytes },
                     _ => self.body(&repository.blob(id)?),
                 }
             }
-            Mode::Link => Body::Failed("a symbolic link".to_owned()),
-            Mode::Gitlink | Mode::Tree => Body::Failed("a repository of its own".to_owned()),
+            EntryMode::Link => Body::Failed("a symbolic link".to_owned()),
+            EntryMode::Gitlink | EntryMode::Tree => {
+                Body::Failed("a repository of its own".to_owned())
+            }
         };
         self.show(scope, name, body, Some(leaf.id.to_string()));
         Ok(())

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use crate::git::object::TreeId;
 use crate::git::refs;
-use crate::host::file::{Mode, Root};
+use crate::host::file::{FileMode, Root};
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::input::{Material, Scope};
 use crate::session::turn::Turn;
-use crate::text::context_list::{self, Entry};
+use crate::text::context_list::{self, ListEntry};
 use crate::text::near::nearest;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -129,9 +129,9 @@ pub fn edit_context(
     let tree = refs::head_tree(&project.repository)?;
     let exists = |path: &RepoPath| lists::exists(&project.repository, &root, tree, path);
 
-    let mut wanted: Vec<Entry> = Vec::new();
+    let mut wanted: Vec<ListEntry> = Vec::new();
     for text in entries {
-        let entry = Entry::read(text.trim()).map_err(|why| {
+        let entry = ListEntry::read(text.trim()).map_err(|why| {
             anyhow::anyhow!("`{}` cannot be in a context list: {why}", visible(text))
         })?;
         let entry = entry.among(&exists);
@@ -146,11 +146,11 @@ pub fn edit_context(
         let listed: Vec<String> = context_list::read(text)
             .entries
             .iter()
-            .map(Entry::name)
+            .map(ListEntry::name)
             .collect();
-        let with_facts = |(entry, changed): (&Entry, bool)| {
+        let with_facts = |(entry, changed): (&ListEntry, bool)| {
             let is_missing =
-                matches!(entry, Entry::Resource(Resource::File(path)) if !exists(path));
+                matches!(entry, ListEntry::Resource(Resource::File(path)) if !exists(path));
             let near = match edit {
                 Edit::Add if is_missing => near_file(project, &root, tree, &entry.name()),
                 Edit::Remove if !changed => {
@@ -247,7 +247,7 @@ fn change_list(
             change(&teddy_files::whole_global_context(&root)?)?,
         );
         match root.kind(path)? {
-            None => root.create_new(path, after.as_bytes(), Mode::Plain)?,
+            None => root.create_new(path, after.as_bytes(), FileMode::Plain)?,
             Some(_) => root.replace(path, after.as_bytes())?,
         }
         return Ok(());
@@ -276,13 +276,13 @@ fn file(scope: Scope) -> &'static str {
 fn apply(
     text: &str,
     edit: Edit,
-    entries: &[Entry],
+    entries: &[ListEntry],
     exists: &dyn Fn(&RepoPath) -> bool,
 ) -> (String, Vec<bool>) {
     let mut after = text.to_owned();
     let mut changed = Vec::new();
     for entry in entries {
-        let same = |own: &Entry| own.clone().among(exists) == *entry;
+        let same = |own: &ListEntry| own.clone().among(exists) == *entry;
         let there = context_list::read(&after).entries;
         let is_there = there.iter().any(same);
         let before = after.clone();
@@ -305,7 +305,7 @@ mod tests {
     /// Compares a list after a change, where there is a file `app/[id].tsx`.
     fn check(text: &str, edit: Edit, entry: &str, expected: &str) {
         let exists = |path: &RepoPath| path.as_str() == "app/[id].tsx";
-        let entry = Entry::read(entry).expect("a good entry").among(&exists);
+        let entry = ListEntry::read(entry).expect("a good entry").among(&exists);
         let (after, changed) = apply(text, edit, &[entry], &exists);
         assert_eq!(
             (after.as_str(), changed),

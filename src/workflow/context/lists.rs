@@ -8,7 +8,7 @@ use crate::host::file::Root;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::draft::Draft;
 use crate::session::input::Scope;
-use crate::text::context_list::{self, BadLine, Listed, Pattern};
+use crate::text::context_list::{self, BadLine, ContextList, PathPattern};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::context::teddy_files;
@@ -26,7 +26,7 @@ pub enum Entry {
     /// A file, a folder, a page, an artifact.
     Resource(Resource),
     /// Every file that the pattern fits.
-    Pattern(Pattern, GlobMatcher),
+    Pattern(PathPattern, GlobMatcher),
     /// Nothing that could be shown, and why.
     Wrong(String, String),
 }
@@ -70,7 +70,7 @@ impl Lists {
         ];
         let mut entries = Vec::new();
         for (scope, text) in texts {
-            let Listed {
+            let ContextList {
                 entries: own,
                 wrong,
             } = context_list::read(&text);
@@ -93,7 +93,7 @@ impl Lists {
     }
 
     /// Returns the turn's own list.
-    pub fn turn(&self) -> Vec<context_list::Entry> {
+    pub fn turn(&self) -> Vec<context_list::ListEntry> {
         let own = self
             .entries
             .iter()
@@ -104,10 +104,10 @@ impl Lists {
 
 impl Entry {
     /// Returns what an entry comes to.
-    fn of(entry: context_list::Entry, exists: &dyn Fn(&RepoPath) -> bool) -> Entry {
+    fn of(entry: context_list::ListEntry, exists: &dyn Fn(&RepoPath) -> bool) -> Entry {
         match entry.among(exists) {
-            context_list::Entry::Resource(resource) => Entry::Resource(resource),
-            context_list::Entry::Pattern(pattern) => match pattern.matcher() {
+            context_list::ListEntry::Resource(resource) => Entry::Resource(resource),
+            context_list::ListEntry::Pattern(pattern) => match pattern.matcher() {
                 Ok(matcher) => Entry::Pattern(pattern, matcher),
                 Err(why) => Entry::Wrong(pattern.as_str().to_owned(), why),
             },
@@ -120,10 +120,10 @@ impl Entry {
     }
 
     /// Returns the entry as a list has it.
-    fn listed(&self) -> Option<context_list::Entry> {
+    fn listed(&self) -> Option<context_list::ListEntry> {
         match self {
-            Entry::Resource(resource) => Some(context_list::Entry::Resource(resource.clone())),
-            Entry::Pattern(pattern, _) => Some(context_list::Entry::Pattern(pattern.clone())),
+            Entry::Resource(resource) => Some(context_list::ListEntry::Resource(resource.clone())),
+            Entry::Pattern(pattern, _) => Some(context_list::ListEntry::Pattern(pattern.clone())),
             Entry::Wrong(..) => None,
         }
     }

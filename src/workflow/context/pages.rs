@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::settings;
 use crate::host::env;
-use crate::host::search::{Engine, search};
-use crate::host::web::{Rules, fetch};
+use crate::host::search::{SearchEngine, search};
+use crate::host::web::{FetchRules, fetch};
 use crate::plan::run::found_line;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::draft::Draft;
@@ -20,9 +20,9 @@ const NOT_THEN: &str = "there was nothing when the turn ran";
 /// The pages of a turn.
 pub struct Pages {
     /// What may be fetched.
-    rules: Rules,
+    rules: FetchRules,
     /// Where searches go.
-    engine: Engine,
+    engine: SearchEngine,
     /// What earlier turns keep.
     known: BTreeMap<String, String>,
     /// What this turn has had already.
@@ -122,9 +122,9 @@ impl Pages {
 
 /// Returns the pages of a new turn, none fetched yet.
 pub fn pages(project: &Project) -> Pages {
-    let rules = Rules {
+    let rules = FetchRules {
         allowed_hosts: project.settings.web.allow_hosts.clone(),
-        ..Rules::default()
+        ..FetchRules::default()
     };
     Pages {
         rules,
@@ -139,23 +139,25 @@ pub fn pages(project: &Project) -> Pages {
 pub fn search_obstacle(project: &Project) -> Option<String> {
     let research = &project.settings.research;
     let why = match engine(project) {
-        Engine::None => "no search engine is set up; `research.engine` names one".to_owned(),
-        Engine::Searxng { base_url } if base_url.is_empty() => {
+        SearchEngine::None => "no search engine is set up; `research.engine` names one".to_owned(),
+        SearchEngine::Searxng { base_url } if base_url.is_empty() => {
             "`research.base_url` does not say where SearXNG is".to_owned()
         }
-        Engine::Brave { key } | Engine::Tavily { key } if key.is_empty() => {
+        SearchEngine::Brave { key } | SearchEngine::Tavily { key } if key.is_empty() => {
             let usual = usual_key(research.engine).unwrap_or_default();
             let name = research.api_key_env.as_deref().unwrap_or(usual);
             format!("the search engine's key is missing; `{name}` is not set")
         }
-        Engine::Command { run } if run.is_empty() => "`research.run` names no program".to_owned(),
+        SearchEngine::Command { run } if run.is_empty() => {
+            "`research.run` names no program".to_owned()
+        }
         _ => return None,
     };
     Some(why)
 }
 
 /// Returns the configured search engine.
-fn engine(project: &Project) -> Engine {
+fn engine(project: &Project) -> SearchEngine {
     let research = &project.settings.research;
     let named = research.api_key_env.as_deref();
     let key = || {
@@ -163,24 +165,24 @@ fn engine(project: &Project) -> Engine {
         name.and_then(env::var).unwrap_or_default()
     };
     match research.engine {
-        Some(settings::Engine::Searxng) => Engine::Searxng {
+        Some(settings::EngineKind::Searxng) => SearchEngine::Searxng {
             base_url: research.base_url.clone().unwrap_or_default(),
         },
-        Some(settings::Engine::Brave) => Engine::Brave { key: key() },
-        Some(settings::Engine::Tavily) => Engine::Tavily { key: key() },
-        Some(settings::Engine::Command) => Engine::Command {
+        Some(settings::EngineKind::Brave) => SearchEngine::Brave { key: key() },
+        Some(settings::EngineKind::Tavily) => SearchEngine::Tavily { key: key() },
+        Some(settings::EngineKind::Command) => SearchEngine::Command {
             run: research.run.clone(),
         },
-        None => Engine::None,
+        None => SearchEngine::None,
     }
 }
 
 /// Returns the variable that usually holds the key of an engine.
-fn usual_key(engine: Option<settings::Engine>) -> Option<&'static str> {
+fn usual_key(engine: Option<settings::EngineKind>) -> Option<&'static str> {
     match engine? {
-        settings::Engine::Brave => Some("BRAVE_API_KEY"),
-        settings::Engine::Tavily => Some("TAVILY_API_KEY"),
-        settings::Engine::Searxng | settings::Engine::Command => None,
+        settings::EngineKind::Brave => Some("BRAVE_API_KEY"),
+        settings::EngineKind::Tavily => Some("TAVILY_API_KEY"),
+        settings::EngineKind::Searxng | settings::EngineKind::Command => None,
     }
 }
 
@@ -206,8 +208,8 @@ mod tests {
             ("http://b.example/".to_owned(), Err("gone".to_owned())),
         ]);
         let pages = Pages {
-            rules: Rules::default(),
-            engine: Engine::None,
+            rules: FetchRules::default(),
+            engine: SearchEngine::None,
             known: BTreeMap::new(),
             seen,
             recorded: None,
@@ -216,8 +218,8 @@ mod tests {
         pages.keep_in(&mut artifacts);
         assert_eq!(artifacts.0.len(), 1);
         let mut later = Pages {
-            rules: Rules::default(),
-            engine: Engine::None,
+            rules: FetchRules::default(),
+            engine: SearchEngine::None,
             known: BTreeMap::new(),
             seen: BTreeMap::new(),
             recorded: None,

@@ -9,9 +9,9 @@ use crate::git::snapshot;
 use crate::git::snapshot::paths;
 use std::collections::{BTreeMap, HashSet};
 
-use crate::git::diff::Change;
+use crate::git::diff::TreeChange;
 use crate::git::keep::corrupt::Moment;
-use crate::git::object::{Entry, Mode, TreeId};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::{Forced, LeftOut, Reason, shown};
@@ -49,7 +49,7 @@ pub(super) struct Captured {
 }
 
 /// Changes of paths in a tree.
-type Edits = BTreeMap<Vec<u8>, Option<Entry>>;
+type Edits = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
 /// Records the files of the worktree, without the links that were brought.
 pub(super) fn capture(
@@ -118,19 +118,19 @@ fn leave_repositories(
     opened: &Opened<'_>,
     captured: &mut Captured,
 ) -> anyhow::Result<()> {
-    let is_link = |entry: &Option<Entry>| {
+    let is_link = |entry: &Option<TreeEntry>| {
         let entry = entry.as_ref();
-        entry.is_some_and(|entry| entry.mode == Mode::Gitlink)
+        entry.is_some_and(|entry| entry.mode == EntryMode::Gitlink)
     };
     let mut changed = diff::changes(repository, env.tree, captured.tree)?;
     changed.retain(|change| is_link(&change.old) || is_link(&change.new));
 
     let mut edits = Edits::new();
-    for Change { path, old, .. } in &changed {
+    for TreeChange { path, old, .. } in &changed {
         // Files in the place of a repository are the plan's result, and meet it when they come.
         let is_folder = repository
             .entry(captured.tree, path)?
-            .is_some_and(|entry| entry.mode == Mode::Tree);
+            .is_some_and(|entry| entry.mode == EntryMode::Tree);
         if !is_folder {
             edits.insert(path.clone(), old.clone());
         }

@@ -43,7 +43,7 @@ impl Case<'_> {
     /// Returns the turn that ends, as the transition sees it.
     pub(super) fn current<'a>(
         &'a self,
-        context: &'a [context_list::Entry],
+        context: &'a [context_list::ListEntry],
         prompt: &'a str,
     ) -> Current<'a> {
         Current {

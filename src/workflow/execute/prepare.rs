@@ -5,10 +5,10 @@ use crate::git::worktree;
 use anyhow::Context as _;
 
 use super::run_env::RunEnv;
-use crate::git::worktree::bring::{Bring, Brought};
+use crate::git::worktree::bring::{Bring, BroughtFiles};
 use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::sandbox::Network;
-use crate::host::shell::{End, Script, run};
+use crate::host::shell::{Script, ScriptEnd, run};
 use crate::host::supervisor::Launcher;
 use crate::workflow::confine;
 use crate::workflow::notice::Notice;
@@ -98,7 +98,7 @@ fn set_up(
     user.tell(Event::Notice(Notice::SetupStarted(setup.to_owned())));
     let ended = run_setup(project, env, setup, worktree, user)?;
     worktree.remove_git_dir()?;
-    if ended != End::Exited(0) {
+    if ended != ScriptEnd::Exited(0) {
         worktree::remove_session_worktree(&project.repository, env.name)?;
         return Err(SetupFailed {
             code: ended.code(),
@@ -118,7 +118,7 @@ fn run_setup(
     setup: &str,
     worktree: &SessionWorktree,
     user: &mut dyn User,
-) -> anyhow::Result<End> {
+) -> anyhow::Result<ScriptEnd> {
     let mut policy = confine::policy(project, worktree)?;
     if let Some(policy) = &mut policy {
         policy.network = if project.settings.worktree.network {
@@ -151,7 +151,7 @@ fn run_setup(
 }
 
 /// Brings what git ignores and the settings name.
-fn bring(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<Brought> {
+fn bring(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<BroughtFiles> {
     let settings = &project.settings.worktree;
     worktree.bring(
         &project.repository,

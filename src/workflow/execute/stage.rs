@@ -18,7 +18,7 @@ use crate::git::worktree::Extent;
 use crate::git::worktree::moved::Before;
 use crate::git::worktree::private::TakenBack;
 use crate::host::fault;
-use crate::host::file::{Mode, Root};
+use crate::host::file::{FileMode, Root};
 use crate::host::sandbox::Network;
 use crate::host::supervisor::Launcher;
 use crate::plan::memo::{self, Change};
@@ -300,7 +300,7 @@ fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
         None => Ok(root.create_new(
             path,
             memo::file::apply("", &changes).as_bytes(),
-            Mode::Plain,
+            FileMode::Plain,
         )?),
         Some(_) => {
             let old = root.read(path, memo::file::MAX_FILE as u64)?;

@@ -23,7 +23,7 @@ pub struct Equipment<'a> {
     /// The worktree's folder.
     pub worktree: &'a Path,
     /// How commands run.
-    pub settings: &'a settings::Execute,
+    pub settings: &'a settings::ExecuteSettings,
     /// What starts them, in a sandbox or not.
     pub launcher: Launcher,
     /// Variables of every command, before the plan's own.

@@ -4,9 +4,9 @@ use crate::git::object::read;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::git::object::{Mode, TreeId};
+use crate::git::object::{EntryMode, TreeId};
 use crate::git::repository::Repository;
-use crate::host::file::{Kind, Root};
+use crate::host::file::{FileKind, Root};
 use crate::plan::validate::{Entry, Facts};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -40,7 +40,7 @@ impl Snapshotted<'_> {
     fn beside_the_snapshot(&self, path: &Path) -> Entry {
         match self.workspace.kind(path) {
             Ok(None) => Entry::Absent,
-            Ok(Some(Kind::Folder))
+            Ok(Some(FileKind::Folder))
                 if matches!(self.workspace.kind(&path.join(".git")), Ok(None)) =>
             {
                 Entry::Folder
@@ -60,10 +60,10 @@ impl Facts for Snapshotted<'_> {
                 .entry(self.tree, prefix.as_bytes())?
                 .map(|entry| entry.mode)
             {
-                Some(Mode::Tree) => {}
-                Some(Mode::Link) => return Ok(Entry::Link),
-                Some(Mode::Gitlink) => return Ok(Entry::Repository),
-                Some(Mode::File | Mode::Executable) => {
+                Some(EntryMode::Tree) => {}
+                Some(EntryMode::Link) => return Ok(Entry::Link),
+                Some(EntryMode::Gitlink) => return Ok(Entry::Repository),
+                Some(EntryMode::File | EntryMode::Executable) => {
                     return Ok(Entry::File { bytes: Vec::new() });
                 }
                 None => break,
@@ -75,12 +75,12 @@ impl Facts for Snapshotted<'_> {
                 .entry(self.tree, path.as_str().as_bytes())?
                 .map(|entry| entry.mode)
             {
-                Some(Mode::File | Mode::Executable) => Entry::File {
+                Some(EntryMode::File | EntryMode::Executable) => Entry::File {
                     bytes: read::checked_out(self.repository, self.tree, path.as_str())?,
                 },
-                Some(Mode::Tree) => Entry::Folder,
-                Some(Mode::Link) => Entry::Link,
-                Some(Mode::Gitlink) => Entry::Repository,
+                Some(EntryMode::Tree) => Entry::Folder,
+                Some(EntryMode::Link) => Entry::Link,
+                Some(EntryMode::Gitlink) => Entry::Repository,
                 None => self.beside_the_snapshot(Path::new(path.as_str())),
             },
         )

@@ -1,7 +1,7 @@
 //! Looking at a resource before it is read: from the snapshot that is reviewed, nothing fetched.
 
 use crate::git::object::read;
-use crate::git::object::{BlobId, Entry, Mode, TreeId};
+use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::turn::Turn;
@@ -43,13 +43,13 @@ pub fn look(project: &Project, ground: &Ground<'_>, resource: &Resource) -> anyh
 fn look_at_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<Seen> {
     let entry = project.repository.entry(tree, path.as_bytes())?;
     Ok(match entry.as_ref().map(|entry| entry.mode) {
-        Some(Mode::File | Mode::Executable) => {
+        Some(EntryMode::File | EntryMode::Executable) => {
             if is_large(&project.repository, entry.as_ref())? {
                 return Ok(Seen::Nothing("it is too large to be shown"));
             }
             Seen::Content(read::checked_out(&project.repository, tree, path)?)
         }
-        Some(Mode::Tree) => {
+        Some(EntryMode::Tree) => {
             let below = format!("{path}/");
             let leaves = project.repository.leaves(tree)?;
             let inside = leaves
@@ -61,14 +61,14 @@ fn look_at_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<S
                     .collect(),
             )
         }
-        Some(Mode::Link) => Seen::Nothing("it is a link"),
-        Some(Mode::Gitlink) => Seen::Nothing("it is a repository of its own"),
+        Some(EntryMode::Link) => Seen::Nothing("it is a link"),
+        Some(EntryMode::Gitlink) => Seen::Nothing("it is a repository of its own"),
         None => Seen::Nothing("it is not in the snapshot of your files"),
     })
 }
 
 /// Returns whether a file is too large to be shown.
-fn is_large(repository: &Repository, entry: Option<&Entry>) -> anyhow::Result<bool> {
+fn is_large(repository: &Repository, entry: Option<&TreeEntry>) -> anyhow::Result<bool> {
     let size = entry.map(|entry| repository.blob_size(BlobId::of(entry.id)));
     Ok(size.transpose()?.is_some_and(|size| size > MAX_SHOWN))
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use self::commits::{Made, Plan, Planned};
 use self::record::Recording;
-use crate::git::diff::Change;
+use crate::git::diff::TreeChange;
 use crate::git::land::branch::{Target, target};
 use crate::git::land::hooks::{self, Verify};
 use crate::git::land::scratch::Scratch;
@@ -233,7 +233,7 @@ fn committed(project: &Project, made: &[Made]) -> anyhow::Result<Vec<Committed>>
 /// Returns the paths that differ between two trees.
 fn files(project: &Project, [from, to]: [TreeId; 2]) -> anyhow::Result<Vec<String>> {
     let changes = diff::changes(&project.repository, from, to)?;
-    let path = |change: &Change| lossy(&change.path);
+    let path = |change: &TreeChange| lossy(&change.path);
     Ok(changes.iter().map(path).collect())
 }
 

@@ -10,9 +10,9 @@ use std::rc::Rc;
 use uuid::Uuid;
 
 use super::error::LandError;
-use crate::git::diff::Change;
+use crate::git::diff::TreeChange;
 use crate::git::land::branch::Target;
-use crate::git::object::{CommitId, Entry, TreeId};
+use crate::git::object::{CommitId, TreeEntry, TreeId};
 use crate::session::meta::Workspace;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
@@ -149,7 +149,7 @@ impl Selected {
         &mut self,
         project: &Project,
         turn: Turn,
-        changes: Vec<Change>,
+        changes: Vec<TreeChange>,
         target: &Target,
     ) -> anyhow::Result<()> {
         let repository = &project.repository;
@@ -158,7 +158,7 @@ impl Selected {
             .map(|change| change.path.as_slice())
             .collect();
         let standing = ignore::standing(repository, &paths)?;
-        let mut edits: BTreeMap<Vec<u8>, Option<Entry>> = BTreeMap::new();
+        let mut edits: BTreeMap<Vec<u8>, Option<TreeEntry>> = BTreeMap::new();
         for (change, standing) in changes.into_iter().zip(standing) {
             let is_in_head = repository.entry(target.tree, &change.path)?.is_some();
             if standing.ignored && !standing.tracked && !is_in_head {
@@ -209,7 +209,7 @@ impl<'a> InEffect<'a> {
     }
 
     /// Returns those changes of a turn that are in effect.
-    fn of(&self, project: &Project, turn: &Turn) -> anyhow::Result<Vec<Change>> {
+    fn of(&self, project: &Project, turn: &Turn) -> anyhow::Result<Vec<TreeChange>> {
         let workspace = workspace(turn)?;
         let [before, after] = trees(project, workspace)?;
         let mut found = Vec::new();

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::change::id::ChangeId;
 use crate::git::refs;
-use crate::model::{Answer, Model, ModelError, Request, price};
+use crate::model::{Model, ModelAnswer, ModelError, ModelRequest, price};
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::change::change;
@@ -36,7 +36,7 @@ impl TokenEstimate {
     }
 
     /// Returns about how many tokens a request has.
-    pub fn of(&self, request: &Request) -> usize {
+    pub fn of(&self, request: &ModelRequest) -> usize {
         let rest = (request.system.len() + request.message.len()) / BYTES_PER_TOKEN;
         let input = if request.input.len() == self.bytes {
             self.tokens
@@ -127,7 +127,7 @@ impl Chosen {
 
 impl MeteredModel {
     /// Returns what a request will cost.
-    pub fn estimate(&self, request: &Request) -> Estimate {
+    pub fn estimate(&self, request: &ModelRequest) -> Estimate {
         self.chosen.estimate(self.weight.of(request))
     }
 }
@@ -137,7 +137,11 @@ impl Model for MeteredModel {
         self.chosen.model.name()
     }
 
-    fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+    fn answer(
+        &self,
+        request: &ModelRequest,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<ModelAnswer, ModelError> {
         let CostBudget { spent, limit } = &*self.budget;
         if let Estimate::Dollars(estimate, _) = self.estimate(request)
             && spent.get() + estimate > *limit
@@ -160,7 +164,11 @@ impl Model for Rc<MeteredModel> {
         (**self).name()
     }
 
-    fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+    fn answer(
+        &self,
+        request: &ModelRequest,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<ModelAnswer, ModelError> {
         (**self).answer(request, watch)
     }
 }
@@ -193,10 +201,10 @@ mod tests {
             budget: CostBudget::new(spent, 5.0),
             weight: TokenEstimate::of_input("abcd", (0, 0)),
         };
-        let request = Request {
+        let request = ModelRequest {
             input: "abcd".to_owned(),
             system: "x".repeat(4_000_000 - 4),
-            ..Request::default()
+            ..ModelRequest::default()
         };
         let answer = metered
             .answer(&request, &mut |_| ())
@@ -224,13 +232,13 @@ mod tests {
     #[test]
     fn an_input_weighs_what_its_resources_do_and_a_token_for_four_bytes_of_the_rest() {
         let weight = TokenEstimate::of_input("12345678rest", (8, 3));
-        let request = Request {
+        let request = ModelRequest {
             input: "12345678rest".to_owned(),
             message: "abcdefgh".to_owned(),
-            ..Request::default()
+            ..ModelRequest::default()
         };
         assert_eq!(
-            (weight.of(&request), weight.of(&Request::default())),
+            (weight.of(&request), weight.of(&ModelRequest::default())),
             (6, 0)
         );
     }

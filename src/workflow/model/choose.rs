@@ -12,7 +12,7 @@ use crate::host::interrupt;
 use crate::model::Model;
 use crate::model::open::open;
 use crate::model::outside::Outside;
-use crate::model::settings::{Kind, Settings};
+use crate::model::settings::{ModelConfig, ModelKind};
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
@@ -79,7 +79,7 @@ pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Resu
 /// As for [`choose`].
 pub fn model(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<Chosen> {
     let settings = model_settings(project, name)?;
-    let answered = if settings.kind == Kind::Replay {
+    let answered = if settings.kind == ModelKind::Replay {
         answers(project, tip, name)?
     } else {
         0
@@ -101,10 +101,10 @@ pub fn model_after(project: &Project, name: &str, answered: usize) -> anyhow::Re
 ///
 /// # Errors
 /// Where it is neither a name of the configuration nor `kind:id`.
-pub fn model_settings(project: &Project, name: &str) -> anyhow::Result<Settings> {
+pub fn model_settings(project: &Project, name: &str) -> anyhow::Result<ModelConfig> {
     Ok(match project.settings.models.get(name) {
-        Some(entry) => Settings::from_config(name, entry)?,
-        None => Settings::from_spec(name)?,
+        Some(entry) => ModelConfig::from_config(name, entry)?,
+        None => ModelConfig::from_spec(name)?,
     })
 }
 
@@ -112,7 +112,7 @@ pub fn model_settings(project: &Project, name: &str) -> anyhow::Result<Settings>
 fn open_model(
     project: &Project,
     name: &str,
-    mut settings: Settings,
+    mut settings: ModelConfig,
     answered: usize,
 ) -> anyhow::Result<Chosen> {
     settings.path = settings
@@ -124,7 +124,7 @@ fn open_model(
     Ok(Chosen {
         price: settings.price,
         max_tokens: settings.max_tokens,
-        is_free: matches!(settings.kind, Kind::Replay | Kind::Manual),
+        is_free: matches!(settings.kind, ModelKind::Replay | ModelKind::Manual),
         model: open(name, &settings, &outside)?,
         notes,
     })
@@ -133,7 +133,7 @@ fn open_model(
 /// Returns what models need of the world.
 fn outside(
     project: &Project,
-    settings: &Settings,
+    settings: &ModelConfig,
     answered: usize,
     notes: &Notes,
 ) -> anyhow::Result<Outside> {
@@ -146,7 +146,7 @@ fn outside(
         ..Outside::default()
     };
     outside.keys.extend(project.settings.key_variables());
-    if settings.kind == Kind::Replay {
+    if settings.kind == ModelKind::Replay {
         outside.replayed = answered;
         let recorded = recorded(project, settings)?;
         outside.recorded = Rc::new(move |_| recorded.clone());
@@ -182,7 +182,7 @@ fn answers(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<usize> {
 }
 
 /// Returns the answers of the session that a replay names, if its path is the name of one.
-fn recorded(project: &Project, settings: &Settings) -> anyhow::Result<Option<Vec<String>>> {
+fn recorded(project: &Project, settings: &ModelConfig) -> anyhow::Result<Option<Vec<String>>> {
     let Some(path) = settings.path.as_ref().filter(|path| !path.exists()) else {
         return Ok(None);
     };

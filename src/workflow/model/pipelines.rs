@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use crate::config::trust;
 use crate::model::pipeline::Pipeline;
-use crate::model::pipeline::parse::{Known, parse};
+use crate::model::pipeline::parse::{KnownNames, parse};
 use crate::session::turn::Turn;
 use crate::workflow::hinted::hinted;
 use crate::workflow::model::choose;
@@ -77,7 +77,7 @@ pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> 
     };
     parse(
         &text,
-        &Known {
+        &KnownNames {
             file: &file,
             model: &known,
         },

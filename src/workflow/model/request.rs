@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use crate::config::settings::Price;
 use crate::host::fault;
-use crate::model::pipeline::run::{self, Event as StepEvent, folder, run};
-use crate::model::{Answer, Finish, Model, ModelError, Request, Usage, price};
+use crate::model::pipeline::run::{self, PipelineEvent as StepEvent, folder, run};
+use crate::model::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage, price};
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{self, ModelUse, SCHEMA, Status, StepMeta};
@@ -66,7 +66,7 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
         text(artifact::INPUT),
         text(artifact::USER_PROMPT),
     );
-    let request = Request {
+    let request = ModelRequest {
         system,
         input,
         message,
@@ -142,7 +142,7 @@ impl Keeper<'_> {
 fn ask_model(
     draft: &mut Draft,
     model: &MeteredModel,
-    request: &Request,
+    request: &ModelRequest,
     user: &mut dyn User,
 ) -> Result<String, Failure> {
     let notes = [Rc::clone(&model.chosen.notes)];
@@ -170,7 +170,7 @@ struct Steps {
 fn ask_steps(
     keeper: &mut Keeper<'_>,
     steps: Steps,
-    request: &Request,
+    request: &ModelRequest,
     user: &mut dyn User,
 ) -> Result<String, Failure> {
     let Steps {
@@ -249,7 +249,7 @@ fn ask_steps(
 }
 
 /// Puts what a step said into the draft.
-fn keep_step(draft: &mut Draft, position: usize, ran: &run::Ran, model: ModelUse) {
+fn keep_step(draft: &mut Draft, position: usize, ran: &run::StepRun, model: ModelUse) {
     let folder = folder(position, &ran.name);
     let meta = StepMeta {
         schema: SCHEMA,
@@ -265,7 +265,7 @@ fn keep_step(draft: &mut Draft, position: usize, ran: &run::Ran, model: ModelUse
 }
 
 /// Says who is asked, and what it will cost.
-pub fn announce(model: &MeteredModel, request: &Request, user: &mut dyn User) {
+pub fn announce(model: &MeteredModel, request: &ModelRequest, user: &mut dyn User) {
     let (tokens, estimate) = (model.weight.of(request), model.estimate(request));
     user.tell(Event::Asking {
         model: model.name(),
@@ -284,7 +284,7 @@ pub fn hear(notes: &[Notes], text: &str, user: &mut dyn User) {
 }
 
 /// Returns the text of an answer that its model was done with.
-fn whole(answer: Answer) -> Result<String, ModelError> {
+fn whole(answer: ModelAnswer) -> Result<String, ModelError> {
     match answer.finish {
         Finish::Stop => Ok(answer.text),
         Finish::Length => Err(ModelError::Truncated {
@@ -298,8 +298,8 @@ fn whole(answer: Answer) -> Result<String, ModelError> {
 }
 
 /// Returns what an answer took.
-fn used(model: &MeteredModel, answer: &Answer) -> ModelUse {
-    let Usage {
+fn used(model: &MeteredModel, answer: &ModelAnswer) -> ModelUse {
+    let TokenUsage {
         input,
         output,
         cached,
@@ -317,7 +317,11 @@ fn used(model: &MeteredModel, answer: &Answer) -> ModelUse {
 }
 
 /// Notes what an answer took, besides what was noted before.
-fn note_use(draft: &mut Draft, (model, answer): (&MeteredModel, &Answer), user: &mut dyn User) {
+fn note_use(
+    draft: &mut Draft,
+    (model, answer): (&MeteredModel, &ModelAnswer),
+    user: &mut dyn User,
+) {
     let price = model.chosen.price.as_ref();
     if price.is_some() && answer.usage.is_known() {
         draft.meta.spent =
@@ -332,7 +336,7 @@ fn note_use(draft: &mut Draft, (model, answer): (&MeteredModel, &Answer), user: 
 }
 
 /// Says which price is missing, where that is why the cost is unknown.
-pub fn tell_unknown(model: &str, price: Option<&Price>, usage: Usage, user: &mut dyn User) {
+pub fn tell_unknown(model: &str, price: Option<&Price>, usage: TokenUsage, user: &mut dyn User) {
     if let Some(setting) = price::cost(price, usage)
         .err()
         .and_then(price::Unknown::setting)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::OnOverlap;
 use super::way::{Leg, Way};
-use crate::git::object::{Entry, TreeId};
+use crate::git::object::{TreeEntry, TreeId};
 use crate::workflow::project::Project;
 use crate::workspace::fit::{Fit, fit};
 use crate::workspace::stack::series::Series;
@@ -33,7 +33,7 @@ impl Brought {
 }
 
 /// Some paths, and what is there.
-type Edits = BTreeMap<Vec<u8>, Option<Entry>>;
+type Edits = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
 /// Brings a tree along a way.
 pub(super) fn bring(

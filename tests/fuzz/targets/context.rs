@@ -7,7 +7,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use teddy::git::ignore::Rules;
+use teddy::git::ignore::TextRules;
 use teddy::model::token;
 use teddy::session::input::{Body, Material, Scope, Shown, render};
 use teddy::text::{context_list, redact, visible};
@@ -22,7 +22,7 @@ fuzz_target!(|input: (u16, &[u8])| {
     let (times, bytes) = input;
     let most = MAX_FILE / bytes.len().max(1);
     let file = bytes.repeat((1 << (times % 22)).min(most).max(1));
-    Rules::parse(&file).excludes(b"src/main.rs");
+    TextRules::parse(&file).excludes(b"src/main.rs");
     let body = Body::of(&file, LIMIT);
     let tokens = if let Body::Text(text) = &body {
         context_list::read(text);

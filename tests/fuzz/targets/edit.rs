@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use teddy::text::edit::{Case, apply, explain};
+use teddy::text::edit::{FailedPair, apply, explain};
 
 fuzz_target!(|parts: (&str, &str, &str)| {
     let (text, find, replace) = parts;
@@ -18,7 +18,7 @@ fuzz_target!(|parts: (&str, &str, &str)| {
         }
         Err(error) => {
             let others = [("other".to_owned(), replace.to_owned())];
-            let words = explain(&Case { path: "a", text, number: 1, count: 2, find, replace, others: &others }, &error);
+            let words = explain(&FailedPair { path: "a", text, number: 1, count: 2, find, replace, others: &others }, &error);
             assert!(!words.message.is_empty(), "no words");
         }
     }

@@ -11,7 +11,7 @@ use teddy::change::{proposal, spec, state, tasks, verdict};
 use teddy::config::layer::{Layer, merge};
 use teddy::plan::memo;
 use teddy::session::meta::{self, Meta, NextMeta};
-use teddy::text::context_list::Entry;
+use teddy::text::context_list::ListEntry;
 use teddy::text::resource::Resource;
 use teddy::text::{context_list, redact, visible};
 
@@ -43,7 +43,7 @@ fn check_list(text: &str) {
     let listed = context_list::read(text);
     let again = context_list::write(&listed.entries);
     assert_eq!(context_list::read(&again).entries, listed.entries, "a list is read as another one");
-    let entry = Entry::Resource(Resource::parse("some/[file]/*.rs").expect("a plain path"));
+    let entry = ListEntry::Resource(Resource::parse("some/[file]/*.rs").expect("a plain path"));
     let added = context_list::add(text, &entry);
     assert!(context_list::read(&added).entries.contains(&entry), "what is added is not there:\n{added:?}");
     let without = context_list::retain(&added, &|own| *own != entry);

@@ -9,7 +9,7 @@ const HEADER: &[u8; 8] = b"\xfftOc\0\0\0\x02";
 const LARGE: u32 = 1 << 31;
 
 /// An object of a pack.
-pub(super) struct Entry {
+pub(super) struct PackedObject {
     /// The object.
     pub(super) id: ObjectId,
     /// The checksum of its bytes in the pack.
@@ -23,7 +23,7 @@ pub(super) struct Entry {
 /// # Errors
 /// Where there are too many, or they cannot be hashed.
 pub(super) fn bytes(
-    mut entries: Vec<Entry>,
+    mut entries: Vec<PackedObject>,
     pack: ObjectId,
     hash: gix::hash::Kind,
 ) -> anyhow::Result<Vec<u8>> {
@@ -89,7 +89,7 @@ mod tests {
         let id = |n: u8| ObjectId::from_bytes_or_panic(&[n; 20]);
         let entries = offsets
             .iter()
-            .map(|&(n, offset)| Entry {
+            .map(|&(n, offset)| PackedObject {
                 id: id(n),
                 crc: u32::from(n),
                 offset,

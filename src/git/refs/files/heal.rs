@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::lock::Locked;
-use super::{Files, MAX_LOG};
+use super::{FileRefs, MAX_LOG};
 use crate::git::object::id::CommitId;
 use crate::git::refs::stale::outlives;
 use crate::git::refs::store::{Expected, OURS, RefStore as _, Reference};
@@ -14,7 +14,7 @@ use crate::host::file::{make_folders, read_regular};
 /// A ref is an id and a line end, or another ref's name.
 const MAX_REF: u64 = 8 << 10;
 
-impl Files {
+impl FileRefs {
     /// Returns the refs of ours whose files hold neither an id nor another ref's name.
     pub(super) fn without_id(&self) -> anyhow::Result<Vec<String>> {
         let mut found = Vec::new();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use super::Files;
+use super::FileRefs;
 use crate::git::During as _;
 use crate::git::object::id::CommitId;
 use crate::git::refs::store::RefsLocked;
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// A ref that nobody else moves while this is held.
 pub(super) struct Locked<'a> {
     /// The store.
-    files: &'a Files,
+    files: &'a FileRefs,
     /// The ref's full name.
     name: gix::refs::FullName,
     /// Its file.
@@ -42,7 +42,7 @@ pub(super) struct Locked<'a> {
 
 impl<'a> Locked<'a> {
     /// Locks a ref; git and gix wait for the same file.
-    pub(super) fn take(files: &'a Files, name: &str) -> anyhow::Result<Locked<'a>> {
+    pub(super) fn take(files: &'a FileRefs, name: &str) -> anyhow::Result<Locked<'a>> {
         let full =
             gix::refs::FullName::try_from(name).map_err(|error| anyhow::anyhow!("{error}"))?;
         let path = files.common.join(name);

@@ -12,7 +12,7 @@ use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
 use gix::refs::{FullName, Target};
 
 use self::lock::Locked;
-use super::store::{All, Expected, Head, Move, MoveError, RefStore, Reference};
+use super::store::{All, Expected, HeadTarget, MoveError, RefMove, RefStore, Reference};
 use crate::git::During as _;
 use crate::git::object::id::CommitId;
 use crate::host::clock;
@@ -28,17 +28,17 @@ const MAX_LOG: u64 = 256 << 20;
 const MOST_LINES: usize = 50;
 
 /// The refs of a repository that keeps them as files.
-pub(in crate::git) struct Files {
+pub(in crate::git) struct FileRefs {
     /// gix's handle.
     gix: gix::Repository,
     /// The git directory that all linked worktrees share, without links.
     common: PathBuf,
 }
 
-impl Files {
+impl FileRefs {
     /// Takes the refs of a repository.
-    pub(in crate::git) fn of(gix: gix::Repository, common: PathBuf) -> Files {
-        Files { gix, common }
+    pub(in crate::git) fn of(gix: gix::Repository, common: PathBuf) -> FileRefs {
+        FileRefs { gix, common }
     }
 
     /// Finds a ref, as it is now.
@@ -90,7 +90,7 @@ impl Files {
     }
 }
 
-impl RefStore for Files {
+impl RefStore for FileRefs {
     fn read(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
         let mut found = self.look_up(name)?;
 
@@ -149,9 +149,9 @@ impl RefStore for Files {
         Ok(all)
     }
 
-    fn head(&self) -> anyhow::Result<Head> {
+    fn head(&self) -> anyhow::Result<HeadTarget> {
         let head = self.gix.head().during("reading HEAD")?;
-        Ok(Head {
+        Ok(HeadTarget {
             branch: head.referent_name().map(ToOwned::to_owned),
             commit: head.id().map(|id| CommitId(id.detach())),
         })
@@ -169,9 +169,9 @@ impl RefStore for Files {
         Ok(CommitId(commit.id))
     }
 
-    fn apply(&self, moves: &[Move<'_>], log: &str) -> Result<(), MoveError> {
+    fn apply(&self, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError> {
         // In one order, so that nobody waits for somebody who waits for them.
-        let mut moves: Vec<&Move<'_>> = moves.iter().collect();
+        let mut moves: Vec<&RefMove<'_>> = moves.iter().collect();
         moves.sort_by_key(|wish| wish.name);
 
         let mut locked = Vec::with_capacity(moves.len());

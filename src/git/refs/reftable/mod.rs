@@ -20,8 +20,8 @@ use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice as _};
 use gix::refs::{FullName, Target};
 
-use self::tables::Lists;
-use super::store::{All, Expected, Head, Move, MoveError, OURS, RefStore, Reference};
+use self::tables::TableLists;
+use super::store::{All, Expected, HeadTarget, MoveError, OURS, RefMove, RefStore, Reference};
 use crate::git::During as _;
 use crate::git::object::id::CommitId;
 
@@ -40,18 +40,18 @@ pub(in crate::git) struct Reftable {
     /// The git directory of this worktree, without links.
     own: PathBuf,
     /// What was last read.
-    seen: RefCell<Option<Arc<Seen>>>,
+    seen: RefCell<Option<Arc<TableRefs>>>,
     /// The tables that are known to be on the disk.
     flushed: RefCell<BTreeSet<String>>,
 }
 
 /// What the tables say of HEAD and of TeDDy's refs.
 #[derive(Clone)]
-struct Seen {
+struct TableRefs {
     /// The lists of tables that were there before it was read.
-    lists: Lists,
+    lists: TableLists,
     /// HEAD.
-    head: Head,
+    head: HeadTarget,
     /// The refs that are not symbolic.
     refs: BTreeMap<String, ObjectId>,
 }
@@ -71,8 +71,8 @@ impl Reftable {
     }
 
     /// Returns what the tables say now.
-    fn seen(&self) -> anyhow::Result<Arc<Seen>> {
-        let lists = Lists::read(&self.common, &self.own)?;
+    fn seen(&self) -> anyhow::Result<Arc<TableRefs>> {
+        let lists = TableLists::read(&self.common, &self.own)?;
         if let Some(seen) = &*self.seen.borrow()
             && seen.lists == lists
         {
@@ -81,14 +81,14 @@ impl Reftable {
         // To git a table that a power cut emptied is one without refs.
         let lists = lists.sound(&self.common, &self.own)?;
 
-        let mut seen = Seen {
+        let mut seen = TableRefs {
             lists,
-            head: Head::default(),
+            head: HeadTarget::default(),
             refs: BTreeMap::new(),
         };
         for (name, id, target) in self.listed(&["--include-root-refs", "HEAD", OURS])? {
             if name.as_bstr() == "HEAD" {
-                seen.head = Head {
+                seen.head = HeadTarget {
                     branch: target,
                     commit: Some(CommitId(id)),
                 };
@@ -108,7 +108,8 @@ impl Reftable {
     /// read, what was seen is true again, without asking git.
     fn note<'a>(&self, changes: impl IntoIterator<Item = (&'a str, Option<ObjectId>)>) {
         let mut seen = self.seen.borrow_mut();
-        let (Some(seen), Ok(now)) = (seen.as_mut(), Lists::read(&self.common, &self.own)) else {
+        let (Some(seen), Ok(now)) = (seen.as_mut(), TableLists::read(&self.common, &self.own))
+        else {
             return;
         };
         if !now.is_next_of(&seen.lists) {
@@ -216,7 +217,7 @@ impl RefStore for Reftable {
         })
     }
 
-    fn head(&self) -> anyhow::Result<Head> {
+    fn head(&self) -> anyhow::Result<HeadTarget> {
         Ok(self.seen()?.head.clone())
     }
 
@@ -230,7 +231,7 @@ impl RefStore for Reftable {
         self.peeled(id, expression)
     }
 
-    fn apply(&self, moves: &[Move<'_>], log: &str) -> Result<(), MoveError> {
+    fn apply(&self, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError> {
         let script = transaction::moving(moves)?;
         let Err(error) = self.transact(&script, log) else {
             self.note(moves.iter().map(|wish| (wish.name, Some(wish.to.into()))));
@@ -307,7 +308,7 @@ impl RefStore for Reftable {
             return Ok(self.delete(name, Expected::Any)?);
         };
         let expected = Expected::Any;
-        self.apply(&[Move { name, expected, to }], "teddy: mend")?;
+        self.apply(&[RefMove { name, expected, to }], "teddy: mend")?;
         self.trim_log(name, is_there)
     }
 

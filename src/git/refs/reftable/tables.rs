@@ -26,11 +26,11 @@ const ENDS: [usize; 2] = [68, 72];
 
 /// The lists of tables of a worktree: the one that all share, and its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Lists(Vec<String>);
+pub(super) struct TableLists(Vec<String>);
 
-impl Lists {
+impl TableLists {
     /// Reads them.
-    pub(super) fn read(common: &Path, own: &Path) -> anyhow::Result<Lists> {
+    pub(super) fn read(common: &Path, own: &Path) -> anyhow::Result<TableLists> {
         let both = [common, own];
         let stacks = &both[..if common == own { 1 } else { 2 }];
         let lists = stacks.iter().map(|git_dir| {
@@ -46,15 +46,15 @@ impl Lists {
                 }
             }
         });
-        Ok(Lists(lists.collect::<anyhow::Result<_>>()?))
+        Ok(TableLists(lists.collect::<anyhow::Result<_>>()?))
     }
 
     /// Returns whether exactly one transaction came after other lists, in what all worktrees share.
     ///
     /// Each has a number, one more than the last; the name of a table says which are in it. Putting
     /// tables together makes no new number.
-    pub(super) fn is_next_of(&self, before: &Lists) -> bool {
-        let newest = |lists: &Lists| {
+    pub(super) fn is_next_of(&self, before: &TableLists) -> bool {
+        let newest = |lists: &TableLists| {
             let name = lists.0.first()?.lines().last()?;
             let number = name.split('-').nth(1)?.strip_prefix("0x")?;
             u64::from_str_radix(number, 16).ok()
@@ -66,14 +66,14 @@ impl Lists {
     }
 
     /// Looks at every table; returns the lists as they are then.
-    pub(super) fn sound(self, common: &Path, own: &Path) -> anyhow::Result<Lists> {
+    pub(super) fn sound(self, common: &Path, own: &Path) -> anyhow::Result<TableLists> {
         let (mut lists, mut looks) = (self, 0);
         loop {
             let Err(error) = lists.check(common, own) else {
                 return Ok(lists);
             };
             looks += 1;
-            let now = Lists::read(common, own)?;
+            let now = TableLists::read(common, own)?;
             if now == lists || looks == LOOKS {
                 return Err(error);
             }
@@ -185,8 +185,8 @@ mod tests {
     use super::*;
 
     /// Returns lists with these tables.
-    fn lists(shared: &[&str], own: &str) -> Lists {
-        Lists(vec![shared.join("\n"), own.to_owned()])
+    fn lists(shared: &[&str], own: &str) -> TableLists {
+        TableLists(vec![shared.join("\n"), own.to_owned()])
     }
 
     #[test]

@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use gix::bstr::ByteSlice as _;
 
 use super::{Reftable, full_name, tables};
-use crate::git::refs::store::{Expected, Move, RefsLocked};
+use crate::git::refs::store::{Expected, RefMove, RefsLocked};
 use crate::host::clock;
 use crate::host::lock::{Lock, patience};
 
@@ -105,9 +105,9 @@ impl Reftable {
 }
 
 /// Returns the orders for moving refs.
-pub(super) fn moving(moves: &[Move<'_>]) -> anyhow::Result<Vec<u8>> {
+pub(super) fn moving(moves: &[RefMove<'_>]) -> anyhow::Result<Vec<u8>> {
     let mut orders = String::new();
-    for Move { name, expected, to } in moves {
+    for RefMove { name, expected, to } in moves {
         full_name(name.as_bytes().as_bstr())?;
         let order = match expected {
             Expected::Absent => format!("create {name}\0{to}\0"),
@@ -143,7 +143,7 @@ mod tests {
     fn a_transaction_says_what_each_ref_must_be() {
         let one = "1".repeat(40).parse().unwrap();
         let two = "2".repeat(40).parse().unwrap();
-        let wish = |name, expected| Move {
+        let wish = |name, expected| RefMove {
             name,
             expected,
             to: two,
@@ -166,7 +166,7 @@ mod tests {
         let to = "1".repeat(40).parse().unwrap();
         for name in ["refs/teddy/a\0delete refs/heads/main", "refs/teddy/a b", ""] {
             let expected = Expected::Any;
-            moving(&[Move { name, expected, to }]).unwrap_err();
+            moving(&[RefMove { name, expected, to }]).unwrap_err();
             deleting(name, expected).unwrap_err();
         }
     }

@@ -8,7 +8,7 @@ fn id(byte: u8) -> ObjectId {
 }
 
 /// Returns an entry.
-fn entry(name: &[u8], kind: EntryKind, standing: Standing) -> Entry<&[u8]> {
+fn entry(name: &[u8], kind: EntryKind, standing: CacheOrigin) -> CachedName<&[u8]> {
     let time = Time { secs: 5, nsecs: 6 };
     let stat = Stat {
         mtime: time,
@@ -19,7 +19,7 @@ fn entry(name: &[u8], kind: EntryKind, standing: Standing) -> Entry<&[u8]> {
         gid: 4,
         size: 9,
     };
-    Entry {
+    CachedName {
         name,
         kind,
         id: id(name[0]),
@@ -37,7 +37,7 @@ fn saved(folder: &Path) -> std::path::PathBuf {
         ctime: Time { secs: 3, nsecs: 4 },
         ino: 5,
     };
-    let folder_at = |path, parent, marks| Folder {
+    let folder_at = |path, parent, marks| CachedFolder {
         path,
         parent,
         entries: 0..0,
@@ -46,13 +46,13 @@ fn saved(folder: &Path) -> std::path::PathBuf {
         tree: id(9),
     };
     let first = [
-        entry(b"a", EntryKind::Blob, Standing::Seen),
-        entry(b"z\xff", EntryKind::Link, Standing::Inherited),
+        entry(b"a", EntryKind::Blob, CacheOrigin::Seen),
+        entry(b"z\xff", EntryKind::Link, CacheOrigin::Inherited),
     ];
     writer.folder(&folder_at(b"", 0, 0), first.into_iter());
     writer.folder(
         &folder_at(b"b", 0, mark::RELIST),
-        [entry(b"x", EntryKind::Commit, Standing::Watched)].into_iter(),
+        [entry(b"x", EntryKind::Commit, CacheOrigin::Watched)].into_iter(),
     );
     writer.folder(&folder_at(b"b/c", 1, mark::RULES), std::iter::empty());
     let basis = Basis {
@@ -90,13 +90,13 @@ fn what_is_saved_is_loaded() {
     let top = cache.folder(cache.find_folder(b"").unwrap());
     assert_eq!(
         cache.find_entry(&top, b"z\xff"),
-        Some(entry(b"z\xff", EntryKind::Link, Standing::Inherited))
+        Some(entry(b"z\xff", EntryKind::Link, CacheOrigin::Inherited))
     );
     assert_eq!(cache.find_entry(&top, b"x"), None);
     let inner = cache.folder(cache.find_folder(b"b").unwrap());
     assert_eq!(
         cache.entry(inner.entries.start),
-        entry(b"x", EntryKind::Commit, Standing::Watched)
+        entry(b"x", EntryKind::Commit, CacheOrigin::Watched)
     );
     assert_eq!(
         (inner.marks, inner.parent, inner.tree, inner.times.ino),

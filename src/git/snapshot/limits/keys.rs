@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::Limits;
+use super::SnapshotLimits;
 use crate::text::secret;
 
 /// So many bytes tell text from anything else, as in git.
@@ -14,7 +14,7 @@ const PART: usize = 4 << 20;
 /// As much is looked at in two parts: no key is longer.
 const OVERLAP: usize = 64 << 10;
 
-impl Limits {
+impl SnapshotLimits {
     /// Returns what looks like a key in a file, by its kind.
     pub fn key_in(&self, path: &[u8], bytes: &[u8]) -> Option<&'static str> {
         if !self.looks_for_keys(path, bytes) {
@@ -71,7 +71,7 @@ mod tests {
         text.extend(key.as_bytes());
         text.extend(b"more words\n".repeat(PART / 11));
         let mut source = text.as_slice();
-        Limits::default()
+        SnapshotLimits::default()
             .key_in_parts(b"a.txt", &mut source)
             .unwrap()
     }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn no_key_is_looked_for_in_a_large_file_that_is_not_text() {
         let text = format!("\0key = \"ghp_{}\"\n", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2));
-        let found = Limits::default().key_in_parts(b"a.txt", &mut text.as_bytes());
+        let found = SnapshotLimits::default().key_in_parts(b"a.txt", &mut text.as_bytes());
         assert_eq!(found.unwrap(), None);
     }
 }

@@ -19,7 +19,7 @@ fn read(text: &str) -> Result<Pipeline, Mistakes> {
     };
     parse(
         text,
-        &Known {
+        &KnownNames {
             file: &file,
             model: &model,
         },
@@ -160,7 +160,7 @@ fn st7_inputs_are_parts_of_the_turn_and_earlier_steps() {
     .steps;
     let names: Vec<Vec<&str>> = steps
         .iter()
-        .map(|step| step.inputs.iter().map(Input::name).collect())
+        .map(|step| step.inputs.iter().map(StepInput::name).collect())
         .collect();
     assert_eq!(
         names,

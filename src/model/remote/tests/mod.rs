@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use super::fake::{Act, Fake, events, response};
 use super::{Remote, Url, endpoint};
 use crate::model::outside::Outside;
-use crate::model::settings::{Headers, Kind, Settings};
-use crate::model::{Answer, Finish, Model, ModelError, Request, Usage};
+use crate::model::settings::{Headers, ModelConfig, ModelKind};
+use crate::model::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
 /// A key without the shape of one, so that only its exact value can give it away.
 const SECRET: &str = "hunter2-hunter2-hunter2";
@@ -27,11 +27,11 @@ const SHORT: Duration = Duration::from_millis(80);
 
 /// Makes a model that speaks to a server, with limits that end a test soon.
 fn model(fake: &Fake, change: impl FnOnce(&mut Remote)) -> Remote {
-    let settings = Settings {
+    let settings = ModelConfig {
         id: Some("gpt-5".into()),
         base_url: Some(format!("{}/v1", fake.origin)),
         api_key_env: Some("KEY".into()),
-        ..Settings::default()
+        ..ModelConfig::default()
     };
     let outside = Outside {
         variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())),
@@ -46,8 +46,8 @@ fn model(fake: &Fake, change: impl FnOnce(&mut Remote)) -> Remote {
 }
 
 /// Asks a model, and shows that no error gives the key away.
-fn ask(remote: &Remote) -> Result<Answer, ModelError> {
-    let request = Request {
+fn ask(remote: &Remote) -> Result<ModelAnswer, ModelError> {
+    let request = ModelRequest {
         system: "S".into(),
         input: "I".into(),
         message: "M".into(),
@@ -78,18 +78,18 @@ fn a_stream_becomes_an_answer_with_its_usage() {
     let fake = Fake::answering(&[events(HELLO)]);
     let seen = RefCell::new(Vec::new());
     let answer = model(&fake, |_| ())
-        .answer(&Request::default(), &mut |text| {
+        .answer(&ModelRequest::default(), &mut |text| {
             seen.borrow_mut().push(text.to_owned())
         })
         .unwrap();
-    let usage = Usage {
+    let usage = TokenUsage {
         input: 9,
         output: 2,
-        ..Usage::default()
+        ..TokenUsage::default()
     };
     assert_eq!(
         answer,
-        Answer {
+        ModelAnswer {
             text: "# Hello\n".into(),
             model: "gpt-5-2".into(),
             usage,
@@ -149,12 +149,12 @@ fn anthropic_is_spoken_with_its_headers_and_events() {
         "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
     );
     let fake = Fake::answering(&[events(body)]);
-    let settings = Settings {
-        kind: Kind::Anthropic,
+    let settings = ModelConfig {
+        kind: ModelKind::Anthropic,
         id: Some("claude".into()),
         base_url: Some(fake.origin.clone()),
         api_key_env: Some("KEY".into()),
-        ..Settings::default()
+        ..ModelConfig::default()
     };
     let outside = Outside {
         variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())),
@@ -166,10 +166,10 @@ fn anthropic_is_spoken_with_its_headers_and_events() {
         (
             "# A",
             "claude-x",
-            Usage {
+            TokenUsage {
                 input: 3,
                 output: 4,
-                ..Usage::default()
+                ..TokenUsage::default()
             }
         )
     );
@@ -248,7 +248,7 @@ fn whoever_watches_hears_that_nothing_comes() {
     let remote = model(&fake, |remote| remote.limits.first = SHORT);
     assert!(
         remote
-            .answer(&Request::default(), &mut |text| beats
+            .answer(&ModelRequest::default(), &mut |text| beats
                 .borrow_mut()
                 .push(text.to_owned()))
             .is_err()

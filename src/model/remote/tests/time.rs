@@ -161,7 +161,7 @@ fn an_interruption_comes_through_at_once_and_keeps_what_came() {
         remote.stopped = Rc::new(move || *flag.borrow())
     });
     let start = Instant::now();
-    let result = remote.answer(&Request::default(), &mut |text| {
+    let result = remote.answer(&ModelRequest::default(), &mut |text| {
         *seen.borrow_mut() |= !text.is_empty()
     });
     assert_eq!(

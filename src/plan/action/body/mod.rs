@@ -14,7 +14,7 @@ use super::{ActionRow, field};
 use crate::plan::Field;
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::text::lines::Lines;
-use crate::text::markdown::{Block, Code, Item, Node};
+use crate::text::markdown::{BlockKind, Item, MarkdownBlock, MarkdownCode};
 pub use parts::without_optional;
 
 /// An action that is being read.
@@ -72,7 +72,7 @@ impl<'a> Body<'a> {
         lines: &'a Lines<'a>,
         row: &'static ActionRow,
         (line, end): (usize, usize),
-        blocks: &[Block],
+        blocks: &[MarkdownBlock],
     ) -> Body<'a> {
         let mut body = Body {
             lines,
@@ -96,9 +96,9 @@ impl<'a> Body<'a> {
     }
 
     /// Takes the leading fields of an action with a message; the message starts behind them.
-    fn cut_message(&mut self, blocks: &[Block]) {
+    fn cut_message(&mut self, blocks: &[MarkdownBlock]) {
         for block in blocks {
-            let Node::List {
+            let BlockKind::List {
                 ordered: false,
                 items,
             } = &block.node
@@ -119,7 +119,7 @@ impl<'a> Body<'a> {
                     .blocks
                     .iter()
                     .skip(1)
-                    .find(|b| !matches!(b.node, Node::List { .. }))
+                    .find(|b| !matches!(b.node, BlockKind::List { .. }))
                     .map(|b| b.first);
                 if let Some(start) = entry.rest.or(more) {
                     self.message.start = start;
@@ -131,24 +131,24 @@ impl<'a> Body<'a> {
     }
 
     /// Takes a block of an action without a message.
-    fn cut(&mut self, block: &Block) {
+    fn cut(&mut self, block: &MarkdownBlock) {
         match &block.node {
-            Node::List {
+            BlockKind::List {
                 ordered: false,
                 items,
             } => items.iter().for_each(|item| self.cut_item(item)),
-            Node::Code(code) if code.fence_char.is_some() => {
+            BlockKind::Code(code) if code.fence_char.is_some() => {
                 self.cut_code(block.first, code, Place::Top)
             }
-            Node::Paragraph => self.cut_text(block.first, block.last),
-            Node::Heading {
+            BlockKind::Paragraph => self.cut_text(block.first, block.last),
+            BlockKind::Heading {
                 text,
                 setext: false,
                 level: 4..,
             } if self.row.has_labels() && heading::label(text).is_some() => {
                 self.cut_text(block.first, block.first);
             }
-            Node::Rule => {}
+            BlockKind::Rule => {}
             other => self.stray(block.first, kind(other)),
         }
     }
@@ -180,19 +180,19 @@ impl<'a> Body<'a> {
     }
 
     /// Takes what stands inside of an item, below its text.
-    fn cut_nested(&mut self, block: &Block) {
+    fn cut_nested(&mut self, block: &MarkdownBlock) {
         match &block.node {
-            Node::Code(code) if code.fence_char.is_some() => {
+            BlockKind::Code(code) if code.fence_char.is_some() => {
                 self.cut_code(block.first, code, Place::Item)
             }
-            Node::List { items, .. } => {
+            BlockKind::List { items, .. } => {
                 for inner in items.iter().flat_map(|item| item.blocks.iter().skip(1)) {
-                    if let Node::Code(code) = &inner.node {
+                    if let BlockKind::Code(code) = &inner.node {
                         self.cut_code(inner.first, code, Place::Item);
                     }
                 }
             }
-            Node::Paragraph => self.cut_text(block.first, block.last),
+            BlockKind::Paragraph => self.cut_text(block.first, block.last),
             other => self.stray(block.first, kind(other)),
         }
     }
@@ -228,7 +228,7 @@ impl<'a> Body<'a> {
     }
 
     /// Takes a fenced code block.
-    fn cut_code(&mut self, line: usize, code: &Code, place: Place) {
+    fn cut_code(&mut self, line: usize, code: &MarkdownCode, place: Place) {
         let content = content(self.lines, code);
         if place == Place::Item && content.is_none() && code.indent > 0 {
             let message = "the lines of this code block are not all indented as far as its fence";
@@ -295,7 +295,7 @@ enum Place {
 
 /// Cuts a block's content; without the fence's indentation if every line that is not blank has it,
 /// `None` if only some have.
-pub fn content(lines: &Lines<'_>, code: &Code) -> Option<String> {
+pub fn content(lines: &Lines<'_>, code: &MarkdownCode) -> Option<String> {
     let whole = lines.span(code.content.clone());
     if code.indent == 0 {
         return Some(whole.to_owned());
@@ -326,15 +326,15 @@ fn dedented(line: &str, indent: usize) -> Option<&str> {
 }
 
 /// Says what a block is.
-fn kind(node: &Node) -> &'static str {
+fn kind(node: &BlockKind) -> &'static str {
     match node {
-        Node::Heading { .. } => "heading",
-        Node::Code(_) => "indented code",
-        Node::List { .. } => "numbered list",
-        Node::Paragraph => "text",
-        Node::Rule => "rule",
-        Node::Html => "HTML",
-        Node::Quote => "quotation",
-        Node::Other => "block",
+        BlockKind::Heading { .. } => "heading",
+        BlockKind::Code(_) => "indented code",
+        BlockKind::List { .. } => "numbered list",
+        BlockKind::Paragraph => "text",
+        BlockKind::Rule => "rule",
+        BlockKind::Html => "HTML",
+        BlockKind::Quote => "quotation",
+        BlockKind::Other => "block",
     }
 }

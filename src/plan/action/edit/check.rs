@@ -5,7 +5,7 @@ use super::pair::Pair;
 use crate::plan::action::Action;
 use crate::plan::validate::world::Found;
 use crate::plan::validate::{Judge, Mistake};
-use crate::text::edit::{Case, MatchError, apply, explain, find};
+use crate::text::edit::{FailedPair, MatchError, apply, explain, find};
 use crate::text::visible::visible;
 
 /// The most texts of failed pairs that are kept for a file: later FINDs are looked for in each of
@@ -100,13 +100,13 @@ fn case<'a>(
     (edit, number, pair): (&'a Edit, usize, &'a Pair),
     text: &'a str,
     others: &'a [(String, String)],
-) -> Case<'a> {
+) -> FailedPair<'a> {
     let (path, find, replace) = (
         edit.path.as_str(),
         pair.find.as_str(),
         pair.replace.as_str(),
     );
-    Case {
+    FailedPair {
         path,
         text,
         number: number + 1,
@@ -185,7 +185,7 @@ fn rests_on_a_failed_pair(
 fn fails(
     judge: &mut Judge<'_>,
     action: &Action,
-    (case, line, error): (Case<'_>, usize, &MatchError),
+    (case, line, error): (FailedPair<'_>, usize, &MatchError),
 ) -> anyhow::Result<()> {
     let certain = matches!(error, MatchError::Blank | MatchError::Same);
     if judge.world.shaken && !certain {
@@ -193,7 +193,7 @@ fn fails(
         return Ok(());
     }
     let others = judge.world.others(judge.plan)?;
-    let words = explain(&Case { others, ..case }, error);
+    let words = explain(&FailedPair { others, ..case }, error);
     judge.refuse(action, line, Mistake::new(words.message, words.hint));
     Ok(())
 }
@@ -202,7 +202,7 @@ fn fails(
 fn tell_what_fits(
     judge: &mut Judge<'_>,
     first: usize,
-    (places, edit): (&[(usize, crate::text::edit::Place)], &Edit),
+    (places, edit): (&[(usize, crate::text::edit::MatchPlace)], &Edit),
 ) {
     let Some(diagnostic) = judge
         .simulation

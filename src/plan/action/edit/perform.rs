@@ -7,7 +7,7 @@ use super::check::readable;
 use crate::host::file::Root;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Ending, Outcome, write};
-use crate::text::edit::{Case, MatchError, Place, apply, explain};
+use crate::text::edit::{FailedPair, MatchError, MatchPlace, apply, explain};
 use crate::text::visible::visible;
 use crate::text::{counted, diff};
 
@@ -43,7 +43,7 @@ pub(super) fn perform(root: &Root, edit: &Edit) -> Result<Outcome, ActionError> 
 
 /// Returns the text after all pairs, and where each applied; else what is wrong with the first that
 /// does not.
-fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<Place>), String> {
+fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<MatchPlace>), String> {
     let mut text = before.to_owned();
     let mut places = Vec::with_capacity(edit.pairs.len());
     for (number, pair) in edit.pairs.iter().enumerate() {
@@ -51,7 +51,7 @@ fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<Place>), String> {
         let (after, place) = apply(&text, find, replace).map_err(|error| {
             let (path, count) = (edit.path.as_str(), edit.pairs.len());
             in_one_sentence(
-                &Case {
+                &FailedPair {
                     path,
                     text: &text,
                     number: number + 1,
@@ -70,7 +70,7 @@ fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<Place>), String> {
 }
 
 /// Says why a pair does not apply, without the lines that show the place: the next input has them.
-fn in_one_sentence(case: &Case<'_>, error: &MatchError) -> String {
+fn in_one_sentence(case: &FailedPair<'_>, error: &MatchError) -> String {
     let message = explain(case, error).message;
     let said: Vec<&str> = message
         .lines()

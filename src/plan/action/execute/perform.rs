@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 use super::command::Execute;
-use crate::host::file::{Kind, Root, reason};
-use crate::host::shell::{End, may_set};
+use crate::host::file::{FileKind, Root, reason};
+use crate::host::shell::{ScriptEnd, may_set};
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Ending, Executed, Outcome, STOPPED, Stage};
 use crate::text::path::RepoPath;
@@ -31,7 +31,7 @@ pub(super) fn perform(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcom
 fn is_folder(root: &Root, cwd: &RepoPath) -> Result<(), ActionError> {
     let kind = root.kind(Path::new(cwd.as_str()));
     match kind.map_err(ActionError::reading)? {
-        Some(Kind::Folder) => Ok(()),
+        Some(FileKind::Folder) => Ok(()),
         _ => Err(format!(
             "there is no directory `{}` to run in",
             visible(cwd.as_str())
@@ -43,24 +43,24 @@ fn is_folder(root: &Root, cwd: &RepoPath) -> Result<(), ActionError> {
 /// Returns the outcome of a command.
 fn ended(Executed { finished, hint }: &Executed) -> Outcome {
     let (ending, detail) = match &finished.end {
-        End::Exited(0) => (Ending::Success, "the command succeeded".to_owned()),
-        End::Exited(code) => (
+        ScriptEnd::Exited(0) => (Ending::Success, "the command succeeded".to_owned()),
+        ScriptEnd::Exited(code) => (
             Ending::Failure,
             format!("the command failed with exit code {code}"),
         ),
-        End::Signaled(signal) => (
+        ScriptEnd::Signaled(signal) => (
             Ending::Failure,
             format!("the command was killed by signal {signal}"),
         ),
-        End::TimedOut(limit) => (
+        ScriptEnd::TimedOut(limit) => (
             Ending::Failure,
             format!(
                 "the command was stopped after its time limit of {} s",
                 limit.as_secs_f64()
             ),
         ),
-        End::Interrupted => (Ending::Failure, STOPPED.to_owned()),
-        End::NotStarted(why) => (
+        ScriptEnd::Interrupted => (Ending::Failure, STOPPED.to_owned()),
+        ScriptEnd::NotStarted(why) => (
             Ending::Failure,
             format!("the command did not start: {}", visible(why)),
         ),

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use super::*;
-use crate::host::shell::{Captured, End, Finished};
+use crate::host::shell::{CapturedOutput, FinishedScript, ScriptEnd};
 use crate::plan::action::ActionKind;
 use crate::plan::action::chat_with_user::ChatWithUser;
 use crate::plan::action::conclude::Conclude;
@@ -101,27 +101,27 @@ impl Tools for World {
     fn execute(&mut self, execute: &Execute) -> io::Result<Executed> {
         let words: Vec<&str> = execute.command.split_whitespace().collect();
         let end = match words.as_slice() {
-            ["exit", code] => End::Exited(code.parse().expect("a number")),
-            ["sleep"] => End::TimedOut(Duration::from_secs(2)),
-            ["kill"] => End::Signaled(9),
+            ["exit", code] => ScriptEnd::Exited(code.parse().expect("a number")),
+            ["sleep"] => ScriptEnd::TimedOut(Duration::from_secs(2)),
+            ["kill"] => ScriptEnd::Signaled(9),
             ["nothing"] => return Err(io::Error::other("no temporary file")),
             ["stop"] => {
                 self.stop = true;
-                End::Interrupted
+                ScriptEnd::Interrupted
             }
             ["write", file, text] => {
                 self.put(file, format!("{text}\n").as_bytes());
-                End::Exited(0)
+                ScriptEnd::Exited(0)
             }
-            _ => End::Exited(0),
+            _ => ScriptEnd::Exited(0),
         };
-        let output = Captured {
+        let output = CapturedOutput {
             head: execute.command.clone().into_bytes(),
             tail: Vec::new(),
             lost: 0,
         };
         Ok(Executed {
-            finished: Finished {
+            finished: FinishedScript {
                 end,
                 output,
                 left: Vec::new(),
