@@ -46,15 +46,15 @@ pub fn dry_run(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<D
     );
     let written = draft.artifacts.text_or_empty(artifact::PLAN);
     let text = draft.artifacts.text(artifact::REPLY).unwrap_or(written);
-    let plan = crate::plan::reading::read(&text).plan;
-    let tree = snapshot::snapshot(&project.checkout(), &forced(&plan))?.tree;
+    let reading = crate::plan::reading::read(&text);
+    let tree = snapshot::snapshot(&project.checkout(), &forced(&reading.plan))?.tree;
     let lists = lists(&project.repository, draft, tree)?;
     let ground = Ground {
         tip,
         tree,
         lists: &lists,
     };
-    Ok(collect(judge(project, &text, &ground)?))
+    Ok(collect(judge(project, reading, &ground)?))
 }
 
 /// Puts together what the actions of a plan do to each file.

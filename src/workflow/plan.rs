@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 
 use crate::plan::diagnostic::Diagnostic;
+use crate::plan::reading;
 use crate::plan::repair::Level;
 use crate::session::artifact::{self};
 use crate::session::draft::Draft;
@@ -207,7 +208,7 @@ pub fn take_answer(
     } = answered;
     let judged = judge(
         project,
-        reply,
+        reading::read(reply),
         &Ground {
             tip,
             tree: recorded.tree,

@@ -22,7 +22,7 @@ use self::result::{
     AnswerStatus, ExecuteResult, RecordedTurn, RefusedPlan, ReviewedPlan, TurnEnding,
 };
 use crate::plan::Plan;
-use crate::plan::reading;
+use crate::plan::reading::{self, Reading};
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::workflow::adopt;
@@ -87,22 +87,27 @@ pub fn execute_text(
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ExecuteResult> {
+    let reading = reading::read(text);
     let session = match project.session() {
-        Err(error) if error.is::<NoSession>() => match begin(project, text, user)? {
-            Ok(session) => session,
-            Err(refused) => return Ok(ExecuteResult::Refused(refused)),
-        },
+        Err(error) if error.is::<NoSession>() => {
+            if !reading.diagnostics.is_empty() {
+                return Ok(ExecuteResult::Refused(refused(reading, None)));
+            }
+            begin(project, &reading.plan.title, user)?
+        }
         session => session?,
     };
-    if let Some(refused) = refuse(text, &session) {
-        return Ok(ExecuteResult::Refused(refused));
+    // A text that is not a plan at all is the wrong file: nothing of it is recorded and no model is
+    // asked to correct it.
+    if !reading.is_plan {
+        return Ok(ExecuteResult::Refused(refused(reading, Some(session))));
     }
 
     let _session_lock = project.lock_session(&session, "execute")?;
     project.recover(user)?;
     let tip = project.store().tip(&session)?;
     let draft = project.store().draft(&tip)?;
-    let case = adopt(project, Start { tip: &tip, draft }, text, user)?;
+    let case = adopt(project, Start { tip: &tip, draft }, (text, reading), user)?;
     finish(project, case, options, user).map(ExecuteResult::Reviewed)
 }
 
@@ -131,55 +136,34 @@ pub struct NoPlan(SessionName);
 #[error("the plan waiting in session `{0}` was not made here")]
 pub struct ForeignPlan(pub SessionName);
 
-/// Returns what is wrong with a text that is not a plan at all. Nothing of it is recorded and no
-/// model is asked to correct it: it is the wrong file.
-fn refuse(text: &str, session: &SessionName) -> Option<RefusedPlan> {
-    let reading::Reading {
-        plan,
-        diagnostics,
-        is_plan,
-        ..
-    } = reading::read(text);
-    (!is_plan).then(|| RefusedPlan {
-        session: Some(session.clone()),
-        plan,
-        diagnostics,
-    })
+/// Returns why a text from elsewhere is not executed.
+fn refused(reading: Reading, session: Option<SessionName>) -> RefusedPlan {
+    RefusedPlan {
+        session,
+        plan: reading.plan,
+        diagnostics: reading.diagnostics,
+    }
 }
 
-/// Begins a session for a plan from elsewhere, if the plan is one.
-fn begin(
-    project: &mut Project,
-    text: &str,
-    user: &mut dyn User,
-) -> anyhow::Result<Result<SessionName, RefusedPlan>> {
-    let reading::Reading {
-        plan, diagnostics, ..
-    } = reading::read(text);
-    if !diagnostics.is_empty() {
-        return Ok(Err(RefusedPlan {
-            session: None,
-            plan,
-            diagnostics,
-        }));
-    }
+/// Begins a session that is named after a plan from elsewhere.
+fn begin(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Result<SessionName> {
     let agent = agents::agent(project, &project.settings.agent.clone())?;
     let transaction = project.enter("new", user)?;
-    let name = project.free_name(SessionName::from_title(&plan.title))?;
+    let name = project.free_name(SessionName::from_title(title))?;
     new(&transaction, project, &name, &agent)?;
     user.tell(Event::Notice(Notice::SessionStarted(name.clone())));
-    Ok(Ok(name))
+    Ok(name)
 }
 
 /// Makes a plan from elsewhere the plan of the turn in progress, and judges it.
 fn adopt<'a>(
     project: &Project,
     start: Start<'a>,
-    text: &str,
+    (text, reading): (&str, Reading),
     user: &mut dyn User,
 ) -> anyhow::Result<Case<'a>> {
-    let plan = reading::read(text).plan;
-    let mut case = judged_case(project, start, Reading { text, plan: &plan }, user)?;
+    let paths = forced(&reading.plan);
+    let mut case = judged_case(project, start, (reading, &paths), user)?;
     case.draft.set_answer_aside();
     case.draft.begin();
     case.draft.artifacts.remove(artifact::INPUT);
@@ -195,26 +179,16 @@ fn open_case<'a>(
     approved: Option<Approved>,
     user: &mut dyn User,
 ) -> anyhow::Result<Case<'a>> {
-    let written = start.draft.artifacts.text_or_empty(artifact::PLAN);
     // The raw answer, where there is one: what repair had to assume must be in the review again.
     let text = start
         .draft
         .artifacts
         .text(artifact::REPLY)
-        .unwrap_or_else(|| written.clone());
-    let plan = approved.as_ref().map_or_else(
-        || crate::plan::parse(&written).0,
-        |approved| approved.plan.clone(),
-    );
-    let mut case = judged_case(
-        project,
-        start,
-        Reading {
-            text: &text,
-            plan: &plan,
-        },
-        user,
-    )?;
+        .unwrap_or_else(|| start.draft.artifacts.text_or_empty(artifact::PLAN));
+    let reading = reading::read(&text);
+    let plan = approved.as_ref().map(|approved| &approved.plan);
+    let paths = forced(plan.unwrap_or(&reading.plan));
+    let mut case = judged_case(project, start, (reading, &paths), user)?;
     // What a crash kept was not repaired yet.
     keep_plan(&mut case.draft, &text, &case.judged);
     Ok(Case {
@@ -223,26 +197,19 @@ fn open_case<'a>(
     })
 }
 
-/// A plan's text, and what it says.
-struct Reading<'a> {
-    /// The text.
-    text: &'a str,
-    /// The plan.
-    plan: &'a Plan,
-}
-
-/// Records the user's files and judges a plan on them.
+/// Records the user's files, those at some paths even where git ignores them, and judges a plan on
+/// them.
 fn judged_case<'a>(
     project: &Project,
     start: Start<'a>,
-    reading: Reading<'_>,
+    (reading, paths): (Reading, &[Vec<u8>]),
     user: &mut dyn User,
 ) -> anyhow::Result<Case<'a>> {
     let Start { tip, mut draft } = start;
     let recorded = {
         let transaction = project.enter("execute", user)?;
         transaction
-            .record(&project.checkout(), tip, &forced(reading.plan))
+            .record(&project.checkout(), tip, paths)
             .context("recording your files")?
     };
     snapshot::tell_captured(
@@ -256,7 +223,7 @@ fn judged_case<'a>(
     let caller = agents::caller(project, tip, draft.meta.caller_turn_id)?;
     let judged = judge(
         project,
-        reading.text,
+        reading,
         &Ground {
             tip,
             tree: recorded.tree,

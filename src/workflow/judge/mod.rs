@@ -8,7 +8,7 @@ use crate::git::object::TreeId;
 use crate::host::file::Root;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
-use crate::plan::reading::{self, Reading};
+use crate::plan::reading::Reading;
 use crate::plan::repair::Repaired;
 use crate::plan::validate::{Facts, Simulation, validate, validate_changed};
 use crate::session::turn::Turn;
@@ -89,18 +89,18 @@ impl Judged {
     }
 }
 
-/// Judges the text of a reply or plan.
+/// Judges a reply or plan as it was read.
 ///
 /// # Errors
 /// Where the repository cannot be read.
-pub fn judge(project: &Project, text: &str, ground: &Ground<'_>) -> anyhow::Result<Judged> {
+pub fn judge(project: &Project, reading: Reading, ground: &Ground<'_>) -> anyhow::Result<Judged> {
     let Reading {
         repaired,
         plan,
         mut diagnostics,
         outline,
         is_plan: _,
-    } = reading::read(text);
+    } = reading;
     let mut simulation = with_facts(project, ground, &mut |facts| validate(&plan, facts))?;
     simulation.diagnostics.append(&mut diagnostics);
     simulation.diagnostics.sort_by_key(|d| d.line);
