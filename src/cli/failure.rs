@@ -209,10 +209,11 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Judged> {
         (Kind::ForeignPlan, hint)
     } else {
         match cause.downcast_ref()? {
-            StoreError::NoSession(_) => (
-                Kind::SessionNotFound,
-                "`teddy sessions` lists the sessions".to_owned(),
-            ),
+            StoreError::NoSession { near, .. } => {
+                let near = near.as_ref().map(|name| format!("did you mean `{name}`? "));
+                let hint = "`teddy sessions` lists the sessions";
+                (Kind::SessionNotFound, near.unwrap_or_default() + hint)
+            }
             StoreError::Taken(name) => (
                 Kind::SessionTaken,
                 format!("`teddy switch {name}` goes on with it; or choose another name"),

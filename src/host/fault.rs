@@ -5,7 +5,7 @@
 //! `2*off->return(kill)` does so at its third passing.
 
 /// Every point, in the order in which a turn passes them.
-pub const POINTS: [&str; 42] = [
+pub const POINTS: [&str; 41] = [
     "after-answer",
     "before-draft-ref",
     "after-lock",
@@ -18,7 +18,6 @@ pub const POINTS: [&str; 42] = [
     "before-record",
     "before-snapshot-ref",
     "after-snapshot-ref",
-    "before-signed-ref",
     "before-worktree",
     "before-part",
     "after-part",

@@ -20,6 +20,7 @@ use crate::git::object::{Commit, CommitId, EntryMode, NewCommit, TreeEntry};
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
 use crate::host::{clock, fault};
+use crate::text::near::nearest;
 
 /// Git abbreviates ids to this many digits at least.
 const ABBREVIATED: usize = 7;
@@ -37,8 +38,13 @@ pub struct Store<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// No session has this name.
-    #[error("there is no session `{0}`")]
-    NoSession(SessionName),
+    #[error("there is no session `{name}`")]
+    NoSession {
+        /// What was asked for.
+        name: SessionName,
+        /// The session that is called most like it.
+        near: Option<String>,
+    },
     /// A session has this name already.
     #[error("there is a session `{0}` already")]
     Taken(SessionName),
@@ -115,7 +121,17 @@ impl<'a> Store<'a> {
     /// [`StoreError::NoSession`], or where the ref cannot be read.
     pub fn tip_id(&self, session: &SessionName) -> anyhow::Result<CommitId> {
         Ok(refs::read(self.repository, &session.reference())?
-            .ok_or_else(|| StoreError::NoSession(session.clone()))?)
+            .ok_or_else(|| self.no_session(session))?)
+    }
+
+    /// Says that there is no such session, and which one may be meant.
+    fn no_session(&self, session: &SessionName) -> StoreError {
+        let sessions = self.sessions().unwrap_or_default();
+        let names = sessions.iter().map(|(name, _)| name.as_str());
+        StoreError::NoSession {
+            name: session.clone(),
+            near: nearest(session.as_str(), names).map(str::to_owned),
+        }
     }
 
     /// Returns the turns of a session from this one back to the start.

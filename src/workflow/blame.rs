@@ -195,6 +195,9 @@ fn untold(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<Line>> {
     Ok(lines.collect())
 }
 
+/// The turn that brought each line of a file, as far as it is known.
+type LineTurns = Rc<[Option<usize>]>;
+
 /// Traces commits to turns; what was worked out is kept.
 struct Tracer<'p> {
     /// The project.
@@ -204,7 +207,7 @@ struct Tracer<'p> {
     /// The turns whose code a commit is, by session.
     turns: HashMap<SessionName, Rc<HashMap<CommitId, usize>>>,
     /// The turns that brought the lines of a file, as a commit has it, by session.
-    landed: HashMap<(SessionName, CommitId, String), Rc<[Option<usize>]>>,
+    landed: HashMap<(SessionName, CommitId, String), LineTurns>,
 }
 
 impl Tracer<'_> {
@@ -267,7 +270,7 @@ impl Tracer<'_> {
             Some(lines) => Rc::clone(lines),
             None => {
                 // Of an object that is gone git cannot tell; the content can.
-                let lines: Rc<[_]> = file.lines().unwrap_or_default().into();
+                let lines: LineTurns = file.lines().unwrap_or_default().into();
                 self.landed.insert(key, Rc::clone(&lines));
                 lines
             }

@@ -66,7 +66,7 @@ pub fn sign(
     let bytes = make::signed(repository, &scratch_dir(repository), &wanted, passphrase)?;
     let transaction = project.enter("sign", user)?;
     let (tag, held) = hold::hold_tag(repository, &bytes)?;
-    fault::point("before-signed-ref")?;
+    fault::point("before-snapshot-ref")?;
     signed::move_to(repository, (&reference, before), tag, "teddy: sign")?;
     hold::settle(repository, &held)?;
     drop(transaction);

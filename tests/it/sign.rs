@@ -333,7 +333,7 @@ fn a_signature_is_there_or_not_when_it_is_killed() {
     let out = Output::of(
         command
             .current_dir(repo.path())
-            .env("FAILPOINTS", "before-signed-ref=return(kill)"),
+            .env("FAILPOINTS", "before-snapshot-ref=return(kill)"),
     );
     assert_ne!(out.code, 0);
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/signed"]), "");

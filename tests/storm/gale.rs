@@ -1,6 +1,6 @@
 //! The storm itself: commands that are killed at random moments while a user saves all the time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -40,6 +40,8 @@ pub struct Tally {
     pub rescued: usize,
     /// How many turns there are.
     pub turns: usize,
+    /// How many commits landed.
+    pub landed: usize,
     /// Everything that is not as promised.
     pub wrong: Vec<String>,
 }
@@ -66,7 +68,9 @@ pub fn storm(rig: &Arc<Rig>, plan: &Plan) -> Tally {
     let first = rig.plan("0", &[Rig::file(0)], None);
     rig.must(&["new", "storm"]);
     rig.must(&["execute", &first, "-y"]);
-    let users_state = rig.users_state();
+    let mut users_state = rig.users_state();
+    // What `land` may change, and has a verdict of its own.
+    users_state.retain(|part, _| part != "index" && part != "refs");
     let saver = Arc::new(Mutex::new(Saver::default()));
     let stop = Arc::new(AtomicBool::new(false));
     let user = work(
@@ -150,7 +154,7 @@ fn strike(
 ) {
     let turn = dice.below(tally.turns.max(3)).to_string();
     let plan;
-    let (name, args): (&'static str, Vec<&str>) = match dice.below(12) {
+    let (name, args): (&'static str, Vec<&str>) = match dice.below(15) {
         0..=4 => {
             let files: Vec<String> = (0..12)
                 .map(|_| Rig::file(dice.below(CONTESTED)))
@@ -176,6 +180,13 @@ fn strike(
         7 => ("restore --exact", vec!["restore", &turn, "--exact", "-y"]),
         8 => ("undo", vec!["undo", "--ours", "-y"]),
         9 => ("redo", vec!["redo", "--theirs", "-y"]),
+        10..=12 => {
+            // A turn of which the user has nothing: it does not overlap.
+            let path = format!("landed/{round}.txt");
+            let file = rig.plan(&format!("land {round}"), &[path], None);
+            rig.run(&["execute", &file, "-y", "--no-replan"]);
+            ("land", vec!["land", "@", "--no-edit"])
+        }
         _ => ("recover", vec!["recover"]),
     };
     let usual = durations
@@ -258,6 +269,7 @@ fn look(rig: &Rig, saver: &Saver, users_state: &BTreeMap<String, Vec<u8>>, tally
         tally.wrong.push(format!("recover: {}", said(&output)));
     }
     tally.wrong.extend(verdict(rig, saver, users_state));
+    tally.landed = land_verdict(rig, &mut tally.wrong);
     let plan = rig.plan(
         &format!("look {}", tally.kills),
         &["looked.txt".to_owned()],
@@ -278,4 +290,47 @@ fn look(rig: &Rig, saver: &Saver, users_state: &BTreeMap<String, Vec<u8>>, tally
         ])
         .parse()
         .unwrap_or(3);
+}
+
+/// Looks whether each landing is whole or has not happened: what is on the branch is on record, and
+/// what is on record is on the branch; the index is that of the branch, with nothing left beside it.
+/// Returns how many commits landed.
+fn land_verdict(rig: &Rig, wrong: &mut Vec<String>) -> usize {
+    let log = rig.must(&["--json", "log", "-n", "100000"]);
+    let rows: serde_json::Value = serde_json::from_str(&log).expect("a log");
+    let rows = rows.as_array().into_iter().flatten();
+    let commits = rows.flat_map(|row| row["landed"]["commits"].as_array().into_iter().flatten());
+    let recorded: BTreeSet<&str> = commits.filter_map(|row| row["commit"].as_str()).collect();
+    let listed = rig.git(&["rev-list", "--min-parents=1", "main"]);
+    let on_branch: BTreeSet<&str> = listed.lines().collect();
+    if recorded != on_branch {
+        let differ = recorded.symmetric_difference(&on_branch);
+        wrong.push(format!(
+            "a landing is half done: {:?}",
+            differ.collect::<Vec<_>>()
+        ));
+    }
+
+    let names = rig.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "--exclude=refs/teddy",
+    ]);
+    if names != "refs/heads/main" {
+        wrong.push(format!("refs were made: {names}"));
+    }
+    let staged = rig.git(&["diff", "--cached", "--name-status", "HEAD"]);
+    if !staged.is_empty() {
+        wrong.push(format!("the index is not that of HEAD: {staged}"));
+    }
+    let worktrees = rig.git(&["worktree", "list", "--porcelain"]);
+    if worktrees.contains("teddy-land") {
+        wrong.push(format!("a scratch worktree survived: {worktrees}"));
+    }
+    let left = ["index.lock", "teddy-index.own", "HEAD.lock"];
+    let left = left
+        .iter()
+        .filter(|name| rig.path().join(".git").join(name).exists());
+    wrong.extend(left.map(|name| format!("`{name}` survived")));
+    on_branch.len()
 }

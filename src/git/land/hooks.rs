@@ -2,7 +2,7 @@
 //!
 //! git is given a folder of small scripts that start the hooks of the repository where they are. The
 //! last one before the commit also turns `HEAD` of the scratch worktree away from the user's branch:
-//! hooks have seen the branch that is committed to by then, and git moves a ref that nobody sees.
+//! hooks have seen the branch that is committed to by then, and git moves what nobody sees.
 
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ use crate::git::repository::Repository;
 use crate::git::user_git::{answer, in_checkout, user_git};
 use crate::host::{env, process};
 
-/// Where the commit goes: a ref of the scratch worktree alone.
+/// A ref of the scratch worktree alone: the commit's parent, or before the first one the commit.
 pub(super) const LANDING: &str = "refs/worktree/land";
 
 /// What git runs before it makes a commit, in this order.
@@ -109,10 +109,19 @@ fn text(hook: Option<&Path>, settings: &[u8], is_last: bool) -> Vec<u8> {
         });
     }
     if is_last {
-        let line = format!("exec git -c core.hooksPath=/dev/null symbolic-ref HEAD {LANDING}\n");
-        text.extend_from_slice(line.as_bytes());
+        text.extend_from_slice(turn_away().as_bytes());
     }
     text
+}
+
+/// Returns the command that detaches `HEAD`; before the first commit, where that cannot be, it leads to
+/// a ref of the worktree. Not always: to `git fsck` that is damage, if a crash leaves it.
+fn turn_away() -> String {
+    let git = "git -c core.hooksPath=/dev/null";
+    format!(
+        "git rev-parse --quiet --verify {LANDING} > /dev/null || exec {git} symbolic-ref HEAD {LANDING}\n\
+         exec {git} update-ref --no-deref HEAD {LANDING}\n"
+    )
 }
 
 /// Returns a text as one word of a shell.
@@ -166,7 +175,7 @@ mod tests {
             let text = text(hook.map(Path::new), b"a=b", is_last);
             assert_eq!(String::from_utf8(text).unwrap(), expected);
         };
-        let away = "exec git -c core.hooksPath=/dev/null symbolic-ref HEAD refs/worktree/land\n";
+        let away = turn_away();
         let given = "export GIT_CONFIG_PARAMETERS='a=b'\n";
         check(
             Some("/it's/h"),

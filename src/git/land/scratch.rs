@@ -167,11 +167,16 @@ impl<'a> Scratch<'a> {
 
     /// Returns the commit that git made.
     fn made(&self, parent: Option<CommitId>) -> anyhow::Result<CommitId> {
-        let name = format!("{LANDING}^{{commit}}");
-        let id = self.git(
-            &["rev-parse", "--verify", "--quiet", &name],
+        let head = self.git(
+            &["rev-parse", "--symbolic-full-name", "HEAD"],
             "find the commit",
         )?;
+        anyhow::ensure!(
+            !head.starts_with(b"refs/heads/"),
+            "a hook went back to the branch in the scratch worktree"
+        );
+        let args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"];
+        let id = self.git(&args, "find the commit")?;
         let id: CommitId = String::from_utf8_lossy(&id).trim().parse()?;
         let commit = self.repository.commit(id)?;
         anyhow::ensure!(
