@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::ValueHint;
 use serde_json::Value;
 
-use super::failure::{Judged, Malformed, Unfinished, judge, question};
+use super::failure::{Diagnosis, Malformed, Unfinished, judge, question};
 use super::{complete, exit};
 use crate::host::{env, screen, stdout};
 use crate::session::name::SessionName;
@@ -18,9 +18,9 @@ use crate::ui::manual;
 use crate::ui::person::{Person, Wishes};
 use crate::ui::progress::Manner;
 use crate::ui::quiet::{Approval, Quiet};
-use crate::ui::style::{self, Choice, Line, Paint, Tone, block};
+use crate::ui::style::{self, ColorChoice, Line, Paint, Tone, block};
 use crate::ui::{markdown, terminal};
-use crate::workflow::project::{Places, Project, Wanted};
+use crate::workflow::project::{Project, ProjectOptions, UserFolders};
 use crate::workflow::user::User;
 
 /// Options of every command.
@@ -145,7 +145,7 @@ impl App {
     ///
     /// # Errors
     /// Where there is no home directory.
-    pub(super) fn places(&self) -> anyhow::Result<Places> {
+    pub(super) fn places(&self) -> anyhow::Result<UserFolders> {
         let home = env::home();
         let below = |variable: &str, folder: &str| {
             let base = env::var_os(variable)
@@ -160,7 +160,7 @@ impl App {
             below("XDG_CACHE_HOME", ".cache").context("neither HOME nor XDG_CACHE_HOME is set")?;
         let config_file =
             env::var_os("TEDDY_CONFIG").map_or_else(|| config.join("config.yaml"), PathBuf::from);
-        Ok(Places {
+        Ok(UserFolders {
             home,
             config,
             config_file,
@@ -169,7 +169,7 @@ impl App {
     }
 
     /// Returns what the options say about the project.
-    fn wanted(&self) -> anyhow::Result<Wanted> {
+    fn wanted(&self) -> anyhow::Result<ProjectOptions> {
         // Clap takes a variable that is set to nothing for a name.
         let unset = env::is_set("TEDDY_SESSION") && env::var_os("TEDDY_SESSION").is_none();
         let session = self
@@ -182,7 +182,7 @@ impl App {
             Some((key, value)) => Ok((key.trim().to_owned(), value.to_owned())),
             None => Err(Malformed(text.clone()).into()),
         };
-        Ok(Wanted {
+        Ok(ProjectOptions {
             session,
             settings: self
                 .global
@@ -231,9 +231,9 @@ impl App {
     /// Returns whether a stream gets colours.
     pub(super) fn paint(&self, is_terminal: bool) -> Paint {
         let choice = match self.global.color {
-            Color::Auto => Choice::Auto,
-            Color::Always => Choice::Always,
-            Color::Never => Choice::Never,
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
         };
         choice.paint(is_terminal, env::var("NO_COLOR").as_deref())
     }
@@ -375,7 +375,7 @@ impl App {
             Err(error) => (Value::Null, error),
         };
         let (message, judged) = if crate::host::interrupt::requested() {
-            ("interrupted".to_owned(), Judged::interrupted())
+            ("interrupted".to_owned(), Diagnosis::interrupted())
         } else {
             (format!("{error:#}"), judge(&error))
         };

@@ -8,7 +8,7 @@ use super::app::App;
 use super::{complete, exit};
 use crate::text::visible::visible;
 use crate::ui::style::{Line, Tone, block};
-use crate::workflow::bisect::{Bisected, Culprit, Wanted, bisect};
+use crate::workflow::bisect::{BisectOptions, Bisected, Culprit, bisect};
 
 /// Find the turn that broke something
 #[derive(clap::Args)]
@@ -17,13 +17,13 @@ use crate::workflow::bisect::{Bisected, Culprit, Wanted, bisect};
 )]
 pub(super) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: BisectCommand,
 }
 
 /// What is done.
 #[derive(Subcommand)]
-enum Command {
-    Run(Run),
+enum BisectCommand {
+    Run(RunArgs),
 }
 
 /// Run a command on what turns left, and find the first turn after which it fails
@@ -35,7 +35,7 @@ enum Command {
 #[command(
     after_help = "Examples:\n  teddy bisect run 'cargo test'\n  teddy bisect run --good 3 --bad 9 -- cargo test --lib\n  teddy bisect run --json 'grep -q form login.html'"
 )]
-struct Run {
+struct RunArgs {
     /// A turn after which it succeeds [default: the files before the first turn]
     #[arg(long, value_name = "TURN", add = complete::with(complete::turns))]
     good: Option<String>,
@@ -50,10 +50,10 @@ struct Run {
 
 /// Searches and prints.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let Command::Run(args) = args.command;
+    let BisectCommand::Run(args) = args.command;
     let project = app.project()?;
     let command = command_line(&args.command)?;
-    let wanted = Wanted {
+    let wanted = BisectOptions {
         command: &command,
         good: args.good.as_deref(),
         bad: args.bad.as_deref(),

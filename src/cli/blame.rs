@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::app::App;
 use super::exit;
 use crate::ui::style::{Line, Tone, block};
-use crate::workflow::blame::{Blamed, Source, blamed, request};
+use crate::workflow::blame::{Blamed, LineSource, blamed, request};
 use crate::workflow::paths;
 use crate::workflow::project::Project;
 
@@ -58,9 +58,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         let blanks = width - name.width();
         let tone = match line.source {
-            Source::Turn { .. } => Tone::Accent,
-            Source::Commit { .. } => Tone::Plain,
-            Source::Uncommitted => Tone::Faint,
+            LineSource::Turn { .. } => Tone::Accent,
+            LineSource::Commit { .. } => Tone::Plain,
+            LineSource::Uncommitted => Tone::Faint,
         };
         shown.push(
             Line::of(tone, name)
@@ -75,7 +75,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Returns what was asked for where a line was made, as a quotation.
 fn asked(project: &Project, line: &Blamed) -> anyhow::Result<Vec<Line>> {
-    let Source::Turn {
+    let LineSource::Turn {
         session,
         commit: Some(commit),
         ..
@@ -91,15 +91,15 @@ fn asked(project: &Project, line: &Blamed) -> anyhow::Result<Vec<Line>> {
 }
 
 /// Names where a line comes from, shortly.
-fn name(source: &Source) -> String {
+fn name(source: &LineSource) -> String {
     match source {
-        Source::Turn {
+        LineSource::Turn {
             session,
             turn,
             commit: None,
             ..
         } => format!("{session}:{turn} (not here)"),
-        Source::Turn {
+        LineSource::Turn {
             session,
             turn,
             title,
@@ -112,7 +112,7 @@ fn name(source: &Source) -> String {
                 None => format!("{session}:{turn} {title}"),
             }
         }
-        Source::Commit {
+        LineSource::Commit {
             commit,
             title,
             author,
@@ -121,7 +121,7 @@ fn name(source: &Source) -> String {
             let id = &commit.to_string()[..8];
             format!("{id} ({author}) {}", shortened(title))
         }
-        Source::Uncommitted => "not committed".to_owned(),
+        LineSource::Uncommitted => "not committed".to_owned(),
     }
 }
 

@@ -14,7 +14,7 @@ use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
 use crate::host::env;
-use crate::session::input::Scope;
+use crate::session::input::ListScope;
 use crate::session::name::SessionName;
 use crate::session::store::DRAFT;
 use crate::text::context_list;
@@ -41,13 +41,13 @@ type Offers = Vec<(String, String)>;
 type Offer = fn(&Project, &str) -> anyhow::Result<Offers>;
 
 /// Opens the project that a line of words is about.
-type Open = fn(Vec<OsString>) -> Option<Project>;
+type OpenProject = fn(Vec<OsString>) -> Option<Project>;
 /// How it is opened; the options of every command, which say where it is, are completed here
 /// themselves.
-static OPEN: OnceLock<Open> = OnceLock::new();
+static OPEN: OnceLock<OpenProject> = OnceLock::new();
 
 /// Answers a completion script and ends the program, if it is one that asks.
-pub(super) fn answer(open: Open) {
+pub(super) fn answer(open: OpenProject) {
     let _ = OPEN.set(open);
     clap_complete::CompleteEnv::with_factory(parser)
         .shells(SHELLS)
@@ -312,7 +312,7 @@ pub(super) fn entries(project: &Project, _current: &str) -> anyhow::Result<Offer
     let is_root =
         env::current_dir()?.canonicalize()? == project.repository.workdir().canonicalize()?;
     let mut offers = Offers::new();
-    for scope in [Scope::Session, Scope::Turn, Scope::Global] {
+    for scope in [ListScope::Session, ListScope::Turn, ListScope::Global] {
         let named = |entry: &str| {
             if is_root || is_url(entry) {
                 entry.to_owned()

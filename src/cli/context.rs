@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
-use crate::session::input::{Body, Scope};
+use crate::session::input::{ListScope, ResourceBody};
 use crate::text::visible::visible;
 use crate::workflow::context::edit;
-use crate::workflow::context::edit::Edit;
+use crate::workflow::context::edit::ListEdit;
 use crate::workflow::paths;
 use crate::workflow::project::Project;
 
@@ -23,7 +23,7 @@ use crate::workflow::project::Project;
 )]
 pub(super) struct Args {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<ContextCommand>,
     /// Also show this many turns before the previous one
     #[arg(long, value_name = "N", default_value_t = 0)]
     context_depth: u64,
@@ -31,7 +31,7 @@ pub(super) struct Args {
 
 /// What to do with the lists.
 #[derive(clap::Subcommand)]
-enum Command {
+enum ContextCommand {
     /// Add files, directories, patterns or URLs
     #[command(
         after_help = "Examples:\n  teddy context add src/ README.md\n  teddy context add --turn 'tests/*.py'\n  teddy context add --global docs/style.md https://example.org/api"
@@ -42,7 +42,7 @@ enum Command {
     Rm(Entries),
     /// Edit a list in your editor
     #[command(after_help = "Examples:\n  teddy context edit\n  teddy context edit --global")]
-    Edit(Where),
+    Edit(WhichList),
     /// List what the model will see, with token counts
     #[command(after_help = "Examples:\n  teddy context list\n  teddy context list --json")]
     List,
@@ -56,13 +56,13 @@ struct Entries {
     #[arg(required = true, value_name = "RESOURCE", value_hint = clap::ValueHint::AnyPath)]
     resources: Vec<String>,
     #[command(flatten)]
-    scope: Where,
+    scope: WhichList,
 }
 
 /// Which list.
 #[derive(clap::Args)]
 #[group(multiple = false)]
-struct Where {
+struct WhichList {
     /// The turn's own list
     #[arg(long)]
     turn: bool,
@@ -74,13 +74,13 @@ struct Where {
     global: bool,
 }
 
-impl Where {
+impl WhichList {
     /// Returns the list.
-    fn scope(&self) -> Scope {
+    fn scope(&self) -> ListScope {
         match self {
-            Where { turn: true, .. } => Scope::Turn,
-            Where { global: true, .. } => Scope::Global,
-            _ => Scope::Session,
+            WhichList { turn: true, .. } => ListScope::Turn,
+            WhichList { global: true, .. } => ListScope::Global,
+            _ => ListScope::Session,
         }
     }
 }
@@ -98,16 +98,16 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
                 app.page_markdown(&project, text.as_bytes())?
             }
         }
-        Some(Command::List) => list(app, &project, args.context_depth)?,
-        Some(Command::Add(entries)) => change(app, &project, Edit::Add, &entries)?,
-        Some(Command::Rm(entries)) => change(app, &project, Edit::Remove, &entries)?,
-        Some(Command::Edit(place)) => edit(app, &project, place.scope())?,
+        Some(ContextCommand::List) => list(app, &project, args.context_depth)?,
+        Some(ContextCommand::Add(entries)) => change(app, &project, ListEdit::Add, &entries)?,
+        Some(ContextCommand::Rm(entries)) => change(app, &project, ListEdit::Remove, &entries)?,
+        Some(ContextCommand::Edit(place)) => edit(app, &project, place.scope())?,
     }
     Ok(exit::DONE.into())
 }
 
 /// Changes a list and says how.
-fn change(app: &App, project: &Project, edit: Edit, entries: &Entries) -> anyhow::Result<()> {
+fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> anyhow::Result<()> {
     let mut user = app.user(project, false);
     let resources = paths::entries(&project.repository, &app.folder()?, &entries.resources)?;
     let edited = edit::edit_context(
@@ -132,20 +132,20 @@ fn change(app: &App, project: &Project, edit: Edit, entries: &Entries) -> anyhow
             format!("; did you mean `{}`?", visible(near))
         });
         app.say(&match (edit, entry.changed) {
-            (Edit::Add, true) if entry.is_missing => {
+            (ListEdit::Add, true) if entry.is_missing => {
                 format!("Added {name} ({list}); it is not there yet{near}")
             }
-            (Edit::Add, true) => format!("Added {name} ({list})"),
-            (Edit::Add, false) => format!("{name} is there already ({list})"),
-            (Edit::Remove, true) => format!("Removed {name} ({list})"),
-            (Edit::Remove, false) => format!("{name} is not there ({list}){near}"),
+            (ListEdit::Add, true) => format!("Added {name} ({list})"),
+            (ListEdit::Add, false) => format!("{name} is there already ({list})"),
+            (ListEdit::Remove, true) => format!("Removed {name} ({list})"),
+            (ListEdit::Remove, false) => format!("{name} is not there ({list}){near}"),
         });
     }
     Ok(())
 }
 
 /// Opens a list in the editor.
-fn edit(app: &App, project: &Project, scope: Scope) -> anyhow::Result<()> {
+fn edit(app: &App, project: &Project, scope: ListScope) -> anyhow::Result<()> {
     let before = edit::read_context(project, scope)?;
     let after =
         crate::ui::desk::edit(&before, project.repository.config("core.editor").as_deref())?;
@@ -170,7 +170,7 @@ fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
             .iter()
             .map(|shown| {
                 let scope = shown.scope.title().to_lowercase();
-                serde_json::json!({ "resource": shown.resource, "scope": scope, "tokens": shown.tokens, "missing": shown.body == Body::Missing })
+                serde_json::json!({ "resource": shown.resource, "scope": scope, "tokens": shown.tokens, "missing": shown.body == ResourceBody::Missing })
             })
             .collect();
         return app.print_json(&rows);
@@ -178,12 +178,12 @@ fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
     let mut text = String::new();
     for shown in &material.resources {
         let note = match &shown.body {
-            Body::Text(_) => String::new(),
-            Body::Request => "  (a request)".to_owned(),
-            Body::Missing => "  (missing)".to_owned(),
-            Body::Binary { .. } => "  (binary)".to_owned(),
-            Body::TooLarge { .. } => "  (too large)".to_owned(),
-            Body::Failed(why) => format!("  ({})", visible(why)),
+            ResourceBody::Text(_) => String::new(),
+            ResourceBody::Request => "  (a request)".to_owned(),
+            ResourceBody::Missing => "  (missing)".to_owned(),
+            ResourceBody::Binary { .. } => "  (binary)".to_owned(),
+            ResourceBody::TooLarge { .. } => "  (too large)".to_owned(),
+            ResourceBody::Failed(why) => format!("  ({})", visible(why)),
         };
         let (scope, name) = (shown.scope.title().to_lowercase(), visible(&shown.resource));
         text.push_str(&format!("{scope:8} {:>8}  {name}{note}\n", shown.tokens));

@@ -11,7 +11,7 @@ use crate::host::screen;
 use crate::text::visible::visible_block;
 use crate::ui::style::{self, Line, Tone};
 use crate::ui::terminal::room;
-use crate::workflow::demo::{Stage, demo};
+use crate::workflow::demo::{DemoStage, demo};
 
 /// Play a complete session with recorded answers in a scratch repository: no API key, no network
 ///
@@ -69,7 +69,7 @@ impl Printed<'_> {
     }
 }
 
-impl Stage for Printed<'_> {
+impl DemoStage for Printed<'_> {
     fn heading(&mut self, text: &str) {
         self.line(Tone::Plain, "");
         self.line(Tone::Strong, &format!("# {text}"));

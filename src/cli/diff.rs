@@ -10,7 +10,7 @@ use super::exit;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::text::counted;
 use crate::text::path::lossy;
-use crate::ui::diff::{Change, unified};
+use crate::ui::diff::{FileVersions, unified};
 use crate::ui::mistakes;
 use crate::ui::style::Line;
 use crate::workflow::dry_run::Rewrite;
@@ -74,7 +74,7 @@ fn show_draft(app: &App, project: &Project, name: &str) -> anyhow::Result<()> {
         return app.print_json(&run.files.iter().map(row).collect::<Vec<_>>());
     }
     let lines = run.files.iter().flat_map(|(path, file)| {
-        unified(&Change {
+        unified(&FileVersions {
             path,
             before: file.before.as_deref(),
             after: Some(&file.after),
@@ -122,7 +122,7 @@ pub(super) fn lines(
             content(project, change.old.as_ref())?,
             content(project, change.new.as_ref())?,
         );
-        let shown = Change {
+        let shown = FileVersions {
             path: &path,
             before: before.as_deref(),
             after: after.as_deref(),

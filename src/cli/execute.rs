@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::complete;
-use super::exit::{self, Code};
+use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
 use super::plan::json as plan_json;
 use super::source;
@@ -112,7 +112,7 @@ fn unapproved(error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Returns the exit code of an execution.
-fn result_code(result: &ExecuteResult) -> Code {
+fn result_code(result: &ExecuteResult) -> ExitStatus {
     match result {
         _ if crate::host::interrupt::requested() => exit::INTERRUPTED,
         ExecuteResult::Refused(_) => exit::REJECTED,
@@ -122,7 +122,7 @@ fn result_code(result: &ExecuteResult) -> Code {
 }
 
 /// Returns the exit code of a turn.
-pub(super) fn code(recorded: &RecordedTurn) -> Code {
+pub(super) fn code(recorded: &RecordedTurn) -> ExitStatus {
     match &recorded.ending {
         TurnEnding::Interrupted { cause, .. } if *cause == Interruption::User => exit::INTERRUPTED,
         _ if crate::host::interrupt::requested() => exit::INTERRUPTED,

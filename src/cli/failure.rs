@@ -5,8 +5,8 @@ use std::error::Error;
 use clap::error::ErrorKind;
 use serde_json::{Value, json};
 
-use super::exit::{self, Code};
-use super::kind::Kind;
+use super::exit::{self, ExitStatus};
+use super::kind::FailureKind;
 use crate::change::error::ChangeError;
 use crate::change::id::IdError;
 use crate::config::layer::ConfigError;
@@ -74,19 +74,19 @@ const WAIT: &str = "try again once it has ended; `TEDDY_LOCK_TIMEOUT=<seconds>` 
 
 /// What an error means.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Judged {
+pub(super) struct Diagnosis {
     /// What it is about.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// What the user can do.
     pub hint: Option<String>,
     /// The exit code.
-    pub code: Code,
+    pub code: ExitStatus,
 }
 
-impl Judged {
+impl Diagnosis {
     /// Returns the meaning of an error that is told apart from others, and ends with 1.
-    fn of(kind: Kind, hint: Option<String>) -> Judged {
-        Judged {
+    fn of(kind: FailureKind, hint: Option<String>) -> Diagnosis {
+        Diagnosis {
             kind,
             hint,
             code: exit::FAILED,
@@ -94,18 +94,18 @@ impl Judged {
     }
 
     /// Returns the meaning of a wrong command line.
-    pub(super) fn usage(hint: Option<String>) -> Judged {
-        Judged {
+    pub(super) fn usage(hint: Option<String>) -> Diagnosis {
+        Diagnosis {
             code: exit::USAGE,
-            ..Judged::of(Kind::Usage, hint)
+            ..Diagnosis::of(FailureKind::Usage, hint)
         }
     }
 
     /// Returns what it means that the user stopped the program.
-    pub(super) fn interrupted() -> Judged {
-        Judged {
+    pub(super) fn interrupted() -> Diagnosis {
+        Diagnosis {
             code: exit::INTERRUPTED,
-            ..Judged::of(Kind::Interrupted, None)
+            ..Diagnosis::of(FailureKind::Interrupted, None)
         }
     }
 
@@ -134,7 +134,7 @@ pub(super) fn question(error: &anyhow::Error) -> Option<&str> {
 }
 
 /// Returns what an error means; one that nobody tells apart has failed, and that is all.
-pub(super) fn judge(error: &anyhow::Error) -> Judged {
+pub(super) fn judge(error: &anyhow::Error) -> Diagnosis {
     let judged = |cause| {
         usage(cause)
             .or_else(|| waits(cause))
@@ -147,226 +147,251 @@ pub(super) fn judge(error: &anyhow::Error) -> Judged {
     error
         .chain()
         .find_map(judged)
-        .unwrap_or_else(|| Judged::of(Kind::Failed, None))
+        .unwrap_or_else(|| Diagnosis::of(FailureKind::Failed, None))
 }
 
 /// Judges what is wrong with the command line.
-fn usage(cause: &(dyn Error + 'static)) -> Option<Judged> {
+fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(NameError::Turn(turn)) = cause.downcast_ref() {
         let hint = format!("`teddy branch {turn} <name>` starts a session at that turn");
-        return Some(Judged::usage(Some(hint)));
+        return Some(Diagnosis::usage(Some(hint)));
     }
     let is_usage = cause.is::<NameError>()
         || cause.is::<IdError>()
         || cause.is::<Malformed>()
         || cause.is::<NoPattern>()
         || cause.downcast_ref().is_some_and(ConfigError::is_of_call);
-    is_usage.then(|| Judged::usage(None))
+    is_usage.then(|| Diagnosis::usage(None))
 }
 
 /// Judges what waits for somebody: another process, or a person.
-fn waits(cause: &(dyn Error + 'static)) -> Option<Judged> {
+fn waits(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(LockError::Busy { .. }) = cause.downcast_ref() {
-        return Some(Judged {
+        return Some(Diagnosis {
             code: exit::BUSY,
-            ..Judged::of(Kind::Busy, Some(WAIT.to_owned()))
+            ..Diagnosis::of(FailureKind::Busy, Some(WAIT.to_owned()))
         });
     }
     if cause.is::<Unanswered>() {
-        return Some(Judged {
+        return Some(Diagnosis {
             code: exit::WAITS,
-            ..Judged::of(Kind::Unanswered, Some(ANSWER.to_owned()))
+            ..Diagnosis::of(FailureKind::Unanswered, Some(ANSWER.to_owned()))
         });
     }
     let (kind, hint) = if cause.is::<Unapproved>() {
-        (Kind::Unapproved, "`-y` approves it")
+        (FailureKind::Unapproved, "`-y` approves it")
     } else if let Some(NobodyToAsk { hint, .. }) = cause.downcast_ref() {
-        (Kind::NobodyToAsk, hint.as_str())
+        (FailureKind::NobodyToAsk, hint.as_str())
     } else {
         match cause.downcast_ref()? {
-            MoveError::Moved { .. } => (Kind::Moved, "`teddy log` shows it; run the command again"),
+            MoveError::Moved { .. } => (
+                FailureKind::Moved,
+                "`teddy log` shows it; run the command again",
+            ),
             MoveError::Store(_) => return None,
         }
     };
-    Some(Judged::of(kind, Some(hint.to_owned())))
+    Some(Diagnosis::of(kind, Some(hint.to_owned())))
 }
 
 /// Judges what is not there, or is there already.
-fn session(cause: &(dyn Error + 'static)) -> Option<Judged> {
+fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     let (kind, hint) = if cause.is::<NoSession>() {
         let hint =
             "`teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one";
-        (Kind::NoSession, hint.to_owned())
+        (FailureKind::NoSession, hint.to_owned())
     } else if cause.is::<NoPlan>() {
         let hint =
             "`teddy plan -m <message>` makes one; `teddy execute <file>` takes one from elsewhere";
-        (Kind::NoPlan, hint.to_owned())
+        (FailureKind::NoPlan, hint.to_owned())
     } else if let Some(ForeignPlan(session)) = cause.downcast_ref() {
         let hint = format!(
             "look at it with `git show {}:plan.md`; `teddy adopt {session}` accepts it",
             session.draft_reference()
         );
-        (Kind::ForeignPlan, hint)
+        (FailureKind::ForeignPlan, hint)
     } else {
         match cause.downcast_ref()? {
             StoreError::NoSession { near, .. } => {
                 let near = near.as_ref().map(|name| format!("did you mean `{name}`? "));
                 let hint = "`teddy sessions` lists the sessions";
-                (Kind::SessionNotFound, near.unwrap_or_default() + hint)
+                (
+                    FailureKind::SessionNotFound,
+                    near.unwrap_or_default() + hint,
+                )
             }
             StoreError::Taken(name) => (
-                Kind::SessionTaken,
+                FailureKind::SessionTaken,
                 format!("`teddy switch {name}` goes on with it; or choose another name"),
             ),
-            StoreError::NoTurn { .. } => {
-                (Kind::TurnNotFound, "`teddy log` lists the turns".to_owned())
-            }
+            StoreError::NoTurn { .. } => (
+                FailureKind::TurnNotFound,
+                "`teddy log` lists the turns".to_owned(),
+            ),
             StoreError::NoDraft(_) => (
-                Kind::TurnNotFound,
+                FailureKind::TurnNotFound,
                 "`teddy plan -m <message>` begins one".to_owned(),
             ),
             StoreError::InProgress { .. } => (
-                Kind::TurnInProgress,
+                FailureKind::TurnInProgress,
                 "`teddy show draft` and `teddy diff draft` show it; `teddy execute` runs it"
                     .to_owned(),
             ),
         }
     };
-    Some(Judged::of(kind, Some(hint)))
+    Some(Diagnosis::of(kind, Some(hint)))
 }
 
 /// Judges why nothing was landed, or signed.
-fn landing(cause: &(dyn Error + 'static)) -> Option<Judged> {
+fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if cause.is::<Refused>() {
         let hint = "git, or a hook, has said why above; `--no-verify` skips the pre-commit and \
                     commit-msg hooks";
-        return Some(Judged::of(Kind::CommitRefused, Some(hint.to_owned())));
+        return Some(Diagnosis::of(
+            FailureKind::CommitRefused,
+            Some(hint.to_owned()),
+        ));
     }
     if let Some(obstacle) = cause.downcast_ref::<Obstacle>() {
-        return Some(Judged::of(Kind::CannotLand, Some(obstacle.hint())));
+        return Some(Diagnosis::of(
+            FailureKind::CannotLand,
+            Some(obstacle.hint()),
+        ));
     }
     if let Some(error) = cause.downcast_ref::<SignError>() {
-        return Some(Judged::of(Kind::CannotSign, Some(error.hint())));
+        return Some(Diagnosis::of(FailureKind::CannotSign, Some(error.hint())));
     }
     let error: &LandError = cause.downcast_ref()?;
     let kind = match error {
         LandError::Nothing(_)
         | LandError::InHead(_)
         | LandError::Ignored(_)
-        | LandError::Unchanged(_) => Kind::NothingToLand,
-        LandError::NotInEffect(_) | LandError::NotInFiles(_) => Kind::CannotLand,
-        LandError::Range(_) => return Some(Judged::usage(Some(error.hint()))),
-        LandError::Trailer(_) => Kind::Configuration,
+        | LandError::Unchanged(_) => FailureKind::NothingToLand,
+        LandError::NotInEffect(_) | LandError::NotInFiles(_) => FailureKind::CannotLand,
+        LandError::Range(_) => return Some(Diagnosis::usage(Some(error.hint()))),
+        LandError::Trailer(_) => FailureKind::Configuration,
     };
-    Some(Judged::of(kind, Some(error.hint())))
+    Some(Diagnosis::of(kind, Some(error.hint())))
 }
 
 /// Judges what is wrong with the repository, its settings and its files.
-fn repository(cause: &(dyn Error + 'static)) -> Option<Judged> {
+fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(error) = cause.downcast_ref::<OpenError>() {
         let kind = match error {
-            OpenError::None(_) => Kind::NoRepository,
-            OpenError::Foreign(_) => Kind::ForeignRepository,
-            OpenError::Damaged(..) | OpenError::Irregular(_) => Kind::DamagedRepository,
-            _ => Kind::UnfitRepository,
+            OpenError::None(_) => FailureKind::NoRepository,
+            OpenError::Foreign(_) => FailureKind::ForeignRepository,
+            OpenError::Damaged(..) | OpenError::Irregular(_) => FailureKind::DamagedRepository,
+            _ => FailureKind::UnfitRepository,
         };
-        return Some(Judged::of(kind, Some(error.hint())));
+        return Some(Diagnosis::of(kind, Some(error.hint())));
     }
     if let Some(error) = cause.downcast_ref::<SetupFailed>() {
-        return Some(Judged::of(Kind::SetupFailed, error.hint()));
+        return Some(Diagnosis::of(FailureKind::SetupFailed, error.hint()));
     }
     if let Some(error) = cause.downcast_ref::<Unfit>() {
-        return Some(Judged::of(Kind::Failed, Some(error.hint().to_owned())));
+        return Some(Diagnosis::of(
+            FailureKind::Failed,
+            Some(error.hint().to_owned()),
+        ));
     }
     if cause.is::<ReadOnly>() {
         let hint = "`teddy preprocess - < <file>` prints the repaired plan";
-        return Some(Judged::of(Kind::Failed, Some(hint.to_owned())));
+        return Some(Diagnosis::of(FailureKind::Failed, Some(hint.to_owned())));
     }
     if let Some(missing) = cause.downcast_ref::<MissingObject>() {
-        return Some(Judged::of(Kind::Failed, Some(missing.hint())));
+        return Some(Diagnosis::of(FailureKind::Failed, Some(missing.hint())));
     }
     if let Some(damaged) = cause.downcast_ref::<DamagedTable>() {
-        return Some(Judged::of(Kind::DamagedRepository, Some(damaged.hint())));
+        return Some(Diagnosis::of(
+            FailureKind::DamagedRepository,
+            Some(damaged.hint()),
+        ));
     }
     if let Some(locked) = cause.downcast_ref::<RefsLocked>() {
-        return Some(Judged::of(Kind::Failed, Some(locked.hint())));
+        return Some(Diagnosis::of(FailureKind::Failed, Some(locked.hint())));
     }
     if let Some(Hinted { hint, .. }) = cause.downcast_ref() {
-        return Some(Judged::of(Kind::Failed, Some(hint.clone())));
+        return Some(Diagnosis::of(FailureKind::Failed, Some(hint.clone())));
     }
     let (kind, hint) = if let Some(error) = cause.downcast_ref::<ConfigError>() {
-        (Kind::Configuration, error.hint())
+        (FailureKind::Configuration, error.hint())
     } else if let Some(error) = cause.downcast_ref::<OverBudget>() {
-        (Kind::SnapshotTooLarge, error.hint())
+        (FailureKind::SnapshotTooLarge, error.hint())
     } else {
         let hint = match cause.downcast_ref()? {
             UnknownAgent::Untrusted { .. } => "`teddy trust` shows it and remembers it",
             UnknownAgent::Missing { .. } => "`teddy get-prompt` lists the agents",
         };
-        (Kind::AgentNotFound, hint.to_owned())
+        (FailureKind::AgentNotFound, hint.to_owned())
     };
-    Some(Judged::of(kind, Some(hint)))
+    Some(Diagnosis::of(kind, Some(hint)))
 }
 
 /// Judges why a model gave no answer.
-fn model(cause: &(dyn Error + 'static)) -> Option<Judged> {
+fn model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(missing) = cause.downcast_ref::<NoModel>() {
-        return Some(Judged::of(Kind::NoModel, Some(missing.hint().to_owned())));
+        return Some(Diagnosis::of(
+            FailureKind::NoModel,
+            Some(missing.hint().to_owned()),
+        ));
     }
     let error: &ModelError = cause.downcast_ref()?;
     let kind = match error {
-        ModelError::Settings(_) | ModelError::Unknown(_) => Kind::ModelSettings,
-        ModelError::NoKey { .. } | ModelError::KeyCommand { .. } => Kind::NoKey,
-        ModelError::Unauthorized { .. } => Kind::KeyRefused,
-        ModelError::NotFound { .. } => Kind::ModelNotFound,
-        ModelError::Quota { .. } => Kind::RateLimited,
-        ModelError::Credit { .. } => Kind::NoCredit,
-        ModelError::Refused { .. } => Kind::RequestRefused,
+        ModelError::Settings(_) | ModelError::Unknown(_) => FailureKind::ModelSettings,
+        ModelError::NoKey { .. } | ModelError::KeyCommand { .. } => FailureKind::NoKey,
+        ModelError::Unauthorized { .. } => FailureKind::KeyRefused,
+        ModelError::NotFound { .. } => FailureKind::ModelNotFound,
+        ModelError::Quota { .. } => FailureKind::RateLimited,
+        ModelError::Credit { .. } => FailureKind::NoCredit,
+        ModelError::Refused { .. } => FailureKind::RequestRefused,
         ModelError::Server { .. } | ModelError::Connect { .. } | ModelError::Redirect { .. } => {
-            Kind::ModelUnavailable
+            FailureKind::ModelUnavailable
         }
-        ModelError::Idle { .. } | ModelError::Timeout { .. } => Kind::ModelTimeout,
+        ModelError::Idle { .. } | ModelError::Timeout { .. } => FailureKind::ModelTimeout,
         ModelError::NotJson { .. }
         | ModelError::Broken { .. }
         | ModelError::Provider { .. }
         | ModelError::Ended { .. }
         | ModelError::TooLarge { .. }
         | ModelError::Empty { .. }
-        | ModelError::Truncated { .. } => Kind::AnswerUnusable,
+        | ModelError::Truncated { .. } => FailureKind::AnswerUnusable,
         ModelError::CommandMissing { .. }
         | ModelError::CommandFailed { .. }
         | ModelError::CommandSilent { .. }
-        | ModelError::ReplayEnded { .. } => Kind::ModelCommand,
-        ModelError::CostLimit { .. } => Kind::CostLimit,
-        ModelError::Nobody { .. } => Kind::NobodyToAsk,
-        ModelError::Io { .. } | ModelError::Interrupted { .. } => Kind::Failed,
+        | ModelError::ReplayEnded { .. } => FailureKind::ModelCommand,
+        ModelError::CostLimit { .. } => FailureKind::CostLimit,
+        ModelError::Nobody { .. } => FailureKind::NobodyToAsk,
+        ModelError::Io { .. } | ModelError::Interrupted { .. } => FailureKind::Failed,
     };
-    Some(Judged::of(kind, Some(error.remedy())))
+    Some(Diagnosis::of(kind, Some(error.remedy())))
 }
 
 /// Judges why a change does not go on.
-fn change(cause: &(dyn Error + 'static)) -> Option<Judged> {
+fn change(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     let error: &ChangeError = cause.downcast_ref()?;
     let kind = match error {
-        ChangeError::ChangeNotFound(_) => Kind::ChangeNotFound,
-        ChangeError::MissingDescription(_) => Kind::MissingDescription,
-        ChangeError::Rejected(_) => Kind::Rejected,
-        ChangeError::ChangeNotReady { .. } => Kind::ChangeNotReady,
-        ChangeError::ChangeNotComplete { .. } => Kind::ChangeNotComplete,
-        ChangeError::Invalid { .. } => Kind::Invalid,
-        ChangeError::OpenTasks { .. } => Kind::OpenTasks,
+        ChangeError::ChangeNotFound(_) => FailureKind::ChangeNotFound,
+        ChangeError::MissingDescription(_) => FailureKind::MissingDescription,
+        ChangeError::Rejected(_) => FailureKind::Rejected,
+        ChangeError::ChangeNotReady { .. } => FailureKind::ChangeNotReady,
+        ChangeError::ChangeNotComplete { .. } => FailureKind::ChangeNotComplete,
+        ChangeError::Invalid { .. } => FailureKind::Invalid,
+        ChangeError::OpenTasks { .. } => FailureKind::OpenTasks,
     };
-    Some(Judged::of(kind, Some(error.hint())))
+    Some(Diagnosis::of(kind, Some(error.hint())))
 }
 
 /// Returns the words and the meaning of a command line that clap cannot read.
-pub(super) fn misread(error: &clap::Error) -> (String, Judged) {
+pub(super) fn misread(error: &clap::Error) -> (String, Diagnosis) {
     if matches!(
         error.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
         let hint = "`teddy --help` lists the commands".to_owned();
-        return ("a command is missing".to_owned(), Judged::usage(Some(hint)));
+        return (
+            "a command is missing".to_owned(),
+            Diagnosis::usage(Some(hint)),
+        );
     }
     let text = error.render().to_string();
     let mut parts = text.trim().split("\n\n").map(|part| {
@@ -380,5 +405,5 @@ pub(super) fn misread(error: &clap::Error) -> (String, Judged) {
         .map(|part| part.trim_start_matches("tip: ").to_owned())
         .collect();
     let hint = (!rest.is_empty()).then(|| rest.join("; "));
-    (message, Judged::usage(hint))
+    (message, Diagnosis::usage(hint))
 }

@@ -9,7 +9,7 @@ use super::exit;
 use super::failure::NoPattern;
 use crate::text::context_list;
 use crate::ui::style::{Line, Tone};
-use crate::workflow::find::{Match, Part, Pattern, Query, find};
+use crate::workflow::find::{LinePattern, Match, Query, TurnPart, find};
 
 /// Search what all sessions recorded, newest turn first
 ///
@@ -25,7 +25,7 @@ pub(super) struct Args {
     pattern: String,
     /// Where to look; repeat it for several places [default: request, plan, report and output]
     #[arg(long = "in", value_name = "PART")]
-    parts: Vec<Where>,
+    parts: Vec<SearchIn>,
     /// Only files whose name matches this pattern: paths of code, names of artifacts
     #[arg(long, value_name = "GLOB", value_hint = ValueHint::FilePath)]
     path: Option<String>,
@@ -42,7 +42,7 @@ pub(super) struct Args {
 
 /// Where to look.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Where {
+enum SearchIn {
     /// What you asked for, and said about a declined plan
     Request,
     /// The plan: as answered, as proposed, and as it ran
@@ -57,33 +57,38 @@ enum Where {
     Code,
 }
 
-impl From<Where> for Part {
-    fn from(part: Where) -> Part {
+impl From<SearchIn> for TurnPart {
+    fn from(part: SearchIn) -> TurnPart {
         match part {
-            Where::Request => Part::Request,
-            Where::Plan => Part::Plan,
-            Where::Report => Part::Report,
-            Where::Output => Part::Output,
-            Where::Input => Part::Input,
-            Where::Code => Part::Code,
+            SearchIn::Request => TurnPart::Request,
+            SearchIn::Plan => TurnPart::Plan,
+            SearchIn::Report => TurnPart::Report,
+            SearchIn::Output => TurnPart::Output,
+            SearchIn::Input => TurnPart::Input,
+            SearchIn::Code => TurnPart::Code,
         }
     }
 }
 
 /// Where is looked unless something else is asked for: what people and models said, and what came
 /// of it. The input repeats all of that.
-const DEFAULT: [Part; 4] = [Part::Request, Part::Plan, Part::Report, Part::Output];
+const DEFAULT: [TurnPart; 4] = [
+    TurnPart::Request,
+    TurnPart::Plan,
+    TurnPart::Report,
+    TurnPart::Output,
+];
 /// A longer line is cut on the screen.
 const MOST_COLUMNS: usize = 500;
 
 /// Searches and prints.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
-    let pattern = Pattern::new(&args.pattern, args.ignore_case, args.fixed_strings)
+    let pattern = LinePattern::new(&args.pattern, args.ignore_case, args.fixed_strings)
         .map_err(|why| no_pattern(&args.pattern, "not a regular expression", why))?;
     let parts = match (args.parts.is_empty(), &args.path) {
-        (false, _) => args.parts.into_iter().map(Part::from).collect(),
-        (true, Some(_)) => vec![Part::Code],
+        (false, _) => args.parts.into_iter().map(TurnPart::from).collect(),
+        (true, Some(_)) => vec![TurnPart::Code],
         (true, None) => DEFAULT.to_vec(),
     };
     let path = args.path.as_deref().map(|glob| {
@@ -130,7 +135,7 @@ fn no_pattern(pattern: &str, what: &'static str, why: impl ToString) -> NoPatter
 }
 
 /// Returns a match as a line.
-fn line(found: &Match, pattern: &Pattern) -> Line {
+fn line(found: &Match, pattern: &LinePattern) -> Line {
     let Match { session, turn, .. } = found;
     let line = Line::of(Tone::Strong, &format!("{session}:{turn}"))
         .with(Tone::Faint, ":")

@@ -8,7 +8,7 @@ use super::exit;
 use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::text::visible::visible;
-use crate::workflow::gc::{Wish, gc};
+use crate::workflow::gc::{GcOptions, gc};
 
 /// Free disk space: idle worktrees and caches, old undo data, loose objects
 ///
@@ -56,7 +56,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut user = app.user(&project, args.yes);
     let done = gc(
         &project,
-        &Wish {
+        &GcOptions {
             sessions,
             idle_days: args.idle_days,
             undo_days: args.undo_days,

@@ -5,19 +5,19 @@ macro_rules! kinds {
     ($($name:ident,)*) => {
         /// What an error is about.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(super) enum Kind {
+        pub(super) enum FailureKind {
             $($name,)*
         }
 
-        impl Kind {
+        impl FailureKind {
             /// Every kind.
             #[cfg(test)]
-            const ALL: &[Kind] = &[$(Kind::$name,)*];
+            const ALL: &[FailureKind] = &[$(FailureKind::$name,)*];
 
             /// Returns the name that programs rely on.
             pub(super) fn name(self) -> &'static str {
                 match self {
-                    $(Kind::$name => stringify!($name),)*
+                    $(FailureKind::$name => stringify!($name),)*
                 }
             }
         }
@@ -90,7 +90,7 @@ mod tests {
             .map_while(|line| line.strip_prefix("| `")?.split_once('`'))
             .map(|(name, _)| name)
             .collect();
-        let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        let kinds: Vec<&str> = FailureKind::ALL.iter().map(|kind| kind.name()).collect();
         assert_eq!(listed, kinds);
     }
 }

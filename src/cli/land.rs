@@ -9,7 +9,7 @@ use crate::text::counted;
 use crate::text::visible::{visible, visible_block};
 use crate::ui::notice;
 use crate::workflow::hinted::hinted;
-use crate::workflow::land::{Committed, Done, Message, Wish, land, turns};
+use crate::workflow::land::{Committed, LandOptions, LandResult, MessageSource, land, turns};
 use crate::workflow::project::Project;
 use crate::workflow::user::NobodyToAsk;
 
@@ -49,7 +49,7 @@ pub(super) struct Args {
 /// Lands and says what is where.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let wish = Wish {
+    let wish = LandOptions {
         message: message(&args, app)?,
         range: args.turns,
         each: args.each,
@@ -78,19 +78,19 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns where the message comes from.
-fn message(args: &Args, app: &App) -> anyhow::Result<Message> {
+fn message(args: &Args, app: &App) -> anyhow::Result<MessageSource> {
     if !args.message.is_empty() {
         let text = args.message.join("\n\n");
         if text.trim().is_empty() {
             return Err(hinted("the message is empty", "`-m '<message>'` gives one"));
         }
-        return Ok(Message::Given(text));
+        return Ok(MessageSource::Given(text));
     }
     if args.each || args.no_edit || args.dry_run {
-        return Ok(Message::Draft);
+        return Ok(MessageSource::Draft);
     }
     if app.is_attended() {
-        return Ok(Message::Edited);
+        return Ok(MessageSource::Edited);
     }
     let hint = "`-m '<message>'` gives it; `--no-edit` takes one made of the turns' titles and \
                 requests";
@@ -98,7 +98,7 @@ fn message(args: &Args, app: &App) -> anyhow::Result<Message> {
 }
 
 /// Returns the messages and the files of commits that would be made.
-fn preview(project: &Project, done: &Done) -> anyhow::Result<String> {
+fn preview(project: &Project, done: &LandResult) -> anyhow::Result<String> {
     let mut text = String::new();
     for commit in &done.commits {
         if !text.is_empty() {
@@ -118,7 +118,7 @@ fn preview(project: &Project, done: &Done) -> anyhow::Result<String> {
 }
 
 /// Says what was committed, or why nothing was.
-fn say(app: &App, done: &Done) -> anyhow::Result<()> {
+fn say(app: &App, done: &LandResult) -> anyhow::Result<()> {
     if let Some(turn) = done.overlapping {
         let paths = done.overlaps.iter();
         app.print(lines("overlap", paths))?;
@@ -157,7 +157,7 @@ fn line(commit: &Committed) -> String {
 }
 
 /// Says what else the user should know.
-fn remarks(app: &App, done: &Done) {
+fn remarks(app: &App, done: &LandResult) {
     if !done.formatted.is_empty() {
         app.say("Hooks changed files; yours have it, too:");
         app.say(lines("  ", done.formatted.iter()).trim_end());

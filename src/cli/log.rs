@@ -10,8 +10,8 @@ use crate::git::diffstat::diffstat;
 use crate::session::meta::Status;
 use crate::text::counted;
 use crate::ui::style::{Line, Tone, block};
-use crate::workflow::log::choose::{Choice, Listed, Node, choose, draw};
-use crate::workflow::log::{Row, log};
+use crate::workflow::log::choose::{GraphLine, ListedTurn, LogFilter, choose, draw};
+use crate::workflow::log::{LogRow, log};
 use crate::workflow::paths;
 use crate::workflow::project::Project;
 
@@ -62,7 +62,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         } else {
             paths::below(&project.repository, &app.folder()?, &args.paths)?
         };
-        let choice = Choice {
+        let choice = LogFilter {
             all: args.all,
             most: args.max_count,
             since: args.since.clone(),
@@ -89,20 +89,20 @@ impl Args {
 }
 
 /// Returns a turn as JSON: a row, with its session.
-fn json(turn: &Listed) -> anyhow::Result<serde_json::Value> {
+fn json(turn: &ListedTurn) -> anyhow::Result<serde_json::Value> {
     let mut row = serde_json::to_value(&turn.row)?;
     row["session"] = serde_json::to_value(&turn.session)?;
     Ok(row)
 }
 
 /// Returns the number of a row as the list has it.
-fn number(row: &Row) -> String {
+fn number(row: &LogRow) -> String {
     format!("{:>4}", row.number)
 }
 
 /// Returns turns as lines, with what they changed if that is asked for.
-fn listed(project: &Project, turns: &[Listed], args: &Args) -> anyhow::Result<Vec<Line>> {
-    let name = |turn: &Listed| match args.all {
+fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Result<Vec<Line>> {
+    let name = |turn: &ListedTurn| match args.all {
         true => format!("{}:{}", turn.session, turn.row.number),
         false => number(&turn.row),
     };
@@ -130,8 +130,8 @@ fn listed(project: &Project, turns: &[Listed], args: &Args) -> anyhow::Result<Ve
 }
 
 /// Returns a drawing of sessions as lines.
-fn drawn(nodes: &[Node]) -> Vec<Line> {
-    let node = |node: &Node| {
+fn drawn(nodes: &[GraphLine]) -> Vec<Line> {
+    let node = |node: &GraphLine| {
         let drawing = Line::of(Tone::Faint, &node.drawing);
         let Some(turn) = &node.turn else {
             return drawing;
@@ -146,7 +146,7 @@ fn drawn(nodes: &[Node]) -> Vec<Line> {
 }
 
 /// Returns a row as a line; the turns of an invoked agent are indented.
-fn line(name: &str, row: &Row) -> Line {
+fn line(name: &str, row: &LogRow) -> Line {
     let tone = match row.status {
         Status::Executed | Status::Restored | Status::Landed | Status::Picked => Tone::Added,
         Status::Failed | Status::Rejected | Status::Interrupted => Tone::Removed,

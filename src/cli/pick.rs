@@ -7,7 +7,7 @@ use super::{complete, exit};
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::notice;
-use crate::workflow::pick::{Done, Row, Wish, pick};
+use crate::workflow::pick::{PickOptions, PickResult, PickedTurn, pick};
 use crate::workflow::restore::OnOverlap;
 
 /// Apply what turns of other sessions did, in the session in use
@@ -39,7 +39,7 @@ pub(super) struct Args {
 /// Picks and says what changed.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let wish = Wish {
+    let wish = PickOptions {
         on_overlap: match &args {
             Args { ours: true, .. } => OnOverlap::Ours,
             Args { theirs: true, .. } => OnOverlap::Theirs,
@@ -71,7 +71,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Says what changed, or would.
-fn say(app: &App, done: &Done) -> anyhow::Result<()> {
+fn say(app: &App, done: &PickResult) -> anyhow::Result<()> {
     app.print(done.picked.iter().flat_map(changes).collect::<String>())?;
     let overlaps = done.overlaps.iter();
     app.print(
@@ -99,7 +99,7 @@ fn say(app: &App, done: &Done) -> anyhow::Result<()> {
 }
 
 /// Returns a line for each file.
-fn changes(row: &Row) -> Vec<String> {
+fn changes(row: &PickedTurn) -> Vec<String> {
     let line = |word: &str, path: &String| format!("{word} {}\n", visible(path));
     let written = row.written.iter().map(|path| line("write", path));
     let deleted = row.deleted.iter().map(|path| line("delete", path));

@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::complete;
-use super::exit::{self, Code};
+use super::exit::{self, ExitStatus};
 use super::source;
-use crate::session::meta::{ModelUse, Origin};
+use crate::session::meta::{MessageOrigin, ModelUse};
 use crate::text::counted;
 use crate::ui::mistakes;
 use crate::ui::progress::grouped;
-use crate::workflow::plan::{Planned, Wish, plan};
+use crate::workflow::plan::{PlanOptions, WaitingPlan, plan};
 
 /// Ask the model for a plan and save it as the session's draft
 ///
@@ -22,7 +22,7 @@ use crate::workflow::plan::{Planned, Wish, plan};
 )]
 pub(super) struct Args {
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: PlanFlags,
     /// Read the model's raw answer from this file (or `-`)
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     from: Option<String>,
@@ -30,7 +30,7 @@ pub(super) struct Args {
 
 /// What a plan is asked for with, be it alone or in a loop.
 #[derive(clap::Args)]
-pub(super) struct Wanted {
+pub(super) struct PlanFlags {
     /// What you want; `-` reads standard input
     #[arg(short, long, value_name = "TEXT")]
     pub(super) message: Option<String>,
@@ -49,7 +49,7 @@ pub(super) struct Wanted {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, false);
-    let Wanted {
+    let PlanFlags {
         message,
         model,
         pipeline,
@@ -61,13 +61,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         .as_deref()
         .map(|path| source::read(app, path, "`--from -` reads the answer from standard input"))
         .transpose()?;
-    let wish = Wish {
+    let wish = PlanOptions {
         message,
         from,
         model,
         pipeline,
         depth,
-        origin: Origin::User,
+        origin: MessageOrigin::User,
         work: None,
     };
     let planned = plan(&project, &wish, user.as_mut())?;
@@ -77,7 +77,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns the exit code of a result.
-pub(super) fn code(planned: &Planned) -> Code {
+pub(super) fn code(planned: &WaitingPlan) -> ExitStatus {
     if planned.diagnostics.is_empty() {
         exit::DONE
     } else {
@@ -86,7 +86,7 @@ pub(super) fn code(planned: &Planned) -> Code {
 }
 
 /// Prints the plan, or what is wrong with it.
-pub(super) fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
+pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(&json(planned));
     }
@@ -144,7 +144,7 @@ fn usage(used: &ModelUse) -> String {
 }
 
 /// Returns the result as JSON.
-pub(super) fn json(planned: &Planned) -> serde_json::Value {
+pub(super) fn json(planned: &WaitingPlan) -> serde_json::Value {
     let model = planned.model.as_ref();
     let tokens = model.and_then(ModelUse::tokens);
     serde_json::json!({

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
-use super::restore::Steps;
+use super::restore::UndoArgs;
 use crate::workflow::restore::steps::redo;
 
 /// Redo turns that were undone
@@ -13,7 +13,7 @@ use crate::workflow::restore::steps::redo;
 #[command(after_help = "Examples:\n  teddy redo\n  teddy redo 3\n  teddy redo -n")]
 pub(super) struct Args {
     #[command(flatten)]
-    steps: Steps,
+    steps: UndoArgs,
 }
 
 /// Goes and says what changed.

@@ -12,9 +12,9 @@ use crate::ui::missing::lines;
 use crate::ui::notice;
 use crate::workflow::project::Project;
 use crate::workflow::restore::steps::{PassedOver, WhyPassedOver};
-use crate::workflow::restore::{Done, OnOverlap, Wish, restore};
+use crate::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
 use crate::workflow::user::User;
-use crate::workspace::missing::{Missing, WhyMissing};
+use crate::workspace::missing::{MissingChange, WhyMissing};
 
 /// Take your files back to the state they had after a turn
 ///
@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     paths: Vec<String>,
     #[command(flatten)]
-    how: How,
+    how: RestoreFlags,
     /// Leave the context lists as they are
     #[arg(long)]
     files_only: bool,
@@ -40,7 +40,7 @@ pub(super) struct Args {
 
 /// How a restore, an undo and a redo go about it.
 #[derive(clap::Args)]
-pub(super) struct How {
+pub(super) struct RestoreFlags {
     /// Show what would change without changing anything
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -62,51 +62,51 @@ pub(super) struct How {
     yes: bool,
 }
 
-impl How {
+impl RestoreFlags {
     /// Returns what is wanted.
-    fn wish(&self) -> Wish {
+    fn wish(&self) -> RestoreOptions {
         let on_overlap = match self {
-            How { exact: true, .. } => OnOverlap::Exact,
-            How { ours: true, .. } => OnOverlap::Ours,
-            How { theirs: true, .. } => OnOverlap::Theirs,
-            How { markers: true, .. } => OnOverlap::Markers,
+            RestoreFlags { exact: true, .. } => OnOverlap::Exact,
+            RestoreFlags { ours: true, .. } => OnOverlap::Ours,
+            RestoreFlags { theirs: true, .. } => OnOverlap::Theirs,
+            RestoreFlags { markers: true, .. } => OnOverlap::Markers,
             _ => OnOverlap::Stop,
         };
-        Wish {
+        RestoreOptions {
             on_overlap,
             dry_run: self.dry_run,
-            ..Wish::default()
+            ..RestoreOptions::default()
         }
     }
 }
 
 /// How far an undo or a redo goes, and how.
 #[derive(clap::Args)]
-pub(super) struct Steps {
+pub(super) struct UndoArgs {
     /// How many turns
     #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     turns: u64,
     #[command(flatten)]
-    how: How,
+    how: RestoreFlags,
 }
 
-impl Steps {
+impl UndoArgs {
     /// Goes and says what changed.
     pub(super) fn go(&self, go: Go, app: &mut App) -> anyhow::Result<ExitCode> {
         let project = app.project()?;
-        let act = |wish: &Wish, user: &mut dyn User| go(&project, self.turns, wish, user);
+        let act = |wish: &RestoreOptions, user: &mut dyn User| go(&project, self.turns, wish, user);
         carry_out(app, &project, (&self.how, self.how.wish()), (None, &act))
     }
 }
 
 /// An undo or a redo.
-type Go = fn(&Project, u64, &Wish, &mut dyn User) -> anyhow::Result<Done>;
+type Go = fn(&Project, u64, &RestoreOptions, &mut dyn User) -> anyhow::Result<RestoreResult>;
 
 /// Restores and says what changed.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let paths = crate::workflow::paths::below(&project.repository, &app.folder()?, &args.paths)?;
-    let wish = Wish {
+    let wish = RestoreOptions {
         paths,
         files_only: args.files_only,
         ..args.how.wish()
@@ -125,9 +125,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// A restore of any kind, and what its turn is called if not by its number.
-type Act<'a> = (
+type NamedRestore<'a> = (
     Option<&'a str>,
-    &'a dyn Fn(&Wish, &mut dyn User) -> anyhow::Result<Done>,
+    &'a dyn Fn(&RestoreOptions, &mut dyn User) -> anyhow::Result<RestoreResult>,
 );
 
 /// Carries it out and says what changed; where it takes the user's own edits away they are asked
@@ -135,15 +135,15 @@ type Act<'a> = (
 fn carry_out(
     app: &App,
     project: &Project,
-    (how, wish): (&How, Wish),
-    (named, act): Act<'_>,
+    (how, wish): (&RestoreFlags, RestoreOptions),
+    (named, act): NamedRestore<'_>,
 ) -> anyhow::Result<ExitCode> {
-    let name = |done: &Done| {
+    let name = |done: &RestoreResult| {
         named.map_or_else(|| done.turn.to_string(), |name| visible(name).into_owned())
     };
     if how.exact && !how.yes && !how.dry_run {
         let preview = act(
-            &Wish {
+            &RestoreOptions {
                 dry_run: true,
                 ..wish.clone()
             },
@@ -165,7 +165,11 @@ fn carry_out(
 }
 
 /// Says what changed, or would.
-fn show(app: &App, (done, name): (&Done, &str), wish: &Wish) -> anyhow::Result<ExitCode> {
+fn show(
+    app: &App,
+    (done, name): (&RestoreResult, &str),
+    wish: &RestoreOptions,
+) -> anyhow::Result<ExitCode> {
     if app.global.json {
         let mut shown = serde_json::to_value(done)?;
         let notes: Vec<String> = done.notes.iter().map(notice::restore_note).collect();
@@ -196,7 +200,7 @@ fn show(app: &App, (done, name): (&Done, &str), wish: &Wish) -> anyhow::Result<E
 }
 
 /// Returns a line for each file.
-fn changes(done: &Done) -> String {
+fn changes(done: &RestoreResult) -> String {
     let mut text = String::new();
     let kept: HashSet<&String> = done.kept.iter().collect();
     let merged: HashSet<&String> = done
@@ -205,7 +209,7 @@ fn changes(done: &Done) -> String {
         .filter(|path| kept.contains(path))
         .collect();
     let is_merged = |path: &String| merged.contains(path);
-    let is_deleted = |missing: &&Missing| missing.why == WhyMissing::Deleted;
+    let is_deleted = |missing: &&MissingChange| missing.why == WhyMissing::Deleted;
     let gone: HashSet<&String> = done
         .missing
         .iter()
@@ -230,7 +234,7 @@ fn changes(done: &Done) -> String {
 }
 
 /// Returns what the files are like now, or would be.
-fn outcome(done: &Done, name: &str, wish: &Wish) -> String {
+fn outcome(done: &RestoreResult, name: &str, wish: &RestoreOptions) -> String {
     let what = if wish.paths.is_empty() {
         "The workspace".to_owned()
     } else {

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::execute::{code, json as execute_json, show, tell_conclusion, tell_question};
-use super::exit::{self, Code};
+use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
-use super::plan::{Wanted, json as plan_json};
+use super::plan::{PlanFlags, json as plan_json};
 use super::source;
 use crate::host::interrupt;
 use crate::session::name::SessionName;
@@ -15,7 +15,7 @@ use crate::workflow::model::choose;
 use crate::workflow::model::choose::NoModel;
 use crate::workflow::model::pipelines;
 use crate::workflow::project::Project;
-use crate::workflow::resume::{Ended, Resumed, Wish, resume};
+use crate::workflow::resume::{Ended, ResumeOptions, Resumed, resume};
 use crate::workflow::user::{NobodyToAsk, Question, User};
 
 /// Continue the session: run the waiting plan, or ask for a message and plan the next one
@@ -29,14 +29,14 @@ use crate::workflow::user::{NobodyToAsk, Question, User};
 )]
 pub(super) struct Args {
     #[command(flatten)]
-    how: How,
+    how: LoopFlags,
 }
 
 /// How a loop goes.
 #[derive(clap::Args)]
-pub(super) struct How {
+pub(super) struct LoopFlags {
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: PlanFlags,
     /// Approve every plan
     #[arg(short, long)]
     yes: bool,
@@ -51,7 +51,7 @@ pub(super) struct How {
     max_cost: Option<f64>,
 }
 
-impl How {
+impl LoopFlags {
     /// Returns a free session name made of the message.
     pub(super) fn session_name(&self, project: &Project) -> anyhow::Result<SessionName> {
         let wanted = SessionName::from_title(self.wanted.message.as_deref().unwrap_or_default());
@@ -116,9 +116,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Runs the loop of `start` and `resume`, and says what came of each turn as it is recorded.
-pub(super) fn go(app: &App, mut project: Project, how: How) -> anyhow::Result<ExitCode> {
+pub(super) fn go(app: &App, mut project: Project, how: LoopFlags) -> anyhow::Result<ExitCode> {
     let is_alone = !app.is_attended() || how.yolo;
-    let wish = Wish {
+    let wish = ResumeOptions {
         once: !app.is_attended() && !how.yolo,
         message: how.wanted.message,
         yolo: how.yolo,
@@ -187,7 +187,7 @@ fn stopped(ended: &Ended) -> Option<String> {
 }
 
 /// Returns the exit code of a loop; `is_alone` tells whether it had no person.
-fn code_of(resumed: &Resumed, is_alone: bool) -> Code {
+fn code_of(resumed: &Resumed, is_alone: bool) -> ExitStatus {
     if interrupt::requested() {
         return exit::INTERRUPTED;
     }

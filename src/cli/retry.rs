@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::plan;
-use crate::workflow::retry::{Wish, retry};
+use crate::workflow::retry::{RetryOptions, retry};
 
 /// Send a turn's recorded input again, byte for byte, and keep the answer on a branch
 ///
@@ -30,7 +30,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut user = app.user(&project, false);
     let planned = retry(
         &mut project,
-        &Wish {
+        &RetryOptions {
             turn: args.turn,
             model: args.model,
         },

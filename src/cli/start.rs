@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
-use super::resume::{How, go};
+use super::resume::{LoopFlags, go};
 use super::{complete, exit};
 use crate::session::name::SessionName;
 use crate::workflow;
@@ -21,7 +21,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "AGENT", add = complete::with(complete::agents))]
     agent: Option<String>,
     #[command(flatten)]
-    how: How,
+    how: LoopFlags,
 }
 
 /// Starts and goes on.

@@ -9,7 +9,7 @@ use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::drift::lines;
 use crate::workflow::history;
-use crate::workflow::history::Standing;
+use crate::workflow::history::SessionStatus;
 use crate::workflow::land::latest::Latest;
 use crate::workflow::land::turns;
 use crate::workspace::changed::Changed;
@@ -46,7 +46,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns the state of a session in words.
-fn text(standing: &Standing, session: &str, turn: u64) -> String {
+fn text(standing: &SessionStatus, session: &str, turn: u64) -> String {
     let mut text = format!("Session {session}, turn {turn}\n");
     match &standing.draft {
         Some(draft) if draft.title.is_empty() => text.push_str(&format!(

@@ -6,7 +6,7 @@ use super::app::App;
 use super::exit;
 use super::failure::Unfinished;
 use crate::workflow::project::Project;
-use crate::workflow::trust::{Seen, remember, see};
+use crate::workflow::trust::{TrustProposal, remember, see};
 
 /// Show what this repository's `.teddy/` sets, and trust it as it is now
 ///
@@ -34,7 +34,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.say("This repository is not trusted any more.");
         return Ok(exit::DONE.into());
     }
-    let Seen {
+    let TrustProposal {
         text,
         is_trusted,
         is_empty,

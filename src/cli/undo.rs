@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
-use super::restore::Steps;
+use super::restore::UndoArgs;
 use crate::workflow::restore::steps::undo;
 
 /// Undo the last turns
@@ -14,7 +14,7 @@ use crate::workflow::restore::steps::undo;
 #[command(after_help = "Examples:\n  teddy undo\n  teddy undo 3\n  teddy undo -n")]
 pub(super) struct Args {
     #[command(flatten)]
-    steps: Steps,
+    steps: UndoArgs,
 }
 
 /// Goes and says what changed.

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::job::Job;
+use super::job::ProgramJob;
 use super::settings::ModelConfig;
 use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
@@ -98,7 +98,7 @@ impl Model for CommandModel {
             None => self.run.clone(),
         };
         let stdin = path.is_none().then_some(text);
-        let job = Job {
+        let job = ProgramJob {
             words: &words,
             stdin,
             withheld: &self.withheld,

@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(20);
 const LINGER: Duration = Duration::from_millis(300);
 
 /// What to run and its limits.
-pub struct Job<'a> {
+pub struct ProgramJob<'a> {
     /// The program and its arguments.
     pub words: &'a [String],
     /// What it gets on stdin; nothing, and a closed one, without it.
@@ -50,7 +50,7 @@ pub struct FinishedJob {
     pub stderr: String,
 }
 
-impl Job<'_> {
+impl ProgramJob<'_> {
     /// Runs it to its end. `watch` gets all that was printed so far.
     ///
     /// # Errors
@@ -217,9 +217,12 @@ fn read(mut pipe: impl Read + Send + 'static, sender: Sender<Piece>, piece: fn(V
 mod tests {
     use super::*;
 
-    fn sh(script: &str, change: impl FnOnce(&mut Job<'_>)) -> Result<FinishedJob, ModelError> {
+    fn sh(
+        script: &str,
+        change: impl FnOnce(&mut ProgramJob<'_>),
+    ) -> Result<FinishedJob, ModelError> {
         let words = ["sh", "-c", script].map(str::to_owned);
-        let mut job = Job {
+        let mut job = ProgramJob {
             words: &words,
             stdin: Some("in\n".into()),
             withheld: &[],
@@ -285,7 +288,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_named() {
         let words = ["teddy-no-such-program".to_owned()];
-        let job = Job {
+        let job = ProgramJob {
             words: &words,
             stdin: None,
             withheld: &[],
@@ -344,7 +347,7 @@ mod tests {
         let words = ["sh", "-c", "echo part; sleep 60"].map(str::to_owned);
         let seen = std::cell::Cell::new(false);
         let stopped = || seen.get();
-        let job = Job {
+        let job = ProgramJob {
             words: &words,
             stdin: None,
             withheld: &[],

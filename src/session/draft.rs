@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::artifact::{self, Artifacts};
-use super::meta::{self, Meta, Origin, Status};
+use super::meta::{self, MessageOrigin, Meta, Status};
 use crate::git::object::CommitId;
 use crate::host::clock;
 
@@ -40,19 +40,19 @@ impl Draft {
     }
 
     /// Returns its message, and whose words that are.
-    pub fn message(&self) -> Option<(String, Origin)> {
+    pub fn message(&self) -> Option<(String, MessageOrigin)> {
         let message = self.artifacts.text_or_empty(artifact::USER_PROMPT);
         (!message.trim().is_empty()).then_some((message, self.meta.origin))
     }
 
     /// Returns its message while no plan was made for it, and whose words that are.
-    pub fn waiting_message(&self) -> Option<(String, Origin)> {
+    pub fn waiting_message(&self) -> Option<(String, MessageOrigin)> {
         self.message().filter(|_| !self.is_planned())
     }
 
     /// Returns whether it has a message, and the message is the user's own.
     pub fn is_asked_by_user(&self) -> bool {
-        matches!(self.message(), Some((_, Origin::User))) && self.meta.work.is_none()
+        matches!(self.message(), Some((_, MessageOrigin::User))) && self.meta.work.is_none()
     }
 
     /// Returns what a turn that asks no model has of it: the instructions, the context lists, and

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::requests::{Request, Requests, State};
+use super::requests::{RequestState, Requests, UserRequest};
 use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::visible::visible;
@@ -15,7 +15,7 @@ pub const MAX_STRUCTURE: usize = 3000;
 
 /// Which list names a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
+pub enum ListScope {
     /// `turn.context`
     Turn,
     /// `session.context`
@@ -24,16 +24,16 @@ pub enum Scope {
     Global,
 }
 
-impl Scope {
+impl ListScope {
     /// The scopes in the order in which they are shown.
-    pub const ALL: [Scope; 3] = [Scope::Turn, Scope::Session, Scope::Global];
+    pub const ALL: [ListScope; 3] = [ListScope::Turn, ListScope::Session, ListScope::Global];
 
     /// Returns the heading of a scope.
     pub fn title(self) -> &'static str {
         match self {
-            Scope::Turn => "Turn",
-            Scope::Session => "Session",
-            Scope::Global => "Global",
+            ListScope::Turn => "Turn",
+            ListScope::Session => "Session",
+            ListScope::Global => "Global",
         }
     }
 }
@@ -42,18 +42,18 @@ impl Scope {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// The first list that names it.
-    pub scope: Scope,
+    pub scope: ListScope,
     /// A path, a URL, or the name of an artifact.
     pub resource: String,
     /// What there is to show.
-    pub body: Body,
+    pub body: ResourceBody,
     /// The tokens of the text.
     pub tokens: usize,
 }
 
 /// What there is to show of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Body {
+pub enum ResourceBody {
     /// Its text.
     Text(String),
     /// It is not there.
@@ -74,16 +74,16 @@ pub enum Body {
     Failed(String),
 }
 
-impl Body {
+impl ResourceBody {
     /// Judges the bytes of a file, of which at most `limit` are shown: text, binary, or too large.
-    pub fn of(bytes: &[u8], limit: u64) -> Body {
+    pub fn of(bytes: &[u8], limit: u64) -> ResourceBody {
         let size = bytes.len() as u64;
         if size > limit {
-            return Body::TooLarge { bytes: size };
+            return ResourceBody::TooLarge { bytes: size };
         }
         match std::str::from_utf8(bytes) {
-            Ok(text) if !text.contains('\0') => Body::Text(text.to_owned()),
-            _ => Body::Binary { bytes: size },
+            Ok(text) if !text.contains('\0') => ResourceBody::Text(text.to_owned()),
+            _ => ResourceBody::Binary { bytes: size },
         }
     }
 }
@@ -175,18 +175,18 @@ fn requests(text: &mut String, material: &Material) {
 }
 
 /// Returns what is to know of a request besides its words.
-fn marked(request: &Request) -> &'static str {
+fn marked(request: &UserRequest) -> &'static str {
     match (request.state, &request.work) {
-        (State::Undone, _) => " (undone since)",
-        (State::Replaced, _) => " (said before the turn's own message; nothing ran for it)",
-        (State::Open, Some(_)) => " (the work to be done)",
-        (State::Open, None) => "",
+        (RequestState::Undone, _) => " (undone since)",
+        (RequestState::Replaced, _) => " (said before the turn's own message; nothing ran for it)",
+        (RequestState::Open, Some(_)) => " (the work to be done)",
+        (RequestState::Open, None) => "",
     }
 }
 
 /// Writes the lists with tokens.
 fn summary(text: &mut String, resources: &[Shown]) {
-    for scope in Scope::ALL {
+    for scope in ListScope::ALL {
         let listed: Vec<&Shown> = resources
             .iter()
             .filter(|shown| shown.scope == scope)
@@ -197,12 +197,12 @@ fn summary(text: &mut String, resources: &[Shown]) {
         line(text, format_args!("\n### {}", scope.title()));
         for shown in listed {
             let note = match &shown.body {
-                Body::Text(_) => format!("{} tokens", shown.tokens),
-                Body::Missing => "missing".to_owned(),
-                Body::Binary { .. } => "binary".to_owned(),
-                Body::TooLarge { .. } => "too large".to_owned(),
-                Body::Request => "in 7. User Requests".to_owned(),
-                Body::Failed(_) => "not available".to_owned(),
+                ResourceBody::Text(_) => format!("{} tokens", shown.tokens),
+                ResourceBody::Missing => "missing".to_owned(),
+                ResourceBody::Binary { .. } => "binary".to_owned(),
+                ResourceBody::TooLarge { .. } => "too large".to_owned(),
+                ResourceBody::Request => "in 7. User Requests".to_owned(),
+                ResourceBody::Failed(_) => "not available".to_owned(),
             };
             line(text, format_args!("- {} ({note})", link(&shown.resource)));
         }
@@ -226,16 +226,18 @@ fn resource(text: &mut String, shown: &Shown) {
     );
     line(text, format_args!("**Tokens:** {}", shown.tokens));
     match &shown.body {
-        Body::Text(content) => block(text, language(&shown.resource), content),
-        Body::Missing => block(text, "", "--- FILE NOT FOUND ---\n"),
-        Body::Binary { bytes } => block(text, "", &format!("--- BINARY FILE, {bytes} BYTES ---\n")),
-        Body::TooLarge { bytes } => block(
+        ResourceBody::Text(content) => block(text, language(&shown.resource), content),
+        ResourceBody::Missing => block(text, "", "--- FILE NOT FOUND ---\n"),
+        ResourceBody::Binary { bytes } => {
+            block(text, "", &format!("--- BINARY FILE, {bytes} BYTES ---\n"))
+        }
+        ResourceBody::TooLarge { bytes } => block(
             text,
             "",
             &format!("--- FILE OF {bytes} BYTES, OVER THE LIMIT ---\n"),
         ),
-        Body::Request => block(text, "", "--- SHOWN IN 7. USER REQUESTS ---\n"),
-        Body::Failed(reason) => block(
+        ResourceBody::Request => block(text, "", "--- SHOWN IN 7. USER REQUESTS ---\n"),
+        ResourceBody::Failed(reason) => block(
             text,
             "",
             &format!("--- NOT AVAILABLE: {} ---\n", visible(reason)),
@@ -274,9 +276,9 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
 
 /// A folder of the structure.
 #[derive(Default)]
-struct Folder<'a> {
+struct StructureFolder<'a> {
     /// Folders below, by name.
-    folders: BTreeMap<&'a str, Folder<'a>>,
+    folders: BTreeMap<&'a str, StructureFolder<'a>>,
     /// Files in it.
     files: Vec<&'a str>,
 }
@@ -284,7 +286,7 @@ struct Folder<'a> {
 /// Returns the project's files as an indented list, folders first; above [`MAX_STRUCTURE`]
 /// lines the deepest folders are shown as counts.
 pub fn structure(paths: &[String]) -> String {
-    let mut root = Folder::default();
+    let mut root = StructureFolder::default();
     for path in paths {
         let mut folder = &mut root;
         let mut components = path.split('/').peekable();
@@ -309,8 +311,8 @@ pub fn structure(paths: &[String]) -> String {
 }
 
 /// Returns how many lines a folder takes when it is shown to this depth.
-fn lines(folder: &Folder<'_>, depth: usize) -> usize {
-    let below = |inner: &Folder<'_>| {
+fn lines(folder: &StructureFolder<'_>, depth: usize) -> usize {
+    let below = |inner: &StructureFolder<'_>| {
         if depth == 0 {
             0
         } else {
@@ -326,7 +328,7 @@ fn lines(folder: &Folder<'_>, depth: usize) -> usize {
 }
 
 /// Writes what is in a folder.
-fn write_folder(text: &mut String, folder: &Folder<'_>, indent: usize, depth: usize) {
+fn write_folder(text: &mut String, folder: &StructureFolder<'_>, indent: usize, depth: usize) {
     for (name, inner) in &folder.folders {
         let pad = "  ".repeat(indent);
         if depth == 0 {
@@ -348,7 +350,7 @@ fn write_folder(text: &mut String, folder: &Folder<'_>, indent: usize, depth: us
 }
 
 /// Returns how many files are in and below a folder.
-fn count(folder: &Folder<'_>) -> usize {
+fn count(folder: &StructureFolder<'_>) -> usize {
     folder.files.len() + folder.folders.values().map(count).sum::<usize>()
 }
 
@@ -423,15 +425,15 @@ mod tests {
             memos: None,
             resources: vec![
                 Shown {
-                    scope: Scope::Turn,
+                    scope: ListScope::Turn,
                     resource: "a.md".to_owned(),
-                    body: Body::Text("x\n````\ny\n````".to_owned()),
+                    body: ResourceBody::Text("x\n````\ny\n````".to_owned()),
                     tokens: 5,
                 },
                 Shown {
-                    scope: Scope::Global,
+                    scope: ListScope::Global,
                     resource: "gone.md".to_owned(),
-                    body: Body::Missing,
+                    body: ResourceBody::Missing,
                     tokens: 0,
                 },
             ],

@@ -79,7 +79,7 @@ pub struct Journal {
 
 /// What the journal says.
 #[derive(Debug)]
-pub enum Entry {
+pub enum JournalState {
     /// Nothing is under way.
     None,
     /// This is.
@@ -100,7 +100,7 @@ impl Journal {
     ///
     /// # Errors
     /// Where the file cannot be read or renamed.
-    pub fn read(&self) -> std::io::Result<Entry> {
+    pub fn read(&self) -> std::io::Result<JournalState> {
         let path = self.pending();
         let length = match std::fs::symlink_metadata(&path) {
             Ok(metadata) => {
@@ -110,16 +110,18 @@ impl Journal {
                     u64::MAX
                 }
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Entry::None),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(JournalState::None);
+            }
             Err(error) => return Err(error),
         };
         if length <= MAX_BYTES
             && let Ok(pending) = serde_json::from_slice::<Pending>(&read_regular(&path, MAX_BYTES)?)
             && SessionName::from_ref(&pending.session).is_ok()
         {
-            return Ok(Entry::Pending(Box::new(pending)));
+            return Ok(JournalState::Pending(Box::new(pending)));
         }
-        Ok(Entry::Damaged(self.put_aside()?))
+        Ok(JournalState::Damaged(self.put_aside()?))
     }
 
     /// Gives the journal another name, so that it is in nobody's way and can be looked at.
@@ -300,7 +302,7 @@ mod tests {
             .expect("nothing is under way");
         assert!(journal.begin(&pending("two")).is_err());
         assert!(
-            matches!(journal.read(), Ok(Entry::Pending(under_way)) if under_way.operation == "one")
+            matches!(journal.read(), Ok(JournalState::Pending(under_way)) if under_way.operation == "one")
         );
         journal.finish().expect("it is done");
         journal
@@ -312,10 +314,10 @@ mod tests {
     fn a_damaged_journal_is_put_aside_once() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let journal = Journal::new(folder.path());
-        assert!(matches!(journal.read(), Ok(Entry::None)));
+        assert!(matches!(journal.read(), Ok(JournalState::None)));
         std::fs::write(folder.path().join("pending.json"), "{\"schema\":")
             .expect("a writable folder");
-        assert!(matches!(journal.read(), Ok(Entry::Damaged(_))));
-        assert!(matches!(journal.read(), Ok(Entry::None)));
+        assert!(matches!(journal.read(), Ok(JournalState::Damaged(_))));
+        assert!(matches!(journal.read(), Ok(JournalState::None)));
     }
 }

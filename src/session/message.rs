@@ -12,7 +12,7 @@ const MAX_SUBJECT: usize = 100;
 const MAX_WORDS: usize = 12;
 
 /// What a message says.
-pub struct Message<'a> {
+pub struct TurnMessage<'a> {
     /// The subject.
     pub title: &'a str,
     /// What the user asked for.
@@ -25,7 +25,7 @@ pub struct Message<'a> {
     pub meta: &'a Meta,
 }
 
-impl Message<'_> {
+impl TurnMessage<'_> {
     /// Writes the message, trailers last.
     pub fn render(&self) -> String {
         let mut text = format!("{}\n\n", subject(self.title));
@@ -88,7 +88,7 @@ mod tests {
         let meta = Meta::of(uuid::Uuid::nil(), 3, Status::Executed, "pathfinder");
         let session = SessionName::parse("demo").expect("a good name");
         let done = ["CREATE a.txt: done".to_owned()];
-        let message = Message {
+        let message = TurnMessage {
             title: "Add a\nsecond line",
             asked: "Please\nTeddy-Status: evil\u{1b}[0m\n",
             done: &done,

@@ -48,7 +48,7 @@ impl Meta {
             number,
             status,
             agent: agent.to_owned(),
-            origin: Origin::User,
+            origin: MessageOrigin::User,
             replans: 0,
             model: None,
             work: None,
@@ -93,7 +93,7 @@ impl Status {
 /// Whose words `user_prompt.txt` holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub enum MessageOrigin {
     /// The user's.
     #[default]
     User,
@@ -153,7 +153,7 @@ pub struct Meta {
     pub agent: String,
     /// Whose words `user_prompt.txt` holds.
     #[serde(default)]
-    pub origin: Origin,
+    pub origin: MessageOrigin,
     /// The piece of work of a change that the message describes; nothing where it is the user's
     /// own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -312,7 +312,7 @@ pub struct Restored {
     pub turn: u64,
     /// What asked for it.
     #[serde(default)]
-    pub by: By,
+    pub by: RestoreCommand,
     /// The turns that `redo` goes through, the next one last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redo: Vec<u64>,
@@ -366,7 +366,7 @@ pub struct LandedTurn {
 /// What asked for a restore.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum By {
+pub enum RestoreCommand {
     /// `teddy restore`: a step of its own, which can be undone.
     #[default]
     Restore,
@@ -404,7 +404,7 @@ pub struct NextMeta {
 /// Where it is no YAML, lacks a field, or has a newer schema than ours.
 pub fn read<T: for<'de> Deserialize<'de>>(text: &str) -> anyhow::Result<T> {
     guard(text, 1 << 20)?;
-    let version: Version = serde_yaml::from_str(text)?;
+    let version: MetaVersion = serde_yaml::from_str(text)?;
     if version.schema > SCHEMA {
         anyhow::bail!(
             "has schema {}, and this teddy reads up to {SCHEMA}: it was written by a newer one",
@@ -416,7 +416,7 @@ pub fn read<T: for<'de> Deserialize<'de>>(text: &str) -> anyhow::Result<T> {
 
 /// The one field that every version has.
 #[derive(Deserialize)]
-struct Version {
+struct MetaVersion {
     /// The version of the format.
     schema: u32,
 }

@@ -136,7 +136,7 @@ impl Publication {
             return Ok(None);
         };
 
-        if let Ok(Version { schema }) = serde_json::from_str(body) {
+        if let Ok(PublicationVersion { schema }) = serde_json::from_str(body) {
             anyhow::ensure!(
                 schema <= SCHEMA,
                 "publication {id} has schema {schema}, and this teddy reads up to {SCHEMA}: it was written by a newer one"
@@ -191,7 +191,7 @@ impl Publication {
 
 /// The one field that every version has.
 #[derive(Deserialize)]
-struct Version {
+struct PublicationVersion {
     /// The version of the format.
     schema: u32,
 }

@@ -32,12 +32,12 @@ pub struct Requests {
     pub left_out: u64,
     /// Those that stay.
     #[serde(default)]
-    pub requests: Vec<Request>,
+    pub requests: Vec<UserRequest>,
 }
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
+pub struct UserRequest {
     /// The number of the turn that it was made for.
     pub turn: u64,
     /// The session in which it was made.
@@ -45,8 +45,8 @@ pub struct Request {
     /// The id of the turn, or of the draft that was replaced.
     pub turn_id: Uuid,
     /// Whether it still holds.
-    #[serde(default, skip_serializing_if = "State::is_open")]
-    pub state: State,
+    #[serde(default, skip_serializing_if = "RequestState::is_open")]
+    pub state: RequestState,
     /// The piece of work of a change that it describes; nothing for the user's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
@@ -63,7 +63,7 @@ pub struct Request {
 /// Whether a request holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum RequestState {
     /// It does.
     #[default]
     Open,
@@ -73,10 +73,10 @@ pub enum State {
     Replaced,
 }
 
-impl State {
+impl RequestState {
     /// Returns whether the request holds.
     fn is_open(&self) -> bool {
-        *self == State::Open
+        *self == RequestState::Open
     }
 }
 
@@ -97,7 +97,7 @@ impl Default for Requests {
 
 impl Requests {
     /// Makes a list of requests, oldest first.
-    pub fn of(requests: Vec<Request>) -> Requests {
+    pub fn of(requests: Vec<UserRequest>) -> Requests {
         Requests {
             requests,
             ..Requests::default()
@@ -128,7 +128,7 @@ impl Requests {
 
     /// Adds a request. A piece of work takes the place of the one before it, which is done or
     /// described anew.
-    pub fn push(&mut self, request: Request) {
+    pub fn push(&mut self, request: UserRequest) {
         if request.work.is_some() {
             self.requests.retain(|earlier| earlier.work.is_none());
         }
@@ -144,14 +144,14 @@ impl Requests {
             .requests
             .into_iter()
             .filter(|request| !known.contains(&request.turn_id))
-            .map(|request| Request {
+            .map(|request| UserRequest {
                 state: match request.state {
-                    State::Open => State::Undone,
+                    RequestState::Open => RequestState::Undone,
                     state => state,
                 },
                 ..request
             });
-        let mut requests: Vec<Request> = target.requests.into_iter().chain(later).collect();
+        let mut requests: Vec<UserRequest> = target.requests.into_iter().chain(later).collect();
         requests.sort_by_key(|request| request.turn);
         Requests {
             requests,
@@ -176,7 +176,7 @@ impl Requests {
             && self.requests.iter().any(|request| {
                 request.turn == message.turn
                     && request.session == message.session
-                    && request.state != State::Replaced
+                    && request.state != RequestState::Replaced
                     && !request.cut
             })
     }

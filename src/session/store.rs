@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::artifact::{self, Artifacts};
 use super::draft::Draft;
 use super::journal::Journal;
-use super::message::Message;
+use super::message::TurnMessage;
 use super::meta::{self, Meta, Status, Workspace};
 use super::name::{SESSIONS, SessionName};
 use super::turn::Turn;
@@ -413,7 +413,7 @@ impl<'a> Store<'a> {
             files.push((name.clone(), batch.blob(content)?));
         }
         let tree = batch.tree_of(&files)?;
-        let message = Message {
+        let message = TurnMessage {
             title: new.title,
             asked: &asked,
             done: new.done,

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use uuid::Uuid;
 
 use super::artifact::{self, Artifacts};
-use super::meta::{self, By, Meta, NextMeta, Restored, SCHEMA, Status};
+use super::meta::{self, Meta, NextMeta, RestoreCommand, Restored, SCHEMA, Status};
 use super::name::SessionName;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
@@ -191,7 +191,9 @@ impl Turn {
     pub fn position(&self) -> u64 {
         match &self.meta.restored {
             Some(Restored {
-                turn, by: By::Undo, ..
+                turn,
+                by: RestoreCommand::Undo,
+                ..
             }) => *turn,
             _ => self.meta.number,
         }

@@ -69,7 +69,7 @@ pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> C
     let mut known = HashSet::new();
     let mut number = None;
     for turn in checked.turns.iter().rev() {
-        let mut look = Look {
+        let mut look = TurnCheck {
             repository,
             turn,
             faults: &mut checked.faults,
@@ -82,7 +82,7 @@ pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> C
 }
 
 /// A look at one turn.
-struct Look<'a> {
+struct TurnCheck<'a> {
     /// The repository.
     repository: &'a Repository,
     /// The turn.
@@ -91,7 +91,7 @@ struct Look<'a> {
     faults: &'a mut Vec<Fault>,
 }
 
-impl Look<'_> {
+impl TurnCheck<'_> {
     /// Notes a fault.
     fn fault(&mut self, rule: &'static str, what: impl Into<String>) {
         self.faults.push(Fault {
@@ -316,8 +316,8 @@ impl Look<'_> {
 
 /// Compares the actions of a plan that ran with those that a report says were approved: all of them,
 /// or where one failed those up to it.
-fn differences(plan: &Plan, report: &read::Facts, whole: bool) -> Vec<String> {
-    let is_approved = |action: &&read::Action| {
+fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) -> Vec<String> {
+    let is_approved = |action: &&read::ReportAction| {
         let status = action.field("Status").unwrap_or_default();
         status.starts_with("Approved")
     };

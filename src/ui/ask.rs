@@ -7,12 +7,12 @@ use ratatui::crossterm::cursor::{MoveDown, MoveToColumn, MoveUp};
 use ratatui::crossterm::queue;
 use ratatui::crossterm::terminal::{Clear, ClearType};
 
-use super::input::{Act, Input, Layout};
+use super::input::{InputCommand, Layout, TextInput};
 use super::key::Key;
 use super::question;
-use super::room::Room;
+use super::room::TextArea;
 use super::style::{Line, Paint, Tone, wrap_all};
-use super::terminal::{self, Raw};
+use super::terminal::{self, RawMode};
 use crate::host::interrupt;
 use crate::host::screen::{Screen, is_screen};
 
@@ -27,22 +27,22 @@ pub enum Reply {
     /// It is to be continued in an editor.
     Editor(String),
     /// The person left.
-    Left(By),
+    Left(LeaveKey),
 }
 
 /// How a person leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum LeaveKey {
     /// By choice.
     Choice,
     /// By ctrl-c, which elsewhere would be a signal.
     CtrlC,
 }
 
-impl By {
+impl LeaveKey {
     /// Interrupts the program, if that is what was meant.
     pub fn end(self) {
-        if self == By::CtrlC {
+        if self == LeaveKey::CtrlC {
             interrupt::raise();
         }
     }
@@ -67,10 +67,10 @@ fn put(lines: &[Line], paint: Paint) -> usize {
 }
 
 /// A question that is answered with one key.
-pub struct Asked<'a> {
+pub struct KeyQuestion<'a> {
     /// What it is about, for the room that there is: shown above it, and anew where the window gets
     /// another size.
-    pub about: &'a dyn Fn(Room) -> Vec<Line>,
+    pub about: &'a dyn Fn(TextArea) -> Vec<Line>,
     /// The question.
     pub question: &'a str,
     /// The keys that answer.
@@ -86,7 +86,7 @@ pub struct Asked<'a> {
 /// # Errors
 /// The terminal is gone.
 pub fn key(question: &str, keys: &[char], leave: char) -> io::Result<char> {
-    Ok(Asked {
+    Ok(KeyQuestion {
         about: &|_| Vec::new(),
         question,
         keys,
@@ -102,7 +102,7 @@ pub fn key(question: &str, keys: &[char], leave: char) -> io::Result<char> {
 /// # Errors
 /// As for [`key`].
 pub fn key_or_end(question: &str, keys: &[char], leave: char) -> io::Result<char> {
-    Asked {
+    KeyQuestion {
         about: &|_| Vec::new(),
         question,
         keys,
@@ -112,7 +112,7 @@ pub fn key_or_end(question: &str, keys: &[char], leave: char) -> io::Result<char
     .key_or_end()
 }
 
-impl Asked<'_> {
+impl KeyQuestion<'_> {
     /// Shows it and waits for one of its keys; ctrl-c interrupts the program.
     ///
     /// # Errors
@@ -124,8 +124,8 @@ impl Asked<'_> {
     }
 
     /// Waits for one of its keys, and returns it with how it came.
-    fn pressed(&self) -> io::Result<(char, By)> {
-        let _raw = Raw::enter()?;
+    fn pressed(&self) -> io::Result<(char, LeaveKey)> {
+        let _raw = RawMode::enter()?;
         let mut out = Screen;
         let mut rows = self.draw()?;
         let mut is_stale = false;
@@ -137,10 +137,10 @@ impl Asked<'_> {
             }
             match terminal::next_key()? {
                 Key::Char(c) if self.keys.contains(&c.to_ascii_lowercase()) => {
-                    break (c.to_ascii_lowercase(), By::Choice);
+                    break (c.to_ascii_lowercase(), LeaveKey::Choice);
                 }
-                Key::Ctrl('c') => break (self.leave, By::CtrlC),
-                Key::Ctrl('d') | Key::Closed => break (self.leave, By::Choice),
+                Key::Ctrl('c') => break (self.leave, LeaveKey::CtrlC),
+                Key::Ctrl('d') | Key::Closed => break (self.leave, LeaveKey::Choice),
                 Key::Ctrl('z') => {
                     write!(out, "\r\n")?;
                     terminal::suspend()?;
@@ -196,8 +196,8 @@ pub fn yes_or_end(question: &str) -> io::Result<bool> {
 /// # Errors
 /// The terminal is gone.
 pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
-    let _raw = Raw::enter()?;
-    let mut input = Input::new(start);
+    let _raw = RawMode::enter()?;
+    let mut input = TextInput::new(start);
     let mut drawn = Layout {
         lines: Vec::new(),
         row: 0,
@@ -221,16 +221,16 @@ pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
         };
         below(&drawn)?;
         match act {
-            Act::Send => return Ok(Reply::Text(input.text().to_owned())),
-            Act::Leave => {
+            InputCommand::Send => return Ok(Reply::Text(input.text().to_owned())),
+            InputCommand::Leave => {
                 return Ok(Reply::Left(if key == Key::Ctrl('c') {
-                    By::CtrlC
+                    LeaveKey::CtrlC
                 } else {
-                    By::Choice
+                    LeaveKey::Choice
                 }));
             }
-            Act::Editor => return Ok(Reply::Editor(input.text().to_owned())),
-            Act::Suspend => terminal::suspend()?,
+            InputCommand::Editor => return Ok(Reply::Editor(input.text().to_owned())),
+            InputCommand::Suspend => terminal::suspend()?,
         }
         drawn = Layout {
             lines: Vec::new(),
@@ -250,7 +250,7 @@ pub fn hint() -> Line {
 
 /// Draws the text over what was drawn before; of a text higher than the screen, the part with the
 /// cursor.
-fn redraw(before: &Layout, input: &Input, paint: Paint) -> io::Result<Layout> {
+fn redraw(before: &Layout, input: &TextInput, paint: Paint) -> io::Result<Layout> {
     let room = terminal::room();
     let mut layout = input.layout(room.width.saturating_sub(1));
     let height = room.height.saturating_sub(1).max(1);

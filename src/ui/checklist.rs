@@ -31,7 +31,7 @@ pub struct Checklist {
 
 /// What an item stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum ItemPart {
     /// A memo, by its index in the plan.
     Memo(usize),
     /// An action, by its index in the plan.
@@ -42,13 +42,13 @@ pub enum Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// What it stands for.
-    pub part: Part,
+    pub part: ItemPart,
     /// Its text.
     pub label: Line,
     /// Whether it runs.
     pub on: bool,
     /// The pairs of an EDIT that has more than one.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<EditPair>,
     /// Whether the pairs are shown.
     pub open: bool,
     /// Whether the person changed its content.
@@ -59,7 +59,7 @@ pub struct Item {
 
 /// One FIND and REPLACE.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
+pub struct EditPair {
     /// Its text.
     pub label: Line,
     /// Whether it is applied.
@@ -70,7 +70,7 @@ pub struct Pair {
 
 /// A row of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Row {
+pub enum ChecklistRow {
     /// The heading above the memos.
     Memos,
     /// The heading above the actions.
@@ -83,7 +83,7 @@ pub enum Row {
 
 /// What a key asks for besides another state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
+pub enum ChecklistCommand {
     /// Run what is switched on.
     Run,
     /// Back to the summary.
@@ -114,37 +114,37 @@ impl Checklist {
     }
 
     /// Returns every row that is shown.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<ChecklistRow> {
         let mut rows = Vec::with_capacity(self.items.len() + 2);
         let first_action = self
             .items
             .iter()
-            .position(|item| matches!(item.part, Part::Action(_)));
+            .position(|item| matches!(item.part, ItemPart::Action(_)));
         if first_action != Some(0) && !self.items.is_empty() {
-            rows.push(Row::Memos);
+            rows.push(ChecklistRow::Memos);
         }
         for (index, item) in self.items.iter().enumerate() {
             if first_action == Some(index) {
-                rows.push(Row::Actions);
+                rows.push(ChecklistRow::Actions);
             }
-            rows.push(Row::Item(index));
+            rows.push(ChecklistRow::Item(index));
             if item.open {
-                rows.extend((0..item.pairs.len()).map(|pair| Row::Pair(index, pair)));
+                rows.extend((0..item.pairs.len()).map(|pair| ChecklistRow::Pair(index, pair)));
             }
         }
         rows
     }
 
     /// Returns the row of the cursor.
-    pub fn row(&self) -> Option<Row> {
+    pub fn row(&self) -> Option<ChecklistRow> {
         self.rows().get(self.cursor).copied()
     }
 
     /// Returns the index of the item at the cursor or around it.
     pub fn current(&self) -> Option<usize> {
         match self.row()? {
-            Row::Item(index) | Row::Pair(index, _) => Some(index),
-            Row::Memos | Row::Actions => None,
+            ChecklistRow::Item(index) | ChecklistRow::Pair(index, _) => Some(index),
+            ChecklistRow::Memos | ChecklistRow::Actions => None,
         }
     }
 
@@ -171,7 +171,7 @@ impl Checklist {
     }
 
     /// Takes a key.
-    pub fn press(mut self, key: &Key) -> (Checklist, Option<Act>) {
+    pub fn press(mut self, key: &Key) -> (Checklist, Option<ChecklistCommand>) {
         self.notice = None;
         if matches!(self.search, Some(Search::Open(_))) {
             self.write_search(key);
@@ -180,12 +180,14 @@ impl Checklist {
         let before = self.row();
         let act = match key {
             Key::Char('s') => self.run(),
-            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Closed => Some(Act::Leave),
+            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Closed => {
+                Some(ChecklistCommand::Leave)
+            }
             Key::Char('p') => self.edit(),
             Key::Char('u') => self.undo(),
-            Key::Char('v') => Some(Act::View),
-            Key::Char('?') => Some(Act::Help),
-            Key::Ctrl('z') => Some(Act::Suspend),
+            Key::Char('v') => Some(ChecklistCommand::View),
+            Key::Char('?') => Some(ChecklistCommand::Help),
+            Key::Ctrl('z') => Some(ChecklistCommand::Suspend),
             Key::Char(' ') | Key::Enter => self.toggle(),
             Key::Char('a') => self.toggle_all(),
             other => self.motion(other),
@@ -198,51 +200,51 @@ impl Checklist {
     }
 
     /// Runs, unless something would go wrong.
-    fn run(&mut self) -> Option<Act> {
+    fn run(&mut self) -> Option<ChecklistCommand> {
         let Some(problem) = self.problem() else {
-            return Some(Act::Run);
+            return Some(ChecklistCommand::Run);
         };
         self.notice = Some(format!("cannot run: {problem}"));
         None
     }
 
     /// Asks for the preview of the item at the cursor.
-    fn edit(&mut self) -> Option<Act> {
+    fn edit(&mut self) -> Option<ChecklistCommand> {
         let current = self.current();
         if current.is_none() {
             self.notice = Some("move to a memo or an action first".to_owned());
         }
-        current.map(Act::Edit)
+        current.map(ChecklistCommand::Edit)
     }
 
     /// Asks for the proposal of the item at the cursor.
-    fn undo(&mut self) -> Option<Act> {
+    fn undo(&mut self) -> Option<ChecklistCommand> {
         let current = self.current().filter(|&index| self.items[index].modified);
         if current.is_none() {
             self.notice = Some("there is nothing to take back here".to_owned());
         }
-        current.map(Act::Undo)
+        current.map(ChecklistCommand::Undo)
     }
 
     /// Switches what the cursor is on.
-    fn toggle(&mut self) -> Option<Act> {
+    fn toggle(&mut self) -> Option<ChecklistCommand> {
         match self.row()? {
-            Row::Memos => self.toggle_where(|part| matches!(part, Part::Memo(_))),
-            Row::Actions => self.toggle_where(|part| matches!(part, Part::Action(_))),
-            Row::Item(index) => self.items[index].switch_to_other(),
-            Row::Pair(index, pair) => self.items[index].switch_pair(pair),
+            ChecklistRow::Memos => self.toggle_where(|part| matches!(part, ItemPart::Memo(_))),
+            ChecklistRow::Actions => self.toggle_where(|part| matches!(part, ItemPart::Action(_))),
+            ChecklistRow::Item(index) => self.items[index].switch_to_other(),
+            ChecklistRow::Pair(index, pair) => self.items[index].switch_pair(pair),
         }
-        Some(Act::Changed)
+        Some(ChecklistCommand::Changed)
     }
 
     /// Switches everything on; off, if everything is on.
-    fn toggle_all(&mut self) -> Option<Act> {
+    fn toggle_all(&mut self) -> Option<ChecklistCommand> {
         self.toggle_where(|_| true);
-        Some(Act::Changed)
+        Some(ChecklistCommand::Changed)
     }
 
     /// Switches some items on; off, if all of them are on.
-    fn toggle_where(&mut self, chosen: impl Fn(Part) -> bool) {
+    fn toggle_where(&mut self, chosen: impl Fn(ItemPart) -> bool) {
         let on = !self
             .items
             .iter()
@@ -257,10 +259,10 @@ impl Checklist {
 
 impl Item {
     /// Returns an item that runs.
-    pub fn new(part: Part, label: Line, pairs: Vec<Line>) -> Item {
+    pub fn new(part: ItemPart, label: Line, pairs: Vec<Line>) -> Item {
         let pairs = pairs
             .into_iter()
-            .map(|label| Pair {
+            .map(|label| EditPair {
                 label,
                 on: true,
                 problem: None,

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::ask::{self, Reply};
-use super::editing::Desk;
-use super::editor::{self, Choices, Opened};
+use super::editing::EditingPrompts;
+use super::editor::{self, Choices, EditorUse};
 use super::style::{Line, Paint, Tone};
 use crate::host::editor::Editor;
 use crate::host::editor::MAX_EDITED;
@@ -39,7 +39,7 @@ impl Terminal {
     }
 }
 
-impl Desk for Terminal {
+impl EditingPrompts for Terminal {
     fn show(&mut self, lines: &[Line]) {
         ask::show(lines, self.paint);
     }
@@ -76,7 +76,7 @@ impl Desk for Terminal {
         }
     }
 
-    fn open(&mut self, path: &Path) -> io::Result<Option<Opened>> {
+    fn open(&mut self, path: &Path) -> io::Result<Option<EditorUse>> {
         self.choices
             .preview()?
             .map(|editor| editor::open(&editor, path))
@@ -111,7 +111,7 @@ pub fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
         .suffix(".md")
         .tempfile()?;
     writeln!(file, "{text}")?;
-    if editor::open(editor, file.path())? == Opened::Beside
+    if editor::open(editor, file.path())? == EditorUse::Beside
         && !ask::yes("Have you finished writing and saved the file?")?
     {
         return Ok(text.to_owned());

@@ -7,7 +7,7 @@ use crate::text::diff::{self, Counts};
 
 /// A file before and after; `None` where there is none.
 #[derive(Debug, Clone, Copy)]
-pub struct Change<'a> {
+pub struct FileVersions<'a> {
     /// Its path.
     pub path: &'a str,
     /// What was there.
@@ -17,7 +17,7 @@ pub struct Change<'a> {
 }
 
 /// Returns the unified diff of a file, headed by its names.
-pub fn unified(change: &Change<'_>) -> Vec<Line> {
+pub fn unified(change: &FileVersions<'_>) -> Vec<Line> {
     let name = |side: &str, there: bool| {
         if there {
             format!("{side}/{}", change.path)
@@ -41,7 +41,7 @@ pub fn unified(change: &Change<'_>) -> Vec<Line> {
 
 /// Returns the hunks alone. Line ends that are CRLF all through are said once and not shown in each
 /// line.
-pub fn body(change: &Change<'_>) -> Vec<Line> {
+pub fn body(change: &FileVersions<'_>) -> Vec<Line> {
     if change.before == change.after {
         return vec![Line::of(Tone::Faint, "no difference")];
     }
@@ -73,7 +73,7 @@ fn is_crlf(text: &str) -> bool {
 }
 
 /// Counts the lines that come and go; nothing for binary content.
-pub fn counts(change: &Change<'_>) -> Counts {
+pub fn counts(change: &FileVersions<'_>) -> Counts {
     let (Some(before), Some(after)) = (text(change.before), text(change.after)) else {
         return Counts::default();
     };
@@ -157,7 +157,7 @@ mod tests {
 
     /// Compares a difference as bare text.
     fn check(before: Option<&str>, after: Option<&str>, expected: &str) {
-        let change = Change {
+        let change = FileVersions {
             path: "a.txt",
             before: before.map(str::as_bytes),
             after: after.map(str::as_bytes),

@@ -6,7 +6,7 @@ mod judgement;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::checklist::{Checklist, Item, Part};
+use super::checklist::{Checklist, Item, ItemPart};
 use super::style::{Line, Tone};
 use super::summary;
 use crate::plan::Plan;
@@ -16,14 +16,14 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::memo;
 use crate::plan::validate::Step;
 use crate::text::resource::Resource;
-use crate::workflow::user::{Approved, Proposal, Seen};
+use crate::workflow::user::{Approved, ResourceContent, ReviewRequest};
 
 /// The columns of a label; no screen shows more, and the preview has it whole.
 const MAX_LABEL: usize = 500;
 
 /// The plan as the person has it.
 #[derive(Debug, Clone)]
-pub struct Draft {
+pub struct EditedPlan {
     /// The plan with every pair, switched off or not.
     pub plan: Plan,
     /// The plan as it was proposed.
@@ -31,21 +31,21 @@ pub struct Draft {
     /// What each action would do, by the newest validation in which it took part.
     pub steps: Vec<Step>,
     /// What the person changed.
-    pub edited: BTreeSet<Part>,
+    pub edited: BTreeSet<ItemPart>,
     /// What no longer fits the files, since they changed under the review.
-    pub misfits: BTreeSet<Part>,
+    pub misfits: BTreeSet<ItemPart>,
     /// Why things cannot run as they are, each with what it is about.
-    pub mistakes: Vec<(Part, Diagnostic)>,
+    pub mistakes: Vec<(ItemPart, Diagnostic)>,
     /// What the resources have that were looked at.
-    pub seen: BTreeMap<Resource, Seen>,
+    pub seen: BTreeMap<Resource, ResourceContent>,
 }
 
-impl Draft {
+impl EditedPlan {
     /// Returns the proposal, unchanged.
-    pub fn new(proposal: &Proposal<'_>) -> Draft {
+    pub fn new(proposal: &ReviewRequest<'_>) -> EditedPlan {
         let mut steps = proposal.simulation.steps.clone();
         steps.resize(proposal.plan.actions.len(), Step::default());
-        Draft {
+        EditedPlan {
             plan: proposal.plan.clone(),
             proposed: proposal.plan.clone(),
             steps,
@@ -58,16 +58,16 @@ impl Draft {
 
     /// Returns the items of the checklist, all switched on.
     pub fn items(&self) -> Vec<Item> {
-        let memos = (0..self.plan.memos.len()).map(Part::Memo);
-        let actions = (0..self.plan.actions.len()).map(Part::Action);
+        let memos = (0..self.plan.memos.len()).map(ItemPart::Memo);
+        let actions = (0..self.plan.actions.len()).map(ItemPart::Action);
         memos.chain(actions).map(|part| self.item(part)).collect()
     }
 
     /// Returns an item, switched on.
-    pub fn item(&self, part: Part) -> Item {
+    pub fn item(&self, part: ItemPart) -> Item {
         let (label, pairs) = match part {
-            Part::Memo(at) => (summary::memo(&self.plan.memos[at]), Vec::new()),
-            Part::Action(at) => {
+            ItemPart::Memo(at) => (summary::memo(&self.plan.memos[at]), Vec::new()),
+            ItemPart::Action(at) => {
                 let kind = &self.plan.actions[at].kind;
                 let name = Line::of(Tone::Strong, &format!("{}:", kind.name()));
                 (
@@ -85,20 +85,20 @@ impl Draft {
     /// Takes an action as the person changed it.
     pub fn change(&mut self, index: usize, action: Action) {
         self.plan.actions[index] = action;
-        self.edited.insert(Part::Action(index));
+        self.edited.insert(ItemPart::Action(index));
     }
 
     /// Takes a memo as the person changed it.
     pub fn change_memo(&mut self, index: usize, memo: memo::Change) {
         self.plan.memos[index] = memo;
-        self.edited.insert(Part::Memo(index));
+        self.edited.insert(ItemPart::Memo(index));
     }
 
     /// Takes an item back to what was proposed.
-    pub fn undo(&mut self, part: Part) {
+    pub fn undo(&mut self, part: ItemPart) {
         match part {
-            Part::Memo(at) => self.plan.memos[at] = self.proposed.memos[at].clone(),
-            Part::Action(at) => self.plan.actions[at] = self.proposed.actions[at].clone(),
+            ItemPart::Memo(at) => self.plan.memos[at] = self.proposed.memos[at].clone(),
+            ItemPart::Action(at) => self.plan.actions[at] = self.proposed.actions[at].clone(),
         }
         self.edited.remove(&part);
     }
@@ -113,14 +113,14 @@ impl Draft {
         }
         for item in &mut list.items {
             match item.part {
-                Part::Memo(at) => {
+                ItemPart::Memo(at) => {
                     if earlier.plan.memos[at] != self.plan.memos[at] {
                         self.change_memo(at, earlier.plan.memos[at].clone());
                         *item = self.item(item.part);
                     }
                     item.on = earlier.memos[at];
                 }
-                Part::Action(at) => {
+                ItemPart::Action(at) => {
                     let taken = &earlier.plan.actions[at];
                     if !switched(&self.plan.actions[at].kind, &taken.kind, item)
                         && *taken != self.plan.actions[at]
@@ -138,8 +138,8 @@ impl Draft {
     ///
     /// # Errors
     /// The repository cannot be read.
-    pub fn look(&mut self, part: Part, proposal: &Proposal<'_>) -> anyhow::Result<()> {
-        let Part::Action(at) = part else {
+    pub fn look(&mut self, part: ItemPart, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
+        let ItemPart::Action(at) = part else {
             return Ok(());
         };
         let Some(resource) = self.plan.actions[at].kind.resource() else {
@@ -159,7 +159,7 @@ impl Draft {
             .edited
             .iter()
             .filter_map(|part| {
-                if let Part::Action(at) = part {
+                if let ItemPart::Action(at) = part {
                     Some(*at)
                 } else {
                     None
@@ -168,8 +168,8 @@ impl Draft {
             .collect();
         for item in &list.items {
             match item.part {
-                Part::Memo(at) => approved.memos[at] = item.on,
-                Part::Action(at) => {
+                ItemPart::Memo(at) => approved.memos[at] = item.on,
+                ItemPart::Action(at) => {
                     approved.actions[at] = item.on;
                     if item.on && !item.is_whole() {
                         drop_pairs(&mut approved.plan.actions[at], item);

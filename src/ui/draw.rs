@@ -11,7 +11,7 @@ use ratatui::widgets::Paragraph;
 
 use panes::Panes;
 
-use super::checklist::{Checklist, Part};
+use super::checklist::{Checklist, ItemPart};
 use super::search::Search;
 use super::style::{Line, Paint, Tone};
 use super::viewer::{self, Viewer};
@@ -86,7 +86,7 @@ fn status(list: &Checklist) -> Line {
     if let Some(problem) = list.problem() {
         return Line::of(Tone::Removed, &format!("✗ {problem}"));
     }
-    let count = |wanted: fn(Part) -> bool, word: &str| {
+    let count = |wanted: fn(ItemPart) -> bool, word: &str| {
         let items: Vec<bool> = list
             .items
             .iter()
@@ -97,8 +97,8 @@ fn status(list: &Checklist) -> Line {
         (!items.is_empty()).then(|| format!("{on} of {} {word}", items.len()))
     };
     let counts = [
-        count(|part| matches!(part, Part::Action(_)), "actions"),
-        count(|part| matches!(part, Part::Memo(_)), "memos"),
+        count(|part| matches!(part, ItemPart::Action(_)), "actions"),
+        count(|part| matches!(part, ItemPart::Memo(_)), "memos"),
     ];
     let arrows = match (list.top > 0, list.top + list.height < list.rows().len()) {
         (true, true) => "↑↓ ",
@@ -165,7 +165,7 @@ pub fn put(frame: &mut Frame<'_>, area: Rect, lines: &[Line], paint: Paint) {
 
 /// Returns a line as the library takes it.
 pub fn drawn(line: Line, paint: Paint) -> text::Line<'static> {
-    let span = |span: &super::style::Span| {
+    let span = |span: &super::style::StyledSpan| {
         text::Span::styled(span.text().to_owned(), style(span.tone, paint))
     };
     text::Line::from(line.spans().iter().map(span).collect::<Vec<_>>())

@@ -110,14 +110,14 @@ fn sentence(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::workspace::branch::OtherBranch;
-    use crate::workspace::missing::{Missing, WhyMissing};
+    use crate::workspace::missing::{MissingChange, WhyMissing};
 
     #[test]
     fn what_is_missing_is_listed_behind_the_rest() {
         let drift = Drift {
             same_turns: Some(true),
             marked: vec!["a".to_owned()],
-            missing: vec![Missing {
+            missing: vec![MissingChange {
                 path: "b".to_owned(),
                 why: WhyMissing::Deleted,
             }],

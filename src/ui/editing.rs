@@ -1,14 +1,14 @@
 //! Changing an action before it runs: the flows behind `p`.
 //!
-//! They talk through a [`Desk`], so that a test can be the person. What comes back is the action's
-//! new content, or nothing where the person changed nothing; it is validated by the caller.
+//! They talk through [`EditingPrompts`], so that a test can be the person. What comes back is the
+//! action's new content, or nothing if the person changed nothing; it is validated by the caller.
 
 use std::io;
 use std::path::Path;
 
 use anyhow::Context;
 
-use super::editor::Opened;
+use super::editor::EditorUse;
 use super::style::{Line, Tone, block};
 use super::{preview, summary};
 use crate::host::editor::MAX_EDITED;
@@ -20,7 +20,7 @@ use crate::plan::validate::Step;
 use crate::text::path::RepoPath;
 
 /// The ways in which a flow talks to the person.
-pub trait Desk {
+pub trait EditingPrompts {
     /// Shows lines.
     fn show(&mut self, lines: &[Line]);
     /// Asks for one of some keys; leaving is the last of them.
@@ -42,14 +42,18 @@ pub trait Desk {
     ///
     /// # Errors
     /// The editor failed.
-    fn open(&mut self, path: &Path) -> io::Result<Option<Opened>>;
+    fn open(&mut self, path: &Path) -> io::Result<Option<EditorUse>>;
 }
 
 /// Lets the person see and change an action; returns it as changed.
 ///
 /// # Errors
 /// The terminal is gone, or no temporary file can be made.
-pub fn edit(desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result<Option<Action>> {
+pub fn edit(
+    desk: &mut dyn EditingPrompts,
+    action: &Action,
+    step: &Step,
+) -> anyhow::Result<Option<Action>> {
     desk.show(&[Line::default()]);
     match action.kind.editable() {
         Editable::NewFile { path, content } => save_as(desk, (action, step), (path, content)),
@@ -68,7 +72,7 @@ pub fn edit(desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result
 /// # Errors
 /// The terminal is gone.
 pub fn edit_memo(
-    desk: &mut dyn Desk,
+    desk: &mut dyn EditingPrompts,
     change: &memo::Change,
 ) -> anyhow::Result<Option<memo::Change>> {
     desk.show(&[Line::default(), summary::memo(change), Line::default()]);
@@ -102,7 +106,7 @@ pub fn can_be_changed(kind: &ActionKind) -> bool {
 
 /// CREATE: the content in the editor, the path at the prompt.
 fn save_as(
-    desk: &mut dyn Desk,
+    desk: &mut dyn EditingPrompts,
     (action, step): (&Action, &Step),
     (proposed, content): (&RepoPath, &str),
 ) -> anyhow::Result<Option<Action>> {
@@ -145,7 +149,7 @@ fn save_as(
 }
 
 /// Asks where a file goes until the answer is a path; `None` is the wish to leave.
-fn new_path(desk: &mut dyn Desk, path: &RepoPath) -> anyhow::Result<Option<RepoPath>> {
+fn new_path(desk: &mut dyn EditingPrompts, path: &RepoPath) -> anyhow::Result<Option<RepoPath>> {
     loop {
         desk.show(&[
             Line::default(),
@@ -169,7 +173,7 @@ fn new_path(desk: &mut dyn Desk, path: &RepoPath) -> anyhow::Result<Option<RepoP
 
 /// EDIT: the file as it would be, in the editor; a change becomes one pair from the original to it.
 fn final_version(
-    desk: &mut dyn Desk,
+    desk: &mut dyn EditingPrompts,
     action: &Action,
     path: &RepoPath,
     step: &Step,
@@ -231,7 +235,7 @@ fn changed(action: &Action, edit: UserEdit<'_>) -> Option<Action> {
 
 /// The rest: shown, and its text changed at a prompt.
 fn in_terminal(
-    desk: &mut dyn Desk,
+    desk: &mut dyn EditingPrompts,
     (action, step): (&Action, &Step),
     text: &str,
 ) -> anyhow::Result<Option<Action>> {
@@ -276,10 +280,10 @@ impl Proposed {
     /// Opens it; where nothing can, shows the action in the terminal.
     fn open(
         &self,
-        desk: &mut dyn Desk,
+        desk: &mut dyn EditingPrompts,
         action: &Action,
         step: &Step,
-    ) -> anyhow::Result<Option<Opened>> {
+    ) -> anyhow::Result<Option<EditorUse>> {
         let problem = match desk.open(&self.path) {
             Ok(Some(opened)) => return Ok(Some(opened)),
             Ok(None) => {
@@ -294,7 +298,11 @@ impl Proposed {
 
     /// Waits until the person has finished and returns the content; `None` where it is to stay as
     /// it was.
-    fn finished(&self, desk: &mut dyn Desk, question: &str) -> anyhow::Result<Option<String>> {
+    fn finished(
+        &self,
+        desk: &mut dyn EditingPrompts,
+        question: &str,
+    ) -> anyhow::Result<Option<String>> {
         loop {
             match desk.key(&format!("{question} (y/n) › "), &['y', 'n', 'd'])? {
                 'y' => {}

@@ -18,7 +18,7 @@ pub struct Choices {
 
 /// How a file was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opened {
+pub enum EditorUse {
     /// The program had the terminal and has ended.
     Ended,
     /// The program runs beside the terminal.
@@ -68,9 +68,9 @@ impl Choices {
 ///
 /// # Errors
 /// The program cannot be started, or it had the terminal and failed.
-pub fn open(editor: &Editor, path: &Path) -> io::Result<Opened> {
+pub fn open(editor: &Editor, path: &Path) -> io::Result<EditorUse> {
     match terminal::lend(|| editor.open(path))?? {
-        editor::EditorOutcome::Left(status) if status.success() => Ok(Opened::Ended),
+        editor::EditorOutcome::Left(status) if status.success() => Ok(EditorUse::Ended),
         editor::EditorOutcome::Left(status) => Err(io::Error::other(format!(
             "`{}` ended with {status}",
             name(editor)
@@ -78,7 +78,7 @@ pub fn open(editor: &Editor, path: &Path) -> io::Result<Opened> {
         editor::EditorOutcome::Window(mut child) => {
             // Some return at once and some stay: either way somebody must take the exit code.
             std::thread::spawn(move || child.wait());
-            Ok(Opened::Beside)
+            Ok(EditorUse::Beside)
         }
     }
 }
@@ -128,7 +128,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert_eq!(
             open(&Editor::Words(vec!["true".to_owned()]), file.path()).unwrap(),
-            Opened::Ended
+            EditorUse::Ended
         );
         let error = open(&Editor::Words(vec!["false".to_owned()]), file.path())
             .unwrap_err()

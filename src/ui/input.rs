@@ -12,7 +12,7 @@ const INDENT: &str = "  ";
 
 /// A text under way.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Input {
+pub struct TextInput {
     /// What has been written.
     text: String,
     /// The byte before which the cursor stands.
@@ -21,7 +21,7 @@ pub struct Input {
 
 /// What a key asks for besides a change of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
+pub enum InputCommand {
     /// The text is complete.
     Send,
     /// The person wants to leave.
@@ -43,10 +43,10 @@ pub struct Layout {
     pub column: usize,
 }
 
-impl Input {
+impl TextInput {
     /// Returns a text with the cursor at its end.
-    pub fn new(text: &str) -> Input {
-        Input {
+    pub fn new(text: &str) -> TextInput {
+        TextInput {
             text: text.to_owned(),
             cursor: text.len(),
         }
@@ -58,20 +58,20 @@ impl Input {
     }
 
     /// Takes a key.
-    pub fn press(mut self, key: &Key) -> (Input, Option<Act>) {
+    pub fn press(mut self, key: &Key) -> (TextInput, Option<InputCommand>) {
         let act = match key {
             Key::Enter if self.text[..self.cursor].ends_with('\\') => {
                 self.erase_left();
                 self.insert("\n")
             }
-            Key::Enter => Some(Act::Send),
+            Key::Enter => Some(InputCommand::Send),
             Key::AltEnter | Key::Ctrl('j') => self.insert("\n"),
-            Key::Ctrl('e') => Some(Act::Editor),
-            Key::Ctrl('z') => Some(Act::Suspend),
+            Key::Ctrl('e') => Some(InputCommand::Editor),
+            Key::Ctrl('z') => Some(InputCommand::Suspend),
             Key::Ctrl('d') if self.cursor < self.text.len() => self.erase_right(),
             // As in a shell: what is written is not lost to the wish to leave.
             Key::Ctrl('d') if !self.text.is_empty() => None,
-            Key::Ctrl('c' | 'd') | Key::Closed => Some(Act::Leave),
+            Key::Ctrl('c' | 'd') | Key::Closed => Some(InputCommand::Leave),
             Key::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
             Key::Paste(text) => self.insert(&text.replace("\r\n", "\n").replace('\r', "\n")),
             Key::Backspace | Key::Ctrl('h') => self.erase_left(),
@@ -106,7 +106,7 @@ impl Input {
     }
 
     /// Deletes more than one character, or moves.
-    fn change(&mut self, key: &Key) -> Option<Act> {
+    fn change(&mut self, key: &Key) -> Option<InputCommand> {
         match key {
             Key::Ctrl('u') => self.erase(self.line_start()),
             Key::Ctrl('w') => self.erase(self.word_start()),
@@ -135,14 +135,14 @@ impl Input {
     }
 
     /// Writes text before the cursor.
-    fn insert(&mut self, text: &str) -> Option<Act> {
+    fn insert(&mut self, text: &str) -> Option<InputCommand> {
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
         None
     }
 
     /// Deletes the character before the cursor.
-    fn erase_left(&mut self) -> Option<Act> {
+    fn erase_left(&mut self) -> Option<InputCommand> {
         let length = self.text[..self.cursor]
             .chars()
             .next_back()
@@ -152,7 +152,7 @@ impl Input {
     }
 
     /// Deletes the character behind the cursor.
-    fn erase_right(&mut self) -> Option<Act> {
+    fn erase_right(&mut self) -> Option<InputCommand> {
         if self.cursor < self.text.len() {
             self.text.remove(self.cursor);
         }
@@ -195,8 +195,8 @@ mod tests {
     use super::*;
 
     /// Presses keys on a text and compares what becomes of it; `|` is the cursor.
-    fn check(start: &str, keys: &[Key], expected: &str, act: Option<Act>) {
-        let (mut input, mut last) = (Input::new(start), None);
+    fn check(start: &str, keys: &[Key], expected: &str, act: Option<InputCommand>) {
+        let (mut input, mut last) = (TextInput::new(start), None);
         for key in keys {
             (input, last) = input.press(key);
         }
@@ -207,17 +207,17 @@ mod tests {
 
     #[test]
     fn enter_sends_and_a_backslash_goes_on() {
-        check("a", &[Key::Enter], "a|", Some(Act::Send));
+        check("a", &[Key::Enter], "a|", Some(InputCommand::Send));
         check("a\\", &[Key::Enter, Key::Char('b')], "a\nb|", None);
         check("a", &[Key::AltEnter], "a\n|", None);
     }
 
     #[test]
     fn ctrl_d_leaves_where_nothing_is_written_and_deletes_before_something() {
-        check("", &[Key::Ctrl('d')], "|", Some(Act::Leave));
+        check("", &[Key::Ctrl('d')], "|", Some(InputCommand::Leave));
         check("ab", &[Key::Left, Key::Ctrl('d')], "a|", None);
         check("ab", &[Key::Ctrl('d')], "ab|", None);
-        check("ab", &[Key::Ctrl('c')], "ab|", Some(Act::Leave));
+        check("ab", &[Key::Ctrl('c')], "ab|", Some(InputCommand::Leave));
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_cursor_stands_where_the_text_wraps() {
-        let layout = Input::new("日本語\nx").layout(6);
+        let layout = TextInput::new("日本語\nx").layout(6);
         let lines: Vec<String> = layout.lines.iter().map(Line::text).collect();
         assert_eq!(
             (lines, layout.row, layout.column),
@@ -251,7 +251,7 @@ mod tests {
                 3
             )
         );
-        let full = Input::new("abcd").layout(6);
+        let full = TextInput::new("abcd").layout(6);
         assert_eq!((full.lines.len(), full.row, full.column), (2, 1, 0));
     }
 }

@@ -1,7 +1,7 @@
 //! Markdown at the terminal: a record as the text that it is, with light tones; a message of the
 //! model rendered.
 
-use super::style::{Line, Span, Tone};
+use super::style::{Line, StyledSpan, Tone};
 use crate::text::fence;
 
 /// Returns the lines of a message.
@@ -57,7 +57,7 @@ fn unmarked(line: &str) -> Line {
     let (start, text) = item.map_or((indent.to_owned(), text), |item| {
         (format!("{indent}• "), item)
     });
-    let inside = |line: Line, span: &Span| match span.tone {
+    let inside = |line: Line, span: &StyledSpan| match span.tone {
         Tone::Strong => line.with(Tone::Strong, span.text().trim_matches('*')),
         tone => line.with(tone, span.text()),
     };
@@ -68,7 +68,7 @@ fn unmarked(line: &str) -> Line {
 }
 
 /// A code block that is open.
-struct Block {
+struct OpenCodeBlock {
     /// The mark of its fence.
     mark: u8,
     /// How many of them.
@@ -78,9 +78,9 @@ struct Block {
 }
 
 /// Returns one line, following the code blocks that open and close.
-fn styled(line: &str, block: &mut Option<Block>) -> Line {
+fn styled(line: &str, block: &mut Option<OpenCodeBlock>) -> Line {
     let fence = fence::read(line);
-    let closes = |open: &Block| {
+    let closes = |open: &OpenCodeBlock| {
         fence.is_some_and(|fence| {
             fence.mark == open.mark && fence.len >= open.length && fence.info.is_empty()
         })
@@ -94,7 +94,7 @@ fn styled(line: &str, block: &mut Option<Block>) -> Line {
         (Some(open), _) if open.is_diff => Line::of(of_difference(line), line),
         (Some(_), _) => Line::of(Tone::Accent, line),
         (None, Some(fence)) => {
-            *block = Some(Block {
+            *block = Some(OpenCodeBlock {
                 mark: fence.mark,
                 length: fence.len,
                 is_diff: matches!(fence.info, "diff" | "patch"),
@@ -172,7 +172,7 @@ mod tests {
             "# Which?\n> you said\n\n- **One** or `two`\n  * three\n\n```sh\n# ls\n```\n2 * 3 ** 4";
         let lines: Vec<String> = rendered(message)
             .iter()
-            .map(|line| line.spans().iter().map(Span::text).collect())
+            .map(|line| line.spans().iter().map(StyledSpan::text).collect())
             .collect();
         assert_eq!(
             lines,

@@ -1,13 +1,13 @@
 //! Files that are not as the turns left them, in words.
 
 use crate::text::visible::visible;
-use crate::workspace::missing::{Missing, WhyMissing};
+use crate::workspace::missing::{MissingChange, WhyMissing};
 
 /// How many files are named one by one.
 const MAX_NAMED: usize = 10;
 
 /// Returns a line for each file; `named` is what the turn is called whose state it should be.
-pub fn lines(missing: &[Missing], named: &str) -> Vec<String> {
+pub fn lines(missing: &[MissingChange], named: &str) -> Vec<String> {
     let mut lines: Vec<String> = missing
         .iter()
         .take(MAX_NAMED)
@@ -21,7 +21,7 @@ pub fn lines(missing: &[Missing], named: &str) -> Vec<String> {
 }
 
 /// Returns the line of a file. The turn is named: `@` would be the restore that says this.
-fn line(missing: &Missing, named: &str) -> String {
+fn line(missing: &MissingChange, named: &str) -> String {
     let path = visible(&missing.path);
     let how = format!("`teddy restore {named} --exact {path}` brings it back");
     match &missing.why {
@@ -48,8 +48,8 @@ mod tests {
     use super::*;
 
     /// Returns a file that is gone.
-    fn gone(path: &str) -> Missing {
-        Missing {
+    fn gone(path: &str) -> MissingChange {
+        MissingChange {
             path: path.to_owned(),
             why: WhyMissing::Deleted,
         }
@@ -57,14 +57,14 @@ mod tests {
 
     #[test]
     fn each_file_is_named_with_what_brings_it_back() {
-        let taken = Missing {
+        let taken = MissingChange {
             path: "b".to_owned(),
             why: WhyMissing::TakenBack {
                 session: "demo".to_owned(),
                 turn: 2,
             },
         };
-        let committed = Missing {
+        let committed = MissingChange {
             path: "c".to_owned(),
             why: WhyMissing::Committed {
                 commit: "1".repeat(40).parse().unwrap(),
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn many_are_counted() {
-        let many: Vec<Missing> = (0..13).map(|number| gone(&number.to_string())).collect();
+        let many: Vec<MissingChange> = (0..13).map(|number| gone(&number.to_string())).collect();
         let lines = lines(&many, "1");
         assert_eq!(
             (lines.len(), lines[10].as_str()),

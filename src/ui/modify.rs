@@ -5,16 +5,16 @@ use std::rc::Rc;
 
 use ratatui::layout::Rect;
 
-use super::checklist::{Act, Checklist, Item, Part, Row};
+use super::checklist::{Checklist, ChecklistCommand, ChecklistRow, Item, ItemPart};
 use super::desk::Terminal;
-use super::draft::Draft;
+use super::draft::EditedPlan;
 use super::draw::{self, Beside, panes};
 use super::key::Key;
 use super::style::{Line, Tone, wrap_all};
 use super::terminal::{self, Full};
 use super::viewer::Viewer;
 use super::{editing, preview, reader};
-use crate::workflow::user::{Approved, Proposal};
+use crate::workflow::user::{Approved, ReviewRequest};
 
 /// The keys and what they do.
 const HELP: [(&str, &str); 19] = [
@@ -57,15 +57,15 @@ const MAX_BESIDE: usize = 2000;
 /// What the person has made of a proposal; kept while the summary is shown again.
 pub struct Modify {
     /// The plan as changed.
-    draft: Draft,
+    draft: EditedPlan,
     /// The switches.
     list: Checklist,
     /// The previews that have been asked for, wrapped to a width.
-    previews: HashMap<(Row, usize), Rc<[Line]>>,
+    previews: HashMap<(ChecklistRow, usize), Rc<[Line]>>,
 }
 
 /// Where the person works: the full screen, and the ordinary one below it.
-struct Stage<'a> {
+struct EditingScreens<'a> {
     /// The full screen.
     full: Full,
     /// Prompts and editors.
@@ -74,8 +74,8 @@ struct Stage<'a> {
 
 impl Modify {
     /// Returns the proposal with nothing changed.
-    pub fn new(proposal: &Proposal<'_>) -> Modify {
-        let mut draft = Draft::new(proposal);
+    pub fn new(proposal: &ReviewRequest<'_>) -> Modify {
+        let mut draft = EditedPlan::new(proposal);
         let mut list = Checklist::new(draft.items());
         if let Some(earlier) = proposal.earlier {
             draft.take_over(earlier, &mut list);
@@ -92,7 +92,10 @@ impl Modify {
     ///
     /// # Errors
     /// The repository cannot be read.
-    pub fn leave_out_misfits(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Vec<String>> {
+    pub fn leave_out_misfits(
+        &mut self,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<Vec<String>> {
         if proposal.simulation.diagnostics.is_empty() {
             return Ok(Vec::new());
         }
@@ -115,10 +118,10 @@ impl Modify {
     /// The terminal is gone, or the repository cannot be read.
     pub fn run(
         &mut self,
-        proposal: &Proposal<'_>,
+        proposal: &ReviewRequest<'_>,
         desk: &mut Terminal,
     ) -> anyhow::Result<Option<Approved>> {
-        let mut stage = Stage {
+        let mut stage = EditingScreens {
             full: Full::enter()?,
             desk,
         };
@@ -129,16 +132,16 @@ impl Modify {
             self.draw(&mut stage, proposal)?;
             let key = terminal::next_key()?;
             match self.take(&key, proposal)? {
-                Some(Act::Run) => return Ok(Some(self.approved())),
-                Some(Act::Leave) => return Ok(None),
-                Some(Act::Edit(index)) => self.edit(index, &mut stage, proposal)?,
-                Some(Act::View) => self.view(&mut stage, proposal)?,
-                Some(Act::Help) => reader::read(
+                Some(ChecklistCommand::Run) => return Ok(Some(self.approved())),
+                Some(ChecklistCommand::Leave) => return Ok(None),
+                Some(ChecklistCommand::Edit(index)) => self.edit(index, &mut stage, proposal)?,
+                Some(ChecklistCommand::View) => self.view(&mut stage, proposal)?,
+                Some(ChecklistCommand::Help) => reader::read(
                     &mut stage.full,
                     Viewer::new("Keys", help()),
                     stage.desk.paint,
                 )?,
-                Some(Act::Suspend) => stage.full.suspend()?,
+                Some(ChecklistCommand::Suspend) => stage.full.suspend()?,
                 _ if matches!(key, Key::Resize(..) | Key::Continued) => stage.full.renew()?,
                 _ => {}
             }
@@ -146,12 +149,16 @@ impl Modify {
     }
 
     /// Takes a key; what is switched is judged at once, what only moves costs no judgement.
-    fn take(&mut self, key: &Key, proposal: &Proposal<'_>) -> anyhow::Result<Option<Act>> {
+    fn take(
+        &mut self,
+        key: &Key,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<Option<ChecklistCommand>> {
         let (list, act) = std::mem::take(&mut self.list).press(key);
         self.list = list;
         match act {
-            Some(Act::Changed) => self.judge(proposal)?,
-            Some(Act::Undo(index)) => {
+            Some(ChecklistCommand::Changed) => self.judge(proposal)?,
+            Some(ChecklistCommand::Undo(index)) => {
                 self.draft.undo(self.list.items[index].part);
                 self.renew(index, proposal)?;
             }
@@ -161,7 +168,11 @@ impl Modify {
     }
 
     /// Fits the list to the screen and draws it.
-    fn draw(&mut self, stage: &mut Stage<'_>, proposal: &Proposal<'_>) -> anyhow::Result<()> {
+    fn draw(
+        &mut self,
+        stage: &mut EditingScreens<'_>,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<()> {
         let size = stage.full.screen.size()?;
         let panes = panes::split(
             Rect::new(0, 0, size.width, size.height),
@@ -189,7 +200,11 @@ impl Modify {
     }
 
     /// Returns the preview of the cursor's row; it is made once for each width.
-    fn preview(&mut self, width: usize, proposal: &Proposal<'_>) -> anyhow::Result<Rc<[Line]>> {
+    fn preview(
+        &mut self,
+        width: usize,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<Rc<[Line]>> {
         let Some(row) = self.list.row().filter(|_| width > 0) else {
             return Ok(Rc::default());
         };
@@ -207,15 +222,19 @@ impl Modify {
     }
 
     /// Returns the preview of a row, not wrapped.
-    fn whole_preview(&mut self, row: Row, proposal: &Proposal<'_>) -> anyhow::Result<Vec<Line>> {
-        if let Row::Item(index) = row {
+    fn whole_preview(
+        &mut self,
+        row: ChecklistRow,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<Vec<Line>> {
+        if let ChecklistRow::Item(index) = row {
             self.draft.look(self.list.items[index].part, proposal)?;
         }
         Ok(preview::lines(&self.draft, &self.list, row))
     }
 
     /// Judges what is switched on.
-    fn judge(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<()> {
+    fn judge(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
         self.previews.clear();
         self.draft.judge(&mut self.list, proposal)
     }
@@ -224,12 +243,12 @@ impl Modify {
     fn edit(
         &mut self,
         index: usize,
-        stage: &mut Stage<'_>,
-        proposal: &Proposal<'_>,
+        stage: &mut EditingScreens<'_>,
+        proposal: &ReviewRequest<'_>,
     ) -> anyhow::Result<()> {
         let part = self.list.items[index].part;
         match part {
-            Part::Memo(at) => {
+            ItemPart::Memo(at) => {
                 let memo = &self.draft.plan.memos[at];
                 let Some(changed) = stage
                     .full
@@ -239,7 +258,7 @@ impl Modify {
                 };
                 self.draft.change_memo(at, changed);
             }
-            Part::Action(at) => {
+            ItemPart::Action(at) => {
                 let action = &self.draft.plan.actions[at];
                 if !editing::can_be_changed(&action.kind) {
                     return self.view(stage, proposal);
@@ -257,7 +276,7 @@ impl Modify {
     }
 
     /// Shows an item as the draft has it now, and judges it.
-    fn renew(&mut self, index: usize, proposal: &Proposal<'_>) -> anyhow::Result<()> {
+    fn renew(&mut self, index: usize, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
         let item = &self.list.items[index];
         self.list.items[index] = Item {
             on: item.on,
@@ -269,14 +288,18 @@ impl Modify {
     }
 
     /// Shows the preview of the cursor's row on the whole screen.
-    fn view(&mut self, stage: &mut Stage<'_>, proposal: &Proposal<'_>) -> anyhow::Result<()> {
+    fn view(
+        &mut self,
+        stage: &mut EditingScreens<'_>,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<()> {
         let Some(row) = self.list.row() else {
             return Ok(());
         };
         let title = match row {
-            Row::Memos | Row::Actions => self.draft.plan.title.clone(),
-            Row::Item(index) => self.list.items[index].label.text(),
-            Row::Pair(index, pair) => {
+            ChecklistRow::Memos | ChecklistRow::Actions => self.draft.plan.title.clone(),
+            ChecklistRow::Item(index) => self.list.items[index].label.text(),
+            ChecklistRow::Pair(index, pair) => {
                 format!("{}, pair {}", self.list.items[index].label.text(), pair + 1)
             }
         };

@@ -10,7 +10,7 @@ use crate::text::counted;
 use crate::text::visible::visible;
 use crate::workflow::land::turns;
 use crate::workflow::notice::{NoReplan, Notice};
-use crate::workflow::restore::note::{LandedCommit, RestoreNote};
+use crate::workflow::restore::note::{RestoreNote, UndoneCommit};
 use crate::workspace::drift::no_record;
 use crate::workspace::notice::{FileObstacle, FilesNotice, ReferenceRepair};
 
@@ -305,9 +305,9 @@ pub fn restore_note(note: &RestoreNote) -> String {
 }
 
 /// Says where turns are that were taken out of the files only, and how they are taken out there.
-fn still_landed(landed: &[LandedCommit]) -> String {
+fn still_landed(landed: &[UndoneCommit]) -> String {
     let short = |id: &CommitId| id.to_string()[..SHORT].to_owned();
-    let place = |landed: &LandedCommit| {
+    let place = |landed: &UndoneCommit| {
         let has = if landed.turns.len() == 1 {
             "has"
         } else {
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn what_a_restore_left_on_a_branch_is_told_once() {
-        let landed = |digit: &str, turns: &[u64]| LandedCommit {
+        let landed = |digit: &str, turns: &[u64]| UndoneCommit {
             commit: digit.repeat(40).parse().unwrap(),
             turns: turns.to_vec(),
             branch: "main".to_owned(),

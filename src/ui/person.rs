@@ -4,22 +4,22 @@ use std::io::{self, Stderr};
 
 use ratatui::crossterm::style::force_color_output;
 
-use super::ask::{self, Asked, Reply};
+use super::ask::{self, KeyQuestion, Reply};
 use super::desk::Terminal;
-use super::editor::{self, Choices, Opened};
+use super::editor::{self, Choices, EditorUse};
 use super::modify::Modify;
 use super::progress::{Manner, Progress};
 use super::quiet::APPROVE_ALL;
-use super::room::Room;
+use super::room::TextArea;
 use super::style::{Line, Paint, Tone, block};
 use super::summary;
-use super::terminal::{self, Full, Raw};
+use super::terminal::{self, Full, RawMode};
 use super::viewer::Viewer;
 use super::{markdown, reader};
 use crate::host::editor::Editor;
 use crate::host::{interrupt, screen};
 use crate::text::visible::visible_block;
-use crate::workflow::user::{Approved, Choice, Decision, Event, Proposal, Question, User};
+use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
 
 /// What is said when the person comes back from changes that are not run yet.
 const KEPT: &str = "Your changes are kept in (m)odify; (a) runs the plan as it came.";
@@ -63,10 +63,10 @@ impl Person {
     }
 
     /// Shows the summary and asks until something is decided.
-    fn decide(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
+    fn decide(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         let mut modify = Modify::new(proposal);
         let misfits = modify.leave_out_misfits(proposal)?;
-        let _raw = Raw::enter()?;
+        let _raw = RawMode::enter()?;
         terminal::forget_typed()?;
         loop {
             if interrupt::requested() {
@@ -96,14 +96,14 @@ impl Person {
     }
 
     /// Shows the summary and returns the key that was pressed.
-    fn ask_what(&self, proposal: &Proposal<'_>, kept: &[Line]) -> io::Result<char> {
-        let about = |room: Room| {
+    fn ask_what(&self, proposal: &ReviewRequest<'_>, kept: &[Line]) -> io::Result<char> {
+        let about = |room: TextArea| {
             let mut lines = summary::lines(proposal, room);
             lines.extend_from_slice(kept);
             lines
         };
         let keys = &['a', 'r', 'm', 's', 'q'];
-        Asked {
+        KeyQuestion {
             about: &about,
             question: summary::PROMPT,
             keys,
@@ -135,7 +135,7 @@ impl Person {
         let folder = tempfile::Builder::new().prefix("teddy-").tempdir()?;
         let path = folder.path().join(name);
         std::fs::write(&path, visible_block(text).as_bytes())?;
-        if editor::open(reader, &path)? == Opened::Beside {
+        if editor::open(reader, &path)? == EditorUse::Beside {
             ask::key("Your previewer has been opened. (c)lose › ", &['c'], 'c')?;
         }
         Ok(())
@@ -168,14 +168,14 @@ impl Person {
 }
 
 impl User for Person {
-    fn review(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
+    fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         self.progress.clear();
         if self.wishes.approve_all {
             // Nothing is asked, so that these are words as any others: they go where stderr goes.
             let room = if screen::is_stderr() {
                 terminal::room()
             } else {
-                Room::UNLIMITED
+                TextArea::UNLIMITED
             };
             self.progress.lines(summary::lines(proposal, room));
             return Ok(Decision::Run(Approved::all(proposal.plan)));
@@ -189,7 +189,7 @@ impl User for Person {
 
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
         self.progress.clear();
-        let _raw = Raw::enter()?;
+        let _raw = RawMode::enter()?;
         ask::show(&asked(question), self.paint);
         self.write()
     }

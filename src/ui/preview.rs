@@ -2,9 +2,9 @@
 
 mod resource;
 
-use super::checklist::{Checklist, Part, Row};
-use super::diff::{self, Change};
-use super::draft::Draft;
+use super::checklist::{Checklist, ChecklistRow, ItemPart};
+use super::diff::{self, FileVersions};
+use super::draft::EditedPlan;
 use super::style::{Line, Tone, block};
 use super::{markdown, mistakes, risk, summary};
 use crate::plan::action::Action;
@@ -15,12 +15,12 @@ use crate::plan::validate::Step;
 use crate::text::resource::Resource;
 
 /// Returns the preview of a row.
-pub fn lines(draft: &Draft, list: &Checklist, row: Row) -> Vec<Line> {
+pub fn lines(draft: &EditedPlan, list: &Checklist, row: ChecklistRow) -> Vec<Line> {
     match row {
-        Row::Memos => vec![Line::plain("Changes of the memory, .teddy/memos.yaml")],
-        Row::Actions => block(Tone::Plain, &draft.plan.rationale),
-        Row::Item(index) => item(draft, list, index),
-        Row::Pair(index, pair) => match pair_of(draft, list.items[index].part, pair) {
+        ChecklistRow::Memos => vec![Line::plain("Changes of the memory, .teddy/memos.yaml")],
+        ChecklistRow::Actions => block(Tone::Plain, &draft.plan.rationale),
+        ChecklistRow::Item(index) => item(draft, list, index),
+        ChecklistRow::Pair(index, pair) => match pair_of(draft, list.items[index].part, pair) {
             Some(found) => problem(list.items[index].pairs[pair].problem.as_deref())
                 .into_iter()
                 .chain(replaced(found))
@@ -46,12 +46,12 @@ pub fn action(action: &Action, step: &Step) -> Vec<Line> {
 }
 
 /// Returns the preview of an item.
-fn item(draft: &Draft, list: &Checklist, index: usize) -> Vec<Line> {
+fn item(draft: &EditedPlan, list: &Checklist, index: usize) -> Vec<Line> {
     let item = &list.items[index];
     let mut lines: Vec<Line> = problem(item.problem.as_deref()).into_iter().collect();
     match item.part {
-        Part::Memo(at) => lines.push(summary::memo(&draft.plan.memos[at])),
-        Part::Action(at) => {
+        ItemPart::Memo(at) => lines.push(summary::memo(&draft.plan.memos[at])),
+        ItemPart::Action(at) => {
             let here = draft
                 .mistakes
                 .iter()
@@ -71,7 +71,7 @@ fn part(part: PreviewPart<'_>) -> Vec<Line> {
             path,
             before,
             after,
-        } => diff::unified(&Change {
+        } => diff::unified(&FileVersions {
             path: path.as_str(),
             before,
             after,
@@ -117,16 +117,16 @@ fn handed(what: &str, resources: &[Resource], message: &str) -> Vec<Line> {
 }
 
 /// Returns a pair of an action.
-fn pair_of(draft: &Draft, part: Part, pair: usize) -> Option<&Pair> {
+fn pair_of(draft: &EditedPlan, part: ItemPart, pair: usize) -> Option<&Pair> {
     match part {
-        Part::Action(at) => draft.plan.actions[at].kind.pairs()?.get(pair),
-        Part::Memo(_) => None,
+        ItemPart::Action(at) => draft.plan.actions[at].kind.pairs()?.get(pair),
+        ItemPart::Memo(_) => None,
     }
 }
 
 /// Returns a pair as lines that go and come.
 fn replaced(pair: &Pair) -> Vec<Line> {
-    let change = Change {
+    let change = FileVersions {
         path: "",
         before: Some(pair.find.as_bytes()),
         after: Some(pair.replace.as_bytes()),

@@ -40,7 +40,7 @@ pub struct Progress<W: Write> {
     /// How.
     manner: Manner,
     /// The request that is under way.
-    asking: Option<Asking>,
+    asking: Option<PendingAnswer>,
     /// The command that is under way.
     output: Output,
     /// The action that is under way, by its index.
@@ -50,7 +50,7 @@ pub struct Progress<W: Write> {
 }
 
 /// A request to a model.
-struct Asking {
+struct PendingAnswer {
     /// The model's name.
     model: String,
     /// When it was asked.
@@ -114,7 +114,7 @@ impl<W: Write> Progress<W> {
                 cost(estimate)
             ),
         )]);
-        self.asking = Some(Asking {
+        self.asking = Some(PendingAnswer {
             model: model.to_owned(),
             start: Instant::now(),
             written: None,
@@ -216,7 +216,7 @@ impl<W: Write> Progress<W> {
     }
 }
 
-impl Asking {
+impl PendingAnswer {
     /// Returns `sonnet: ~1,200 tokens, 12 s, 3 actions`.
     fn status(&self) -> Line {
         let seconds = self.start.elapsed().as_secs();

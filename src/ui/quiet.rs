@@ -3,9 +3,11 @@
 use std::io::Write;
 
 use super::progress::{Manner, Progress};
-use super::room::Room;
+use super::room::TextArea;
 use super::summary;
-use crate::workflow::user::{Approved, Decision, Event, NobodyToAsk, Proposal, Question, User};
+use crate::workflow::user::{
+    Approved, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
+};
 
 /// The flag that approves plans, and answers whatever names it.
 pub const APPROVE_ALL: &str = "-y";
@@ -53,10 +55,10 @@ impl Quiet<std::io::Stderr> {
 }
 
 impl<W: Write> User for Quiet<W> {
-    fn review(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
+    fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         self.progress.clear();
         if !self.manner.quiet {
-            for line in summary::lines(proposal, Room::UNLIMITED) {
+            for line in summary::lines(proposal, TextArea::UNLIMITED) {
                 let _ = writeln!(self.out, "{}", line.paint(self.manner.paint));
             }
         }

@@ -6,7 +6,7 @@ use super::draw;
 use super::key::Key;
 use super::style::Paint;
 use super::terminal::{self, Full};
-use super::viewer::{Act, Viewer};
+use super::viewer::{Viewer, ViewerCommand};
 
 /// Lines for title and keys.
 const FRAME: u16 = 2;
@@ -29,8 +29,8 @@ pub fn read(full: &mut Full, viewer: Viewer, paint: Paint) -> io::Result<()> {
         let (next, act) = viewer.press(&key);
         viewer = next;
         match act {
-            Some(Act::Close) => return Ok(()),
-            Some(Act::Suspend) => full.suspend()?,
+            Some(ViewerCommand::Close) => return Ok(()),
+            Some(ViewerCommand::Suspend) => full.suspend()?,
             None if matches!(key, Key::Resize(..) | Key::Continued) => full.renew()?,
             None => {}
         }

@@ -9,7 +9,7 @@ use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::Step;
 use crate::text::path::is_deceptive;
 use crate::text::visible::visible;
-use crate::workflow::user::Proposal;
+use crate::workflow::user::ReviewRequest;
 
 /// Notes of a repair that are quoted; the rest is counted.
 const MAX_NOTES: usize = 3;
@@ -24,7 +24,7 @@ pub struct Risk {
 }
 
 /// Returns every risk of a plan: those of the whole plan first, then by action.
-pub fn risks(proposal: &Proposal<'_>) -> Vec<Risk> {
+pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
     let whole = repair(proposal.repair)
         .into_iter()
         .chain(unconfined(proposal))
@@ -104,7 +104,7 @@ fn listed(repaired: &Repaired, spelling: bool) -> String {
 }
 
 /// Says that commands run without confinement.
-fn unconfined(proposal: &Proposal<'_>) -> Option<String> {
+fn unconfined(proposal: &ReviewRequest<'_>) -> Option<String> {
     let commands = proposal
         .plan
         .actions
@@ -121,7 +121,7 @@ fn unconfined(proposal: &Proposal<'_>) -> Option<String> {
 }
 
 /// Says that the title, a header field or a memo hides something.
-fn hidden_in_header(proposal: &Proposal<'_>) -> Option<String> {
+fn hidden_in_header(proposal: &ReviewRequest<'_>) -> Option<String> {
     let fields = proposal
         .plan
         .fields

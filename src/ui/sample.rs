@@ -13,13 +13,13 @@ use crate::plan::validate::{Entry, Facts, Simulation, validate};
 use crate::plan::{self, Plan};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::workflow::user::{Proposal, Seen};
+use crate::workflow::user::{ResourceContent, ReviewRequest};
 
 /// A validation.
 type Revise = dyn Fn(&Plan) -> anyhow::Result<Simulation>;
 
 /// A look at a resource.
-type Look = dyn Fn(&Resource) -> anyhow::Result<Seen>;
+type Look = dyn Fn(&Resource) -> anyhow::Result<ResourceContent>;
 
 /// What a proposal borrows from.
 pub(super) struct Sample {
@@ -71,8 +71,10 @@ impl Sample {
             let content = seen
                 .0
                 .get(&resource.to_string())
-                .map(|text| Seen::Content(text.clone().into_bytes()));
-            Ok(content.unwrap_or(Seen::Nothing("it is not in the snapshot of your files")))
+                .map(|text| ResourceContent::Content(text.clone().into_bytes()));
+            Ok(content.unwrap_or(ResourceContent::Nothing(
+                "it is not in the snapshot of your files",
+            )))
         });
         Sample {
             plan,
@@ -85,8 +87,8 @@ impl Sample {
     }
 
     /// Returns the proposal.
-    pub fn proposal(&self) -> Proposal<'_> {
-        Proposal {
+    pub fn proposal(&self) -> ReviewRequest<'_> {
+        ReviewRequest {
             session: "add-auth",
             turn: 3,
             plan: &self.plan,

@@ -15,7 +15,7 @@ pub enum Search {
 
 /// Where a search goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum SearchDirection {
     /// From this row.
     Here,
     /// From the row after it.
@@ -63,16 +63,16 @@ impl Search {
     /// Returns the next of so many rows that has it, around the end; `row` returns the text of one.
     pub fn find(
         &self,
-        (step, here): (Step, usize),
+        (step, here): (SearchDirection, usize),
         rows: usize,
         row: impl Fn(usize) -> String,
     ) -> Option<usize> {
         let wanted = self.text().to_lowercase();
         let has = |at: &usize| row(*at).to_lowercase().contains(&wanted);
         match step {
-            Step::Here => (here..rows).chain(0..here).find(has),
-            Step::Next => (here + 1..rows).chain(0..rows.min(here + 1)).find(has),
-            Step::Previous => (0..here).rev().chain((here..rows).rev()).find(has),
+            SearchDirection::Here => (here..rows).chain(0..here).find(has),
+            SearchDirection::Next => (here + 1..rows).chain(0..rows.min(here + 1)).find(has),
+            SearchDirection::Previous => (0..here).rev().chain((here..rows).rev()).find(has),
         }
     }
 }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     /// Compares where a search leads in four rows.
-    fn check(text: &str, from: (Step, usize), expected: Option<usize>) {
+    fn check(text: &str, from: (SearchDirection, usize), expected: Option<usize>) {
         let rows = ["One", "two", "one more", "last"];
         let mut written = text.chars().map(Key::Char).chain([Key::Enter]);
         let search = written.try_fold(Search::begin(), |search, key| search.press(&key));
@@ -95,13 +95,13 @@ mod tests {
 
     #[test]
     fn a_search_goes_around_in_both_directions() {
-        check("ONE", (Step::Here, 0), Some(0));
-        check("one", (Step::Next, 0), Some(2));
-        check("one", (Step::Next, 2), Some(0));
-        check("one", (Step::Previous, 0), Some(2));
-        check("two", (Step::Next, 1), Some(1));
-        check("none", (Step::Here, 1), None);
-        check("", (Step::Here, 1), None);
+        check("ONE", (SearchDirection::Here, 0), Some(0));
+        check("one", (SearchDirection::Next, 0), Some(2));
+        check("one", (SearchDirection::Next, 2), Some(0));
+        check("one", (SearchDirection::Previous, 0), Some(2));
+        check("two", (SearchDirection::Next, 1), Some(1));
+        check("none", (SearchDirection::Here, 1), None);
+        check("", (SearchDirection::Here, 1), None);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub enum Tone {
 
 /// A piece of one tone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct StyledSpan {
     /// How it looks.
     pub tone: Tone,
     /// The text, free of deceptive characters.
@@ -49,12 +49,12 @@ pub struct Span {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Line {
     /// Its pieces, from left to right.
-    spans: Vec<Span>,
+    spans: Vec<StyledSpan>,
 }
 
 /// When colours are used: `--color`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Choice {
+pub enum ColorChoice {
     /// On a terminal, unless `NO_COLOR` is set.
     #[default]
     Auto,
@@ -73,19 +73,19 @@ pub enum Paint {
     Bare,
 }
 
-impl Choice {
+impl ColorChoice {
     /// Returns what applies to a stream; `no_color` is the variable of that name.
     pub fn paint(self, terminal: bool, no_color: Option<&str>) -> Paint {
         let allowed = no_color.is_none_or(str::is_empty);
         match self {
-            Choice::Always => Paint::Colors,
-            Choice::Auto if terminal && allowed => Paint::Colors,
-            Choice::Auto | Choice::Never => Paint::Bare,
+            ColorChoice::Always => Paint::Colors,
+            ColorChoice::Auto if terminal && allowed => Paint::Colors,
+            ColorChoice::Auto | ColorChoice::Never => Paint::Bare,
         }
     }
 }
 
-impl Span {
+impl StyledSpan {
     /// Returns the text as it is shown.
     pub fn text(&self) -> &str {
         &self.text
@@ -108,7 +108,7 @@ impl Line {
     pub fn with(mut self, tone: Tone, text: &str) -> Line {
         let text = visible(&expand_tabs(text, self.width())).into_owned();
         if !text.is_empty() {
-            self.spans.push(Span { tone, text });
+            self.spans.push(StyledSpan { tone, text });
         }
         self
     }
@@ -117,7 +117,7 @@ impl Line {
     #[must_use]
     pub fn blanks(mut self, number: usize) -> Line {
         if number > 0 {
-            self.spans.push(Span {
+            self.spans.push(StyledSpan {
                 tone: Tone::Plain,
                 text: " ".repeat(number),
             });
@@ -133,7 +133,7 @@ impl Line {
     }
 
     /// Returns its pieces.
-    pub fn spans(&self) -> &[Span] {
+    pub fn spans(&self) -> &[StyledSpan] {
         &self.spans
     }
 
@@ -158,7 +158,7 @@ impl Line {
             .into_iter()
             .next()
             .unwrap_or_default();
-        first.spans.push(Span {
+        first.spans.push(StyledSpan {
             tone: Tone::Faint,
             text: "…".to_owned(),
         });
@@ -278,7 +278,7 @@ fn taken(cells: &[(Tone, char)], width: usize) -> usize {
 fn push(line: &mut Line, tone: Tone, c: char) {
     match line.spans.last_mut() {
         Some(last) if last.tone == tone => last.text.push(c),
-        _ => line.spans.push(Span {
+        _ => line.spans.push(StyledSpan {
             tone,
             text: c.to_string(),
         }),
@@ -303,7 +303,7 @@ fn expand_tabs(text: &str, column: usize) -> String {
 }
 
 /// Returns a piece between its escape sequences.
-fn painted(span: &Span) -> String {
+fn painted(span: &StyledSpan) -> String {
     let code = match span.tone {
         Tone::Plain => return span.text.clone(),
         Tone::Strong => "1",
@@ -377,12 +377,12 @@ mod tests {
 
     #[test]
     fn colours_follow_the_choice_and_the_variable() {
-        assert_eq!(Choice::Auto.paint(true, None), Paint::Colors);
-        assert_eq!(Choice::Auto.paint(true, Some("1")), Paint::Bare);
-        assert_eq!(Choice::Auto.paint(true, Some("")), Paint::Colors);
-        assert_eq!(Choice::Auto.paint(false, None), Paint::Bare);
-        assert_eq!(Choice::Always.paint(false, Some("1")), Paint::Colors);
-        assert_eq!(Choice::Never.paint(true, None), Paint::Bare);
+        assert_eq!(ColorChoice::Auto.paint(true, None), Paint::Colors);
+        assert_eq!(ColorChoice::Auto.paint(true, Some("1")), Paint::Bare);
+        assert_eq!(ColorChoice::Auto.paint(true, Some("")), Paint::Colors);
+        assert_eq!(ColorChoice::Auto.paint(false, None), Paint::Bare);
+        assert_eq!(ColorChoice::Always.paint(false, Some("1")), Paint::Colors);
+        assert_eq!(ColorChoice::Never.paint(true, None), Paint::Bare);
     }
 
     #[test]

@@ -10,10 +10,10 @@ pub use value::json;
 
 use std::collections::BTreeSet;
 
-use super::diff::{self, Change};
+use super::diff::{self, FileVersions};
 use super::question;
 use super::risk;
-use super::room::Room;
+use super::room::TextArea;
 use super::style::{Line, Tone, wrap_all};
 use crate::plan::action::behavior::SummaryItem;
 use crate::plan::action::execute::Execute;
@@ -22,7 +22,7 @@ use crate::plan::action::{ActionRow, ROWS};
 use crate::plan::memo::{self, Verb};
 use crate::plan::{Plan, Status};
 use crate::text::diff::Counts;
-use crate::workflow::user::Proposal;
+use crate::workflow::user::ReviewRequest;
 
 /// The keys of the prompt.
 pub const PROMPT: &str =
@@ -38,7 +38,7 @@ const MAX_RULE: usize = 100;
 
 /// Returns the summary, folded to the room's width; a compact one where the whole does not fit and
 /// that does.
-pub fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
+pub fn lines(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<Line> {
     let fits = |lines: &Vec<Line>| lines.len() + prompt_rows(room.width) <= room.height;
     let whole = whole(proposal, room);
     if fits(&whole) {
@@ -55,7 +55,7 @@ fn prompt_rows(width: usize) -> usize {
 }
 
 /// Returns the summary with every list, shortened where it has to be.
-fn whole(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
+fn whole(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<Line> {
     let rule = Line::of(Tone::Faint, &"─".repeat(room.width.min(MAX_RULE)));
     let mut sections = vec![memos(&proposal.plan.memos)];
     sections.extend(actions(proposal));
@@ -84,7 +84,7 @@ fn whole(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
 }
 
 /// Returns title, session, turn, status and agent.
-fn head(proposal: &Proposal<'_>) -> Vec<Line> {
+fn head(proposal: &ReviewRequest<'_>) -> Vec<Line> {
     let title = &proposal.plan.title;
     let title = Line::of(Tone::Accent, "▶ ")
         .with(Tone::Plain, "Reviewing Plan: ")
@@ -93,7 +93,7 @@ fn head(proposal: &Proposal<'_>) -> Vec<Line> {
 }
 
 /// Returns session, turn, status and agent.
-fn facts(proposal: &Proposal<'_>) -> Line {
+fn facts(proposal: &ReviewRequest<'_>) -> Line {
     let plan = proposal.plan;
     let status = match plan.status() {
         Some(Status::Green) => Some("🟢 Green".to_owned()),
@@ -112,13 +112,13 @@ fn facts(proposal: &Proposal<'_>) -> Line {
 }
 
 /// Returns the changes of the memory.
-fn memos(changes: &[memo::Change]) -> Section {
+fn memos(changes: &[memo::Change]) -> SummarySection {
     let listed: Vec<Line> = changes
         .iter()
         .map(|change| Line::plain("  ").join(memo(change)))
         .collect();
     let heading = (!listed.is_empty()).then(|| Line::of(Tone::Strong, " memos.yaml:"));
-    Section {
+    SummarySection {
         heading,
         listed,
         room: Some(MIN_MEMOS),
@@ -142,7 +142,7 @@ pub fn memo(change: &memo::Change) -> Line {
 }
 
 /// A heading and what stands below it.
-struct Section {
+struct SummarySection {
     /// `CREATE: 1 file`
     heading: Option<Line>,
     /// A line for each, or more for commands.
@@ -151,7 +151,7 @@ struct Section {
     room: Option<usize>,
 }
 
-impl Section {
+impl SummarySection {
     /// Tells whether there is nothing to show.
     fn is_empty(&self) -> bool {
         self.heading.is_none() && self.listed.is_empty()
@@ -180,8 +180,8 @@ impl Section {
 
 /// Divides lines among the lists that may be shortened: each its least, then one by one who has
 /// more.
-fn shares(sections: &[Section], left: usize) -> Vec<usize> {
-    let wanted = |section: &Section| section.room.map_or(0, |_| section.listed.len());
+fn shares(sections: &[SummarySection], left: usize) -> Vec<usize> {
+    let wanted = |section: &SummarySection| section.room.map_or(0, |_| section.listed.len());
     let mut shares: Vec<usize> = sections
         .iter()
         .map(|section| section.room.unwrap_or(0).min(section.listed.len()))
@@ -199,7 +199,7 @@ fn shares(sections: &[Section], left: usize) -> Vec<usize> {
 }
 
 /// The actions of one row of the table.
-struct Group {
+struct ActionGroup {
     /// The row.
     row: &'static ActionRow,
     /// How many they are: `2 files`.
@@ -211,7 +211,7 @@ struct Group {
 }
 
 /// Returns the actions by row, as far as there are some: what changes files and what runs first.
-fn groups<'a>(proposal: &'a Proposal<'_>) -> impl Iterator<Item = Group> + 'a {
+fn groups<'a>(proposal: &'a ReviewRequest<'_>) -> impl Iterator<Item = ActionGroup> + 'a {
     let plan = proposal.plan;
     let mut rows = ROWS.to_vec();
     rows.sort_by_key(|row| row.group);
@@ -228,7 +228,7 @@ fn groups<'a>(proposal: &'a Proposal<'_>) -> impl Iterator<Item = Group> + 'a {
         } else {
             String::new()
         };
-        (!actions.is_empty()).then_some(Group {
+        (!actions.is_empty()).then_some(ActionGroup {
             row,
             number,
             how,
@@ -238,8 +238,8 @@ fn groups<'a>(proposal: &'a Proposal<'_>) -> impl Iterator<Item = Group> + 'a {
 }
 
 /// Returns the actions, counted by name.
-fn actions(proposal: &Proposal<'_>) -> Vec<Section> {
-    let heading = |line| Section {
+fn actions(proposal: &ReviewRequest<'_>) -> Vec<SummarySection> {
+    let heading = |line| SummarySection {
         heading: Some(line),
         listed: Vec::new(),
         room: None,
@@ -253,11 +253,11 @@ fn actions(proposal: &Proposal<'_>) -> Vec<Section> {
 }
 
 /// Returns the actions of one name as a section; commands are never left out.
-fn section(proposal: &Proposal<'_>, group: &Group) -> Section {
+fn section(proposal: &ReviewRequest<'_>, group: &ActionGroup) -> SummarySection {
     let heading = Line::plain("  - ")
         .with(Tone::Strong, group.row.name)
         .with(Tone::Plain, &format!(": {}", group.number));
-    Section {
+    SummarySection {
         heading: Some(heading.with(Tone::Faint, &group.how)),
         listed: group
             .actions
@@ -283,7 +283,7 @@ fn number_of(plan: &Plan, row: &ActionRow) -> usize {
 }
 
 /// Returns the lines of one action in its group.
-fn listed(proposal: &Proposal<'_>, index: usize) -> Vec<Line> {
+fn listed(proposal: &ReviewRequest<'_>, index: usize) -> Vec<Line> {
     let kind = &proposal.plan.actions[index].kind;
     let target = || Line::plain("      ").with(Tone::Plain, &kind.target());
     match kind.summary() {
@@ -303,12 +303,12 @@ fn listed(proposal: &Proposal<'_>, index: usize) -> Vec<Line> {
 }
 
 /// Counts the lines that come and go with an action.
-fn changed(proposal: &Proposal<'_>, index: usize) -> Counts {
+fn changed(proposal: &ReviewRequest<'_>, index: usize) -> Counts {
     let (step, path) = (
         proposal.simulation.step(index),
         proposal.plan.actions[index].kind.target(),
     );
-    diff::counts(&Change {
+    diff::counts(&FileVersions {
         path: &path,
         before: step.before.as_deref(),
         after: step.after.as_deref(),
@@ -333,7 +333,7 @@ pub fn command(execute: &Execute) -> Vec<Line> {
 }
 
 /// Returns what is risky, and what was read in another spelling.
-fn risks(proposal: &Proposal<'_>) -> Section {
+fn risks(proposal: &ReviewRequest<'_>) -> SummarySection {
     let risks = risk::risks(proposal);
     let listed: Vec<Line> = risks
         .iter()
@@ -344,7 +344,7 @@ fn risks(proposal: &Proposal<'_>) -> Section {
         )
         .collect();
     let heading = (!listed.is_empty()).then(|| Line::of(Tone::Strong, " Look at:"));
-    Section {
+    SummarySection {
         heading,
         listed,
         room: Some(MIN_RISKS),

@@ -21,7 +21,7 @@ use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{QueueSelector, tcflush};
 
 use super::key::Key;
-use super::room::Room;
+use super::room::TextArea;
 use crate::host::screen::{Screen, is_stderr};
 use crate::host::{fault, interrupt};
 
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// What a signal to the own process group may need to arrive.
 const STOPPING: Duration = Duration::from_millis(20);
 /// The room of a terminal that does not tell its size.
-const UNKNOWN: Room = Room {
+const UNKNOWN: TextArea = TextArea {
     width: 80,
     height: 24,
 };
@@ -53,7 +53,7 @@ static HOOK: Once = Once::new();
 ///
 /// What is typed between two questions must find it: else the terminal makes another key of enter.
 #[derive(Debug)]
-pub struct Raw {
+pub struct RawMode {
     /// Whether this one entered it.
     is_outermost: bool,
 }
@@ -63,7 +63,7 @@ pub struct Full {
     /// What draws on it.
     pub screen: ratatui::Terminal<CrosstermBackend<BufWriter<Screen>>>,
     /// The mode below.
-    _raw: Raw,
+    _raw: RawMode,
 }
 
 /// Returns the width of the screen on which words are read; nothing where there is none.
@@ -72,9 +72,9 @@ pub fn stderr_width() -> Option<usize> {
 }
 
 /// Returns the size of the terminal.
-pub fn room() -> Room {
+pub fn room() -> TextArea {
     match size() {
-        Ok((width, height)) if width > 0 && height > 0 => Room {
+        Ok((width, height)) if width > 0 && height > 0 => TextArea {
             width: usize::from(width),
             height: usize::from(height),
         },
@@ -180,7 +180,7 @@ fn is_gone(patience: Duration) -> bool {
 /// # Errors
 /// The terminal is gone.
 pub fn forget_typed() -> io::Result<()> {
-    let _raw = Raw::enter()?;
+    let _raw = RawMode::enter()?;
     tcflush(io::stdin(), QueueSelector::IFlush)?;
     while has_more(Duration::ZERO)? {
         reading(event::read)?;
@@ -228,22 +228,22 @@ fn enter_again(raw: bool, full: bool) -> io::Result<()> {
     Ok(())
 }
 
-impl Raw {
+impl RawMode {
     /// Enters the mode.
     ///
     /// # Errors
     /// There is no terminal.
-    pub fn enter() -> io::Result<Raw> {
+    pub fn enter() -> io::Result<RawMode> {
         restore_before_panics();
         let is_outermost = !RAW.load(Ordering::SeqCst);
         if is_outermost {
             enter_raw()?;
         }
-        Ok(Raw { is_outermost })
+        Ok(RawMode { is_outermost })
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawMode {
     fn drop(&mut self) {
         if self.is_outermost {
             restore();
@@ -257,7 +257,7 @@ impl Full {
     /// # Errors
     /// There is no terminal.
     pub fn enter() -> io::Result<Full> {
-        let raw = Raw::enter()?;
+        let raw = RawMode::enter()?;
         enter_full()?;
         let screen = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(Screen)))?;
         Ok(Full { screen, _raw: raw })

@@ -1,7 +1,7 @@
 //! A text on a full screen, to be read: a pure state machine over wrapped lines.
 
 use super::key::Key;
-use super::search::{Search, Step};
+use super::search::{Search, SearchDirection};
 use super::style::{Line, Tone, wrap_all};
 
 /// A text that is being read.
@@ -27,7 +27,7 @@ pub struct Viewer {
 
 /// What a key asks for besides another place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
+pub enum ViewerCommand {
     /// Back to where it was opened.
     Close,
     /// Stop the program for a while.
@@ -66,7 +66,7 @@ impl Viewer {
     }
 
     /// Takes a key.
-    pub fn press(mut self, key: &Key) -> (Viewer, Option<Act>) {
+    pub fn press(mut self, key: &Key) -> (Viewer, Option<ViewerCommand>) {
         self.is_missing = false;
         if matches!(self.search, Some(Search::Open(_))) {
             return (self.searching(key), None);
@@ -74,15 +74,15 @@ impl Viewer {
         let page = self.height.saturating_sub(1).max(1) as isize;
         let by = match key {
             Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Closed => {
-                return (self, Some(Act::Close));
+                return (self, Some(ViewerCommand::Close));
             }
-            Key::Ctrl('z') => return (self, Some(Act::Suspend)),
+            Key::Ctrl('z') => return (self, Some(ViewerCommand::Suspend)),
             Key::Char('/') => {
                 self.search = Some(Search::begin());
                 0
             }
-            Key::Char('n') => return (self.find(Step::Next), None),
-            Key::Char('N') => return (self.find(Step::Previous), None),
+            Key::Char('n') => return (self.find(SearchDirection::Next), None),
+            Key::Char('N') => return (self.find(SearchDirection::Previous), None),
             Key::Char('j') | Key::Down | Key::Enter => 1,
             Key::Char('k') | Key::Up => -1,
             Key::Char(' ' | 'f') | Key::PageDown => page,
@@ -113,7 +113,7 @@ impl Viewer {
     fn searching(mut self, key: &Key) -> Viewer {
         self.search = self.search.and_then(|search| search.press(key));
         if matches!(self.search, Some(Search::Known(_))) {
-            self.find(Step::Here)
+            self.find(SearchDirection::Here)
         } else {
             self
         }
@@ -121,7 +121,7 @@ impl Viewer {
 
     /// Goes to a line that has the searched text.
     #[must_use]
-    fn find(mut self, step: Step) -> Viewer {
+    fn find(mut self, step: SearchDirection) -> Viewer {
         let Some(search) = &self.search else {
             return self;
         };

@@ -21,7 +21,7 @@ const SKIP: i32 = 125;
 const STOP: i32 = 128;
 
 /// What to search.
-pub struct Wanted<'a> {
+pub struct BisectOptions<'a> {
     /// The command.
     pub command: &'a str,
     /// A turn after which it succeeds; the files before the first turn if not given.
@@ -33,7 +33,7 @@ pub struct Wanted<'a> {
 /// What a run says of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum TestVerdict {
     /// The command succeeded.
     Good,
     /// It failed.
@@ -44,7 +44,7 @@ pub enum Verdict {
 
 /// A run of the command.
 #[derive(Debug, Clone, Serialize)]
-pub struct Run {
+pub struct BisectRun {
     /// The turn on whose files it ran; 0 for those before the first turn.
     pub turn: u64,
     /// Their tree.
@@ -52,7 +52,7 @@ pub struct Run {
     /// How the command ended.
     pub exit_code: i32,
     /// What that says.
-    pub verdict: Verdict,
+    pub verdict: TestVerdict,
 }
 
 /// The turn that was found.
@@ -80,11 +80,11 @@ pub struct Bisected {
     /// The first bad turn; several where commands could not tell them apart.
     pub culprits: Vec<Culprit>,
     /// The runs, in their order.
-    pub runs: Vec<Run>,
+    pub runs: Vec<BisectRun>,
 }
 
 /// The files at one moment of the session.
-struct State {
+struct TestedState {
     /// The turn after which they are so; the first one for the files before it.
     turn: Turn,
     /// Its number; 0 for the files before the first turn.
@@ -102,7 +102,7 @@ struct State {
 /// search is to stop.
 pub fn bisect(
     project: &Project,
-    wanted: &Wanted<'_>,
+    wanted: &BisectOptions<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<Bisected> {
     let session = project.session()?;
@@ -126,7 +126,7 @@ pub fn bisect(
 
     let trials = Trials::begin(project, "bisect")?;
     let (mut runs, mut known) = (Vec::new(), HashMap::new());
-    let mut judge = |at: usize| -> anyhow::Result<Verdict> {
+    let mut judge = |at: usize| -> anyhow::Result<TestVerdict> {
         let state = &states[at];
         if let Some(verdict) = known.get(&state.tree) {
             return Ok(*verdict);
@@ -140,15 +140,15 @@ pub fn bisect(
             trial.tail.last().map_or("no output", String::as_str)
         );
         let verdict = match code {
-            0 => Verdict::Good,
-            SKIP => Verdict::Skip,
-            _ => Verdict::Bad,
+            0 => TestVerdict::Good,
+            SKIP => TestVerdict::Skip,
+            _ => TestVerdict::Bad,
         };
         user.tell(Event::Notice(Notice::TurnTried {
             turn: (state.number > 0).then(|| (state.number, state.turn.title.clone())),
             exit_code: code,
         }));
-        runs.push(Run {
+        runs.push(BisectRun {
             turn: state.number,
             tree: state.tree,
             exit_code: code,
@@ -157,7 +157,7 @@ pub fn bisect(
         known.insert(state.tree, verdict);
         Ok(verdict)
     };
-    for (at, expected) in [(bad, Verdict::Bad), (good, Verdict::Good)] {
+    for (at, expected) in [(bad, TestVerdict::Bad), (good, TestVerdict::Good)] {
         let found = judge(at)?;
         anyhow::ensure!(found == expected, Unfit::of(&states[at], found));
     }
@@ -188,15 +188,15 @@ pub enum Unfit {
 
 impl Unfit {
     /// Says what is wrong with an end.
-    fn of(state: &State, found: Verdict) -> Unfit {
+    fn of(state: &TestedState, found: TestVerdict) -> Unfit {
         let place = match state.number {
             0 => "before the first turn".to_owned(),
             number => format!("after turn {number}"),
         };
         match found {
-            Verdict::Good => Unfit::Good(place),
-            Verdict::Bad => Unfit::Bad(place),
-            Verdict::Skip => Unfit::Unclear(place),
+            TestVerdict::Good => Unfit::Good(place),
+            TestVerdict::Bad => Unfit::Bad(place),
+            TestVerdict::Skip => Unfit::Unclear(place),
         }
     }
 
@@ -215,7 +215,7 @@ impl Unfit {
 fn search(
     mut good: usize,
     mut bad: usize,
-    mut judge: impl FnMut(usize) -> anyhow::Result<Verdict>,
+    mut judge: impl FnMut(usize) -> anyhow::Result<TestVerdict>,
 ) -> anyhow::Result<(usize, usize)> {
     let mut skipped = Vec::new();
     loop {
@@ -225,15 +225,15 @@ fn search(
             return Ok((good + 1, bad));
         };
         match judge(at)? {
-            Verdict::Good => good = at,
-            Verdict::Bad => bad = at,
-            Verdict::Skip => skipped.push(at),
+            TestVerdict::Good => good = at,
+            TestVerdict::Bad => bad = at,
+            TestVerdict::Skip => skipped.push(at),
         }
     }
 }
 
 /// Lists what the files were, from before the first turn on.
-fn states(project: &Project) -> anyhow::Result<Vec<State>> {
+fn states(project: &Project) -> anyhow::Result<Vec<TestedState>> {
     let store = project.store();
     let tip = store.tip(&project.session()?)?;
     let turns = store.history(tip).collect::<anyhow::Result<Vec<_>>>()?;
@@ -245,14 +245,14 @@ fn states(project: &Project) -> anyhow::Result<Vec<State>> {
         let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
         let (before, after) = (workspace.before, workspace.after);
         if states.is_empty() {
-            states.push(State {
+            states.push(TestedState {
                 number: 0,
                 commit: before,
                 tree: tree(before)?,
                 turn: turn.clone(),
             });
         }
-        states.push(State {
+        states.push(TestedState {
             number: turn.number(),
             commit: after,
             tree: tree(after)?,
@@ -264,7 +264,7 @@ fn states(project: &Project) -> anyhow::Result<Vec<State>> {
 }
 
 /// Tells of a turn that was found.
-fn culprit(project: &Project, state: &State) -> anyhow::Result<Culprit> {
+fn culprit(project: &Project, state: &TestedState) -> anyhow::Result<Culprit> {
     let (repository, turn) = (&project.repository, &state.turn);
     let workspace = turn.meta.workspace.as_ref();
     let workspace = workspace.context("a turn that changed files has them recorded")?;
@@ -293,9 +293,9 @@ mod tests {
         let found = search(0, line.len() - 1, |at| {
             runs += 1;
             Ok(match line.as_bytes()[at] {
-                b'g' => Verdict::Good,
-                b'b' => Verdict::Bad,
-                _ => Verdict::Skip,
+                b'g' => TestVerdict::Good,
+                b'b' => TestVerdict::Bad,
+                _ => TestVerdict::Skip,
             })
         });
         assert_eq!(found.unwrap(), expected, "{line}");

@@ -21,11 +21,11 @@ use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::session::artifact;
-use crate::session::meta::{Origin, Status};
+use crate::session::meta::{MessageOrigin, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
-use crate::workflow::log::{Row, rows};
+use crate::workflow::log::{LogRow, rows};
 use crate::workflow::project::Project;
 
 /// So many commits of a plan's own are looked through for a line.
@@ -40,13 +40,13 @@ pub struct Blamed {
     pub text: String,
     /// Where it comes from.
     #[serde(flatten)]
-    pub source: Source,
+    pub source: LineSource,
 }
 
 /// Where a line comes from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Source {
+pub enum LineSource {
     /// A turn.
     Turn {
         /// Its session.
@@ -145,7 +145,7 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
             Some((told, commit)) => tracer.committed(told, commit, line)?,
             None => match of_code {
                 Some((told, session)) => tracer.in_session(told, session, at)?,
-                None => Source::Uncommitted,
+                None => LineSource::Uncommitted,
             },
         };
         Ok(Blamed {
@@ -168,7 +168,7 @@ pub fn request(project: &Project, session: &str, commit: CommitId) -> anyhow::Re
     for turn in project.store().history(turn) {
         let turn = turn?;
         let text = turn.text(&project.repository, artifact::USER_PROMPT)?;
-        let is_users = turn.meta.origin == Origin::User;
+        let is_users = turn.meta.origin == MessageOrigin::User;
         if let Some(text) = text.filter(|text| is_users && !text.trim().is_empty()) {
             return Ok(text);
         }
@@ -203,7 +203,7 @@ struct Tracer<'p> {
     /// The project.
     project: &'p Project,
     /// The turns of sessions, newest first; nothing for one that is not here.
-    rows: HashMap<SessionName, Vec<Row>>,
+    rows: HashMap<SessionName, Vec<LogRow>>,
     /// The turns whose code a commit is, by session.
     turns: HashMap<SessionName, Rc<HashMap<CommitId, usize>>>,
     /// The turns that brought the lines of a file, as a commit has it, by session.
@@ -212,7 +212,12 @@ struct Tracer<'p> {
 
 impl Tracer<'_> {
     /// Tells of a line of the user's history.
-    fn committed(&mut self, told: &Blame, commit: CommitId, line: &Line) -> anyhow::Result<Source> {
+    fn committed(
+        &mut self,
+        told: &Blame,
+        commit: CommitId,
+        line: &Line,
+    ) -> anyhow::Result<LineSource> {
         let repository = &self.project.repository;
         let message = repository.commit(commit)?.message;
         let (sessions, named) = names(&message);
@@ -229,7 +234,7 @@ impl Tracer<'_> {
             }
         }
         if let Some((session, number)) = gone {
-            return Ok(Source::Turn {
+            return Ok(LineSource::Turn {
                 session: session.to_string(),
                 turn: number,
                 commit: None,
@@ -240,7 +245,7 @@ impl Tracer<'_> {
             });
         }
         let origin = told.commits.get(&commit).cloned().unwrap_or_default();
-        Ok(Source::Commit {
+        Ok(LineSource::Commit {
             commit,
             title: origin.summary,
             author: origin.author,
@@ -292,7 +297,7 @@ impl Tracer<'_> {
     /// Returns which turns of a session a message names, newest first.
     fn found(&mut self, session: &SessionName, named: &[Named]) -> Vec<usize> {
         let rows = self.rows_of(session).iter().enumerate();
-        let is_named = |row: &Row| {
+        let is_named = |row: &LogRow| {
             let id = row.turn_id.to_string();
             named.iter().any(|named| named.id == id)
         };
@@ -302,7 +307,7 @@ impl Tracer<'_> {
     }
 
     /// Returns the turns of a session, newest first.
-    fn rows_of(&mut self, session: &SessionName) -> &[Row] {
+    fn rows_of(&mut self, session: &SessionName) -> &[LogRow] {
         let project = self.project;
         self.rows
             .entry(session.clone())
@@ -315,13 +320,13 @@ impl Tracer<'_> {
         told: &Blame,
         session: &SessionName,
         at: usize,
-    ) -> anyhow::Result<Source> {
+    ) -> anyhow::Result<LineSource> {
         let Some(commit) = told.lines.get(at).and_then(|line| line.commit) else {
-            return Ok(Source::Uncommitted);
+            return Ok(LineSource::Uncommitted);
         };
         let Some(&found) = self.turns_of(session)?.get(&commit) else {
             // What the user had in the files when a turn began.
-            return Ok(Source::Uncommitted);
+            return Ok(LineSource::Uncommitted);
         };
         let rows = &self.rows[session];
         let path = told.commits.get(&commit).map_or("", |origin| &origin.path);
@@ -339,7 +344,7 @@ impl Tracer<'_> {
 }
 
 /// Returns which turn made each commit of a session's code.
-fn code_of(repository: &Repository, rows: &[Row]) -> anyhow::Result<HashMap<CommitId, usize>> {
+fn code_of(repository: &Repository, rows: &[LogRow]) -> anyhow::Result<HashMap<CommitId, usize>> {
     let mut turns = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
         let (Some(before), Some(mut commit)) = (row.before, row.after) else {
@@ -361,7 +366,7 @@ fn code_of(repository: &Repository, rows: &[Row]) -> anyhow::Result<HashMap<Comm
 }
 
 /// Returns whether a turn brought a line into a file.
-fn brought(repository: &Repository, row: &Row, path: &str, line: &str) -> bool {
+fn brought(repository: &Repository, row: &LogRow, path: &str, line: &str) -> bool {
     let has = |commit: Option<CommitId>| {
         let file = commit.and_then(|commit| {
             let tree = repository.commit(commit).ok()?.tree;
@@ -378,8 +383,8 @@ fn has_line(file: &[u8], line: &str) -> bool {
 }
 
 /// Returns a turn as the source of a line.
-fn turn(session: &SessionName, row: &Row, landed: Option<CommitId>) -> Source {
-    Source::Turn {
+fn turn(session: &SessionName, row: &LogRow, landed: Option<CommitId>) -> LineSource {
+    LineSource::Turn {
         session: session.to_string(),
         turn: row.number,
         commit: Some(row.commit),

@@ -8,7 +8,7 @@ use crate::workflow::project::Project;
 
 /// A turn, as its commit tells.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct ChainTurn {
     /// The session in which it was recorded; the one that leads to it if that is gone.
     pub session: SessionName,
     /// Its number: how far it is from the start of the session.
@@ -27,7 +27,7 @@ pub struct Recorded {
 #[derive(Debug, Default)]
 pub struct Chains {
     /// The turns.
-    pub turns: Vec<Recorded>,
+    pub turns: Vec<ChainTurn>,
     /// The sessions whose chain cannot be read, and why.
     pub broken: Vec<(SessionName, String)>,
 }
@@ -42,7 +42,7 @@ pub fn chains(project: &Project, only: Option<&SessionName>) -> anyhow::Result<C
         Some(name) => vec![(name.clone(), store.tip_id(name)?)],
         None => store.sessions()?,
     };
-    let mut known = Known {
+    let mut known = ChainCache {
         names: sessions.iter().map(|(name, _)| name.clone()).collect(),
         numbers: HashMap::new(),
     };
@@ -54,27 +54,27 @@ pub fn chains(project: &Project, only: Option<&SessionName>) -> anyhow::Result<C
         }
     }
     // The number breaks the tie of turns that were recorded within a second.
-    let newest = |turn: &Recorded| std::cmp::Reverse((turn.seconds, turn.number));
+    let newest = |turn: &ChainTurn| std::cmp::Reverse((turn.seconds, turn.number));
     chains.turns.sort_by_key(newest);
     Ok(chains)
 }
 
 /// What is known while chains are read.
-struct Known {
+struct ChainCache {
     /// The sessions.
     names: HashSet<SessionName>,
     /// The numbers of the turns that were read.
     numbers: HashMap<CommitId, u64>,
 }
 
-impl Known {
+impl ChainCache {
     /// Reads a chain of turns back to its start, or to a turn that was read.
     fn chain(
         &mut self,
         project: &Project,
         session: &SessionName,
         tip: CommitId,
-    ) -> anyhow::Result<Vec<Recorded>> {
+    ) -> anyhow::Result<Vec<ChainTurn>> {
         let mut commits = Vec::new();
         let mut next = Some(tip);
         let mut first = 0;
@@ -91,7 +91,7 @@ impl Known {
         let turns = commits.into_iter().rev().zip(first..);
         let turns = turns.map(|(commit, number)| {
             self.numbers.insert(commit.id, number);
-            Recorded {
+            ChainTurn {
                 session: self.recorded_in(&commit).unwrap_or_else(|| session.clone()),
                 number,
                 commit: commit.id,

@@ -49,12 +49,12 @@ pub struct Side {
     pub tree: TreeId,
     /// What the command came to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<Run>,
+    pub run: Option<CompareRun>,
 }
 
 /// A run of the command.
 #[derive(Debug, Clone, Serialize)]
-pub struct Run {
+pub struct CompareRun {
     /// Its exit code.
     pub exit_code: i32,
     /// How long it took.
@@ -64,7 +64,7 @@ pub struct Run {
 }
 
 /// A side before it is measured.
-struct Chosen {
+struct ComparedSide {
     /// How it was named.
     name: String,
     /// Its turns, newest first.
@@ -97,7 +97,7 @@ pub fn compare(
     for (side, chosen) in sides.iter_mut().zip(&chosen) {
         let (turn, workspace) = last(chosen)?;
         let trial = trials.run(turn, workspace.after, command, user)?;
-        side.run = Some(Run {
+        side.run = Some(CompareRun {
             exit_code: trial.exit_code,
             seconds: rounded(trial.duration),
             tail: trial.tail,
@@ -107,7 +107,7 @@ pub fn compare(
 }
 
 /// Returns the turns that a name means: a session's, or the one.
-fn choose(project: &Project, name: &str) -> anyhow::Result<Chosen> {
+fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
     let store = project.store();
     let session = SessionName::from_ref(name).ok();
     let is_session = |session: &SessionName| {
@@ -121,7 +121,7 @@ fn choose(project: &Project, name: &str) -> anyhow::Result<Chosen> {
         }
         None => vec![store.turn(&project.session()?, name)?],
     };
-    Ok(Chosen {
+    Ok(ComparedSide {
         name: name.to_owned(),
         turns,
     })
@@ -129,9 +129,10 @@ fn choose(project: &Project, name: &str) -> anyhow::Result<Chosen> {
 
 /// Takes the turns away that all sessions share: where they come from says nothing about them.
 /// Returns what the files were after the last of these, if it has any.
-fn leave_shared_out(chosen: &mut [Chosen]) -> Option<CommitId> {
-    let commits =
-        |one: &Chosen| -> HashSet<CommitId> { one.turns.iter().map(|turn| turn.commit).collect() };
+fn leave_shared_out(chosen: &mut [ComparedSide]) -> Option<CommitId> {
+    let commits = |one: &ComparedSide| -> HashSet<CommitId> {
+        one.turns.iter().map(|turn| turn.commit).collect()
+    };
     let shared = chosen.iter().map(commits).reduce(|mut all, next| {
         all.retain(|commit| next.contains(commit));
         all
@@ -154,7 +155,11 @@ fn leave_shared_out(chosen: &mut [Chosen]) -> Option<CommitId> {
 }
 
 /// Measures a side, against the files that all sides come from if there are such.
-fn measure(project: &Project, chosen: &Chosen, base: Option<CommitId>) -> anyhow::Result<Side> {
+fn measure(
+    project: &Project,
+    chosen: &ComparedSide,
+    base: Option<CommitId>,
+) -> anyhow::Result<Side> {
     let repository = &project.repository;
     let tree = |commit| repository.commit(commit).map(|commit| commit.tree);
     let (turn, workspace) = last(chosen)?;
@@ -213,7 +218,7 @@ fn measure(project: &Project, chosen: &Chosen, base: Option<CommitId>) -> anyhow
 }
 
 /// Returns the newest turn of a side that has files, and these.
-fn last(chosen: &Chosen) -> anyhow::Result<(&Turn, &Workspace)> {
+fn last(chosen: &ComparedSide) -> anyhow::Result<(&Turn, &Workspace)> {
     let mut turns = chosen.turns.iter();
     let found = turns.find_map(|turn| Some((turn, turn.meta.workspace.as_ref()?)));
     found.with_context(|| format!("`{}` has no files: no plan has run in it", chosen.name))

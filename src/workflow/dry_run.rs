@@ -10,7 +10,7 @@ use crate::session::turn::Turn;
 use crate::workflow::context::lists::lists;
 use crate::workflow::execute::forced;
 use crate::workflow::judge::judge;
-use crate::workflow::judge::{Ground, Judged};
+use crate::workflow::judge::{JudgeInput, Judged};
 use crate::workflow::project::Project;
 use crate::workspace::snapshot;
 
@@ -49,7 +49,7 @@ pub fn dry_run(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<D
     let reading = crate::plan::reading::read(&text);
     let tree = snapshot::snapshot(&project.checkout(), &forced(&reading.plan))?.tree;
     let lists = lists(&project.repository, draft, tree)?;
-    let ground = Ground {
+    let ground = JudgeInput {
         tip,
         tree,
         lists: &lists,

@@ -11,7 +11,7 @@ use crate::workflow::gc::files_below;
 
 /// What TeDDy keeps.
 #[derive(Debug, Clone, Serialize)]
-pub struct Usage {
+pub struct DiskUsage {
     /// Bytes of objects that only our refs reach.
     pub objects: u64,
     /// The worktrees.
@@ -39,7 +39,7 @@ pub struct WorktreeUsage {
 ///
 /// # Errors
 /// Where git is not installed, or the worktrees cannot be listed.
-pub fn du(repository: &Repository) -> anyhow::Result<Usage> {
+pub fn du(repository: &Repository) -> anyhow::Result<DiskUsage> {
     let undo = repository.teddy_dir().join("undo");
     let all = size(&repository.teddy_dir());
     let worktree = |listed: crate::git::worktree::RememberedWorktree| WorktreeUsage {
@@ -47,7 +47,7 @@ pub fn du(repository: &Repository) -> anyhow::Result<Usage> {
         session: listed.session,
         path: listed.path.display().to_string(),
     };
-    Ok(Usage {
+    Ok(DiskUsage {
         objects: objects(repository)?,
         worktrees: worktree::session_worktrees(repository)
             .into_iter()

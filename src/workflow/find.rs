@@ -17,7 +17,7 @@ use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
-use crate::workflow::chains::{Recorded, chains};
+use crate::workflow::chains::{ChainTurn, chains};
 use crate::workflow::project::Project;
 
 /// A larger file is not searched.
@@ -30,7 +30,7 @@ const FIRST: usize = 8_000;
 /// A part of what a turn recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Part {
+pub enum TurnPart {
     /// What the user asked for, and said about a declined plan.
     Request,
     /// The plan: as answered, as proposed, and as it ran.
@@ -48,9 +48,9 @@ pub enum Part {
 /// What is looked for.
 pub struct Query {
     /// The pattern.
-    pub pattern: Pattern,
+    pub pattern: LinePattern,
     /// In which parts.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TurnPart>,
     /// In which files: names of artifacts, or paths of code.
     pub path: Option<GlobMatcher>,
     /// In which session only.
@@ -58,7 +58,7 @@ pub struct Query {
 }
 
 /// A pattern for lines.
-pub struct Pattern {
+pub struct LinePattern {
     /// For one line.
     line: Regex,
     /// For a whole file: matches wherever a line of it does. Nothing if there is no such pattern.
@@ -75,7 +75,7 @@ pub struct Match {
     /// The commit of the turn.
     pub commit: CommitId,
     /// In what it is.
-    pub part: Part,
+    pub part: TurnPart,
     /// The artifact, or the path of a file.
     pub file: String,
     /// The line, from 1; null for a binary file.
@@ -86,7 +86,7 @@ pub struct Match {
 
 /// What was found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FindResult {
     /// Where, the newest turn first.
     pub matches: Vec<Match>,
     /// What was not searched, and why.
@@ -94,11 +94,11 @@ pub struct Found {
 }
 
 /// A file of a turn.
-struct File {
+struct SearchedFile {
     /// Which turn.
     turn: usize,
     /// Its part.
-    part: Part,
+    part: TurnPart,
     /// Its name.
     name: String,
     /// Its content.
@@ -115,12 +115,12 @@ enum Searched {
     Skipped(&'static str),
 }
 
-impl Pattern {
+impl LinePattern {
     /// Compiles a pattern.
     ///
     /// # Errors
     /// It is no regular expression.
-    pub fn new(text: &str, ignore_case: bool, fixed: bool) -> Result<Pattern, regex::Error> {
+    pub fn new(text: &str, ignore_case: bool, fixed: bool) -> Result<LinePattern, regex::Error> {
         let text = if fixed {
             regex::escape(text)
         } else {
@@ -138,7 +138,7 @@ impl Pattern {
         let has_ends = ["\\A", "\\z", "(?-m", "(?R"]
             .iter()
             .any(|end| text.contains(end));
-        Ok(Pattern {
+        Ok(LinePattern {
             line: build(false)?,
             whole: if has_ends { None } else { Some(build(true)?) },
         })
@@ -178,20 +178,20 @@ impl Pattern {
 ///
 /// # Errors
 /// There is no such session, or the repository cannot be read.
-pub fn find(project: &Project, query: &Query) -> anyhow::Result<Found> {
+pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     let chains = chains(project, query.session.as_ref())?;
-    let mut found = Found::default();
+    let mut found = FindResult::default();
     for (session, why) in &chains.broken {
         found.skipped.push(format!("session `{session}`: {why}"));
     }
-    let turns: Vec<(usize, &Recorded)> = chains.turns.iter().enumerate().collect();
+    let turns: Vec<(usize, &ChainTurn)> = chains.turns.iter().enumerate().collect();
     let files = spread(&project.repository, turns, |repository, _, turns| {
         let listed = turns
             .into_iter()
             .map(|(at, turn)| files_of(repository, query, at, turn));
         listed.collect::<anyhow::Result<Vec<_>>>()
     })?;
-    let files: Vec<File> = files.into_iter().flatten().flatten().collect();
+    let files: Vec<SearchedFile> = files.into_iter().flatten().flatten().collect();
 
     let mut seen = HashSet::new();
     let blobs = files.iter().map(|file| file.blob);
@@ -213,9 +213,9 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<Found> {
     Ok(found)
 }
 
-impl Found {
+impl FindResult {
     /// Adds what was found in a file of a turn.
-    fn add(&mut self, turn: &Recorded, file: &File, searched: &Searched) {
+    fn add(&mut self, turn: &ChainTurn, file: &SearchedFile, searched: &Searched) {
         let matched = |line: Option<usize>, text: Option<String>| Match {
             session: turn.session.clone(),
             turn: turn.number,
@@ -247,27 +247,27 @@ fn files_of(
     repository: &Repository,
     query: &Query,
     at: usize,
-    turn: &Recorded,
-) -> anyhow::Result<Vec<File>> {
+    turn: &ChainTurn,
+) -> anyhow::Result<Vec<SearchedFile>> {
     let is_wanted = |name: &str| query.path.as_ref().is_none_or(|path| path.is_match(name));
     let mut files = Vec::new();
-    let add = |name: String, part: Part, id, mode| {
+    let add = |name: String, part: TurnPart, id, mode| {
         let is_file = matches!(mode, EntryMode::File | EntryMode::Executable);
-        (is_file && is_wanted(&name)).then(|| File {
+        (is_file && is_wanted(&name)).then(|| SearchedFile {
             turn: at,
             part,
             name,
             blob: BlobId::of(id),
         })
     };
-    if query.parts.iter().any(|part| *part != Part::Code) {
+    if query.parts.iter().any(|part| *part != TurnPart::Code) {
         for leaf in repository.leaves(turn.tree)? {
             let name = lossy(&leaf.path);
             let part = part_of(&name).filter(|part| query.parts.contains(part));
             files.extend(part.and_then(|part| add(name, part, leaf.id, leaf.mode)));
         }
     }
-    if query.parts.contains(&Part::Code) && turn.workspace.is_some() {
+    if query.parts.contains(&TurnPart::Code) && turn.workspace.is_some() {
         let read = Turn::read(repository, &turn.session, turn.commit)?;
         if let Some(workspace) = &read.meta.workspace {
             let before = repository.commit(workspace.before)?.tree;
@@ -275,7 +275,7 @@ fn files_of(
             for change in diff::changes(repository, before, after)? {
                 let name = lossy(&change.path);
                 let new = change.new;
-                files.extend(new.and_then(|new| add(name, Part::Code, new.id, new.mode)));
+                files.extend(new.and_then(|new| add(name, TurnPart::Code, new.id, new.mode)));
             }
         }
     }
@@ -284,28 +284,28 @@ fn files_of(
 
 /// Returns the part to which an artifact belongs; nothing for facts and what the next turn gets,
 /// which is found where it is used.
-fn part_of(name: &str) -> Option<Part> {
+fn part_of(name: &str) -> Option<TurnPart> {
     if name.starts_with(artifact::NEXT) {
         return None;
     }
     if name.starts_with(artifact::OUTPUT) {
-        return Some(Part::Output);
+        return Some(TurnPart::Output);
     }
     if name.starts_with(artifact::CHANGES) {
-        return Some(Part::Report);
+        return Some(TurnPart::Report);
     }
     if name.starts_with(artifact::PAGES) {
-        return Some(Part::Input);
+        return Some(TurnPart::Input);
     }
     // Steps of a pipeline and answers that never ran have the same files in a folder of their own.
     match name.rsplit('/').next().unwrap_or(name) {
-        artifact::USER_PROMPT | "declined.txt" => Some(Part::Request),
-        artifact::PLAN | artifact::APPROVED | artifact::REPLY | "output.md" => Some(Part::Plan),
-        artifact::REPORT => Some(Part::Report),
+        artifact::USER_PROMPT | "declined.txt" => Some(TurnPart::Request),
+        artifact::PLAN | artifact::APPROVED | artifact::REPLY | "output.md" => Some(TurnPart::Plan),
+        artifact::REPORT => Some(TurnPart::Report),
         artifact::INPUT
         | artifact::SYSTEM_PROMPT
         | artifact::TURN_CONTEXT
-        | artifact::SESSION_CONTEXT => Some(Part::Input),
+        | artifact::SESSION_CONTEXT => Some(TurnPart::Input),
         _ => None,
     }
 }
@@ -316,7 +316,7 @@ mod tests {
 
     #[track_caller]
     fn check(pattern: &str, text: &str, expected: &[(usize, &str)]) {
-        let pattern = Pattern::new(pattern, false, false).unwrap();
+        let pattern = LinePattern::new(pattern, false, false).unwrap();
         let Searched::Lines(found) = pattern.search(text.as_bytes()) else {
             panic!("`{text}` is no text")
         };
@@ -342,20 +342,20 @@ mod tests {
     #[test]
     fn every_artifact_belongs_to_a_part_or_to_none() {
         let parts = [
-            ("user_prompt.txt", Some(Part::Request)),
-            ("declined.txt", Some(Part::Request)),
-            ("plan.md", Some(Part::Plan)),
-            ("approved.md", Some(Part::Plan)),
-            ("reply.md", Some(Part::Plan)),
-            ("replaced/01/plan.md", Some(Part::Plan)),
-            ("steps/01-plan/output.md", Some(Part::Plan)),
-            ("steps/01-plan/input.md", Some(Part::Input)),
-            ("report.md", Some(Part::Report)),
-            ("changes/01.diff", Some(Part::Report)),
-            ("output/01.txt", Some(Part::Output)),
-            ("input.md", Some(Part::Input)),
-            ("pages/a.md", Some(Part::Input)),
-            ("turn.context", Some(Part::Input)),
+            ("user_prompt.txt", Some(TurnPart::Request)),
+            ("declined.txt", Some(TurnPart::Request)),
+            ("plan.md", Some(TurnPart::Plan)),
+            ("approved.md", Some(TurnPart::Plan)),
+            ("reply.md", Some(TurnPart::Plan)),
+            ("replaced/01/plan.md", Some(TurnPart::Plan)),
+            ("steps/01-plan/output.md", Some(TurnPart::Plan)),
+            ("steps/01-plan/input.md", Some(TurnPart::Input)),
+            ("report.md", Some(TurnPart::Report)),
+            ("changes/01.diff", Some(TurnPart::Report)),
+            ("output/01.txt", Some(TurnPart::Output)),
+            ("input.md", Some(TurnPart::Input)),
+            ("pages/a.md", Some(TurnPart::Input)),
+            ("turn.context", Some(TurnPart::Input)),
             ("meta.yaml", None),
             ("next/turn.context", None),
             ("requests.yaml", None),

@@ -46,7 +46,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What is wanted.
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct GcOptions {
     /// Sessions to forget, with all that only they hold.
     pub sessions: Vec<SessionName>,
     /// Worktrees go that were not used for so many days.
@@ -57,7 +57,7 @@ pub struct Wish {
 
 /// What was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Done {
+pub struct GcResult {
     /// Sessions that were forgotten.
     pub sessions: Vec<String>,
     /// Sessions whose worktree was removed; it is made anew when it is needed.
@@ -76,7 +76,7 @@ pub struct Done {
 ///
 /// # Errors
 /// Where a named session is not there or in use, or something cannot be removed or packed.
-pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Done> {
+pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::Result<GcResult> {
     // In this order, as whoever executes takes them: it would wait for us, and we for it.
     let sessions: BTreeSet<_> = wish.sessions.iter().collect();
     let _session_locks = sessions
@@ -84,7 +84,7 @@ pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result
         .map(|session| project.lock_session(session, "gc"))
         .collect::<Result<Vec<_>, _>>()?;
     let _lock = project.enter("gc", user)?;
-    let mut done = Done::default();
+    let mut done = GcResult::default();
     for session in sessions {
         forget(project, session)?;
         done.sessions.push(session.to_string());
@@ -153,7 +153,11 @@ fn forget_checkouts(project: &Project) -> anyhow::Result<Vec<String>> {
 }
 
 /// Returns whether a worktree was not used for some time, or its session is gone.
-fn is_idle(project: &Project, listed: &RememberedWorktree, wish: &Wish) -> anyhow::Result<bool> {
+fn is_idle(
+    project: &Project,
+    listed: &RememberedWorktree,
+    wish: &GcOptions,
+) -> anyhow::Result<bool> {
     let session = SessionName::from_folder(&listed.session);
     let exists = match &session {
         Some(session) => refs::read(&project.repository, &session.reference())?.is_some(),

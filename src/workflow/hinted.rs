@@ -30,16 +30,16 @@ pub fn with_hint(error: anyhow::Error, hint: impl Into<String>) -> anyhow::Error
     Hinted {
         what,
         hint: hint.into(),
-        source: (!is_all).then(|| Inner(error).into()),
+        source: (!is_all).then(|| WithoutContext(error).into()),
     }
     .into()
 }
 
 /// An error without its first words.
 #[derive(Debug)]
-struct Inner(anyhow::Error);
+struct WithoutContext(anyhow::Error);
 
-impl std::fmt::Display for Inner {
+impl std::fmt::Display for WithoutContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0.source() {
             Some(source) => write!(f, "{source}"),
@@ -48,7 +48,7 @@ impl std::fmt::Display for Inner {
     }
 }
 
-impl Error for Inner {
+impl Error for WithoutContext {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.0.source()?.source()
     }

@@ -7,7 +7,7 @@ use crate::host::clock;
 use crate::plan;
 use crate::session::artifact;
 use crate::session::draft::Draft;
-use crate::session::meta::Origin;
+use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::workflow::land::latest::{Latest, latest};
 use crate::workflow::project::Project;
@@ -35,7 +35,7 @@ pub struct SessionRow {
 
 /// Where things stand.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Standing {
+pub struct SessionStatus {
     /// The session in use.
     pub session: Option<String>,
     /// Its ref.
@@ -76,7 +76,7 @@ pub struct DraftRow {
 fn waiting(draft: &Draft) -> Option<String> {
     draft
         .waiting_message()
-        .filter(|(_, origin)| *origin == Origin::User)
+        .filter(|(_, origin)| *origin == MessageOrigin::User)
         .map(|(message, _)| message)
 }
 
@@ -123,18 +123,18 @@ pub fn session_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
 ///
 /// # Errors
 /// Where the repository or the files cannot be read.
-pub fn standing(project: &Project) -> anyhow::Result<Standing> {
+pub fn standing(project: &Project) -> anyhow::Result<SessionStatus> {
     let Ok(session) = project.session() else {
-        return Ok(Standing {
+        return Ok(SessionStatus {
             state: "none",
-            ..Standing::default()
+            ..SessionStatus::default()
         });
     };
     let tip = project.store().tip(&session)?;
     let draft = project.store().draft(&tip)?;
     let (plan, _) = plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));
     let is_open = !draft.is_planned() && !draft.is_asked_by_user();
-    Ok(Standing {
+    Ok(SessionStatus {
         session: Some(session.to_string()),
         reference: Some(session.reference()),
         tip: Some(tip.commit),

@@ -28,7 +28,7 @@ const FEW: usize = 32;
 
 /// A turn, as `log` lists it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Row {
+pub struct LogRow {
     /// Its number.
     pub number: u64,
     /// Its id.
@@ -73,14 +73,14 @@ pub struct Row {
 ///
 /// # Errors
 /// Where there is no session, or the repository cannot be read.
-pub fn log(project: &Project, most: usize) -> anyhow::Result<Vec<Row>> {
+pub fn log(project: &Project, most: usize) -> anyhow::Result<Vec<LogRow>> {
     let session = project.session()?;
     let tip = project.store().tip(&session)?;
     let mut rows = if most <= FEW {
         let turns = project.store().history(tip.clone()).take(most);
         turns
             .map(|turn| row(project, &turn?))
-            .collect::<anyhow::Result<Vec<Row>>>()?
+            .collect::<anyhow::Result<Vec<LogRow>>>()?
     } else {
         let mut rows = whole_log(project, &session, tip.clone())?;
         rows.reverse();
@@ -95,7 +95,7 @@ pub fn log(project: &Project, most: usize) -> anyhow::Result<Vec<Row>> {
 ///
 /// # Errors
 /// There is no such session, or the repository cannot be read.
-pub fn rows(project: &Project, session: &SessionName) -> anyhow::Result<Vec<Row>> {
+pub fn rows(project: &Project, session: &SessionName) -> anyhow::Result<Vec<LogRow>> {
     let mut rows = whole_log(project, session, project.store().tip(session)?)?;
     rows.reverse();
     Ok(rows)
@@ -107,7 +107,7 @@ pub fn forget_log(repository: &Repository, session: &SessionName) {
 }
 
 /// Returns a row for every turn up to one, the oldest first.
-fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Result<Vec<Row>> {
+fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Result<Vec<LogRow>> {
     let mut remembered = Remembered::read(&project.repository, session);
     let (mut new, mut met) = (Vec::new(), None);
     for turn in project.store().history(tip) {
@@ -139,7 +139,7 @@ fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Res
 ///
 /// # Errors
 /// Where the repository cannot be read.
-pub fn one_row(project: &Project, turn: &Turn) -> anyhow::Result<Row> {
+pub fn one_row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
     let mut row = [row(project, turn)?];
     mark_not_brought(project, &project.store().tip(&turn.session)?, &mut row)?;
     let [row] = row;
@@ -147,7 +147,7 @@ pub fn one_row(project: &Project, turn: &Turn) -> anyhow::Result<Row> {
 }
 
 /// Says of the turn whose result could not be brought in which files it is not.
-fn mark_not_brought(project: &Project, tip: &Turn, rows: &mut [Row]) -> anyhow::Result<()> {
+fn mark_not_brought(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyhow::Result<()> {
     let stacks = complete::stacks(&project.repository);
     let now = || Ok(snapshot::snapshot(&project.checkout(), &[])?.tree);
     if let Some(found) = drift::not_brought(&project.checkout(), &stacks, tip, &now)?
@@ -159,12 +159,12 @@ fn mark_not_brought(project: &Project, tip: &Turn, rows: &mut [Row]) -> anyhow::
 }
 
 /// Returns a turn as a row.
-fn row(project: &Project, turn: &Turn) -> anyhow::Result<Row> {
+fn row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
     row_at(project, turn, nesting(project, turn)?)
 }
 
 /// Returns a turn as a row, whose agent so many others have handed over to.
-fn row_at(project: &Project, turn: &Turn, depth: usize) -> anyhow::Result<Row> {
+fn row_at(project: &Project, turn: &Turn, depth: usize) -> anyhow::Result<LogRow> {
     let (meta, model) = (&turn.meta, turn.meta.model.as_ref());
     let tokens = model.and_then(ModelUse::tokens);
     let workspace = meta.workspace.as_ref();
@@ -172,7 +172,7 @@ fn row_at(project: &Project, turn: &Turn, depth: usize) -> anyhow::Result<Row> {
         Some(w) if w.before != w.after => files_between(project, w.before, w.after)?,
         _ => Vec::new(),
     };
-    Ok(Row {
+    Ok(LogRow {
         number: meta.number,
         turn_id: meta.turn_id,
         commit: turn.commit,

@@ -11,7 +11,7 @@ use crate::session::name::SessionName;
 use crate::session::store::{NewTurn, StoreError};
 use crate::session::transition::Agent;
 use crate::workflow::project::Project;
-use crate::workspace::complete::Step;
+use crate::workspace::complete::SessionMove;
 use crate::workspace::stack::record::Written;
 use crate::workspace::transaction::Transaction;
 
@@ -48,7 +48,7 @@ pub fn start(
         return Err(StoreError::Taken(name.clone()).into());
     }
     let commit = write(project, name, agent)?;
-    let step = Step {
+    let step = SessionMove {
         expected: Expected::Absent,
         new: commit,
         published: Written::default(),

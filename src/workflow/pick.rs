@@ -18,18 +18,18 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::{Event, User};
-use crate::workspace::complete::{Completed, Step};
-use crate::workspace::file_move::Move;
+use crate::workspace::complete::{Completed, SessionMove};
+use crate::workspace::file_move::FileMove;
 use crate::workspace::fit::{Fit, fit};
 use crate::workspace::notice::{FileObstacle, obstacles};
-use crate::workspace::snapshot::{self, Recorded};
+use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::is_patch;
 use crate::workspace::stack::record::publish_turn_with;
 use crate::workspace::transaction::Transaction;
 
 /// What is wanted of a pick.
 #[derive(Debug, Clone, Default)]
-pub struct Wish {
+pub struct PickOptions {
     /// What to do where edits meet.
     pub on_overlap: OnOverlap,
     /// Only show what would change.
@@ -38,11 +38,11 @@ pub struct Wish {
 
 /// What a pick did.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Done {
+pub struct PickResult {
     /// The session.
     pub session: String,
     /// The turns that were picked, in order.
-    pub picked: Vec<Row>,
+    pub picked: Vec<PickedTurn>,
     /// Files where edits meet, left as they are.
     pub overlaps: Vec<String>,
     /// What stood in the way of writing files, other than an overlap.
@@ -52,7 +52,7 @@ pub struct Done {
 
 /// A turn that was picked.
 #[derive(Debug, Clone, Serialize)]
-pub struct Row {
+pub struct PickedTurn {
     /// Its session.
     pub session: String,
     /// Its number.
@@ -72,7 +72,7 @@ struct Fitted {
     /// The turn.
     source: Turn,
     /// What happens to the files.
-    files: Move,
+    files: FileMove,
     /// Where edits meet.
     met: Vec<Vec<u8>>,
 }
@@ -85,17 +85,17 @@ struct Fitted {
 pub fn pick(
     project: &Project,
     names: &[String],
-    wish: &Wish,
+    wish: &PickOptions,
     user: &mut dyn User,
-) -> anyhow::Result<Done> {
+) -> anyhow::Result<PickResult> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "pick")?;
     let transaction = project.enter("pick", user)?;
     let tip = project.store().tip(&session)?;
     let recorded = transaction.record(&project.checkout(), &tip, &[])?;
-    let mut done = Done {
+    let mut done = PickResult {
         session: session.to_string(),
-        ..Done::default()
+        ..PickResult::default()
     };
 
     let mut steps = Vec::new();
@@ -162,7 +162,7 @@ fn plan(
     );
     Ok(Fitted {
         source,
-        files: Move { from: now, to },
+        files: FileMove { from: now, to },
         met,
     })
 }
@@ -172,7 +172,7 @@ fn carry_out(
     transaction: &Transaction,
     project: &Project,
     (name, on_overlap): (&str, OnOverlap),
-    done: &mut Done,
+    done: &mut PickResult,
 ) -> anyhow::Result<()> {
     let checkout = project.checkout();
     let tip = project.store().tip(&project.session()?)?;
@@ -190,7 +190,7 @@ fn carry_out(
 
     done.overlaps.extend(shown(&published.conflicts));
     done.obstacles.extend(obstacles(&published));
-    done.picked.push(Row {
+    done.picked.push(PickedTurn {
         recorded: Some(tip.number() + 1),
         commit: Some(commit),
         ..row(project, step)?
@@ -202,9 +202,9 @@ fn carry_out(
 fn write(
     project: &Project,
     tip: &Turn,
-    (step, files): (&Fitted, &Move),
-    recorded: &Recorded,
-) -> anyhow::Result<Step> {
+    (step, files): (&Fitted, &FileMove),
+    recorded: &RecordedFiles,
+) -> anyhow::Result<SessionMove> {
     let (repository, source) = (&project.repository, &step.source);
     let name = format!("{}:{}", source.session, source.number());
     let title = format!("Pick {name}: {}", source.title);
@@ -262,7 +262,7 @@ fn write(
         workspace: Some(after),
         publication: published.id,
     })?;
-    Ok(Step {
+    Ok(SessionMove {
         expected: Expected::At(tip.commit),
         new: commit,
         published,
@@ -273,8 +273,8 @@ fn write(
 }
 
 /// Returns which files a pick changes.
-fn row(project: &Project, step: &Fitted) -> anyhow::Result<Row> {
-    let mut row = Row {
+fn row(project: &Project, step: &Fitted) -> anyhow::Result<PickedTurn> {
+    let mut row = PickedTurn {
         session: step.source.session.to_string(),
         turn: step.source.number(),
         recorded: None,

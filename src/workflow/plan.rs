@@ -7,29 +7,29 @@ use crate::plan::reading;
 use crate::plan::repair::Level;
 use crate::session::artifact::{self};
 use crate::session::draft::Draft;
-use crate::session::meta::{ModelUse, Origin, Status};
+use crate::session::meta::{MessageOrigin, ModelUse, Status};
 use crate::session::turn::Turn;
 use crate::workflow::context::input::{Making, make_input};
-use crate::workflow::context::lists::Lists;
+use crate::workflow::context::lists::ContextLists;
 use crate::workflow::context::lists::lists;
 use crate::workflow::context::message::{ask_for_message, said, without_keys};
 use crate::workflow::context::pages;
 use crate::workflow::context::requests;
 use crate::workflow::judge::judge;
-use crate::workflow::judge::{Ground, Judged};
+use crate::workflow::judge::{JudgeInput, Judged};
 use crate::workflow::model::agents;
-use crate::workflow::model::request::{Asking, ask};
+use crate::workflow::model::request::{PlanRequest, ask};
 use crate::workflow::model::source::plan_source;
 use crate::workflow::project::Project;
 use crate::workflow::user::{User, tell_drift, telling};
 use crate::workspace::drift;
 use crate::workspace::drift::Drift;
 use crate::workspace::snapshot;
-use crate::workspace::snapshot::Recorded;
+use crate::workspace::snapshot::RecordedFiles;
 
 /// What is wanted of a plan.
 #[derive(Debug, Clone, Default)]
-pub struct Wish {
+pub struct PlanOptions {
     /// The user's words; asked for without them.
     pub message: Option<String>,
     /// The model's raw answer, from elsewhere.
@@ -41,14 +41,14 @@ pub struct Wish {
     /// How many turns before the previous one the model sees.
     pub depth: u64,
     /// Whose words the message is.
-    pub origin: Origin,
+    pub origin: MessageOrigin,
     /// The piece of work of a change that the message describes.
     pub work: Option<String>,
 }
 
 /// A plan that waits to be executed.
 #[derive(Debug, Clone)]
-pub struct Planned {
+pub struct WaitingPlan {
     /// The session.
     pub session: String,
     /// The turn.
@@ -74,7 +74,11 @@ pub struct Planned {
 /// # Errors
 /// Where the model gives no whole answer, or the repository cannot be written; what arrived is kept
 /// in the draft.
-pub fn plan(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Planned> {
+pub fn plan(
+    project: &Project,
+    wish: &PlanOptions,
+    user: &mut dyn User,
+) -> anyhow::Result<WaitingPlan> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "plan")?;
     project.recover(user)?;
@@ -97,15 +101,21 @@ pub struct Start<'a> {
 /// As for [`plan`].
 pub fn plan_turn(
     project: &Project,
-    wish: &Wish,
+    wish: &PlanOptions,
     start: Start<'_>,
     user: &mut dyn User,
-) -> anyhow::Result<Planned> {
+) -> anyhow::Result<WaitingPlan> {
     let Start { tip, mut draft } = start;
     let said = said(wish.message.as_deref(), wish.origin, &draft, user)
         // An answer from elsewhere needs no message.
-        .or_else(|| wish.from.is_some().then(|| (String::new(), Origin::User)));
-    let origin = said.as_ref().map_or(Origin::User, |(_, origin)| *origin);
+        .or_else(|| {
+            wish.from
+                .is_some()
+                .then(|| (String::new(), MessageOrigin::User))
+        });
+    let origin = said
+        .as_ref()
+        .map_or(MessageOrigin::User, |(_, origin)| *origin);
     // A model that cannot be had is found out before the user writes a word.
     let source = match wish.from {
         Some(_) => None,
@@ -157,7 +167,7 @@ pub fn plan_turn(
     let reply = match (source, &wish.from) {
         (Some(source), _) => ask(
             project,
-            Asking {
+            PlanRequest {
                 tip,
                 draft: &mut draft,
                 source,
@@ -173,7 +183,7 @@ pub fn plan_turn(
         lists: &lists,
         recorded: &recorded,
     };
-    Ok(Planned {
+    Ok(WaitingPlan {
         drift: Some(drift),
         ..take_answer(project, answered, &reply)?
     })
@@ -186,9 +196,9 @@ pub struct Answered<'a> {
     /// The turn in progress.
     pub draft: Draft,
     /// Its context lists.
-    pub lists: &'a Lists,
+    pub lists: &'a ContextLists,
     /// The user's files.
-    pub recorded: &'a Recorded,
+    pub recorded: &'a RecordedFiles,
 }
 
 /// Repairs and judges an answer, and saves it as the draft's plan.
@@ -199,7 +209,7 @@ pub fn take_answer(
     project: &Project,
     answered: Answered<'_>,
     reply: &str,
-) -> anyhow::Result<Planned> {
+) -> anyhow::Result<WaitingPlan> {
     let Answered {
         tip,
         mut draft,
@@ -209,7 +219,7 @@ pub fn take_answer(
     let judged = judge(
         project,
         reading::read(reply),
-        &Ground {
+        &JudgeInput {
             tip,
             tree: recorded.tree,
             lists,
@@ -217,7 +227,7 @@ pub fn take_answer(
     )?;
     keep_plan(&mut draft, reply, &judged);
     project.store().save_draft(tip, &mut draft)?;
-    Ok(Planned {
+    Ok(WaitingPlan {
         session: tip.session.to_string(),
         turn: draft.meta.number,
         title: judged.plan.title.clone(),
@@ -231,7 +241,7 @@ pub fn take_answer(
 }
 
 /// Puts a turn in progress back to its beginning.
-fn begin(draft: &mut Draft, message: &str, origin: Origin) {
+fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.set_answer_aside();
     let is_stale = |name: &str| {
         [artifact::REPLY, artifact::PLAN, artifact::INPUT].contains(&name)
@@ -270,7 +280,7 @@ pub fn record_locked(
     project: &Project,
     tip: &Turn,
     user: &mut dyn User,
-) -> anyhow::Result<Recorded> {
+) -> anyhow::Result<RecordedFiles> {
     let transaction = project.enter("snapshot", user)?;
     transaction
         .record(&project.checkout(), tip, &[])

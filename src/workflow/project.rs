@@ -32,7 +32,7 @@ const MAX_NAME: u64 = 1024;
 
 /// Where the user keeps what is not a project's.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct UserFolders {
     /// The home directory.
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME/teddy`
@@ -62,7 +62,7 @@ impl Default for Hands {
 
 /// What the command line says about the project.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct ProjectOptions {
     /// The session, by `--session` or `TEDDY_SESSION`.
     pub session: Option<SessionName>,
     /// Settings of this call, `-c key=value`.
@@ -83,7 +83,7 @@ pub struct Project {
     /// Settings of the repository that are ignored.
     pub ignored: Vec<String>,
     /// Where the user's things are.
-    pub places: Places,
+    pub places: UserFolders,
     /// How a person carries the input of a `manual` model away and brings its answer.
     pub hands: Hands,
     /// The session that was asked for.
@@ -100,7 +100,11 @@ impl Project {
     ///
     /// # Errors
     /// Where there is no fit repository, or a configuration is wrong.
-    pub fn open(folder: &Path, places: Places, wanted: Wanted) -> anyhow::Result<Project> {
+    pub fn open(
+        folder: &Path,
+        places: UserFolders,
+        wanted: ProjectOptions,
+    ) -> anyhow::Result<Project> {
         let repository = Repository::discover(folder, places.home.as_deref())?;
         Project::of(repository, places, wanted)
     }
@@ -109,13 +113,21 @@ impl Project {
     ///
     /// # Errors
     /// As for [`Project::open`].
-    pub fn open_record(folder: &Path, places: Places, wanted: Wanted) -> anyhow::Result<Project> {
+    pub fn open_record(
+        folder: &Path,
+        places: UserFolders,
+        wanted: ProjectOptions,
+    ) -> anyhow::Result<Project> {
         let repository = Repository::discover_record(folder, places.home.as_deref())?;
         Project::of(repository, places, wanted)
     }
 
     /// Reads the settings that hold in a repository.
-    fn of(repository: Repository, places: Places, wanted: Wanted) -> anyhow::Result<Project> {
+    fn of(
+        repository: Repository,
+        places: UserFolders,
+        wanted: ProjectOptions,
+    ) -> anyhow::Result<Project> {
         let teddy = repository.workdir().join(".teddy");
         let record = Trust::of(&places.config, &repository.common_dir()).record();
         // A bare repository has no files that could propose something.

@@ -3,13 +3,13 @@
 use crate::model::ModelError;
 use crate::plan::run::{Effect, Ending};
 use crate::session::draft::Draft;
-use crate::session::meta::{Origin, Status};
+use crate::session::meta::{MessageOrigin, Status};
 use crate::session::turn::Turn;
-use crate::workflow::context::message::{Left, Unanswered, keep_message};
+use crate::workflow::context::message::{MessageCancelled, Unanswered, keep_message};
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan, TurnEnding};
 use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::model::budget;
-use crate::workflow::plan::{Planned, Wish as PlanWish, plan};
+use crate::workflow::plan::{PlanOptions, WaitingPlan, plan};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -20,7 +20,7 @@ const GO_ON: &str = "Continue with the next step.";
 
 /// What is wanted of a loop.
 #[derive(Debug, Clone, Default)]
-pub struct Wish {
+pub struct ResumeOptions {
     /// The first message.
     pub message: Option<String>,
     /// Goes on without a person, until a question, a limit, or a second rejected correction in a
@@ -46,7 +46,7 @@ pub struct Resumed {
     /// The last turn that was executed.
     pub last: Option<Box<RecordedTurn>>,
     /// The plan that waits at the end.
-    pub waiting: Option<Planned>,
+    pub waiting: Option<WaitingPlan>,
     /// Why it ended.
     pub ended: Ended,
 }
@@ -91,7 +91,7 @@ pub type Heard<'a> = &'a mut dyn FnMut(&RecordedTurn) -> anyhow::Result<()>;
 /// Where planning or executing fails; the turns before it are recorded, and `heard` knows them.
 pub fn resume(
     project: &mut Project,
-    wish: &Wish,
+    wish: &ResumeOptions,
     user: &mut dyn User,
     heard: Heard<'_>,
 ) -> anyhow::Result<Resumed> {
@@ -130,7 +130,7 @@ struct Rounds<'a> {
     /// The project.
     project: &'a mut Project,
     /// What is wanted.
-    wish: &'a Wish,
+    wish: &'a ResumeOptions,
     /// The most turns.
     most: Option<u32>,
     /// What the user said that no plan was made for yet.
@@ -140,7 +140,7 @@ struct Rounds<'a> {
     /// The last of them.
     last: Option<Box<RecordedTurn>>,
     /// The plan that waits.
-    waiting: Option<Planned>,
+    waiting: Option<WaitingPlan>,
 }
 
 impl Rounds<'_> {
@@ -172,7 +172,7 @@ impl Rounds<'_> {
         }
         let waiting = draft
             .waiting_message()
-            .filter(|(_, origin)| *origin != Origin::Loop);
+            .filter(|(_, origin)| *origin != MessageOrigin::Loop);
         let is_asked = self.message.is_some() || waiting.is_some();
         let conclusion = tip.conclusion(&self.project.repository)?;
         if let Some(said) = conclusion.filter(|_| !is_asked) {
@@ -182,11 +182,11 @@ impl Rounds<'_> {
         let is_question = tip.question(&self.project.repository)?.is_some();
         let (message, origin) = match self.message.take() {
             None if self.wish.yolo && !is_asked && !is_question => {
-                (Some(GO_ON.to_owned()), Origin::Loop)
+                (Some(GO_ON.to_owned()), MessageOrigin::Loop)
             }
-            message => (message, Origin::User),
+            message => (message, MessageOrigin::User),
         };
-        let wanted = PlanWish {
+        let wanted = PlanOptions {
             message,
             model: self.wish.model.clone(),
             pipeline: self.wish.pipeline.clone(),
@@ -206,7 +206,7 @@ impl Rounds<'_> {
 
     /// Returns why a loop ends that has no plan, where that is not a failure.
     fn why_no_plan(&self, error: anyhow::Error) -> anyhow::Result<Ended> {
-        if error.is::<Left>() {
+        if error.is::<MessageCancelled>() {
             return Ok(Ended::Left);
         }
         if let Some(Unanswered(question)) = error.downcast_ref() {

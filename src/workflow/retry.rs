@@ -7,18 +7,18 @@ use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::draft::Draft;
-use crate::session::meta::Origin;
+use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::branch::branch;
 use crate::workflow::context::lists::lists;
 use crate::workflow::model::budget::TokenEstimate;
-use crate::workflow::model::request::{Asking, ask};
+use crate::workflow::model::request::{PlanRequest, ask};
 use crate::workflow::model::source::PlanSource;
 use crate::workflow::model::source::plan_source;
 use crate::workflow::notice::Notice;
 use crate::workflow::plan;
-use crate::workflow::plan::{Answered, Planned, take_answer};
+use crate::workflow::plan::{Answered, WaitingPlan, take_answer};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -33,7 +33,7 @@ const RECORDED: [&str; 5] = [
 
 /// What is wanted of a retry.
 #[derive(Debug, Clone, Default)]
-pub struct Wish {
+pub struct RetryOptions {
     /// The turn.
     pub turn: String,
     /// The model; the turn's own, or its pipeline, without it.
@@ -45,7 +45,11 @@ pub struct Wish {
 /// # Errors
 /// Where the turn has no recorded input, or the model gives no whole answer: then the session in
 /// use stays.
-pub fn retry(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Planned> {
+pub fn retry(
+    project: &mut Project,
+    wish: &RetryOptions,
+    user: &mut dyn User,
+) -> anyhow::Result<WaitingPlan> {
     let session = project.session()?;
     let turn = project.store().turn(&session, &wish.turn)?;
     let previous = turn
@@ -90,7 +94,7 @@ fn source_of(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Res
         &before,
         model.or_else(asked),
         pipeline,
-        Origin::User,
+        MessageOrigin::User,
     )
 }
 
@@ -113,7 +117,7 @@ fn ask_again(
     turn: &Turn,
     (source, input): (PlanSource, &str),
     user: &mut dyn User,
-) -> anyhow::Result<Planned> {
+) -> anyhow::Result<WaitingPlan> {
     let name = project.session()?;
     let _session_lock = project.lock_session(&name, "retry")?;
     let tip = project.store().tip(&name)?;
@@ -124,7 +128,7 @@ fn ask_again(
     let weight = TokenEstimate::of_input(input, (0, 0));
     let reply = ask(
         project,
-        Asking {
+        PlanRequest {
             tip: &tip,
             draft: &mut draft,
             source,

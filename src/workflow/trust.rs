@@ -6,7 +6,7 @@ use crate::text::visible::{visible, visible_block};
 use crate::workflow::project::Project;
 
 /// What there is to decide on.
-pub struct Seen {
+pub struct TrustProposal {
     /// The contents, or how they differ from what was trusted.
     pub text: String,
     /// Whether exactly this is trusted already.
@@ -19,7 +19,7 @@ pub struct Seen {
 ///
 /// # Errors
 /// Where the repository cannot be read.
-pub fn see(project: &Project) -> anyhow::Result<Seen> {
+pub fn see(project: &Project) -> anyhow::Result<TrustProposal> {
     let now = &project.proposed;
     let record = trust(project).record();
     let mut text = String::new();
@@ -40,7 +40,7 @@ pub fn see(project: &Project) -> anyhow::Result<Seen> {
         };
         text.push_str(&shown);
     }
-    Ok(Seen {
+    Ok(TrustProposal {
         text,
         is_trusted: record.covers(now),
         is_empty: now.is_empty(),

@@ -37,7 +37,7 @@ pub trait User {
     ///
     /// # Errors
     /// Where nobody can be asked; the message names the flag that answers.
-    fn review(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision>;
+    fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision>;
 
     /// Tells whether plans are approved without a look at them, because that was said beforehand.
     fn approves_unseen(&self) -> bool {
@@ -83,7 +83,7 @@ pub struct Choice<'a> {
 }
 
 /// A valid plan, ready to be decided on.
-pub struct Proposal<'a> {
+pub struct ReviewRequest<'a> {
     /// The session's name.
     pub session: &'a str,
     /// The turn's number.
@@ -101,14 +101,14 @@ pub struct Proposal<'a> {
     /// Validates a plan that the user changed, against the same snapshot.
     pub revise: &'a dyn Fn(&Plan) -> anyhow::Result<Simulation>,
     /// Returns what a resource has in the same snapshot.
-    pub look: &'a dyn Fn(&Resource) -> anyhow::Result<Seen>,
+    pub look: &'a dyn Fn(&Resource) -> anyhow::Result<ResourceContent>,
     /// What the user had approved when their files changed under the review.
     pub earlier: Option<&'a Approved>,
 }
 
 /// What a resource has, to be looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
+pub enum ResourceContent {
     /// A file, a page or an artifact: its content.
     Content(Vec<u8>),
     /// A folder: the paths of its files.

@@ -20,7 +20,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::shown;
 use crate::workspace::Checkout;
-use crate::workspace::file_move::Move;
+use crate::workspace::file_move::FileMove;
 use crate::workspace::kept;
 use crate::workspace::landing;
 use crate::workspace::snapshot;
@@ -46,8 +46,8 @@ pub struct Completed {
 pub(super) fn complete(
     checkout: &Checkout<'_>,
     session: &SessionName,
-    turn: &Step,
-    files: Option<&Move>,
+    turn: &SessionMove,
+    files: Option<&FileMove>,
 ) -> anyhow::Result<Completed> {
     let journal = checkout.journal();
     let needed = to_publish(checkout.repository, turn, files)?;
@@ -101,7 +101,7 @@ pub(super) fn complete(
             return Err(not_moved(session, error));
         }
     }
-    let kept = landed.map_or(Ok(Vec::new()), landing::Landed::settle);
+    let kept = landed.map_or(Ok(Vec::new()), landing::MovedBranch::settle);
     let done = kept.and_then(|staged| {
         after_the_ref(checkout, session, turn, &held, needed)
             .map(|done| Completed { staged, ..done })
@@ -117,9 +117,9 @@ pub(super) fn complete(
 /// Returns what is to be done to the user's files, or to what is said of them.
 fn to_publish<'f>(
     repository: &Repository,
-    turn: &Step,
-    files: Option<&'f Move>,
-) -> anyhow::Result<Option<&'f Move>> {
+    turn: &SessionMove,
+    files: Option<&'f FileMove>,
+) -> anyhow::Result<Option<&'f FileMove>> {
     let last = refs::read(repository, &stacks(repository).reference())?;
     let is_new = turn.published.id.is_some() && turn.published.id != last;
     Ok(files.filter(|files| is_new || files.from != files.to || turn.branch.is_some()))
@@ -129,9 +129,9 @@ fn to_publish<'f>(
 fn after_the_ref(
     checkout: &Checkout<'_>,
     session: &SessionName,
-    turn: &Step,
+    turn: &SessionMove,
     held: &Held,
-    files: Option<&Move>,
+    files: Option<&FileMove>,
 ) -> anyhow::Result<Completed> {
     let (journal, mut tip) = (checkout.journal(), turn.new);
     fault::point("after-ref-before-sync")?;
@@ -249,7 +249,7 @@ pub fn stacks(repository: &Repository) -> Stacks<'_> {
 fn hold_turn(
     checkout: &Checkout<'_>,
     session: &SessionName,
-    turn: &Step,
+    turn: &SessionMove,
     mut known: Vec<TreeId>,
 ) -> anyhow::Result<Held> {
     let repository = checkout.repository;
@@ -291,7 +291,12 @@ fn hold_turn(
 }
 
 /// Returns the intent to complete a turn.
-fn pending(repository: &Repository, session: &SessionName, turn: &Step, files: &Move) -> Pending {
+fn pending(
+    repository: &Repository,
+    session: &SessionName,
+    turn: &SessionMove,
+    files: &FileMove,
+) -> Pending {
     Pending {
         schema: if turn.branch.is_some() {
             SCHEMA
@@ -311,7 +316,7 @@ fn pending(repository: &Repository, session: &SessionName, turn: &Step, files: &
 }
 
 /// The move of a session's ref.
-pub struct Step {
+pub struct SessionMove {
     /// Where it must be.
     pub expected: Expected,
     /// Where it goes.
@@ -326,7 +331,7 @@ pub struct Step {
     pub branch: Option<BranchMove>,
 }
 
-impl Step {
+impl SessionMove {
     /// Makes sure that the user has not asked to stop. It is the last look: from here on the turn
     /// is finished, whatever is asked.
     fn heed_interrupt(&self) -> anyhow::Result<()> {
@@ -340,7 +345,11 @@ impl Step {
 
 /// Brings the files along, durably. What was set aside because nobody knows its bytes counts as a
 /// conflict.
-pub fn publish(repository: &Repository, files: &Move, guard: &Guard) -> anyhow::Result<Published> {
+pub fn publish(
+    repository: &Repository,
+    files: &FileMove,
+    guard: &Guard,
+) -> anyhow::Result<Published> {
     let mut published = publish::publish(repository, files.from, files.to, guard)?;
     published
         .conflicts

@@ -16,9 +16,9 @@ use crate::text::path::{lossy, shown};
 use crate::workspace::Checkout;
 use crate::workspace::branch::{OtherBranch, other_branch};
 use crate::workspace::marks::marked;
-use crate::workspace::missing::Missing;
+use crate::workspace::missing::MissingChange;
 use crate::workspace::missing::missing;
-use crate::workspace::stack::series::{Part, differences};
+use crate::workspace::stack::series::{PathStacks, differences};
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 use crate::workspace::turn_files::files_of;
 
@@ -54,7 +54,7 @@ pub struct Drift {
     /// Turns that were in them after that turn, and are not.
     pub lacking: Vec<TurnName>,
     /// Files in which something of a turn is missing, and why.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingChange>,
     /// The turn whose result overlapped and is not in them.
     pub not_brought: Option<NotBrought>,
     /// Files in which conflict markers stand.
@@ -214,7 +214,7 @@ impl<'a> Presence<'a> {
             return Ok(*known);
         }
 
-        let mut part = Part::new(self.stacks, &change.path);
+        let mut part = PathStacks::new(self.stacks, &change.path);
         let is_there = match self.patch {
             Some(id) => part.has(tops[0], self.stacks.patch(id)?.change.after)?,
             None => part.are_same(tops[0], tops[1])?,

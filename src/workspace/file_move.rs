@@ -7,14 +7,14 @@ use crate::git::repository::Repository;
 
 /// What the user's files are brought to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Move {
+pub struct FileMove {
     /// Their tree before; reachable.
     pub from: TreeId,
     /// Their tree after.
     pub to: TreeId,
 }
 
-impl Move {
+impl FileMove {
     /// Returns a line for each file that is written or deleted.
     ///
     /// # Errors

@@ -5,13 +5,13 @@ use crate::git::merge;
 use crate::git::merge::Merged;
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
-use crate::workspace::file_move::Move;
+use crate::workspace::file_move::FileMove;
 
 /// How the user's files and a result fit together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fit {
     /// They do: this is to be done.
-    Clean(Move),
+    Clean(FileMove),
     /// They meet at these paths; nothing is to be done.
     Overlap(Vec<Vec<u8>>, Box<WaysOut>),
 }
@@ -40,7 +40,7 @@ pub fn fit(
     target: TreeId,
 ) -> anyhow::Result<Fit> {
     Ok(match merge::merge(repository, base, now, target)? {
-        Merged::Clean(to) => Fit::Clean(Move { from: now, to }),
+        Merged::Clean(to) => Fit::Clean(FileMove { from: now, to }),
         Merged::Overlap {
             paths,
             ours,

@@ -18,7 +18,7 @@ use crate::git::publish::Published;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::{Forced, MadeFile, SnapshotLimits};
 use crate::host::file::{make_folders, read_regular, write_atomic};
-use crate::workspace::file_move::Move;
+use crate::workspace::file_move::FileMove;
 
 /// More bytes than this are in no note.
 const MAX_NOTE: u64 = 64 << 20;
@@ -57,7 +57,7 @@ pub fn forget_removed(repository: &Repository) -> anyhow::Result<()> {
 pub fn note_brought(
     limits: &SnapshotLimits,
     checkout: &Repository,
-    files: &Move,
+    files: &FileMove,
     published: &Published,
 ) -> anyhow::Result<()> {
     let before = read(checkout);

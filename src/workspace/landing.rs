@@ -21,12 +21,12 @@ const FOLDER: &str = ".landing";
 
 /// A branch that has moved, and the index that follows.
 #[must_use = "the index does not follow the branch yet"]
-pub(super) struct Landed<'a> {
+pub(super) struct MovedBranch<'a> {
     /// The index, if the user is on the branch.
     index: Option<NewIndex<'a>>,
 }
 
-impl Landed<'_> {
+impl MovedBranch<'_> {
     /// Lets the index follow. Returns the paths whose staged version overlaps with what landed, and
     /// stays.
     pub(super) fn settle(self) -> anyhow::Result<Vec<Vec<u8>>> {
@@ -48,7 +48,7 @@ impl Landed<'_> {
 pub(super) fn advance<'a>(
     repository: &'a Repository,
     to: &BranchMove,
-) -> anyhow::Result<Landed<'a>> {
+) -> anyhow::Result<MovedBranch<'a>> {
     let new = repository.commit(to.new)?.tree;
     let index = to
         .is_current
@@ -56,7 +56,7 @@ pub(super) fn advance<'a>(
         .transpose()?;
     fault::point("before-branch")?;
     branch::advance(repository, (&to.name, to.old), to.new, &to.log)?;
-    Ok(Landed { index })
+    Ok(MovedBranch { index })
 }
 
 /// Says that a branch has moved, and the session's ref did not.

@@ -21,7 +21,7 @@ const MAX_ASKED: usize = 32;
 
 /// A file that is not as the turns left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Missing {
+pub struct MissingChange {
     /// The file.
     pub path: String,
     /// Why.
@@ -64,12 +64,12 @@ pub fn missing(
     tip: &Turn,
     stacks: &Stacks<'_>,
     (stack, own): (&Stack<PatchId>, &[TreeChange]),
-) -> anyhow::Result<Vec<Missing>> {
-    let mut found: Vec<Missing> = Vec::new();
+) -> anyhow::Result<Vec<MissingChange>> {
+    let mut found: Vec<MissingChange> = Vec::new();
     let mut open: BTreeMap<&[u8], &TreeEntry> = BTreeMap::new();
     for change in own {
         match (&change.old, &change.new) {
-            (Some(_), None) => found.push(Missing {
+            (Some(_), None) => found.push(MissingChange {
                 path: lossy(&change.path),
                 why: why_gone(checkout, tip, &change.path)?,
             }),
@@ -100,7 +100,7 @@ pub fn missing(
             };
             if let Some(why) = why {
                 open.remove(change.path.as_slice());
-                found.push(Missing {
+                found.push(MissingChange {
                     path: lossy(&change.path),
                     why,
                 });

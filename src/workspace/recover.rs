@@ -21,14 +21,14 @@ use crate::git::refs::heal::ForeignLock;
 use crate::git::repository::Repository;
 use crate::host::fault;
 use crate::host::lock::holder_of;
-use crate::session::journal::{Entry, Pending, SCHEMA};
+use crate::session::journal::{JournalState, Pending, SCHEMA};
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
 use crate::session::publication::Publication;
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
 use crate::workspace::complete;
 use crate::workspace::complete::{guard, publish};
-use crate::workspace::file_move::Move;
+use crate::workspace::file_move::FileMove;
 use crate::workspace::fit::{Fit, fit};
 use crate::workspace::kept;
 use crate::workspace::landing;
@@ -243,12 +243,12 @@ fn number_of(repository: &Repository, name: &str, commit: CommitId) -> Option<u6
 fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let journal = checkout.journal();
     let pending = match journal.read().context("reading the journal")? {
-        Entry::None => return Ok(false),
-        Entry::Damaged(aside) => {
+        JournalState::None => return Ok(false),
+        JournalState::Damaged(aside) => {
             tell(FilesNotice::JournalDamaged(aside));
             return Ok(true);
         }
-        Entry::Pending(pending) => pending,
+        JournalState::Pending(pending) => pending,
     };
     anyhow::ensure!(
         pending.schema <= SCHEMA,
@@ -297,7 +297,7 @@ fn resume_publishing(
         tell(FilesNotice::ObjectsGone(session.clone()));
         return Ok(false);
     }
-    let files = Move {
+    let files = FileMove {
         from: pending.from,
         to: pending.to,
     };
@@ -373,7 +373,7 @@ fn tell_late_overlaps(
 fn left(
     checkout: &Checkout<'_>,
     repository: &Repository,
-    files: &Move,
+    files: &FileMove,
     conflicts: &[Vec<u8>],
 ) -> anyhow::Result<Vec<Vec<u8>>> {
     let now = paths::snapshot_paths(repository, files.to, conflicts)?.tree;

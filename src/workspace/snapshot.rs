@@ -35,7 +35,7 @@ pub const KEEPER: &str = "Snapshots of the workspace";
 
 /// The user's files, recorded.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RecordedFiles {
     /// The workspace commit, reachable from a ref.
     pub commit: CommitId,
     /// Its tree.
@@ -53,7 +53,7 @@ pub struct Recorded {
 /// path in any case.
 const BLINK: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
-impl Recorded {
+impl RecordedFiles {
     /// Returns whether the files were looked at just now.
     pub fn is_fresh(&self) -> bool {
         self.seen.elapsed() < self.took.clamp(BLINK[0], BLINK[1])
@@ -105,7 +105,7 @@ pub fn tell_captured(
     repository: &Repository,
     tip: &Turn,
     draft: &mut Draft,
-    recorded: &Recorded,
+    recorded: &RecordedFiles,
     tell: &mut Tell<'_>,
 ) -> anyhow::Result<()> {
     if tip.number() == 0 && draft.commit.is_none() {
@@ -131,7 +131,7 @@ pub(super) fn record(
     checkout: &Checkout<'_>,
     tip: &Turn,
     force: &[Vec<u8>],
-) -> anyhow::Result<Recorded> {
+) -> anyhow::Result<RecordedFiles> {
     fault::point("before-record")?;
     kept::forget_removed(checkout.repository)?;
     for _ in 0..MAX_RECORDS {
@@ -148,7 +148,7 @@ pub(super) fn record(
             fault::point("after-snapshot-ref")?;
             let not_captured = not_captured(&snapshot);
             snapshot.keep.map_or(Ok(()), |keep| keep::release(&keep))?;
-            return Ok(Recorded {
+            return Ok(RecordedFiles {
                 commit,
                 tree: snapshot.tree,
                 not_captured,

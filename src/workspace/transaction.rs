@@ -4,10 +4,10 @@ use crate::host::fault;
 use crate::host::lock::Lock;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::workspace::complete::{self, Completed, Step};
-use crate::workspace::file_move::Move;
+use crate::workspace::complete::{self, Completed, SessionMove};
+use crate::workspace::file_move::FileMove;
 use crate::workspace::notice::Tell;
-use crate::workspace::snapshot::{self, Recorded};
+use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::{Checkout, recover};
 
 /// The lock under which refs and the user's files change, held by whoever has recovered first.
@@ -43,7 +43,7 @@ impl Transaction {
         checkout: &Checkout<'_>,
         tip: &Turn,
         force: &[Vec<u8>],
-    ) -> anyhow::Result<Recorded> {
+    ) -> anyhow::Result<RecordedFiles> {
         snapshot::record(checkout, tip, force)
     }
 
@@ -56,8 +56,8 @@ impl Transaction {
         &self,
         checkout: &Checkout<'_>,
         session: &SessionName,
-        turn: &Step,
-        files: Option<&Move>,
+        turn: &SessionMove,
+        files: Option<&FileMove>,
     ) -> anyhow::Result<Completed> {
         complete::complete(checkout, session, turn, files)
     }

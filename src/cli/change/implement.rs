@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use super::super::app::App;
 use super::super::complete;
 use super::super::execute::{code, tell_question};
-use super::super::exit::{self, Code};
+use super::super::exit::{self, ExitStatus};
 use super::super::source;
-use super::How;
+use super::ModelFlags;
 use crate::change::id::ChangeId;
 use crate::change::phase::ChangePhase;
 use crate::host::interrupt;
 use crate::text::counted;
-use crate::workflow::change::Wish;
+use crate::workflow::change::ChangeOptions;
 use crate::workflow::change::implement::{
     ImplementStop, Implemented, implement as do_tasks, implement_and_review,
 };
@@ -37,7 +37,7 @@ pub(super) struct Args {
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
-    how: How,
+    how: ModelFlags,
 }
 
 /// Implements and reviews.
@@ -68,8 +68,8 @@ pub(super) fn implement(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns what is wanted.
-fn wish(args: Args) -> anyhow::Result<Wish> {
-    Ok(Wish {
+fn wish(args: Args) -> anyhow::Result<ChangeOptions> {
+    Ok(ChangeOptions {
         message: args.message.map(source::message).transpose()?,
         ..args.how.wish()
     })
@@ -122,7 +122,7 @@ pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitC
 }
 
 /// Returns the exit code of work that stopped.
-fn stop_code(stop: &WorkStop) -> Code {
+fn stop_code(stop: &WorkStop) -> ExitStatus {
     match stop {
         WorkStop::Turn(recorded) if code(recorded) != exit::DONE => code(recorded),
         _ if interrupt::requested() => exit::INTERRUPTED,

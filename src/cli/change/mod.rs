@@ -16,7 +16,7 @@ use clap::Subcommand;
 
 use super::app::App;
 use super::complete;
-use crate::workflow::change::Wish;
+use crate::workflow::change::ChangeOptions;
 
 /// Take a change through its documents: plan, challenge, implement, review, archive
 ///
@@ -30,16 +30,16 @@ use crate::workflow::change::Wish;
 )]
 pub(super) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: ChangeCommand,
 }
 
 /// A command on changes.
 #[derive(Subcommand)]
-enum Command {
+enum ChangeCommand {
     Plan(plan::Args),
     Impl(implement::Args),
     Archive(archive::Args),
-    Proposal(steps::Proposal),
+    Proposal(steps::ProposalArgs),
     Challenge(steps::Challenge),
     Reproposal(steps::Reproposal),
     /// Work on the open tasks of a change and on the findings of its last review
@@ -47,11 +47,11 @@ enum Command {
         after_help = "Examples:\n  teddy change implement add-auth\n  teddy change implement add-auth -y"
     )]
     Implement(implement::Args),
-    Review(steps::Review),
+    Review(steps::ReviewArgs),
     Approve(approve::Args),
     Validate(status::Validate),
     Status(status::Args),
-    List(status::List),
+    List(status::ListArgs),
     Show(show::Args),
     Log(log::Args),
     Diff(diff::Args),
@@ -59,17 +59,17 @@ enum Command {
 
 /// Options of every step that asks a model.
 #[derive(clap::Args)]
-struct How {
+struct ModelFlags {
     /// The model of every role, in place of `change.roles`: a name of the configuration, or
     /// `kind:id`
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     model: Option<String>,
 }
 
-impl How {
+impl ModelFlags {
     /// Returns what is wanted of every step.
-    fn wish(&self) -> Wish {
-        Wish {
+    fn wish(&self) -> ChangeOptions {
+        ChangeOptions {
             model: self.model.clone(),
             message: None,
         }
@@ -79,20 +79,20 @@ impl How {
 /// Runs the command.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     match args.command {
-        Command::Plan(args) => plan::run(args, app),
-        Command::Impl(args) => implement::run(args, app),
-        Command::Archive(args) => archive::run(args, app),
-        Command::Proposal(args) => steps::proposal(args, app),
-        Command::Challenge(args) => steps::challenge(args, app),
-        Command::Reproposal(args) => steps::reproposal(args, app),
-        Command::Implement(args) => implement::implement(args, app),
-        Command::Review(args) => steps::review(args, app),
-        Command::Approve(args) => approve::run(args, app),
-        Command::Validate(args) => status::validate(args, app),
-        Command::Status(args) => status::run(args, app),
-        Command::List(args) => status::list(args, app),
-        Command::Show(args) => show::run(args, app),
-        Command::Log(args) => log::run(args, app),
-        Command::Diff(args) => diff::run(args, app),
+        ChangeCommand::Plan(args) => plan::run(args, app),
+        ChangeCommand::Impl(args) => implement::run(args, app),
+        ChangeCommand::Archive(args) => archive::run(args, app),
+        ChangeCommand::Proposal(args) => steps::proposal(args, app),
+        ChangeCommand::Challenge(args) => steps::challenge(args, app),
+        ChangeCommand::Reproposal(args) => steps::reproposal(args, app),
+        ChangeCommand::Implement(args) => implement::implement(args, app),
+        ChangeCommand::Review(args) => steps::review(args, app),
+        ChangeCommand::Approve(args) => approve::run(args, app),
+        ChangeCommand::Validate(args) => status::validate(args, app),
+        ChangeCommand::Status(args) => status::run(args, app),
+        ChangeCommand::List(args) => status::list(args, app),
+        ChangeCommand::Show(args) => show::run(args, app),
+        ChangeCommand::Log(args) => log::run(args, app),
+        ChangeCommand::Diff(args) => diff::run(args, app),
     }
 }

@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use super::super::app::App;
 use super::super::complete;
 use super::super::exit;
-use super::{How, implement, show};
+use super::{ModelFlags, implement, show};
 use crate::change::id::ChangeId;
 use crate::change::phase::ChangePhase;
 use crate::text::counted;
-use crate::workflow::change::Wish;
+use crate::workflow::change::ChangeOptions;
 use crate::workflow::change::approve::approve;
 use crate::workflow::change::change;
 use crate::workflow::change::implement::implement_and_review;
-use crate::workflow::change::plan::{Planned, plan};
+use crate::workflow::change::plan::{PlannedChange, plan};
 use crate::workflow::change::proposal::Idea;
 use crate::workflow::change::reproposal::reproposal;
 use crate::workflow::project::Project;
@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// What it is for; needed for a new change, left aside otherwise
     description: Option<String>,
     #[command(flatten)]
-    how: How,
+    how: ModelFlags,
 }
 
 /// Plans, says what came of it, and asks what to do next.
@@ -88,7 +88,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Asks what to do next, where there is a choice.
-fn next(planned: &Planned, user: &mut dyn User) -> anyhow::Result<Option<char>> {
+fn next(planned: &PlannedChange, user: &mut dyn User) -> anyhow::Result<Option<char>> {
     let view = Choice {
         key: 'v',
         label: "(v)iew",
@@ -122,7 +122,7 @@ fn next(planned: &Planned, user: &mut dyn User) -> anyhow::Result<Option<char>> 
 fn carry_out(
     app: &App,
     project: &mut Project,
-    planned: (&Planned, &Wish),
+    planned: (&PlannedChange, &ChangeOptions),
     user: &mut dyn User,
 ) -> anyhow::Result<ExitCode> {
     let (planned, wish) = planned;
@@ -141,7 +141,7 @@ fn carry_out(
 }
 
 /// Prints what came of the planning.
-fn print(app: &App, planned: &Planned) -> anyhow::Result<()> {
+fn print(app: &App, planned: &PlannedChange) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(planned);
     }

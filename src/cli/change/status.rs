@@ -10,7 +10,7 @@ use crate::change::id::ChangeId;
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::workflow::change::look;
-use crate::workflow::change::look::{Row, Standing};
+use crate::workflow::change::look::{ChangeListRow, ChangeStatus};
 
 /// Show the state of a change
 #[derive(clap::Args)]
@@ -28,7 +28,7 @@ pub(super) struct Args {
 #[command(
     after_help = "Examples:\n  teddy change list\n  teddy change list --archived --json\n  git for-each-ref refs/teddy/changes"
 )]
-pub(super) struct List {
+pub(super) struct ListArgs {
     /// Archived ones too
     #[arg(long)]
     archived: bool,
@@ -56,7 +56,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns where a change stands, in words.
-fn words(standing: &Standing) -> String {
+fn words(standing: &ChangeStatus) -> String {
     let row = &standing.row;
     let mut text = format!("Change {}: {}\n", row.change, visible(&row.title));
     text.push_str(&format!(
@@ -99,7 +99,7 @@ fn words(standing: &Standing) -> String {
 }
 
 /// Prints the list.
-pub(super) fn list(args: List, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let (rows, damaged) = look::change_rows(&project, args.archived)?;
     damaged
@@ -114,7 +114,7 @@ pub(super) fn list(args: List, app: &mut App) -> anyhow::Result<ExitCode> {
         .map(|row| row.change.as_str().len())
         .max()
         .unwrap_or(0);
-    let line = |row: &Row| {
+    let line = |row: &ChangeListRow| {
         let tasks = format!("{}/{}", row.done, row.tasks);
         format!(
             "{:width$}  {:12}  {tasks:>5}  {}\n",

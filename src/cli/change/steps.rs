@@ -7,7 +7,7 @@ use super::super::app::App;
 use super::super::complete;
 use super::super::exit;
 use super::super::source;
-use super::How;
+use super::ModelFlags;
 use crate::change::error::next_step;
 use crate::change::id::ChangeId;
 use crate::change::store::Change;
@@ -25,14 +25,14 @@ use crate::workflow::change::{
 #[command(
     after_help = "Examples:\n  teddy change proposal add-auth 'People log in with a password'"
 )]
-pub(super) struct Proposal {
+pub(super) struct ProposalArgs {
     /// The change's id: lower-case words joined by hyphens
     #[arg(add = complete::with(complete::changes))]
     id: String,
     /// What it is for; needed for a new change, left aside otherwise
     description: Option<String>,
     #[command(flatten)]
-    how: How,
+    how: ModelFlags,
 }
 
 /// Have the documents of a change challenged; the verdict sets its phase
@@ -45,7 +45,7 @@ pub(super) struct Challenge {
     #[arg(add = complete::with(complete::changes))]
     id: String,
     #[command(flatten)]
-    how: How,
+    how: ModelFlags,
 }
 
 /// Have the documents of a change revised, or replace them with your own
@@ -65,22 +65,22 @@ pub(super) struct Reproposal {
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = clap::ValueHint::FilePath)]
     from: Vec<String>,
     #[command(flatten)]
-    how: How,
+    how: ModelFlags,
 }
 
 /// Have the implementation of a change reviewed; approval completes it
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  teddy change review add-auth")]
-pub(super) struct Review {
+pub(super) struct ReviewArgs {
     /// The change
     #[arg(add = complete::with(complete::changes))]
     id: String,
     #[command(flatten)]
-    how: How,
+    how: ModelFlags,
 }
 
 /// Writes what is missing.
-pub(super) fn proposal(args: Proposal, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn proposal(args: ProposalArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
     let mut user = app.user(&project, false);
@@ -154,7 +154,7 @@ fn document(id: &ChangeId, path: &str, text: &str) -> String {
 }
 
 /// Reviews.
-pub(super) fn review(args: Review, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn review(args: ReviewArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
     let mut user = app.user(&project, false);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use crate::host::http::Url;
 use crate::model::ModelError;
-use crate::model::job::Job;
+use crate::model::job::ProgramJob;
 use crate::model::outside::Outside;
 use crate::model::settings::ModelConfig;
 use crate::text::redact::redact_values;
@@ -130,7 +130,7 @@ impl ApiKey {
 /// Runs the command that prints a key.
 fn from_command(settings: &ModelConfig, outside: &Outside) -> Result<String, ModelError> {
     let words = &settings.api_key_command;
-    let job = Job {
+    let job = ProgramJob {
         words,
         stdin: None,
         withheld: &[],

@@ -15,7 +15,7 @@ const MAX_LINE: usize = 500;
 
 /// What there is to tell of an action.
 #[derive(Clone, Copy)]
-pub(super) struct Told<'a> {
+pub(super) struct ActionFacts<'a> {
     /// What it came to; nothing where the plan did not run.
     pub outcome: Option<&'a Outcome>,
     /// The user's changes.
@@ -27,7 +27,7 @@ pub(super) struct Told<'a> {
 }
 
 /// Writes an action with its metadata, status, outcome and what it produced.
-pub(super) fn write(text: &mut String, action: &Action, told: Told<'_>) {
+pub(super) fn write(text: &mut String, action: &Action, told: ActionFacts<'_>) {
     let mark = if told.modification.is_some() {
         " (user modified)"
     } else {
@@ -142,7 +142,7 @@ fn ending(text: &mut String, outcome: &Outcome) {
 }
 
 /// Writes what an action produced, and the text that it acted on where that is no file.
-fn details(text: &mut String, action: &Action, outcome: &Outcome, told: Told<'_>) {
+fn details(text: &mut String, action: &Action, outcome: &Outcome, told: ActionFacts<'_>) {
     for (number, place) in outcome.places.iter().enumerate() {
         let tier = match place.tier {
             Tier::Lines => "whole lines",
@@ -182,7 +182,7 @@ fn details(text: &mut String, action: &Action, outcome: &Outcome, told: Told<'_>
 }
 
 /// Writes head and tail of what came out, and where the whole of it is.
-fn output(text: &mut String, outcome: &Outcome, told: Told<'_>) {
+fn output(text: &mut String, outcome: &Outcome, told: ActionFacts<'_>) {
     if outcome.output.is_empty() {
         return;
     }

@@ -120,7 +120,7 @@ impl Report<'_> {
             action::write(
                 &mut text,
                 action,
-                action::Told {
+                action::ActionFacts {
                     outcome: self.outcomes.get(index),
                     modification,
                     limit: self.output_limit,

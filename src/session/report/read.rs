@@ -10,22 +10,22 @@ use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
 /// What a report says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Facts {
+pub struct ReportFacts {
     /// The plan's title.
     pub title: String,
     /// The list below it.
-    pub fields: Vec<Field>,
+    pub fields: Vec<ReportField>,
     /// The sections of level 2 in their order, without the summary.
-    pub sections: Vec<Section>,
+    pub sections: Vec<ReportSection>,
     /// Which memos came and went: whether it was applied, and the change as the plan wrote it.
     pub memos: Vec<(bool, String)>,
     /// The actions, in order.
-    pub actions: Vec<Action>,
+    pub actions: Vec<ReportAction>,
 }
 
 /// A field of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Field {
+pub struct ReportField {
     /// The text in bold, without the colon.
     pub key: String,
     /// The text behind it.
@@ -36,7 +36,7 @@ pub struct Field {
 
 /// A section that is no action.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Section {
+pub struct ReportSection {
     /// Its heading.
     pub title: String,
     /// The items of its list, as they are written.
@@ -47,13 +47,13 @@ pub struct Section {
 
 /// An action of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Action {
+pub struct ReportAction {
     /// Its name.
     pub name: String,
     /// Whether the user changed it.
     pub modified: bool,
     /// Its list.
-    pub fields: Vec<Field>,
+    pub fields: Vec<ReportField>,
     /// Its code blocks.
     pub blocks: Vec<CodeBlock>,
     /// The sentences below the list.
@@ -71,7 +71,7 @@ pub struct CodeBlock {
     pub content: String,
 }
 
-impl Action {
+impl ReportAction {
     /// Returns the value of the first field with a key.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields
@@ -85,13 +85,13 @@ impl Action {
 const TITLE: &str = "# Execution Report: ";
 
 /// Reads a report; `None` where the text is none.
-pub fn read(text: &str) -> Option<Facts> {
+pub fn read(text: &str) -> Option<ReportFacts> {
     let lines = Lines::new(text);
-    let mut facts = Facts {
+    let mut facts = ReportFacts {
         title: text.lines().next()?.strip_prefix(TITLE)?.to_owned(),
-        ..Facts::default()
+        ..ReportFacts::default()
     };
-    let mut place = Place::Head;
+    let mut place = ReportPlace::Head;
     let mut caption = String::new();
     for block in &markdown::blocks(text) {
         match &block.node {
@@ -122,7 +122,7 @@ pub fn read(text: &str) -> Option<Facts> {
 
 /// Where a report is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ReportPlace {
     /// Below the title.
     Head,
     /// In a section.
@@ -133,37 +133,37 @@ enum Place {
     Log,
 }
 
-impl Facts {
+impl ReportFacts {
     /// Goes below a heading, and returns where that is.
-    fn enter(&mut self, level: u8, text: &str, place: Place) -> Place {
+    fn enter(&mut self, level: u8, text: &str, place: ReportPlace) -> ReportPlace {
         match (level, text, place) {
-            (2, "2. Execution Summary", _) => Place::Memos,
+            (2, "2. Execution Summary", _) => ReportPlace::Memos,
             (2, ..) => {
-                self.sections.push(Section {
+                self.sections.push(ReportSection {
                     title: text.to_owned(),
-                    ..Section::default()
+                    ..ReportSection::default()
                 });
-                Place::Section
+                ReportPlace::Section
             }
-            (3, "Action Log", Place::Memos) => Place::Log,
-            (4, _, Place::Log) => {
+            (3, "Action Log", ReportPlace::Memos) => ReportPlace::Log,
+            (4, _, ReportPlace::Log) => {
                 let name = text.split('`').nth(1).unwrap_or_default().to_owned();
-                self.actions.push(Action {
+                self.actions.push(ReportAction {
                     name,
                     modified: text.ends_with("(user modified)"),
-                    ..Action::default()
+                    ..ReportAction::default()
                 });
-                Place::Log
+                ReportPlace::Log
             }
             _ => place,
         }
     }
 
     /// Takes the lines of a list.
-    fn list(&mut self, place: Place, lines: &[&str]) {
+    fn list(&mut self, place: ReportPlace, lines: &[&str]) {
         match place {
-            Place::Head => self.fields.extend(fields(lines)),
-            Place::Section => {
+            ReportPlace::Head => self.fields.extend(fields(lines)),
+            ReportPlace::Section => {
                 if let Some(section) = self.sections.last_mut() {
                     section.items.extend(
                         lines
@@ -173,10 +173,10 @@ impl Facts {
                     );
                 }
             }
-            Place::Memos => self
+            ReportPlace::Memos => self
                 .memos
                 .extend(lines.iter().filter_map(|line| memo(line))),
-            Place::Log => {
+            ReportPlace::Log => {
                 if let Some(action) = self.actions.last_mut() {
                     action.fields.extend(fields(lines));
                 }
@@ -185,11 +185,11 @@ impl Facts {
     }
 
     /// Takes a code block.
-    fn code(&mut self, place: Place, block: CodeBlock) {
+    fn code(&mut self, place: ReportPlace, block: CodeBlock) {
         let blocks = match place {
-            Place::Section => self.sections.last_mut().map(|section| &mut section.blocks),
-            Place::Log => self.actions.last_mut().map(|action| &mut action.blocks),
-            Place::Head | Place::Memos => None,
+            ReportPlace::Section => self.sections.last_mut().map(|section| &mut section.blocks),
+            ReportPlace::Log => self.actions.last_mut().map(|action| &mut action.blocks),
+            ReportPlace::Head | ReportPlace::Memos => None,
         };
         blocks
             .into_iter()
@@ -197,8 +197,12 @@ impl Facts {
     }
 
     /// Takes a sentence of an action.
-    fn sentence(&mut self, place: Place, text: &str) {
-        if let Some(action) = self.actions.last_mut().filter(|_| place == Place::Log) {
+    fn sentence(&mut self, place: ReportPlace, text: &str) {
+        if let Some(action) = self
+            .actions
+            .last_mut()
+            .filter(|_| place == ReportPlace::Log)
+        {
             action.notes.push(text.to_owned());
         }
     }
@@ -212,15 +216,15 @@ fn span<'a>(lines: &Lines<'a>, block: &MarkdownBlock) -> Vec<&'a str> {
 }
 
 /// Reads the lines of a list of fields.
-fn fields(lines: &[&str]) -> Vec<Field> {
-    let mut found: Vec<Field> = Vec::new();
+fn fields(lines: &[&str]) -> Vec<ReportField> {
+    let mut found: Vec<ReportField> = Vec::new();
     for line in lines {
         if let Some((key, value)) = line
             .strip_prefix("- **")
             .and_then(|rest| rest.split_once(":**"))
         {
             let value = value.strip_prefix(' ').unwrap_or(value).to_owned();
-            found.push(Field {
+            found.push(ReportField {
                 key: key.to_owned(),
                 value,
                 items: Vec::new(),

@@ -1,6 +1,6 @@
 //! The requests of a session within a limit of bytes: long ones are cut, old ones are left out.
 
-use super::{Request, Requests, State};
+use super::{RequestState, Requests, UserRequest};
 use crate::session::artifact;
 use crate::text::counted;
 use crate::text::resource::Artifact;
@@ -53,11 +53,11 @@ impl Requests {
 
     /// Returns the bytes of all.
     pub(super) fn size(&self) -> usize {
-        self.requests.iter().map(Request::size).sum()
+        self.requests.iter().map(UserRequest::size).sum()
     }
 }
 
-impl Request {
+impl UserRequest {
     /// Returns the bytes that it takes.
     pub fn size(&self) -> usize {
         HEADING + self.text.len() + self.question.as_ref().map_or(0, String::len)
@@ -85,8 +85,8 @@ impl Request {
         };
         // What was replaced is in no turn.
         let place = match self.state {
-            State::Replaced => String::new(),
-            State::Open | State::Undone => format!("; READ {whole} has all of it"),
+            RequestState::Replaced => String::new(),
+            RequestState::Open | RequestState::Undone => format!("; READ {whole} has all of it"),
         };
         self.text = shortened(&self.text, most, &place);
         self.cut = true;

@@ -4,12 +4,12 @@ use super::limit::HEADING;
 use super::*;
 
 /// Makes a request for a turn.
-fn request(turn: u64, text: &str) -> Request {
-    Request {
+fn request(turn: u64, text: &str) -> UserRequest {
+    UserRequest {
         turn,
         session: "s".to_owned(),
         turn_id: Uuid::from_u128(u128::from(turn)),
-        state: State::Open,
+        state: RequestState::Open,
         work: None,
         question: None,
         text: text.to_owned(),
@@ -26,9 +26,9 @@ fn list(texts: &[&str]) -> Requests {
 /// Shows a list: turns and words, with marks for those that do not hold.
 fn shown(requests: &Requests) -> String {
     let mark = |state| match state {
-        State::Open => "",
-        State::Undone => "-",
-        State::Replaced => "~",
+        RequestState::Open => "",
+        RequestState::Undone => "-",
+        RequestState::Replaced => "~",
     };
     let each: Vec<String> = requests
         .requests
@@ -43,7 +43,7 @@ fn q1_what_is_written_is_read_again() {
     let mut requests = list(&["add a form\n  with two fields\n", "# no comment: \"x\"\r\n"]);
     requests.left_out = 3;
     requests.requests[1].question = Some("Which?\n".to_owned());
-    requests.requests[1].state = State::Undone;
+    requests.requests[1].state = RequestState::Undone;
     assert_eq!(Requests::read(&requests.write()).unwrap(), requests);
     assert!(
         requests
@@ -75,7 +75,7 @@ fn q4_a_session_that_goes_back_keeps_later_requests_as_undone() {
 
 #[test]
 fn q5_a_piece_of_work_takes_the_place_of_the_one_before_it() {
-    let work = |turn, text| Request {
+    let work = |turn, text| UserRequest {
         work: Some(format!("Task {turn}")),
         ..request(turn, text)
     };
@@ -94,7 +94,7 @@ fn q6_the_oldest_ones_behind_the_first_are_left_out() {
     let many: Vec<&str> = vec!["xx"; 9];
     assert_eq!(shown(&list(&many).within(four)), "1xx 7xx 8xx 9xx +5");
     let mut undone = list(&many);
-    undone.requests[0].state = State::Undone;
+    undone.requests[0].state = RequestState::Undone;
     // The first that holds is the one that stays.
     assert_eq!(shown(&undone.within(four)), "2xx 7xx 8xx 9xx +5");
 }

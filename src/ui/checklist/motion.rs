@@ -1,12 +1,12 @@
 //! Moving in the list: cursor, pages, search, pairs that open and close, the preview's scroll.
 
-use super::{Act, Checklist, Item, Row};
+use super::{Checklist, ChecklistCommand, ChecklistRow, Item};
 use crate::ui::key::Key;
-use crate::ui::search::{Search, Step};
+use crate::ui::search::{Search, SearchDirection};
 
 impl Checklist {
     /// Takes a key that only moves; unknown keys do nothing.
-    pub(super) fn motion(&mut self, key: &Key) -> Option<Act> {
+    pub(super) fn motion(&mut self, key: &Key) -> Option<ChecklistCommand> {
         let page = self.height.saturating_sub(1).max(1) as isize;
         match key {
             Key::Up | Key::Char('k') => self.move_by(-1),
@@ -21,8 +21,8 @@ impl Checklist {
             Key::Right | Key::Char('l') => self.open(Some(true)),
             Key::Left | Key::Char('h') => self.open(Some(false)),
             Key::Char('/') => self.search = Some(Search::begin()),
-            Key::Char('n') => self.find(Step::Next),
-            Key::Char('N') => self.find(Step::Previous),
+            Key::Char('n') => self.find(SearchDirection::Next),
+            Key::Char('N') => self.find(SearchDirection::Previous),
             _ => {}
         }
         None
@@ -32,7 +32,7 @@ impl Checklist {
     pub(super) fn write_search(&mut self, key: &Key) {
         self.search = self.search.take().and_then(|search| search.press(key));
         if matches!(self.search, Some(Search::Known(_))) {
-            self.find(Step::Here);
+            self.find(SearchDirection::Here);
         }
         self.follow();
     }
@@ -70,13 +70,13 @@ impl Checklist {
             self.cursor = self
                 .rows()
                 .iter()
-                .position(|&row| row == Row::Item(index))
+                .position(|&row| row == ChecklistRow::Item(index))
                 .unwrap_or(0);
         }
     }
 
     /// Goes to an item whose label, or that of a pair, has the searched text.
-    fn find(&mut self, step: Step) {
+    fn find(&mut self, step: SearchDirection) {
         let Some(search) = &self.search else { return };
         let rows = self.rows();
         match search.find((step, self.cursor.min(rows.len())), rows.len(), |at| {
@@ -88,15 +88,15 @@ impl Checklist {
     }
 
     /// Returns the text of a row.
-    fn label(&self, row: Row) -> String {
+    fn label(&self, row: ChecklistRow) -> String {
         match row {
-            Row::Memos | Row::Actions => String::new(),
-            Row::Item(index) => self
+            ChecklistRow::Memos | ChecklistRow::Actions => String::new(),
+            ChecklistRow::Item(index) => self
                 .items
                 .get(index)
                 .map(|Item { label, .. }| label.text())
                 .unwrap_or_default(),
-            Row::Pair(index, pair) => self.items[index].pairs[pair].label.text(),
+            ChecklistRow::Pair(index, pair) => self.items[index].pairs[pair].label.text(),
         }
     }
 }

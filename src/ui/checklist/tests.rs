@@ -7,15 +7,15 @@ fn list() -> Checklist {
     let pairs = ["one", "two", "three"].map(Line::plain).to_vec();
     let item = |part, label: &str, pairs| Item::new(part, Line::plain(label), pairs);
     Checklist::new(vec![
-        item(Part::Memo(0), "ADD: a memo", Vec::new()),
-        item(Part::Action(0), "EDIT: a.rs", pairs),
-        item(Part::Action(1), "EXECUTE: make", Vec::new()),
+        item(ItemPart::Memo(0), "ADD: a memo", Vec::new()),
+        item(ItemPart::Action(0), "EDIT: a.rs", pairs),
+        item(ItemPart::Action(1), "EXECUTE: make", Vec::new()),
     ])
     .fit(20, 0)
 }
 
 /// Presses keys; `\n` is enter, `\t` tab, `^` and `$` are home and end.
-fn press(list: Checklist, keys: &str) -> (Checklist, Option<Act>) {
+fn press(list: Checklist, keys: &str) -> (Checklist, Option<ChecklistCommand>) {
     let key = |c| match c {
         '\n' => Key::Enter,
         '\t' => Key::Tab,
@@ -30,17 +30,17 @@ fn press(list: Checklist, keys: &str) -> (Checklist, Option<Act>) {
 /// Returns rows and switches as text; `>` is the cursor.
 fn shown(list: &Checklist) -> String {
     let switch = |on| if on { "[x]" } else { "[ ]" };
-    let row = |(at, row): (usize, &Row)| {
+    let row = |(at, row): (usize, &ChecklistRow)| {
         let cursor = if at == list.cursor { ">" } else { " " };
         match *row {
-            Row::Memos => format!("{cursor}Memos"),
-            Row::Actions => format!("{cursor}Actions"),
-            Row::Item(index) => format!(
+            ChecklistRow::Memos => format!("{cursor}Memos"),
+            ChecklistRow::Actions => format!("{cursor}Actions"),
+            ChecklistRow::Item(index) => format!(
                 "{cursor}{} {}",
                 switch(list.items[index].on),
                 list.items[index].label.text()
             ),
-            Row::Pair(index, pair) => {
+            ChecklistRow::Pair(index, pair) => {
                 let pair = &list.items[index].pairs[pair];
                 format!("{cursor}  {} {}", switch(pair.on), pair.label.text())
             }
@@ -55,7 +55,7 @@ fn shown(list: &Checklist) -> String {
 }
 
 /// Compares what keys make of the list.
-fn check(keys: &str, expected: &str, act: Option<Act>) {
+fn check(keys: &str, expected: &str, act: Option<ChecklistCommand>) {
     let (list, found) = press(list(), keys);
     assert_eq!(
         (shown(&list).as_str(), found),
@@ -88,12 +88,12 @@ fn space_and_enter_switch_the_item() {
     check(
         " ",
         " Memos\n>[ ] ADD: a memo\n Actions\n [x] EDIT: a.rs\n [x] EXECUTE: make",
-        Some(Act::Changed),
+        Some(ChecklistCommand::Changed),
     );
     check(
         " \n",
         " Memos\n>[x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n [x] EXECUTE: make",
-        Some(Act::Changed),
+        Some(ChecklistCommand::Changed),
     );
 }
 
@@ -102,12 +102,12 @@ fn all_are_switched_on_unless_all_are_on() {
     check(
         "a",
         " Memos\n>[ ] ADD: a memo\n Actions\n [ ] EDIT: a.rs\n [ ] EXECUTE: make",
-        Some(Act::Changed),
+        Some(ChecklistCommand::Changed),
     );
     check(
         "$ a",
         " Memos\n [x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n>[x] EXECUTE: make",
-        Some(Act::Changed),
+        Some(ChecklistCommand::Changed),
     );
 }
 
@@ -116,7 +116,7 @@ fn a_heading_switches_its_section() {
     check(
         "j ",
         " Memos\n [x] ADD: a memo\n>Actions\n [ ] EDIT: a.rs\n [ ] EXECUTE: make",
-        Some(Act::Changed),
+        Some(ChecklistCommand::Changed),
     );
 }
 
@@ -125,7 +125,7 @@ fn pairs_open_switch_and_close() {
     check(
         "jj\tj ",
         " Memos\n [x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n>  [ ] one\n   [x] two\n   [x] three\n [x] EXECUTE: make",
-        Some(Act::Changed),
+        Some(ChecklistCommand::Changed),
     );
     check(
         "jjljjh",
@@ -166,18 +166,18 @@ fn a_list_with_a_problem_does_not_run() {
         (None, Some("cannot run: three needs one"))
     );
     let (list, _) = press(list, "jj ");
-    assert_eq!(press(list, "s").1, Some(Act::Run));
+    assert_eq!(press(list, "s").1, Some(ChecklistCommand::Run));
 }
 
 #[test]
 fn keys_ask_for_acts() {
     for (keys, act) in [
-        ("s", Act::Run),
-        ("q", Act::Leave),
-        ("p", Act::Edit(0)),
-        ("jjp", Act::Edit(1)),
-        ("v", Act::View),
-        ("?", Act::Help),
+        ("s", ChecklistCommand::Run),
+        ("q", ChecklistCommand::Leave),
+        ("p", ChecklistCommand::Edit(0)),
+        ("jjp", ChecklistCommand::Edit(1)),
+        ("v", ChecklistCommand::View),
+        ("?", ChecklistCommand::Help),
     ] {
         assert_eq!(press(list(), keys).1, Some(act), "for {keys}");
     }
@@ -185,7 +185,7 @@ fn keys_ask_for_acts() {
     assert_eq!(press(list(), "u").1, None);
     let mut list = list();
     list.items[0].modified = true;
-    assert_eq!(press(list, "u").1, Some(Act::Undo(0)));
+    assert_eq!(press(list, "u").1, Some(ChecklistCommand::Undo(0)));
 }
 
 #[test]

@@ -1,18 +1,22 @@
 //! Whether what is switched on can run as the person changed it, and what stands in its way.
 
-use super::Draft;
+use super::EditedPlan;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
-use crate::ui::checklist::{Checklist, Item, Part};
-use crate::workflow::user::{Approved, Proposal};
+use crate::ui::checklist::{Checklist, Item, ItemPart};
+use crate::workflow::user::{Approved, ReviewRequest};
 
-impl Draft {
+impl EditedPlan {
     /// Validates what is switched on, marks what cannot run, and takes over what each action would
     /// do.
     ///
     /// # Errors
     /// The repository cannot be read.
-    pub fn judge(&mut self, list: &mut Checklist, proposal: &Proposal<'_>) -> anyhow::Result<()> {
+    pub fn judge(
+        &mut self,
+        list: &mut Checklist,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<()> {
         let (plan, places) = running(&self.approved(list));
         let simulation = (proposal.revise)(&plan)?;
         for (step, &at) in simulation.steps.into_iter().zip(&places) {
@@ -41,14 +45,14 @@ impl Draft {
     pub fn leave_out_misfits(
         &mut self,
         list: &mut Checklist,
-        proposal: &Proposal<'_>,
+        proposal: &ReviewRequest<'_>,
     ) -> anyhow::Result<Vec<String>> {
         let mut told = Vec::new();
         loop {
             self.judge(list, proposal)?;
             let mistakes = self.mistakes.clone();
             // What is off already cannot be in the way, so this ends.
-            let found: Vec<&(Part, Diagnostic)> = mistakes
+            let found: Vec<&(ItemPart, Diagnostic)> = mistakes
                 .iter()
                 .filter(|(part, _)| list.items.iter_mut().any(|item| switch_off(item, *part)))
                 .collect();
@@ -63,7 +67,7 @@ impl Draft {
     }
 
     /// Returns what a mistake is about; the first action that runs if it is about none.
-    fn place(&self, running: &[usize], diagnostic: &Diagnostic) -> Option<Part> {
+    fn place(&self, running: &[usize], diagnostic: &Diagnostic) -> Option<ItemPart> {
         let memo = self
             .plan
             .memos
@@ -71,21 +75,22 @@ impl Draft {
             .position(|memo| memo.line == diagnostic.line && diagnostic.action.is_empty());
         let above = |at: &&usize| self.plan.actions[**at].line <= diagnostic.line;
         let action = || running.iter().rfind(above).or(running.first()).copied();
-        memo.map(Part::Memo).or_else(|| action().map(Part::Action))
+        memo.map(ItemPart::Memo)
+            .or_else(|| action().map(ItemPart::Action))
     }
 
     /// Marks the item, or the pair, that a mistake is about.
-    fn mark(&self, list: &mut Checklist, part: Part, diagnostic: &Diagnostic) {
+    fn mark(&self, list: &mut Checklist, part: ItemPart, diagnostic: &Diagnostic) {
         let words = self.words(part, diagnostic);
         let Some(item) = list.items.iter_mut().find(|item| item.part == part) else {
             return;
         };
         let pair = match part {
-            Part::Action(at) => self.plan.actions[at].kind.pairs().and_then(|pairs| {
+            ItemPart::Action(at) => self.plan.actions[at].kind.pairs().and_then(|pairs| {
                 let mut lines = pairs.iter().map(|pair| pair.line);
                 lines.rposition(|line| line <= diagnostic.line)
             }),
-            Part::Memo(_) => None,
+            ItemPart::Memo(_) => None,
         };
         match pair
             .and_then(|pair| item.pairs.get_mut(pair))
@@ -97,9 +102,9 @@ impl Draft {
     }
 
     /// Returns what a mistake means to who switched something off or changed it.
-    fn words(&self, part: Part, diagnostic: &Diagnostic) -> String {
+    fn words(&self, part: ItemPart, diagnostic: &Diagnostic) -> String {
         let what = diagnostic.message.lines().next().unwrap_or_default();
-        let Part::Action(at) = part else {
+        let ItemPart::Action(at) = part else {
             return what.to_owned();
         };
         let kind = &self.plan.actions[at].kind;
@@ -114,7 +119,7 @@ impl Draft {
 
 /// Switches off what of an item a mistake is about: the pairs that are marked, or the whole item.
 /// Says whether it was on.
-fn switch_off(item: &mut Item, part: Part) -> bool {
+fn switch_off(item: &mut Item, part: ItemPart) -> bool {
     if item.part != part || !item.on {
         return false;
     }

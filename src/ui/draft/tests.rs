@@ -5,10 +5,10 @@ use super::super::sample;
 use super::*;
 
 /// Presses keys on the list of the seed's example and judges it.
-fn judged(keys: &[Key]) -> (Draft, Checklist) {
+fn judged(keys: &[Key]) -> (EditedPlan, Checklist) {
     let sample = sample::bootstrap();
     let proposal = sample.proposal();
-    let mut draft = Draft::new(&proposal);
+    let mut draft = EditedPlan::new(&proposal);
     let mut list = keys
         .iter()
         .fold(Checklist::new(draft.items()).fit(20, 0), |list, key| {
@@ -59,14 +59,14 @@ fn a_pair_that_needs_a_switched_off_pair_says_so() {
 fn a_changed_memo_is_approved_as_changed() {
     let sample = sample::bootstrap();
     let proposal = sample.proposal();
-    let mut draft = Draft::new(&proposal);
+    let mut draft = EditedPlan::new(&proposal);
     let mut list = Checklist::new(draft.items());
     let mine = memo::Change {
         text: "Mine.".to_owned(),
         ..draft.plan.memos[0].clone()
     };
     draft.change_memo(0, mine.clone());
-    list.items[0] = draft.item(Part::Memo(0));
+    list.items[0] = draft.item(ItemPart::Memo(0));
     draft.judge(&mut list, &proposal).unwrap();
     assert_eq!((list.items[0].modified, list.problem()), (true, None));
     assert_eq!(draft.approved(&list).plan.memos, [mine]);
@@ -76,7 +76,7 @@ fn a_changed_memo_is_approved_as_changed() {
 fn a_memo_that_cannot_be_changed_so_is_marked_itself() {
     let sample = sample::bootstrap();
     let proposal = sample.proposal();
-    let mut draft = Draft::new(&proposal);
+    let mut draft = EditedPlan::new(&proposal);
     let mut list = Checklist::new(draft.items());
     draft.change_memo(
         0,
@@ -110,10 +110,10 @@ fn what_was_approved_before_is_taken_over_into_the_next_review() {
             ..draft.plan.actions[3].clone()
         },
     );
-    list.items[4] = draft.item(Part::Action(3));
+    list.items[4] = draft.item(ItemPart::Action(3));
     let approved = draft.approved(&list);
     let sample = sample::bootstrap();
-    let mut next = Draft::new(&sample.proposal());
+    let mut next = EditedPlan::new(&sample.proposal());
     let mut items = Checklist::new(next.items());
     next.take_over(&approved, &mut items);
     assert_eq!(
@@ -156,7 +156,7 @@ fn what_is_switched_off_stays_in_the_plan_but_does_not_run() {
 fn an_edit_of_a_file_whose_create_is_off_is_marked() {
     let sample = sample::chain();
     let proposal = sample.proposal();
-    let mut draft = Draft::new(&proposal);
+    let mut draft = EditedPlan::new(&proposal);
     let mut list = Checklist::new(draft.items())
         .fit(20, 0)
         .press(&Key::Char(' '))
@@ -180,7 +180,7 @@ fn an_edit_of_a_file_whose_create_is_off_is_marked() {
 fn a_changed_action_is_judged_again_and_approved_as_changed() {
     let sample = sample::chain();
     let proposal = sample.proposal();
-    let mut draft = Draft::new(&proposal);
+    let mut draft = EditedPlan::new(&proposal);
     let mut list = Checklist::new(draft.items());
     draft.change(
         0,

@@ -6,7 +6,7 @@ use ratatui::style::Modifier;
 use ratatui::widgets::Paragraph;
 
 use super::drawn;
-use crate::ui::checklist::{Checklist, Item, Row};
+use crate::ui::checklist::{Checklist, ChecklistRow, Item};
 use crate::ui::style::{Line, Paint, Tone};
 
 /// Draws the rows that fit, from the first one on the screen.
@@ -30,11 +30,16 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: P
 /// is, no other is made.
 pub(super) fn on_screen(list: &Checklist, width: usize, height: usize) -> Vec<(Line, bool)> {
     let rows = list.rows();
-    let made = |(at, &row): (usize, &Row)| {
+    let made = |(at, &row): (usize, &ChecklistRow)| {
         let selected = at == list.cursor;
         let last = !rows[at + 1..].iter().any(|&next| same_branch(row, next))
-            || rows.get(at + 1).is_some_and(|&next| next == Row::Actions);
-        (line(list, row, width, Place { selected, last }), selected)
+            || rows
+                .get(at + 1)
+                .is_some_and(|&next| next == ChecklistRow::Actions);
+        (
+            line(list, row, width, RowPlace { selected, last }),
+            selected,
+        )
     };
     rows.iter()
         .enumerate()
@@ -46,7 +51,7 @@ pub(super) fn on_screen(list: &Checklist, width: usize, height: usize) -> Vec<(L
 
 /// Where a row stands.
 #[derive(Clone, Copy)]
-struct Place {
+struct RowPlace {
     /// Under the cursor.
     selected: bool,
     /// The last of its branch.
@@ -54,28 +59,28 @@ struct Place {
 }
 
 /// Tells whether the second row hangs on the same branch as the first.
-fn same_branch(row: Row, next: Row) -> bool {
+fn same_branch(row: ChecklistRow, next: ChecklistRow) -> bool {
     match (row, next) {
-        (Row::Item(_), Row::Item(_)) => true,
-        (Row::Pair(one, _), Row::Pair(other, _)) => one == other,
+        (ChecklistRow::Item(_), ChecklistRow::Item(_)) => true,
+        (ChecklistRow::Pair(one, _), ChecklistRow::Pair(other, _)) => one == other,
         _ => false,
     }
 }
 
 /// Returns a row, cut to the width.
-fn line(list: &Checklist, row: Row, width: usize, place: Place) -> Line {
+fn line(list: &Checklist, row: ChecklistRow, width: usize, place: RowPlace) -> Line {
     let cursor = Line::of(Tone::Accent, if place.selected { "›" } else { " " });
     match row {
-        Row::Memos => cursor.with(Tone::Strong, "Memos").cut(width),
-        Row::Actions => cursor.with(Tone::Strong, "Action Plan").cut(width),
-        Row::Item(index) => {
+        ChecklistRow::Memos => cursor.with(Tone::Strong, "Memos").cut(width),
+        ChecklistRow::Actions => cursor.with(Tone::Strong, "Action Plan").cut(width),
+        ChecklistRow::Item(index) => {
             let item = &list.items[index];
             let start = cursor
                 .with(Tone::Faint, if place.last { "└─" } else { "├─" })
                 .join(switch(item.on, item.problem.is_some()));
             fitted(start, toned(&item.label, item.on), marks(item), width)
         }
-        Row::Pair(index, pair) => {
+        ChecklistRow::Pair(index, pair) => {
             let pair = &list.items[index].pairs[pair];
             let start = cursor
                 .with(

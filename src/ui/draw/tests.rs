@@ -4,7 +4,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
-use crate::ui::draft::Draft;
+use crate::ui::draft::EditedPlan;
 use crate::ui::key::Key;
 use crate::ui::preview;
 use crate::ui::sample::{self, Sample};
@@ -13,7 +13,7 @@ use crate::ui::style::wrap_all;
 /// Returns the screen after some keys, without blanks at the ends of lines.
 fn screen(sample: &Sample, size: (u16, u16), keys: &[Key]) -> String {
     let proposal = sample.proposal();
-    let mut draft = Draft::new(&proposal);
+    let mut draft = EditedPlan::new(&proposal);
     let mut list = keys
         .iter()
         .fold(Checklist::new(draft.items()).fit(20, 0), |list, key| {
@@ -173,7 +173,7 @@ fn the_end_of_a_long_list_is_reached() {
 #[test]
 fn of_a_long_list_only_what_is_on_the_screen_is_made() {
     let sample = sample::many(500);
-    let list = Checklist::new(Draft::new(&sample.proposal()).items()).fit(20, 0);
+    let list = Checklist::new(EditedPlan::new(&sample.proposal()).items()).fit(20, 0);
     for key in [Key::Home, Key::PageDown, Key::End] {
         let list = list.clone().press(&key).0;
         let rows = rows::on_screen(&list, 80, 20);

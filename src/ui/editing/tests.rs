@@ -22,7 +22,7 @@ struct Script {
     shown: String,
 }
 
-impl Desk for Script {
+impl EditingPrompts for Script {
     fn show(&mut self, lines: &[Line]) {
         lines
             .iter()
@@ -48,12 +48,12 @@ impl Desk for Script {
             .map(str::to_owned))
     }
 
-    fn open(&mut self, path: &Path) -> io::Result<Option<Opened>> {
+    fn open(&mut self, path: &Path) -> io::Result<Option<EditorUse>> {
         let Some(text) = self.saves else {
             return Ok(None);
         };
         std::fs::write(path, text)?;
-        Ok(Some(Opened::Beside))
+        Ok(Some(EditorUse::Beside))
     }
 }
 

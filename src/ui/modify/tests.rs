@@ -149,7 +149,7 @@ fn promise_a6_what_fits_is_switched_as_it_was_and_what_does_not_is_named() {
 
     // Since then somebody changed `two`, and made `b`.
     let sample = sample::Sample::unfit(&text, &[("a", "one\nthree\n"), ("b", "mine\n")]);
-    let proposal = Proposal {
+    let proposal = ReviewRequest {
         earlier: Some(&earlier),
         ..sample.proposal()
     };

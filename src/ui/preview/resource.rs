@@ -2,10 +2,10 @@
 //! reads.
 
 use crate::text::resource::Resource;
-use crate::ui::checklist::{Checklist, Part};
-use crate::ui::draft::Draft;
+use crate::ui::checklist::{Checklist, ItemPart};
+use crate::ui::draft::EditedPlan;
 use crate::ui::style::{Line, Tone, block};
-use crate::workflow::user::Seen;
+use crate::workflow::user::ResourceContent;
 
 /// The lines of a resource that are shown.
 const MAX_LINES: usize = 1000;
@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 256 << 10;
 
 /// Returns the resource of an action that was looked at; as an action before it leaves it,
 /// where one writes it.
-pub(super) fn content(draft: &Draft, list: &Checklist, at: usize) -> Vec<Line> {
+pub(super) fn content(draft: &EditedPlan, list: &Checklist, at: usize) -> Vec<Line> {
     let Some(resource) = draft.plan.actions[at].kind.resource() else {
         return Vec::new();
     };
@@ -28,12 +28,12 @@ pub(super) fn content(draft: &Draft, list: &Checklist, at: usize) -> Vec<Line> {
         return lines;
     }
     lines.extend(match draft.seen.get(resource) {
-        Some(Seen::Content(bytes)) => text(bytes),
-        Some(Seen::Folder(paths)) => bounded(
+        Some(ResourceContent::Content(bytes)) => text(bytes),
+        Some(ResourceContent::Folder(paths)) => bounded(
             paths.iter().map(|path| Line::plain(path)).collect(),
             paths.len(),
         ),
-        Some(Seen::Nothing(why)) => vec![Line::of(Tone::Faint, why)],
+        Some(ResourceContent::Nothing(why)) => vec![Line::of(Tone::Faint, why)],
         None => Vec::new(),
     });
     lines
@@ -42,7 +42,7 @@ pub(super) fn content(draft: &Draft, list: &Checklist, at: usize) -> Vec<Line> {
 /// Returns the last action before this one that is switched on and writes the file, with what it
 /// writes.
 fn written<'a>(
-    draft: &'a Draft,
+    draft: &'a EditedPlan,
     list: &Checklist,
     (at, resource): (usize, &Resource),
 ) -> Option<(usize, &'a [u8])> {
@@ -52,7 +52,7 @@ fn written<'a>(
     let is_on = |index: usize| {
         list.items
             .iter()
-            .any(|item| item.on && item.part == Part::Action(index))
+            .any(|item| item.on && item.part == ItemPart::Action(index))
     };
     let writes = |index: &usize| draft.plan.actions[*index].kind.path() == Some(path);
     let last = (0..at).rev().find(|index| writes(index) && is_on(*index))?;

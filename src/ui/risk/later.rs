@@ -3,7 +3,7 @@
 use crate::plan::action::Action;
 
 /// A rule: the file names or folders that it is about, and who runs them.
-struct Rule {
+struct RunnerRule {
     /// How a path matches, lower case: `name`, `*.ending`, `folder/`, or `a/b` for a whole path.
     paths: &'static [&'static str],
     /// When it runs.
@@ -11,8 +11,8 @@ struct Rule {
 }
 
 /// Every rule; the first that matches is said.
-const RULES: &[Rule] = &[
-    Rule {
+const RULES: &[RunnerRule] = &[
+    RunnerRule {
         paths: &[
             ".github/workflows/",
             ".github/actions/",
@@ -37,7 +37,7 @@ const RULES: &[Rule] = &[
         ],
         when: "continuous integration runs it, with its secrets",
     },
-    Rule {
+    RunnerRule {
         paths: &[
             ".husky/",
             ".githooks/",
@@ -52,11 +52,11 @@ const RULES: &[Rule] = &[
         ],
         when: "git hooks run it",
     },
-    Rule {
+    RunnerRule {
         paths: &[".gitattributes", ".gitmodules"],
         when: "git obeys it at checkout, filters and submodules included",
     },
-    Rule {
+    RunnerRule {
         paths: &[
             ".envrc",
             ".mise.toml",
@@ -69,7 +69,7 @@ const RULES: &[Rule] = &[
         ],
         when: "the shell runs it when you enter the directory or log in",
     },
-    Rule {
+    RunnerRule {
         paths: &[
             ".vscode/",
             ".idea/",
@@ -83,7 +83,7 @@ const RULES: &[Rule] = &[
         ],
         when: "the editor obeys it when it opens the directory",
     },
-    Rule {
+    RunnerRule {
         paths: &[
             ".claude/",
             ".cursor/",
@@ -95,7 +95,7 @@ const RULES: &[Rule] = &[
         ],
         when: "coding agents obey it",
     },
-    Rule {
+    RunnerRule {
         paths: &[
             "package.json",
             ".npmrc",
@@ -106,7 +106,7 @@ const RULES: &[Rule] = &[
         ],
         when: "the package manager runs its scripts at install",
     },
-    Rule {
+    RunnerRule {
         paths: &[
             "makefile",
             "gnumakefile",
@@ -149,7 +149,7 @@ const RULES: &[Rule] = &[
         ],
         when: "a build runs it",
     },
-    Rule {
+    RunnerRule {
         paths: &[
             "conftest.py",
             "sitecustomize.py",

@@ -1,13 +1,13 @@
 //! The summary of a low screen: everything is counted, and only commands and what is risky stand in
 //! full.
 
-use super::{Group, Room, command, facts, groups, risks};
+use super::{ActionGroup, TextArea, command, facts, groups, risks};
 use crate::plan::memo::Verb;
 use crate::ui::style::{Line, Tone, wrap_all};
-use crate::workflow::user::Proposal;
+use crate::workflow::user::ReviewRequest;
 
 /// Returns the summary, folded to the room's width.
-pub(super) fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
+pub(super) fn lines(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<Line> {
     let title = Line::of(Tone::Accent, "▶ ").with(Tone::Strong, &proposal.plan.title);
     let mut lines = vec![
         title.cut(room.width),
@@ -26,7 +26,7 @@ pub(super) fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
 }
 
 /// Returns how many memos come and go.
-fn memos(proposal: &Proposal<'_>) -> Option<Line> {
+fn memos(proposal: &ReviewRequest<'_>) -> Option<Line> {
     let number = |verb: Verb| {
         proposal
             .plan
@@ -48,10 +48,10 @@ fn memos(proposal: &Proposal<'_>) -> Option<Line> {
 }
 
 /// Returns `CREATE 1 file` for each action's name.
-fn counts(proposal: &Proposal<'_>) -> Vec<String> {
+fn counts(proposal: &ReviewRequest<'_>) -> Vec<String> {
     let counted: Vec<String> = groups(proposal)
         .map(
-            |Group {
+            |ActionGroup {
                  row, number, how, ..
              }| format!("{} {number}{how}", row.name),
         )

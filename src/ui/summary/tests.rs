@@ -5,7 +5,7 @@ use super::*;
 
 /// Returns the bare text of a summary.
 fn shown(sample: &sample::Sample, width: usize, height: usize) -> String {
-    let lines = lines(&sample.proposal(), Room { width, height });
+    let lines = lines(&sample.proposal(), TextArea { width, height });
     lines
         .iter()
         .map(|line| line.text().trim_end().to_owned())

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::super::risk;
 use super::changed;
 use crate::plan::memo::Verb;
-use crate::workflow::user::Proposal;
+use crate::workflow::user::ReviewRequest;
 
 /// Returns the proposal as one object; commands, queries and messages whole and as they are.
-pub fn json(proposal: &Proposal<'_>) -> Value {
+pub fn json(proposal: &ReviewRequest<'_>) -> Value {
     let plan = proposal.plan;
     let memo = |verb| match verb {
         Verb::Add => "add",
@@ -30,7 +30,7 @@ pub fn json(proposal: &Proposal<'_>) -> Value {
 }
 
 /// Returns one action.
-fn action(proposal: &Proposal<'_>, index: usize) -> Value {
+fn action(proposal: &ReviewRequest<'_>, index: usize) -> Value {
     let kind = &proposal.plan.actions[index].kind;
     let mut value = json!({ "index": index, "kind": kind.name(), "target": kind.target(), "description": proposal.plan.actions[index].description() });
     for (key, content) in kind.json(changed(proposal, index)) {

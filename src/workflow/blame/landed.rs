@@ -12,14 +12,14 @@ use super::brought;
 use crate::git::blame::{Asked, blame};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
-use crate::workflow::log::Row;
+use crate::workflow::log::LogRow;
 
 /// A commit that names turns of a session.
 pub(super) struct LandedFile<'a> {
     /// The repository.
     pub repository: &'a Repository,
     /// The turns of the session, newest first.
-    pub rows: &'a [Row],
+    pub rows: &'a [LogRow],
     /// Which turn made each commit of the session's code.
     pub turns: &'a HashMap<CommitId, usize>,
     /// The turns that it names, newest first.

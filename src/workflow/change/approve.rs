@@ -1,7 +1,7 @@
 //! The step `approve`: the user overrides a challenge or a review, with a reason that is on record.
 
 use super::challenge::require_usable;
-use super::{Step, allow, now};
+use super::{ChangeStep, allow, now};
 use crate::change::entry::ChangeEntry;
 use crate::change::error::ChangeError;
 use crate::change::id::ChangeId;
@@ -70,7 +70,7 @@ pub fn approve(
     change::save(
         project,
         &mut change,
-        Step {
+        ChangeStep {
             event: Happened::Approve,
             wanted: "approve",
             entry,

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::archive_turn::{Writing, write};
+use super::archive_turn::{ArchiveTurn, write};
 use super::challenge::require_usable;
-use super::{Step, now};
+use super::{ChangeStep, now};
 use crate::change::entry::ChangeEntry as Noted;
 use crate::change::error::ChangeError;
 use crate::change::id::ChangeId;
@@ -27,7 +27,7 @@ use crate::workflow::change::work;
 use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::User;
-use crate::workspace::file_move::Move;
+use crate::workspace::file_move::FileMove;
 use crate::workspace::fit::{Fit, fit};
 use crate::workspace::transaction::Transaction;
 
@@ -115,7 +115,7 @@ fn merge(
                 OnOverlap::Theirs | OnOverlap::Exact => ways.theirs,
                 OnOverlap::Markers => ways.markers,
             };
-            Move {
+            FileMove {
                 from: ways.from,
                 to,
             }
@@ -126,7 +126,7 @@ fn merge(
     }
     let (step, done) = write(
         project,
-        &Writing {
+        &ArchiveTurn {
             id: &change.id,
             tip,
             recorded: &recorded,
@@ -212,7 +212,7 @@ fn record(project: &Project, change: &mut Change, done: &[String]) -> anyhow::Re
     change::save_locked(
         project,
         change,
-        Step {
+        ChangeStep {
             event: Happened::Archive,
             wanted: "archive",
             entry,

@@ -9,30 +9,30 @@ use crate::session::meta::{Meta, Status, Workspace};
 use crate::session::store::NewTurn;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
-use crate::workspace::complete::Step;
-use crate::workspace::file_move::Move;
+use crate::workspace::complete::SessionMove;
+use crate::workspace::file_move::FileMove;
 use crate::workspace::snapshot;
-use crate::workspace::snapshot::Recorded;
+use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::record::{Written, publish_turn};
 
 /// What the turn is written from.
-pub(super) struct Writing<'a> {
+pub(super) struct ArchiveTurn<'a> {
     /// The change.
     pub id: &'a ChangeId,
     /// The newest turn of its session.
     pub tip: &'a Turn,
     /// The user's files before.
-    pub recorded: &'a Recorded,
+    pub recorded: &'a RecordedFiles,
     /// What happens to them.
-    pub files: &'a Move,
+    pub files: &'a FileMove,
 }
 
 /// Writes the turn, and returns the move of the session's ref and the lines about it.
 pub(super) fn write(
     project: &Project,
-    writing: &Writing<'_>,
-) -> anyhow::Result<(Step, Vec<String>)> {
-    let Writing {
+    writing: &ArchiveTurn<'_>,
+) -> anyhow::Result<(SessionMove, Vec<String>)> {
+    let ArchiveTurn {
         id,
         tip,
         recorded,
@@ -91,8 +91,8 @@ pub(super) fn write(
 }
 
 /// Returns the move of the session's ref.
-fn step(tip: &Turn, commit: CommitId, published: Written) -> Step {
-    Step {
+fn step(tip: &Turn, commit: CommitId, published: Written) -> SessionMove {
+    SessionMove {
         expected: Expected::At(tip.commit),
         new: commit,
         published,

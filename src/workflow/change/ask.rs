@@ -8,7 +8,7 @@ use crate::host::file::write_atomic;
 use crate::model::{Finish, Model as _, ModelAnswer, ModelRequest, price};
 use crate::text::redact::redact;
 use crate::workflow::change;
-use crate::workflow::change::Wish;
+use crate::workflow::change::ChangeOptions;
 use crate::workflow::model::budget;
 use crate::workflow::model::budget::{CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose;
@@ -47,7 +47,7 @@ impl Role {
 }
 
 /// What is asked.
-pub(super) struct Question<'a> {
+pub(super) struct RoleQuestion<'a> {
     /// Whom.
     pub role: Role,
     /// What it is about, for the user: `proposal.md`.
@@ -61,13 +61,17 @@ pub(super) struct Question<'a> {
 }
 
 /// Reads an answer, or says what is wrong with it, a line each.
-pub(super) type Read<'a, T> = &'a dyn Fn(&str) -> Result<T, Vec<String>>;
+pub(super) type ReadAnswer<'a, T> = &'a dyn Fn(&str) -> Result<T, Vec<String>>;
 
 /// Returns the name of a role's model.
 ///
 /// # Errors
 /// [`NoModel`].
-pub(super) fn role_model(project: &Project, role: Role, wish: &Wish) -> anyhow::Result<String> {
+pub(super) fn role_model(
+    project: &Project,
+    role: Role,
+    wish: &ChangeOptions,
+) -> anyhow::Result<String> {
     let configured = || {
         project
             .settings
@@ -85,23 +89,23 @@ pub(super) fn role_model(project: &Project, role: Role, wish: &Wish) -> anyhow::
 }
 
 /// Someone who asks for a change.
-pub(super) struct Desk<'a> {
+pub(super) struct RoleClient<'a> {
     /// The project.
     pub project: &'a Project,
     /// The change.
     pub id: &'a ChangeId,
     /// What is wanted of every step.
-    pub wish: &'a Wish,
+    pub wish: &'a ChangeOptions,
     /// The user.
     pub user: &'a mut dyn User,
 }
 
-impl Desk<'_> {
+impl RoleClient<'_> {
     /// Asks a role and returns what its answer is read as, and what it took.
     pub(super) fn ask<T>(
         &mut self,
-        question: Question<'_>,
-        read: Read<'_, T>,
+        question: RoleQuestion<'_>,
+        read: ReadAnswer<'_, T>,
     ) -> anyhow::Result<(T, StepUsage)> {
         let name = role_model(self.project, question.role, self.wish)?;
         let answered = change::answers_in_change(self.project, self.id, &name)?;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::ask::{Desk, Question, Role};
-use super::{Step, Wish, allow, now};
+use super::ask::{Role, RoleClient, RoleQuestion};
+use super::{ChangeOptions, ChangeStep, allow, now};
 use crate::change::document::Documents;
 use crate::change::entry::ChangeEntry;
 use crate::change::error::ChangeError;
@@ -48,14 +48,14 @@ pub struct Judgement {
 pub fn challenge(
     project: &Project,
     id: &ChangeId,
-    wish: &Wish,
+    wish: &ChangeOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<Judgement> {
     let _lock = change::lock_change(project, id, "challenge")?;
     project.recover(user)?;
     let mut change = change(project, id)?;
     judge(
-        &mut Desk {
+        &mut RoleClient {
             project,
             id,
             wish,
@@ -66,7 +66,7 @@ pub fn challenge(
 }
 
 /// Challenges a change that is locked.
-pub(super) fn judge(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Result<Judgement> {
+pub(super) fn judge(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::Result<Judgement> {
     // Any verdict will do to find out whether one may be given.
     allow(
         change,
@@ -85,7 +85,7 @@ pub(super) fn judge(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Result<
         change.id
     );
     let about = "a review with a verdict";
-    let question = Question {
+    let question = RoleQuestion {
         role: Role::Challenger,
         about,
         system: CHALLENGER.to_owned(),
@@ -109,7 +109,7 @@ pub(super) fn judge(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Result<
         verdict.word().to_lowercase().replace('_', " "),
         issues.words()
     );
-    let step = Step {
+    let step = ChangeStep {
         event: Happened::Challenge(verdict),
         wanted: "challenge",
         entry,

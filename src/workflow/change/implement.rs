@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::challenge::require_usable;
 use super::review::{last_review, review_locked};
 use super::work::{Work, WorkStop, Worked};
-use super::{Step, Wish, allow, now};
+use super::{ChangeOptions, ChangeStep, allow, now};
 use crate::change::entry::ChangeEntry;
 use crate::change::error::next_step;
 use crate::change::id::ChangeId;
@@ -98,7 +98,7 @@ enum TaskProgress {
 pub fn implement_and_review(
     project: &mut Project,
     id: &ChangeId,
-    wish: &Wish,
+    wish: &ChangeOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<Implemented> {
     let _lock = change::lock_change(project, id, "impl")?;
@@ -141,7 +141,7 @@ pub fn implement_and_review(
 pub fn implement(
     project: &mut Project,
     id: &ChangeId,
-    wish: &Wish,
+    wish: &ChangeOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<Implemented> {
     let _lock = change::lock_change(project, id, "implement")?;
@@ -180,7 +180,7 @@ fn begin(
         change::save(
             project,
             &mut change,
-            Step {
+            ChangeStep {
                 event: Happened::Implement,
                 wanted,
                 entry,
@@ -197,7 +197,7 @@ fn begin(
 fn tasks_and_fix(
     project: &mut Project,
     change: &mut Change,
-    doing: (&Wish, &mut dyn User),
+    doing: (&ChangeOptions, &mut dyn User),
 ) -> anyhow::Result<TaskProgress> {
     let (wish, user) = doing;
     while let Some(task) = tasks::read(change.documents.text(tasks::FILE))
@@ -244,7 +244,7 @@ fn tasks_and_fix(
             change::save(
                 project,
                 change,
-                Step {
+                ChangeStep {
                     event: Happened::Implement,
                     wanted: "implement",
                     entry,
@@ -288,7 +288,7 @@ fn tick(
     change::save(
         project,
         change,
-        Step {
+        ChangeStep {
             event: Happened::Implement,
             wanted: "implement",
             entry,

@@ -20,7 +20,7 @@ use crate::workflow::project::Project;
 
 /// A change, as `list` shows it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Row {
+pub struct ChangeListRow {
     /// Its id.
     pub change: ChangeId,
     /// Its ref.
@@ -44,10 +44,10 @@ pub struct Row {
 
 /// Where a change stands.
 #[derive(Debug, Clone, Serialize)]
-pub struct Standing {
+pub struct ChangeStatus {
     /// The change, as `list` shows it.
     #[serde(flatten)]
-    pub row: Row,
+    pub row: ChangeListRow,
     /// What the user asked for.
     pub description: Option<String>,
     /// The last step.
@@ -116,7 +116,10 @@ impl Total {
 ///
 /// # Errors
 /// Where the refs cannot be read.
-pub fn change_rows(project: &Project, archived: bool) -> anyhow::Result<(Vec<Row>, Vec<String>)> {
+pub fn change_rows(
+    project: &Project,
+    archived: bool,
+) -> anyhow::Result<(Vec<ChangeListRow>, Vec<String>)> {
     let (mut rows, mut damaged) = (Vec::new(), Vec::new());
     for (id, commit) in change::changes(project).ids()? {
         match change::changes(project).at(&id, commit) {
@@ -134,7 +137,7 @@ pub fn change_rows(project: &Project, archived: bool) -> anyhow::Result<(Vec<Row
 ///
 /// # Errors
 /// [`crate::change::error::ChangeError::ChangeNotFound`], or where it cannot be read.
-pub fn change_standing(project: &Project, id: &ChangeId) -> anyhow::Result<Standing> {
+pub fn change_standing(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeStatus> {
     let change = change(project, id)?;
     let commit = change
         .commit
@@ -153,7 +156,7 @@ pub fn change_standing(project: &Project, id: &ChangeId) -> anyhow::Result<Stand
     let issues = latest.map(review::ChangeReview::issues).unwrap_or_default();
     let session = id.session();
     let begun = refs::read(&project.repository, &session.reference())?.is_some();
-    Ok(Standing {
+    Ok(ChangeStatus {
         row: row(&change, commit),
         description: change.state.description.clone(),
         last_action: change.state.last_action.clone(),
@@ -177,7 +180,7 @@ pub fn validate_change(project: &Project, id: &ChangeId) -> anyhow::Result<Vec<F
 }
 
 /// Returns a change as a row.
-fn row(change: &Change, tip: CommitId) -> Row {
+fn row(change: &Change, tip: CommitId) -> ChangeListRow {
     let tasks = tasks::read(change.documents.text(tasks::FILE));
     let summary = proposal::read(change.documents.text(proposal::FILE)).summary;
     let described = || {
@@ -189,7 +192,7 @@ fn row(change: &Change, tip: CommitId) -> Row {
             .unwrap_or_default()
             .to_owned()
     };
-    Row {
+    ChangeListRow {
         change: change.id.clone(),
         reference: change.id.reference(),
         tip,

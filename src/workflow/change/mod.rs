@@ -37,7 +37,7 @@ use crate::workspace::snapshot;
 
 /// What is wanted of every step.
 #[derive(Debug, Clone, Default)]
-pub struct Wish {
+pub struct ChangeOptions {
     /// The model of every role, in place of the configured ones.
     pub model: Option<String>,
     /// What the user says to the implementer: the answer to a question, or more about the work.
@@ -45,7 +45,7 @@ pub struct Wish {
 }
 
 /// A step that is about to be recorded.
-struct Step {
+struct ChangeStep {
     /// What happened.
     event: ChangeEvent,
     /// The command, for a message.
@@ -103,15 +103,15 @@ fn files_now(project: &Project) -> anyhow::Result<TreeId> {
 }
 
 /// Records a step, if the phase allows it. Takes the lock under which refs move.
-fn save(project: &Project, change: &mut Change, step: Step) -> anyhow::Result<()> {
+fn save(project: &Project, change: &mut Change, step: ChangeStep) -> anyhow::Result<()> {
     let _lock = project.lock("change")?;
     save_locked(project, change, step)
 }
 
 /// Records a step, if the phase allows it. The caller holds the lock under which refs move.
-fn save_locked(project: &Project, change: &mut Change, step: Step) -> anyhow::Result<()> {
+fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyhow::Result<()> {
     let mut after = change.clone();
-    let Step {
+    let ChangeStep {
         event,
         wanted,
         entry,

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Wish;
-use super::ask::Desk;
+use super::ChangeOptions;
+use super::ask::RoleClient;
 use super::challenge::{Judgement, judge};
 use super::proposal::{Idea, propose};
 use super::reproposal::revise;
@@ -21,7 +21,7 @@ use crate::workflow::user::User;
 /// What a call did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum PlanningStep {
     /// The planning went on.
     Planned,
     /// The planning was complete before.
@@ -32,11 +32,11 @@ pub enum Action {
 
 /// What a plan of a change came to.
 #[derive(Debug, Clone, Serialize)]
-pub struct Planned {
+pub struct PlannedChange {
     /// The change.
     pub change: ChangeId,
     /// What this call did.
-    pub action: Action,
+    pub action: PlanningStep,
     /// The phase after it.
     pub phase: ChangePhase,
     /// The iteration of the proposal.
@@ -65,15 +65,15 @@ pub struct Planned {
 pub fn plan(
     project: &Project,
     idea: &Idea<'_>,
-    wish: &Wish,
+    wish: &ChangeOptions,
     user: &mut dyn User,
-) -> anyhow::Result<Planned> {
+) -> anyhow::Result<PlannedChange> {
     let id = idea.id;
     let _lock = change::lock_change(project, id, "plan")?;
     project.recover(user)?;
-    let mut planned = Planned {
+    let mut planned = PlannedChange {
         change: id.clone(),
-        action: Action::Planned,
+        action: PlanningStep::Planned,
         phase: ChangePhase::Proposed,
         iteration: 1,
         written: 0,
@@ -89,7 +89,7 @@ pub fn plan(
         .transpose()?;
     match known.map(|change| (change.state.phase, change.state.iteration)) {
         None | Some((ChangePhase::Proposed, _)) => cycle(
-            &mut Desk {
+            &mut RoleClient {
                 project,
                 id,
                 wish,
@@ -102,9 +102,9 @@ pub fn plan(
         Some((phase, iteration)) => {
             let beyond = phase != ChangePhase::Challenged;
             planned.action = if beyond {
-                Action::BeyondPlanning
+                PlanningStep::BeyondPlanning
             } else {
-                Action::AlreadyComplete
+                PlanningStep::AlreadyComplete
             };
             (planned.phase, planned.iteration) = (phase, iteration);
         }
@@ -115,9 +115,9 @@ pub fn plan(
 
 /// Writes what is missing, then challenges and revises, at most `change.planning_iterations` times.
 fn cycle(
-    desk: &mut Desk<'_>,
+    desk: &mut RoleClient<'_>,
     description: Option<&str>,
-    planned: &mut Planned,
+    planned: &mut PlannedChange,
 ) -> anyhow::Result<()> {
     let (mut change, written) = propose(desk, description)?;
     planned.written = written;
@@ -133,7 +133,7 @@ fn cycle(
 }
 
 /// Notes what a challenge came to.
-fn note(planned: &mut Planned, judgement: &Judgement) {
+fn note(planned: &mut PlannedChange, judgement: &Judgement) {
     planned.challenges += 1;
     planned.phase = judgement.phase;
     planned.iteration = judgement.iteration;

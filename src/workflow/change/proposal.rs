@@ -4,8 +4,8 @@
 //! What is there already is never written again, so that a call that was cut short goes on where it
 //! stopped.
 
-use super::ask::{Desk, Question, Role, fill};
-use super::{Step, Wish, allow, now};
+use super::ask::{Role, RoleClient, RoleQuestion, fill};
+use super::{ChangeOptions, ChangeStep, allow, now};
 use crate::change::document::{Documents, MissingDocument};
 use crate::change::entry::ChangeEntry;
 use crate::change::error::ChangeError;
@@ -48,13 +48,13 @@ pub struct Idea<'a> {
 pub fn proposal(
     project: &Project,
     idea: &Idea<'_>,
-    wish: &Wish,
+    wish: &ChangeOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<(Change, usize)> {
     let _lock = change::lock_change(project, idea.id, "proposal")?;
     project.recover(user)?;
     propose(
-        &mut Desk {
+        &mut RoleClient {
             project,
             id: idea.id,
             wish,
@@ -66,7 +66,7 @@ pub fn proposal(
 
 /// Writes what is missing; the change is locked.
 pub(super) fn propose(
-    desk: &mut Desk<'_>,
+    desk: &mut RoleClient<'_>,
     description: Option<&str>,
 ) -> anyhow::Result<(Change, usize)> {
     let mut change = open(desk.project, desk.id, description)?;
@@ -78,7 +78,7 @@ pub(super) fn propose(
 }
 
 /// Writes the documents that a change lacks, and returns how many.
-pub(super) fn complete(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Result<usize> {
+pub(super) fn complete(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::Result<usize> {
     let mut written = 0;
     while let Some(missing) = change.documents.missing() {
         write(desk, change, &missing)?;
@@ -112,7 +112,7 @@ fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::
 
 /// Asks the author for one document and records it.
 fn write(
-    desk: &mut Desk<'_>,
+    desk: &mut RoleClient<'_>,
     change: &mut Change,
     missing: &MissingDocument,
 ) -> anyhow::Result<()> {
@@ -128,7 +128,7 @@ fn write(
         change::files_now(desk.project)?,
     )?;
     let message = format!("Write `{path}` of the change `{id}` now.");
-    let question = Question {
+    let question = RoleQuestion {
         role: Role::Author,
         about: &path,
         system: format!("{AUTHOR}\n{prompt}"),
@@ -146,7 +146,7 @@ fn write(
     change::save(
         desk.project,
         change,
-        Step {
+        ChangeStep {
             event: Happened::Propose,
             wanted: "proposal",
             entry,

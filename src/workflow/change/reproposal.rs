@@ -1,9 +1,9 @@
 //! The step `reproposal`: the author revises the documents, or the user puts better ones in their
 //! place.
 
-use super::ask::{Desk, Question, Role, fill};
+use super::ask::{Role, RoleClient, RoleQuestion, fill};
 use super::proposal::{AUTHOR, complete, read as read_document};
-use super::{Step, Wish, allow, now};
+use super::{ChangeOptions, ChangeStep, allow, now};
 use crate::change::document::Documents;
 use crate::change::entry::ChangeEntry;
 use crate::change::id::ChangeId;
@@ -28,14 +28,14 @@ pub fn reproposal(
     project: &Project,
     id: &ChangeId,
     message: Option<&str>,
-    desk: (&Wish, &mut dyn User),
+    desk: (&ChangeOptions, &mut dyn User),
 ) -> anyhow::Result<Change> {
     let (wish, user) = desk;
     let _lock = change::lock_change(project, id, "reproposal")?;
     project.recover(user)?;
     let mut change = change(project, id)?;
     revise(
-        &mut Desk {
+        &mut RoleClient {
             project,
             id,
             wish,
@@ -49,7 +49,7 @@ pub fn reproposal(
 
 /// Lets the author revise a change that is locked.
 pub(super) fn revise(
-    desk: &mut Desk<'_>,
+    desk: &mut RoleClient<'_>,
     change: &mut Change,
     message: Option<&str>,
 ) -> anyhow::Result<()> {
@@ -65,7 +65,7 @@ pub(super) fn revise(
         .unwrap_or_default();
     let message = format!("Revise the change `{id}` now.{wanted}");
     let system = format!("{AUTHOR}\n{}", fill(REVISION, id, ""));
-    let question = Question {
+    let question = RoleQuestion {
         role: Role::Author,
         about: "documents in `<file>` blocks",
         system,
@@ -88,7 +88,7 @@ pub(super) fn revise(
     change::save(
         desk.project,
         change,
-        Step {
+        ChangeStep {
             event: Happened::Repropose,
             wanted: "reproposal",
             entry,
@@ -193,7 +193,7 @@ pub fn edit(
     change::save(
         project,
         &mut change,
-        Step {
+        ChangeStep {
             event: Happened::Edit,
             wanted: "reproposal",
             entry,

@@ -1,11 +1,11 @@
 //! The step `review`: a reviewer looks at what was done, and its verdict completes the change or
 //! not.
 
-use super::ask::{Desk, Question, Role};
+use super::ask::{Role, RoleClient, RoleQuestion};
 use super::challenge::{Judgement, block, read, titles};
 use super::material::block as fenced;
 use super::work::require_done;
-use super::{Step, Wish, allow, now};
+use super::{ChangeOptions, ChangeStep, allow, now};
 use crate::change::document::REVIEW;
 use crate::change::entry::ChangeEntry;
 use crate::change::id::ChangeId;
@@ -38,7 +38,7 @@ const MAX_DIFF: usize = 600 * 1024;
 pub fn review(
     project: &Project,
     id: &ChangeId,
-    wish: &Wish,
+    wish: &ChangeOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<Judgement> {
     let _lock = change::lock_change(project, id, "review")?;
@@ -51,7 +51,7 @@ pub fn review(
 pub(super) fn review_locked(
     project: &Project,
     change: &mut Change,
-    doing: (&Wish, &mut dyn User),
+    doing: (&ChangeOptions, &mut dyn User),
 ) -> anyhow::Result<Judgement> {
     let (wish, user) = doing;
     // Any verdict will do to find out whether one may be given.
@@ -69,14 +69,14 @@ pub(super) fn review_locked(
     );
     let message =
         format!("Review the implementation of the change `{id}` now; this is review {number}.");
-    let question = Question {
+    let question = RoleQuestion {
         role: Role::Reviewer,
         about: "a review with a verdict",
         system: REVIEWER.to_owned(),
         input: &input,
         message,
     };
-    let ((body, verdict), taken) = Desk {
+    let ((body, verdict), taken) = RoleClient {
         project,
         id: &id,
         wish,
@@ -103,7 +103,7 @@ pub(super) fn review_locked(
     change::save(
         project,
         change,
-        Step {
+        ChangeStep {
             event: Happened::Review(verdict),
             wanted: "review",
             entry,

@@ -4,7 +4,7 @@
 //! What a turn worked on is said in the first line of its message, so that a call that was cut
 //! short between a turn and its note in the change finds out what is done.
 
-use super::Wish;
+use super::ChangeOptions;
 use super::ask::{Role, fill};
 use super::material::agreed;
 use crate::change::error::ChangeError;
@@ -14,12 +14,12 @@ use crate::change::usage::StepUsage;
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::session::artifact;
-use crate::session::meta::{Origin, Status};
+use crate::session::meta::{MessageOrigin, Status};
 use crate::session::turn::Turn;
 use crate::text::context_list;
 use crate::text::resource::Resource;
 use crate::workflow::change::ask;
-use crate::workflow::context::message::{Left, Unanswered, ask_for_answer};
+use crate::workflow::context::message::{MessageCancelled, Unanswered, ask_for_answer};
 use crate::workflow::context::requests;
 use crate::workflow::execute::result::{DeclineReply, RecordedTurn, ReviewedPlan, TurnEnding};
 use crate::workflow::execute::{ExecuteOptions, execute};
@@ -146,7 +146,7 @@ pub(super) fn work(
     project: &mut Project,
     change: &Change,
     work: &Work,
-    doing: (&Wish, &mut dyn User),
+    doing: (&ChangeOptions, &mut dyn User),
 ) -> anyhow::Result<Worked> {
     let (wish, user) = doing;
     let model = ask::role_model(project, Role::Implementer, wish)?;
@@ -156,7 +156,7 @@ pub(super) fn work(
             return Ok(Worked::Done(turn, taken));
         }
         match prepare(project, (change, work), (&model, said.take()), user) {
-            Err(error) if error.is::<Left>() => {
+            Err(error) if error.is::<MessageCancelled>() => {
                 return Ok(Worked::Stopped(WorkStop::NothingPlanned));
             }
             Err(error) => match error.downcast() {
@@ -227,11 +227,11 @@ fn prepare(
         },
     };
     let message = work.message(change, said.as_deref());
-    let wish = plan::Wish {
+    let wish = plan::PlanOptions {
         message: Some(message),
         model: Some(model.to_owned()),
         work: Some(work.key.clone()),
-        ..plan::Wish::default()
+        ..plan::PlanOptions::default()
     };
     plan::plan_turn(project, &wish, Start { tip: &tip, draft }, user).map(|_| ())
 }
@@ -288,7 +288,7 @@ fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
 fn words_of(project: &Project, turn: &Turn) -> anyhow::Result<String> {
     for turn in project.store().history(turn.clone()) {
         let turn = turn?;
-        if turn.meta.origin == Origin::User {
+        if turn.meta.origin == MessageOrigin::User {
             return Ok(turn
                 .text(&project.repository, artifact::USER_PROMPT)?
                 .unwrap_or_default());

@@ -8,7 +8,7 @@ mod remark;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use policy::Places;
+use policy::RunPaths;
 
 use crate::config::settings::Sandbox;
 use crate::git::worktree::SessionWorktree;
@@ -22,7 +22,7 @@ pub fn confinement(project: &Project) -> String {
     let nowhere = Path::new("/nonexistent");
     let policy = policy_of(
         project,
-        Places {
+        RunPaths {
             worktree: nowhere,
             common_dir: nowhere,
             workspace: nowhere,
@@ -49,7 +49,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     let caches = tool_caches(project);
     let policy = policy_of(
         project,
-        Places {
+        RunPaths {
             worktree: &worktree.path,
             common_dir: &common,
             workspace: project.repository.workdir(),
@@ -76,7 +76,7 @@ pub fn tool_caches(project: &Project) -> PathBuf {
 }
 
 /// Makes the policy that the settings describe.
-fn policy_of(project: &Project, places: Places<'_>) -> Option<Policy> {
+fn policy_of(project: &Project, places: RunPaths<'_>) -> Option<Policy> {
     let settings = &project.settings.execute;
     if settings.sandbox == Sandbox::Off {
         return None;

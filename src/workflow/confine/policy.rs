@@ -8,7 +8,7 @@ use crate::host::sandbox::{Network, Policy};
 
 /// Where a plan runs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Places<'p> {
+pub(super) struct RunPaths<'p> {
     /// The worktree in which commands run, with a git directory of its own.
     pub worktree: &'p Path,
     /// The user's git directory.
@@ -36,8 +36,8 @@ const OBJECTS: [&str; 2] = ["objects", "lfs"];
 /// Returns the usual policy: the worktree, with its own git directory in it, and caches of their own
 /// may be written; keys, credentials, the user's own files and their git directory may not be read,
 /// but for its objects; no network.
-pub(super) fn standard(places: Places<'_>) -> Policy {
-    let Places {
+pub(super) fn standard(places: RunPaths<'_>) -> Policy {
+    let RunPaths {
         worktree,
         common_dir,
         workspace,
@@ -87,7 +87,7 @@ mod tests {
     fn the_standard_policy_opens_the_worktree_and_closes_the_workspace() {
         let [worktree, common_dir, workspace, caches] =
             ["/t", "/c/.git", "/w", "/tools"].map(Path::new);
-        let policy = standard(Places {
+        let policy = standard(RunPaths {
             worktree,
             common_dir,
             workspace,

@@ -11,15 +11,15 @@ use crate::git::refs;
 use crate::host::file::Root;
 use crate::model::token::TokenCache;
 use crate::session::artifact::{PLAN, REPORT, USER_PROMPT};
-use crate::session::input::{Body, Material, Scope, Shown};
-use crate::session::meta::Origin;
+use crate::session::input::{ListScope, Material, ResourceBody, Shown};
+use crate::session::meta::MessageOrigin;
 use crate::session::report::without_prompt;
 use crate::session::requests::Requests;
 use crate::session::turn::Turn;
 use crate::text::resource::{Artifact, Resource};
 use crate::workflow::adopt;
 use crate::workflow::context::artifacts;
-use crate::workflow::context::lists::{Entry, Lists};
+use crate::workflow::context::lists::{ContextLists, ListedResource};
 use crate::workflow::context::teddy_files;
 use crate::workflow::context::teddy_files::is_own_global;
 use crate::workflow::project::Project;
@@ -34,7 +34,7 @@ pub struct Sources<'a> {
     /// The newest turn, for artifacts.
     pub tip: &'a Turn,
     /// The context lists.
-    pub lists: &'a Lists,
+    pub lists: &'a ContextLists,
     /// What the user asked for before.
     pub requests: Requests,
     /// How many turns before the previous one are shown too.
@@ -168,28 +168,30 @@ fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
 
 impl Gatherer<'_, '_> {
     /// Shows what an entry comes to.
-    fn entry(&mut self, scope: Scope, entry: &Entry) -> anyhow::Result<()> {
+    fn entry(&mut self, scope: ListScope, entry: &ListedResource) -> anyhow::Result<()> {
         match entry {
-            Entry::Resource(Resource::File(path)) => self.path(scope, path.as_str()),
-            Entry::Resource(Resource::Url(url)) => {
-                let inert = scope == Scope::Global && !self.project.trusted && !self.own_global;
+            ListedResource::Resource(Resource::File(path)) => self.path(scope, path.as_str()),
+            ListedResource::Resource(Resource::Url(url)) => {
+                let inert = scope == ListScope::Global && !self.project.trusted && !self.own_global;
                 let body = if inert {
-                    Body::Failed("the repository is not trusted to name pages".to_owned())
+                    ResourceBody::Failed("the repository is not trusted to name pages".to_owned())
                 } else {
                     self.page(url)
                 };
                 self.show(scope, url.clone(), body, None);
                 Ok(())
             }
-            Entry::Resource(Resource::Artifact(artifact)) => {
+            ListedResource::Resource(Resource::Artifact(artifact)) => {
                 let body = self.artifact(artifact)?;
                 self.show(scope, artifact.to_string(), body, None);
                 Ok(())
             }
-            Entry::Pattern(pattern, matcher) => self.pattern(scope, pattern.as_str(), matcher),
-            Entry::Wrong(text, why) => {
+            ListedResource::Pattern(pattern, matcher) => {
+                self.pattern(scope, pattern.as_str(), matcher)
+            }
+            ListedResource::Wrong(text, why) => {
                 let short: String = text.chars().take(200).collect();
-                self.show(scope, short, Body::Failed(why.clone()), None);
+                self.show(scope, short, ResourceBody::Failed(why.clone()), None);
                 Ok(())
             }
         }
@@ -197,28 +199,30 @@ impl Gatherer<'_, '_> {
 
     /// Returns what an artifact has to show. The user's words stand in the list of their requests
     /// alone, and what was wrong with a plan is for the turn alone that corrects it.
-    fn artifact(&self, artifact: &Artifact) -> anyhow::Result<Body> {
+    fn artifact(&self, artifact: &Artifact) -> anyhow::Result<ResourceBody> {
         if self.requests.has_whole(artifact) {
-            return Ok(Body::Request);
+            return Ok(ResourceBody::Request);
         }
         let Some(turn) = artifacts::turn_of(self.project, self.tip, artifact)? else {
-            return Ok(Body::Missing);
+            return Ok(ResourceBody::Missing);
         };
-        if artifact.name == USER_PROMPT && turn.meta.origin == Origin::Validation {
-            return Ok(Body::Failed("what was wrong with a plan before".to_owned()));
+        if artifact.name == USER_PROMPT && turn.meta.origin == MessageOrigin::Validation {
+            return Ok(ResourceBody::Failed(
+                "what was wrong with a plan before".to_owned(),
+            ));
         }
         let content = self.project.repository.file(turn.tree, &artifact.name)?;
         Ok(match content.map(|bytes| self.body(&bytes)) {
-            Some(Body::Text(text)) if artifact.name == REPORT => {
-                Body::Text(without_prompt(&text).into_owned())
+            Some(ResourceBody::Text(text)) if artifact.name == REPORT => {
+                ResourceBody::Text(without_prompt(&text).into_owned())
             }
             Some(body) => body,
-            None => Body::Missing,
+            None => ResourceBody::Missing,
         })
     }
 
     /// Shows a file, or every file of a folder.
-    fn path(&mut self, scope: Scope, path: &str) -> anyhow::Result<()> {
+    fn path(&mut self, scope: ListScope, path: &str) -> anyhow::Result<()> {
         if let Ok(at) = self
             .leaves
             .binary_search_by(|leaf| leaf.path.as_slice().cmp(path.as_bytes()))
@@ -238,36 +242,41 @@ impl Gatherer<'_, '_> {
 
     /// Reads an ignored file that the user listed; the model's own list does not reach it, nor one
     /// from elsewhere.
-    fn outside_the_snapshot(&mut self, scope: Scope, path: &str) -> Body {
+    fn outside_the_snapshot(&mut self, scope: ListScope, path: &str) -> ResourceBody {
         let own = match scope {
-            Scope::Turn => false,
-            Scope::Session => adopt::is_own_tip(self.project, self.tip),
-            Scope::Global => self.own_global,
+            ListScope::Turn => false,
+            ListScope::Session => adopt::is_own_tip(self.project, self.tip),
+            ListScope::Global => self.own_global,
         };
         if !own {
-            return Body::Missing;
+            return ResourceBody::Missing;
         }
         let limit = self.project.settings.context.max_resource_size.0;
         self.root
             .read(Path::new(path), limit)
-            .map_or(Body::Missing, |bytes| self.body(&bytes))
+            .map_or(ResourceBody::Missing, |bytes| self.body(&bytes))
     }
 
     /// Shows every file that fits a pattern.
-    fn pattern(&mut self, scope: Scope, text: &str, matcher: &GlobMatcher) -> anyhow::Result<()> {
+    fn pattern(
+        &mut self,
+        scope: ListScope,
+        text: &str,
+        matcher: &GlobMatcher,
+    ) -> anyhow::Result<()> {
         let fits =
             |leaf: &Leaf| std::str::from_utf8(&leaf.path).is_ok_and(|path| matcher.is_match(path));
         let found: Vec<usize> = (0..self.leaves.len())
             .filter(|&at| fits(&self.leaves[at]))
             .collect();
         if found.is_empty() {
-            self.show(scope, text.to_owned(), Body::Missing, None);
+            self.show(scope, text.to_owned(), ResourceBody::Missing, None);
         }
         found.into_iter().try_for_each(|at| self.leaf(scope, at))
     }
 
     /// Shows a file of the snapshot.
-    fn leaf(&mut self, scope: Scope, at: usize) -> anyhow::Result<()> {
+    fn leaf(&mut self, scope: ListScope, at: usize) -> anyhow::Result<()> {
         let leaf = &self.leaves[at];
         let name = String::from_utf8_lossy(&leaf.path).into_owned();
         if self.seen.contains(&name) {
@@ -277,13 +286,13 @@ impl Gatherer<'_, '_> {
             EntryMode::File | EntryMode::Executable => {
                 let (repository, id) = (&self.project.repository, BlobId::of(leaf.id));
                 match repository.blob_size(id)? {
-                    bytes if bytes > self.limit() => Body::TooLarge { bytes },
+                    bytes if bytes > self.limit() => ResourceBody::TooLarge { bytes },
                     _ => self.body(&repository.blob(id)?),
                 }
             }
-            EntryMode::Link => Body::Failed("a symbolic link".to_owned()),
+            EntryMode::Link => ResourceBody::Failed("a symbolic link".to_owned()),
             EntryMode::Gitlink | EntryMode::Tree => {
-                Body::Failed("a repository of its own".to_owned())
+                ResourceBody::Failed("a repository of its own".to_owned())
             }
         };
         self.show(scope, name, body, Some(leaf.id.to_string()));
@@ -291,11 +300,11 @@ impl Gatherer<'_, '_> {
     }
 
     /// Fetches a page.
-    fn page(&mut self, url: &str) -> Body {
+    fn page(&mut self, url: &str) -> ResourceBody {
         if self.seen.contains(url) {
-            return Body::Missing;
+            return ResourceBody::Missing;
         }
-        (self.fetch)(url).map_or_else(Body::Failed, Body::Text)
+        (self.fetch)(url).map_or_else(ResourceBody::Failed, ResourceBody::Text)
     }
 
     /// Shows the turns before the previous one.
@@ -309,10 +318,13 @@ impl Gatherer<'_, '_> {
                     name: name.to_owned(),
                 };
                 let turn = artifacts::turn_of(self.project, self.tip, &artifact)?;
-                let said = turn.is_some_and(|turn| turn.meta.origin == Origin::User);
+                let said = turn.is_some_and(|turn| turn.meta.origin == MessageOrigin::User);
                 let is_there = artifacts::artifact(self.project, self.tip, &artifact)?.is_some();
                 if is_there && (said || name != USER_PROMPT) {
-                    self.entry(Scope::Turn, &Entry::Resource(Resource::Artifact(artifact)))?;
+                    self.entry(
+                        ListScope::Turn,
+                        &ListedResource::Resource(Resource::Artifact(artifact)),
+                    )?;
                 }
             }
         }
@@ -320,8 +332,8 @@ impl Gatherer<'_, '_> {
     }
 
     /// Judges bytes: text, binary, or too large.
-    fn body(&self, bytes: &[u8]) -> Body {
-        Body::of(bytes, self.limit())
+    fn body(&self, bytes: &[u8]) -> ResourceBody {
+        ResourceBody::of(bytes, self.limit())
     }
 
     /// Returns how many bytes of a resource are shown at most.
@@ -330,12 +342,18 @@ impl Gatherer<'_, '_> {
     }
 
     /// Shows a resource once.
-    fn show(&mut self, scope: Scope, resource: String, body: Body, blob: Option<String>) {
+    fn show(
+        &mut self,
+        scope: ListScope,
+        resource: String,
+        body: ResourceBody,
+        blob: Option<String>,
+    ) {
         if !self.seen.insert(resource.clone()) {
             return;
         }
         let tokens = match &body {
-            Body::Text(text) => {
+            ResourceBody::Text(text) => {
                 let blob = blob.or_else(|| {
                     self.project
                         .repository

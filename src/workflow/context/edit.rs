@@ -7,7 +7,7 @@ use crate::git::refs;
 use crate::host::file::{FileMode, Root};
 use crate::session::artifact;
 use crate::session::draft::Draft;
-use crate::session::input::{Material, Scope};
+use crate::session::input::{ListScope, Material};
 use crate::session::turn::Turn;
 use crate::text::context_list::{self, ListEntry};
 use crate::text::near::nearest;
@@ -43,7 +43,7 @@ pub struct Edited {
 
 /// A change of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edit {
+pub enum ListEdit {
     /// Entries join.
     Add,
     /// Entries leave.
@@ -120,8 +120,8 @@ pub fn list_context(project: &Project, depth: u64) -> anyhow::Result<Material> {
 /// Where an entry is no resource, or the list cannot be written.
 pub fn edit_context(
     project: &Project,
-    scope: Scope,
-    edit: Edit,
+    scope: ListScope,
+    edit: ListEdit,
     entries: &[String],
     user: &mut dyn User,
 ) -> anyhow::Result<Vec<Edited>> {
@@ -152,8 +152,8 @@ pub fn edit_context(
             let is_missing =
                 matches!(entry, ListEntry::Resource(Resource::File(path)) if !exists(path));
             let near = match edit {
-                Edit::Add if is_missing => near_file(project, &root, tree, &entry.name()),
-                Edit::Remove if !changed => {
+                ListEdit::Add if is_missing => near_file(project, &root, tree, &entry.name()),
+                ListEdit::Remove if !changed => {
                     nearest(&entry.name(), listed.iter().map(String::as_str)).map(str::to_owned)
                 }
                 _ => None,
@@ -204,7 +204,7 @@ fn near_file(project: &Project, root: &Root, tree: TreeId, name: &str) -> Option
 /// Where somebody has changed the list meanwhile, or it cannot be written.
 pub fn write_context(
     project: &Project,
-    scope: Scope,
+    scope: ListScope,
     (before, text): (&str, &str),
     user: &mut dyn User,
 ) -> anyhow::Result<()> {
@@ -221,8 +221,8 @@ pub fn write_context(
 ///
 /// # Errors
 /// Where the repository cannot be read.
-pub fn read_context(project: &Project, scope: Scope) -> anyhow::Result<String> {
-    if scope == Scope::Global {
+pub fn read_context(project: &Project, scope: ListScope) -> anyhow::Result<String> {
+    if scope == ListScope::Global {
         return teddy_files::whole_global_context(&Root::open(project.repository.workdir())?);
     }
     let tip = project.store().tip(&project.session()?)?;
@@ -236,11 +236,11 @@ pub fn read_context(project: &Project, scope: Scope) -> anyhow::Result<String> {
 /// Changes a list where it is kept: the draft, or the workspace for the one of every session.
 fn change_list(
     project: &Project,
-    scope: Scope,
+    scope: ListScope,
     user: &mut dyn User,
     change: &mut dyn FnMut(&str) -> anyhow::Result<String>,
 ) -> anyhow::Result<()> {
-    if scope == Scope::Global {
+    if scope == ListScope::Global {
         let root = Root::open(project.repository.workdir())?;
         let (path, after) = (
             Path::new(GLOBAL),
@@ -263,8 +263,8 @@ fn change_list(
 }
 
 /// Returns the artifact of a list.
-fn file(scope: Scope) -> &'static str {
-    if scope == Scope::Session {
+fn file(scope: ListScope) -> &'static str {
+    if scope == ListScope::Session {
         artifact::SESSION_CONTEXT
     } else {
         artifact::TURN_CONTEXT
@@ -275,7 +275,7 @@ fn file(scope: Scope) -> &'static str {
 /// it changed the list.
 fn apply(
     text: &str,
-    edit: Edit,
+    edit: ListEdit,
     entries: &[ListEntry],
     exists: &dyn Fn(&RepoPath) -> bool,
 ) -> (String, Vec<bool>) {
@@ -287,11 +287,13 @@ fn apply(
         let is_there = there.iter().any(same);
         let before = after.clone();
         match edit {
-            Edit::Add if is_there => {}
-            Edit::Add => after = context_list::add(&after, entry),
-            Edit::Remove if is_there => after = context_list::retain(&after, &|own| !same(own)),
+            ListEdit::Add if is_there => {}
+            ListEdit::Add => after = context_list::add(&after, entry),
+            ListEdit::Remove if is_there => after = context_list::retain(&after, &|own| !same(own)),
             // What was a file when it joined, and is gone, is a pattern to who types its name.
-            Edit::Remove => after = context_list::retain(&after, &|own| own.name() != entry.name()),
+            ListEdit::Remove => {
+                after = context_list::retain(&after, &|own| own.name() != entry.name())
+            }
         }
         changed.push(after != before);
     }
@@ -303,7 +305,7 @@ mod tests {
     use super::*;
 
     /// Compares a list after a change, where there is a file `app/[id].tsx`.
-    fn check(text: &str, edit: Edit, entry: &str, expected: &str) {
+    fn check(text: &str, edit: ListEdit, entry: &str, expected: &str) {
         let exists = |path: &RepoPath| path.as_str() == "app/[id].tsx";
         let entry = ListEntry::read(entry).expect("a good entry").among(&exists);
         let (after, changed) = apply(text, edit, &[entry], &exists);
@@ -315,22 +317,27 @@ mod tests {
 
     #[test]
     fn an_entry_joins_once_however_it_is_spelled() {
-        check("# mine\na.rs", Edit::Add, "b.rs", "# mine\na.rs\nb.rs\n");
-        check("a.rs\n", Edit::Add, "./a.rs", "a.rs\n");
+        check(
+            "# mine\na.rs",
+            ListEdit::Add,
+            "b.rs",
+            "# mine\na.rs\nb.rs\n",
+        );
+        check("a.rs\n", ListEdit::Add, "./a.rs", "a.rs\n");
         check(
             "app/[id].tsx\n",
-            Edit::Add,
+            ListEdit::Add,
             "app/\\[id].tsx",
             "app/[id].tsx\n",
         );
-        check("/*.rs\n", Edit::Add, "*.rs", "/*.rs\n");
+        check("/*.rs\n", ListEdit::Add, "*.rs", "/*.rs\n");
     }
 
     #[test]
     fn comments_stay_when_an_entry_leaves() {
         check(
             "# a.rs\n/a.rs\nb.rs\n",
-            Edit::Remove,
+            ListEdit::Remove,
             "a.rs",
             "# a.rs\nb.rs\n",
         );
@@ -339,10 +346,10 @@ mod tests {
     #[test]
     fn promise_d3_a_name_with_glob_characters_leaves_however_it_is_spelled() {
         for list in ["app/[id].tsx\nb\n", "app/\\[id].tsx\nb\n"] {
-            check(list, Edit::Remove, "app/[id].tsx", "b\n");
-            check(list, Edit::Remove, "app/\\[id].tsx", "b\n");
+            check(list, ListEdit::Remove, "app/[id].tsx", "b\n");
+            check(list, ListEdit::Remove, "app/\\[id].tsx", "b\n");
         }
-        check("gone/\\[id].tsx\n", Edit::Remove, "gone/[id].tsx", "");
-        check("\\*.md\n*.md\n", Edit::Remove, "*.md", "\\*.md\n");
+        check("gone/\\[id].tsx\n", ListEdit::Remove, "gone/[id].tsx", "");
+        check("\\*.md\n*.md\n", ListEdit::Remove, "*.md", "\\*.md\n");
     }
 }

@@ -1,28 +1,28 @@
 //! The input of a turn: what the model is shown, weighed, with a warning if it is large.
 
-use crate::session::input::{self, Body, Material};
+use crate::session::input::{self, Material, ResourceBody};
 use crate::session::requests::Requests;
 use crate::session::turn::Turn;
 use crate::text::redact::redact_values;
 use crate::workflow::context::collect::Sources;
 use crate::workflow::context::collect::gather;
-use crate::workflow::context::lists::Lists;
+use crate::workflow::context::lists::ContextLists;
 use crate::workflow::context::pages::Pages;
 use crate::workflow::context::requests;
 use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
-use crate::workspace::snapshot::Recorded;
+use crate::workspace::snapshot::RecordedFiles;
 
 /// What an input is made of.
 pub struct Making<'a> {
     /// The newest turn.
     pub tip: &'a Turn,
     /// The context lists.
-    pub lists: &'a Lists,
+    pub lists: &'a ContextLists,
     /// The user's files.
-    pub recorded: &'a Recorded,
+    pub recorded: &'a RecordedFiles,
     /// What the user asked for before.
     pub requests: Requests,
     /// How many turns before the previous one are shown.
@@ -30,7 +30,7 @@ pub struct Making<'a> {
 }
 
 /// An input, and how much it is.
-pub struct Made {
+pub struct RenderedInput {
     /// The text.
     pub text: String,
     /// Its tokens.
@@ -46,7 +46,7 @@ pub fn make_input(
     making: Making<'_>,
     pages: &mut Pages,
     user: &mut dyn User,
-) -> anyhow::Result<Made> {
+) -> anyhow::Result<RenderedInput> {
     let Making {
         tip,
         lists,
@@ -69,7 +69,7 @@ pub fn make_input(
         .resources
         .iter()
         .fold((0, 0), |(bytes, tokens), shown| {
-            let length = if let Body::Text(text) = &shown.body {
+            let length = if let ResourceBody::Text(text) = &shown.body {
                 text.len()
             } else {
                 0
@@ -87,7 +87,7 @@ pub fn make_input(
     let text = redact_values(&input::render(&material), &[])
         .text
         .into_owned();
-    Ok(Made {
+    Ok(RenderedInput {
         weight: TokenEstimate::of_input(&text, (bytes, tokens)),
         text,
     })

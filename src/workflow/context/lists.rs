@@ -7,7 +7,7 @@ use crate::git::repository::Repository;
 use crate::host::file::Root;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::draft::Draft;
-use crate::session::input::Scope;
+use crate::session::input::ListScope;
 use crate::text::context_list::{self, BadLine, ContextList, PathPattern};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -15,14 +15,14 @@ use crate::workflow::context::teddy_files;
 
 /// The lists.
 #[derive(Debug, Clone, Default)]
-pub struct Lists {
+pub struct ContextLists {
     /// What each list says, in the order of scopes.
-    pub entries: Vec<(Scope, Entry)>,
+    pub entries: Vec<(ListScope, ListedResource)>,
 }
 
 /// One entry of a list.
 #[derive(Debug, Clone)]
-pub enum Entry {
+pub enum ListedResource {
     /// A file, a folder, a page, an artifact.
     Resource(Resource),
     /// Every file that the pattern fits.
@@ -36,11 +36,11 @@ pub enum Entry {
 ///
 /// # Errors
 /// Where the project's folder cannot be opened.
-pub fn lists(repository: &Repository, draft: &Draft, tree: TreeId) -> anyhow::Result<Lists> {
+pub fn lists(repository: &Repository, draft: &Draft, tree: TreeId) -> anyhow::Result<ContextLists> {
     let root = Root::open(repository.workdir())?;
     let global = teddy_files::global_context(&root);
     let exists = |path: &RepoPath| exists(repository, &root, tree, path);
-    Ok(Lists::read(&draft.artifacts, &global, &exists))
+    Ok(ContextLists::read(&draft.artifacts, &global, &exists))
 }
 
 /// Returns whether there is something at a path: in a tree, or in the user's folder where git
@@ -56,17 +56,24 @@ pub(in crate::workflow) fn exists(
     matches!(entry, Ok(Some(_))) || matches!(on_disk(), Ok(Some(_)))
 }
 
-impl Lists {
+impl ContextLists {
     /// Reads the lists of a turn; `global` is the text of `.teddy/global.context`, and `exists`
     /// tells which names are those of files and folders.
-    pub fn read(artifacts: &Artifacts, global: &str, exists: &dyn Fn(&RepoPath) -> bool) -> Lists {
+    pub fn read(
+        artifacts: &Artifacts,
+        global: &str,
+        exists: &dyn Fn(&RepoPath) -> bool,
+    ) -> ContextLists {
         let texts = [
-            (Scope::Turn, artifacts.text_or_empty(artifact::TURN_CONTEXT)),
             (
-                Scope::Session,
+                ListScope::Turn,
+                artifacts.text_or_empty(artifact::TURN_CONTEXT),
+            ),
+            (
+                ListScope::Session,
                 artifacts.text_or_empty(artifact::SESSION_CONTEXT),
             ),
-            (Scope::Global, global.to_owned()),
+            (ListScope::Global, global.to_owned()),
         ];
         let mut entries = Vec::new();
         for (scope, text) in texts {
@@ -74,10 +81,17 @@ impl Lists {
                 entries: own,
                 wrong,
             } = context_list::read(&text);
-            entries.extend(own.into_iter().map(|own| (scope, Entry::of(own, exists))));
-            entries.extend(wrong.into_iter().map(|bad| (scope, Entry::wrong(bad))));
+            entries.extend(
+                own.into_iter()
+                    .map(|own| (scope, ListedResource::of(own, exists))),
+            );
+            entries.extend(
+                wrong
+                    .into_iter()
+                    .map(|bad| (scope, ListedResource::wrong(bad))),
+            );
         }
-        Lists { entries }
+        ContextLists { entries }
     }
 
     /// Returns whether a resource stands in a list, in a listed folder, or fits a pattern.
@@ -88,7 +102,8 @@ impl Lists {
     /// Returns whether a resource stands in the turn's own list.
     pub fn turn_has(&self, resource: &Resource) -> bool {
         self.entries.iter().any(|(scope, entry)| {
-            *scope == Scope::Turn && matches!(entry, Entry::Resource(r) if r == resource)
+            *scope == ListScope::Turn
+                && matches!(entry, ListedResource::Resource(r) if r == resource)
         })
     }
 
@@ -97,46 +112,52 @@ impl Lists {
         let own = self
             .entries
             .iter()
-            .filter(|(scope, _)| *scope == Scope::Turn);
+            .filter(|(scope, _)| *scope == ListScope::Turn);
         own.filter_map(|(_, entry)| entry.listed()).collect()
     }
 }
 
-impl Entry {
+impl ListedResource {
     /// Returns what an entry comes to.
-    fn of(entry: context_list::ListEntry, exists: &dyn Fn(&RepoPath) -> bool) -> Entry {
+    fn of(entry: context_list::ListEntry, exists: &dyn Fn(&RepoPath) -> bool) -> ListedResource {
         match entry.among(exists) {
-            context_list::ListEntry::Resource(resource) => Entry::Resource(resource),
+            context_list::ListEntry::Resource(resource) => ListedResource::Resource(resource),
             context_list::ListEntry::Pattern(pattern) => match pattern.matcher() {
-                Ok(matcher) => Entry::Pattern(pattern, matcher),
-                Err(why) => Entry::Wrong(pattern.as_str().to_owned(), why),
+                Ok(matcher) => ListedResource::Pattern(pattern, matcher),
+                Err(why) => ListedResource::Wrong(pattern.as_str().to_owned(), why),
             },
         }
     }
 
     /// Returns a line that names nothing.
-    fn wrong(bad: BadLine) -> Entry {
-        Entry::Wrong(bad.text, format!("line {}: {}", bad.line, bad.reason))
+    fn wrong(bad: BadLine) -> ListedResource {
+        ListedResource::Wrong(bad.text, format!("line {}: {}", bad.line, bad.reason))
     }
 
     /// Returns the entry as a list has it.
     fn listed(&self) -> Option<context_list::ListEntry> {
         match self {
-            Entry::Resource(resource) => Some(context_list::ListEntry::Resource(resource.clone())),
-            Entry::Pattern(pattern, _) => Some(context_list::ListEntry::Pattern(pattern.clone())),
-            Entry::Wrong(..) => None,
+            ListedResource::Resource(resource) => {
+                Some(context_list::ListEntry::Resource(resource.clone()))
+            }
+            ListedResource::Pattern(pattern, _) => {
+                Some(context_list::ListEntry::Pattern(pattern.clone()))
+            }
+            ListedResource::Wrong(..) => None,
         }
     }
 
     /// Returns whether a resource is this entry or below it.
     fn covers(&self, resource: &Resource) -> bool {
         match (self, resource) {
-            (Entry::Resource(own), _) if own == resource => true,
-            (Entry::Resource(Resource::File(folder)), Resource::File(path)) => path
+            (ListedResource::Resource(own), _) if own == resource => true,
+            (ListedResource::Resource(Resource::File(folder)), Resource::File(path)) => path
                 .as_str()
                 .strip_prefix(folder.as_str())
                 .is_some_and(|rest| rest.starts_with('/')),
-            (Entry::Pattern(_, matcher), Resource::File(path)) => matcher.is_match(path.as_str()),
+            (ListedResource::Pattern(_, matcher), Resource::File(path)) => {
+                matcher.is_match(path.as_str())
+            }
             _ => false,
         }
     }
@@ -148,7 +169,7 @@ mod tests {
 
     /// Returns whether a list with this entry has this path.
     fn check(entry: &str, path: &str, expected: bool) {
-        let lists = Lists::read(&Artifacts::default(), entry, &|_| false);
+        let lists = ContextLists::read(&Artifacts::default(), entry, &|_| false);
         assert_eq!(
             lists.has(&Resource::parse(path).expect("a good path")),
             expected,
@@ -173,17 +194,17 @@ mod tests {
     #[test]
     fn promise_d3_a_pattern_that_a_file_has_for_its_name_has_that_file_alone() {
         let exists = |path: &RepoPath| path.as_str() == "app/[id].tsx";
-        let lists = Lists::read(&Artifacts::default(), "app/[id].tsx\n", &exists);
+        let lists = ContextLists::read(&Artifacts::default(), "app/[id].tsx\n", &exists);
         let has = |path: &str| lists.has(&Resource::parse(path).expect("a good path"));
         assert_eq!((has("app/[id].tsx"), has("app/d.tsx")), (true, false));
     }
 
     #[test]
     fn a_file_outside_the_project_is_wrong() {
-        let lists = Lists::read(&Artifacts::default(), "../secret\n", &|_| false);
+        let lists = ContextLists::read(&Artifacts::default(), "../secret\n", &|_| false);
         let expected = "line 1: the path leaves the project with `..`";
         assert!(
-            matches!(&lists.entries[0].1, Entry::Wrong(text, why) if text == "../secret" && why == expected)
+            matches!(&lists.entries[0].1, ListedResource::Wrong(text, why) if text == "../secret" && why == expected)
         );
     }
 }

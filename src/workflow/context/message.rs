@@ -2,7 +2,7 @@
 
 use crate::session::artifact;
 use crate::session::draft::Draft;
-use crate::session::meta::Origin;
+use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::text::redact::redact_values;
 use crate::workflow::notice::Notice;
@@ -20,16 +20,16 @@ pub struct Unanswered(pub String);
 /// The wish to leave instead of writing a message.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing was planned")]
-pub struct Left;
+pub struct MessageCancelled;
 
 /// Returns the message that is there already, and whose words it has: the wanted one, or the one
 /// that waits in the draft.
 pub(in crate::workflow) fn said(
     message: Option<&str>,
-    origin: Origin,
+    origin: MessageOrigin,
     draft: &Draft,
     user: &mut dyn User,
-) -> Option<(String, Origin)> {
+) -> Option<(String, MessageOrigin)> {
     if let Some(message) = message {
         return Some((message.to_owned(), origin));
     }
@@ -55,7 +55,7 @@ pub(in crate::workflow) fn ask_for_message(
     };
     user.ask(&question)?
         .filter(|message| !message.trim().is_empty())
-        .ok_or_else(|| Left.into())
+        .ok_or_else(|| MessageCancelled.into())
 }
 
 /// Asks the user for the answer to what the model asked.
@@ -96,10 +96,10 @@ pub fn keep_message(
     let message = without_keys(message, user);
     // An answer that waits is not lost to later words.
     let message = match draft.waiting_message() {
-        Some((earlier, Origin::User)) => format!("{}\n\n{message}", earlier.trim_end()),
+        Some((earlier, MessageOrigin::User)) => format!("{}\n\n{message}", earlier.trim_end()),
         _ => message,
     };
-    draft.meta.origin = Origin::User;
+    draft.meta.origin = MessageOrigin::User;
     draft.artifacts.put(artifact::USER_PROMPT, message);
     project.store().save_draft(&tip, &mut draft)?;
     user.tell(Event::Notice(Notice::MessageKept));

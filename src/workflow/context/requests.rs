@@ -6,9 +6,9 @@ use uuid::Uuid;
 use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::draft::Draft;
-use crate::session::meta::{Origin, Restored};
+use crate::session::meta::{MessageOrigin, Restored};
 use crate::session::requests::limit::MAX_SIZE;
-use crate::session::requests::{Request, Requests, State};
+use crate::session::requests::{RequestState, Requests, UserRequest};
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::project::Project;
 
@@ -43,8 +43,8 @@ pub fn requests_but_for(
     let replaced = request_of(tip, draft)
         .filter(|request| request.work.is_none() && request.text.trim() != message.trim());
     if let Some(replaced) = replaced {
-        requests.push(Request {
-            state: State::Replaced,
+        requests.push(UserRequest {
+            state: RequestState::Replaced,
             question: tip.question(&project.repository)?,
             ..replaced
         });
@@ -60,7 +60,7 @@ pub fn requests_but_for(
 pub fn requests_with(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Requests> {
     let mut requests = requests(project, tip, draft)?;
     if let Some(request) = request_of(tip, draft) {
-        requests.push(Request {
+        requests.push(UserRequest {
             question: tip.question(&project.repository)?,
             ..request
         });
@@ -95,11 +95,11 @@ pub fn keep_said(
     said: String,
 ) -> anyhow::Result<String> {
     let mut requests = requests(project, tip, draft)?;
-    requests.push(Request {
+    requests.push(UserRequest {
         turn: draft.meta.number,
         session: tip.session.to_string(),
         turn_id: Uuid::now_v7(),
-        state: State::Open,
+        state: RequestState::Open,
         work: None,
         question: tip.question(&project.repository)?,
         text: said.clone(),
@@ -118,7 +118,7 @@ pub fn keep_said(
 pub fn said(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Option<String>> {
     let requests = requests(project, tip, draft)?.requests.into_iter();
     let now = requests
-        .filter(|request| request.turn == draft.meta.number && request.state == State::Open);
+        .filter(|request| request.turn == draft.meta.number && request.state == RequestState::Open);
     let texts: Vec<String> = now.map(|request| request.text).collect();
     Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
 }
@@ -169,7 +169,7 @@ fn first_request(
     repository: &Repository,
     from: &Turn,
     end: u64,
-) -> anyhow::Result<Option<Request>> {
+) -> anyhow::Result<Option<UserRequest>> {
     for number in 1..end.min(FIRST_TURNS) {
         let back = from.number().saturating_sub(number);
         let commit = revision::first_parent(repository, from.commit, back)?;
@@ -187,20 +187,20 @@ fn request_of_turn(
     repository: &Repository,
     turn: &Turn,
     undone_after: u64,
-) -> anyhow::Result<Option<Request>> {
+) -> anyhow::Result<Option<UserRequest>> {
     let text = turn.text(repository, artifact::USER_PROMPT)?;
-    let said = turn.meta.origin == Origin::User && turn.meta.work.is_none();
+    let said = turn.meta.origin == MessageOrigin::User && turn.meta.work.is_none();
     let Some(text) = text.filter(|text| said && !text.trim().is_empty()) else {
         return Ok(None);
     };
-    Ok(Some(Request {
+    Ok(Some(UserRequest {
         turn: turn.number(),
         session: turn.recorded_session(repository)?.to_string(),
         turn_id: turn.meta.turn_id,
         state: if turn.number() > undone_after {
-            State::Undone
+            RequestState::Undone
         } else {
-            State::Open
+            RequestState::Open
         },
         work: None,
         question: None,
@@ -210,13 +210,13 @@ fn request_of_turn(
 }
 
 /// Returns what the message of a turn in progress asks for, unless it is a machine's.
-fn request_of(tip: &Turn, draft: &Draft) -> Option<Request> {
+fn request_of(tip: &Turn, draft: &Draft) -> Option<UserRequest> {
     let (text, origin) = draft.message()?;
-    (origin == Origin::User).then(|| Request {
+    (origin == MessageOrigin::User).then(|| UserRequest {
         turn: draft.meta.number,
         session: tip.session.to_string(),
         turn_id: draft.meta.turn_id,
-        state: State::Open,
+        state: RequestState::Open,
         work: draft.meta.work.clone(),
         question: None,
         text,

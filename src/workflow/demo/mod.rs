@@ -12,10 +12,10 @@ use std::process::Stdio;
 use anyhow::Context as _;
 
 use crate::host::{env, process};
-use script::{ANSWERS, FILES, STEPS, Step};
+use script::{ANSWERS, DemoStep, FILES, STEPS};
 
 /// Where a demo shows itself.
-pub trait Stage {
+pub trait DemoStage {
     /// Shows a heading.
     fn heading(&mut self, text: &str);
     /// Shows a command as it is typed.
@@ -29,7 +29,7 @@ pub trait Stage {
 ///
 /// # Errors
 /// Where the folder is in use, git is missing, or a step does not end as it should.
-pub fn demo(folder: &Path, stage: &mut dyn Stage) -> anyhow::Result<PathBuf> {
+pub fn demo(folder: &Path, stage: &mut dyn DemoStage) -> anyhow::Result<PathBuf> {
     let in_use = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
     anyhow::ensure!(
         !in_use,
@@ -43,8 +43,8 @@ pub fn demo(folder: &Path, stage: &mut dyn Stage) -> anyhow::Result<PathBuf> {
     let project = folder.join("greet");
     for step in STEPS {
         match step {
-            Step::Heading(text) => stage.heading(text),
-            Step::Run(line, expected) => run(&folder, line, *expected, stage)?,
+            DemoStep::Heading(text) => stage.heading(text),
+            DemoStep::Run(line, expected) => run(&folder, line, *expected, stage)?,
         }
     }
     Ok(project)
@@ -70,7 +70,7 @@ fn prepare(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// Runs one line as a shell would, with words in single quotes, and shows it.
-fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn Stage) -> anyhow::Result<()> {
+fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> anyhow::Result<()> {
     stage.command(line);
     let words = shlex::split(line).context("a step of the demo is no command line")?;
     let (program, arguments) = words.split_first().context("a step of the demo is empty")?;

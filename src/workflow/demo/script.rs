@@ -1,7 +1,7 @@
 //! The demo's script: the program, the recorded answers, and what is typed.
 
 /// A step.
-pub(super) enum Step {
+pub(super) enum DemoStep {
     /// What comes now.
     Heading(&'static str),
     /// A command line, and the exit code that it ends with.
@@ -21,52 +21,54 @@ pub(super) const ANSWERS: [(&str, &str); 4] = [
 ];
 
 /// What is typed.
-pub(super) const STEPS: &[Step] = &[
-    Step::Heading("A small program under git"),
-    Step::Run("git init -q -b main", 0),
-    Step::Run("git add greet.sh", 0),
-    Step::Run("git commit -q -m 'Add greet'", 0),
-    Step::Heading("A session: its model answers from recorded files"),
-    Step::Run("teddy new greet-by-name", 0),
-    Step::Run("teddy context add greet.sh test.sh", 0),
-    Step::Heading("Turn 1: a file is made, a command runs its tests"),
-    Step::Run(
+pub(super) const STEPS: &[DemoStep] = &[
+    DemoStep::Heading("A small program under git"),
+    DemoStep::Run("git init -q -b main", 0),
+    DemoStep::Run("git add greet.sh", 0),
+    DemoStep::Run("git commit -q -m 'Add greet'", 0),
+    DemoStep::Heading("A session: its model answers from recorded files"),
+    DemoStep::Run("teddy new greet-by-name", 0),
+    DemoStep::Run("teddy context add greet.sh test.sh", 0),
+    DemoStep::Heading("Turn 1: a file is made, a command runs its tests"),
+    DemoStep::Run(
         "teddy -q plan -m 'Greet people by name. Start with a test.'",
         0,
     ),
-    Step::Run("teddy execute -y", 0),
-    Step::Heading(
+    DemoStep::Run("teddy execute -y", 0),
+    DemoStep::Heading(
         "Turn 2: the plan does not fit the file; it is found out before anything runs, and the model is asked again",
     ),
-    Step::Run("teddy -q plan -m 'Now make the test pass.'", 3),
-    Step::Run("teddy execute -y", 3),
-    Step::Heading("Turn 3: the corrected plan, and an edit of your own meanwhile"),
-    Step::Run("sh -c 'echo \"my own notes\" > notes.txt'", 0),
-    Step::Run("teddy execute -y", 0),
-    Step::Heading("Turn 4: the fences of this answer are wrong in the usual way, and are repaired"),
-    Step::Run("teddy -q plan -m 'Describe it.'", 0),
-    Step::Run("teddy execute -y", 0),
-    Step::Heading("What plain git says"),
-    Step::Run("git status --short", 0),
-    Step::Run(
+    DemoStep::Run("teddy -q plan -m 'Now make the test pass.'", 3),
+    DemoStep::Run("teddy execute -y", 3),
+    DemoStep::Heading("Turn 3: the corrected plan, and an edit of your own meanwhile"),
+    DemoStep::Run("sh -c 'echo \"my own notes\" > notes.txt'", 0),
+    DemoStep::Run("teddy execute -y", 0),
+    DemoStep::Heading(
+        "Turn 4: the fences of this answer are wrong in the usual way, and are repaired",
+    ),
+    DemoStep::Run("teddy -q plan -m 'Describe it.'", 0),
+    DemoStep::Run("teddy execute -y", 0),
+    DemoStep::Heading("What plain git says"),
+    DemoStep::Run("git status --short", 0),
+    DemoStep::Run(
         "git log --oneline --first-parent teddy/sessions/greet-by-name",
         0,
     ),
-    Step::Run(
+    DemoStep::Run(
         "git show --stat --format='%an: %s' teddy/sessions/greet-by-name^2",
         0,
     ),
-    Step::Run(
+    DemoStep::Run(
         "git diff teddy/sessions/greet-by-name~3^2 teddy/sessions/greet-by-name^2 -- greet.sh",
         0,
     ),
-    Step::Run("git show teddy/sessions/greet-by-name:user_prompt.txt", 0),
-    Step::Heading("Back to turn 1: the turns after it are undone, your own notes stay"),
-    Step::Run("teddy restore 1", 0),
-    Step::Run("git status --short", 0),
-    Step::Run("teddy undo", 0),
-    Step::Heading("Another way from turn 3 on"),
-    Step::Run("teddy branch 3 another-way", 0),
-    Step::Run("teddy sessions", 0),
-    Step::Run("teddy log -s greet-by-name", 0),
+    DemoStep::Run("git show teddy/sessions/greet-by-name:user_prompt.txt", 0),
+    DemoStep::Heading("Back to turn 1: the turns after it are undone, your own notes stay"),
+    DemoStep::Run("teddy restore 1", 0),
+    DemoStep::Run("git status --short", 0),
+    DemoStep::Run("teddy undo", 0),
+    DemoStep::Heading("Another way from turn 3 on"),
+    DemoStep::Run("teddy branch 3 another-way", 0),
+    DemoStep::Run("teddy sessions", 0),
+    DemoStep::Run("teddy log -s greet-by-name", 0),
 ];

@@ -27,7 +27,7 @@ use crate::workspace::snapshot::not_captured;
 const OPAQUE: &str = "a repository of its own, in which the plan worked";
 
 /// A worktree after a run.
-pub(super) struct Opened<'a> {
+pub(super) struct UsedWorktree<'a> {
     /// The worktree.
     pub worktree: &'a SessionWorktree,
     /// The links that lead out of it.
@@ -41,7 +41,7 @@ pub(super) struct Opened<'a> {
 }
 
 /// What was recorded.
-pub(super) struct Captured {
+pub(super) struct RecordedWorktree {
     /// The files.
     pub tree: TreeId,
     /// What was left and is not among them.
@@ -49,21 +49,21 @@ pub(super) struct Captured {
 }
 
 /// Changes of paths in a tree.
-type Edits = BTreeMap<Vec<u8>, Option<TreeEntry>>;
+type TreeEdits = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
 /// Records the files of the worktree, without the links that were brought.
 pub(super) fn capture(
     project: &Project,
     env: &RunEnv<'_>,
-    opened: &Opened<'_>,
-) -> anyhow::Result<Captured> {
+    opened: &UsedWorktree<'_>,
+) -> anyhow::Result<RecordedWorktree> {
     let index = project.index(&format!("session-{}", env.name));
     let repository = &opened.worktree.repository;
     let written: Vec<Forced> = opened.written.iter().cloned().map(Forced::new).collect();
     let mut snapshot = snapshot::snapshot(repository, &index, &project.limits(), &written)?;
     add_written(repository, &mut snapshot, opened.written)?;
 
-    let mut captured = Captured {
+    let mut captured = RecordedWorktree {
         not_captured: not_captured(&snapshot),
         tree: snapshot.tree,
     };
@@ -99,10 +99,10 @@ fn add_written(
 fn leave_links(
     repository: &Repository,
     env: &RunEnv<'_>,
-    opened: &Opened<'_>,
-    captured: &mut Captured,
+    opened: &UsedWorktree<'_>,
+    captured: &mut RecordedWorktree,
 ) -> anyhow::Result<()> {
-    let mut edits = Edits::new();
+    let mut edits = TreeEdits::new();
     for path in opened.linked {
         if repository.entry(captured.tree, path)?.is_some() {
             edits.insert(path.clone(), repository.entry(env.tree, path)?);
@@ -115,8 +115,8 @@ fn leave_links(
 fn leave_repositories(
     repository: &Repository,
     env: &RunEnv<'_>,
-    opened: &Opened<'_>,
-    captured: &mut Captured,
+    opened: &UsedWorktree<'_>,
+    captured: &mut RecordedWorktree,
 ) -> anyhow::Result<()> {
     let is_link = |entry: &Option<TreeEntry>| {
         let entry = entry.as_ref();
@@ -125,7 +125,7 @@ fn leave_repositories(
     let mut changed = diff::changes(repository, env.tree, captured.tree)?;
     changed.retain(|change| is_link(&change.old) || is_link(&change.new));
 
-    let mut edits = Edits::new();
+    let mut edits = TreeEdits::new();
     for TreeChange { path, old, .. } in &changed {
         // Files in the place of a repository are the plan's result, and meet it when they come.
         let is_folder = repository
@@ -151,8 +151,8 @@ fn leave_repositories(
 fn take_moved(
     repository: &Repository,
     env: &RunEnv<'_>,
-    opened: &Opened<'_>,
-    captured: &mut Captured,
+    opened: &UsedWorktree<'_>,
+    captured: &mut RecordedWorktree,
 ) -> anyhow::Result<()> {
     let mut gone = diff::changes(repository, env.tree, captured.tree)?;
     gone.retain(|change| change.new.is_none());
@@ -169,7 +169,7 @@ fn take_moved(
             .retain(|left| !names.contains(&left.path));
     }
 
-    let mut edits = Edits::new();
+    let mut edits = TreeEdits::new();
     for Moved { from, to, .. } in lost {
         if repository.entry(captured.tree, &from)?.is_none() {
             edits.insert(from.clone(), repository.entry(env.tree, &from)?);
@@ -184,9 +184,9 @@ fn take_moved(
     captured.edit(repository, &edits)
 }
 
-impl Captured {
+impl RecordedWorktree {
     /// Changes paths of the tree.
-    fn edit(&mut self, repository: &Repository, edits: &Edits) -> anyhow::Result<()> {
+    fn edit(&mut self, repository: &Repository, edits: &TreeEdits) -> anyhow::Result<()> {
         if !edits.is_empty() {
             self.tree = diff::tree_with(repository, self.tree, edits)?;
         }

@@ -8,23 +8,23 @@ use crate::session::requests::Requests;
 use crate::session::transition::{Caller, Current};
 use crate::session::turn::Turn;
 use crate::text::context_list;
-use crate::workflow::context::lists::Lists;
+use crate::workflow::context::lists::ContextLists;
 use crate::workflow::judge::Judged;
 use crate::workflow::project::Project;
 use crate::workflow::user::Approved;
 use crate::workspace::drift::Drift;
-use crate::workspace::snapshot::Recorded;
+use crate::workspace::snapshot::RecordedFiles;
 
 /// A turn on its way through an execution.
-pub(super) struct Case<'a> {
+pub(super) struct PlanInReview<'a> {
     /// The newest turn.
     pub(super) tip: &'a Turn,
     /// The turn in progress.
     pub(super) draft: Draft,
     /// The user's files.
-    pub(super) recorded: Recorded,
+    pub(super) recorded: RecordedFiles,
     /// The context lists.
-    pub(super) lists: Lists,
+    pub(super) lists: ContextLists,
     /// Who handed over.
     pub(super) caller: Option<Caller>,
     /// What the model had asked before it.
@@ -39,7 +39,7 @@ pub(super) struct Case<'a> {
     pub(super) earlier: Option<Approved>,
 }
 
-impl Case<'_> {
+impl PlanInReview<'_> {
     /// Returns the turn that ends, as the transition sees it.
     pub(super) fn current<'a>(
         &'a self,

@@ -1,7 +1,7 @@
 //! A plan that the user does not want: recorded with their words, and planned again with them.
 
 use super::result::{DeclineReply, ExecuteResult, RecordedTurn, ReviewedPlan, TurnEnding};
-use super::{Case, ExecuteOptions, execute, execute_text, record};
+use super::{ExecuteOptions, PlanInReview, execute, execute_text, record};
 use crate::host::interrupt;
 use crate::session::artifact;
 use crate::workflow::context::message::without_keys;
@@ -38,9 +38,9 @@ pub fn execute_or_plan(
     };
 
     // Without a message of its own it takes the one that waits.
-    let wanted = plan::Wish {
+    let wanted = plan::PlanOptions {
         model: options.model.clone(),
-        ..plan::Wish::default()
+        ..plan::PlanOptions::default()
     };
     match plan(project, &wanted, user) {
         Ok(planned) => *replanned = Some(Box::new(planned)),
@@ -53,7 +53,7 @@ pub fn execute_or_plan(
 /// message.
 pub(super) fn decline(
     project: &Project,
-    case: Case<'_>,
+    case: PlanInReview<'_>,
     words: Option<String>,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordedTurn> {

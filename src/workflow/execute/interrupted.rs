@@ -2,8 +2,8 @@
 //! plan waits again.
 
 use super::result::{RecordedTurn, TurnEnding};
-use super::run::Run;
-use super::turn::{Writing, finish};
+use super::run::FinishedRun;
+use super::turn::{EndedTurn, finish};
 use crate::git::refs;
 use crate::plan::run::Interruption;
 use crate::session::artifact;
@@ -30,7 +30,7 @@ const KEPT: [&str; 4] = [
 pub(super) fn record(
     transaction: &Transaction,
     project: &Project,
-    mut run: Run<'_>,
+    mut run: FinishedRun<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordedTurn> {
     // What the plan left may be what cannot be written; that it ran is told in any case.
@@ -39,13 +39,13 @@ pub(super) fn record(
         run.left.ran.cut_short(&error);
         run.commit(project, run.case.recorded.commit, run.case.recorded.tree)
     })?;
-    let Run {
+    let FinishedRun {
         case,
         approved,
         left,
     } = &run;
     let (context, prompt) = (case.lists.turn(), case.prompt());
-    let writing = Writing {
+    let writing = EndedTurn {
         ending: TurnEnding::Interrupted {
             outcomes: left.ran.outcomes.clone(),
             cause: left.ran.interruption.clone().unwrap_or(Interruption::User),
@@ -75,7 +75,7 @@ pub(super) fn record(
 }
 
 /// Makes the plan that was interrupted the plan of the next turn, as it was proposed.
-fn wait_again(project: &Project, run: &Run<'_>) -> anyhow::Result<()> {
+fn wait_again(project: &Project, run: &FinishedRun<'_>) -> anyhow::Result<()> {
     let old = &run.case.draft;
     let tip = project.store().tip(&run.case.tip.session)?;
     let mut draft = project.store().draft(&tip)?;

@@ -17,7 +17,7 @@ mod turn;
 
 use anyhow::Context as _;
 
-use self::case::Case;
+use self::case::PlanInReview;
 use self::result::{
     AnswerStatus, ExecuteResult, RecordedTurn, RefusedPlan, ReviewedPlan, TurnEnding,
 };
@@ -29,7 +29,7 @@ use crate::workflow::adopt;
 use crate::workflow::context::lists::lists;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::context::requests;
-use crate::workflow::judge::Ground;
+use crate::workflow::judge::JudgeInput;
 use crate::workflow::judge::judge;
 use crate::workflow::model::agents;
 use crate::workflow::new::new;
@@ -114,7 +114,7 @@ pub fn execute_text(
 /// Takes a plan that was judged through its review and its run.
 fn finish(
     project: &Project,
-    case: Case<'_>,
+    case: PlanInReview<'_>,
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
@@ -161,7 +161,7 @@ fn adopt<'a>(
     start: Start<'a>,
     (text, reading): (&str, Reading),
     user: &mut dyn User,
-) -> anyhow::Result<Case<'a>> {
+) -> anyhow::Result<PlanInReview<'a>> {
     let paths = forced(&reading.plan);
     let mut case = judged_case(project, start, (reading, &paths), user)?;
     case.draft.set_answer_aside();
@@ -178,7 +178,7 @@ fn open_case<'a>(
     start: Start<'a>,
     approved: Option<Approved>,
     user: &mut dyn User,
-) -> anyhow::Result<Case<'a>> {
+) -> anyhow::Result<PlanInReview<'a>> {
     // The raw answer, where there is one: what repair had to assume must be in the review again.
     let text = start
         .draft
@@ -191,7 +191,7 @@ fn open_case<'a>(
     let mut case = judged_case(project, start, (reading, &paths), user)?;
     // What a crash kept was not repaired yet.
     keep_plan(&mut case.draft, &text, &case.judged);
-    Ok(Case {
+    Ok(PlanInReview {
         earlier: approved,
         ..case
     })
@@ -204,7 +204,7 @@ fn judged_case<'a>(
     start: Start<'a>,
     (reading, paths): (Reading, &[Vec<u8>]),
     user: &mut dyn User,
-) -> anyhow::Result<Case<'a>> {
+) -> anyhow::Result<PlanInReview<'a>> {
     let Start { tip, mut draft } = start;
     let recorded = {
         let transaction = project.enter("execute", user)?;
@@ -224,13 +224,13 @@ fn judged_case<'a>(
     let judged = judge(
         project,
         reading,
-        &Ground {
+        &JudgeInput {
             tip,
             tree: recorded.tree,
             lists: &lists,
         },
     )?;
-    Ok(Case {
+    Ok(PlanInReview {
         drift: drift::drift(&project.checkout(), tip, recorded.tree)?,
         question: tip.question(&project.repository)?,
         requests: requests::requests_with(project, tip, &draft)?,

@@ -16,7 +16,7 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
 /// A worktree that is ready for a run.
-pub(super) struct Prepared {
+pub(super) struct PreparedWorktree {
     /// The worktree.
     pub worktree: SessionWorktree,
     /// The links in it that lead out of it.
@@ -49,7 +49,7 @@ pub(super) fn prepare(
     env: &RunEnv<'_>,
     extent: Extent<'_>,
     user: &mut dyn User,
-) -> anyhow::Result<Prepared> {
+) -> anyhow::Result<PreparedWorktree> {
     let repository = &project.repository;
     let opened = worktree::session_worktree(
         repository,
@@ -60,7 +60,7 @@ pub(super) fn prepare(
     );
     let mut worktree = opened.context("the session's worktree cannot be made; nothing was run")?;
     if let Extent::Paths(_) = extent {
-        return Ok(Prepared {
+        return Ok(PreparedWorktree {
             worktree,
             linked: Vec::new(),
         });
@@ -68,7 +68,7 @@ pub(super) fn prepare(
     set_up(project, env, &mut worktree, user)?;
     let brought = bring(project, &worktree)?;
     worktree.make_git_dir(repository, env.before)?;
-    Ok(Prepared {
+    Ok(PreparedWorktree {
         worktree,
         linked: brought.linked,
     })

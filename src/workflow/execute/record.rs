@@ -1,12 +1,12 @@
 //! Recording a turn whose plan ran, or was declined.
 
-use super::case::Case;
+use super::case::PlanInReview;
 use super::interrupted;
 use super::result::{DeclineReply, RecordedTurn, TurnEnding};
-use super::run::Run;
+use super::run::FinishedRun;
 use super::run_env::{Reach, RunEnv};
 use super::stage::{perform, runs_commands};
-use super::turn::{Writing, finish};
+use super::turn::{EndedTurn, finish};
 use crate::config::settings::OnFailure;
 use crate::git::refs;
 use crate::host::interrupt;
@@ -33,7 +33,7 @@ const MAX_WAITS: u32 = 20;
 /// Where nothing could be run, or not even that it was interrupted can be recorded.
 pub(super) fn run_and_record(
     project: &Project,
-    mut case: Case<'_>,
+    mut case: PlanInReview<'_>,
     approved: Approved,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordedTurn> {
@@ -51,7 +51,7 @@ pub(super) fn run_and_record(
     };
     let left = perform(project, &env, &approved, user)?;
     left.pages.keep_in(&mut case.draft.artifacts);
-    let mut run = Run {
+    let mut run = FinishedRun {
         case,
         approved,
         left,
@@ -71,7 +71,7 @@ pub(super) fn run_and_record(
 }
 
 /// Returns whether the session has gone on from the turn that the case began at.
-fn is_recorded(project: &Project, case: &Case<'_>) -> anyhow::Result<bool> {
+fn is_recorded(project: &Project, case: &PlanInReview<'_>) -> anyhow::Result<bool> {
     let tip = refs::read(&project.repository, &case.tip.session.reference())?;
     Ok(tip != Some(case.tip.commit))
 }
@@ -80,9 +80,9 @@ fn is_recorded(project: &Project, case: &Case<'_>) -> anyhow::Result<bool> {
 fn bring(
     transaction: &Transaction,
     project: &Project,
-    run: &Run<'_>,
+    run: &FinishedRun<'_>,
 ) -> anyhow::Result<RecordedTurn> {
-    let Run {
+    let FinishedRun {
         case,
         approved,
         left,
@@ -111,7 +111,7 @@ fn bring(
 
     let modifications = modifications(&case.judged.plan, approved, &case.judged.simulation);
     let next = next_state(project, case, &left.ran.outcomes)?;
-    let writing = Writing {
+    let writing = EndedTurn {
         ending: TurnEnding::Ran {
             outcomes: left.ran.outcomes.clone(),
             failed: left.ran.failed,
@@ -164,7 +164,7 @@ fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Trans
 /// Records that the user did not want the plan.
 pub(super) fn record_declined(
     project: &Project,
-    mut case: Case<'_>,
+    mut case: PlanInReview<'_>,
     reply: DeclineReply,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordedTurn> {
@@ -179,7 +179,7 @@ pub(super) fn record_declined(
         .iter()
         .map(|_| Outcome::of(Ending::Skipped, "the user declined the plan"))
         .collect();
-    let writing = Writing {
+    let writing = EndedTurn {
         ending: TurnEnding::Declined { outcomes, reply },
         plan: &plan,
         approved: None,
@@ -202,7 +202,11 @@ fn union(before: &[NotCaptured], after: &[NotCaptured]) -> Vec<NotCaptured> {
 }
 
 /// Returns the state after the run.
-fn next_state(project: &Project, case: &Case<'_>, outcomes: &[Outcome]) -> anyhow::Result<Next> {
+fn next_state(
+    project: &Project,
+    case: &PlanInReview<'_>,
+    outcomes: &[Outcome],
+) -> anyhow::Result<Next> {
     let effects: Vec<Effect> = outcomes
         .iter()
         .filter_map(|outcome| outcome.effect.clone())

@@ -1,25 +1,25 @@
 //! A plan that is wrong: recorded as rejected, and sent back to the model.
 
 use super::ExecuteOptions;
-use super::case::Case;
+use super::case::PlanInReview;
 use super::result::{RecordedTurn, TurnEnding};
-use super::turn::{Writing, finish};
+use super::turn::{EndedTurn, finish};
 use crate::plan::diagnostic::Diagnostic;
 use crate::session::artifact;
 use crate::session::feedback;
-use crate::session::meta::{Origin, Status};
+use crate::session::meta::{MessageOrigin, Status};
 use crate::session::transition;
 use crate::session::turn::Turn;
 use crate::workflow::model::choose::NoModel;
 use crate::workflow::notice::{NoReplan, Notice};
-use crate::workflow::plan::{self, Planned, Start, plan_turn};
+use crate::workflow::plan::{self, Start, WaitingPlan, plan_turn};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
 /// Records the failure and, where that is wanted and may help, asks the model for a better plan.
 pub(super) fn reject(
     project: &Project,
-    case: Case<'_>,
+    case: PlanInReview<'_>,
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordedTurn> {
@@ -54,13 +54,13 @@ pub(super) fn reject(
     let tip = project.store().tip(&session)?;
     recorded.ending = TurnEnding::Rejected {
         diagnostics,
-        replanned: replan(project, &tip, message, Again { model, user })?.map(Box::new),
+        replanned: replan(project, &tip, message, ReplanRequest { model, user })?.map(Box::new),
     };
     Ok(recorded)
 }
 
 /// Who is asked again, and who watches.
-struct Again<'a> {
+struct ReplanRequest<'a> {
     /// The model; the configured one without it.
     model: Option<String>,
     /// The user.
@@ -70,7 +70,7 @@ struct Again<'a> {
 /// Records the turn as rejected.
 fn record(
     project: &Project,
-    case: &Case<'_>,
+    case: &PlanInReview<'_>,
     diagnostics: &[Diagnostic],
     user: &mut dyn User,
 ) -> anyhow::Result<RecordedTurn> {
@@ -78,7 +78,7 @@ fn record(
     let next =
         transition::after_rejection(&case.current(&context, &prompt), &case.judged.mistaken());
     let transaction = project.enter("execute", user)?;
-    let writing = Writing {
+    let writing = EndedTurn {
         ending: TurnEnding::Rejected {
             diagnostics: diagnostics.to_vec(),
             replanned: None,
@@ -96,7 +96,7 @@ fn record(
 }
 
 /// Returns why asking again is of no use, if it is not.
-fn worth_asking(project: &Project, case: &Case<'_>) -> Result<(), NoReplan> {
+fn worth_asking(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoReplan> {
     let max = project.settings.replan.max;
     if case.draft.meta.replans >= max {
         return Err(NoReplan::TooMany(case.draft.meta.replans + 1));
@@ -119,15 +119,15 @@ fn replan(
     project: &Project,
     tip: &Turn,
     message: String,
-    again: Again<'_>,
-) -> anyhow::Result<Option<Planned>> {
-    let Again { model, user } = again;
+    again: ReplanRequest<'_>,
+) -> anyhow::Result<Option<WaitingPlan>> {
+    let ReplanRequest { model, user } = again;
     let draft = project.store().draft(tip)?;
-    let wish = plan::Wish {
+    let wish = plan::PlanOptions {
         message: Some(message),
         model,
-        origin: Origin::Validation,
-        ..plan::Wish::default()
+        origin: MessageOrigin::Validation,
+        ..plan::PlanOptions::default()
     };
     match plan_turn(project, &wish, Start { tip, draft }, user) {
         Ok(planned) => Ok(Some(planned)),

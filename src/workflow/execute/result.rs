@@ -6,7 +6,7 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Interruption, Outcome};
 use crate::session::meta::{NotCaptured, Status};
 use crate::session::name::SessionName;
-use crate::workflow::plan::Planned;
+use crate::workflow::plan::WaitingPlan;
 use crate::workspace::drift::Drift;
 use crate::workspace::notice::FileObstacle;
 
@@ -112,7 +112,7 @@ pub enum TurnEnding {
         /// Every mistake.
         diagnostics: Vec<Diagnostic>,
         /// The plan that the model wrote instead.
-        replanned: Option<Box<Planned>>,
+        replanned: Option<Box<WaitingPlan>>,
     },
 }
 
@@ -128,7 +128,7 @@ pub enum DeclineReply {
         /// Their message.
         message: String,
         /// The plan that was made from it.
-        replanned: Option<Box<Planned>>,
+        replanned: Option<Box<WaitingPlan>>,
     },
 }
 
@@ -194,7 +194,7 @@ impl RecordedTurn {
     }
 
     /// Returns the plan that was made after this one was rejected or declined.
-    pub fn replanned(&self) -> Option<&Planned> {
+    pub fn replanned(&self) -> Option<&WaitingPlan> {
         match &self.ending {
             TurnEnding::Rejected { replanned, .. }
             | TurnEnding::Declined {

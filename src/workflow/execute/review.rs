@@ -3,18 +3,18 @@
 use std::time::Instant;
 
 use super::result::{RecordedTurn, ReviewedPlan, UndecidedPlan};
-use super::{Case, ExecuteOptions, decline, forced, open_case, record, reject};
+use super::{ExecuteOptions, PlanInReview, decline, forced, open_case, record, reject};
 use crate::plan::Plan;
 use crate::session::meta::Approver;
 use crate::workflow::confine;
 use crate::workflow::judge;
-use crate::workflow::judge::Ground;
+use crate::workflow::judge::JudgeInput;
 use crate::workflow::judge::resource;
 use crate::workflow::judge::resource::look;
 use crate::workflow::notice::Notice;
 use crate::workflow::plan::Start;
 use crate::workflow::project::Project;
-use crate::workflow::user::{Approved, Decision, Event, Proposal, User};
+use crate::workflow::user::{Approved, Decision, Event, ReviewRequest, User};
 use crate::workspace::snapshot;
 
 /// How often a review is begun again because the user's files changed under it.
@@ -23,7 +23,7 @@ const MAX_REVIEWS: u32 = 3;
 /// Takes a plan through its review and everything after it; the session is locked.
 pub(super) fn review_and_run(
     project: &Project,
-    mut case: Case<'_>,
+    mut case: PlanInReview<'_>,
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
@@ -69,7 +69,11 @@ pub(super) fn review_and_run(
 }
 
 /// Returns whether the user's files are as they were reviewed.
-fn is_still_so(project: &Project, case: &mut Case<'_>, chosen: &Approved) -> anyhow::Result<bool> {
+fn is_still_so(
+    project: &Project,
+    case: &mut PlanInReview<'_>,
+    chosen: &Approved,
+) -> anyhow::Result<bool> {
     if case.recorded.is_fresh() {
         return Ok(true);
     }
@@ -93,7 +97,7 @@ fn approver(user: &dyn User, options: &ExecuteOptions) -> Approver {
 /// Says what is wrong with a plan, and records that it was rejected.
 fn turn_down(
     project: &Project,
-    case: Case<'_>,
+    case: PlanInReview<'_>,
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
@@ -104,13 +108,13 @@ fn turn_down(
 }
 
 /// Returns whether what was chosen of a plan fits the user's files.
-fn fits(project: &Project, case: &Case<'_>, chosen: &Approved) -> anyhow::Result<bool> {
+fn fits(project: &Project, case: &PlanInReview<'_>, chosen: &Approved) -> anyhow::Result<bool> {
     let plan = Plan {
         actions: chosen.running().cloned().collect(),
         memos: chosen.memos().cloned().collect(),
         ..chosen.plan.clone()
     };
-    let ground = Ground {
+    let ground = JudgeInput {
         tip: case.tip,
         tree: case.recorded.tree,
         lists: &case.lists,
@@ -121,19 +125,23 @@ fn fits(project: &Project, case: &Case<'_>, chosen: &Approved) -> anyhow::Result
 }
 
 /// Lets the user decide.
-fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<Decision> {
-    let ground = Ground {
+fn review(
+    project: &Project,
+    case: &PlanInReview<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<Decision> {
+    let ground = JudgeInput {
         tip: case.tip,
         tree: case.recorded.tree,
         lists: &case.lists,
     };
     let revise = |plan: &Plan| judge::simulate(project, plan, &ground);
-    let place = resource::Ground {
+    let place = resource::ResourceScope {
         tip: case.tip,
         artifacts: &case.draft.artifacts,
         tree: case.recorded.tree,
     };
-    let proposal = Proposal {
+    let proposal = ReviewRequest {
         session: case.tip.session.as_str(),
         turn: case.draft.meta.number,
         plan: &case.judged.plan,
@@ -154,7 +162,7 @@ fn recorded(turn: RecordedTurn) -> ReviewedPlan {
 }
 
 /// Returns what came of a review that the user left without a decision.
-fn undecided(case: Case<'_>) -> ReviewedPlan {
+fn undecided(case: PlanInReview<'_>) -> ReviewedPlan {
     ReviewedPlan::Undecided(Box::new(UndecidedPlan {
         session: case.tip.session.clone(),
         turn: case.draft.meta.number,

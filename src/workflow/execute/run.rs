@@ -1,7 +1,7 @@
 //! A plan that has run, before its turn is recorded.
 
-use super::case::Case;
-use super::stage::Left;
+use super::case::PlanInReview;
+use super::stage::RunResult;
 use crate::git::object::{CommitId, TreeId};
 use crate::session::message;
 use crate::workflow::project::Project;
@@ -9,16 +9,16 @@ use crate::workflow::user::Approved;
 use crate::workspace::snapshot;
 
 /// A plan that has run, before its turn is recorded.
-pub(super) struct Run<'a> {
+pub(super) struct FinishedRun<'a> {
     /// The turn.
-    pub case: Case<'a>,
+    pub case: PlanInReview<'a>,
     /// What was to run.
     pub approved: Approved,
     /// What it left.
-    pub left: Left,
+    pub left: RunResult,
 }
 
-impl Run<'_> {
+impl FinishedRun<'_> {
     /// Returns the workspace commit with what the plan did.
     pub(super) fn commit(
         &self,

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::capture::{Captured, Opened, capture};
-use super::prepare::{Prepared, prepare};
+use super::capture::{RecordedWorktree, UsedWorktree, capture};
+use super::prepare::{PreparedWorktree, prepare};
 use super::run_env::{Reach, RunEnv};
 use crate::git::fingerprint::Fingerprint;
 use crate::git::keep::corrupt::Moment;
@@ -36,17 +36,17 @@ use crate::workflow::user::{Approved, User};
 use crate::workspace::snapshot::not_captured;
 
 /// What a run left.
-pub(in crate::workflow) struct Left {
+pub(in crate::workflow) struct RunResult {
     /// What each action came to.
     pub ran: Ran,
     /// The pages that it read.
     pub pages: Pages,
     /// What is in the worktree.
-    pub taken: Taken,
+    pub taken: WorktreeResult,
 }
 
 /// What a run left in its worktree, and did to the repository.
-pub(in crate::workflow) struct Taken {
+pub(in crate::workflow) struct WorktreeResult {
     /// The files.
     pub tree: TreeId,
     /// The commit that they stand on: the one before, or what the plan itself committed on it.
@@ -57,10 +57,10 @@ pub(in crate::workflow) struct Taken {
     pub not_captured: Vec<NotCaptured>,
 }
 
-impl Taken {
+impl WorktreeResult {
     /// Returns what is known of a worktree that cannot be read: how it began.
-    fn nothing(env: &RunEnv<'_>) -> Taken {
-        Taken {
+    fn nothing(env: &RunEnv<'_>) -> WorktreeResult {
+        WorktreeResult {
             tree: env.tree,
             base: env.before,
             repository_changes: Vec::new(),
@@ -78,7 +78,7 @@ pub(in crate::workflow) fn perform(
     env: &RunEnv<'_>,
     approved: &Approved,
     user: &mut dyn User,
-) -> anyhow::Result<Left> {
+) -> anyhow::Result<RunResult> {
     fault::point("before-worktree")?;
     let targets = targets(approved);
     let extent = if runs_commands(approved) {
@@ -106,13 +106,13 @@ pub(in crate::workflow) fn perform(
     };
     let taken = taken.unwrap_or_else(|error| {
         ran.cut_short(&error);
-        Taken::nothing(env)
+        WorktreeResult::nothing(env)
     });
     if began.is_some() {
         // What commands made of it is taken by now, or never.
         prepared.worktree.remove_git_dir()?;
     }
-    Ok(Left { ran, pages, taken })
+    Ok(RunResult { ran, pages, taken })
 }
 
 /// Runs the actions, and returns what came of them, the pages that they read, and what makes the
@@ -120,7 +120,7 @@ pub(in crate::workflow) fn perform(
 fn run_in(
     project: &Project,
     env: &RunEnv<'_>,
-    prepared: &Prepared,
+    prepared: &PreparedWorktree,
     approved: &Approved,
     user: &mut dyn User,
 ) -> anyhow::Result<(Ran, Pages, Option<anyhow::Error>)> {
@@ -174,7 +174,7 @@ fn run_in(
 
 /// Applies the memos of a plan that ran to its end: what a memo says is what holds once the plan
 /// has done all that it says.
-fn finish_memos(prepared: &Prepared, approved: &Approved, ran: &Ran) -> anyhow::Result<()> {
+fn finish_memos(prepared: &PreparedWorktree, approved: &Approved, ran: &Ran) -> anyhow::Result<()> {
     if ran.is_whole() {
         fault::point("before-memos")?;
         apply_memos(&Root::open(&prepared.worktree.path)?, approved)
@@ -187,16 +187,16 @@ fn finish_memos(prepared: &Prepared, approved: &Approved, ran: &Ran) -> anyhow::
 fn take(
     project: &Project,
     env: &RunEnv<'_>,
-    prepared: &Prepared,
+    prepared: &PreparedWorktree,
     began: Option<&Began>,
     mut written: Vec<Vec<u8>>,
-) -> anyhow::Result<Taken> {
+) -> anyhow::Result<WorktreeResult> {
     let worktree = &prepared.worktree;
     let Some(began) = began else {
         let snapshot = paths::snapshot_paths(&worktree.repository, env.tree, &written)
             .context("recording what the plan did")?;
         fault::point("after-run-snapshot")?;
-        return Ok(Taken {
+        return Ok(WorktreeResult {
             tree: snapshot.tree,
             base: env.before,
             repository_changes: Vec::new(),
@@ -211,20 +211,20 @@ fn take(
         remarks,
     } = worktree.take_back(&project.repository, env.before)?;
     written.extend(tracked);
-    let opened = Opened {
+    let opened = UsedWorktree {
         worktree,
         linked: &prepared.linked,
         written: &written,
         before: &began.files,
         began: began.moment,
     };
-    let Captured { tree, not_captured } =
+    let RecordedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
     fault::point("after-run-snapshot")?;
 
     repository_changes.extend(began.changes(project)?);
     repository_changes.extend(remarks);
-    Ok(Taken {
+    Ok(WorktreeResult {
         tree,
         base: commit.unwrap_or(env.before),
         repository_changes,
@@ -244,7 +244,7 @@ struct Began {
 
 impl Began {
     /// Looks at everything that has to be compared afterwards.
-    fn look(project: &Project, prepared: &Prepared) -> anyhow::Result<Began> {
+    fn look(project: &Project, prepared: &PreparedWorktree) -> anyhow::Result<Began> {
         let repository = &project.repository;
         let launcher = Launcher::new(confine::policy(project, &prepared.worktree)?)?;
         let is_confined = launcher.policy.is_some();

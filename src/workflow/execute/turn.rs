@@ -1,6 +1,6 @@
 //! The commit of a turn: its artifacts, its message, and its way to the session and the files.
 
-use super::Case;
+use super::PlanInReview;
 use super::result::{ModelQuestion, RecordedTurn, TurnEnding};
 use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
@@ -19,14 +19,14 @@ use crate::text::context_list;
 use crate::text::path::shown;
 use crate::text::resource::Artifact;
 use crate::workflow::project::Project;
-use crate::workspace::complete::{Completed, Step};
-use crate::workspace::file_move::Move;
+use crate::workspace::complete::{Completed, SessionMove};
+use crate::workspace::file_move::FileMove;
 use crate::workspace::notice::obstacles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
 
 /// Everything that a turn is written from.
-pub(super) struct Writing<'a> {
+pub(super) struct EndedTurn<'a> {
     /// How it ended.
     pub ending: TurnEnding,
     /// The plan as it ran, or as proposed.
@@ -51,15 +51,15 @@ pub(super) struct Writing<'a> {
 pub(super) fn finish(
     transaction: &Transaction,
     project: &Project,
-    case: &Case<'_>,
-    writing: Writing<'_>,
-    files: Option<&Move>,
+    case: &PlanInReview<'_>,
+    writing: EndedTurn<'_>,
+    files: Option<&FileMove>,
 ) -> anyhow::Result<RecordedTurn> {
     let to = files.map(|files| files.to);
     let published = publish_turn(&project.repository, case.tip, &writing.workspace, to)?;
     let (commit, meta) = write(project, case, &writing, published.id)?;
     let subject = format!("teddy: turn {} {}", meta.number, meta.status.word());
-    let step = Step {
+    let step = SessionMove {
         expected: Expected::At(case.tip.commit),
         new: commit,
         published,
@@ -94,8 +94,8 @@ pub(super) fn finish(
 /// Writes the objects of the turn.
 fn write(
     project: &Project,
-    case: &Case<'_>,
-    writing: &Writing<'_>,
+    case: &PlanInReview<'_>,
+    writing: &EndedTurn<'_>,
     publication: Option<CommitId>,
 ) -> anyhow::Result<(CommitId, Meta)> {
     let ended = clock::stamp();
@@ -146,7 +146,12 @@ fn write(
 }
 
 /// Writes the report.
-fn report(project: &Project, case: &Case<'_>, writing: &Writing<'_>, meta: &Meta) -> String {
+fn report(
+    project: &Project,
+    case: &PlanInReview<'_>,
+    writing: &EndedTurn<'_>,
+    meta: &Meta,
+) -> String {
     let plan_name = Artifact {
         session: case.tip.session.to_string(),
         turn: meta.number,
@@ -202,7 +207,7 @@ fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
 }
 
 /// Keeps the whole of each difference of which the report shows a part.
-fn changes(artifacts: &mut Artifacts, writing: &Writing<'_>, limit: usize) {
+fn changes(artifacts: &mut Artifacts, writing: &EndedTurn<'_>, limit: usize) {
     let ran = writing.ending.outcomes().iter().enumerate();
     let ran = ran.map(|(index, outcome)| (difference_name(index), &outcome.difference));
     let proposed = writing.modifications.iter().map(|(index, changed)| {
@@ -240,7 +245,7 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
 }
 
 /// Says what was done, a line for each action and file.
-fn summary(repository: &Repository, writing: &Writing<'_>) -> anyhow::Result<Vec<String>> {
+fn summary(repository: &Repository, writing: &EndedTurn<'_>) -> anyhow::Result<Vec<String>> {
     let actions = writing.plan.actions.iter().zip(writing.ending.outcomes());
     let mut lines: Vec<String> = actions
         .map(|(action, outcome)| {

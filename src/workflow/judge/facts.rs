@@ -10,7 +10,7 @@ use crate::host::file::{FileKind, Root};
 use crate::plan::validate::{Entry, Facts};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::workflow::context::lists::Lists;
+use crate::workflow::context::lists::ContextLists;
 
 /// The facts of one snapshot.
 pub struct Snapshotted<'a> {
@@ -21,7 +21,7 @@ pub struct Snapshotted<'a> {
     /// The user's folder, for what the snapshot does not have.
     pub workspace: &'a Root,
     /// The three context lists.
-    pub lists: &'a Lists,
+    pub lists: &'a ContextLists,
     /// The memos.
     pub memos: &'a [String],
     /// The agents.

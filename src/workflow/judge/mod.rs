@@ -14,7 +14,7 @@ use crate::plan::validate::{Facts, Simulation, validate, validate_changed};
 use crate::session::turn::Turn;
 use crate::text::resource::Resource;
 use crate::workflow::context::artifacts;
-use crate::workflow::context::lists::Lists;
+use crate::workflow::context::lists::ContextLists;
 use crate::workflow::context::pages;
 use crate::workflow::context::teddy_files;
 use crate::workflow::judge::facts::Snapshotted;
@@ -35,13 +35,13 @@ pub struct Judged {
 }
 
 /// On what a plan is judged.
-pub struct Ground<'a> {
+pub struct JudgeInput<'a> {
     /// The newest turn.
     pub tip: &'a Turn,
     /// The user's files.
     pub tree: TreeId,
     /// The context lists.
-    pub lists: &'a Lists,
+    pub lists: &'a ContextLists,
 }
 
 impl Judged {
@@ -93,7 +93,11 @@ impl Judged {
 ///
 /// # Errors
 /// Where the repository cannot be read.
-pub fn judge(project: &Project, reading: Reading, ground: &Ground<'_>) -> anyhow::Result<Judged> {
+pub fn judge(
+    project: &Project,
+    reading: Reading,
+    ground: &JudgeInput<'_>,
+) -> anyhow::Result<Judged> {
     let Reading {
         repaired,
         plan,
@@ -116,14 +120,18 @@ pub fn judge(project: &Project, reading: Reading, ground: &Ground<'_>) -> anyhow
 ///
 /// # Errors
 /// As for [`judge`].
-pub fn simulate(project: &Project, plan: &Plan, ground: &Ground<'_>) -> anyhow::Result<Simulation> {
+pub fn simulate(
+    project: &Project,
+    plan: &Plan,
+    ground: &JudgeInput<'_>,
+) -> anyhow::Result<Simulation> {
     with_facts(project, ground, &mut |facts| validate_changed(plan, facts))
 }
 
 /// Gives what validation must know to `run`.
 fn with_facts(
     project: &Project,
-    ground: &Ground<'_>,
+    ground: &JudgeInput<'_>,
     run: &mut dyn FnMut(&dyn Facts) -> anyhow::Result<Simulation>,
 ) -> anyhow::Result<Simulation> {
     let root = Root::open(project.repository.workdir())?;

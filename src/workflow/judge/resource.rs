@@ -9,13 +9,13 @@ use crate::text::digest;
 use crate::text::resource::Resource;
 use crate::workflow::context::artifacts;
 use crate::workflow::project::Project;
-use crate::workflow::user::Seen;
+use crate::workflow::user::ResourceContent;
 
 /// The largest file that is shown.
 const MAX_SHOWN: u64 = 16 << 20;
 
 /// Where a resource is looked for.
-pub struct Ground<'a> {
+pub struct ResourceScope<'a> {
     /// The newest turn.
     pub tip: &'a Turn,
     /// What the turn in progress keeps, pages too.
@@ -28,26 +28,33 @@ pub struct Ground<'a> {
 ///
 /// # Errors
 /// Where the repository cannot be read.
-pub fn look(project: &Project, ground: &Ground<'_>, resource: &Resource) -> anyhow::Result<Seen> {
+pub fn look(
+    project: &Project,
+    ground: &ResourceScope<'_>,
+    resource: &Resource,
+) -> anyhow::Result<ResourceContent> {
     match resource {
         Resource::File(path) => look_at_file(project, ground.tree, path.as_str()),
         Resource::Url(url) => look_at_page(project, ground, url),
         Resource::Artifact(artifact) => {
             let content = artifacts::artifact(project, ground.tip, artifact)?;
-            Ok(content.map_or(Seen::Nothing("no turn has it"), Seen::Content))
+            Ok(content.map_or(
+                ResourceContent::Nothing("no turn has it"),
+                ResourceContent::Content,
+            ))
         }
     }
 }
 
 /// Returns the content of a file, or the files of a folder.
-fn look_at_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<Seen> {
+fn look_at_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<ResourceContent> {
     let entry = project.repository.entry(tree, path.as_bytes())?;
     Ok(match entry.as_ref().map(|entry| entry.mode) {
         Some(EntryMode::File | EntryMode::Executable) => {
             if is_large(&project.repository, entry.as_ref())? {
-                return Ok(Seen::Nothing("it is too large to be shown"));
+                return Ok(ResourceContent::Nothing("it is too large to be shown"));
             }
-            Seen::Content(read::checked_out(&project.repository, tree, path)?)
+            ResourceContent::Content(read::checked_out(&project.repository, tree, path)?)
         }
         Some(EntryMode::Tree) => {
             let below = format!("{path}/");
@@ -55,15 +62,15 @@ fn look_at_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<S
             let inside = leaves
                 .iter()
                 .filter(|leaf| leaf.path.starts_with(below.as_bytes()));
-            Seen::Folder(
+            ResourceContent::Folder(
                 inside
                     .map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned())
                     .collect(),
             )
         }
-        Some(EntryMode::Link) => Seen::Nothing("it is a link"),
-        Some(EntryMode::Gitlink) => Seen::Nothing("it is a repository of its own"),
-        None => Seen::Nothing("it is not in the snapshot of your files"),
+        Some(EntryMode::Link) => ResourceContent::Nothing("it is a link"),
+        Some(EntryMode::Gitlink) => ResourceContent::Nothing("it is a repository of its own"),
+        None => ResourceContent::Nothing("it is not in the snapshot of your files"),
     })
 }
 
@@ -74,7 +81,11 @@ fn is_large(repository: &Repository, entry: Option<&TreeEntry>) -> anyhow::Resul
 }
 
 /// Returns a page as it was fetched earlier.
-fn look_at_page(project: &Project, ground: &Ground<'_>, url: &str) -> anyhow::Result<Seen> {
+fn look_at_page(
+    project: &Project,
+    ground: &ResourceScope<'_>,
+    url: &str,
+) -> anyhow::Result<ResourceContent> {
     let name = format!("{}{}.md", artifact::PAGES, digest(url));
     let kept = match ground.artifacts.text(&name) {
         Some(text) => Some(text),
@@ -85,7 +96,7 @@ fn look_at_page(project: &Project, ground: &Ground<'_>, url: &str) -> anyhow::Re
     };
     let page = kept.as_deref().and_then(|text| text.split_once("\n\n"));
     Ok(page.map_or(
-        Seen::Nothing("it is fetched when the plan runs"),
-        |(_, page)| Seen::Content(page.as_bytes().to_vec()),
+        ResourceContent::Nothing("it is fetched when the plan runs"),
+        |(_, page)| ResourceContent::Content(page.as_bytes().to_vec()),
     ))
 }

@@ -1,9 +1,9 @@
 //! The commits of a landing: what each of them has, and how git makes them.
 
 use super::error::LandError;
-use super::message::{Told, draft, told, with_trailers};
+use super::message::{TurnSummary, draft, told, with_trailers};
 use super::range::{Landing, Selected};
-use super::{Message, Wish};
+use super::{LandOptions, MessageSource};
 use crate::git::land::branch::Target;
 use crate::git::land::scratch::{Edit, Scratch, Wanted, template};
 use crate::git::merge;
@@ -15,7 +15,7 @@ use crate::workflow::project::Project;
 
 /// A commit that is to be made.
 #[derive(Debug)]
-pub(super) struct Planned {
+pub(super) struct PlannedCommit {
     /// The turns that it has.
     pub landings: Vec<Landing>,
     /// The message, as the user has not edited it yet.
@@ -28,7 +28,7 @@ pub(super) struct Planned {
 
 /// A commit that git made.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct MadeCommit {
     /// The commit.
     pub commit: CommitId,
     /// The subject.
@@ -45,16 +45,16 @@ pub(super) struct Made {
 
 /// The commits of a landing, or why there are none.
 #[derive(Debug)]
-pub(super) enum Plan {
+pub(super) enum LandPlan {
     /// These.
-    Commits(Vec<Planned>),
+    Commits(Vec<PlannedCommit>),
     /// A turn overlaps with what HEAD has.
-    Overlap(Overlap),
+    Overlap(LandOverlap),
 }
 
 /// Where a turn overlaps with what it would land on.
 #[derive(Debug)]
-pub(super) struct Overlap {
+pub(super) struct LandOverlap {
     /// Its number.
     pub turn: u64,
     /// Where.
@@ -69,19 +69,19 @@ pub(super) fn plan(
     project: &Project,
     selected: Selected,
     target: &Target,
-    wish: &Wish,
-) -> anyhow::Result<Plan> {
+    wish: &LandOptions,
+) -> anyhow::Result<LandPlan> {
     let all: Vec<String> = selected
         .landings
         .iter()
         .map(|landing| landing.turn.number().to_string())
         .collect();
     let mut tree = target.tree;
-    let mut planned: Vec<Planned> = Vec::new();
+    let mut planned: Vec<PlannedCommit> = Vec::new();
     for landing in selected.landings {
         let next = match put(&project.repository, tree, &landing)? {
             Ok(next) => next,
-            Err(overlap) => return Ok(Plan::Overlap(overlap)),
+            Err(overlap) => return Ok(LandPlan::Overlap(overlap)),
         };
         if next == tree {
             continue;
@@ -91,7 +91,7 @@ pub(super) fn plan(
                 last.landings.push(landing);
                 last.tree = next;
             }
-            None => planned.push(Planned {
+            None => planned.push(PlannedCommit {
                 landings: vec![landing],
                 message: String::new(),
                 from: tree,
@@ -112,7 +112,7 @@ pub(super) fn plan(
     for commit in &mut planned {
         commit.message = message(project, commit, wish)?;
     }
-    Ok(Plan::Commits(planned))
+    Ok(LandPlan::Commits(planned))
 }
 
 /// Returns turns as a sentence names them.
@@ -128,11 +128,11 @@ fn put(
     repository: &Repository,
     tree: TreeId,
     landing: &Landing,
-) -> anyhow::Result<Result<TreeId, Overlap>> {
+) -> anyhow::Result<Result<TreeId, LandOverlap>> {
     Ok(
         match merge::merge(repository, landing.before, tree, landing.after)? {
             Merged::Clean(tree) => Ok(tree),
-            Merged::Overlap { paths, .. } => Err(Overlap {
+            Merged::Overlap { paths, .. } => Err(LandOverlap {
                 turn: landing.turn.number(),
                 paths,
             }),
@@ -141,17 +141,21 @@ fn put(
 }
 
 /// Returns the message of a commit, as far as nobody has edited it.
-fn message(project: &Project, commit: &Planned, wish: &Wish) -> anyhow::Result<String> {
+fn message(
+    project: &Project,
+    commit: &PlannedCommit,
+    wish: &LandOptions,
+) -> anyhow::Result<String> {
     let repository = &project.repository;
-    let turns: Vec<Told> = commit
+    let turns: Vec<TurnSummary> = commit
         .landings
         .iter()
         .map(|landing| told(repository, &landing.turn))
         .collect::<anyhow::Result<_>>()?;
     let text = match &wish.message {
-        Message::Given(text) => text.clone(),
-        Message::Draft => draft(&turns),
-        Message::Edited => match template(repository) {
+        MessageSource::Given(text) => text.clone(),
+        MessageSource::Draft => draft(&turns),
+        MessageSource::Edited => match template(repository) {
             Some(template) => format!("{}\n{template}", draft(&turns)),
             None => draft(&turns),
         },
@@ -167,12 +171,12 @@ fn message(project: &Project, commit: &Planned, wish: &Wish) -> anyhow::Result<S
 pub(super) fn make(
     project: &Project,
     scratch: &Scratch<'_>,
-    (target, planned): (&Target, &[Planned]),
-    wish: &Wish,
-) -> anyhow::Result<Vec<Made>> {
+    (target, planned): (&Target, &[PlannedCommit]),
+    wish: &LandOptions,
+) -> anyhow::Result<Vec<MadeCommit>> {
     let repository = &project.repository;
     let (mut parent, mut from) = (target.base, target.tree);
-    let mut made: Vec<Made> = Vec::new();
+    let mut made: Vec<MadeCommit> = Vec::new();
     for (at, commit) in planned.iter().enumerate() {
         let tree = put_all(repository, from, commit)?;
         // Only the first one is made where the branch is; a branch that is new is nowhere yet.
@@ -183,13 +187,13 @@ pub(super) fn make(
             branch: is_there.then_some(target.name.as_str()),
             message: &commit.message,
             edit: match wish.message {
-                Message::Edited => Edit::InEditor,
-                Message::Given(_) | Message::Draft => Edit::No,
+                MessageSource::Edited => Edit::InEditor,
+                MessageSource::Given(_) | MessageSource::Draft => Edit::No,
             },
         })?;
 
         let written = repository.commit(id)?;
-        made.push(Made {
+        made.push(MadeCommit {
             commit: id,
             title: written.subject().to_owned(),
             wanted: tree,
@@ -203,7 +207,11 @@ pub(super) fn make(
 }
 
 /// Puts all that a commit has on the tree of its parent, in which hooks may have changed files.
-fn put_all(repository: &Repository, from: TreeId, commit: &Planned) -> anyhow::Result<TreeId> {
+fn put_all(
+    repository: &Repository,
+    from: TreeId,
+    commit: &PlannedCommit,
+) -> anyhow::Result<TreeId> {
     if from == commit.from {
         return Ok(commit.tree);
     }

@@ -5,7 +5,7 @@ use super::error::LandError;
 use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::message::subject;
-use crate::session::meta::Origin;
+use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::text::visible::visible;
 
@@ -14,7 +14,7 @@ const MAX_LINES: usize = 12;
 
 /// What a draft says of a turn.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told {
+pub(super) struct TurnSummary {
     /// The number and the id.
     pub name: String,
     /// The session.
@@ -33,12 +33,12 @@ pub(super) struct Told {
 ///
 /// # Errors
 /// If the repository cannot be read.
-pub(super) fn told(repository: &Repository, turn: &Turn) -> anyhow::Result<Told> {
+pub(super) fn told(repository: &Repository, turn: &Turn) -> anyhow::Result<TurnSummary> {
     let request = match turn.meta.origin {
-        Origin::User => turn.text(repository, artifact::USER_PROMPT)?,
-        Origin::Validation | Origin::Loop => None,
+        MessageOrigin::User => turn.text(repository, artifact::USER_PROMPT)?,
+        MessageOrigin::Validation | MessageOrigin::Loop => None,
     };
-    Ok(Told {
+    Ok(TurnSummary {
         name: format!("{} {}", turn.number(), turn.meta.turn_id),
         session: turn.session.to_string(),
         title: match &turn.meta.picked {
@@ -52,7 +52,7 @@ pub(super) fn told(repository: &Repository, turn: &Turn) -> anyhow::Result<Told>
 }
 
 /// Returns a draft without trailers.
-pub(super) fn draft(turns: &[Told]) -> String {
+pub(super) fn draft(turns: &[TurnSummary]) -> String {
     let Some(first) = turns.first() else {
         return String::new();
     };
@@ -93,7 +93,7 @@ fn quotation(request: &str, indent: &str) -> String {
 /// [`LandError::Trailer`].
 pub(super) fn with_trailers(
     message: &str,
-    turns: &[Told],
+    turns: &[TurnSummary],
     further: &[String],
 ) -> Result<String, LandError> {
     let mut trailers: Vec<String> = Vec::new();
@@ -127,7 +127,7 @@ pub(super) fn with_trailers(
 }
 
 /// Returns a trailer of the settings for a turn; nothing if it speaks of a model and there was none.
-fn filled(template: &str, turn: &Told) -> Option<String> {
+fn filled(template: &str, turn: &TurnSummary) -> Option<String> {
     let mut text = template
         .replace("{session}", &turn.session)
         .replace("{agent}", &turn.agent);
@@ -151,8 +151,8 @@ mod tests {
     use super::*;
 
     /// Returns a turn of session `demo`.
-    fn turn(number: u64, title: &str, request: &str) -> Told {
-        Told {
+    fn turn(number: u64, title: &str, request: &str) -> TurnSummary {
+        TurnSummary {
             name: format!("{number} id-{number}"),
             session: "demo".to_owned(),
             title: title.to_owned(),

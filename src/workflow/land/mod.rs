@@ -11,7 +11,7 @@ mod record;
 use crate::git::diff;
 use serde::Serialize;
 
-use self::commits::{Made, Plan, Planned};
+use self::commits::{LandPlan, MadeCommit, PlannedCommit};
 use self::record::Recording;
 use crate::git::diff::TreeChange;
 use crate::git::land::branch::{Target, target};
@@ -33,7 +33,7 @@ const MAX_NAMED: usize = 4;
 
 /// Where the message of a commit comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Message {
+pub enum MessageSource {
     /// The user has said it.
     Given(String),
     /// A draft of the turns' titles and requests, as it is.
@@ -45,11 +45,11 @@ pub enum Message {
 
 /// What is wanted of a landing.
 #[derive(Debug, Clone, Default)]
-pub struct Wish {
+pub struct LandOptions {
     /// A turn, or a range of turns; nothing for all that have not landed.
     pub range: Option<String>,
     /// The message.
-    pub message: Message,
+    pub message: MessageSource,
     /// A commit for each turn.
     pub each: bool,
     /// A new branch.
@@ -62,7 +62,7 @@ pub struct Wish {
 
 /// What a landing did.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Done {
+pub struct LandResult {
     /// The session.
     pub session: String,
     /// The branch.
@@ -111,7 +111,11 @@ pub struct Committed {
 /// # Errors
 /// If nothing can be landed, here or now; if git makes no commit; or if the repository or the files
 /// cannot be written. Nothing has changed then, unless the message says so.
-pub fn land(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Done> {
+pub fn land(
+    project: &Project,
+    wish: &LandOptions,
+    user: &mut dyn User,
+) -> anyhow::Result<LandResult> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "land")?;
     // What a crash left may be in the way of the commit, and the commit may take long: an editor is
@@ -120,16 +124,16 @@ pub fn land(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Resu
     let tip = project.store().tip(&session)?;
     let target = target(&project.repository, wish.branch.as_deref())?;
     let selected = range::select(project, &tip, wish.range.as_deref(), &target)?;
-    let mut done = Done {
+    let mut done = LandResult {
         session: session.to_string(),
         branch: target.name.clone(),
         ignored: shown(&selected.ignored),
-        ..Done::default()
+        ..LandResult::default()
     };
 
     let planned = match commits::plan(project, selected, &target, wish)? {
-        Plan::Commits(planned) => planned,
-        Plan::Overlap(overlap) => {
+        LandPlan::Commits(planned) => planned,
+        LandPlan::Overlap(overlap) => {
             done.overlaps = shown(&overlap.paths);
             done.overlapping = Some(overlap.turn);
             return Ok(done);
@@ -146,10 +150,10 @@ pub fn land(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Resu
 fn commit(
     project: &Project,
     (tip, target): (&Turn, &Target),
-    planned: &[Planned],
-    wish: &Wish,
-    (mut done, user): (Done, &mut dyn User),
-) -> anyhow::Result<Done> {
+    planned: &[PlannedCommit],
+    wish: &LandOptions,
+    (mut done, user): (LandResult, &mut dyn User),
+) -> anyhow::Result<LandResult> {
     let repository = &project.repository;
     let verify = if wish.no_verify {
         Verify::No
@@ -179,7 +183,7 @@ fn commit(
 }
 
 /// Says what became of branch, index and files.
-fn tell(recording: Recording, done: &mut Done) {
+fn tell(recording: Recording, done: &mut LandResult) {
     let Recording {
         turn,
         completed,
@@ -197,8 +201,8 @@ fn tell(recording: Recording, done: &mut Done) {
 }
 
 /// Returns the commits that would be made.
-fn told(project: &Project, planned: &[Planned]) -> anyhow::Result<Vec<Committed>> {
-    let committed = |commit: &Planned| {
+fn told(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<Committed>> {
+    let committed = |commit: &PlannedCommit| {
         Ok(Committed {
             commit: None,
             title: commit.message.lines().next().unwrap_or_default().to_owned(),
@@ -216,8 +220,8 @@ fn told(project: &Project, planned: &[Planned]) -> anyhow::Result<Vec<Committed>
 }
 
 /// Returns the commits that were made.
-fn committed(project: &Project, made: &[Made]) -> anyhow::Result<Vec<Committed>> {
-    let committed = |commit: &Made| {
+fn committed(project: &Project, made: &[MadeCommit]) -> anyhow::Result<Vec<Committed>> {
+    let committed = |commit: &MadeCommit| {
         Ok(Committed {
             commit: Some(commit.commit),
             title: commit.title.clone(),

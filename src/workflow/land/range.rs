@@ -187,11 +187,11 @@ struct InEffect<'a> {
     /// The stack.
     stack: Stack<PatchId>,
     /// What is in it, by path; where no path is set apart, all paths are the empty one.
-    known: RefCell<BTreeMap<Vec<u8>, Rc<Series>>>,
+    known: RefCell<BTreeMap<Vec<u8>, Rc<PathSeries>>>,
 }
 
 /// What is in the files at a path.
-struct Series {
+struct PathSeries {
     /// The commits that name the changes.
     changes: HashSet<CommitId>,
     /// Whether it is the same everywhere.
@@ -222,7 +222,7 @@ impl<'a> InEffect<'a> {
     }
 
     /// Returns what is in the files at a path.
-    fn at(&self, path: &[u8]) -> anyhow::Result<Rc<Series>> {
+    fn at(&self, path: &[u8]) -> anyhow::Result<Rc<PathSeries>> {
         let whole = self.series(b"")?;
         if whole.is_whole {
             return Ok(whole);
@@ -231,12 +231,12 @@ impl<'a> InEffect<'a> {
     }
 
     /// Reads what is in the files at a path, once.
-    fn series(&self, path: &[u8]) -> anyhow::Result<Rc<Series>> {
+    fn series(&self, path: &[u8]) -> anyhow::Result<Rc<PathSeries>> {
         if let Some(known) = self.known.borrow().get(path) {
             return Ok(Rc::clone(known));
         }
 
-        let mut series = Series {
+        let mut series = PathSeries {
             changes: HashSet::new(),
             is_whole: self.stack.apart.is_empty(),
         };

@@ -1,7 +1,7 @@
 //! The turn that records a landing, and what comes with it: the branch moves, the index follows, and
 //! what hooks changed reaches the user's files.
 
-use super::commits::Made;
+use super::commits::MadeCommit;
 use crate::git::land::branch::Target;
 use crate::git::merge;
 use crate::git::merge::Merged;
@@ -17,10 +17,10 @@ use crate::session::store::NewTurn;
 use crate::session::turn::{Turn, in_next};
 use crate::text::visible::visible;
 use crate::workflow::project::Project;
-use crate::workspace::complete::{Completed, Step};
-use crate::workspace::file_move::Move;
+use crate::workspace::complete::{Completed, SessionMove};
+use crate::workspace::file_move::FileMove;
 use crate::workspace::snapshot;
-use crate::workspace::snapshot::Recorded;
+use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
 
@@ -52,7 +52,7 @@ pub(super) fn record(
     transaction: &Transaction,
     project: &Project,
     (tip, target): (&Turn, &Target),
-    made: &[Made],
+    made: &[MadeCommit],
 ) -> anyhow::Result<Recording> {
     let checkout = project.checkout();
     let recorded = transaction.record(&checkout, tip, &[])?;
@@ -63,7 +63,7 @@ pub(super) fn record(
             overlaps: Vec::new(),
         },
     };
-    let files = Move {
+    let files = FileMove {
         from: recorded.tree,
         to: formatted.tree,
     };
@@ -78,7 +78,11 @@ pub(super) fn record(
 }
 
 /// Brings what hooks did to the user's files, three-way.
-fn formatted(repository: &Repository, now: TreeId, made: &[Made]) -> anyhow::Result<Formatted> {
+fn formatted(
+    repository: &Repository,
+    now: TreeId,
+    made: &[MadeCommit],
+) -> anyhow::Result<Formatted> {
     let mut formatted = Formatted {
         tree: now,
         overlaps: Vec::new(),
@@ -102,9 +106,9 @@ fn formatted(repository: &Repository, now: TreeId, made: &[Made]) -> anyhow::Res
 fn write(
     project: &Project,
     (tip, target): (&Turn, &Target),
-    made: &[Made],
-    (recorded, files, draft): (&Recorded, &Move, &Draft),
-) -> anyhow::Result<Step> {
+    made: &[MadeCommit],
+    (recorded, files, draft): (&RecordedFiles, &FileMove, &Draft),
+) -> anyhow::Result<SessionMove> {
     let repository = &project.repository;
     let title = title(made, &target.name);
     let mut draft = draft.clone();
@@ -155,7 +159,7 @@ fn write(
         publication: published.id,
     })?;
     let newest = made.last().expect("a landing has a commit");
-    Ok(Step {
+    Ok(SessionMove {
         expected: Expected::At(tip.commit),
         new: commit,
         published,
@@ -173,8 +177,8 @@ fn write(
 }
 
 /// Returns what landed where.
-fn landed(made: &[Made], target: &Target) -> Landed {
-    let commit = |made: &Made| LandedCommit {
+fn landed(made: &[MadeCommit], target: &Target) -> Landed {
+    let commit = |made: &MadeCommit| LandedCommit {
         commit: made.commit,
         turns: made.turns.clone(),
     };
@@ -185,13 +189,13 @@ fn landed(made: &[Made], target: &Target) -> Landed {
 }
 
 /// Returns a line for each commit.
-fn lines(made: &[Made]) -> Vec<String> {
-    let line = |made: &Made| format!("commit {} {}", made.commit, visible(&made.title));
+fn lines(made: &[MadeCommit]) -> Vec<String> {
+    let line = |made: &MadeCommit| format!("commit {} {}", made.commit, visible(&made.title));
     made.iter().map(line).collect()
 }
 
 /// Returns the title of the turn: `Land turns 1, 2 on main`.
-fn title(made: &[Made], branch: &str) -> String {
+fn title(made: &[MadeCommit], branch: &str) -> String {
     let turns = made.iter().flat_map(|commit| &commit.turns);
     let numbers: Vec<u64> = turns.map(|turn| turn.number).collect();
     format!("Land {} on {branch}", super::turns(&numbers))

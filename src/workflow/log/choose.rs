@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::{Row, mark_not_brought, whole_log};
+use super::{LogRow, mark_not_brought, whole_log};
 use crate::git::history;
 use crate::git::object::CommitId;
 use crate::session::name::SessionName;
@@ -12,7 +12,7 @@ use crate::workflow::project::Project;
 
 /// What to list.
 #[derive(Debug, Clone, Default)]
-pub struct Choice {
+pub struct LogFilter {
     /// All sessions.
     pub all: bool,
     /// At most so many turns.
@@ -25,20 +25,20 @@ pub struct Choice {
 
 /// A turn with its session.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct ListedTurn {
     /// The session in which it was recorded; the one in use where only that is listed.
     pub session: SessionName,
     /// The turn.
-    pub row: Row,
+    pub row: LogRow,
 }
 
 /// A line of a drawing of sessions.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct GraphLine {
     /// What git draws.
     pub drawing: String,
     /// The turn that stands behind it.
-    pub turn: Option<Listed>,
+    pub turn: Option<ListedTurn>,
     /// The sessions whose newest turn it is.
     pub tips: Vec<SessionName>,
 }
@@ -47,7 +47,7 @@ pub struct Node {
 ///
 /// # Errors
 /// Where there is no session, or the repository cannot be read.
-pub fn choose(project: &Project, choice: &Choice) -> anyhow::Result<Vec<Listed>> {
+pub fn choose(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<ListedTurn>> {
     let since = choice.since.as_ref();
     let since = since
         .map(|text| history::since(&project.repository, text))
@@ -59,7 +59,7 @@ pub fn choose(project: &Project, choice: &Choice) -> anyhow::Result<Vec<Listed>>
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
     };
-    let is_recent = |row: &Row| {
+    let is_recent = |row: &LogRow| {
         let time = row.time.as_ref();
         let seconds = time.and_then(|time| Some(time.parse::<jiff::Timestamp>().ok()?.as_second()));
         since.is_none_or(|since| seconds.is_some_and(|seconds| seconds >= since))
@@ -78,7 +78,7 @@ pub fn choose(project: &Project, choice: &Choice) -> anyhow::Result<Vec<Listed>>
 ///
 /// # Errors
 /// As for [`choose`].
-pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result<Vec<Node>> {
+pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result<Vec<GraphLine>> {
     let store = project.store();
     let sessions = match all {
         true => store.sessions()?,
@@ -91,7 +91,7 @@ pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result
     if sessions.is_empty() {
         return Ok(Vec::new());
     }
-    let rows: HashMap<CommitId, Listed> = listed(project, all)?
+    let rows: HashMap<CommitId, ListedTurn> = listed(project, all)?
         .into_iter()
         .map(|listed| (listed.row.commit, listed))
         .collect();
@@ -100,7 +100,7 @@ pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result
     let node = |line: history::Drawn| {
         let is_tip = |(_, tip): &&(SessionName, CommitId)| Some(*tip) == line.commit;
         let tips = sessions.iter().filter(is_tip);
-        Node {
+        GraphLine {
             tips: tips.map(|(name, _)| name.clone()).collect(),
             turn: line.commit.and_then(|commit| rows.get(&commit).cloned()),
             drawing: line.drawing,
@@ -110,7 +110,7 @@ pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result
 }
 
 /// Returns the turns of the session in use, or of all, newest first.
-fn listed(project: &Project, all: bool) -> anyhow::Result<Vec<Listed>> {
+fn listed(project: &Project, all: bool) -> anyhow::Result<Vec<ListedTurn>> {
     let store = project.store();
     if !all {
         let session = project.session()?;
@@ -118,7 +118,7 @@ fn listed(project: &Project, all: bool) -> anyhow::Result<Vec<Listed>> {
         let mut rows = whole_log(project, &session, tip.clone())?;
         rows.reverse();
         mark_not_brought(project, &tip, &mut rows)?;
-        let listed = rows.into_iter().map(|row| Listed {
+        let listed = rows.into_iter().map(|row| ListedTurn {
             session: session.clone(),
             row,
         });
@@ -137,13 +137,13 @@ fn listed(project: &Project, all: bool) -> anyhow::Result<Vec<Listed>> {
     let turns = chains(project, None)?.turns.into_iter();
     let listed = turns.filter_map(|turn| {
         let row = rows.remove(&turn.commit)?;
-        let listed = Listed {
+        let listed = ListedTurn {
             session: turn.session,
             row,
         };
         Some((turn.seconds, listed))
     });
-    let mut listed: Vec<(i64, Listed)> = listed.collect();
+    let mut listed: Vec<(i64, ListedTurn)> = listed.collect();
     // The id of a turn begins with the millisecond in which it began: for those of one second.
     listed.sort_by_key(|(seconds, listed)| Reverse((*seconds, listed.row.turn_id)));
     Ok(listed.into_iter().map(|(_, listed)| listed).collect())

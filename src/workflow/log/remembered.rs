@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Row;
+use super::LogRow;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::file::{read_regular, write_cache};
@@ -26,14 +26,14 @@ pub struct Remembered {
     /// The file.
     path: PathBuf,
     /// The rows.
-    rows: Vec<Row>,
+    rows: Vec<LogRow>,
     /// Where each turn stands among them.
     places: HashMap<CommitId, usize>,
 }
 
 /// The first line of the file.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
-struct Head {
+struct CacheHeader {
     /// The version of the format.
     schema: u32,
     /// The checksum of the lines behind it: the file is not made durable.
@@ -58,7 +58,7 @@ impl Remembered {
 
     /// Takes the rows up to a turn, the oldest first; what is before a turn is the same wherever
     /// the turn is.
-    pub fn take_up_to(&mut self, turn: Option<CommitId>) -> Vec<Row> {
+    pub fn take_up_to(&mut self, turn: Option<CommitId>) -> Vec<LogRow> {
         let at = turn.and_then(|turn| self.places.get(&turn));
         let mut rows = std::mem::take(&mut self.rows);
         rows.truncate(at.map_or(0, |at| at + 1));
@@ -67,13 +67,13 @@ impl Remembered {
 
     /// Keeps rows, the oldest first, for the next time. Where nothing can be written they are
     /// worked out again.
-    pub fn keep(&self, rows: &[Row]) {
+    pub fn keep(&self, rows: &[LogRow]) {
         let lines: Result<Vec<String>, _> = rows.iter().map(serde_json::to_string).collect();
         let Ok(lines) = lines else {
             return;
         };
         let body = lines.join("\n");
-        let head = Head {
+        let head = CacheHeader {
             schema: SCHEMA,
             crc: crc32fast::hash(body.as_bytes()),
         };
@@ -89,14 +89,14 @@ pub fn path(repository: &Repository, session: &SessionName) -> PathBuf {
 }
 
 /// Reads the rows of a file, if it is whole and of this version.
-fn rows_of(bytes: &[u8]) -> Option<Vec<Row>> {
+fn rows_of(bytes: &[u8]) -> Option<Vec<LogRow>> {
     let end = bytes.iter().position(|&byte| byte == b'\n')?;
     let (head, body) = (&bytes[..end], &bytes[end + 1..]);
-    let expected = Head {
+    let expected = CacheHeader {
         schema: SCHEMA,
         crc: crc32fast::hash(body),
     };
-    if serde_json::from_slice::<Head>(head).ok()? != expected {
+    if serde_json::from_slice::<CacheHeader>(head).ok()? != expected {
         return None;
     }
     let rows = serde_json::Deserializer::from_slice(body).into_iter();

@@ -9,7 +9,7 @@ use crate::model::{Model, ModelAnswer, ModelError, ModelRequest, price};
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::change::change;
-use crate::workflow::model::choose::Chosen;
+use crate::workflow::model::choose::PricedModel;
 use crate::workflow::project::Project;
 use crate::workflow::user::Estimate;
 
@@ -107,14 +107,14 @@ fn spent_on_documents(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
 /// A model that is asked only as long as the session's limit allows it.
 pub struct MeteredModel {
     /// The model.
-    pub chosen: Chosen,
+    pub chosen: PricedModel,
     /// What it is paid from.
     pub budget: Rc<CostBudget>,
     /// How requests are weighed.
     pub weight: TokenEstimate,
 }
 
-impl Chosen {
+impl PricedModel {
     /// Returns what a request of so many tokens will cost.
     pub fn estimate(&self, tokens: usize) -> Estimate {
         match price::estimate(self.price.as_ref(), tokens, self.max_tokens.unwrap_or(0)) {
@@ -189,7 +189,7 @@ mod tests {
             cache_write: None,
         });
         let model = Box::new(Replay::from_texts(vec!["hello".to_owned()]));
-        let chosen = Chosen {
+        let chosen = PricedModel {
             model,
             price,
             max_tokens: None,

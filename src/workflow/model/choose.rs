@@ -23,7 +23,7 @@ use crate::workflow::project::Project;
 pub type Notes = Rc<RefCell<Vec<String>>>;
 
 /// A model and what it costs.
-pub struct Chosen {
+pub struct PricedModel {
     /// The model.
     pub model: Box<dyn Model>,
     /// Its price, where the configuration says.
@@ -64,7 +64,7 @@ impl NoModel {
 ///
 /// # Errors
 /// [`NoModel`], or where it lacks a key or a setting.
-pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Result<Chosen> {
+pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Result<PricedModel> {
     model(
         project,
         tip,
@@ -77,7 +77,7 @@ pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Resu
 ///
 /// # Errors
 /// As for [`choose`].
-pub fn model(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<Chosen> {
+pub fn model(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<PricedModel> {
     let settings = model_settings(project, name)?;
     let answered = if settings.kind == ModelKind::Replay {
         answers(project, tip, name)?
@@ -92,7 +92,7 @@ pub fn model(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<Chosen
 ///
 /// # Errors
 /// As for [`choose`].
-pub fn model_after(project: &Project, name: &str, answered: usize) -> anyhow::Result<Chosen> {
+pub fn model_after(project: &Project, name: &str, answered: usize) -> anyhow::Result<PricedModel> {
     let settings = model_settings(project, name)?;
     open_model(project, name, settings, answered)
 }
@@ -114,14 +114,14 @@ fn open_model(
     name: &str,
     mut settings: ModelConfig,
     answered: usize,
-) -> anyhow::Result<Chosen> {
+) -> anyhow::Result<PricedModel> {
     settings.path = settings
         .path
         .as_deref()
         .map(|path| answers_path(&project.repository, path));
     let notes = Notes::default();
     let outside = outside(project, &settings, answered, &notes)?;
-    Ok(Chosen {
+    Ok(PricedModel {
         price: settings.price,
         max_tokens: settings.max_tokens,
         is_free: matches!(settings.kind, ModelKind::Replay | ModelKind::Manual),

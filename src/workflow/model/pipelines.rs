@@ -11,24 +11,24 @@ use crate::model::pipeline::parse::{KnownNames, parse};
 use crate::session::turn::Turn;
 use crate::workflow::hinted::hinted;
 use crate::workflow::model::choose;
-use crate::workflow::model::choose::Chosen;
+use crate::workflow::model::choose::PricedModel;
 use crate::workflow::project::Project;
 
 /// The folder of pipelines, in `.teddy/` and in the user's own configuration.
 const FOLDER: &str = "pipelines";
 
 /// A pipeline that can run.
-pub struct Prepared {
+pub struct PreparedPipeline {
     /// Its name.
     pub name: String,
     /// Its steps.
     pub pipeline: Pipeline,
     /// The models by the name that steps have for them; the plan's own for none.
-    pub models: HashMap<Option<String>, Chosen>,
+    pub models: HashMap<Option<String>, PricedModel>,
 }
 
 /// The files of a pipelines' folder, by name.
-type Files = BTreeMap<String, String>;
+type PipelineFiles = BTreeMap<String, String>;
 
 /// Finds, checks and opens a pipeline; `model` is for the steps that name none.
 ///
@@ -40,7 +40,7 @@ pub fn prepare_pipeline(
     tip: &Turn,
     name: &str,
     model: Option<&str>,
-) -> anyhow::Result<Prepared> {
+) -> anyhow::Result<PreparedPipeline> {
     let pipeline = read_pipeline(project, name)?;
     let mut models = HashMap::new();
     for step in &pipeline.steps {
@@ -51,7 +51,7 @@ pub fn prepare_pipeline(
             models.insert(step.model.clone(), chosen);
         }
     }
-    Ok(Prepared {
+    Ok(PreparedPipeline {
         name: name.to_owned(),
         pipeline,
         models,
@@ -87,7 +87,7 @@ pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> 
 
 /// Returns the text of a pipeline and the files beside it: the repository's where that is
 /// trusted, else the user's own.
-fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, Files)> {
+fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFiles)> {
     let shown = crate::text::visible::visible(name);
     anyhow::ensure!(
         !name.contains(['/', '\\']) && !name.starts_with('.'),
@@ -150,7 +150,7 @@ fn own_folder(project: &Project) -> std::path::PathBuf {
 }
 
 /// Returns the repository's pipelines, with the bytes on which trust was decided.
-fn their_pipelines(project: &Project) -> Files {
+fn their_pipelines(project: &Project) -> PipelineFiles {
     let inside = |(path, text): (&String, &String)| {
         let name = Path::new(path).strip_prefix(FOLDER).ok()?.to_str()?;
         Some((name.to_owned(), text.clone()))

@@ -15,14 +15,14 @@ use crate::session::turn::Turn;
 use crate::workflow::model::budget;
 use crate::workflow::model::budget::{CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::Notes;
-use crate::workflow::model::pipelines::Prepared;
+use crate::workflow::model::pipelines::PreparedPipeline;
 use crate::workflow::model::source::PlanSource;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
 /// What is asked, and where what comes of it is kept.
-pub struct Asking<'a> {
+pub struct PlanRequest<'a> {
     /// The newest turn.
     pub tip: &'a Turn,
     /// The turn in progress, with its input, message and system prompt.
@@ -34,16 +34,16 @@ pub struct Asking<'a> {
 }
 
 /// Why there is no answer.
-struct Failure {
+struct RequestFailure {
     /// The step of a pipeline that failed.
     step: Option<String>,
     /// What went wrong.
     error: ModelError,
 }
 
-impl From<ModelError> for Failure {
-    fn from(error: ModelError) -> Failure {
-        Failure { step: None, error }
+impl From<ModelError> for RequestFailure {
+    fn from(error: ModelError) -> RequestFailure {
+        RequestFailure { step: None, error }
     }
 }
 
@@ -51,8 +51,12 @@ impl From<ModelError> for Failure {
 ///
 /// # Errors
 /// Where there is none; the draft is saved with what arrived, and says why.
-pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow::Result<String> {
-    let Asking {
+pub fn ask(
+    project: &Project,
+    asking: PlanRequest<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<String> {
+    let PlanRequest {
         tip,
         draft,
         source,
@@ -94,7 +98,7 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
         ),
         PlanSource::Pipeline(prepared) => ask_steps(
             &mut keeper,
-            Steps {
+            RunningPipeline {
                 prepared,
                 budget,
                 weight,
@@ -144,7 +148,7 @@ fn ask_model(
     model: &MeteredModel,
     request: &ModelRequest,
     user: &mut dyn User,
-) -> Result<String, Failure> {
+) -> Result<String, RequestFailure> {
     let notes = [Rc::clone(&model.chosen.notes)];
     announce(model, request, user);
     let answer = model.answer(request, &mut |text| hear(&notes, text, user));
@@ -156,9 +160,9 @@ fn ask_model(
 }
 
 /// A pipeline that is run.
-struct Steps {
+struct RunningPipeline {
     /// The steps and their models.
-    prepared: Prepared,
+    prepared: PreparedPipeline,
     /// What they are paid from.
     budget: Rc<CostBudget>,
     /// How their requests are weighed.
@@ -169,16 +173,17 @@ struct Steps {
 /// comes.
 fn ask_steps(
     keeper: &mut Keeper<'_>,
-    steps: Steps,
+    steps: RunningPipeline,
     request: &ModelRequest,
     user: &mut dyn User,
-) -> Result<String, Failure> {
-    let Steps {
-        prepared: Prepared {
-            name,
-            pipeline,
-            models,
-        },
+) -> Result<String, RequestFailure> {
+    let RunningPipeline {
+        prepared:
+            PreparedPipeline {
+                name,
+                pipeline,
+                models,
+            },
         budget,
         weight,
     } = steps;
@@ -240,7 +245,7 @@ fn ask_steps(
         Ok(mut ran) => Ok(whole(ran.pop().expect("a pipeline has a step").answer)?),
         Err(stopped) => {
             user.tell(Event::Answered);
-            Err(Failure {
+            Err(RequestFailure {
                 step: Some(stopped.step),
                 error: *stopped.error,
             })
@@ -352,10 +357,10 @@ pub fn tell_unknown(model: &str, price: Option<&Price>, usage: TokenUsage, user:
 fn keep(
     project: &Project,
     (tip, draft): (&Turn, &mut Draft),
-    failure: Failure,
+    failure: RequestFailure,
     user: &mut dyn User,
 ) -> anyhow::Result<anyhow::Error> {
-    let Failure { step, error } = failure;
+    let RequestFailure { step, error } = failure;
     if let Some(partial) = error.partial() {
         draft.artifacts.put(artifact::REPLY, partial);
         user.tell(Event::Notice(Notice::PartialAnswerKept(

@@ -1,19 +1,19 @@
 //! Where a plan comes from: one model, or a pipeline whose steps have models of their own.
 
-use crate::session::meta::Origin;
+use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::workflow::model::choose;
-use crate::workflow::model::choose::Chosen;
+use crate::workflow::model::choose::PricedModel;
 use crate::workflow::model::pipelines;
-use crate::workflow::model::pipelines::Prepared;
+use crate::workflow::model::pipelines::PreparedPipeline;
 use crate::workflow::project::Project;
 
 /// Where a plan comes from.
 pub enum PlanSource {
     /// From one model.
-    Model(Chosen),
+    Model(PricedModel),
     /// In steps.
-    Pipeline(Prepared),
+    Pipeline(PreparedPipeline),
 }
 
 /// Returns where a plan comes from: the wanted pipeline or the configured one, else a model. A
@@ -27,13 +27,13 @@ pub fn plan_source(
     tip: &Turn,
     model: Option<&str>,
     pipeline: Option<&str>,
-    origin: Origin,
+    origin: MessageOrigin,
 ) -> anyhow::Result<PlanSource> {
     let usual = project
         .settings
         .pipeline
         .as_deref()
-        .filter(|_| model.is_none() && origin != Origin::Validation);
+        .filter(|_| model.is_none() && origin != MessageOrigin::Validation);
     match pipeline.or(usual) {
         Some(name) => {
             pipelines::prepare_pipeline(project, tip, name, model).map(PlanSource::Pipeline)

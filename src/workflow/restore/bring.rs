@@ -12,7 +12,7 @@ use crate::workspace::stack::series::Series;
 
 /// Where the user's files come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Brought {
+pub(super) struct RestoredFiles {
     /// The files.
     pub tree: TreeId,
     /// Where the user's own edits meet with what a turn on the way did.
@@ -21,10 +21,10 @@ pub(super) struct Brought {
     pub stopped: BTreeMap<Vec<u8>, Series>,
 }
 
-impl Brought {
+impl RestoredFiles {
     /// Returns files that stand for themselves, whatever the user did.
-    pub(super) fn exactly(tree: TreeId) -> Brought {
-        Brought {
+    pub(super) fn exactly(tree: TreeId) -> RestoredFiles {
+        RestoredFiles {
             tree,
             overlaps: BTreeSet::new(),
             stopped: BTreeMap::new(),
@@ -33,7 +33,7 @@ impl Brought {
 }
 
 /// Some paths, and what is there.
-type Edits = BTreeMap<Vec<u8>, Option<TreeEntry>>;
+type PathEntries = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
 /// Brings a tree along a way.
 pub(super) fn bring(
@@ -41,15 +41,15 @@ pub(super) fn bring(
     now: TreeId,
     way: &Way,
     on_overlap: OnOverlap,
-) -> anyhow::Result<Brought> {
+) -> anyhow::Result<RestoredFiles> {
     let mut carrier = Carrier {
         project,
         way,
         on_overlap,
         parts: BTreeSet::new(),
-        brought: Brought::exactly(now),
+        brought: RestoredFiles::exactly(now),
     };
-    let mut edits = Edits::new();
+    let mut edits = PathEntries::new();
 
     for (legs, parts) in way.routes() {
         carrier.parts = parts;
@@ -75,13 +75,13 @@ struct Carrier<'a> {
     /// The parts for which the legs are that are gone just now.
     parts: BTreeSet<&'a [u8]>,
     /// What was found so far.
-    brought: Brought,
+    brought: RestoredFiles,
 }
 
 impl Carrier<'_> {
     /// Goes some legs.
     fn follow(&mut self, now: TreeId, legs: &[Leg]) -> anyhow::Result<TreeId> {
-        let (mut tree, mut frozen) = (now, Edits::new());
+        let (mut tree, mut frozen) = (now, PathEntries::new());
         for leg in legs {
             let next = match fit(&self.project.repository, leg.from, tree, leg.to)? {
                 Fit::Clean(files) => files.to,
@@ -107,7 +107,7 @@ impl Carrier<'_> {
         &mut self,
         path: Vec<u8>,
         (tree, leg): (TreeId, &Leg),
-        frozen: &mut Edits,
+        frozen: &mut PathEntries,
     ) -> anyhow::Result<()> {
         if frozen.contains_key(&path) || !self.parts.contains(self.way.part_of(&path)) {
             return Ok(());
@@ -127,7 +127,7 @@ impl Carrier<'_> {
         &mut self,
         next: TreeId,
         (before, leg): (TreeId, &Leg),
-        frozen: &mut Edits,
+        frozen: &mut PathEntries,
     ) -> anyhow::Result<TreeId> {
         let repository = &self.project.repository;
         loop {
@@ -153,7 +153,7 @@ impl Carrier<'_> {
     }
 
     /// Returns what a tree has in the parts of the legs that were gone.
-    fn inside(&self, now: TreeId, tree: TreeId) -> anyhow::Result<Edits> {
+    fn inside(&self, now: TreeId, tree: TreeId) -> anyhow::Result<PathEntries> {
         let changes = diff::changes(&self.project.repository, now, tree)?;
         Ok(changes
             .into_iter()
@@ -164,12 +164,12 @@ impl Carrier<'_> {
 
     /// Puts the parts together. Where a part has a file and another one a folder, both stay as they
     /// were.
-    fn compose(&mut self, now: TreeId, mut edits: Edits) -> anyhow::Result<()> {
+    fn compose(&mut self, now: TreeId, mut edits: PathEntries) -> anyhow::Result<()> {
         let repository = &self.project.repository;
         loop {
             let tree = diff::tree_with(repository, now, &edits)?;
             let changes = diff::changes(repository, now, tree)?.into_iter();
-            let done: Edits = changes.map(|change| (change.path, change.new)).collect();
+            let done: PathEntries = changes.map(|change| (change.path, change.new)).collect();
             if done == edits {
                 self.brought.tree = tree;
                 return Ok(());
@@ -182,7 +182,7 @@ impl Carrier<'_> {
                 .filter(is_wrong)
                 .cloned()
                 .collect();
-            let (stay, go): (Edits, Edits) = edits
+            let (stay, go): (PathEntries, PathEntries) = edits
                 .into_iter()
                 .partition(|(path, _)| !is_in_line(path, &wrong));
             anyhow::ensure!(!go.is_empty(), "parts of the files do not fit together");

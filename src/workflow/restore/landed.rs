@@ -1,6 +1,6 @@
 //! What a restore takes out of the user's files and not out of their branch.
 
-use super::note::LandedCommit;
+use super::note::UndoneCommit;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 
@@ -13,7 +13,7 @@ pub(super) fn still_landed(
     project: &Project,
     tip: &Turn,
     undone: &[u64],
-) -> anyhow::Result<Vec<LandedCommit>> {
+) -> anyhow::Result<Vec<UndoneCommit>> {
     let Some(oldest) = undone.iter().min() else {
         return Ok(Vec::new());
     };
@@ -31,7 +31,7 @@ pub(super) fn still_landed(
             let numbers = commit.turns.iter().map(|turn| turn.number);
             let turns: Vec<u64> = numbers.filter(|number| undone.contains(number)).collect();
             if !turns.is_empty() {
-                found.push(LandedCommit {
+                found.push(UndoneCommit {
                     commit: commit.commit,
                     turns,
                     branch: landed.branch.clone(),

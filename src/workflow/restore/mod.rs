@@ -11,27 +11,27 @@ mod way;
 use crate::git::diff;
 use serde::Serialize;
 
-use self::bring::{Brought, bring};
+use self::bring::{RestoredFiles, bring};
 use self::landed::still_landed;
 use self::note::RestoreNote;
-use self::record::{Writing, write};
+use self::record::{RestoreTurn, write};
 use self::steps::PassedOver;
 use self::way::{Planner, Way, hidden, is_below};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::Expected;
 use crate::git::repository::Repository;
 use crate::host::interrupt;
-use crate::session::meta::{By, Restored};
+use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, shown};
 use crate::text::visible::visible;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
-use crate::workspace::complete::{Completed, Step};
+use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::drift::{taken_from_others, taken_of};
-use crate::workspace::file_move::Move;
-use crate::workspace::missing::Missing;
+use crate::workspace::file_move::FileMove;
+use crate::workspace::missing::MissingChange;
 use crate::workspace::missing::missing;
 use crate::workspace::notice::obstacles;
 use crate::workspace::stack::{PatchId, Stacks};
@@ -56,7 +56,7 @@ pub enum OnOverlap {
 
 /// What is wanted of a restore.
 #[derive(Debug, Clone, Default)]
-pub struct Wish {
+pub struct RestoreOptions {
     /// Paths or folders to restrict it to.
     pub paths: Vec<String>,
     /// What to do where edits meet.
@@ -69,7 +69,7 @@ pub struct Wish {
 
 /// What a restore did.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Done {
+pub struct RestoreResult {
     /// The turn to which the files were brought.
     pub turn: u64,
     /// The turn that records it; nothing after a dry run or an overlap.
@@ -87,7 +87,7 @@ pub struct Done {
     /// Files of the user's own that were kept.
     pub kept: Vec<String>,
     /// Those among them in which something of a turn is missing, and why.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingChange>,
     /// Files where edits meet, left as they are.
     pub overlaps: Vec<String>,
     /// What the user must be told about files that were not simply written.
@@ -104,9 +104,9 @@ pub struct Done {
 pub fn restore(
     project: &Project,
     name: &str,
-    wish: &Wish,
+    wish: &RestoreOptions,
     user: &mut dyn User,
-) -> anyhow::Result<Done> {
+) -> anyhow::Result<RestoreResult> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "restore")?;
     let transaction = project.enter("restore", user)?;
@@ -126,7 +126,7 @@ pub fn restore(
         title: format!("Restore {}: {}", turn.number(), turn.title),
         restored: Restored {
             turn: turn.number(),
-            by: By::Restore,
+            by: RestoreCommand::Restore,
             redo: Vec::new(),
             over: Vec::new(),
         },
@@ -159,8 +159,8 @@ fn carry_out(
     project: &Project,
     tip: &Turn,
     aim: &Aim<'_>,
-    wish: &Wish,
-) -> anyhow::Result<Done> {
+    wish: &RestoreOptions,
+) -> anyhow::Result<RestoreResult> {
     let target = files_of(&project.checkout(), aim.turn)?;
     let mut recorded = transaction.record(&project.checkout(), tip, &[])?;
     let hidden = hidden(project, recorded.tree, &aim.way)?;
@@ -168,7 +168,7 @@ fn carry_out(
         recorded = transaction.record(&project.checkout(), tip, &hidden)?;
     }
     check_paths(&project.repository, aim.turn, wish, [target, recorded.tree])?;
-    let mut done = Done {
+    let mut done = RestoreResult {
         turn: aim.turn.number(),
         over: aim.restored.over.clone(),
         not_captured: recorded
@@ -176,19 +176,19 @@ fn carry_out(
             .iter()
             .map(|left| left.path.clone())
             .collect(),
-        ..Done::default()
+        ..RestoreResult::default()
     };
 
     let target = restrict(&project.repository, recorded.tree, target, &wish.paths)?;
     let brought = match wish.on_overlap {
-        OnOverlap::Exact => Brought::exactly(target),
+        OnOverlap::Exact => RestoredFiles::exactly(target),
         on_overlap => bring(project, recorded.tree, &aim.way, on_overlap)?,
     };
     if wish.on_overlap == OnOverlap::Stop && !brought.overlaps.is_empty() {
         done.overlaps = brought.overlaps.iter().map(|path| lossy(path)).collect();
         return Ok(done);
     }
-    let files = Move {
+    let files = FileMove {
         from: recorded.tree,
         to: brought.tree,
     };
@@ -211,7 +211,7 @@ fn carry_out(
         "interrupted before anything was changed"
     );
 
-    let writing = Writing {
+    let writing = RestoreTurn {
         aim,
         recorded: &recorded,
         files: &files,
@@ -219,7 +219,7 @@ fn carry_out(
         wish,
     };
     let (commit, published) = write(project, tip, &writing)?;
-    let step = Step {
+    let step = SessionMove {
         expected: Expected::At(tip.commit),
         new: commit,
         published,
@@ -262,7 +262,7 @@ fn what_went(
 fn check_paths(
     repository: &Repository,
     turn: &Turn,
-    wish: &Wish,
+    wish: &RestoreOptions,
     trees: [TreeId; 2],
 ) -> anyhow::Result<()> {
     for path in &wish.paths {
@@ -283,8 +283,8 @@ fn check_paths(
 fn tell_changes(
     project: &Project,
     (tip, aim): (&Turn, &Aim<'_>),
-    (files, target): (&Move, TreeId),
-    done: &mut Done,
+    (files, target): (&FileMove, TreeId),
+    done: &mut RestoreResult,
 ) -> anyhow::Result<()> {
     for change in diff::changes(&project.repository, files.from, files.to)? {
         let path = lossy(&change.path);

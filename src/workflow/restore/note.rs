@@ -12,14 +12,14 @@ pub enum RestoreNote {
     /// Something stood in the way of writing a file.
     Obstacle(FileObstacle),
     /// Turns that were taken out of the files are still on a branch.
-    StillLanded(Vec<LandedCommit>),
+    StillLanded(Vec<UndoneCommit>),
     /// Turns of other sessions went out of the files with those that were taken out.
     TakenFromOthers(Vec<TurnName>),
 }
 
 /// A commit on a branch with turns that a restore took out of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LandedCommit {
+pub struct UndoneCommit {
     /// The commit.
     pub commit: CommitId,
     /// The numbers of these turns.

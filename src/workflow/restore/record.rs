@@ -1,7 +1,7 @@
 //! The turn that records a restore.
 
-use super::bring::Brought;
-use super::{Aim, OnOverlap, Wish};
+use super::bring::RestoredFiles;
+use super::{Aim, OnOverlap, RestoreOptions};
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::host::clock;
@@ -13,33 +13,33 @@ use crate::session::store::NewTurn;
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::context::requests;
 use crate::workflow::project::Project;
-use crate::workspace::file_move::Move;
+use crate::workspace::file_move::FileMove;
 use crate::workspace::marks::marked;
 use crate::workspace::snapshot;
-use crate::workspace::snapshot::Recorded;
+use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::record::{Author, Recorder, Written};
 
 /// What the turn of a restore is written from.
-pub(super) struct Writing<'a> {
+pub(super) struct RestoreTurn<'a> {
     /// Where it goes.
     pub aim: &'a Aim<'a>,
     /// The user's files before.
-    pub recorded: &'a Recorded,
+    pub recorded: &'a RecordedFiles,
     /// What happens to them.
-    pub files: &'a Move,
+    pub files: &'a FileMove,
     /// Where they come to.
-    pub brought: &'a Brought,
+    pub brought: &'a RestoredFiles,
     /// What was wanted.
-    pub wish: &'a Wish,
+    pub wish: &'a RestoreOptions,
 }
 
 /// Writes the turn that records a restore, and what it brings to the files.
 pub(super) fn write(
     project: &Project,
     tip: &Turn,
-    writing: &Writing<'_>,
+    writing: &RestoreTurn<'_>,
 ) -> anyhow::Result<(CommitId, Written)> {
-    let Writing {
+    let RestoreTurn {
         aim,
         recorded,
         files,
@@ -102,8 +102,8 @@ pub(super) fn write(
 }
 
 /// Writes what is in the files afterwards.
-fn publish(writing: &Writing<'_>, tip: &Turn) -> anyhow::Result<Written> {
-    let Writing {
+fn publish(writing: &RestoreTurn<'_>, tip: &Turn) -> anyhow::Result<Written> {
+    let RestoreTurn {
         aim,
         files,
         brought,

@@ -5,16 +5,16 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use super::way::{Direction, Planner};
-use super::{Aim, Done, Wish, carry_out, wanted};
+use super::{Aim, RestoreOptions, RestoreResult, carry_out, wanted};
 use crate::host::lock::Lock;
-use crate::session::meta::{By, Restored};
+use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::workflow::hinted::{hinted, with_hint};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::drift::no_record;
-use crate::workspace::stack::series::Part;
+use crate::workspace::stack::series::PathStacks;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 use crate::workspace::transaction::Transaction;
 
@@ -56,9 +56,9 @@ pub struct NoRecord(String);
 pub fn undo(
     project: &Project,
     steps: u64,
-    wish: &Wish,
+    wish: &RestoreOptions,
     user: &mut dyn User,
-) -> anyhow::Result<Done> {
+) -> anyhow::Result<RestoreResult> {
     let session = LockedSession::enter(project, "undo", user)?;
     if !session.stacks.are_known()? {
         let error = NoRecord(session.stacks.reference()).into();
@@ -67,7 +67,7 @@ pub fn undo(
         return Err(with_hint(error, hint));
     }
     let here = session.stacks.here(&session.tip)?;
-    let mut walk = Walk::from(session.newest.position(), Direction::Back);
+    let mut walk = UndoWalk::from(session.newest.position(), Direction::Back);
     let mut redo = to_redo(&session.newest);
 
     let why_not = |turn: &Turn| why_passed(&session.stacks, &here, turn);
@@ -79,7 +79,7 @@ pub fn undo(
     let turn = session.turn(walk.at)?;
     let aim = session.aim(&walk, &here, &turn, redo)?;
     let done = carry_out(&session.transaction, project, &session.tip, &aim, wish)?;
-    Ok(Done {
+    Ok(RestoreResult {
         passed_over: walk.passed,
         ..done
     })
@@ -92,9 +92,9 @@ pub fn undo(
 pub fn redo(
     project: &Project,
     steps: u64,
-    wish: &Wish,
+    wish: &RestoreOptions,
     user: &mut dyn User,
-) -> anyhow::Result<Done> {
+) -> anyhow::Result<RestoreResult> {
     let session = LockedSession::enter(project, "redo", user)?;
     let here = session.stacks.here(&session.tip)?;
     let mut redo = to_redo(&session.newest);
@@ -103,7 +103,7 @@ pub fn redo(
     for _ in 0..steps {
         to = Some(redo.pop().ok_or_else(nothing_to_redo)?);
     }
-    let mut walk = Walk::from(to.ok_or_else(nothing_to_redo)?, Direction::Forward);
+    let mut walk = UndoWalk::from(to.ok_or_else(nothing_to_redo)?, Direction::Forward);
     let turn = session.turn(walk.at)?;
     while walk.at > session.newest.position() {
         walk.back(project, &session.tip, &why_never_there)?;
@@ -168,7 +168,7 @@ impl<'a> LockedSession<'a> {
     /// Returns where a walk leads: to a turn, whose redo goes through others.
     fn aim<'b>(
         &'b self,
-        walk: &Walk,
+        walk: &UndoWalk,
         here: &'b Stack<PatchId>,
         turn: &'b Turn,
         redo: Vec<u64>,
@@ -194,7 +194,7 @@ impl<'a> LockedSession<'a> {
 }
 
 /// Turns that are gone over, found on the way back.
-struct Walk {
+struct UndoWalk {
     /// Which way they are gone over.
     direction: Direction,
     /// The turn whose state the session has.
@@ -205,10 +205,10 @@ struct Walk {
     passed: Vec<PassedOver>,
 }
 
-impl Walk {
+impl UndoWalk {
     /// Starts at a turn.
-    fn from(at: u64, direction: Direction) -> Walk {
-        Walk {
+    fn from(at: u64, direction: Direction) -> UndoWalk {
+        UndoWalk {
             direction,
             at,
             over: Vec::new(),
@@ -254,7 +254,7 @@ fn why_passed(
         return Ok(why);
     }
     let change = stacks.patch(stacks.id(turn)?)?.change;
-    let is_there = Part::new(stacks, b"").has(here.top, change.after)?;
+    let is_there = PathStacks::new(stacks, b"").has(here.top, change.after)?;
     Ok((!is_there).then_some(WhyPassedOver::TakenBack))
 }
 
@@ -303,7 +303,7 @@ fn to_redo(turn: &Turn) -> Vec<u64> {
 fn restored(to: &Turn, redo: Vec<u64>, over: &[Turn]) -> Restored {
     Restored {
         turn: to.number(),
-        by: By::Undo,
+        by: RestoreCommand::Undo,
         redo,
         over: over.iter().map(Turn::number).collect(),
     }

@@ -5,13 +5,13 @@ use crate::git::diff;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
 
-use super::Wish;
+use super::RestoreOptions;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
-use crate::workspace::stack::series::{Part, Series};
+use crate::workspace::stack::series::{PathStacks, Series};
 use crate::workspace::stack::{PatchId, Stacks};
 
 /// What some turns did to the files, one after another and with nobody's edits between them.
@@ -61,7 +61,7 @@ impl Direction {
 }
 
 /// A turn that is gone over.
-struct Step {
+struct PassedTurn {
     /// What is in the files at its beginning and at its end, in the order of the way.
     stacks: [Stack<PatchId>; 2],
     /// The files at its beginning and its end, for a restore: it can have taken edits of the user's
@@ -103,7 +103,7 @@ impl Planner<'_> {
 
     /// Returns the way over turns, one after another, from wherever the files are.
     pub(super) fn over(&self, turns: &[Turn], direction: Direction) -> anyhow::Result<Way> {
-        let steps: Vec<Step> = turns
+        let steps: Vec<PassedTurn> = turns
             .iter()
             .map(|turn| self.step(turn, direction))
             .collect::<Result<_, _>>()?;
@@ -133,7 +133,7 @@ impl Planner<'_> {
     /// is done.
     fn go(
         &self,
-        part: &mut Part<'_>,
+        part: &mut PathStacks<'_>,
         way: &mut PartWay,
         to: Option<PatchId>,
     ) -> anyhow::Result<()> {
@@ -164,13 +164,13 @@ impl Planner<'_> {
     fn by_parts(
         &self,
         mut paths: BTreeSet<Vec<u8>>,
-        make: &dyn Fn(&mut Part<'_>, &[u8]) -> anyhow::Result<PartWay>,
+        make: &dyn Fn(&mut PathStacks<'_>, &[u8]) -> anyhow::Result<PartWay>,
     ) -> anyhow::Result<Way> {
         paths.insert(Vec::new());
         loop {
             let (mut parts, mut seen) = (BTreeMap::new(), paths.clone());
             for path in &paths {
-                let mut part = Part::new(self.stacks, path);
+                let mut part = PathStacks::new(self.stacks, path);
                 parts.insert(path.clone(), make(&mut part, path)?);
                 seen.extend(part.apart);
             }
@@ -182,7 +182,7 @@ impl Planner<'_> {
     }
 
     /// Looks up what going over a turn is.
-    fn step(&self, turn: &Turn, direction: Direction) -> anyhow::Result<Step> {
+    fn step(&self, turn: &Turn, direction: Direction) -> anyhow::Result<PassedTurn> {
         let own = self.stacks.own(turn)?.map(|(_, publication)| publication);
         let is_restore = own
             .as_ref()
@@ -193,7 +193,7 @@ impl Planner<'_> {
             trees = Some(direction.order([tree(workspace.before)?, tree(workspace.after)?]));
         }
 
-        Ok(Step {
+        Ok(PassedTurn {
             stacks: direction.order([self.stacks.below(turn)?, self.stacks.after(turn)?]),
             trees,
             left: own.map_or_else(HashSet::new, |publication| {
@@ -263,10 +263,10 @@ impl Way {
         &self,
         stacks: &Stacks<'_>,
         stack: &Stack<PatchId>,
-        wish: &Wish,
+        wish: &RestoreOptions,
     ) -> anyhow::Result<bool> {
         for (path, way) in &self.parts {
-            let mut part = Part::new(stacks, path);
+            let mut part = PathStacks::new(stacks, path);
             let top = part.top(stack);
             let is_asked = wish.paths.is_empty() || is_below(path, &wish.paths);
             if is_asked && !part.are_same(way.end, top)? {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 
-use super::series::{Part, Series};
+use super::series::{PathStacks, Series};
 use super::{PatchId, Stacks};
 use crate::git::object::{CommitId, NewCommit, TreeId};
 use crate::git::repository::Repository;
@@ -176,7 +176,7 @@ impl<'a> Recorder<'a> {
         let mut top = series.base;
         for &id in &series.above {
             let patch = self.stacks.patch(id)?;
-            if Part::new(self.stacks, path).top(&patch.below) == top {
+            if PathStacks::new(self.stacks, path).top(&patch.below) == top {
                 top = Some(id);
                 continue;
             }

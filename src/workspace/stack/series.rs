@@ -27,7 +27,7 @@ impl Series {
 
 /// What two stacks do not have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct StackDifference {
     /// The first, as far as the second is not the same.
     pub from: Series,
     /// What only the first has, newest first.
@@ -49,9 +49,9 @@ pub fn differences(
     let (mut found, mut seen) = ([Vec::new(), Vec::new()], BTreeSet::new());
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
-        let mut part = Part::new(stacks, &path);
+        let mut part = PathStacks::new(stacks, &path);
         let tops = [part.top(one), part.top(other)];
-        let Difference { removed, added, .. } = part.difference(tops[0], tops[1])?;
+        let StackDifference { removed, added, .. } = part.difference(tops[0], tops[1])?;
         for (list, ids) in found.iter_mut().zip([removed, added]) {
             let is_new = |id: &PatchId| !list.contains(id);
             let new: Vec<PatchId> = ids.into_iter().filter(is_new).collect();
@@ -68,7 +68,7 @@ pub fn differences(
 }
 
 /// One part of the files, and the stacks as they are there.
-pub struct Part<'a> {
+pub struct PathStacks<'a> {
     /// What reads patches.
     stacks: &'a Stacks<'a>,
     /// The file or folder; empty for the whole.
@@ -77,10 +77,10 @@ pub struct Part<'a> {
     pub apart: BTreeSet<Vec<u8>>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> PathStacks<'a> {
     /// Looks at a part.
-    pub fn new(stacks: &'a Stacks<'a>, path: &'a [u8]) -> Part<'a> {
-        Part {
+    pub fn new(stacks: &'a Stacks<'a>, path: &'a [u8]) -> PathStacks<'a> {
+        PathStacks {
             stacks,
             path,
             apart: BTreeSet::new(),
@@ -108,7 +108,7 @@ impl<'a> Part<'a> {
         &mut self,
         one: Option<PatchId>,
         other: Option<PatchId>,
-    ) -> anyhow::Result<Difference> {
+    ) -> anyhow::Result<StackDifference> {
         let (base, [ours, theirs]) = self.heads(one, other)?;
         // A patch can be there on others than it was made on.
         let (our_changes, their_changes) = (self.changes(&ours)?, self.changes(&theirs)?);
@@ -123,7 +123,7 @@ impl<'a> Part<'a> {
         added.reverse();
 
         let above = ours.into_iter().rev().collect();
-        Ok(Difference {
+        Ok(StackDifference {
             from: Series { base, above },
             removed,
             added,

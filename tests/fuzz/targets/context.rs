@@ -9,7 +9,7 @@
 use libfuzzer_sys::fuzz_target;
 use teddy::git::ignore::TextRules;
 use teddy::model::token;
-use teddy::session::input::{Body, Material, Scope, Shown, render};
+use teddy::session::input::{ResourceBody, Material, ListScope, Shown, render};
 use teddy::text::{context_list, redact, visible};
 use teddy::ui::{markdown, style};
 
@@ -23,8 +23,8 @@ fuzz_target!(|input: (u16, &[u8])| {
     let most = MAX_FILE / bytes.len().max(1);
     let file = bytes.repeat((1 << (times % 22)).min(most).max(1));
     TextRules::parse(&file).excludes(b"src/main.rs");
-    let body = Body::of(&file, LIMIT);
-    let tokens = if let Body::Text(text) = &body {
+    let body = ResourceBody::of(&file, LIMIT);
+    let tokens = if let ResourceBody::Text(text) = &body {
         context_list::read(text);
         redact::redact(text);
         visible::visible(text);
@@ -35,7 +35,7 @@ fuzz_target!(|input: (u16, &[u8])| {
     assert!(tokens <= file.len(), "more tokens than bytes");
     let name = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
     let shown = Shown {
-        scope: Scope::Turn,
+        scope: ListScope::Turn,
         resource: name,
         body,
         tokens,
@@ -46,7 +46,7 @@ fuzz_target!(|input: (u16, &[u8])| {
         ..Material::default()
     };
     let input = render(&material);
-    if let Body::Text(text) = &material.resources[0].body {
+    if let ResourceBody::Text(text) = &material.resources[0].body {
         assert!(input.contains(text.as_str()), "a text is not whole");
     }
     for line in markdown::lines(&input) {

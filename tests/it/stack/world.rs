@@ -11,10 +11,10 @@ use teddy::workflow::execute::result::{ExecuteResult, ReviewedPlan};
 use teddy::workflow::execute::{ExecuteOptions, execute_text};
 use teddy::workflow::model::agents;
 use teddy::workflow::new::new;
-use teddy::workflow::project::{Places, Project, Wanted};
+use teddy::workflow::project::{Project, ProjectOptions, UserFolders};
 use teddy::workflow::restore::steps::{redo, undo};
-use teddy::workflow::restore::{Done, OnOverlap, Wish, restore};
-use teddy::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
+use teddy::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
+use teddy::workflow::user::{Approved, Decision, Event, Question, ReviewRequest, User};
 use teddy::workspace::stack::Stacks as Reader;
 
 use super::oracle::{
@@ -85,7 +85,7 @@ struct Hasty<'a> {
 }
 
 impl User for Hasty<'_> {
-    fn review(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
+    fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         Ok(Decision::Run(Approved::all(proposal.plan)))
     }
 
@@ -227,13 +227,18 @@ impl World {
     /// Opens the project of a checkout.
     fn project(&self, at: usize) -> Project {
         let home = self.repo.beside("home");
-        let places = Places {
+        let places = UserFolders {
             config: home.join("config/teddy"),
             config_file: home.join("config.yaml"),
             cache: home.join("cache/teddy"),
             home: Some(home),
         };
-        Project::open(&self.checkouts[at].folder, places, Wanted::default()).unwrap()
+        Project::open(
+            &self.checkouts[at].folder,
+            places,
+            ProjectOptions::default(),
+        )
+        .unwrap()
     }
 
     /// Returns a number that nobody has written.
@@ -564,7 +569,7 @@ impl World {
     }
 
     /// Returns the wish for it.
-    fn wish(mode: Mode) -> Wish {
+    fn wish(mode: Mode) -> RestoreOptions {
         let on_overlap = match mode {
             Mode::Stop => OnOverlap::Stop,
             Mode::Ours => OnOverlap::Ours,
@@ -572,9 +577,9 @@ impl World {
             Mode::Markers => OnOverlap::Markers,
             Mode::Exact => OnOverlap::Exact,
         };
-        Wish {
+        RestoreOptions {
             on_overlap,
-            ..Wish::default()
+            ..RestoreOptions::default()
         }
     }
 
@@ -790,7 +795,7 @@ impl World {
         &mut self,
         at: usize,
         (now, mode): (Files, Mode),
-        (done, mut expected): (&Done, Expected),
+        (done, mut expected): (&RestoreResult, Expected),
         (position, redo): (Option<u64>, Vec<u64>),
     ) -> Result<(), String> {
         let stops = mode == Mode::Stop && !expected.overlaps.is_empty();

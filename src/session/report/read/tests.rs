@@ -194,9 +194,9 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
 }
 
 /// Returns the fields of a plan's action as a report shows them.
-fn shown(action: &action::Action) -> Vec<Field> {
+fn shown(action: &action::Action) -> Vec<ReportField> {
     let text = |text: &String| visible(text).into_owned();
-    let field = |f: &crate::plan::Field| Field {
+    let field = |f: &crate::plan::Field| ReportField {
         key: text(&f.key),
         value: text(&f.value),
         items: f.items.iter().map(text).collect(),
@@ -233,7 +233,7 @@ proptest! {
             let outcome = turn.outcomes.get(index);
             prop_assert_eq!((found.name.as_str(), found.modified), (action.kind.name(), index == 0));
             let own = found.fields.iter().rev().filter(|field| !field.key.starts_with("Match ")).take(action.fields.len());
-            let mut own: Vec<Field> = own.cloned().collect();
+            let mut own: Vec<ReportField> = own.cloned().collect();
             own.reverse();
             prop_assert_eq!(own, shown(action), "{}", text);
             let status = match outcome.map(|outcome| outcome.ending) {
@@ -269,7 +269,7 @@ fn the_documents_example_is_read() {
         .find(|(_, code)| code.info == "markdown")
         .expect("the example");
     let facts = read(lines.span(example.1.content.clone())).expect("a report");
-    let said = |action: &Action| {
+    let said = |action: &ReportAction| {
         format!(
             "{} {}",
             action.name,
