@@ -49,7 +49,7 @@ const MAX_KEY: usize = 60;
 
 /// An item as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct FieldItem {
     /// The field.
     pub field: Field,
     /// The first line of the item's text that is no part of the value: a label, a fence that is
@@ -94,7 +94,7 @@ pub fn is_condition(key: &str) -> bool {
 
 /// Reads an item. `own` says whether an unindented line that follows the item's text still belongs
 /// to its value.
-pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<Entry> {
+pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<FieldItem> {
     let paragraph = item
         .blocks
         .first()
@@ -119,7 +119,7 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<Entry> {
         value: value.join(" ").trim().to_owned(),
         items: nested(lines, item),
     };
-    Some(Entry { field, rest })
+    Some(FieldItem { field, rest })
 }
 
 /// Which lines below an item's first one belong to its value.

@@ -11,7 +11,7 @@ const MAX_SHOWN: usize = 80;
 
 /// A change as FIND and REPLACE have it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Change {
+struct ForeignChange {
     /// The lines before.
     find: String,
     /// The lines after.
@@ -78,14 +78,14 @@ fn is_diff(content: &str, language: &str) -> bool {
 }
 
 /// Returns the changes of a difference, one for each hunk.
-fn hunks(content: &str) -> Vec<Change> {
-    let mut changes = vec![Change::default()];
+fn hunks(content: &str) -> Vec<ForeignChange> {
+    let mut changes = vec![ForeignChange::default()];
     for line in split_lines(content) {
         let header = ["--- ", "+++ ", "diff ", "index ", "\\ "]
             .iter()
             .any(|start| line.text.starts_with(start));
         if line.text.starts_with("@@") {
-            changes.push(Change::default());
+            changes.push(ForeignChange::default());
             continue;
         }
         if header {
@@ -112,12 +112,12 @@ fn hunks(content: &str) -> Vec<Change> {
 }
 
 /// Returns the changes between conflict markers; `None` where there are none.
-fn conflicts(content: &str) -> Option<Vec<Change>> {
-    let (mut changes, mut open, mut behind) = (Vec::new(), None::<Change>, false);
+fn conflicts(content: &str) -> Option<Vec<ForeignChange>> {
+    let (mut changes, mut open, mut behind) = (Vec::new(), None::<ForeignChange>, false);
     for line in content.lines() {
         match open.as_mut() {
             None if line.starts_with("<<<<<<<") => {
-                (open, behind) = (Some(Change::default()), false)
+                (open, behind) = (Some(ForeignChange::default()), false)
             }
             Some(_) if line.starts_with("=======") => behind = true,
             Some(_) if line.starts_with(">>>>>>>") => changes.extend(open.take()),
@@ -130,7 +130,7 @@ fn conflicts(content: &str) -> Option<Vec<Change>> {
 }
 
 /// Returns a change as the format writes it.
-fn pair(change: &Change, language: &str) -> String {
+fn pair(change: &ForeignChange, language: &str) -> String {
     let block = |text: &str| {
         let fence = fence_for(text, 4);
         format!("{fence}{language}\n{text}{fence}\n")

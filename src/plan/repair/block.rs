@@ -1,10 +1,11 @@
 //! One step inside a block: content, an inner fence, or the block's end.
 
 use super::cost::{self, Cost};
-use super::event::{Event, How};
+use super::event::{How, RepairEvent};
+use super::grammar_step::GrammarStep;
 use super::line::{Fence, Info};
-use super::state::{Block, Nesting, Place, State};
-use super::step::{Move, outside, scope};
+use super::state::{GrammarPlace, GrammarState, Nesting, OpenBlock};
+use super::step::{outside, scope};
 use super::token::{Glued, Token, TokenKind};
 use crate::plan::action::heading::{Label, Section};
 use crate::plan::action::shape::BodyShape;
@@ -29,29 +30,34 @@ mod look {
 const MAX_DEPTH: u8 = 4;
 
 /// Passes every step that a token may be, inside a block, to `emit`.
-pub(super) fn inside(state: State, block: Block, token: &Token, emit: &mut impl FnMut(Move)) {
+pub(super) fn inside(
+    state: GrammarState,
+    block: OpenBlock,
+    token: &Token,
+    emit: &mut impl FnMut(GrammarStep),
+) {
     if block.sure {
         return by_rule(state, block, token, emit);
     }
     match token.kind {
-        TokenKind::Gap(gap) => emit(Move::to(
-            state.with(Block {
+        TokenKind::Gap(gap) => emit(GrammarStep::to(
+            state.with(OpenBlock {
                 solid: block.solid || gap.solid,
                 ..block
             }),
             0,
         )),
-        TokenKind::Title { .. } => emit(Move::to(state.with(block.filled()), 0)),
+        TokenKind::Title { .. } => emit(GrammarStep::to(state.with(block.filled()), 0)),
         TokenKind::Fence(fence) if block.nesting == Nesting::Spans && token.spanned => {
-            close(state, block, fence, &mut |step: Move| {
+            close(state, block, fence, &mut |step: GrammarStep| {
                 emit(step.plus(cost::CLOSED_IN_SPAN))
             });
-            emit(Move::to(state.with(block.filled()), cost::INNER));
+            emit(GrammarStep::to(state.with(block.filled()), cost::INNER));
         }
         TokenKind::Fence(fence) => {
             let outside = outside_of_spans(&block, fence);
             close(state, block, fence, emit);
-            keep(state, block, fence, &mut |step: Move| {
+            keep(state, block, fence, &mut |step: GrammarStep| {
                 emit(step.plus(outside))
             });
         }
@@ -64,7 +70,7 @@ pub(super) fn inside(state: State, block: Block, token: &Token, emit: &mut impl 
 }
 
 /// Returns what it costs in code that a fence which could close the block opens an inner one.
-fn outside_of_spans(block: &Block, fence: Fence) -> Cost {
+fn outside_of_spans(block: &OpenBlock, fence: Fence) -> Cost {
     let rivals = fence.info == Info::Bare
         && fence.mark == block.mark
         && fence.len >= block.len
@@ -78,19 +84,24 @@ fn outside_of_spans(block: &Block, fence: Fence) -> Cost {
 
 /// Passes the only step of a block that is read by the rule: the first fence that can close it
 /// does.
-fn by_rule(state: State, block: Block, token: &Token, emit: &mut impl FnMut(Move)) {
+fn by_rule(
+    state: GrammarState,
+    block: OpenBlock,
+    token: &Token,
+    emit: &mut impl FnMut(GrammarStep),
+) {
     match token.kind {
         TokenKind::Fence(fence) if fence.mark == block.mark && fence.len >= block.len => {
             close(state, block, fence, emit)
         }
-        TokenKind::Gap(gap) if !gap.solid => emit(Move::to(state, 0)),
+        TokenKind::Gap(gap) if !gap.solid => emit(GrammarStep::to(state, 0)),
         TokenKind::End => {}
-        _ => emit(Move::to(state.with(block.filled()), 0)),
+        _ => emit(GrammarStep::to(state.with(block.filled()), 0)),
     }
 }
 
 /// Passes the steps in which a fence ends the block.
-fn close(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) {
+fn close(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl FnMut(GrammarStep)) {
     let trailing = match fence.info {
         Info::Bare => 0,
         Info::Odd => cost::TRAILING_ODD,
@@ -118,29 +129,33 @@ fn close(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) 
         () if fence.indent <= block.indent.saturating_add(3) => cost::ASKEW,
         () => cost::ASKEW_FAR,
     };
-    let empty = if state.place == Place::Label(Label::Find) && !block.solid {
+    let empty = if state.place == GrammarPlace::Label(Label::Find) && !block.solid {
         cost::EMPTY_FIND
     } else {
         0
     };
     let next = state.closed(&block);
     let price = price + askew + empty + left_open(state, block, how);
-    if state.place == Place::Start {
-        return emit(Move::to(next, 0));
+    if state.place == GrammarPlace::Start {
+        return emit(GrammarStep::to(next, 0));
     }
-    emit(Move::doing(Event::Close(scope(state), how), next, price));
+    emit(GrammarStep::doing(
+        RepairEvent::Close(scope(state), how),
+        next,
+        price,
+    ));
 }
 
 /// Returns what it costs that the content leaves an inner fence open.
-fn left_open(state: State, block: Block, how: How) -> Cost {
+fn left_open(state: GrammarState, block: OpenBlock, how: How) -> Cost {
     let Some(inner) = block.inner else { return 0 };
     match state.place {
         _ if looks_like_plan(&block) => cost::DISORDER,
         _ if inner.len < block.len && how == How::Proper => cost::OPEN_SHORTER,
-        Place::Label(Label::Replace) if state.find_open => 0,
-        Place::Label(_) if inner.info == Info::Bare => cost::OPEN_EDIT,
-        Place::Label(_) => cost::OPEN_EDIT_TAGGED,
-        Place::Message => cost::OPEN_MESSAGE,
+        GrammarPlace::Label(Label::Replace) if state.find_open => 0,
+        GrammarPlace::Label(_) if inner.info == Info::Bare => cost::OPEN_EDIT,
+        GrammarPlace::Label(_) => cost::OPEN_EDIT_TAGGED,
+        GrammarPlace::Message => cost::OPEN_MESSAGE,
         _ if block.document && inner.info == Info::Bare => cost::OPEN_BARE,
         _ if block.document => cost::OPEN_DOCUMENT,
         _ => cost::OPEN_CODE,
@@ -148,19 +163,19 @@ fn left_open(state: State, block: Block, how: How) -> Cost {
 }
 
 /// Returns whether an action was taken for content that no document's fence shows.
-fn looks_like_plan(block: &Block) -> bool {
+fn looks_like_plan(block: &OpenBlock) -> bool {
     block.looks & !(look::LABEL | look::DOCUMENT) != 0
 }
 
 /// Passes the steps in which a fence is content.
-fn keep(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) {
+fn keep(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl FnMut(GrammarStep)) {
     let content = state.with(block.filled());
     let tagged = matches!(fence.info, Info::Document | Info::Code);
     let Some(inner) = block.inner.filter(|_| fence.mark == block.mark) else {
         let opens = fence.mark == block.mark && (tagged || fence.info == Info::Bare);
         let query = matches!(
             state.place,
-            Place::Action(BodyShape::Queries) | Place::Tail(BodyShape::Queries)
+            GrammarPlace::Action(BodyShape::Queries) | GrammarPlace::Tail(BodyShape::Queries)
         );
         let price =
             cost::INNER + if query { cost::INNER_IN_QUERY } else { 0 } + rivalry(&block, fence);
@@ -170,13 +185,13 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) {
             0
         };
         return emit(if opens {
-            Move::to(state.with(block.nested(fence)), price)
+            GrammarStep::to(state.with(block.nested(fence)), price)
         } else {
-            Move::to(content, odd)
+            GrammarStep::to(content, odd)
         });
     };
     if fence.len < inner.len || fence.info == Info::Odd {
-        return emit(Move::to(content, 0));
+        return emit(GrammarStep::to(content, 0));
     }
     if fence.info == Info::Bare {
         let askew = if fence.indent == inner.indent {
@@ -189,16 +204,19 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) {
             () if inner.len < block.len && fence.len >= block.len => cost::INNER_CLOSED_BY_RIVAL,
             () => cost::INNER_LONGER,
         };
-        return emit(Move::to(state.with(block.unnested()), askew + longer));
+        return emit(GrammarStep::to(
+            state.with(block.unnested()),
+            askew + longer,
+        ));
     }
     let as_text = if inner.info == Info::Bare {
         cost::TAGGED_IN_BARE[usize::from(!block.document)]
     } else {
         0
     };
-    emit(Move::to(content, as_text));
+    emit(GrammarStep::to(content, as_text));
     if block.depth < MAX_DEPTH {
-        emit(Move::to(
+        emit(GrammarStep::to(
             state.with(block.nested(fence)),
             as_text.max(cost::NESTED),
         ));
@@ -206,7 +224,7 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) {
 }
 
 /// Returns what it costs that a fence that could end the block opens an inner one.
-fn rivalry(block: &Block, fence: Fence) -> Cost {
+fn rivalry(block: &OpenBlock, fence: Fence) -> Cost {
     match () {
         () if fence.info != Info::Bare || fence.len < block.len => 0,
         () if block.len > 3 => cost::INNER_RIVAL,
@@ -216,23 +234,23 @@ fn rivalry(block: &Block, fence: Fence) -> Cost {
 }
 
 /// Returns the step in which plan structure is content.
-fn look_alike(state: State, block: Block, token: &Token) -> Move {
+fn look_alike(state: GrammarState, block: OpenBlock, token: &Token) -> GrammarStep {
     let (bit, price) = match (state.place, token.kind) {
-        (Place::Start, _) => (0, 0),
+        (GrammarPlace::Start, _) => (0, 0),
         // A block where none belongs is as likely a second plan as anything else.
         (
-            Place::Tail(BodyShape::File | BodyShape::Pairs | BodyShape::Script),
+            GrammarPlace::Tail(BodyShape::File | BodyShape::Pairs | BodyShape::Script),
             TokenKind::Section(Section::Plan),
         ) => (look::PLAN, 0),
         (
-            Place::Tail(BodyShape::File | BodyShape::Pairs | BodyShape::Script),
+            GrammarPlace::Tail(BodyShape::File | BodyShape::Pairs | BodyShape::Script),
             TokenKind::Section(_),
         ) => (0, 0),
         (_, TokenKind::Action(_)) => action_look(state, block),
         (_, TokenKind::Section(Section::Plan)) => plan_look(state, block),
-        (Place::Head(_), TokenKind::Section(_)) => (0, cost::LOOK_SECTION_IN_SECTION),
+        (GrammarPlace::Head(_), TokenKind::Section(_)) => (0, cost::LOOK_SECTION_IN_SECTION),
         (_, TokenKind::Section(_)) => (0, cost::LOOK_SECTION),
-        (Place::Label(_), _) => (look::LABEL, cost::LOOK_LABEL),
+        (GrammarPlace::Label(_), _) => (look::LABEL, cost::LOOK_LABEL),
         _ => (0, 0),
     };
     let known = bit != 0 && block.looks & bit != 0;
@@ -242,8 +260,8 @@ fn look_alike(state: State, block: Block, token: &Token) -> Move {
     } else {
         price + if whole_edit { cost::LOOK_EDIT } else { 0 }
     };
-    Move::to(
-        state.with(Block {
+    GrammarStep::to(
+        state.with(OpenBlock {
             looks: block.looks | bit,
             solid: true,
             ..block
@@ -253,9 +271,9 @@ fn look_alike(state: State, block: Block, token: &Token) -> Move {
 }
 
 /// Returns the kind and the cost of an action heading as content.
-fn action_look(state: State, block: Block) -> (u8, Cost) {
+fn action_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
     let around = match state.place {
-        Place::Message => Some(block.inner.map_or(block.info, |inner| inner.info)),
+        GrammarPlace::Message => Some(block.inner.map_or(block.info, |inner| inner.info)),
         _ => block.inner.map(|inner| inner.info),
     };
     let in_code = if block.document {
@@ -273,8 +291,8 @@ fn action_look(state: State, block: Block) -> (u8, Cost) {
 }
 
 /// Returns the kind and the cost of `## Action Plan` as content.
-fn plan_look(state: State, block: Block) -> (u8, Cost) {
-    if block.inner.is_some() || matches!(state.place, Place::Message) {
+fn plan_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
+    if block.inner.is_some() || matches!(state.place, GrammarPlace::Message) {
         return action_look(state, block);
     }
     let in_code = if block.document {
@@ -282,7 +300,7 @@ fn plan_look(state: State, block: Block) -> (u8, Cost) {
     } else {
         cost::LOOK_IN_CODE
     };
-    let price = if matches!(state.place, Place::Head(_)) {
+    let price = if matches!(state.place, GrammarPlace::Head(_)) {
         cost::LOOK_PLAN_IN_SECTION
     } else {
         cost::LOOK_PLAN
@@ -291,8 +309,13 @@ fn plan_look(state: State, block: Block) -> (u8, Cost) {
 }
 
 /// Passes the step in which the block ended before this token and its closer is missing.
-fn forget(state: State, block: Block, token: &Token, emit: &mut impl FnMut(Move)) {
-    let unsaid = !block.solid || state.place == Place::Start;
+fn forget(
+    state: GrammarState,
+    block: OpenBlock,
+    token: &Token,
+    emit: &mut impl FnMut(GrammarStep),
+) {
+    let unsaid = !block.solid || state.place == GrammarPlace::Start;
     if unsaid {
         return;
     }
@@ -318,8 +341,8 @@ fn forget(state: State, block: Block, token: &Token, emit: &mut impl FnMut(Move)
         &mut |next| {
             let wrapped = matches!(token.kind, TokenKind::End) && next.cost == cost::WRAPPER_OPEN;
             if next.cost == 0 || wrapped {
-                emit(Move::doing(
-                    Event::Forgotten(scope(state)),
+                emit(GrammarStep::doing(
+                    RepairEvent::Forgotten(scope(state)),
                     next.state,
                     price + open + next.cost,
                 ));

@@ -5,16 +5,17 @@
 
 use std::ops::Range;
 
-use super::event::Event;
-use super::line::{Info, Kind, Line};
-use super::state::{Block, Place, State};
-use super::step::{Move, outside};
+use super::event::RepairEvent;
+use super::grammar_step::GrammarStep;
+use super::line::{Info, LineKind, ReplyLine};
+use super::state::{GrammarPlace, GrammarState, OpenBlock};
+use super::step::outside;
 use super::token::{Token, TokenKind};
 
 /// Returns the contents of all blocks if the reply needs no repair.
-pub(super) fn clean(lines: &[Line<'_>], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
+pub(super) fn clean(lines: &[ReplyLine<'_>], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
     let mut contents = Vec::new();
-    let (mut state, mut at) = (State::start(), 0);
+    let (mut state, mut at) = (GrammarState::start(), 0);
     while let Some(token) = tokens.get(at) {
         let step = free_step(state, token)?;
         (state, at) = (step.state, at + 1);
@@ -32,11 +33,12 @@ pub(super) fn clean(lines: &[Line<'_>], tokens: &[Token]) -> Option<Vec<Range<us
 }
 
 /// Returns the one step that costs nothing.
-fn free_step(state: State, token: &Token) -> Option<Move> {
+fn free_step(state: GrammarState, token: &Token) -> Option<GrammarStep> {
     let mut free = None;
     outside(state, token, &mut |step| {
         let skips_title = matches!(token.kind, TokenKind::Title { .. }) && step.event.is_none();
-        let preamble = state.place == Place::Start && !matches!(step.event, Some(Event::Title));
+        let preamble =
+            state.place == GrammarPlace::Start && !matches!(step.event, Some(RepairEvent::Title));
         let words = matches!(token.kind, TokenKind::Gap(gap) if !gap.solid);
         if step.cost == 0 && !skips_title && (!preamble || words) && free.is_none() {
             free = Some(step);
@@ -46,7 +48,7 @@ fn free_step(state: State, token: &Token) -> Option<Move> {
 }
 
 /// Returns which token closes a block, if no other fence inside could be taken for its own.
-fn closer(block: &Block, tokens: &[Token], state: State) -> Option<usize> {
+fn closer(block: &OpenBlock, tokens: &[Token], state: GrammarState) -> Option<usize> {
     for (at, token) in tokens.iter().enumerate() {
         match token.kind {
             TokenKind::Fence(fence) if fence.mark == block.mark && fence.len >= block.len => {
@@ -54,7 +56,7 @@ fn closer(block: &Block, tokens: &[Token], state: State) -> Option<usize> {
                 return closes.then_some(at);
             }
             TokenKind::Action(_)
-                if matches!(state.place, Place::Message) && block.info == Info::Code =>
+                if matches!(state.place, GrammarPlace::Message) && block.info == Info::Code =>
             {
                 return None;
             }
@@ -65,7 +67,7 @@ fn closer(block: &Block, tokens: &[Token], state: State) -> Option<usize> {
 }
 
 /// Returns whether every line has the indentation of the opener before it.
-pub(super) fn is_indented(content: &[Line<'_>], opener: &str) -> bool {
+pub(super) fn is_indented(content: &[ReplyLine<'_>], opener: &str) -> bool {
     let indent = indent_of(opener);
     content
         .iter()
@@ -78,9 +80,9 @@ pub(super) fn indent_of(line: &str) -> &str {
 }
 
 /// Returns whether the closer behind a content is longer than the opener before it.
-pub(super) fn is_closed_longer(lines: &[Line<'_>], content: &Range<usize>) -> bool {
+pub(super) fn is_closed_longer(lines: &[ReplyLine<'_>], content: &Range<usize>) -> bool {
     let len = |at: usize| {
-        if let Kind::Fence(fence) = lines[at].kind {
+        if let LineKind::Fence(fence) = lines[at].kind {
             fence.len
         } else {
             0

@@ -5,8 +5,8 @@
 //! at the end of a text could have had more lines, and more actions behind it.
 
 use super::Note;
-use super::event::{Event, How};
-use super::line::{Kind, Line};
+use super::event::{How, RepairEvent};
+use super::line::{LineKind, ReplyLine};
 use super::near;
 use super::note::note;
 use super::pass::Step;
@@ -21,21 +21,21 @@ const MAX_TAGS: usize = 100;
 pub(super) const CUT: &str = "the answer was cut off";
 /// Says that a text which is no plan ends inside of a block; one that holds more of a plan lacks its
 /// closer rather.
-pub(super) fn open_end(lines: &[Line<'_>]) -> Option<Note> {
+pub(super) fn open_end(lines: &[ReplyLine<'_>]) -> Option<Note> {
     let open = near::left_open(lines, 0..lines.len())?;
-    let is_structure = |line: &Line<'_>| {
+    let is_structure = |line: &ReplyLine<'_>| {
         matches!(
             line.kind,
-            Kind::Action(_) | Kind::Section(_) | Kind::Label(_)
+            LineKind::Action(_) | LineKind::Section(_) | LineKind::Label(_)
         )
     };
     (!lines[open..].iter().any(is_structure)).then(|| open_block(open))
 }
 
 /// Says that a plan ends where the grammar asks for more, in the middle of a line or of a pair.
-pub(super) fn broken(lines: &[Line<'_>], step: &Step) -> Option<Note> {
+pub(super) fn broken(lines: &[ReplyLine<'_>], step: &Step) -> Option<Note> {
     let last = last_solid(lines)?;
-    let is_half = matches!(lines[last].kind, Kind::Label(_)) || lines[last].ending.is_empty();
+    let is_half = matches!(lines[last].kind, LineKind::Label(_)) || lines[last].ending.is_empty();
     if step.line < lines.len() {
         return open_end(lines);
     }
@@ -55,20 +55,20 @@ pub(super) fn doubts(view: &View<'_>) -> Option<Note> {
     let opened = |at: usize| {
         let mut before = steps[..at].iter().rev();
         before
-            .find(|step| matches!(step.event, Event::Open(..)))
+            .find(|step| matches!(step.event, RepairEvent::Open(..)))
             .map(|step| step.line)
     };
     let ends = steps.iter().rposition(|step| match step.event {
-        Event::Forgotten(_) => step.line >= lines.len(),
-        Event::Close(_, How::Proper) => false,
-        Event::Close(_, how) => {
+        RepairEvent::Forgotten(_) => step.line >= lines.len(),
+        RepairEvent::Close(_, How::Proper) => false,
+        RepairEvent::Close(_, how) => {
             let is_plain = how == How::Trailing && near::behind(lines[step.line].text).is_empty();
             Some(step.line) == last_solid(lines) && !is_plain
         }
         _ => false,
     });
-    let wrapped = |event: Event| steps.iter().find(|step| step.event == event);
-    let wrapper = wrapped(Event::Wrap).filter(|_| wrapped(Event::Unwrap).is_none());
+    let wrapped = |event: RepairEvent| steps.iter().find(|step| step.event == event);
+    let wrapper = wrapped(RepairEvent::Wrap).filter(|_| wrapped(RepairEvent::Unwrap).is_none());
     ends.and_then(opened)
         .map(open_block)
         .or_else(|| wrapper.map(|step| open_block(step.line)))
@@ -76,21 +76,21 @@ pub(super) fn doubts(view: &View<'_>) -> Option<Note> {
 }
 
 /// Says that a text ends without the tag that it announces, or in the middle of a line.
-pub(super) fn end_of_text(lines: &[Line<'_>]) -> Option<Note> {
+pub(super) fn end_of_text(lines: &[ReplyLine<'_>]) -> Option<Note> {
     open_tag(lines).or_else(|| last_line(lines))
 }
 
 /// Says that a tag above the plan is never closed: what it holds, be it the plan or what is thought
 /// aloud, goes on.
-fn open_tag(lines: &[Line<'_>]) -> Option<Note> {
-    let begins = |line: &Line<'_>| {
+fn open_tag(lines: &[ReplyLine<'_>]) -> Option<Note> {
+    let begins = |line: &ReplyLine<'_>| {
         matches!(
             line.kind,
-            Kind::Title { .. } | Kind::Section(_) | Kind::Action(_)
+            LineKind::Title { .. } | LineKind::Section(_) | LineKind::Action(_)
         )
     };
     let above = lines.iter().position(begins).unwrap_or(lines.len());
-    let name = |line: &Line<'_>| {
+    let name = |line: &ReplyLine<'_>| {
         let (name, _) = line.text.trim().strip_prefix('<')?.split_once('>')?;
         let named = name.starts_with(|c: char| c.is_ascii_alphabetic());
         let plain = name
@@ -110,10 +110,10 @@ fn open_tag(lines: &[Line<'_>]) -> Option<Note> {
 }
 
 /// Says that the last line of a plan is the beginning of a line that the grammar knows.
-pub(super) fn last_line(lines: &[Line<'_>]) -> Option<Note> {
-    let last = last_solid(lines).filter(|&at| !matches!(lines[at].kind, Kind::Fence(_)))?;
+pub(super) fn last_line(lines: &[ReplyLine<'_>]) -> Option<Note> {
+    let last = last_solid(lines).filter(|&at| !matches!(lines[at].kind, LineKind::Fence(_)))?;
     let row = lines.iter().rev().find_map(|line| match line.kind {
-        Kind::Action(row) => Some(row),
+        LineKind::Action(row) => Some(row),
         _ => None,
     });
     let text = lines[last].text.trim();
@@ -134,8 +134,8 @@ fn open_block(at: usize) -> Note {
 }
 
 /// Returns the index of the last line that is not blank.
-fn last_solid(lines: &[Line<'_>]) -> Option<usize> {
-    lines.iter().rposition(|line| line.kind != Kind::Blank)
+fn last_solid(lines: &[ReplyLine<'_>]) -> Option<usize> {
+    lines.iter().rposition(|line| line.kind != LineKind::Blank)
 }
 
 /// Returns whether a line is the beginning of a heading of the grammar, or one whose name was not

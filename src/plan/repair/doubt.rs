@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use super::cost::MARGIN;
 use super::cut;
-use super::emit::Span;
-use super::event::{Event, How, Scope};
-use super::line::{self, Fence, Info, Kind, Line};
+use super::emit::BlockSpan;
+use super::event::{FenceScope, How, RepairEvent};
+use super::line::{self, Fence, Info, LineKind, ReplyLine};
 use super::near::{self, nearly_fence};
 use super::note::{self, note};
 use super::state::Nesting;
@@ -32,7 +32,7 @@ impl View<'_> {
                 .steps
                 .iter()
                 .filter_map(|step| match step.event {
-                    Event::SecondPlan => Some(note::second_plan(step.line)),
+                    RepairEvent::SecondPlan => Some(note::second_plan(step.line)),
                     _ => None,
                 }),
         );
@@ -54,9 +54,9 @@ impl View<'_> {
     }
 
     /// Returns the doubt of a block.
-    fn of_block(&self, span: &Span) -> Option<Note> {
+    fn of_block(&self, span: &BlockSpan) -> Option<Note> {
         let swallowed = note::swallowed(self.lines, span);
-        if swallowed.is_some() || span.scope != Scope::Content {
+        if swallowed.is_some() || span.scope != FenceScope::Content {
             return swallowed;
         }
         self.remarks(span)
@@ -69,7 +69,7 @@ impl View<'_> {
     }
 
     /// Says that a block can end at its first closer, with remarks behind it.
-    fn remarks(&self, span: &Span) -> Option<Note> {
+    fn remarks(&self, span: &BlockSpan) -> Option<Note> {
         let closer = self.token(span.open)?.whole?;
         let end = span.close.unwrap_or(span.content.end);
         if span.nesting == Nesting::Unknown && closer < end {
@@ -82,7 +82,7 @@ impl View<'_> {
 
     /// Returns the last fence behind a block, if all those up to the next line that the grammar
     /// knows could be content just as well.
-    fn last_of_remarks(&self, span: &Span, closer: usize) -> Option<usize> {
+    fn last_of_remarks(&self, span: &BlockSpan, closer: usize) -> Option<usize> {
         let opener = self.fence(span.open)?;
         let behind = self.tokens.partition_point(|token| token.line <= closer);
         let region = self.tokens[behind..].iter().take_while(|token| {
@@ -105,7 +105,7 @@ impl View<'_> {
     }
 
     /// Says that a fence stands in code where no line of code is one.
-    fn stray_fence(&self, span: &Span) -> Option<Note> {
+    fn stray_fence(&self, span: &BlockSpan) -> Option<Note> {
         let opener = self.fence(span.open)?;
         let fences = || {
             span.content
@@ -133,7 +133,7 @@ impl View<'_> {
 
     /// Says that a closer that is missing, or looks like none, stands beside a line that is nearly
     /// one.
-    fn closer(&self, span: &Span) -> Option<Note> {
+    fn closer(&self, span: &BlockSpan) -> Option<Note> {
         let opened = span.open + 1;
         let content = || span.content.clone();
         match (span.close, span.how) {
@@ -163,11 +163,11 @@ impl View<'_> {
 
     /// Says that the last lines of a code block whose closer is missing are a sentence, which can
     /// stand behind the block.
-    fn words(&self, span: &Span) -> Option<Note> {
+    fn words(&self, span: &BlockSpan) -> Option<Note> {
         if span.close.is_some() || span.nesting == Nesting::Anywhere {
             return None;
         }
-        let blank = |at: &usize| self.lines[*at].kind == Kind::Blank;
+        let blank = |at: &usize| self.lines[*at].kind == LineKind::Blank;
         let last = span.content.clone().rev().find(|at| !blank(at))?;
         let above = (span.content.start..last).rev().find(|at| blank(at))?;
         let text = self.lines[above + 1].text;
@@ -182,18 +182,20 @@ impl View<'_> {
 
     /// Says that more blank lines than usual stand in front of what follows a block whose closer is
     /// missing: they can be its last lines.
-    fn blanks(&self, span: &Span) -> Option<Note> {
+    fn blanks(&self, span: &BlockSpan) -> Option<Note> {
         let behind = |end: usize| {
             let lines = self.lines[end..].iter();
-            let count = lines.take_while(|line| line.kind == Kind::Blank).count();
+            let count = lines
+                .take_while(|line| line.kind == LineKind::Blank)
+                .count();
             let next = self.lines.get(end + count)?;
-            Some((matches!(next.kind, Kind::Label(_)), count))
+            Some((matches!(next.kind, LineKind::Label(_)), count))
         };
         let (labelled, count) = behind(span.content.end).filter(|_| span.close.is_none())?;
         let closed = self
             .spans
             .iter()
-            .filter(|other| other.scope == Scope::Content);
+            .filter(|other| other.scope == FenceScope::Content);
         let usual = closed
             .filter_map(|other| behind(other.close? + 1))
             .filter(|(other, _)| *other == labelled)
@@ -209,7 +211,7 @@ impl View<'_> {
     }
 
     /// Returns the last line of a content if it is a fence that could close the block.
-    fn last_fence(&self, span: &Span) -> Option<usize> {
+    fn last_fence(&self, span: &BlockSpan) -> Option<usize> {
         let opener = self.fence(span.open)?;
         let last = span.content.clone().last()?;
         let fence = self.fence(last)?;
@@ -217,7 +219,7 @@ impl View<'_> {
     }
 
     /// Says that an opener stands twice.
-    fn opener(&self, span: &Span) -> Option<Note> {
+    fn opener(&self, span: &BlockSpan) -> Option<Note> {
         let first = self.lines.get(span.content.start)?;
         let same = first.text.trim() == self.lines[span.open].text.trim();
         let why = "the opening fence stands twice; the second can be a slip, or content";
@@ -233,7 +235,7 @@ impl View<'_> {
             if [self.label(find), self.label(replace)] != labels.map(Some) {
                 continue;
             }
-            let open = |span: &Span| near::left_open(self.lines, span.content.clone());
+            let open = |span: &BlockSpan| near::left_open(self.lines, span.content.clone());
             let (lone, at) = match (open(find), open(replace)) {
                 (Some(at), None) => (find, at),
                 (None, Some(at)) => (replace, at),
@@ -252,11 +254,13 @@ impl View<'_> {
     }
 
     /// Returns the label right above a block.
-    fn label(&self, span: &Span) -> Option<Label> {
+    fn label(&self, span: &BlockSpan) -> Option<Label> {
         let above = self.lines[..span.open].iter().rev();
-        let line = above.into_iter().find(|line| line.kind != Kind::Blank)?;
+        let line = above
+            .into_iter()
+            .find(|line| line.kind != LineKind::Blank)?;
         match line.kind {
-            Kind::Label(label) => Some(label),
+            LineKind::Label(label) => Some(label),
             _ => None,
         }
     }
@@ -265,14 +269,16 @@ impl View<'_> {
     /// right behind a closer.
     fn surplus(&self) -> Vec<Note> {
         let steps = &self.best.first.steps;
-        let first = steps.iter().position(|step| step.event == Event::Action);
+        let first = steps
+            .iter()
+            .position(|step| step.event == RepairEvent::Action);
         let mut doubts = Vec::new();
         for pair in steps[first.unwrap_or(steps.len())..].windows(2) {
             let [before, step] = pair else { continue };
-            let follows = matches!(before.event, Event::Close(..) | Event::Surplus);
+            let follows = matches!(before.event, RepairEvent::Close(..) | RepairEvent::Surplus);
             let between = &self.lines[(before.line + 1).min(step.line)..step.line];
-            let is_near = follows && between.iter().all(|line| line.kind == Kind::Blank);
-            if step.event == Event::Surplus && !is_near {
+            let is_near = follows && between.iter().all(|line| line.kind == LineKind::Blank);
+            if step.event == RepairEvent::Surplus && !is_near {
                 doubts.push(note(
                     step.line,
                     "this fence belongs to no block, or ends one that begins above",
@@ -291,7 +297,7 @@ impl View<'_> {
     /// Returns the fence of a line.
     fn fence(&self, line: usize) -> Option<line::Fence> {
         match self.lines[line].kind {
-            Kind::Fence(fence) => Some(fence),
+            LineKind::Fence(fence) => Some(fence),
             _ => None,
         }
     }
@@ -300,7 +306,7 @@ impl View<'_> {
 /// Says that a closer is longer than its opener, with an action in front of it or with a fence that
 /// stays open: two slips may cancel out, a closer that is missing and one that is too long further
 /// down; and the last line of a content can be glued to its closer.
-pub(super) fn longer(lines: &[Line<'_>], content: &Range<usize>) -> Option<Note> {
+pub(super) fn longer(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<Note> {
     let what = if note::swallowed_action(lines, content).is_some() {
         "an action stands between them"
     } else {

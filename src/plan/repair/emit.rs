@@ -3,15 +3,15 @@
 use std::ops::Range;
 
 use super::check::{indent_of, is_indented};
-use super::event::{Event, How, Scope};
-use super::line::{Kind, Line};
+use super::event::{FenceScope, How, RepairEvent};
+use super::line::{LineKind, ReplyLine};
 use super::pass::Step;
 use super::state::Nesting;
 use crate::text::fence;
 
 /// A block of a reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct BlockSpan {
     /// The index of the opener's line.
     pub open: usize,
     /// The content's lines.
@@ -23,7 +23,7 @@ pub(super) struct Span {
     /// Whether its fences have to be written anew.
     pub anew: bool,
     /// Whose fences they are.
-    pub scope: Scope,
+    pub scope: FenceScope,
     /// Where fences may stand in the content.
     pub nesting: Nesting,
 }
@@ -42,30 +42,30 @@ enum Edit {
 }
 
 /// Returns the blocks that a reading sees, those of messages only where they need new fences.
-pub(super) fn spans(lines: &[Line<'_>], steps: &[Step]) -> Vec<Span> {
+pub(super) fn spans(lines: &[ReplyLine<'_>], steps: &[Step]) -> Vec<BlockSpan> {
     let (mut spans, mut message) = (Vec::new(), Vec::new());
     let (mut open, mut nesting, mut region) = (0, Nesting::Anywhere, 0);
     for step in steps {
         let ends = matches!(
             step.event,
-            Event::Action | Event::Forgotten(_) | Event::Unwrap
+            RepairEvent::Action | RepairEvent::Forgotten(_) | RepairEvent::Unwrap
         );
         let closed = match step.event {
-            Event::Open(_, inside) => {
+            RepairEvent::Open(_, inside) => {
                 (open, nesting) = (step.line, inside);
                 None
             }
-            Event::Close(scope, how) => Some((scope, Some(how))),
-            Event::Forgotten(scope) => Some((scope, None)),
+            RepairEvent::Close(scope, how) => Some((scope, Some(how))),
+            RepairEvent::Forgotten(scope) => Some((scope, None)),
             _ => None,
         };
         if let Some((scope, how)) = closed {
-            let span = Span {
+            let span = BlockSpan {
                 scope,
                 nesting,
                 ..span(lines, open..step.line, how)
             };
-            if scope == Scope::Message {
+            if scope == FenceScope::Message {
                 message.push(span);
             } else {
                 spans.push(span);
@@ -81,7 +81,12 @@ pub(super) fn spans(lines: &[Line<'_>], steps: &[Step]) -> Vec<Span> {
 }
 
 /// Takes over the blocks of a message, unless CommonMark ends the message where the reading does.
-fn flush(lines: &[Line<'_>], region: Range<usize>, message: &mut Vec<Span>, spans: &mut Vec<Span>) {
+fn flush(
+    lines: &[ReplyLine<'_>],
+    region: Range<usize>,
+    message: &mut Vec<BlockSpan>,
+    spans: &mut Vec<BlockSpan>,
+) {
     if !message.is_empty()
         && !is_closed(lines.get(region.start + 1..region.end).unwrap_or_default())
     {
@@ -91,18 +96,18 @@ fn flush(lines: &[Line<'_>], region: Range<usize>, message: &mut Vec<Span>, span
 }
 
 /// Returns whether CommonMark sees no action and no open fence at the end of some lines.
-fn is_closed(lines: &[Line<'_>]) -> bool {
+fn is_closed(lines: &[ReplyLine<'_>]) -> bool {
     let mut open: Option<super::line::Fence> = None;
     for line in lines {
         match (line.kind, open) {
-            (Kind::Fence(fence), None) if fence.indent <= 3 => open = Some(fence),
-            (Kind::Fence(fence), Some(outer)) => {
+            (LineKind::Fence(fence), None) if fence.indent <= 3 => open = Some(fence),
+            (LineKind::Fence(fence), Some(outer)) => {
                 let bare = fence.info == super::line::Info::Bare && fence.indent <= 3;
                 if bare && fence.mark == outer.mark && fence.len >= outer.len {
                     open = None;
                 }
             }
-            (Kind::Action(_), None) => return false,
+            (LineKind::Action(_), None) => return false,
             _ => {}
         }
     }
@@ -110,33 +115,37 @@ fn is_closed(lines: &[Line<'_>]) -> bool {
 }
 
 /// Returns one block, from its opener to the line that ends it.
-fn span(lines: &[Line<'_>], Range { start: open, end }: Range<usize>, how: Option<How>) -> Span {
+fn span(
+    lines: &[ReplyLine<'_>],
+    Range { start: open, end }: Range<usize>,
+    how: Option<How>,
+) -> BlockSpan {
     let trailing = lines[open + 1..end]
         .iter()
         .rev()
-        .take_while(|l| l.kind == Kind::Blank)
+        .take_while(|l| l.kind == LineKind::Blank)
         .count();
     let content = open + 1..if how.is_some() { end } else { end - trailing };
-    let Kind::Fence(fence) = lines[open].kind else {
+    let LineKind::Fence(fence) = lines[open].kind else {
         unreachable!("a block opens at a fence")
     };
-    let inside = |line: &Line<'_>| matches!(line.kind, Kind::Fence(f) if f.mark == fence.mark && f.len >= fence.len);
+    let inside = |line: &ReplyLine<'_>| matches!(line.kind, LineKind::Fence(f) if f.mark == fence.mark && f.len >= fence.len);
     let ambiguous = lines[content.clone()].iter().any(inside);
-    let askew = how.is_some() && matches!(lines[end].kind, Kind::Fence(f) if f.indent != 0);
+    let askew = how.is_some() && matches!(lines[end].kind, LineKind::Fence(f) if f.indent != 0);
     let anew = ambiguous || askew || fence.indent > 0 || how != Some(How::Proper);
-    Span {
+    BlockSpan {
         open,
         content,
         close: how.map(|_| end),
         how: how.unwrap_or(How::Proper),
         anew,
-        scope: Scope::Content,
+        scope: FenceScope::Content,
         nesting: Nesting::Anywhere,
     }
 }
 
 /// Returns the text of a reading.
-pub(super) fn emit(lines: &[Line<'_>], steps: &[Step], spans: &[Span]) -> String {
+pub(super) fn emit(lines: &[ReplyLine<'_>], steps: &[Step], spans: &[BlockSpan]) -> String {
     let mut edits = Vec::new();
     for step in steps {
         edit(lines, step, &mut edits);
@@ -149,9 +158,9 @@ pub(super) fn emit(lines: &[Line<'_>], steps: &[Step], spans: &[Span]) -> String
 }
 
 /// Adds what a step outside of blocks changes.
-fn edit(lines: &[Line<'_>], step: &Step, edits: &mut Vec<(usize, Edit)>) {
+fn edit(lines: &[ReplyLine<'_>], step: &Step, edits: &mut Vec<(usize, Edit)>) {
     match step.event {
-        Event::Title => {
+        RepairEvent::Title => {
             edits.retain(|(line, _)| *line >= step.line);
             edits.extend((0..step.line).map(|line| (line, Edit::Drop)));
             let text = lines[step.line].text;
@@ -159,15 +168,17 @@ fn edit(lines: &[Line<'_>], step: &Step, edits: &mut Vec<(usize, Edit)>) {
                 edits.push((step.line, Edit::Replace(format!("# {}", &text[1..]))));
             }
         }
-        Event::Wrap | Event::Surplus => edits.push((step.line, Edit::Drop)),
-        Event::Unwrap => edits.extend((step.line..lines.len()).map(|line| (line, Edit::Drop))),
-        Event::Glued => edits.push((step.line, Edit::Insert(String::new()))),
+        RepairEvent::Wrap | RepairEvent::Surplus => edits.push((step.line, Edit::Drop)),
+        RepairEvent::Unwrap => {
+            edits.extend((step.line..lines.len()).map(|line| (line, Edit::Drop)))
+        }
+        RepairEvent::Glued => edits.push((step.line, Edit::Insert(String::new()))),
         _ => {}
     }
 }
 
 /// Adds what makes a block's fences right.
-fn refence(lines: &[Line<'_>], span: &Span, edits: &mut Vec<(usize, Edit)>) {
+fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, Edit)>) {
     let opener = lines[span.open].text;
     let body = opener.trim_start_matches([' ', '\t']);
     let mark = char::from(body.as_bytes()[0]);
@@ -196,7 +207,7 @@ fn common(a: &str, b: &str) -> usize {
 }
 
 /// Writes the lines with their changes.
-fn write(lines: &[Line<'_>], edits: &[(usize, Edit)]) -> String {
+fn write(lines: &[ReplyLine<'_>], edits: &[(usize, Edit)]) -> String {
     let usual = lines
         .iter()
         .map(|l| l.ending)

@@ -4,7 +4,7 @@ use super::state::Nesting;
 
 /// What a reading does at a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Event {
+pub(super) enum RepairEvent {
     /// The plan's title.
     Title,
     /// Opens the fence around the whole plan.
@@ -14,11 +14,11 @@ pub(super) enum Event {
     /// An action begins.
     Action,
     /// Opens a block.
-    Open(Scope, Nesting),
+    Open(FenceScope, Nesting),
     /// Closes it.
-    Close(Scope, How),
+    Close(FenceScope, How),
     /// The open block ends before this line, its closer is missing.
-    Forgotten(Scope),
+    Forgotten(FenceScope),
     /// A fence that belongs to nothing.
     Surplus,
     /// A label that needs a blank line before it.
@@ -33,7 +33,7 @@ pub(super) enum Event {
 
 /// Whose fence it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Scope {
+pub(super) enum FenceScope {
     /// Of a block that the plan's grammar asks for.
     Content,
     /// Of the rationale, which nothing is done with.

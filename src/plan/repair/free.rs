@@ -1,12 +1,12 @@
 //! What lines may be where spellings are free: headings, labels and fields as models write them, and
 //! sentences between the blocks.
 
-use super::line::{Fence, Info, Kind, Line};
+use super::line::{Fence, Info, LineKind, ReplyLine};
 use crate::plan::action::heading::Section;
 use crate::plan::spelling::{self, name};
 
 /// Reads lines once more, in every spelling.
-pub(super) fn see(lines: &mut [Line<'_>]) {
+pub(super) fn see(lines: &mut [ReplyLine<'_>]) {
     let inside = inside(lines);
     let known: Vec<Section> = (0..lines.len())
         .filter(|&at| !inside[at])
@@ -15,17 +15,20 @@ pub(super) fn see(lines: &mut [Line<'_>]) {
     let (mut below, mut found) = ("", Vec::new());
     for at in (0..lines.len()).rev() {
         let line = lines[at];
-        if matches!(line.kind, Kind::Text | Kind::List | Kind::Title { .. }) {
+        if matches!(
+            line.kind,
+            LineKind::Text | LineKind::List | LineKind::Title { .. }
+        ) {
             found.extend(respelled(line.text, below, &known).map(|kind| (at, kind)));
         }
-        if line.kind != Kind::Blank {
+        if line.kind != LineKind::Blank {
             below = line.text;
         }
     }
     // The first heading of level 1 is the title, whatever it says.
     let title = lines
         .iter()
-        .position(|line| matches!(line.kind, Kind::Title { .. }));
+        .position(|line| matches!(line.kind, LineKind::Title { .. }));
     found
         .into_iter()
         .filter(|(at, _)| Some(*at) != title)
@@ -35,12 +38,12 @@ pub(super) fn see(lines: &mut [Line<'_>]) {
 }
 
 /// Returns which lines stand in a fence, if all fences are right.
-fn inside(lines: &[Line<'_>]) -> Vec<bool> {
+fn inside(lines: &[ReplyLine<'_>]) -> Vec<bool> {
     let mut open = None::<Fence>;
-    let is_inside = |line: &Line<'_>| {
+    let is_inside = |line: &ReplyLine<'_>| {
         match (line.kind, open) {
-            (Kind::Fence(fence), None) => open = Some(fence),
-            (Kind::Fence(fence), Some(outer)) if closes(fence, outer) => open = None,
+            (LineKind::Fence(fence), None) => open = Some(fence),
+            (LineKind::Fence(fence), Some(outer)) if closes(fence, outer) => open = None,
             _ => {}
         }
         open.is_some()
@@ -54,58 +57,58 @@ fn closes(fence: Fence, outer: Fence) -> bool {
 }
 
 /// Returns what a line is in another spelling; `known` has the sections that need none.
-fn respelled(line: &str, below: &str, known: &[Section]) -> Option<Kind> {
-    let label = || name::label(line, below).map(Kind::Label);
-    let action = || name::action(line, below).map(|heading| Kind::Action(heading.row));
+fn respelled(line: &str, below: &str, known: &[Section]) -> Option<LineKind> {
+    let label = || name::label(line, below).map(LineKind::Label);
+    let action = || name::action(line, below).map(|heading| LineKind::Action(heading.row));
     let section = || {
         let (found, level) = name::section(line)?;
-        (level == 2 || !known.contains(&found)).then_some(Kind::Section(found))
+        (level == 2 || !known.contains(&found)).then_some(LineKind::Section(found))
     };
     action().or_else(section).or_else(label)
 }
 
 /// Takes headings of other words for the sections whose place they have: the last one above the
 /// actions for the action plan, the first one for the rationale.
-fn name_sections(lines: &mut [Line<'_>], inside: &[bool]) {
+fn name_sections(lines: &mut [ReplyLine<'_>], inside: &[bool]) {
     let (mut unknown, mut known) = (Vec::new(), Vec::new());
     for (at, line) in lines.iter().enumerate().filter(|(at, _)| !inside[*at]) {
         match line.kind {
-            Kind::Action(_) => break,
-            Kind::Section(section) => known.push(section),
-            Kind::Text if line.text.starts_with("## ") => unknown.push(at),
+            LineKind::Action(_) => break,
+            LineKind::Section(section) => known.push(section),
+            LineKind::Text if line.text.starts_with("## ") => unknown.push(at),
             _ => {}
         }
     }
     if !known.contains(&Section::Plan)
         && let Some(at) = unknown.pop()
     {
-        lines[at].kind = Kind::Section(Section::Plan);
+        lines[at].kind = LineKind::Section(Section::Plan);
     }
     if !known.contains(&Section::Rationale)
         && let Some(&at) = unknown.first()
     {
-        lines[at].kind = Kind::Section(Section::Rationale);
+        lines[at].kind = LineKind::Section(Section::Rationale);
     }
 }
 
 /// Reads fields without bullets as items, and sentences as such.
-fn see_text(lines: &mut [Line<'_>]) {
+fn see_text(lines: &mut [ReplyLine<'_>]) {
     let mut row = None;
     for line in lines {
         match line.kind {
-            Kind::Action(found) => row = Some(found),
-            Kind::Section(_) | Kind::Title { .. } => row = None,
-            Kind::Text if spelling::is_field(line.text, row) => line.kind = Kind::List,
-            Kind::Text if spelling::is_prose(line.text) => line.kind = Kind::Sentence,
+            LineKind::Action(found) => row = Some(found),
+            LineKind::Section(_) | LineKind::Title { .. } => row = None,
+            LineKind::Text if spelling::is_field(line.text, row) => line.kind = LineKind::List,
+            LineKind::Text if spelling::is_prose(line.text) => line.kind = LineKind::Sentence,
             _ => {}
         }
     }
 }
 
 /// Returns the section that a line begins.
-fn section_of(kind: Kind) -> Option<Section> {
+fn section_of(kind: LineKind) -> Option<Section> {
     match kind {
-        Kind::Section(section) => Some(section),
+        LineKind::Section(section) => Some(section),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::cost::{self, Cost};
 use super::prefix::{Prefix, Reached};
-use super::state::{Key, State};
+use super::state::{GrammarState, StateKey};
 
 /// How many states are kept after each token; in case of equal costs twice as many.
 const BEAM: usize = 32;
@@ -28,7 +28,7 @@ pub(super) struct Frontier {
 #[derive(Clone, Copy)]
 struct Slot {
     /// The state's key.
-    key: Key,
+    key: StateKey,
     /// The mark of the token that it was filled at.
     mark: u32,
     /// Where the state stands.
@@ -37,7 +37,7 @@ struct Slot {
 
 /// A place that no token has filled.
 const FREE: Slot = Slot {
-    key: Key([0; 2]),
+    key: StateKey([0; 2]),
     mark: 0,
     index: 0,
 };
@@ -61,7 +61,7 @@ impl Frontier {
     }
 
     /// Adds the readings that end in a state.
-    pub(super) fn add(&mut self, state: State, best: Prefix, next: Option<Prefix>) {
+    pub(super) fn add(&mut self, state: GrammarState, best: Prefix, next: Option<Prefix>) {
         self.cheapest = self.cheapest.min(best.cost);
         let key = state.key();
         let slot = self.slot(key);
@@ -85,7 +85,7 @@ impl Frontier {
     }
 
     /// Returns the slot of a key: the one that has it, or a free one.
-    fn slot(&self, key: Key) -> usize {
+    fn slot(&self, key: StateKey) -> usize {
         let last = self.slots.len() - 1;
         let mut at = hash(key) & last;
         loop {
@@ -137,7 +137,7 @@ impl Frontier {
 }
 
 /// Spreads the two words of a key over all bits.
-fn hash(Key([first, second]): Key) -> usize {
+fn hash(StateKey([first, second]): StateKey) -> usize {
     let word = (first.rotate_left(23) ^ second).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     usize::try_from(word >> 32).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::line::{self, Kind};
+use super::line::{self, LineKind};
 use super::{Level, repair};
 
 /// Lines that plans, documents and slips are made of.
@@ -83,7 +83,7 @@ fn replies() -> impl Strategy<Value = String> {
 /// Returns the lines that a repair must keep, but those above the title and behind a fence around
 /// the plan.
 fn kept(text: &str) -> Vec<&str> {
-    let is_fence = |l: &str| matches!(line::kind(l), Kind::Fence(_) | Kind::Blank);
+    let is_fence = |l: &str| matches!(line::kind(l), LineKind::Fence(_) | LineKind::Blank);
     crate::text::fence::split_lines(text)
         .map(|l| l.text)
         .filter(|l| !is_fence(l))
@@ -94,10 +94,10 @@ fn kept(text: &str) -> Vec<&str> {
 /// Returns the action headings that stand outside of CommonMark's fences, or all of them.
 fn actions(text: &str, outside: bool) -> Vec<&str> {
     let mut open: Option<line::Fence> = None;
-    let mut visible = |l: &line::Line<'_>| {
+    let mut visible = |l: &line::ReplyLine<'_>| {
         match (l.kind, open) {
-            (Kind::Fence(fence), None) if fence.indent < 4 => open = Some(fence),
-            (Kind::Fence(fence), Some(outer))
+            (LineKind::Fence(fence), None) if fence.indent < 4 => open = Some(fence),
+            (LineKind::Fence(fence), Some(outer))
                 if line::Info::Bare == fence.info
                     && fence.mark == outer.mark
                     && fence.len >= outer.len =>
@@ -106,7 +106,7 @@ fn actions(text: &str, outside: bool) -> Vec<&str> {
             }
             _ => {}
         }
-        matches!(l.kind, Kind::Action(_)) && (open.is_none() || !outside)
+        matches!(l.kind, LineKind::Action(_)) && (open.is_none() || !outside)
     };
     super::lines::read(text, super::Spelling::Exact)
         .iter()

@@ -8,18 +8,18 @@ use crate::text::fence;
 
 /// A line with its reading.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'a> {
+pub(super) struct ReplyLine<'a> {
     /// The line without its end.
     pub text: &'a str,
     /// Its end.
     pub ending: &'a str,
     /// What it may be.
-    pub kind: Kind,
+    pub kind: LineKind,
 }
 
 /// What a line may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     /// Nothing but blanks.
     Blank,
     /// A fence, whatever its indentation.
@@ -72,29 +72,29 @@ pub(super) enum Info {
 }
 
 /// Reads one line.
-pub(super) fn kind(line: &str) -> Kind {
+pub(super) fn kind(line: &str) -> LineKind {
     let (indent, body) = fence::split_indent(line);
     let Some(&first) = body.as_bytes().first() else {
-        return Kind::Blank;
+        return LineKind::Blank;
     };
     if matches!(first, b'`' | b'~')
         && let Some(fence) = fence::read(line)
     {
-        return Kind::Fence(of_fence(&fence));
+        return LineKind::Fence(of_fence(&fence));
     }
     if indent >= 4 {
-        return Kind::List;
+        return LineKind::List;
     }
     match first {
         b'#' => headed(body, indent)
             .or_else(|| label(body))
-            .unwrap_or(Kind::Text),
-        b'`' | b'F' | b'R' | b'_' => label(body).unwrap_or(Kind::Text),
-        b'*' | b'-' if is_rule(body) => Kind::Rule,
-        b'*' | b'-' | b'+' => item(body).or_else(|| label(body)).unwrap_or(Kind::Text),
+            .unwrap_or(LineKind::Text),
+        b'`' | b'F' | b'R' | b'_' => label(body).unwrap_or(LineKind::Text),
+        b'*' | b'-' if is_rule(body) => LineKind::Rule,
+        b'*' | b'-' | b'+' => item(body).or_else(|| label(body)).unwrap_or(LineKind::Text),
         b'0'..=b'9' => numbered(body),
-        _ if indent > 0 => Kind::List,
-        _ => Kind::Text,
+        _ if indent > 0 => LineKind::List,
+        _ => LineKind::Text,
     }
 }
 
@@ -140,15 +140,15 @@ pub(super) fn is_markdown(word: &str) -> bool {
 }
 
 /// Reads a heading: a title, a section or an action.
-fn headed(body: &str, indent: usize) -> Option<Kind> {
+fn headed(body: &str, indent: usize) -> Option<LineKind> {
     let level = body.bytes().take_while(|&b| b == b'#').count();
     let rest = &body[level..];
     let spaced = rest.starts_with([' ', '\t']);
     let name = rest.trim().trim_end_matches('#').trim_end();
     match level {
-        1 if !rest.is_empty() && indent == 0 => Some(Kind::Title { spaced }),
-        2 if spaced => heading::section(name).map(Kind::Section),
-        3 if spaced => action(name).map(Kind::Action),
+        1 if !rest.is_empty() && indent == 0 => Some(LineKind::Title { spaced }),
+        2 if spaced => heading::section(name).map(LineKind::Section),
+        3 if spaced => action(name).map(LineKind::Action),
         _ => None,
     }
 }
@@ -164,7 +164,7 @@ fn action(text: &str) -> Option<&'static ActionRow> {
 }
 
 /// Reads a label of EDIT: a heading, in backticks, bold, or plain with its colon.
-fn label(body: &str) -> Option<Kind> {
+fn label(body: &str) -> Option<LineKind> {
     if body.len() > 32 {
         return None;
     }
@@ -176,24 +176,24 @@ fn label(body: &str) -> Option<Kind> {
         .strip_suffix(':')
         .or_else(|| body.starts_with(['`', '*', '#']).then_some(&*bare))?;
     match name {
-        "FIND" => Some(Kind::Label(Label::Find)),
-        "REPLACE" => Some(Kind::Label(Label::Replace)),
+        "FIND" => Some(LineKind::Label(Label::Find)),
+        "REPLACE" => Some(LineKind::Label(Label::Replace)),
         _ => None,
     }
 }
 
 /// Reads a bullet.
-fn item(body: &str) -> Option<Kind> {
-    matches!(body.as_bytes().get(1), None | Some(b' ' | b'\t')).then_some(Kind::List)
+fn item(body: &str) -> Option<LineKind> {
+    matches!(body.as_bytes().get(1), None | Some(b' ' | b'\t')).then_some(LineKind::List)
 }
 
 /// Reads a numbered item.
-fn numbered(body: &str) -> Kind {
+fn numbered(body: &str) -> LineKind {
     let rest = body.trim_start_matches(|c: char| c.is_ascii_digit());
     if rest.starts_with(". ") || rest.starts_with(") ") {
-        Kind::List
+        LineKind::List
     } else {
-        Kind::Text
+        LineKind::Text
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::plan::action;
 
-    fn check(lines: &[&str], expected: Kind) {
+    fn check(lines: &[&str], expected: LineKind) {
         for line in lines {
             assert_eq!(kind(line), expected, "{line:?}");
         }
@@ -227,15 +227,15 @@ mod tests {
                 "### 1. READ",
                 " ### `READ` ###",
             ],
-            Kind::Action(&action::read::ROW),
+            LineKind::Action(&action::read::ROW),
         );
         check(
             &["### `CHAT WITH USER`", "### CHAT_WITH_USER", "### `PROMPT`"],
-            Kind::Action(&action::chat_with_user::ROW),
+            LineKind::Action(&action::chat_with_user::ROW),
         );
         check(
             &["### RETURN", "### `CONCLUDE`"],
-            Kind::Action(&action::conclude::ROW),
+            LineKind::Action(&action::conclude::ROW),
         );
         check(
             &[
@@ -244,7 +244,7 @@ mod tests {
                 "### CREATE:",
                 "### `create`",
             ],
-            Kind::Action(&action::create::ROW),
+            LineKind::Action(&action::create::ROW),
         );
         check(
             &[
@@ -256,9 +256,9 @@ mod tests {
                 "### 1. Use `READ`",
                 "## READ",
             ],
-            Kind::Text,
+            LineKind::Text,
         );
-        check(&["    ### `READ`"], Kind::List);
+        check(&["    ### `READ`"], LineKind::List);
     }
 
     #[test]
@@ -273,22 +273,22 @@ mod tests {
                 "`FIND`:",
                 "### FIND",
             ],
-            Kind::Label(Label::Find),
+            LineKind::Label(Label::Find),
         );
         check(
             &["`REPLACE:`", "REPLACE:", "__REPLACE__:", "#### **REPLACE**"],
-            Kind::Label(Label::Replace),
+            LineKind::Label(Label::Replace),
         );
-        check(&["FIND", "about `FIND:`", "`FIND:` ```py"], Kind::Text);
+        check(&["FIND", "about `FIND:`", "`FIND:` ```py"], LineKind::Text);
     }
 
     #[test]
     fn other_lines_are_told_apart() {
-        check(&["", " \t"], Kind::Blank);
-        check(&["- a", "* **b**", "+", "1. x", "  more"], Kind::List);
-        check(&["---", "* * *", "------"], Kind::Rule);
-        check(&["# T"], Kind::Title { spaced: true });
-        check(&["#T"], Kind::Title { spaced: false });
+        check(&["", " \t"], LineKind::Blank);
+        check(&["- a", "* **b**", "+", "1. x", "  more"], LineKind::List);
+        check(&["---", "* * *", "------"], LineKind::Rule);
+        check(&["# T"], LineKind::Title { spaced: true });
+        check(&["#T"], LineKind::Title { spaced: false });
         check(
             &[
                 "## Action Plan",
@@ -296,15 +296,15 @@ mod tests {
                 "## 3. Action Plan",
                 "## **Action Plan**",
             ],
-            Kind::Section(Section::Plan),
+            LineKind::Section(Section::Plan),
         );
-        check(&["##Rationale", "## Other", "#", "text"], Kind::Text);
+        check(&["##Rationale", "## Other", "#", "text"], LineKind::Text);
     }
 
     #[test]
     fn an_info_string_that_is_no_language_is_odd() {
         let info = |line| match kind(line) {
-            Kind::Fence(fence) => fence.info,
+            LineKind::Fence(fence) => fence.info,
             other => panic!("{other:?}"),
         };
         assert_eq!(info("```"), Info::Bare);

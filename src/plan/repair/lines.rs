@@ -1,20 +1,24 @@
 //! The lines of a whole reply: each seen on its own first, then beside its neighbours.
 
-use super::line::{Kind, Line, kind};
+use super::line::{LineKind, ReplyLine, kind};
 use super::{Spelling, free};
 use crate::plan::action::heading;
 use crate::text::fence;
 
 /// Returns the lines of a reply with their readings.
-pub(super) fn read(text: &str, spelling: Spelling) -> Vec<Line<'_>> {
+pub(super) fn read(text: &str, spelling: Spelling) -> Vec<ReplyLine<'_>> {
     let read = |l: fence::TextLine<'_>| kind(l.text);
     let line = |l| (l, read(l));
     let mut lines = Vec::with_capacity(text.len() / 32 + 1);
-    lines.extend(fence::split_lines(text).map(line).map(|(l, kind)| Line {
-        text: l.text,
-        ending: l.ending,
-        kind,
-    }));
+    lines.extend(
+        fence::split_lines(text)
+            .map(line)
+            .map(|(l, kind)| ReplyLine {
+                text: l.text,
+                ending: l.ending,
+                kind,
+            }),
+    );
     see_labels(&mut lines);
     if spelling == Spelling::Free {
         free::see(&mut lines);
@@ -22,34 +26,35 @@ pub(super) fn read(text: &str, spelling: Spelling) -> Vec<Line<'_>> {
     let thoughts = thoughts(&lines);
     lines[..thoughts]
         .iter_mut()
-        .for_each(|line| line.kind = Kind::Text);
+        .for_each(|line| line.kind = LineKind::Text);
     lines
 }
 
 /// Reads as labels also those lines that only the fence below shows to be ones: `Find`, `- FIND:`.
 /// Without it they are words as good as any.
-fn see_labels(lines: &mut [Line<'_>]) {
+fn see_labels(lines: &mut [ReplyLine<'_>]) {
     for fence in 1..lines.len() {
-        if !matches!(lines[fence].kind, Kind::Fence(_)) {
+        if !matches!(lines[fence].kind, LineKind::Fence(_)) {
             continue;
         }
         let above = lines[..fence]
             .iter_mut()
             .rev()
-            .find(|line| line.kind != Kind::Blank);
-        let Some(line) = above.filter(|line| matches!(line.kind, Kind::Text | Kind::List)) else {
+            .find(|line| line.kind != LineKind::Blank);
+        let Some(line) = above.filter(|line| matches!(line.kind, LineKind::Text | LineKind::List))
+        else {
             continue;
         };
         let (indent, text) = fence::split_indent(line.text);
         // Farther in it is code, or an item of an item.
         if let Some(label) = heading::label(heading::unlisted(text)).filter(|_| indent < 4) {
-            line.kind = Kind::Label(label);
+            line.kind = LineKind::Label(label);
         }
     }
 }
 
 /// Returns how many lines at the start of a reply the model thought aloud, in `<think>` tags.
-pub(super) fn thoughts(lines: &[Line<'_>]) -> usize {
+pub(super) fn thoughts(lines: &[ReplyLine<'_>]) -> usize {
     let Some(first) = lines.iter().find(|line| !line.text.trim().is_empty()) else {
         return 0;
     };

@@ -19,6 +19,7 @@ mod emit;
 mod event;
 mod free;
 mod frontier;
+mod grammar_step;
 #[cfg(test)]
 mod law;
 mod line;
@@ -178,7 +179,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
     if !lines.iter().any(|l| {
         matches!(
             l.kind,
-            line::Kind::Action(_) | line::Kind::Section(Section::Plan)
+            line::LineKind::Action(_) | line::LineKind::Section(Section::Plan)
         )
     }) {
         let why = "there is no `## Action Plan` and no action";
@@ -198,7 +199,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
         .first
         .steps
         .iter()
-        .find(|step| step.event == event::Event::Broken)
+        .find(|step| step.event == event::RepairEvent::Broken)
     {
         let at = step.line.min(lines.len() - 1);
         let why = "what the grammar asks for before this line is missing";
@@ -225,7 +226,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
 }
 
 /// Returns a plan by the rule, with what its contents hide.
-fn unchanged(text: &str, lines: &[line::Line<'_>], contents: &[Range<usize>]) -> Repaired {
+fn unchanged(text: &str, lines: &[line::ReplyLine<'_>], contents: &[Range<usize>]) -> Repaired {
     let hidden = |content| note::hidden_action(lines, content);
     let repaired = Repaired {
         text: text.to_owned(),

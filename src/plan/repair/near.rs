@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::line::{Fence, Info, Kind, Line};
+use super::line::{Fence, Info, LineKind, ReplyLine};
 
 /// What ends a comment or a string: text behind a fence that has one of these is no remark.
 const ENDS: [&str; 9] = ["*/", "\"\"\"", "'''", "*)", "-}", "]]", "#>", "=#", "\"#"];
@@ -59,10 +59,10 @@ pub(super) fn behind(closer: &str) -> &str {
 }
 
 /// Returns the fence that a content leaves open, as Markdown reads it.
-pub(super) fn left_open(lines: &[Line<'_>], content: Range<usize>) -> Option<usize> {
+pub(super) fn left_open(lines: &[ReplyLine<'_>], content: Range<usize>) -> Option<usize> {
     let mut open: Option<(usize, Fence)> = None;
     for at in content {
-        let Kind::Fence(fence) = lines[at].kind else {
+        let LineKind::Fence(fence) = lines[at].kind else {
             continue;
         };
         match open {

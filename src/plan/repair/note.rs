@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::cost::REPAIR;
-use super::emit::Span;
-use super::event::{Event, How};
-use super::line::{Info, Kind, Line};
+use super::emit::BlockSpan;
+use super::event::{How, RepairEvent};
+use super::line::{Info, LineKind, ReplyLine};
 use super::pass::{Best, Reading, Step};
 use super::{Level, Note};
 use crate::plan::action::border::looks_like_action;
@@ -15,7 +15,7 @@ use crate::plan::action::heading::Section;
 /// doubts or not.
 pub(super) fn level(best: &Best, doubts: &[Note], changed: bool) -> Level {
     // Words beside the blocks stay where they are; they damage nothing.
-    let is_costly = |step: &Step| step.cost >= REPAIR && step.event != Event::Prose;
+    let is_costly = |step: &Step| step.cost >= REPAIR && step.event != RepairEvent::Prose;
     match () {
         () if !doubts.is_empty() => Level::Doubtful,
         () if !changed => Level::Clean,
@@ -25,7 +25,7 @@ pub(super) fn level(best: &Best, doubts: &[Note], changed: bool) -> Level {
 }
 
 /// Returns what was done, block by block, and what contents hold.
-pub(super) fn notes(lines: &[Line<'_>], best: &Best, spans: &[Span]) -> Vec<Note> {
+pub(super) fn notes(lines: &[ReplyLine<'_>], best: &Best, spans: &[BlockSpan]) -> Vec<Note> {
     let mut notes: Vec<Note> = best
         .first
         .steps
@@ -49,7 +49,7 @@ pub(super) fn second_plan(at: usize) -> Note {
 }
 
 /// Says which action or pair of an EDIT a block's new fences hide for good.
-pub(super) fn swallowed(lines: &[Line<'_>], span: &Span) -> Option<Note> {
+pub(super) fn swallowed(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Option<Note> {
     let at = swallowed_by(lines, span)?;
     Some(hidden_note(lines, at, &span.content))
 }
@@ -60,31 +60,31 @@ pub(super) fn note(at: usize, message: &str) -> Note {
 }
 
 /// Says what a step outside of blocks did.
-fn step_note(lines: &[Line<'_>], at: usize, event: Event) -> Option<Note> {
+fn step_note(lines: &[ReplyLine<'_>], at: usize, event: RepairEvent) -> Option<Note> {
     let message = match event {
-        Event::Title if !lines[at].text[1..].starts_with([' ', '\t']) => {
+        RepairEvent::Title if !lines[at].text[1..].starts_with([' ', '\t']) => {
             "add a space after the `#` of the title"
         }
-        Event::Title
+        RepairEvent::Title
             if lines[..at]
                 .iter()
-                .any(|l| !matches!(l.kind, Kind::Blank | Kind::Fence(_))) =>
+                .any(|l| !matches!(l.kind, LineKind::Blank | LineKind::Fence(_))) =>
         {
             "dropped the text before the title"
         }
-        Event::Wrap => "took the whole plan out of its fence",
-        Event::Unwrap if lines[at + 1..].iter().any(|l| l.kind != Kind::Blank) => {
+        RepairEvent::Wrap => "took the whole plan out of its fence",
+        RepairEvent::Unwrap if lines[at + 1..].iter().any(|l| l.kind != LineKind::Blank) => {
             "dropped the text after the plan's fence"
         }
-        Event::Surplus => "dropped a fence that closes nothing",
-        Event::Glued => "add a blank line before the label, which the list would swallow",
+        RepairEvent::Surplus => "dropped a fence that closes nothing",
+        RepairEvent::Glued => "add a blank line before the label, which the list would swallow",
         _ => return None,
     };
     Some(note(at, message))
 }
 
 /// Says what was done to a block's fences.
-fn span_note(span: &Span) -> Note {
+fn span_note(span: &BlockSpan) -> Note {
     let opened = span.open + 1;
     match (span.close, span.how) {
         (None, _) => note(
@@ -108,14 +108,14 @@ fn span_note(span: &Span) -> Note {
 }
 
 /// Warns of an action's heading in a content, outside of the content's own closed fences.
-pub(super) fn hidden_action(lines: &[Line<'_>], content: &Range<usize>) -> Option<Note> {
+pub(super) fn hidden_action(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<Note> {
     let (mut open, mut hidden) = (None::<super::line::Fence>, None);
     for at in content.clone() {
         match (lines[at].kind, open) {
-            (Kind::Action(_), None) => return Some(hidden_note(lines, at, content)),
-            (Kind::Action(_), Some(_)) => hidden = hidden.or(Some(at)),
-            (Kind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
-            (Kind::Fence(fence), Some(outer))
+            (LineKind::Action(_), None) => return Some(hidden_note(lines, at, content)),
+            (LineKind::Action(_), Some(_)) => hidden = hidden.or(Some(at)),
+            (LineKind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
+            (LineKind::Fence(fence), Some(outer))
                 if fence.info == Info::Bare
                     && fence.mark == outer.mark
                     && fence.len >= outer.len =>
@@ -130,7 +130,7 @@ pub(super) fn hidden_action(lines: &[Line<'_>], content: &Range<usize>) -> Optio
 
 /// Returns the index of the action, or the label of an EDIT, that a block's new fences hide for
 /// good.
-fn swallowed_by(lines: &[Line<'_>], span: &Span) -> Option<usize> {
+fn swallowed_by(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Option<usize> {
     if !span.anew {
         return None;
     }
@@ -139,44 +139,45 @@ fn swallowed_by(lines: &[Line<'_>], span: &Span) -> Option<usize> {
 }
 
 /// Returns whether a block stands below a label.
-fn is_labelled(lines: &[Line<'_>], open: usize) -> bool {
+fn is_labelled(lines: &[ReplyLine<'_>], open: usize) -> bool {
     let above = lines[..open]
         .iter()
         .rev()
-        .find(|line| line.kind != Kind::Blank);
-    above.is_some_and(|line| matches!(line.kind, Kind::Label(_)))
+        .find(|line| line.kind != LineKind::Blank);
+    above.is_some_and(|line| matches!(line.kind, LineKind::Label(_)))
 }
 
 /// Returns the index of a label in a content, with a fence below it.
-fn swallowed_label(lines: &[Line<'_>], content: &Range<usize>) -> Option<usize> {
+fn swallowed_label(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<usize> {
     let mut labels = content
         .clone()
-        .filter(|&at| matches!(lines[at].kind, Kind::Label(_)));
+        .filter(|&at| matches!(lines[at].kind, LineKind::Label(_)));
     labels.find(|&at| {
         let below = lines[at + 1..content.end]
             .iter()
-            .find(|line| line.kind != Kind::Blank);
-        below.is_some_and(|line| matches!(line.kind, Kind::Fence(_)))
+            .find(|line| line.kind != LineKind::Blank);
+        below.is_some_and(|line| matches!(line.kind, LineKind::Fence(_)))
     })
 }
 
 /// Returns the index of an action in a content that is neither in a document's fence nor below an
 /// `## Action Plan` of the content's own: with new fences around it, nobody would see it again.
-pub(super) fn swallowed_action(lines: &[Line<'_>], content: &Range<usize>) -> Option<usize> {
+pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<usize> {
     let (mut open, mut planned) = (None::<super::line::Fence>, false);
-    let is_action =
-        |line: &Line<'_>| matches!(line.kind, Kind::Action(_)) || looks_like_action(line.text);
+    let is_action = |line: &ReplyLine<'_>| {
+        matches!(line.kind, LineKind::Action(_)) || looks_like_action(line.text)
+    };
     for at in content.clone() {
         match (lines[at].kind, open) {
-            (Kind::Section(Section::Plan), None) => planned = true,
+            (LineKind::Section(Section::Plan), None) => planned = true,
             (_, None) if !planned && is_action(&lines[at]) => return Some(at),
             (_, Some(outer))
                 if outer.info != Info::Document && !planned && is_action(&lines[at]) =>
             {
                 return Some(at);
             }
-            (Kind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
-            (Kind::Fence(fence), Some(outer))
+            (LineKind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
+            (LineKind::Fence(fence), Some(outer))
                 if fence.info == Info::Bare
                     && fence.mark == outer.mark
                     && fence.len >= outer.len =>
@@ -190,8 +191,8 @@ pub(super) fn swallowed_action(lines: &[Line<'_>], content: &Range<usize>) -> Op
 }
 
 /// Says that a heading or a label at a line is content.
-fn hidden_note(lines: &[Line<'_>], at: usize, content: &Range<usize>) -> Note {
-    let what = if matches!(lines[at].kind, Kind::Label(_)) {
+fn hidden_note(lines: &[ReplyLine<'_>], at: usize, content: &Range<usize>) -> Note {
+    let what = if matches!(lines[at].kind, LineKind::Label(_)) {
         "label and its block"
     } else {
         "action's heading; it is not run"
@@ -206,12 +207,12 @@ fn hidden_note(lines: &[Line<'_>], at: usize, content: &Range<usize>) -> Note {
 }
 
 /// Says where the two best readings part.
-pub(super) fn parting(lines: &[Line<'_>], first: &Reading, second: &Reading) -> Note {
-    let doings = |reading: &Reading| -> Vec<(usize, Event)> {
+pub(super) fn parting(lines: &[ReplyLine<'_>], first: &Reading, second: &Reading) -> Note {
+    let doings = |reading: &Reading| -> Vec<(usize, RepairEvent)> {
         reading
             .steps
             .iter()
-            .filter(|s| !matches!(s.event, Event::Prose | Event::Glued))
+            .filter(|s| !matches!(s.event, RepairEvent::Prose | RepairEvent::Glued))
             .map(|s| (s.line, s.event))
             .collect()
     };
@@ -237,17 +238,17 @@ pub(super) fn parting(lines: &[Line<'_>], first: &Reading, second: &Reading) -> 
 }
 
 /// Says what an event means for its line.
-fn doing(event: Event) -> &'static str {
+fn doing(event: RepairEvent) -> &'static str {
     match event {
-        Event::Title => "is the title",
-        Event::Wrap => "opens a fence around the plan",
-        Event::Unwrap => "closes the fence around the plan",
-        Event::Action => "is an action of the plan",
-        Event::Open(..) => "opens a block",
-        Event::Close(..) => "closes its block",
-        Event::Forgotten(_) => "follows a block whose closing fence is missing",
-        Event::Surplus => "is a fence too many",
-        Event::SecondPlan => "begins a second plan",
-        Event::Glued | Event::Prose | Event::Broken => "belongs to nothing",
+        RepairEvent::Title => "is the title",
+        RepairEvent::Wrap => "opens a fence around the plan",
+        RepairEvent::Unwrap => "closes the fence around the plan",
+        RepairEvent::Action => "is an action of the plan",
+        RepairEvent::Open(..) => "opens a block",
+        RepairEvent::Close(..) => "closes its block",
+        RepairEvent::Forgotten(_) => "follows a block whose closing fence is missing",
+        RepairEvent::Surplus => "is a fence too many",
+        RepairEvent::SecondPlan => "begins a second plan",
+        RepairEvent::Glued | RepairEvent::Prose | RepairEvent::Broken => "belongs to nothing",
     }
 }

@@ -5,11 +5,12 @@
 
 use super::block::inside;
 use super::cost::Cost;
-use super::event::Event;
+use super::event::RepairEvent;
 use super::frontier::Frontier;
+use super::grammar_step::GrammarStep;
 use super::prefix::{Prefix, ROOT, Reached};
-use super::state::State;
-use super::step::{Move, outside};
+use super::state::GrammarState;
+use super::step::outside;
 use super::token::{Token, TokenKind};
 
 /// So many steps are kept before those that no reading uses any more are dropped.
@@ -30,7 +31,7 @@ pub(super) struct Step {
     /// The index of the line.
     pub line: usize,
     /// What.
-    pub event: Event,
+    pub event: RepairEvent,
     /// What was paid since the step before.
     pub cost: Cost,
 }
@@ -45,7 +46,7 @@ pub(super) struct Best {
 
 /// A stored step.
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct PassNode {
     /// The step before.
     parent: u32,
     /// The line.
@@ -53,13 +54,13 @@ struct Node {
     /// The cost up to here.
     cost: Cost,
     /// What was done.
-    event: Event,
+    event: RepairEvent,
 }
 
 /// Returns the best readings; `None` if no reading reaches the end.
 pub(super) fn best(tokens: &[Token]) -> Option<Best> {
     let mut from = vec![Reached {
-        state: State::start(),
+        state: GrammarState::start(),
         best: Prefix::start(),
         next: None,
     }];
@@ -118,7 +119,7 @@ fn advance(entry: &Reached, token: &Token, frontier: &mut Frontier) {
 
 /// Passes every step that a token may be to `emit`.
 #[inline]
-fn steps(state: State, token: &Token, emit: &mut impl FnMut(Move)) {
+fn steps(state: GrammarState, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
     match state.block {
         Some(block) => inside(state, block, token, emit),
         None => outside(state, token, emit),
@@ -126,12 +127,12 @@ fn steps(state: State, token: &Token, emit: &mut impl FnMut(Move)) {
 }
 
 /// Stores what a reading does at a token.
-fn store(path: &mut Prefix, token: &Token, nodes: &mut Vec<Node>) {
+fn store(path: &mut Prefix, token: &Token, nodes: &mut Vec<PassNode>) {
     let Some(event) = path.event.take() else {
         return;
     };
     let line = u32::try_from(token.line).unwrap_or(u32::MAX);
-    nodes.push(Node {
+    nodes.push(PassNode {
         parent: path.node,
         line,
         cost: path.cost,
@@ -142,7 +143,7 @@ fn store(path: &mut Prefix, token: &Token, nodes: &mut Vec<Node>) {
 }
 
 /// Drops the stored steps that no reading uses.
-fn compact(nodes: &mut Vec<Node>, entries: &mut [Reached]) {
+fn compact(nodes: &mut Vec<PassNode>, entries: &mut [Reached]) {
     let mut used = vec![false; nodes.len()];
     for path in entries.iter_mut().flat_map(Reached::paths) {
         let mut at = path.node;
@@ -176,7 +177,7 @@ fn compact(nodes: &mut Vec<Node>, entries: &mut [Reached]) {
 }
 
 /// Returns the steps that led to a reading's end.
-fn trace(path: Prefix, nodes: &[Node]) -> Reading {
+fn trace(path: Prefix, nodes: &[PassNode]) -> Reading {
     let mut steps = Vec::new();
     let mut at = path.node;
     while at != ROOT {

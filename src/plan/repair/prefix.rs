@@ -1,9 +1,9 @@
 //! Readings of a part of the reply: what they cost so far, and what tells them apart.
 
 use super::cost::Cost;
-use super::event::{Event, Scope};
-use super::state::State;
-use super::step::Move;
+use super::event::{FenceScope, RepairEvent};
+use super::grammar_step::GrammarStep;
+use super::state::GrammarState;
 
 /// No step before this one.
 pub(super) const ROOT: u32 = u32::MAX;
@@ -18,13 +18,13 @@ pub(super) struct Prefix {
     /// Its last stored step.
     pub node: u32,
     /// What it does at this token, not stored yet.
-    pub event: Option<Event>,
+    pub event: Option<RepairEvent>,
 }
 
 /// The two cheapest readings that end in one state.
 pub(super) struct Reached {
     /// The state.
-    pub state: State,
+    pub state: GrammarState,
     /// The cheapest.
     pub best: Prefix,
     /// The cheapest that does something else.
@@ -43,7 +43,7 @@ impl Prefix {
     }
 
     /// Returns the reading with one step more.
-    pub(super) fn then(self, step: Move, line: usize) -> Prefix {
+    pub(super) fn then(self, step: GrammarStep, line: usize) -> Prefix {
         let print = step
             .event
             .and_then(print_of)
@@ -79,23 +79,23 @@ impl Reached {
 
 /// Returns what tells readings apart: not how a closer looks, nor the fences
 /// of a message or of the rationale, which decide nothing but where it ends.
-fn print_of(event: Event) -> Option<u64> {
+fn print_of(event: RepairEvent) -> Option<u64> {
     match event {
-        Event::Title => Some(1),
-        Event::Wrap => Some(2),
-        Event::Unwrap => Some(3),
-        Event::Action => Some(4),
-        Event::Open(Scope::Content, _) => Some(5),
-        Event::Close(Scope::Content, _) => Some(6),
-        Event::Forgotten(Scope::Content | Scope::Message) => Some(7),
-        Event::Surplus => Some(8),
-        Event::SecondPlan => Some(9),
-        Event::Open(..)
-        | Event::Close(..)
-        | Event::Forgotten(_)
-        | Event::Glued
-        | Event::Prose
-        | Event::Broken => None,
+        RepairEvent::Title => Some(1),
+        RepairEvent::Wrap => Some(2),
+        RepairEvent::Unwrap => Some(3),
+        RepairEvent::Action => Some(4),
+        RepairEvent::Open(FenceScope::Content, _) => Some(5),
+        RepairEvent::Close(FenceScope::Content, _) => Some(6),
+        RepairEvent::Forgotten(FenceScope::Content | FenceScope::Message) => Some(7),
+        RepairEvent::Surplus => Some(8),
+        RepairEvent::SecondPlan => Some(9),
+        RepairEvent::Open(..)
+        | RepairEvent::Close(..)
+        | RepairEvent::Forgotten(_)
+        | RepairEvent::Glued
+        | RepairEvent::Prose
+        | RepairEvent::Broken => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which fences stand in a comment, a string or a here-document of the code around them.
 
-use super::line::Line;
+use super::line::ReplyLine;
 use super::token::{Token, TokenKind, ending};
 use crate::plan::action::ActionRow;
 use crate::plan::action::shape::BodyShape;
@@ -8,7 +8,7 @@ use crate::text::{fence, language};
 
 /// The code that an action or a label asks for.
 #[derive(Clone, Copy, Default)]
-struct Asked<'a> {
+struct ExpectedCode<'a> {
     /// The action.
     row: Option<&'static ActionRow>,
     /// The ending of its file.
@@ -19,18 +19,18 @@ struct Asked<'a> {
 
 /// Says of every fence in the code of an action whether it is inside of something that spans lines.
 /// The code is taken to go up to the next line that the grammar knows.
-pub(super) fn mark(lines: &[Line<'_>], tokens: &mut [Token]) {
-    let mut asked = Asked::default();
+pub(super) fn mark(lines: &[ReplyLine<'_>], tokens: &mut [Token]) {
+    let mut asked = ExpectedCode::default();
     for at in 0..tokens.len() {
         match tokens[at].kind {
             TokenKind::Action(row) => {
-                asked = Asked {
+                asked = ExpectedCode {
                     row: Some(row),
-                    ..Asked::default()
+                    ..ExpectedCode::default()
                 };
             }
             TokenKind::Section(_) | TokenKind::Title { .. } | TokenKind::End => {
-                asked = Asked::default();
+                asked = ExpectedCode::default();
             }
             TokenKind::Label(..) => asked.opened = false,
             TokenKind::Gap(_) if asked.ending.is_none() && !asked.opened => {
@@ -49,7 +49,7 @@ pub(super) fn mark(lines: &[Line<'_>], tokens: &mut [Token]) {
 }
 
 /// Returns the language of the code behind an opener.
-fn language_of<'a>(asked: Asked<'a>, opener: &'a str) -> Option<&'a str> {
+fn language_of<'a>(asked: ExpectedCode<'a>, opener: &'a str) -> Option<&'a str> {
     let info = fence::read(opener).map_or("", |fence| fence.info);
     let named = info.split([' ', '\t', ',']).next();
     let named = named.filter(|word| language::is_known(word));
@@ -64,7 +64,7 @@ fn language_of<'a>(asked: Asked<'a>, opener: &'a str) -> Option<&'a str> {
 }
 
 /// Marks the fences of the code behind the first of some tokens.
-fn code(lines: &[Line<'_>], tokens: &mut [Token], language: &str) {
+fn code(lines: &[ReplyLine<'_>], tokens: &mut [Token], language: &str) {
     let first = tokens[0].line + 1;
     let is_in_code = |token: &Token| {
         matches!(

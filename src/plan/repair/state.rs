@@ -1,21 +1,21 @@
 //! Where in the plan grammar a reading stands.
 
 use super::line::{Fence, Info};
-use super::token::File;
+use super::token::FileContent;
 use crate::plan::action::heading::{Label, Section};
 use crate::plan::action::shape::BodyShape;
 
 /// A state of the pass: what the next steps may be depends on nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct GrammarState {
     /// The place in the grammar.
-    pub place: Place,
+    pub place: GrammarPlace,
     /// The open block, if any.
-    pub block: Option<Block>,
+    pub block: Option<OpenBlock>,
     /// The mark of the fence around the whole plan; 0 without one.
     pub wrap: u8,
     /// What the action's path says about its file.
-    pub file: File,
+    pub file: FileContent,
     /// The list below the heading was seen.
     pub listed: bool,
     /// Text that has no place here was seen.
@@ -28,7 +28,7 @@ pub(super) struct State {
 
 /// A place in the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum GrammarPlace {
     /// Before the title.
     Start,
     /// Behind the opening of a fence around the whole plan.
@@ -59,7 +59,7 @@ pub(super) enum Place {
 
 /// An open block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct OpenBlock {
     /// The opener's mark.
     pub mark: u8,
     /// Its length.
@@ -79,7 +79,7 @@ pub(super) struct Block {
     /// How many inner fences are open.
     pub depth: u8,
     /// The outermost inner fence.
-    pub inner: Option<Inner>,
+    pub inner: Option<InnerFence>,
     /// The kinds of plan structure that were taken for content.
     pub looks: u8,
 }
@@ -97,7 +97,7 @@ pub(super) enum Nesting {
 
 /// An open fence of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Inner {
+pub(super) struct InnerFence {
     /// Its length.
     pub len: u16,
     /// Its indentation.
@@ -106,14 +106,14 @@ pub(super) struct Inner {
     pub info: Info,
 }
 
-impl State {
+impl GrammarState {
     /// Returns the state before the first line.
     pub fn start() -> Self {
-        State {
-            place: Place::Start,
+        GrammarState {
+            place: GrammarPlace::Start,
             block: None,
             wrap: 0,
-            file: File::Unknown,
+            file: FileContent::Unknown,
             listed: false,
             prose: false,
             fresh: false,
@@ -122,17 +122,17 @@ impl State {
     }
 
     /// Returns the state at a new place of the same plan.
-    pub fn at(self, place: Place) -> Self {
-        State {
+    pub fn at(self, place: GrammarPlace) -> Self {
+        GrammarState {
             place,
             wrap: self.wrap,
-            ..State::start()
+            ..GrammarState::start()
         }
     }
 
     /// Returns the state at a further place of the same action.
-    pub fn further(self, place: Place) -> Self {
-        State {
+    pub fn further(self, place: GrammarPlace) -> Self {
+        GrammarState {
             file: self.file,
             find_open: self.find_open,
             ..self.at(place)
@@ -142,8 +142,10 @@ impl State {
     /// Returns the state in a block that a fence opens here.
     pub fn opened(self, fence: Fence) -> Self {
         let document = match (fence.info, self.file) {
-            _ if self.place == Place::Action(BodyShape::Script) => false,
-            (Info::Bare | Info::Odd, file) => !matches!(file, File::Code | File::Other),
+            _ if self.place == GrammarPlace::Action(BodyShape::Script) => false,
+            (Info::Bare | Info::Odd, file) => {
+                !matches!(file, FileContent::Code | FileContent::Other)
+            }
             (info, _) => info == Info::Document,
         };
         let nesting = self.nesting(fence.info);
@@ -153,7 +155,7 @@ impl State {
             indent,
             info,
         } = fence;
-        let block = Block {
+        let block = OpenBlock {
             mark,
             len,
             indent,
@@ -166,7 +168,7 @@ impl State {
             inner: None,
             looks: 0,
         };
-        State {
+        GrammarState {
             block: Some(block),
             fresh: false,
             ..self
@@ -176,37 +178,43 @@ impl State {
     /// Returns where fences may stand in a block that opens here with an info string.
     fn nesting(self, info: Info) -> Nesting {
         let of_file = match (self.file, info) {
-            (File::Markdown, _) => Nesting::Anywhere,
-            (File::Code, _) | (File::Unknown | File::Other, Info::Code) => Nesting::Spans,
+            (FileContent::Markdown, _) => Nesting::Anywhere,
+            (FileContent::Code, _) | (FileContent::Unknown | FileContent::Other, Info::Code) => {
+                Nesting::Spans
+            }
             _ => Nesting::Unknown,
         };
         match self.place {
-            Place::Action(BodyShape::Script) | Place::Head(Section::Memos) => Nesting::Spans,
-            Place::Action(BodyShape::File) | Place::Label(_) => of_file,
-            Place::Action(BodyShape::Queries) | Place::Tail(BodyShape::Queries) => Nesting::Unknown,
+            GrammarPlace::Action(BodyShape::Script) | GrammarPlace::Head(Section::Memos) => {
+                Nesting::Spans
+            }
+            GrammarPlace::Action(BodyShape::File) | GrammarPlace::Label(_) => of_file,
+            GrammarPlace::Action(BodyShape::Queries) | GrammarPlace::Tail(BodyShape::Queries) => {
+                Nesting::Unknown
+            }
             _ => Nesting::Anywhere,
         }
     }
 
     /// Returns the state behind the open block.
-    pub fn closed(self, block: &Block) -> Self {
+    pub fn closed(self, block: &OpenBlock) -> Self {
         let place = match self.place {
-            Place::Head(section) => Place::After(section),
-            Place::Action(shape @ (BodyShape::File | BodyShape::Script | BodyShape::Queries)) => {
-                Place::Tail(shape)
-            }
-            Place::Label(Label::Find) => Place::Between,
-            Place::Label(Label::Replace) => Place::Tail(BodyShape::Pairs),
+            GrammarPlace::Head(section) => GrammarPlace::After(section),
+            GrammarPlace::Action(
+                shape @ (BodyShape::File | BodyShape::Script | BodyShape::Queries),
+            ) => GrammarPlace::Tail(shape),
+            GrammarPlace::Label(Label::Find) => GrammarPlace::Between,
+            GrammarPlace::Label(Label::Replace) => GrammarPlace::Tail(BodyShape::Pairs),
             same => {
-                return State {
+                return GrammarState {
                     block: None,
                     fresh: true,
                     ..self.at(same).listed_as(self)
                 };
             }
         };
-        let find_open = self.place == Place::Label(Label::Find) && block.depth > 0;
-        State {
+        let find_open = self.place == GrammarPlace::Label(Label::Find) && block.depth > 0;
+        GrammarState {
             fresh: true,
             find_open,
             ..self.further(place)
@@ -215,7 +223,7 @@ impl State {
 
     /// Returns this state with what another one knows of its action.
     fn listed_as(self, other: Self) -> Self {
-        State {
+        GrammarState {
             file: other.file,
             listed: other.listed,
             prose: other.prose,
@@ -224,8 +232,8 @@ impl State {
     }
 
     /// Returns this state with its block changed.
-    pub fn with(self, block: Block) -> Self {
-        State {
+    pub fn with(self, block: OpenBlock) -> Self {
+        GrammarState {
             block: Some(block),
             ..self
         }
@@ -234,11 +242,11 @@ impl State {
 
 /// A state in two words: equal for equal states alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Key(pub [u64; 2]);
+pub(super) struct StateKey(pub [u64; 2]);
 
-impl State {
+impl GrammarState {
     /// Returns the state in two words.
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> StateKey {
         let flags = [
             self.listed,
             self.prose,
@@ -250,7 +258,7 @@ impl State {
             .into_iter()
             .fold(0, |word, flag| word << 1 | u64::from(flag));
         let [outer, inner] = self.block.map_or([0; 2], |block| block.words());
-        Key([
+        StateKey([
             self.place.word() << 24
                 | u64::from(self.wrap) << 16
                 | (self.file as u64) << 8
@@ -261,28 +269,28 @@ impl State {
     }
 }
 
-impl Place {
+impl GrammarPlace {
     /// Returns a number of its own for every place.
     fn word(self) -> u64 {
         match self {
-            Place::Start => 0,
-            Place::Wrapped => 1,
-            Place::Title => 2,
-            Place::Top => 3,
-            Place::Between => 4,
-            Place::Done => 5,
-            Place::End => 6,
-            Place::Head(section) => 16 + section as u64,
-            Place::After(section) => 32 + section as u64,
-            Place::Action(shape) => 48 + shape as u64,
-            Place::Label(label) => 64 + label as u64,
-            Place::Tail(shape) => 80 + shape as u64,
-            Place::Message => 7,
+            GrammarPlace::Start => 0,
+            GrammarPlace::Wrapped => 1,
+            GrammarPlace::Title => 2,
+            GrammarPlace::Top => 3,
+            GrammarPlace::Between => 4,
+            GrammarPlace::Done => 5,
+            GrammarPlace::End => 6,
+            GrammarPlace::Head(section) => 16 + section as u64,
+            GrammarPlace::After(section) => 32 + section as u64,
+            GrammarPlace::Action(shape) => 48 + shape as u64,
+            GrammarPlace::Label(label) => 64 + label as u64,
+            GrammarPlace::Tail(shape) => 80 + shape as u64,
+            GrammarPlace::Message => 7,
         }
     }
 }
 
-impl Block {
+impl OpenBlock {
     /// Returns the block in two words, the second of 27 bits: the outer fence with what was seen,
     /// the inner fence.
     fn words(&self) -> [u64; 2] {
@@ -305,7 +313,7 @@ impl Block {
 
     /// Returns the block with solid content.
     pub fn filled(self) -> Self {
-        Block {
+        OpenBlock {
             solid: true,
             ..self
         }
@@ -313,12 +321,12 @@ impl Block {
 
     /// Returns the block inside one more inner fence.
     pub fn nested(self, fence: Fence) -> Self {
-        let inner = Inner {
+        let inner = InnerFence {
             len: fence.len,
             indent: fence.indent,
             info: fence.info,
         };
-        Block {
+        OpenBlock {
             depth: self.depth + 1,
             inner: self.inner.or(Some(inner)),
             solid: true,
@@ -329,7 +337,7 @@ impl Block {
     /// Returns the block behind the innermost fence.
     pub fn unnested(self) -> Self {
         let depth = self.depth - 1;
-        Block {
+        OpenBlock {
             depth,
             inner: self.inner.filter(|_| depth > 0),
             solid: true,

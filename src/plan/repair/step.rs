@@ -1,74 +1,16 @@
 //! One step outside of blocks: where a token may lead, and at what cost.
 
 use super::cost::{self, Cost};
-use super::event::{Event, Scope};
+use super::event::{FenceScope, RepairEvent};
+use super::grammar_step::GrammarStep;
 use super::line::{Fence, Info};
-use super::state::{Block, Nesting, Place, State};
-use super::token::{File, Gap, Glued, Rule, Token, TokenKind};
+use super::state::{GrammarPlace, GrammarState, Nesting};
+use super::token::{FenceRule, FileContent, Gap, Glued, Token, TokenKind};
 use crate::plan::action::heading::{Label, Section};
 use crate::plan::action::shape::BodyShape;
 
-/// A step of a reading.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Move {
-    /// Where it leads.
-    pub state: State,
-    /// What it costs.
-    pub cost: Cost,
-    /// What it does at the token's line.
-    pub event: Option<Event>,
-}
-
-impl Move {
-    /// Returns a step that does nothing at its line.
-    pub fn to(state: State, cost: Cost) -> Self {
-        Move {
-            state,
-            cost,
-            event: None,
-        }
-    }
-
-    /// Returns a step that does something.
-    pub fn doing(event: Event, state: State, cost: Cost) -> Self {
-        Move {
-            state,
-            cost,
-            event: Some(event),
-        }
-    }
-
-    /// Returns the step into a block that is read by the fence rule.
-    fn by_rule(self, rule: Rule) -> Self {
-        let Some(block) = self.state.block else {
-            return self;
-        };
-        let price = match (rule, block.document) {
-            (Rule::KeptOverAction, true) => cost::LOOK_BY_RULE,
-            (Rule::KeptOverAction, false) => cost::LOOK_BY_RULE_IN_CODE,
-            _ => 0,
-        };
-        Move {
-            state: self.state.with(Block {
-                sure: true,
-                ..block
-            }),
-            ..self
-        }
-        .plus(price)
-    }
-
-    /// Returns the step with a further cost.
-    pub fn plus(self, cost: Cost) -> Self {
-        Move {
-            cost: self.cost + cost,
-            ..self
-        }
-    }
-}
-
 /// Passes every step that a token may be, outside of a block, to `emit`.
-pub(super) fn outside(state: State, token: &Token, emit: &mut impl FnMut(Move)) {
+pub(super) fn outside(state: GrammarState, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
     match token.kind {
         TokenKind::Gap(gap) => emit(over_gap(state, gap)),
         TokenKind::Fence(fence) => at_fence(state, fence, token, emit),
@@ -81,28 +23,30 @@ pub(super) fn outside(state: State, token: &Token, emit: &mut impl FnMut(Move)) 
 }
 
 /// Returns the step over lines that the grammar has no word for.
-fn over_gap(state: State, gap: Gap) -> Move {
-    let state = State {
+fn over_gap(state: GrammarState, gap: Gap) -> GrammarStep {
+    let state = GrammarState {
         fresh: false,
         ..state
     };
     if !gap.words {
-        return Move::to(state, 0);
+        return GrammarStep::to(state, 0);
     }
     match state.place {
-        Place::Start | Place::Message | Place::Done | Place::End => Move::to(state, 0),
-        Place::Title | Place::Action(_) => {
-            let file = if gap.file == File::Unknown {
+        GrammarPlace::Start | GrammarPlace::Message | GrammarPlace::Done | GrammarPlace::End => {
+            GrammarStep::to(state, 0)
+        }
+        GrammarPlace::Title | GrammarPlace::Action(_) => {
+            let file = if gap.file == FileContent::Unknown {
                 state.file
             } else {
                 gap.file
             };
-            let listed = State {
+            let listed = GrammarState {
                 listed: state.listed || gap.list,
                 file,
                 ..state
             };
-            let price = if state.place == Place::Title {
+            let price = if state.place == GrammarPlace::Title {
                 cost::PROSE_IN_HEADER
             } else {
                 cost::PROSE
@@ -112,12 +56,14 @@ fn over_gap(state: State, gap: Gap) -> Move {
             } else if gap.spoken {
                 prose(listed, cost::TRIFLE)
             } else {
-                Move::to(listed, 0)
+                GrammarStep::to(listed, 0)
             }
         }
         _ if gap.text || gap.list => prose(state, cost::PROSE),
         // Behind a document a sentence may be its own.
-        Place::Tail(BodyShape::File | BodyShape::Pairs) if state.file != File::Code => {
+        GrammarPlace::Tail(BodyShape::File | BodyShape::Pairs)
+            if state.file != FileContent::Code =>
+        {
             prose(state, cost::PROSE)
         }
         _ => prose(state, cost::TRIFLE),
@@ -125,13 +71,13 @@ fn over_gap(state: State, gap: Gap) -> Move {
 }
 
 /// Returns the step over text that has no place here; it is paid for once.
-fn prose(state: State, price: Cost) -> Move {
+fn prose(state: GrammarState, price: Cost) -> GrammarStep {
     if state.prose {
-        return Move::to(state, 0);
+        return GrammarStep::to(state, 0);
     }
-    Move::doing(
-        Event::Prose,
-        State {
+    GrammarStep::doing(
+        RepairEvent::Prose,
+        GrammarState {
             prose: true,
             ..state
         },
@@ -140,11 +86,11 @@ fn prose(state: State, price: Cost) -> Move {
 }
 
 /// Returns what it costs to leave a place, and whether the plan is broken there.
-fn leave(state: State) -> (Cost, bool) {
+fn leave(state: GrammarState) -> (Cost, bool) {
     let unlisted = if state.listed { 0 } else { cost::MISSING };
     match state.place {
-        Place::Start | Place::Wrapped => (cost::MISSING_BLOCK, false),
-        Place::Title => (
+        GrammarPlace::Start | GrammarPlace::Wrapped => (cost::MISSING_BLOCK, false),
+        GrammarPlace::Title => (
             if state.listed {
                 0
             } else {
@@ -152,25 +98,29 @@ fn leave(state: State) -> (Cost, bool) {
             },
             false,
         ),
-        Place::Head(_) if state.prose => (0, false),
-        Place::Head(_) => (cost::MISSING, false),
-        Place::Action(BodyShape::ListAlone) => (unlisted, false),
-        Place::Action(_) => (cost::MISSING_BLOCK + unlisted, true),
-        Place::Label(_) | Place::Between => (cost::MISSING_BLOCK, true),
-        Place::After(_)
-        | Place::Top
-        | Place::Tail(_)
-        | Place::Message
-        | Place::Done
-        | Place::End => (0, false),
+        GrammarPlace::Head(_) if state.prose => (0, false),
+        GrammarPlace::Head(_) => (cost::MISSING, false),
+        GrammarPlace::Action(BodyShape::ListAlone) => (unlisted, false),
+        GrammarPlace::Action(_) => (cost::MISSING_BLOCK + unlisted, true),
+        GrammarPlace::Label(_) | GrammarPlace::Between => (cost::MISSING_BLOCK, true),
+        GrammarPlace::After(_)
+        | GrammarPlace::Top
+        | GrammarPlace::Tail(_)
+        | GrammarPlace::Message
+        | GrammarPlace::Done
+        | GrammarPlace::End => (0, false),
     }
 }
 
 /// Returns the step to a new part of the plan, from a place that is left.
-fn move_on(state: State, next: State, event: Option<Event>) -> Move {
+fn move_on(state: GrammarState, next: GrammarState, event: Option<RepairEvent>) -> GrammarStep {
     let (cost, broken) = leave(state);
-    let event = if broken { Some(Event::Broken) } else { event };
-    Move {
+    let event = if broken {
+        Some(RepairEvent::Broken)
+    } else {
+        event
+    };
+    GrammarStep {
         state: next,
         cost,
         event,
@@ -178,27 +128,34 @@ fn move_on(state: State, next: State, event: Option<Event>) -> Move {
 }
 
 /// Returns the step at an action's heading.
-fn at_action(state: State, shape: BodyShape) -> Move {
+fn at_action(state: GrammarState, shape: BodyShape) -> GrammarStep {
     let place = match shape {
-        BodyShape::Message => Place::Message,
-        other => Place::Action(other),
+        BodyShape::Message => GrammarPlace::Message,
+        other => GrammarPlace::Action(other),
     };
-    let early = matches!(state.place, Place::Title | Place::Head(_) | Place::After(_));
-    if state.place == Place::Done {
+    let early = matches!(
+        state.place,
+        GrammarPlace::Title | GrammarPlace::Head(_) | GrammarPlace::After(_)
+    );
+    if state.place == GrammarPlace::Done {
         return second_plan(state);
     }
-    move_on(state, state.at(place), Some(Event::Action)).plus(if early { cost::MISSING } else { 0 })
+    move_on(state, state.at(place), Some(RepairEvent::Action)).plus(if early {
+        cost::MISSING
+    } else {
+        0
+    })
 }
 
 /// Returns the step at the structure of another plan behind the fence around the whole plan; it is
 /// paid for once.
-fn second_plan(state: State) -> Move {
+fn second_plan(state: GrammarState) -> GrammarStep {
     if state.prose {
-        return Move::to(state, 0);
+        return GrammarStep::to(state, 0);
     }
-    Move::doing(
-        Event::SecondPlan,
-        State {
+    GrammarStep::doing(
+        RepairEvent::SecondPlan,
+        GrammarState {
             prose: true,
             ..state
         },
@@ -207,78 +164,89 @@ fn second_plan(state: State) -> Move {
 }
 
 /// Returns the step at a section's heading.
-fn at_section(state: State, section: Section) -> Move {
+fn at_section(state: GrammarState, section: Section) -> GrammarStep {
     let place = if section == Section::Plan {
-        Place::Top
+        GrammarPlace::Top
     } else {
-        Place::Head(section)
+        GrammarPlace::Head(section)
     };
     let next = state.at(place);
     let skipped = match (state.place, section) {
-        (Place::Title, Section::Rationale) | (Place::Start | Place::Wrapped, _) => 0,
+        (GrammarPlace::Title, Section::Rationale)
+        | (GrammarPlace::Start | GrammarPlace::Wrapped, _) => 0,
         (
-            Place::After(Section::Rationale) | Place::Head(Section::Rationale),
+            GrammarPlace::After(Section::Rationale) | GrammarPlace::Head(Section::Rationale),
             Section::Memos | Section::Plan,
         ) => 0,
-        (Place::After(Section::Memos) | Place::Head(Section::Memos), Section::Plan) => 0,
-        (Place::Title | Place::After(_) | Place::Head(_), _) => cost::MISSING,
-        (Place::Message, _) => return Move::to(state, cost::SECTION_IN_MESSAGE),
-        (Place::Done, _) => return second_plan(state),
+        (
+            GrammarPlace::After(Section::Memos) | GrammarPlace::Head(Section::Memos),
+            Section::Plan,
+        ) => 0,
+        (GrammarPlace::Title | GrammarPlace::After(_) | GrammarPlace::Head(_), _) => cost::MISSING,
+        (GrammarPlace::Message, _) => return GrammarStep::to(state, cost::SECTION_IN_MESSAGE),
+        (GrammarPlace::Done, _) => return second_plan(state),
         _ => return prose(state, 2 * cost::PROSE),
     };
     move_on(state, next, None).plus(skipped)
 }
 
 /// Returns the step at a label.
-fn at_label(state: State, label: Label, glued: Glued) -> Move {
-    let next = state.further(Place::Label(label));
+fn at_label(state: GrammarState, label: Label, glued: Glued) -> GrammarStep {
+    let next = state.further(GrammarPlace::Label(label));
     let (price, event) = if glued == Glued::Yes {
-        (cost::TRIFLE, Some(Event::Glued))
+        (cost::TRIFLE, Some(RepairEvent::Glued))
     } else {
         (0, None)
     };
     let unlisted = if state.listed { 0 } else { cost::MISSING };
     match (state.place, label) {
-        (Place::Action(BodyShape::Pairs), Label::Find) => Move {
+        (GrammarPlace::Action(BodyShape::Pairs), Label::Find) => GrammarStep {
             state: next,
             cost: price + unlisted,
             event,
         },
-        (Place::Tail(BodyShape::Pairs), Label::Find) | (Place::Between, Label::Replace) => Move {
+        (GrammarPlace::Tail(BodyShape::Pairs), Label::Find)
+        | (GrammarPlace::Between, Label::Replace) => GrammarStep {
             state: next,
             cost: price,
             event,
         },
         (
-            Place::Action(BodyShape::Pairs)
-            | Place::Tail(BodyShape::Pairs)
-            | Place::Between
-            | Place::Label(_),
+            GrammarPlace::Action(BodyShape::Pairs)
+            | GrammarPlace::Tail(BodyShape::Pairs)
+            | GrammarPlace::Between
+            | GrammarPlace::Label(_),
             _,
-        ) => Move::doing(Event::Broken, next, cost::MISSING_BLOCK),
-        (Place::Message | Place::Done | Place::Start, _) => Move::to(state, 0),
+        ) => GrammarStep::doing(RepairEvent::Broken, next, cost::MISSING_BLOCK),
+        (GrammarPlace::Message | GrammarPlace::Done | GrammarPlace::Start, _) => {
+            GrammarStep::to(state, 0)
+        }
         _ => prose(state, cost::PROSE),
     }
 }
 
 /// Passes the steps at a title, which is `spaced` from its `#` or not, the first words or not, and
 /// the only one or not.
-fn at_title(state: State, [spaced, late, only]: [bool; 3], emit: &mut impl FnMut(Move)) {
+fn at_title(
+    state: GrammarState,
+    [spaced, late, only]: [bool; 3],
+    emit: &mut impl FnMut(GrammarStep),
+) {
     match state.place {
-        Place::Start | Place::Wrapped => {
-            let preamble = if late && state.place == Place::Start {
+        GrammarPlace::Start | GrammarPlace::Wrapped => {
+            let preamble = if late && state.place == GrammarPlace::Start {
                 cost::TRIFLE
             } else {
                 0
             };
             let squeezed = if spaced { 0 } else { cost::TRIFLE };
-            emit(Move::doing(
-                Event::Title,
-                state.at(Place::Title),
+            emit(GrammarStep::doing(
+                RepairEvent::Title,
+                state.at(GrammarPlace::Title),
                 preamble + squeezed,
             ));
-            if state.place == Place::Start && !only {
-                emit(Move::to(
+            if state.place == GrammarPlace::Start && !only {
+                emit(GrammarStep::to(
                     state,
                     if spaced { cost::TITLE_SKIPPED } else { 0 },
                 ));
@@ -297,23 +265,23 @@ fn at_title(state: State, [spaced, late, only]: [bool; 3], emit: &mut impl FnMut
 }
 
 /// Returns the step at the end of the reply.
-fn at_end(state: State) -> Move {
+fn at_end(state: GrammarState) -> GrammarStep {
     let early = matches!(
         state.place,
-        Place::Top | Place::Head(_) | Place::After(_) | Place::Title
+        GrammarPlace::Top | GrammarPlace::Head(_) | GrammarPlace::After(_) | GrammarPlace::Title
     );
-    let unclosed = if state.wrap != 0 && state.place != Place::Done {
+    let unclosed = if state.wrap != 0 && state.place != GrammarPlace::Done {
         cost::WRAPPER_OPEN
     } else {
         0
     };
     let (cost, broken) = leave(state);
     // To take all of the reply for words before the title is to find no plan in it.
-    let event = (broken || state.place == Place::Start).then_some(Event::Broken);
-    Move {
-        state: State {
+    let event = (broken || state.place == GrammarPlace::Start).then_some(RepairEvent::Broken);
+    GrammarStep {
+        state: GrammarState {
             wrap: 0,
-            ..State::start().at(Place::End)
+            ..GrammarState::start().at(GrammarPlace::End)
         },
         cost,
         event,
@@ -322,21 +290,21 @@ fn at_end(state: State) -> Move {
 }
 
 /// Passes the steps at a fence outside of a block.
-fn at_fence(state: State, fence: Fence, token: &Token, emit: &mut impl FnMut(Move)) {
+fn at_fence(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
     match state.place {
-        Place::Done => emit(Move::to(state, 0)),
-        Place::Start => {
-            emit(Move::to(state.opened(fence), 0));
+        GrammarPlace::Done => emit(GrammarStep::to(state, 0)),
+        GrammarPlace::Start => {
+            emit(GrammarStep::to(state.opened(fence), 0));
             let wrapper = if fence.info == Info::Code {
                 cost::WRAPPER_CODE
             } else {
                 cost::WRAPPER
             };
-            emit(Move::doing(
-                Event::Wrap,
-                State {
+            emit(GrammarStep::doing(
+                RepairEvent::Wrap,
+                GrammarState {
                     wrap: fence.mark,
-                    ..state.at(Place::Wrapped)
+                    ..state.at(GrammarPlace::Wrapped)
                 },
                 wrapper,
             ));
@@ -349,10 +317,10 @@ fn at_fence(state: State, fence: Fence, token: &Token, emit: &mut impl FnMut(Mov
 }
 
 /// Passes the step in which a fence ends the whole plan.
-fn end_wrapper(state: State, fence: Fence, emit: &mut impl FnMut(Move)) {
+fn end_wrapper(state: GrammarState, fence: Fence, emit: &mut impl FnMut(GrammarStep)) {
     let complete = match state.place {
-        Place::Tail(_) | Place::Message => true,
-        Place::Action(BodyShape::ListAlone) => state.listed,
+        GrammarPlace::Tail(_) | GrammarPlace::Message => true,
+        GrammarPlace::Action(BodyShape::ListAlone) => state.listed,
         _ => false,
     };
     let trailing = match fence.info {
@@ -361,27 +329,38 @@ fn end_wrapper(state: State, fence: Fence, emit: &mut impl FnMut(Move)) {
         Info::Document | Info::Code => return,
     };
     if complete && state.wrap == fence.mark {
-        emit(Move::doing(Event::Unwrap, state.at(Place::Done), trailing));
+        emit(GrammarStep::doing(
+            RepairEvent::Unwrap,
+            state.at(GrammarPlace::Done),
+            trailing,
+        ));
     }
 }
 
 /// Passes the steps in which a fence opens a block, or belongs to nothing. One that obeys the rule
 /// beyond doubt opens its block.
-fn open(state: State, fence: Fence, token: &Token, emit: &mut impl FnMut(Move)) {
+fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
     let in_list = matches!(
         state.place,
-        Place::Action(_) | Place::Message | Place::Tail(BodyShape::Queries)
+        GrammarPlace::Action(_) | GrammarPlace::Message | GrammarPlace::Tail(BodyShape::Queries)
     );
     if fence.indent > 3 && !(in_list && fence.indent <= 9) {
-        return emit(Move::to(state, 0));
+        return emit(GrammarStep::to(state, 0));
     }
     let price = match state.place {
-        Place::Head(_) if state.prose => cost::STRAY_AFTER_PROSE,
-        Place::Head(_) | Place::Label(_) | Place::Tail(BodyShape::Queries) | Place::Message => 0,
-        Place::Action(BodyShape::File | BodyShape::Script | BodyShape::Queries) if state.listed => {
+        GrammarPlace::Head(_) if state.prose => cost::STRAY_AFTER_PROSE,
+        GrammarPlace::Head(_)
+        | GrammarPlace::Label(_)
+        | GrammarPlace::Tail(BodyShape::Queries)
+        | GrammarPlace::Message => 0,
+        GrammarPlace::Action(BodyShape::File | BodyShape::Script | BodyShape::Queries)
+            if state.listed =>
+        {
             0
         }
-        Place::Action(BodyShape::File | BodyShape::Script | BodyShape::Queries) => cost::MISSING,
+        GrammarPlace::Action(BodyShape::File | BodyShape::Script | BodyShape::Queries) => {
+            cost::MISSING
+        }
         _ if state.prose => cost::STRAY_AFTER_PROSE,
         _ => cost::STRAY,
     };
@@ -394,45 +373,48 @@ fn open(state: State, fence: Fence, token: &Token, emit: &mut impl FnMut(Move)) 
     let nesting = inside
         .block
         .map_or(Nesting::Anywhere, |block| block.nesting);
-    let event = Event::Open(scope(state), nesting);
-    let opened = Move::doing(event, inside, price + odd);
-    let rule = if opened.cost == 0 && !matches!(state.place, Place::Message) {
+    let event = RepairEvent::Open(scope(state), nesting);
+    let opened = GrammarStep::doing(event, inside, price + odd);
+    let rule = if opened.cost == 0 && !matches!(state.place, GrammarPlace::Message) {
         token.rule
     } else {
-        Rule::Broken
+        FenceRule::Broken
     };
-    if rule != Rule::Plain {
-        let is_asked = matches!(state.place, Place::Action(_) | Place::Label(_));
+    if rule != FenceRule::Plain {
+        let is_asked = matches!(
+            state.place,
+            GrammarPlace::Action(_) | GrammarPlace::Label(_)
+        );
         let lost = if is_asked && opened.cost == 0 && token.whole.is_some() {
             cost::SURPLUS_OPENER
         } else {
             0
         };
         emit(opened);
-        surplus(state, fence, &mut |step: Move| emit(step.plus(lost)));
+        surplus(state, fence, &mut |step: GrammarStep| emit(step.plus(lost)));
     }
-    if rule != Rule::Broken {
+    if rule != FenceRule::Broken {
         emit(opened.by_rule(rule));
     }
 }
 
 /// Passes the step in which a fence belongs to nothing.
-fn surplus(state: State, fence: Fence, emit: &mut impl FnMut(Move)) {
+fn surplus(state: GrammarState, fence: Fence, emit: &mut impl FnMut(GrammarStep)) {
     if matches!(fence.info, Info::Bare | Info::Odd) {
         let price = if state.fresh {
             cost::SURPLUS_FRESH
         } else {
             cost::SURPLUS
         };
-        emit(Move::doing(Event::Surplus, state, price));
+        emit(GrammarStep::doing(RepairEvent::Surplus, state, price));
     }
 }
 
 /// Returns whose fences stand at a place.
-pub(super) fn scope(state: State) -> Scope {
+pub(super) fn scope(state: GrammarState) -> FenceScope {
     match state.place {
-        Place::Message => Scope::Message,
-        Place::Head(Section::Rationale) => Scope::Rationale,
-        _ => Scope::Content,
+        GrammarPlace::Message => FenceScope::Message,
+        GrammarPlace::Head(Section::Rationale) => FenceScope::Rationale,
+        _ => FenceScope::Content,
     }
 }

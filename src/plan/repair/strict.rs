@@ -6,7 +6,7 @@
 use crate::plan::action::ActionRow;
 use crate::plan::action::heading::{Label, Section};
 use crate::plan::action::shape::BodyShape;
-use crate::plan::repair::line::{self, Kind};
+use crate::plan::repair::line::{self, LineKind};
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
 /// An action: its name, its path if it has one, and its contents or its message.
@@ -29,14 +29,14 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
     let mut blocks = document.blocks.as_slice();
     let kind = |block: &MarkdownBlock| match &block.node {
         BlockKind::Heading { setext: false, .. } => line::kind(lines[block.first - 1]),
-        _ => Kind::Text,
+        _ => LineKind::Text,
     };
     let start = blocks
         .iter()
-        .position(|b| matches!(kind(b), Kind::Section(Section::Plan)))
+        .position(|b| matches!(kind(b), LineKind::Section(Section::Plan)))
         .ok_or("no action plan")?;
-    let header: Vec<Kind> = blocks[..start].iter().map(kind).collect();
-    if header.first() != Some(&Kind::Title { spaced: true }) {
+    let header: Vec<LineKind> = blocks[..start].iter().map(kind).collect();
+    if header.first() != Some(&LineKind::Title { spaced: true }) {
         return Err("no title".into());
     }
     if blocks[..start].iter().any(|b| {
@@ -54,12 +54,12 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
             blocks = rest;
             continue;
         }
-        let Kind::Action(row) = kind(head) else {
+        let LineKind::Action(row) = kind(head) else {
             return Err(format!("line {}: no action", head.first));
         };
         let len = rest
             .iter()
-            .position(|b| matches!(kind(b), Kind::Action(_)))
+            .position(|b| matches!(kind(b), LineKind::Action(_)))
             .unwrap_or(rest.len());
         let last = rest.get(len).map_or(lines.len(), |next| next.first - 1);
         deeds.push(deed(text, row, &rest[..len], head.first..last)?);
@@ -123,7 +123,8 @@ fn parts(text: &str, body: &[MarkdownBlock]) -> Result<(String, Vec<Labelled>), 
     let (mut path, mut label, mut codes) = (String::new(), None, Vec::new());
     for block in body {
         let line = cut(text, block.first - 1..block.first);
-        let found = if let Kind::Label(found) = line::kind(line.trim_end_matches(['\n', '\r'])) {
+        let found = if let LineKind::Label(found) = line::kind(line.trim_end_matches(['\n', '\r']))
+        {
             Some(found)
         } else {
             None

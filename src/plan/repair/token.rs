@@ -2,7 +2,7 @@
 //!
 //! A gap is one step of the pass however long it is, which is what makes the pass fast.
 
-use super::line::{Fence, Info, Kind, Line, is_document, is_markdown};
+use super::line::{Fence, Info, LineKind, ReplyLine, is_document, is_markdown};
 use crate::plan::action::ActionRow;
 use crate::plan::action::heading::{self, Label, Section};
 use crate::text::language;
@@ -15,7 +15,7 @@ pub(super) struct Token {
     /// What it is.
     pub kind: TokenKind,
     /// Whether a block that opens here would obey the fence rule.
-    pub rule: Rule,
+    pub rule: FenceRule,
     /// Where Markdown closes a block that opens here, if it finds nothing but text and whole blocks
     /// from there up to the next line that the grammar knows.
     pub whole: Option<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Token {
 /// Whether a block that opens at a fence would be closed by the first fence that is long enough,
 /// with something behind it that the grammar knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(super) enum FenceRule {
     /// It would not, or this is no fence.
     Broken,
     /// It would, and nothing that the grammar knows would be its content.
@@ -86,12 +86,12 @@ pub(super) struct Gap {
     /// Sentences.
     pub spoken: bool,
     /// The kind of file that a `File Path` names.
-    pub file: File,
+    pub file: FileContent,
 }
 
 /// What a file's name says about its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum File {
+pub(super) enum FileContent {
     /// No name, or no ending.
     #[default]
     Unknown,
@@ -106,23 +106,23 @@ pub(super) enum File {
 }
 
 /// Returns the tokens of a reply; the last one is its end.
-pub(super) fn tokens(lines: &[Line<'_>]) -> Vec<Token> {
+pub(super) fn tokens(lines: &[ReplyLine<'_>]) -> Vec<Token> {
     let mut tokens = Vec::with_capacity(lines.len() / 4 + 2);
     let (mut open, mut preamble, mut late) = (None::<(usize, Gap)>, true, false);
     for (at, line) in lines.iter().enumerate() {
         let known = match line.kind {
-            Kind::Fence(fence) => Some(TokenKind::Fence(fence)),
-            Kind::Action(row) => Some(TokenKind::Action(row)),
-            Kind::Section(section) => Some(TokenKind::Section(section)),
-            Kind::Label(label) => Some(TokenKind::Label(label, glued(lines, at))),
-            Kind::Title { spaced } if preamble => Some(TokenKind::Title {
+            LineKind::Fence(fence) => Some(TokenKind::Fence(fence)),
+            LineKind::Action(row) => Some(TokenKind::Action(row)),
+            LineKind::Section(section) => Some(TokenKind::Section(section)),
+            LineKind::Label(label) => Some(TokenKind::Label(label, glued(lines, at))),
+            LineKind::Title { spaced } if preamble => Some(TokenKind::Title {
                 spaced,
                 late,
                 only: false,
             }),
             _ => None,
         };
-        late |= line.kind != Kind::Blank;
+        late |= line.kind != LineKind::Blank;
         let Some(kind) = known else {
             let (_, gap) = open.get_or_insert((at, Gap::default()));
             extend(gap, lines, at);
@@ -148,7 +148,7 @@ impl Token {
         Token {
             line,
             kind,
-            rule: Rule::Broken,
+            rule: FenceRule::Broken,
             whole: None,
             spanned: false,
         }
@@ -197,9 +197,9 @@ fn judge(tokens: &mut [Token]) {
             && closes_by_rule(&tokens[closer..], fence)
         {
             tokens[at].rule = match () {
-                () if seen[at].0 > seen[closer].0 => Rule::KeptOverAction,
-                () if seen[at].1 > seen[closer].1 => Rule::Kept,
-                () => Rule::Plain,
+                () if seen[at].0 > seen[closer].0 => FenceRule::KeptOverAction,
+                () if seen[at].1 > seen[closer].1 => FenceRule::Kept,
+                () => FenceRule::Plain,
             };
         }
         same.push((fence.len, at));
@@ -224,34 +224,39 @@ fn closes_by_rule(tokens: &[Token], opener: Fence) -> bool {
 }
 
 /// Adds a line to a gap.
-fn extend(gap: &mut Gap, lines: &[Line<'_>], at: usize) {
+fn extend(gap: &mut Gap, lines: &[ReplyLine<'_>], at: usize) {
     match lines[at].kind {
-        Kind::Blank => return,
-        Kind::Rule => {}
-        Kind::Sentence => {
+        LineKind::Blank => return,
+        LineKind::Rule => {}
+        LineKind::Sentence => {
             gap.words = true;
-            gap.spoken |= !(gap.list && lines[at - 1].kind != Kind::Blank);
+            gap.spoken |= !(gap.list && lines[at - 1].kind != LineKind::Blank);
         }
-        Kind::List => {
+        LineKind::List => {
             (gap.words, gap.list) = (true, true);
-            if gap.file == File::Unknown {
+            if gap.file == FileContent::Unknown {
                 gap.file = file(lines[at].text);
             }
         }
         _ => {
             gap.words = true;
-            gap.text |= !(gap.list && lines[at - 1].kind != Kind::Blank);
+            gap.text |= !(gap.list && lines[at - 1].kind != LineKind::Blank);
         }
     }
     gap.solid = true;
 }
 
 /// Returns whether CommonMark would read the label at a line as the text of the list above it.
-fn glued(lines: &[Line<'_>], at: usize) -> Glued {
+fn glued(lines: &[ReplyLine<'_>], at: usize) -> Glued {
     let above = at.checked_sub(1).map(|before| lines[before].kind);
     let own = lines[at].text.trim_start();
     let apart = own.starts_with('#') || heading::unlisted(own) != own;
-    if !apart && matches!(above, Some(Kind::List | Kind::Text | Kind::Sentence)) {
+    if !apart
+        && matches!(
+            above,
+            Some(LineKind::List | LineKind::Text | LineKind::Sentence)
+        )
+    {
         Glued::Yes
     } else {
         Glued::No
@@ -259,13 +264,13 @@ fn glued(lines: &[Line<'_>], at: usize) -> Glued {
 }
 
 /// Reads what a `File Path` item says about the file.
-fn file(item: &str) -> File {
+fn file(item: &str) -> FileContent {
     match ending(item) {
-        Some(ending) if is_markdown(ending) => File::Markdown,
-        Some(ending) if is_document(ending) => File::Document,
-        Some(ending) if language::is_known(ending) => File::Code,
-        Some(_) => File::Other,
-        None => File::Unknown,
+        Some(ending) if is_markdown(ending) => FileContent::Markdown,
+        Some(ending) if is_document(ending) => FileContent::Document,
+        Some(ending) if language::is_known(ending) => FileContent::Code,
+        Some(_) => FileContent::Other,
+        None => FileContent::Unknown,
     }
 }
 

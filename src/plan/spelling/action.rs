@@ -40,7 +40,7 @@ struct Speller<'a, 'b> {
 }
 
 /// Where an action stands.
-pub(super) struct Place<'a> {
+pub(super) struct ActionPlace<'a> {
     /// Its heading.
     pub heading: &'a ActionHeading,
     /// Its blocks.
@@ -53,10 +53,10 @@ pub(super) struct Place<'a> {
 pub(super) fn respell<'a>(
     lines: &'a Lines<'a>,
     passage: &Passage,
-    place: Place<'_>,
+    place: ActionPlace<'_>,
     edits: &mut LineEdits<'a>,
 ) {
-    let Place {
+    let ActionPlace {
         heading,
         blocks,
         proposed,

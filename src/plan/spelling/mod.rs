@@ -81,7 +81,7 @@ pub fn respell(given: &str) -> Respelled {
         let own = &blocks[passage.blocks.clone()];
         match &passage.role {
             passage::PassageRole::Action(heading) => {
-                let place = action::Place {
+                let place = action::ActionPlace {
                     heading,
                     blocks: own,
                     proposed,

@@ -201,7 +201,7 @@ pub fn heading_of(line: &str) -> Option<(usize, &str)> {
 }
 
 /// A name at the start of a heading's words.
-struct Found<'a> {
+struct FoundName<'a> {
     /// Whose name.
     row: &'static ActionRow,
     /// It is the format's own.
@@ -213,7 +213,7 @@ struct Found<'a> {
 }
 
 /// Reads the name of an action at the start of some words.
-fn named(text: &str) -> Option<Found<'_>> {
+fn named(text: &str) -> Option<FoundName<'_>> {
     let own = ROWS.iter().flat_map(|row| {
         let names = std::iter::once(&row.name).chain(row.aliases);
         names.map(|name| (*row, *name, true))
@@ -227,7 +227,7 @@ fn named(text: &str) -> Option<Found<'_>> {
     let (row, own, rest) = fits.min_by_key(|(_, _, rest)| rest.len())?;
     let name = &text[..text.len() - rest.len()];
     let quoted = rest.starts_with('`');
-    Some(Found {
+    Some(FoundName {
         row,
         own,
         loud: quoted || !name.chars().any(char::is_lowercase),
@@ -258,7 +258,7 @@ fn strip_name<'a>(words: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Returns whether a heading begins a message to the user by its words alone.
-fn is_spoken(found: &Found<'_>, level: usize) -> bool {
+fn is_spoken(found: &FoundName<'_>, level: usize) -> bool {
     let alone = found.rest.is_empty() && (found.own || found.loud);
     found.row.is_message_alone() && (2..=4).contains(&level) && (alone || (found.own && found.loud))
 }

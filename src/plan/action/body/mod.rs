@@ -29,7 +29,7 @@ pub struct Body<'a> {
     /// The list below the heading.
     pub fields: Vec<Field>,
     /// What follows, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<BodyPart>,
     /// The lines of a message, for actions that have one.
     pub(in crate::plan::action) message: Range<usize>,
     /// Whether a label came; what looks like a field behind it is none.
@@ -40,7 +40,7 @@ pub struct Body<'a> {
 
 /// A piece of an action below its list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum BodyPart {
     /// `FIND:` or `REPLACE:`.
     Label {
         /// Its line.
@@ -138,7 +138,7 @@ impl<'a> Body<'a> {
                 items,
             } => items.iter().for_each(|item| self.cut_item(item)),
             BlockKind::Code(code) if code.fence_char.is_some() => {
-                self.cut_code(block.first, code, Place::Top)
+                self.cut_code(block.first, code, BlockPlace::Top)
             }
             BlockKind::Paragraph => self.cut_text(block.first, block.last),
             BlockKind::Heading {
@@ -183,12 +183,12 @@ impl<'a> Body<'a> {
     fn cut_nested(&mut self, block: &MarkdownBlock) {
         match &block.node {
             BlockKind::Code(code) if code.fence_char.is_some() => {
-                self.cut_code(block.first, code, Place::Item)
+                self.cut_code(block.first, code, BlockPlace::Item)
             }
             BlockKind::List { items, .. } => {
                 for inner in items.iter().flat_map(|item| item.blocks.iter().skip(1)) {
                     if let BlockKind::Code(code) = &inner.node {
-                        self.cut_code(inner.first, code, Place::Item);
+                        self.cut_code(inner.first, code, BlockPlace::Item);
                     }
                 }
             }
@@ -224,13 +224,13 @@ impl<'a> Body<'a> {
     /// Takes a label.
     fn label_at(&mut self, line: usize, label: Label) {
         self.labelled = true;
-        self.parts.push(Part::Label { line, label });
+        self.parts.push(BodyPart::Label { line, label });
     }
 
     /// Takes a fenced code block.
-    fn cut_code(&mut self, line: usize, code: &MarkdownCode, place: Place) {
+    fn cut_code(&mut self, line: usize, code: &MarkdownCode, place: BlockPlace) {
         let content = content(self.lines, code);
-        if place == Place::Item && content.is_none() && code.indent > 0 {
+        if place == BlockPlace::Item && content.is_none() && code.indent > 0 {
             let message = "the lines of this code block are not all indented as far as its fence";
             self.found.push(
                 Diagnostic::new(line, message)
@@ -244,7 +244,7 @@ impl<'a> Body<'a> {
             .next()
             .unwrap_or_default()
             .to_owned();
-        self.parts.push(Part::Code {
+        self.parts.push(BodyPart::Code {
             line,
             content,
             language,
@@ -254,7 +254,7 @@ impl<'a> Body<'a> {
     /// Notes something that should not be there.
     fn stray(&mut self, line: usize, kind: &str) {
         let what = format!("{kind} \"{}\"", quote(self.lines.get(line)));
-        self.parts.push(Part::Stray { line, what });
+        self.parts.push(BodyPart::Stray { line, what });
     }
 
     /// Says which fields have no meaning here, and which stand there twice.
@@ -286,7 +286,7 @@ impl<'a> Body<'a> {
 
 /// Where a code block stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum BlockPlace {
     /// At the top level.
     Top,
     /// In an item of a list.

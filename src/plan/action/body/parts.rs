@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::{Body, Part};
+use super::{Body, BodyPart};
 use crate::plan::Field;
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::text::link;
@@ -170,7 +170,7 @@ impl Body<'_> {
         let mut blocks = Vec::new();
         for part in std::mem::take(&mut self.parts) {
             match part {
-                Part::Code {
+                BodyPart::Code {
                     line,
                     content,
                     language,
@@ -194,10 +194,10 @@ impl Body<'_> {
     }
 
     /// Says that a part has no place.
-    pub fn misplaced(&mut self, part: &Part) {
+    pub fn misplaced(&mut self, part: &BodyPart) {
         let name = self.row.name;
         match part {
-            Part::Stray { line, what } => {
+            BodyPart::Stray { line, what } => {
                 self.wrong(
                     *line,
                     format!("unexpected {what}"),
@@ -207,12 +207,12 @@ impl Body<'_> {
                     ),
                 );
             }
-            Part::Label { line, .. } => self.wrong(
+            BodyPart::Label { line, .. } => self.wrong(
                 *line,
                 format!("{name} has no FIND or REPLACE"),
                 "use EDIT to change a file",
             ),
-            Part::Code { line, .. } => {
+            BodyPart::Code { line, .. } => {
                 self.wrong(
                     *line,
                     "this code block has no label above it",

@@ -2,12 +2,12 @@
 
 use super::Edit;
 use super::pair::Pair;
-use crate::plan::action::body::{Body, Part};
+use crate::plan::action::body::{Body, BodyPart};
 use crate::plan::action::foreign;
 use crate::plan::action::heading::Label;
 
 /// What the next label must be, and what came so far.
-enum State {
+enum LabelState {
     /// FIND; nothing is pending.
     Between,
     /// A label stands here and its block must follow.
@@ -21,39 +21,41 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
     let path = body.path();
     let mut pairs: Vec<Pair> = Vec::new();
     let mut pending: Option<Pair> = None;
-    let mut state = State::Between;
+    let mut state = LabelState::Between;
     let parts = std::mem::take(&mut body.parts);
-    let any = parts.iter().any(|part| !matches!(part, Part::Stray { .. }));
+    let any = parts
+        .iter()
+        .any(|part| !matches!(part, BodyPart::Stray { .. }));
     for part in parts {
         state = match (part, state) {
-            (Part::Label { line, label }, State::Labelled(before, _)) => {
+            (BodyPart::Label { line, label }, LabelState::Labelled(before, _)) => {
                 body.wrong(
                     before,
                     "this label has no code block below it",
                     "put the code block on the line below the label",
                 );
-                State::Labelled(line, label)
+                LabelState::Labelled(line, label)
             }
             (
-                Part::Label {
+                BodyPart::Label {
                     line,
                     label: Label::Replace,
                 },
-                State::Between,
+                LabelState::Between,
             ) => {
                 body.wrong(
                     line,
                     "REPLACE without a FIND before it",
                     "FIND and REPLACE alternate, FIND first",
                 );
-                State::Labelled(line, Label::Replace)
+                LabelState::Labelled(line, Label::Replace)
             }
             (
-                Part::Label {
+                BodyPart::Label {
                     line,
                     label: Label::Find,
                 },
-                State::Found,
+                LabelState::Found,
             ) => {
                 body.wrong(
                     line,
@@ -61,14 +63,14 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
                     "FIND and REPLACE alternate, FIND first",
                 );
                 pending = None;
-                State::Labelled(line, Label::Find)
+                LabelState::Labelled(line, Label::Find)
             }
-            (Part::Label { line, label }, _) => State::Labelled(line, label),
+            (BodyPart::Label { line, label }, _) => LabelState::Labelled(line, label),
             (
-                Part::Code {
+                BodyPart::Code {
                     content, language, ..
                 },
-                State::Labelled(line, Label::Find),
+                LabelState::Labelled(line, Label::Find),
             ) => {
                 pending = Some(Pair {
                     line,
@@ -76,22 +78,22 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
                     replace: String::new(),
                     language,
                 });
-                State::Found
+                LabelState::Found
             }
-            (Part::Code { content, .. }, State::Labelled(_, Label::Replace)) => {
+            (BodyPart::Code { content, .. }, LabelState::Labelled(_, Label::Replace)) => {
                 pairs.extend(pending.take().map(|pair| Pair {
                     replace: content,
                     ..pair
                 }));
-                State::Between
+                LabelState::Between
             }
             (
-                Part::Code {
+                BodyPart::Code {
                     line,
                     content,
                     language,
                 },
-                State::Between,
+                LabelState::Between,
             ) if foreign::change(&content, &language).is_some() => {
                 let message = foreign::change(&content, &language).unwrap_or_default();
                 body.wrong(
@@ -99,7 +101,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
                     message,
                     "copy FIND from the file, as it stands there now",
                 );
-                State::Between
+                LabelState::Between
             }
             (part, state) => {
                 body.misplaced(&part);
@@ -125,10 +127,10 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
 }
 
 /// Returns the line of a label that the action's end leaves alone.
-fn unfinished(state: &State, pending: Option<&Pair>) -> Option<usize> {
+fn unfinished(state: &LabelState, pending: Option<&Pair>) -> Option<usize> {
     match state {
-        State::Labelled(line, _) => Some(*line),
-        State::Found => pending.map(|pair| pair.line),
-        State::Between => None,
+        LabelState::Labelled(line, _) => Some(*line),
+        LabelState::Found => pending.map(|pair| pair.line),
+        LabelState::Between => None,
     }
 }
