@@ -12,6 +12,7 @@ use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
 use crate::session::meta::{Status, Workspace};
 use crate::session::name::SessionName;
+use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::text::diff::counts;
 use crate::workflow::project::Project;
@@ -119,12 +120,29 @@ fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
             let tip = store.tip(&session)?;
             store.history(tip).collect::<anyhow::Result<_>>()?
         }
-        None => vec![store.turn(&project.session()?, name)?],
+        None => vec![turn(project, name)?],
     };
     Ok(ComparedSide {
         name: name.to_owned(),
         turns,
     })
+}
+
+/// Returns a turn of the session in use, or of the one that its name has before it.
+///
+/// # Errors
+/// There is none; what has the form of a session's name is called a session then.
+fn turn(project: &Project, name: &str) -> anyhow::Result<Turn> {
+    let store = project.store();
+    let found = store.turn(&project.session()?, name);
+    let is_unknown = |error: &anyhow::Error| {
+        let error = error.downcast_ref();
+        matches!(error, Some(StoreError::NoTurn { .. }))
+    };
+    match (SessionName::parse(name), found) {
+        (Ok(session), Err(error)) if is_unknown(&error) => store.tip(&session),
+        (_, found) => found,
+    }
 }
 
 /// Takes the turns away that all sessions share: where they come from says nothing about them.

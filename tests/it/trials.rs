@@ -141,6 +141,10 @@ fn compare_puts_turns_and_sessions_side_by_side() {
     assert!(out.contains("+++ b/other.txt"), "{out}");
     repo.teddy(&["compare", "demo:0", "demo:1"])
         .check(1, &["`demo:0` has no files: no plan has run in it"]);
+    repo.teddy(&["compare", "demo", "othr"])
+        .check(1, &["there is no session `othr`", "did you mean `other`?"]);
+    repo.teddy(&["compare", "1", "99"])
+        .check(1, &["session `other` has no turn `99`"]);
     repo.teddy(&["compare", "demo"])
         .check(2, &["2 values required"]);
 }
