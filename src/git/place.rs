@@ -5,10 +5,10 @@
 //! too. What is open stays what it was, whatever happens to its name meanwhile.
 
 mod content;
-mod durable;
+pub(in crate::git) mod durable;
 mod look;
 mod recent;
-mod share;
+pub(in crate::git) mod share;
 
 use std::ffi::OsStr;
 use std::fs::File;

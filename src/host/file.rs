@@ -28,7 +28,7 @@ pub use bounded::{append_regular, is_null_device, open_regular};
 pub use bounded::{read_named, read_regular, read_regular_text, read_sized};
 pub use failure::{failure, reason};
 pub use make::make_folders;
-pub use remove::remove_at;
+pub use remove::{open_up, remove_at, remove_below};
 pub use state::{write_atomic, write_cache};
 
 /// A folder that is opened once, and everything below it.

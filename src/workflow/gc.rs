@@ -5,6 +5,7 @@ use crate::git::incoming::quarantine;
 use crate::git::keep::durable;
 use crate::git::keep::hold;
 use crate::git::worktree;
+use crate::host::file::remove_below;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -223,7 +224,7 @@ fn remove_caches(project: &Project, days: u32) -> anyhow::Result<bool> {
         return Ok(false);
     };
     let folder = folder.canonicalize()?;
-    Root::open_strictly(&folder)?.remove(name)?;
+    remove_below(&Root::open_strictly(&folder)?, name)?;
     Ok(true)
 }
 
@@ -237,7 +238,7 @@ fn remove_left(folder: &Path) -> anyhow::Result<usize> {
     let old: Vec<_> = names
         .filter(|name| age(&folder.join(name)).is_some_and(|age| age >= DAY))
         .collect();
-    old.iter().try_for_each(|name| root.remove(name))?;
+    old.iter().try_for_each(|name| remove_below(&root, name))?;
     Ok(old.len())
 }
 

@@ -3,6 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use teddy::git::worktree;
+use teddy::git::worktree::bring;
 
 use teddy::git::worktree::{Extent, SessionWorktree};
 
@@ -524,15 +525,15 @@ fn ignored_files_are_copied_or_linked_and_others_are_not() {
     let worktree = open(&repo, &commit);
     let bring = |copy: &[&str], link: &[&str]| {
         let own = |patterns: &[&str]| patterns.iter().map(|&p| p.to_owned()).collect();
-        let mut brought = worktree
-            .bring(
-                &repo.open(),
-                &Bring {
-                    copy: own(copy),
-                    link: own(link),
-                },
-            )
-            .unwrap();
+        let mut brought = bring::bring(
+            &worktree,
+            &repo.open(),
+            &Bring {
+                copy: own(copy),
+                link: own(link),
+            },
+        )
+        .unwrap();
         brought.copied.sort();
         brought
     };
@@ -599,9 +600,12 @@ fn a_list_of_what_to_bring_is_a_file_of_the_project() {
     );
     std::os::unix::fs::symlink("../pipe", repo.path().join(".worktreeinclude")).unwrap();
     // Who reads the pipe waits for ever.
-    let error = worktree
-        .bring(&repo.open(), &teddy::git::worktree::bring::Bring::default())
-        .unwrap_err();
+    let error = bring::bring(
+        &worktree,
+        &repo.open(),
+        &teddy::git::worktree::bring::Bring::default(),
+    )
+    .unwrap_err();
     assert_eq!(
         error.to_string(),
         "cannot read `.worktreeinclude`: it is not a regular file"

@@ -23,31 +23,28 @@ impl Top {
     }
 }
 
-impl Place {
-    /// Opens the regular file here, if it can be read and has so many bytes.
-    pub(in crate::git) fn open_sized(&self, size: u64) -> Option<File> {
-        let file = self.open().ok()?;
-        let stat = rustix::fs::fstat(&file).ok()?;
-        let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        (is_regular && u64::try_from(stat.st_size) == Ok(size)).then_some(file)
-    }
+/// Opens the regular file here, if it can be read and has so many bytes.
+pub(in crate::git) fn open_sized(place: &Place, size: u64) -> Option<File> {
+    let file = place.open().ok()?;
+    let stat = rustix::fs::fstat(&file).ok()?;
+    let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    (is_regular && u64::try_from(stat.st_size) == Ok(size)).then_some(file)
+}
 
-    /// Makes a file here, where nothing must be, that shares the blocks of another: a write to either
-    /// is not seen in the other.
-    ///
-    /// # Errors
-    /// Where the file system cannot do that with these two, or something is here; nothing is made.
-    pub(in crate::git) fn share_from(&self, source: &File, executable: bool) -> io::Result<()> {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(if executable { 0o777 } else { 0o666 });
-        let file = rustix::fs::openat(&self.folder, self.name.as_slice(), flags, mode)?;
-        let shared = share(&File::from(file), source);
-        if shared.is_err() {
-            self.remove()?;
-        }
-        shared
+/// Makes a file here, where nothing must be, that shares the blocks of another: a write to either
+/// is not seen in the other.
+///
+/// # Errors
+/// Where the file system cannot do that with these two, or something is here; nothing is made.
+pub(in crate::git) fn share_from(place: &Place, source: &File, executable: bool) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(if executable { 0o777 } else { 0o666 });
+    let file = rustix::fs::openat(&place.folder, place.name.as_slice(), flags, mode)?;
+    let shared = share(&File::from(file), source);
+    if shared.is_err() {
+        place.remove()?;
     }
+    shared
 }
 
 /// Gives an empty file the blocks of another.

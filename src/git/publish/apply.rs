@@ -1,5 +1,8 @@
 //! The writing: each path is exchanged in one step, and what was there is looked at once more.
 
+use crate::git::publish::durable;
+use crate::git::publish::rescue;
+use crate::git::publish::settle;
 use crate::git::version;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -52,9 +55,9 @@ impl Publisher<'_> {
         if outcome.is_err() {
             self.discard(&prepared);
         }
-        self.settle()?;
+        settle::settle(self)?;
         outcome?;
-        self.flush_names()
+        durable::flush_names(self)
     }
 
     /// Does the work of [`Publisher::apply`]; `prepared` holds what lies ready and is not used yet.
@@ -65,7 +68,7 @@ impl Publisher<'_> {
         prepared: &mut Vec<StagedVersion>,
     ) -> anyhow::Result<()> {
         let mut late = Vec::new();
-        self.flush = self.flush_of(writes.len());
+        self.flush = durable::flush_of(self, writes.len());
         let mut failed = None;
         for (laid, outcome) in self.spread(writes, paths, |part, steps| part.prepare_all(steps))? {
             prepared.extend(laid.ready);
@@ -80,7 +83,8 @@ impl Publisher<'_> {
             prepared.clear();
             return Ok(());
         }
-        self.flush_prepared(
+        durable::flush_prepared(
+            self,
             prepared
                 .iter()
                 .map(|ready| (&*ready.step.change.path, &*ready.temporary)),
@@ -89,7 +93,7 @@ impl Publisher<'_> {
         for step in &deletions {
             self.delete(step)?;
         }
-        self.settle()?;
+        settle::settle(self)?;
         // Each folder once: to tell that one is not empty, the system may look through all the
         // names that were in it.
         let emptied: BTreeSet<&[u8]> = deletions
@@ -101,7 +105,7 @@ impl Publisher<'_> {
         }
         // These had to wait until a file left the name that their folder takes, and come after the
         // flush of the others.
-        self.flush = self.flush_of(0);
+        self.flush = durable::flush_of(self, 0);
         for step in late {
             if let Some(step) = self.prepare(step, prepared)? {
                 self.conflict(&step.change.path);
@@ -164,7 +168,7 @@ impl Publisher<'_> {
     /// Writes a temporary file and returns its name, and whether it can be executed.
     fn lay(&mut self, place: &Place, content: &Content) -> std::io::Result<(Vec<u8>, bool)> {
         loop {
-            let temporary = self.temporary();
+            let temporary = rescue::temporary(self);
             let durable = self.flush == Flush::Each;
             match place.sibling(&temporary).create(content, durable) {
                 Ok(executable) => return Ok((temporary, executable)),
@@ -201,7 +205,7 @@ impl Publisher<'_> {
     /// Removes what lay ready in a folder that was moved away with it.
     fn fetch_back(&mut self, ready: &StagedVersion) -> anyhow::Result<()> {
         match &ready.lies {
-            Some(lies) => self.let_go(lies, &ready.ours, &ready.step.change.path),
+            Some(lies) => rescue::let_go(self, lies, &ready.ours, &ready.step.change.path),
             None => Ok(()),
         }
     }
@@ -217,7 +221,7 @@ impl Publisher<'_> {
         match temporary.move_to(place) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                self.let_go(temporary, &ready.ours, &ready.step.change.path)?;
+                rescue::let_go(self, temporary, &ready.ours, &ready.step.change.path)?;
                 {
                     let change = &ready.step.change;
                     self.new.is(
@@ -245,7 +249,7 @@ impl Publisher<'_> {
             Ok(true) => {}
             Ok(false) => return self.write_without_exchange(place, temporary, ready),
             Err(error) if error.kind() == ErrorKind::NotFound || is_refused(&error) => {
-                self.let_go(temporary, &ready.ours, path)?;
+                rescue::let_go(self, temporary, &ready.ours, path)?;
                 if is_refused(&error) {
                     self.done.closed.push(path.clone());
                 }
@@ -264,7 +268,7 @@ impl Publisher<'_> {
         let trace = temporary.stat()?.map(|stat| Trace::of(&stat));
         let is_traced = trace.is_some() && trace == ready.step.trace;
         if !is_traced && version::look(self.repository, temporary)?.mark != held.was {
-            self.give_back(place, temporary, &held)?;
+            settle::give_back(self, place, temporary, &held)?;
             return Ok(false);
         }
         self.held.push(held);
@@ -280,7 +284,7 @@ impl Publisher<'_> {
         ready: &StagedVersion,
     ) -> anyhow::Result<bool> {
         if version::look(self.repository, place)?.mark != ready.step.was {
-            self.let_go(temporary, &ready.ours, &ready.step.change.path)?;
+            rescue::let_go(self, temporary, &ready.ours, &ready.step.change.path)?;
             return Ok(false);
         }
         temporary
@@ -297,7 +301,7 @@ impl Publisher<'_> {
         };
         fault::point("publish-before-delete")?;
         let name = loop {
-            let name = self.temporary();
+            let name = rescue::temporary(self);
             match place.move_to(&place.sibling(&name)) {
                 Ok(()) => break name,
                 // Left by a run that was interrupted.
@@ -350,9 +354,9 @@ impl Publisher<'_> {
             let path = &ready.step.change.path;
             // What cannot be removed is swept by the next run.
             let _ = match (&ready.lies, self.top.walk(path, IfMissing::Stop)) {
-                (Some(lies), _) => self.let_go(lies, &ready.ours, path),
+                (Some(lies), _) => rescue::let_go(self, lies, &ready.ours, path),
                 (None, Ok(WalkResult::Place(place))) => {
-                    self.let_go(&place.sibling(&ready.temporary), &ready.ours, path)
+                    rescue::let_go(self, &place.sibling(&ready.temporary), &ready.ours, path)
                 }
                 _ => Ok(()),
             };

@@ -80,48 +80,46 @@ fn clear(repository: &Repository, place: &Place) -> anyhow::Result<Option<Rescue
     Ok(None)
 }
 
-impl Publisher<'_> {
-    /// Puts a file away whose bytes are known; a link, or a file on another file system, is
-    /// removed.
-    pub(super) fn put_away(
-        &mut self,
-        temporary: &Place,
-        mark: &Mark,
-        path: &[u8],
-    ) -> anyhow::Result<()> {
-        let during = || {
-            format!(
-                "cannot remove a temporary file beside `{}`",
-                String::from_utf8_lossy(path)
-            )
-        };
-        let Mark::File(id, _) = mark else {
-            return temporary.remove().with_context(during);
-        };
-        let folder = match self.away_folder.take() {
-            Some(folder) => folder,
-            None => open_or_make(&displaced(self.repository))?,
-        };
-        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-        let name = &name[..name.len().min(MAX_NAME)];
-        loop {
-            self.away += 1;
-            let start = format!("{id}.{}.{}.", self.guard.operation, self.away);
-            let free = folder.sibling(&[start.as_bytes(), name].concat());
-            match temporary.move_over(&free) {
-                Ok(true) => break,
-                Ok(false) => {
-                    temporary.remove().with_context(during)?;
-                    break;
-                }
-                // Put away by a run that was interrupted.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error).with_context(during),
+/// Puts a file away whose bytes are known; a link, or a file on another file system, is
+/// removed.
+pub(super) fn put_away(
+    publisher: &mut Publisher<'_>,
+    temporary: &Place,
+    mark: &Mark,
+    path: &[u8],
+) -> anyhow::Result<()> {
+    let during = || {
+        format!(
+            "cannot remove a temporary file beside `{}`",
+            String::from_utf8_lossy(path)
+        )
+    };
+    let Mark::File(id, _) = mark else {
+        return temporary.remove().with_context(during);
+    };
+    let folder = match publisher.away_folder.take() {
+        Some(folder) => folder,
+        None => open_or_make(&displaced(publisher.repository))?,
+    };
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    let name = &name[..name.len().min(MAX_NAME)];
+    loop {
+        publisher.away += 1;
+        let start = format!("{id}.{}.{}.", publisher.guard.operation, publisher.away);
+        let free = folder.sibling(&[start.as_bytes(), name].concat());
+        match temporary.move_over(&free) {
+            Ok(true) => break,
+            Ok(false) => {
+                temporary.remove().with_context(during)?;
+                break;
             }
+            // Put away by a run that was interrupted.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error).with_context(during),
         }
-        self.away_folder = Some(folder);
-        Ok(())
     }
+    publisher.away_folder = Some(folder);
+    Ok(())
 }
 
 /// Returns a place in a folder, which is made if it is not there.

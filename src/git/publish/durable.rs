@@ -6,6 +6,7 @@
 //! whose names changed.
 
 use crate::git::diff;
+use crate::git::place::durable;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -32,83 +33,83 @@ pub(super) enum Flush {
 /// More files than this, or folders, are flushed at once.
 const FEW: usize = 8;
 
-impl Publisher<'_> {
-    /// Returns how so many new versions become durable.
-    pub(super) fn flush_of(&self, count: usize) -> Flush {
-        match (self.guard.durable, count > FEW) {
-            (false, _) => Flush::None,
-            (true, false) => Flush::Each,
-            (true, true) => Flush::Whole,
-        }
+/// Returns how so many new versions become durable.
+pub(super) fn flush_of(publisher: &Publisher<'_>, count: usize) -> Flush {
+    match (publisher.guard.durable, count > FEW) {
+        (false, _) => Flush::None,
+        (true, false) => Flush::Each,
+        (true, true) => Flush::Whole,
     }
+}
 
-    /// Makes the bytes durable that lie ready, each by a path and the temporary name beside it: a
-    /// power cut after an exchange must not find empty files.
-    pub(super) fn flush_prepared<'p>(
-        &self,
-        prepared: impl Iterator<Item = (&'p [u8], &'p [u8])>,
-    ) -> anyhow::Result<()> {
-        if self.flush != Flush::Whole || sync_whole(self.repository.workdir()).context(WORDS)? {
-            return Ok(());
-        }
-        for (path, temporary) in prepared {
-            if let WalkResult::Place(place) = self.top.walk(path, IfMissing::Stop)? {
-                place.sibling(temporary).sync().context(WORDS)?;
-            }
-        }
-        Ok(())
+/// Makes the bytes durable that lie ready, each by a path and the temporary name beside it: a
+/// power cut after an exchange must not find empty files.
+pub(super) fn flush_prepared<'p>(
+    publisher: &Publisher<'_>,
+    prepared: impl Iterator<Item = (&'p [u8], &'p [u8])>,
+) -> anyhow::Result<()> {
+    if publisher.flush != Flush::Whole
+        || sync_whole(publisher.repository.workdir()).context(WORDS)?
+    {
+        return Ok(());
     }
+    for (path, temporary) in prepared {
+        if let WalkResult::Place(place) = publisher.top.walk(path, IfMissing::Stop)? {
+            durable::sync(&place.sibling(temporary)).context(WORDS)?;
+        }
+    }
+    Ok(())
+}
 
-    /// Makes the names durable that changed, those included that an earlier run changed and a crash
-    /// kept from this.
-    pub(super) fn flush_names(&self) -> anyhow::Result<()> {
-        if !self.guard.durable {
-            return Ok(());
-        }
-        let is_away = self.flush_displaced().context(WORDS)?;
-        if let Some(folders) = &self.folders
-            && self.flush_folders(folders).context(WORDS)?
-            && is_away
-        {
-            return Ok(());
-        }
-        if sync_whole(self.repository.workdir()).context(WORDS)? || self.folders.is_some() {
-            return Ok(());
-        }
-        let changes = diff::changes(self.repository, self.from, self.to)?;
-        let paths = changes.iter().map(|change| change.path.as_slice());
-        self.flush_folders(&all_folders_of(paths)).context(WORDS)?;
-        Ok(())
+/// Makes the names durable that changed, those included that an earlier run changed and a crash
+/// kept from this.
+pub(super) fn flush_names(publisher: &Publisher<'_>) -> anyhow::Result<()> {
+    if !publisher.guard.durable {
+        return Ok(());
     }
+    let is_away = flush_displaced(publisher).context(WORDS)?;
+    if let Some(folders) = &publisher.folders
+        && flush_folders(publisher, folders).context(WORDS)?
+        && is_away
+    {
+        return Ok(());
+    }
+    if sync_whole(publisher.repository.workdir()).context(WORDS)? || publisher.folders.is_some() {
+        return Ok(());
+    }
+    let changes = diff::changes(publisher.repository, publisher.from, publisher.to)?;
+    let paths = changes.iter().map(|change| change.path.as_slice());
+    flush_folders(publisher, &all_folders_of(paths)).context(WORDS)?;
+    Ok(())
+}
 
-    /// Makes the names of what was put away durable; false as for [`Publisher::flush_folders`].
-    fn flush_displaced(&self) -> io::Result<bool> {
-        match Top::open(&self.repository.teddy_dir()) {
-            Ok(top) => flush_folder(&top, b"undo/displaced/"),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
-            Err(error) => Err(error),
-        }
+/// Makes the names of what was put away durable; false as for [`Publisher::flush_folders`].
+fn flush_displaced(publisher: &Publisher<'_>) -> io::Result<bool> {
+    match Top::open(&publisher.repository.teddy_dir()) {
+        Ok(top) => flush_folder(&top, b"undo/displaced/"),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
     }
+}
 
-    /// Makes the names in folders durable; false if one of them could not be reached, as a link has
-    /// taken its place or its permissions let nobody read it, or cannot be flushed alone.
-    fn flush_folders(&self, folders: &BTreeSet<PathBuf>) -> io::Result<bool> {
-        let mut is_durable = true;
-        for folder in folders {
-            let mut inside = folder.as_os_str().as_bytes().to_vec();
-            if !inside.is_empty() {
-                inside.push(b'/');
-            }
-            is_durable &= flush_folder(&self.top, &inside)?;
+/// Makes the names in folders durable; false if one of them could not be reached, as a link has
+/// taken its place or its permissions let nobody read it, or cannot be flushed alone.
+fn flush_folders(publisher: &Publisher<'_>, folders: &BTreeSet<PathBuf>) -> io::Result<bool> {
+    let mut is_durable = true;
+    for folder in folders {
+        let mut inside = folder.as_os_str().as_bytes().to_vec();
+        if !inside.is_empty() {
+            inside.push(b'/');
         }
-        Ok(is_durable)
+        is_durable &= flush_folder(&publisher.top, &inside)?;
     }
+    Ok(is_durable)
 }
 
 /// Makes the names in a folder below a top durable, through no link; one that is gone has none.
 fn flush_folder(top: &Top, folder: &[u8]) -> io::Result<bool> {
     match top.walk(&[folder, b"x"].concat(), IfMissing::Stop)? {
-        WalkResult::Place(place) => place.sync_folder(),
+        WalkResult::Place(place) => durable::sync_folder(&place),
         WalkResult::Missing => Ok(true),
         WalkResult::Blocked(_)
         | WalkResult::Closed

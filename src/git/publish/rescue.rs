@@ -1,5 +1,6 @@
 //! Temporary files: their names, and what becomes of one whose bytes nobody knows.
 
+use crate::git::publish::displaced;
 use crate::git::version;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -36,7 +37,7 @@ pub fn sweep_temporaries(
     guard: &Guard,
 ) -> anyhow::Result<Vec<Rescued>> {
     let (mut publisher, changes) = super::publisher(repository, from, to, guard)?;
-    let prefix = publisher.prefix();
+    let prefix = prefix(&publisher);
     let known: HashSet<gix::ObjectId> = changes
         .iter()
         .flat_map(|change| [&change.old, &change.new])
@@ -60,7 +61,8 @@ pub fn sweep_temporaries(
             .filter(|name| name.starts_with(&prefix))
             .collect();
         for name in &names {
-            publisher.sweep(
+            sweep(
+                &mut publisher,
                 &inside.sibling(name),
                 &[folder.as_slice(), name].concat(),
                 &changes,
@@ -86,91 +88,95 @@ pub(super) fn rescue(
     keep(&folder, file, path)
 }
 
-impl Publisher<'_> {
-    /// Returns the next temporary name.
-    pub(super) fn temporary(&mut self) -> Vec<u8> {
-        self.names += 1;
-        [self.prefix(), self.names.to_string().into_bytes()].concat()
-    }
+/// Returns the next temporary name.
+pub(super) fn temporary(publisher: &mut Publisher<'_>) -> Vec<u8> {
+    publisher.names += 1;
+    [prefix(publisher), publisher.names.to_string().into_bytes()].concat()
+}
 
-    /// Returns how the temporary names of this operation begin.
-    fn prefix(&self) -> Vec<u8> {
-        format!("{TEMPORARY}{}-", self.guard.operation).into_bytes()
-    }
+/// Returns how the temporary names of this operation begin.
+fn prefix(publisher: &Publisher<'_>) -> Vec<u8> {
+    format!("{TEMPORARY}{}-", publisher.guard.operation).into_bytes()
+}
 
-    /// Puts a temporary file out of the way, if its bytes are known and nobody writes to it; else
-    /// keeps it where it can be read.
-    pub(super) fn let_go(
-        &mut self,
-        temporary: &Place,
-        known: &Mark,
-        path: &[u8],
-    ) -> anyhow::Result<()> {
-        let found = temporary.find()?;
-        let writers = found.writers();
-        let mark = version::look_at(self.repository, &found)?.mark;
-        if mark == Mark::Absent {
-            return Ok(());
-        }
-        if mark != *known || writers.are_there() {
-            let kept = rescue(self.repository, temporary, path)?;
-            self.done.rescued.push(Rescued {
-                path: path.to_vec(),
-                kept,
-            });
-            return Ok(());
-        }
-        self.put_away(temporary, &mark, path)
+/// Puts a temporary file out of the way, if its bytes are known and nobody writes to it; else
+/// keeps it where it can be read.
+pub(super) fn let_go(
+    publisher: &mut Publisher<'_>,
+    temporary: &Place,
+    known: &Mark,
+    path: &[u8],
+) -> anyhow::Result<()> {
+    let found = temporary.find()?;
+    let writers = found.writers();
+    let mark = version::look_at(publisher.repository, &found)?.mark;
+    if mark == Mark::Absent {
+        return Ok(());
     }
+    if mark != *known || writers.are_there() {
+        let kept = rescue(publisher.repository, temporary, path)?;
+        publisher.done.rescued.push(Rescued {
+            path: path.to_vec(),
+            kept,
+        });
+        return Ok(());
+    }
+    displaced::put_away(publisher, temporary, &mark, path)
+}
 
-    /// Removes one temporary file of an interrupted run.
-    ///
-    /// Its name does not say of which change it is. Its bytes mostly do, by their id; only what a
-    /// filter made is compared with each change.
-    fn sweep(
-        &mut self,
-        temporary: &Place,
-        path: &[u8],
-        changes: &[TreeChange],
-        ids: &HashSet<gix::ObjectId>,
-    ) -> anyhow::Result<()> {
-        let found = version::look(self.repository, temporary)?;
-        let mut known = match (&found.seen, &found.mark) {
-            (
-                OnDisk::File {
-                    body: FileBody::Bytes(bytes),
-                    ..
-                },
-                _,
-            ) if bytes.is_empty() => true,
-            (_, Mark::File(id, _) | Mark::Link(id)) => ids.contains(id),
-            _ => false,
+/// Removes one temporary file of an interrupted run.
+///
+/// Its name does not say of which change it is. Its bytes mostly do, by their id; only what a
+/// filter made is compared with each change.
+fn sweep(
+    publisher: &mut Publisher<'_>,
+    temporary: &Place,
+    path: &[u8],
+    changes: &[TreeChange],
+    ids: &HashSet<gix::ObjectId>,
+) -> anyhow::Result<()> {
+    let found = version::look(publisher.repository, temporary)?;
+    let mut known = match (&found.seen, &found.mark) {
+        (
+            OnDisk::File {
+                body: FileBody::Bytes(bytes),
+                ..
+            },
+            _,
+        ) if bytes.is_empty() => true,
+        (_, Mark::File(id, _) | Mark::Link(id)) => ids.contains(id),
+        _ => false,
+    };
+    for change in changes {
+        known = known || is_either(publisher, change, &found)?;
+    }
+    let mark = if known { found.mark } else { Mark::Other };
+    let_go(publisher, temporary, &mark, path)
+}
+
+/// Returns whether bytes are those of either version of a change, whatever their mode.
+fn is_either(
+    publisher: &mut Publisher<'_>,
+    change: &TreeChange,
+    found: &Marked,
+) -> anyhow::Result<bool> {
+    let (path, seen) = (&change.path, &found.seen);
+    for entry in [&change.old, &change.new].into_iter().flatten() {
+        let mark = match found.mark {
+            Mark::File(id, _) => Mark::File(id, entry.mode == EntryMode::Executable),
+            ref other => other.clone(),
         };
-        for change in changes {
-            known = known || self.is_either(change, &found)?;
+        let alike = Marked {
+            seen: seen.clone(),
+            mark,
+        };
+        if publisher.old.is(path, Some(entry), &alike)?
+            || publisher.new.is(path, Some(entry), &alike)?
+        {
+            return Ok(true);
         }
-        let mark = if known { found.mark } else { Mark::Other };
-        self.let_go(temporary, &mark, path)
     }
-
-    /// Returns whether bytes are those of either version of a change, whatever their mode.
-    fn is_either(&mut self, change: &TreeChange, found: &Marked) -> anyhow::Result<bool> {
-        let (path, seen) = (&change.path, &found.seen);
-        for entry in [&change.old, &change.new].into_iter().flatten() {
-            let mark = match found.mark {
-                Mark::File(id, _) => Mark::File(id, entry.mode == EntryMode::Executable),
-                ref other => other.clone(),
-            };
-            let alike = Marked {
-                seen: seen.clone(),
-                mark,
-            };
-            if self.old.is(path, Some(entry), &alike)? || self.new.is(path, Some(entry), &alike)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
+    Ok(false)
 }
 
 /// Moves unknown bytes to a name that is free: the very file, so that what somebody still writes to

@@ -1,5 +1,7 @@
 //! The last look at what was moved aside, once nobody can be writing to it any more.
 
+use crate::git::publish::displaced;
+use crate::git::publish::rescue;
 use crate::git::version;
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -25,82 +27,80 @@ pub(super) struct DisplacedFile {
     pub(super) lies: Option<Arc<Place>>,
 }
 
-impl Publisher<'_> {
-    /// Puts away what was moved aside, if nobody wrote or writes to it; else it gets its name back.
-    pub(super) fn settle(&mut self) -> anyhow::Result<()> {
-        let held = std::mem::take(&mut self.held);
-        // What is settled is known by its own bytes: the trees are not asked.
-        let settled = self.spread(
-            held,
-            |_| Vec::new(),
-            |part, held| {
-                let mut undone = Vec::new();
-                let outcome = part.settle_all(held, &mut undone);
-                (undone, outcome)
-            },
-        )?;
-        let (undone, outcomes): (Vec<_>, Vec<_>) = settled.into_iter().unzip();
-        let undone: HashSet<Vec<u8>> = undone.into_iter().flatten().collect();
-        for done in [&mut self.done.deleted, &mut self.done.written] {
-            done.retain(|path| !undone.contains(path));
-        }
-        outcomes.into_iter().collect()
+/// Puts away what was moved aside, if nobody wrote or writes to it; else it gets its name back.
+pub(super) fn settle(publisher: &mut Publisher<'_>) -> anyhow::Result<()> {
+    let held = std::mem::take(&mut publisher.held);
+    // What is settled is known by its own bytes: the trees are not asked.
+    let settled = publisher.spread(
+        held,
+        |_| Vec::new(),
+        |part, held| {
+            let mut undone = Vec::new();
+            let outcome = settle_all(part, held, &mut undone);
+            (undone, outcome)
+        },
+    )?;
+    let (undone, outcomes): (Vec<_>, Vec<_>) = settled.into_iter().unzip();
+    let undone: HashSet<Vec<u8>> = undone.into_iter().flatten().collect();
+    for done in [&mut publisher.done.deleted, &mut publisher.done.written] {
+        done.retain(|path| !undone.contains(path));
     }
+    outcomes.into_iter().collect()
+}
 
-    /// Does the work of [`Publisher::settle`]; `undone` are the paths that got their file back.
-    fn settle_all(
-        &mut self,
-        all: Vec<DisplacedFile>,
-        undone: &mut Vec<Vec<u8>>,
-    ) -> anyhow::Result<()> {
-        for held in all {
-            let WalkResult::Place(place) = self.walk(&held.path, IfMissing::Stop)? else {
-                // Its folder was moved away with it.
-                held.lies
-                    .as_ref()
-                    .map_or(Ok(()), |lies| self.let_go(lies, &held.was, &held.path))?;
-                continue;
-            };
-            let temporary = place.sibling(&held.temporary);
-            let found = temporary.find()?;
-            let writers = found.writers();
-            if version::look_at(self.repository, &found)?.mark == held.was {
-                if !writers.are_there() {
-                    self.put_away(&temporary, &held.was, &held.path)?;
-                    continue;
-                }
-                self.done.busy.push(held.path.clone());
-            }
-            self.give_back(&place, &temporary, &held)?;
-            self.conflict(&held.path);
-            undone.push(held.path);
-        }
-        Ok(())
-    }
-
-    /// Gives the user's bytes their name back after an exchange or a deletion that came too late.
-    pub(super) fn give_back(
-        &mut self,
-        place: &Place,
-        temporary: &Place,
-        held: &DisplacedFile,
-    ) -> anyhow::Result<()> {
-        if held.ours == Mark::Absent {
-            return match temporary.move_to(place) {
-                Ok(()) => Ok(()),
-                // The user saved anew: that save keeps the name.
-                Err(_) => self.let_go(temporary, &Mark::Absent, &held.path),
-            };
-        }
-        let returned = match temporary.exchange(place) {
-            Ok(returned) => returned,
-            Err(error) if error.kind() == ErrorKind::NotFound => false,
-            Err(error) => return Err(error).with_context(|| cannot_write(&held.path)),
+/// Does the work of [`Publisher::settle`]; `undone` are the paths that got their file back.
+fn settle_all(
+    publisher: &mut Publisher<'_>,
+    all: Vec<DisplacedFile>,
+    undone: &mut Vec<Vec<u8>>,
+) -> anyhow::Result<()> {
+    for held in all {
+        let WalkResult::Place(place) = publisher.walk(&held.path, IfMissing::Stop)? else {
+            // Its folder was moved away with it.
+            held.lies.as_ref().map_or(Ok(()), |lies| {
+                rescue::let_go(publisher, lies, &held.was, &held.path)
+            })?;
+            continue;
         };
-        if returned && version::look(self.repository, temporary)?.mark != held.ours {
-            // The user saved over our version meanwhile: the newer save keeps the name.
-            let _ = temporary.exchange(place);
+        let temporary = place.sibling(&held.temporary);
+        let found = temporary.find()?;
+        let writers = found.writers();
+        if version::look_at(publisher.repository, &found)?.mark == held.was {
+            if !writers.are_there() {
+                displaced::put_away(publisher, &temporary, &held.was, &held.path)?;
+                continue;
+            }
+            publisher.done.busy.push(held.path.clone());
         }
-        self.let_go(temporary, &held.ours, &held.path)
+        give_back(publisher, &place, &temporary, &held)?;
+        publisher.conflict(&held.path);
+        undone.push(held.path);
     }
+    Ok(())
+}
+
+/// Gives the user's bytes their name back after an exchange or a deletion that came too late.
+pub(super) fn give_back(
+    publisher: &mut Publisher<'_>,
+    place: &Place,
+    temporary: &Place,
+    held: &DisplacedFile,
+) -> anyhow::Result<()> {
+    if held.ours == Mark::Absent {
+        return match temporary.move_to(place) {
+            Ok(()) => Ok(()),
+            // The user saved anew: that save keeps the name.
+            Err(_) => rescue::let_go(publisher, temporary, &Mark::Absent, &held.path),
+        };
+    }
+    let returned = match temporary.exchange(place) {
+        Ok(returned) => returned,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => return Err(error).with_context(|| cannot_write(&held.path)),
+    };
+    if returned && version::look(publisher.repository, temporary)?.mark != held.ours {
+        // The user saved over our version meanwhile: the newer save keeps the name.
+        let _ = temporary.exchange(place);
+    }
+    rescue::let_go(publisher, temporary, &held.ours, &held.path)
 }

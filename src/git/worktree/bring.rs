@@ -79,32 +79,34 @@ struct WorkspaceName {
     ignored: bool,
 }
 
-impl SessionWorktree {
-    /// Brings what is ignored in `workspace` and fits; what is there already and the same stays.
-    ///
-    /// # Errors
-    /// Where a file cannot be read or written.
-    pub fn bring(&self, workspace: &Repository, what: &Bring) -> anyhow::Result<BroughtFiles> {
-        // A link or a pipe of this name is no list: it can lead out of the project, or never end.
-        let included =
-            match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE) {
-                Ok(text) => text,
-                Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-                Err(error) => return Err(error.into()),
-            };
-        if included.is_empty() && what.copy.is_empty() && what.link.is_empty() {
-            return Ok(BroughtFiles::default());
-        }
-        let mut walker = Walker {
-            from: workspace.workdir(),
-            to: Top::open_own(&self.path)?,
-            copy: Patterns::parse(&[included, what.copy.join("\n").into_bytes()].join(&b'\n')),
-            link: Patterns::parse(what.link.join("\n").as_bytes()),
-            done: BroughtFiles::default(),
-        };
-        walker.walk(workspace)?;
-        Ok(walker.done)
+/// Brings what is ignored in `workspace` and fits; what is there already and the same stays.
+///
+/// # Errors
+/// Where a file cannot be read or written.
+pub fn bring(
+    worktree: &SessionWorktree,
+    workspace: &Repository,
+    what: &Bring,
+) -> anyhow::Result<BroughtFiles> {
+    // A link or a pipe of this name is no list: it can lead out of the project, or never end.
+    let included = match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE)
+    {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    if included.is_empty() && what.copy.is_empty() && what.link.is_empty() {
+        return Ok(BroughtFiles::default());
     }
+    let mut walker = Walker {
+        from: workspace.workdir(),
+        to: Top::open_own(&worktree.path)?,
+        copy: Patterns::parse(&[included, what.copy.join("\n").into_bytes()].join(&b'\n')),
+        link: Patterns::parse(what.link.join("\n").as_bytes()),
+        done: BroughtFiles::default(),
+    };
+    walker.walk(workspace)?;
+    Ok(walker.done)
 }
 
 impl Walker<'_> {

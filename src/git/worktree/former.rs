@@ -5,6 +5,7 @@
 //! put it; the worktree is taken over where it should be, and the record is removed.
 
 use crate::git::worktree::record;
+use crate::host::file::{open_up, remove_below};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -69,8 +70,7 @@ pub(super) fn take_over(
             record::worktree_record(repository, session).keep_root(root.path())?;
             root.remove_git_dir(session)?;
         }
-        records
-            .remove(&name)
+        remove_below(&records, &name)
             .with_context(|| format!("removing git's record of the worktree of `{session}`"))?;
     }
     // As git does once the last one is gone.
@@ -88,7 +88,7 @@ fn session_of(records: &Root, name: &OsStr, root: &Path) -> Option<String> {
     if records.kind(Path::new(name)).ok()? != Some(FileKind::Folder) {
         return None;
     }
-    records.open_up(name);
+    open_up(records, name);
     let record = records.folder(Path::new(name)).ok()?;
     let locked = record.read(Path::new("locked"), MAX_FILE).ok();
     let by_lock = locked.as_deref().and_then(|reason| {

@@ -117,47 +117,45 @@ fn index_of(
     index
 }
 
-impl Switch<'_> {
-    /// Brings a part of the tree; what else is in the worktree stays as it is.
-    pub(super) fn bring_part(&self, part: VisiblePart) -> anyhow::Result<()> {
-        let VisiblePart {
-            index: mut new,
-            wanted,
-            folders,
-        } = part;
-        index::forget_tree(self.repository);
-        fault::point("before-part")?;
-        hide(self.user, &mut new)?;
-        let mut differing = self.take_over(&mut new);
-        differing.retain(|&at| wanted.contains::<[u8]>(new.entry(at).path(&new)));
+/// Brings a part of the tree; what else is in the worktree stays as it is.
+pub(super) fn bring_part(switch: &Switch<'_>, part: VisiblePart) -> anyhow::Result<()> {
+    let VisiblePart {
+        index: mut new,
+        wanted,
+        folders,
+    } = part;
+    index::forget_tree(switch.repository);
+    fault::point("before-part")?;
+    hide(switch.user, &mut new)?;
+    let mut differing = switch.take_over(&mut new);
+    differing.retain(|&at| wanted.contains::<[u8]>(new.entry(at).path(&new)));
 
-        self.put(&mut new, &differing)?;
-        self.make_folders(&without_hidden(self.user, folders)?)?;
-        fault::point("after-part")?;
-        if differing.is_empty() && self.has_same_files(&new) {
-            return Ok(());
-        }
-        index::write_part(self.repository, new)
+    switch.put(&mut new, &differing)?;
+    make_folders(switch, &without_hidden(switch.user, folders)?)?;
+    fault::point("after-part")?;
+    if differing.is_empty() && switch.has_same_files(&new) {
+        return Ok(());
     }
+    index::write_part(switch.repository, new)
+}
 
-    /// Makes folders of the tree, whatever is in their places.
-    fn make_folders(&self, folders: &[Vec<u8>]) -> anyhow::Result<()> {
-        for folder in folders {
-            let inside = [folder, b"/x".as_slice()].concat();
-            let walked = match self.top.walk(&inside, IfMissing::Make)? {
-                WalkResult::Blocked(end) => {
-                    self.remove_file(&inside[..end])?;
-                    self.top.walk(&inside, IfMissing::Make)?
-                }
-                walked => walked,
-            };
-            // As for a file in it: then the worktree is made anew.
-            anyhow::ensure!(
-                matches!(walked, WalkResult::Place(_)),
-                "`{}` cannot be made",
-                folder.to_str_lossy()
-            );
-        }
-        Ok(())
+/// Makes folders of the tree, whatever is in their places.
+fn make_folders(switch: &Switch<'_>, folders: &[Vec<u8>]) -> anyhow::Result<()> {
+    for folder in folders {
+        let inside = [folder, b"/x".as_slice()].concat();
+        let walked = match switch.top.walk(&inside, IfMissing::Make)? {
+            WalkResult::Blocked(end) => {
+                switch.remove_file(&inside[..end])?;
+                switch.top.walk(&inside, IfMissing::Make)?
+            }
+            walked => walked,
+        };
+        // As for a file in it: then the worktree is made anew.
+        anyhow::ensure!(
+            matches!(walked, WalkResult::Place(_)),
+            "`{}` cannot be made",
+            folder.to_str_lossy()
+        );
     }
+    Ok(())
 }

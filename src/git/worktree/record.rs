@@ -1,6 +1,7 @@
 //! What is remembered of a session's worktree: in `teddy/worktrees/<session>` of the git directory,
 //! where no confined command can write.
 
+use crate::host::file::remove_below;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ impl WorktreeRecord {
         if index.is_ok_and(|metadata| !metadata.is_file())
             && let Ok(folder) = Root::open(&self.folder)
         {
-            let _ = folder.remove(OsStr::new(INDEX));
+            let _ = remove_below(&folder, OsStr::new(INDEX));
         }
     }
 
@@ -108,7 +109,7 @@ impl WorktreeRecord {
         };
         match Root::open(folder) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            root => root?.remove(name),
+            root => remove_below(&root?, name),
         }
     }
 

@@ -5,6 +5,7 @@
 //! Everything is reached from one open folder and through no link; what goes is moved away first,
 //! so that nothing that resists its removal stops a session.
 
+use crate::host::file::{open_up, remove_below};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
@@ -106,7 +107,7 @@ impl WorktreeRoot {
     pub(super) fn claim(&self, session: &str) -> anyhow::Result<Root> {
         let own = self.own.make_folder(Path::new(session))?;
         if !self.is_ours(session) {
-            own.remove(OsStr::new(OWNER))?;
+            remove_below(&own, OsStr::new(OWNER))?;
             own.create_new(Path::new(OWNER), &self.owner, FileMode::Plain)?;
         }
         Ok(own)
@@ -127,7 +128,7 @@ impl WorktreeRoot {
         if self.look(session)? != Some(FileKind::Folder) {
             return Ok(());
         }
-        self.folder.open_up(OsStr::new(session));
+        open_up(&self.folder, OsStr::new(session));
         let worktree = self.folder.folder(Path::new(session))?;
         move_away(&worktree, OsStr::new(GIT), &self.claim(session)?)
     }
@@ -137,7 +138,7 @@ impl WorktreeRoot {
         let own = self.claim(session)?;
         let names = own.names()?.into_iter().filter(|name| name != OWNER);
         // What still resists is tried again the next time.
-        names.for_each(|name| drop(own.remove(&name)));
+        names.for_each(|name| drop(remove_below(&own, &name)));
         Ok(())
     }
 
@@ -155,7 +156,7 @@ impl WorktreeRoot {
 
     /// Forgets a session whose worktree is gone.
     pub(super) fn forget(&self, session: &str) -> std::io::Result<()> {
-        self.own.remove(OsStr::new(session))
+        remove_below(&self.own, OsStr::new(session))
     }
 }
 
@@ -164,12 +165,12 @@ fn move_away(folder: &Root, name: &OsStr, own: &Root) -> anyhow::Result<()> {
     if folder.kind(Path::new(name))?.is_none() {
         return Ok(());
     }
-    folder.open_up(name);
+    open_up(folder, name);
     for number in 0..MOST_NAMES {
         let free = OsString::from(format!("{OLD}{number}"));
         match folder.move_to(name, own, &free) {
             Ok(()) => {
-                let _ = own.remove(&free);
+                let _ = remove_below(own, &free);
                 return Ok(());
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

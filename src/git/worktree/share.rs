@@ -5,6 +5,7 @@
 //! user writes from then on is not in it.
 
 use crate::git::filter;
+use crate::git::place::share;
 use crate::git::version;
 use anyhow::Context as _;
 use gix::index::State;
@@ -84,7 +85,7 @@ impl Switch<'_> {
             return Ok(ShareAttempt::Write);
         }
         let source = match user.walk(path, IfMissing::Stop) {
-            Ok(WalkResult::Place(place)) => place.open_sized(size),
+            Ok(WalkResult::Place(place)) => share::open_sized(&place, size),
             _ => None,
         };
         let Some(source) = source else {
@@ -96,7 +97,7 @@ impl Switch<'_> {
         };
         let keeps_bit = version::abilities(self.repository).executable;
         Ok(
-            match place.share_from(&source, is_executable && keeps_bit) {
+            match share::share_from(&place, &source, is_executable && keeps_bit) {
                 Ok(()) => ShareAttempt::Made(place),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                     ShareAttempt::Write

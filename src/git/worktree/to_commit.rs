@@ -1,6 +1,7 @@
 //! The way of a worktree to a commit, with all of its files or a part of them.
 
 use crate::git::version;
+use crate::git::worktree::part;
 use gix::index::entry::stat::Options as StatOptions;
 
 use super::glance::glance;
@@ -67,8 +68,8 @@ pub(super) fn switch(
         survey,
     };
     match part {
-        Some(part) => switch.bring_part(part),
-        None => switch.bring_whole(changes.as_deref()),
+        Some(part) => part::bring_part(&switch, part),
+        None => bring_whole(&switch, changes.as_deref()),
     }
 }
 
@@ -83,19 +84,17 @@ fn reach<'a>(repository: &Repository, extent: Extent<'a>) -> Extent<'a> {
     }
 }
 
-impl Switch<'_> {
-    /// Brings everything; `changes` are what the tree changes in the one that was there, if that is
-    /// known.
-    fn bring_whole(&self, changes: Option<&[TreeChange]>) -> anyhow::Result<()> {
-        let mut new = index::for_tree(self.repository, &self.old, self.tree, changes)?;
-        let hidden = hide(self.user, &mut new)?;
-        let unchanged = changes.is_some_and(<[TreeChange]>::is_empty);
-        let differing = self.take_over(&mut new);
-        self.put(&mut new, &differing)?;
-        fault::point("after-whole")?;
-        if !unchanged || !differing.is_empty() || hidden {
-            index::write(self.repository, new, self.tree)?;
-        }
-        Ok(())
+/// Brings everything; `changes` are what the tree changes in the one that was there, if that is
+/// known.
+fn bring_whole(switch: &Switch<'_>, changes: Option<&[TreeChange]>) -> anyhow::Result<()> {
+    let mut new = index::for_tree(switch.repository, &switch.old, switch.tree, changes)?;
+    let hidden = hide(switch.user, &mut new)?;
+    let unchanged = changes.is_some_and(<[TreeChange]>::is_empty);
+    let differing = switch.take_over(&mut new);
+    switch.put(&mut new, &differing)?;
+    fault::point("after-whole")?;
+    if !unchanged || !differing.is_empty() || hidden {
+        index::write(switch.repository, new, switch.tree)?;
     }
+    Ok(())
 }

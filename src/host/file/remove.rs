@@ -30,23 +30,21 @@ struct Removal {
     failed: Option<Errno>,
 }
 
-impl Root {
-    /// Removes what has a name here, whatever it is; nothing where there is nothing. As much as
-    /// possible is gone even where it fails.
-    ///
-    /// # Errors
-    /// Something cannot be removed, such as a mount.
-    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
-        let removed = remove(&self.folder, name);
-        removed.map_err(|errno| self.fail("remove", Path::new(name), errno))
-    }
+/// Removes what has a name here, whatever it is; nothing where there is nothing. As much as
+/// possible is gone even where it fails.
+///
+/// # Errors
+/// Something cannot be removed, such as a mount.
+pub fn remove_below(root: &Root, name: &OsStr) -> io::Result<()> {
+    let removed = remove(&root.folder, name);
+    removed.map_err(|errno| root.fail("remove", Path::new(name), errno))
+}
 
-    /// Gives the owner back the rights to list, change and enter the folder of a name, which it
-    /// takes to move it; nothing where it is not a directory.
-    pub fn open_up(&self, name: &OsStr) {
-        if is_folder(&self.folder, name) {
-            let _ = enter(&self.folder, name);
-        }
+/// Gives the owner back the rights to list, change and enter the folder of a name, which it
+/// takes to move it; nothing where it is not a directory.
+pub fn open_up(root: &Root, name: &OsStr) {
+    if is_folder(&root.folder, name) {
+        let _ = enter(&root.folder, name);
     }
 }
 

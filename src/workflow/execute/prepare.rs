@@ -2,6 +2,7 @@
 //! set-up, a git directory.
 
 use crate::git::worktree;
+use crate::git::worktree::bring;
 use anyhow::Context as _;
 
 use super::run_env::RunEnv;
@@ -153,7 +154,8 @@ fn run_setup(
 /// Brings what git ignores and the settings name.
 fn bring(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<BroughtFiles> {
     let settings = &project.settings.worktree;
-    worktree.bring(
+    bring::bring(
+        worktree,
         &project.repository,
         &Bring {
             copy: settings.copy.clone(),

@@ -1,5 +1,6 @@
 //! What a crash left of a reftable: refs without their objects, and the lock of all refs.
 
+use crate::git::refs::reftable::transaction;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -65,7 +66,7 @@ impl Reftable {
     /// Waits for a git that outlives the process which started it, and removes the lock of all refs
     /// if one of ours left it or the system went down since.
     pub(super) fn unlock_stale(&self) -> anyhow::Result<Vec<String>> {
-        let folder = self.lock_folder();
+        let folder = transaction::lock_folder(self);
         let lock = tables::lock(&self.common);
         if !folder.join("lock").exists() {
             return Ok(Vec::new());

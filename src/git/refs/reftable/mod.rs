@@ -233,7 +233,7 @@ impl RefStore for Reftable {
 
     fn apply(&self, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError> {
         let script = transaction::moving(moves)?;
-        let Err(error) = self.transact(&script, log) else {
+        let Err(error) = transaction::transact(self, &script, log) else {
             self.note(moves.iter().map(|wish| (wish.name, Some(wish.to.into()))));
             return Ok(());
         };
@@ -255,7 +255,7 @@ impl RefStore for Reftable {
 
     fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError> {
         let script = transaction::deleting(name, expected)?;
-        let Err(error) = self.transact(&script, "teddy: delete") else {
+        let Err(error) = transaction::transact(self, &script, "teddy: delete") else {
             self.note([(name, None)]);
             return Ok(());
         };

@@ -39,69 +39,67 @@ const SETTINGS: [&str; 3] = [
     "reftable.lockTimeout=2000",
 ];
 
-impl Reftable {
-    /// Has git carry out a transaction: all of it, or nothing.
-    pub(super) fn transact(&self, script: &[u8], log: &str) -> anyhow::Result<()> {
-        let held = Lock::take(&self.lock_folder(), "moving refs", patience())?;
-        if held.abandoned {
-            self.unlock()?;
-        }
-
-        self.flush()?;
-
-        let started = Instant::now();
-        loop {
-            let output = self.update_ref(script, log, &held)?.wait_with_output();
-            let output = output.context("waiting for git update-ref")?;
-            if output.status.success() {
-                return self.flush();
-            }
-            let words = String::from_utf8_lossy(&output.stderr);
-            let is_locked = IS_LOCKED.iter().any(|part| words.contains(part));
-            if is_locked && started.elapsed() < PATIENCE {
-                std::thread::sleep(PAUSE);
-                continue;
-            }
-
-            let lock = tables::lock(&self.common);
-            if is_locked && lock.exists() {
-                return Err(RefsLocked { lock }.into());
-            }
-            anyhow::bail!("git update-ref failed: {}", words.trim());
-        }
+/// Has git carry out a transaction: all of it, or nothing.
+pub(super) fn transact(refs: &Reftable, script: &[u8], log: &str) -> anyhow::Result<()> {
+    let held = Lock::take(&lock_folder(refs), "moving refs", patience())?;
+    if held.abandoned {
+        refs.unlock()?;
     }
 
-    /// Starts git, and gives it its orders.
-    fn update_ref(&self, script: &[u8], log: &str, held: &Lock) -> anyhow::Result<Child> {
-        let mut command = self.git()?;
-        let seconds = clock::now().timestamp().as_second();
-        command
-            .env("GIT_COMMITTER_NAME", "TeDDy")
-            .env("GIT_COMMITTER_EMAIL", "teddy@localhost")
-            .env("GIT_COMMITTER_DATE", format!("@{seconds} +0000"));
-        for setting in SETTINGS {
-            command.args(["-c", setting]);
-        }
-        command.args(["update-ref", "--stdin", "-z", "--create-reflog", "-m", log]);
-        command
-            .stdin(Stdio::piped())
-            // The lock of ours is held until git has ended, even if this process is killed.
-            .stdout(held.share().context("sharing the lock of the refs")?)
-            .stderr(Stdio::piped())
-            // Ctrl-c is for this process, which decides what is still done.
-            .process_group(0);
-        let mut child = command.spawn().context("starting git update-ref")?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // Git stops reading at a mistake, and says which.
-            let _ = stdin.write_all(script);
-        }
-        Ok(child)
-    }
+    refs.flush()?;
 
-    /// Returns the folder of the lock that who moves refs holds.
-    pub(super) fn lock_folder(&self) -> PathBuf {
-        self.common.join("teddy").join("refs")
+    let started = Instant::now();
+    loop {
+        let output = update_ref(refs, script, log, &held)?.wait_with_output();
+        let output = output.context("waiting for git update-ref")?;
+        if output.status.success() {
+            return refs.flush();
+        }
+        let words = String::from_utf8_lossy(&output.stderr);
+        let is_locked = IS_LOCKED.iter().any(|part| words.contains(part));
+        if is_locked && started.elapsed() < PATIENCE {
+            std::thread::sleep(PAUSE);
+            continue;
+        }
+
+        let lock = tables::lock(&refs.common);
+        if is_locked && lock.exists() {
+            return Err(RefsLocked { lock }.into());
+        }
+        anyhow::bail!("git update-ref failed: {}", words.trim());
     }
+}
+
+/// Starts git, and gives it its orders.
+fn update_ref(refs: &Reftable, script: &[u8], log: &str, held: &Lock) -> anyhow::Result<Child> {
+    let mut command = refs.git()?;
+    let seconds = clock::now().timestamp().as_second();
+    command
+        .env("GIT_COMMITTER_NAME", "TeDDy")
+        .env("GIT_COMMITTER_EMAIL", "teddy@localhost")
+        .env("GIT_COMMITTER_DATE", format!("@{seconds} +0000"));
+    for setting in SETTINGS {
+        command.args(["-c", setting]);
+    }
+    command.args(["update-ref", "--stdin", "-z", "--create-reflog", "-m", log]);
+    command
+        .stdin(Stdio::piped())
+        // The lock of ours is held until git has ended, even if this process is killed.
+        .stdout(held.share().context("sharing the lock of the refs")?)
+        .stderr(Stdio::piped())
+        // Ctrl-c is for this process, which decides what is still done.
+        .process_group(0);
+    let mut child = command.spawn().context("starting git update-ref")?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // Git stops reading at a mistake, and says which.
+        let _ = stdin.write_all(script);
+    }
+    Ok(child)
+}
+
+/// Returns the folder of the lock that who moves refs holds.
+pub(super) fn lock_folder(refs: &Reftable) -> PathBuf {
+    refs.common.join("teddy").join("refs")
 }
 
 /// Returns the orders for moving refs.

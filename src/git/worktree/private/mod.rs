@@ -12,6 +12,7 @@ mod tracked;
 
 use crate::git::diff;
 use crate::git::incoming;
+use crate::host::file::{open_up, remove_below};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -55,7 +56,7 @@ impl SessionWorktree {
         let made = || {
             self.remove_git_dir()?;
             let beside = self.root.claim(&self.session)?;
-            beside.remove(OsStr::new(NEW))?;
+            remove_below(&beside, OsStr::new(NEW))?;
             self.fill(&beside.make_folder(Path::new(NEW))?, user, at)?;
             let worktree = self.root.worktree(&self.session)?;
             beside.move_to(OsStr::new(NEW), &worktree, OsStr::new(GIT))?;
@@ -105,7 +106,7 @@ impl SessionWorktree {
     /// Opens what commands left of the git directory: nobody knows what is in it.
     fn left_git_dir(&self) -> Option<Root> {
         let worktree = self.root.worktree(&self.session).ok()?;
-        worktree.open_up(OsStr::new(GIT));
+        open_up(&worktree, OsStr::new(GIT));
         worktree.folder(Path::new(GIT)).ok()
     }
 
