@@ -3,13 +3,13 @@
 //!
 //! The name says what the bytes were. What is found to be different is the user's and is kept.
 
-use crate::git::publish::rescue;
 use crate::git::version;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use super::rescued;
 use super::{Publisher, Rescued};
 use crate::git::place::{IfMissing, Place, Top, WalkResult};
 use crate::git::repository::Repository;
@@ -71,7 +71,7 @@ fn clear(repository: &Repository, place: &Place) -> anyhow::Result<Option<Rescue
         Mark::File(..) => {
             return Ok(Some(Rescued {
                 path: path.to_vec(),
-                kept: rescue::rescue(repository, place, path)?,
+                kept: rescued::rescue(repository, place, path)?,
             }));
         }
         // Nothing of ours: only files are put away.

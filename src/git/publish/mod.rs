@@ -13,6 +13,7 @@ pub mod displaced;
 mod durable;
 mod judge;
 pub mod rescue;
+mod rescued;
 mod settle;
 
 use crate::git::diff;
