@@ -18,7 +18,7 @@ use crate::ui::manual;
 use crate::ui::person::{Person, Wishes};
 use crate::ui::progress::Manner;
 use crate::ui::quiet::{Approval, Quiet};
-use crate::ui::style::{self, ColorChoice, Line, Paint, Tone, block};
+use crate::ui::style::{self, ColorChoice, Paint, StyledLine, Tone, block};
 use crate::ui::{markdown, terminal};
 use crate::workflow::project::{Project, ProjectOptions, UserFolders};
 use crate::workflow::user::User;
@@ -268,7 +268,7 @@ impl App {
     ///
     /// # Errors
     /// As for [`App::print`].
-    pub(super) fn page(&self, project: &Project, lines: &[Line]) -> anyhow::Result<()> {
+    pub(super) fn page(&self, project: &Project, lines: &[StyledLine]) -> anyhow::Result<()> {
         let (text, pager) = (
             style::text(lines, self.paint_results()),
             project.repository.config("core.pager"),
@@ -298,7 +298,7 @@ impl App {
         &self,
         project: &Project,
         text: &[u8],
-        lines: impl Fn(&str) -> Vec<Line>,
+        lines: impl Fn(&str) -> Vec<StyledLine>,
     ) -> anyhow::Result<()> {
         if !screen::is_stdout() {
             return self.print(text);
@@ -322,7 +322,7 @@ impl App {
     }
 
     /// Says lines with a look of their own, unless `-q`.
-    pub(super) fn say_lines(&self, lines: &[Line]) {
+    pub(super) fn say_lines(&self, lines: &[StyledLine]) {
         if !self.global.quiet {
             self.tell_lines(lines);
         }
@@ -354,7 +354,7 @@ impl App {
     }
 
     /// Tells lines with a look of their own on stderr, as [`App::warn`] does.
-    pub(super) fn tell_lines(&self, lines: &[Line]) {
+    pub(super) fn tell_lines(&self, lines: &[StyledLine]) {
         use std::io::Write as _;
         let lines = match terminal::stderr_width() {
             Some(width) => &style::wrap_all(lines.to_vec(), width),

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use super::app::App;
 use super::{complete, exit};
 use crate::text::visible::visible;
-use crate::ui::style::{Line, Tone, block};
+use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::bisect::{BisectOptions, Bisected, Culprit, bisect};
 
 /// Find the turn that broke something
@@ -79,20 +79,20 @@ pub(super) fn command_line(words: &[String]) -> anyhow::Result<String> {
 }
 
 /// Returns what was found as lines.
-fn lines(found: &Bisected) -> Vec<Line> {
+fn lines(found: &Bisected) -> Vec<StyledLine> {
     match found.culprits.as_slice() {
         [culprit] => {
             let head = format!("{}:{} is the first bad turn", found.session, culprit.turn);
-            let mut lines = vec![Line::of(Tone::Strong, &head)];
+            let mut lines = vec![StyledLine::of(Tone::Strong, &head)];
             lines.extend(described(culprit));
             lines
         }
         culprits => {
             let head = "The first bad turn cannot be told; it is one of these:";
-            let mut lines = vec![Line::of(Tone::Strong, head)];
+            let mut lines = vec![StyledLine::of(Tone::Strong, head)];
             for culprit in culprits {
                 let name = format!("  {}:{} ", found.session, culprit.turn);
-                lines.push(Line::of(Tone::Accent, &name).with(Tone::Plain, &culprit.title));
+                lines.push(StyledLine::of(Tone::Accent, &name).with(Tone::Plain, &culprit.title));
             }
             lines
         }
@@ -100,21 +100,24 @@ fn lines(found: &Bisected) -> Vec<Line> {
 }
 
 /// Tells of the turn: its title and model, what was asked for, and what it changed.
-fn described(culprit: &Culprit) -> Vec<Line> {
+fn described(culprit: &Culprit) -> Vec<StyledLine> {
     let model = culprit.model.as_deref().unwrap_or("no model");
     let mut lines = vec![
-        Line::of(Tone::Plain, &format!("  {} ", culprit.title))
+        StyledLine::of(Tone::Plain, &format!("  {} ", culprit.title))
             .with(Tone::Faint, &format!("({})", visible(model))),
     ];
     for line in culprit.request.trim().lines().take(MOST_LINES) {
         lines.extend(block(Tone::Faint, &format!("  > {line}")));
     }
     for file in culprit.files.iter().take(MOST_LINES) {
-        lines.push(Line::of(Tone::Plain, &format!("  {file}")));
+        lines.push(StyledLine::of(Tone::Plain, &format!("  {file}")));
     }
     let more = culprit.files.len().saturating_sub(MOST_LINES);
     if more > 0 {
-        lines.push(Line::of(Tone::Faint, &format!("  ... and {more} more")));
+        lines.push(StyledLine::of(
+            Tone::Faint,
+            &format!("  ... and {more} more"),
+        ));
     }
     lines
 }

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
 use super::exit;
-use crate::ui::style::{Line, Tone, block};
+use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::blame::{Blamed, LineSource, blamed, request};
 use crate::workflow::paths;
 use crate::workflow::project::Project;
@@ -63,7 +63,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             LineSource::Uncommitted => Tone::Faint,
         };
         shown.push(
-            Line::of(tone, name)
+            StyledLine::of(tone, name)
                 .blanks(blanks)
                 .with(Tone::Faint, &format!(" {:>digits$}) ", line.line))
                 .with(Tone::Plain, &line.text),
@@ -74,7 +74,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns what was asked for where a line was made, as a quotation.
-fn asked(project: &Project, line: &Blamed) -> anyhow::Result<Vec<Line>> {
+fn asked(project: &Project, line: &Blamed) -> anyhow::Result<Vec<StyledLine>> {
     let LineSource::Turn {
         session,
         commit: Some(commit),

@@ -9,7 +9,7 @@ use super::app::App;
 use super::exit;
 use crate::host::screen;
 use crate::text::visible::visible_block;
-use crate::ui::style::{self, Line, Tone};
+use crate::ui::style::{self, StyledLine, Tone};
 use crate::ui::terminal::room;
 use crate::workflow::demo::{DemoStage, demo};
 
@@ -57,7 +57,7 @@ impl Printed<'_> {
     /// Prints a line, folded at words on a terminal, unless a result as JSON is wanted.
     fn line(&self, tone: Tone, text: &str) {
         if !self.app.global.json {
-            let line = Line::of(tone, text);
+            let line = StyledLine::of(tone, text);
             let rows = if screen::is_stdout() {
                 line.fold(room().width)
             } else {

@@ -12,7 +12,7 @@ use crate::text::counted;
 use crate::text::path::lossy;
 use crate::ui::diff::{FileVersions, unified};
 use crate::ui::mistakes;
-use crate::ui::style::Line;
+use crate::ui::style::StyledLine;
 use crate::workflow::dry_run::Rewrite;
 use crate::workflow::dry_run::dry_run;
 use crate::workflow::project::Project;
@@ -111,7 +111,7 @@ pub(super) fn lines(
     project: &Project,
     (old, new): (TreeId, TreeId),
     wanted: &dyn Fn(&str) -> bool,
-) -> anyhow::Result<Vec<Line>> {
+) -> anyhow::Result<Vec<StyledLine>> {
     let mut lines = Vec::new();
     for change in diff::changes(&project.repository, old, new)? {
         let path = lossy(&change.path);

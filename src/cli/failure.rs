@@ -11,7 +11,7 @@ use crate::change::error::ChangeError;
 use crate::change::id::IdError;
 use crate::config::layer::ConfigError;
 use crate::git::land::branch::Obstacle;
-use crate::git::land::scratch::Refused;
+use crate::git::land::scratch::CommitRefused;
 use crate::git::object::absent::MissingObject;
 use crate::git::open::OpenError;
 use crate::git::refs::{DamagedTable, MoveError, RefsLocked};
@@ -244,7 +244,7 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 
 /// Judges why nothing was landed, or signed.
 fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
-    if cause.is::<Refused>() {
+    if cause.is::<CommitRefused>() {
         let hint = "git, or a hook, has said why above; `--no-verify` skips the pre-commit and \
                     commit-msg hooks";
         return Some(Diagnosis::of(

@@ -8,7 +8,7 @@ use super::app::App;
 use super::exit;
 use super::failure::NoPattern;
 use crate::text::context_list;
-use crate::ui::style::{Line, Tone};
+use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::find::{LinePattern, Match, Query, TurnPart, find};
 
 /// Search what all sessions recorded, newest turn first
@@ -124,7 +124,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Says what is wrong with a pattern.
 fn no_pattern(pattern: &str, what: &'static str, why: impl ToString) -> NoPattern {
-    // The error of an expression shows it again, with a mark below; its last line says what is wrong.
+    // The error of an expression shows it again, with a mark below; its last line says what is
+    // wrong.
     let why = why.to_string();
     let last = why.lines().last().unwrap_or_default();
     NoPattern {
@@ -135,9 +136,9 @@ fn no_pattern(pattern: &str, what: &'static str, why: impl ToString) -> NoPatter
 }
 
 /// Returns a match as a line.
-fn line(found: &Match, pattern: &LinePattern) -> Line {
+fn line(found: &Match, pattern: &LinePattern) -> StyledLine {
     let Match { session, turn, .. } = found;
-    let line = Line::of(Tone::Strong, &format!("{session}:{turn}"))
+    let line = StyledLine::of(Tone::Strong, &format!("{session}:{turn}"))
         .with(Tone::Faint, ":")
         .with(Tone::Plain, &found.file);
     let (Some(number), Some(text)) = (found.line, &found.text) else {

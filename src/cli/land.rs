@@ -16,8 +16,8 @@ use crate::workflow::user::NobodyToAsk;
 /// Commit what the session's turns did to your branch
 ///
 /// Takes the changes of all turns in effect that have not landed yet, without your own edits, and
-/// lets git commit them: with your identity, signature and hooks. What you have staged stays staged,
-/// what you have edited stays as it is.
+/// lets git commit them: with your identity, signature and hooks. What you have staged stays
+/// staged, what you have edited stays as it is.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy land                        edit the message, then commit\n  teddy land -m 'Add a login form'\n  teddy land -n                     show the message and the files\n  teddy land 3                      only turn 3\n  teddy land 2..4 --each            a commit for each of the turns 2 to 4\n  teddy land --branch login         commit to a new branch"

@@ -9,7 +9,7 @@ use super::{diff, exit};
 use crate::git::diffstat::diffstat;
 use crate::session::meta::Status;
 use crate::text::counted;
-use crate::ui::style::{Line, Tone, block};
+use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::log::choose::{GraphLine, ListedTurn, LogFilter, choose, draw};
 use crate::workflow::log::{LogRow, log};
 use crate::workflow::paths;
@@ -101,7 +101,7 @@ fn number(row: &LogRow) -> String {
 }
 
 /// Returns turns as lines, with what they changed if that is asked for.
-fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Result<Vec<Line>> {
+fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Result<Vec<StyledLine>> {
     let name = |turn: &ListedTurn| match args.all {
         true => format!("{}:{}", turn.session, turn.row.number),
         false => number(&turn.row),
@@ -123,16 +123,16 @@ fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Resul
             lines.extend(diff::lines(project, trees, &|_| true)?);
         }
         if args.stat || args.patch {
-            lines.push(Line::default());
+            lines.push(StyledLine::default());
         }
     }
     Ok(lines)
 }
 
 /// Returns a drawing of sessions as lines.
-fn drawn(nodes: &[GraphLine]) -> Vec<Line> {
+fn drawn(nodes: &[GraphLine]) -> Vec<StyledLine> {
     let node = |node: &GraphLine| {
-        let drawing = Line::of(Tone::Faint, &node.drawing);
+        let drawing = StyledLine::of(Tone::Faint, &node.drawing);
         let Some(turn) = &node.turn else {
             return drawing;
         };
@@ -146,7 +146,7 @@ fn drawn(nodes: &[GraphLine]) -> Vec<Line> {
 }
 
 /// Returns a row as a line; the turns of an invoked agent are indented.
-fn line(name: &str, row: &LogRow) -> Line {
+fn line(name: &str, row: &LogRow) -> StyledLine {
     let tone = match row.status {
         Status::Executed | Status::Restored | Status::Landed | Status::Picked => Tone::Added,
         Status::Failed | Status::Rejected | Status::Interrupted => Tone::Removed,
@@ -172,7 +172,7 @@ fn line(name: &str, row: &LogRow) -> Line {
         [] => "",
         _ => " (not in your files)",
     };
-    Line::of(Tone::Strong, &format!("{name} "))
+    StyledLine::of(Tone::Strong, &format!("{name} "))
         .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
         .with(tone, &format!("{:9}", format!("{} ", row.status.word())))
         .with(

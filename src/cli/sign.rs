@@ -10,9 +10,9 @@ use crate::workflow::sign::sign;
 
 /// Sign a session with your key
 ///
-/// Lets git sign the newest turn, and with it every turn before it, as a tag: with your identity and
-/// your key, of gpg or ssh, as for `git tag -s`. `teddy verify` says who has signed a session, when,
-/// and up to which turn. Without a terminal nothing asks for a passphrase.
+/// Lets git sign the newest turn, and with it every turn before it, as a tag: with your identity
+/// and your key, of gpg or ssh, as for `git tag -s`. `teddy verify` says who has signed a session,
+/// when, and up to which turn. Without a terminal nothing asks for a passphrase.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy sign                                the session in use\n  teddy sign add-auth\n  teddy verify add-auth                     check it\n  git verify-tag teddy/signed/add-auth      so does git\n  git push origin refs/teddy/signed/add-auth"

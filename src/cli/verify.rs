@@ -7,7 +7,7 @@ use super::{complete, exit};
 use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::text::visible::visible;
-use crate::ui::style::{Line, Tone};
+use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::verify::{Verified, verify};
 
 /// Check that sessions say the truth
@@ -38,7 +38,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(&verified)?;
     } else {
-        let lines: Vec<Line> = verified.iter().flat_map(lines).collect();
+        let lines: Vec<StyledLine> = verified.iter().flat_map(lines).collect();
         app.page(&project, &lines)?;
         if verified.is_empty() {
             app.say("There are no sessions.");
@@ -63,9 +63,9 @@ fn signed(verified: &Verified) -> String {
 }
 
 /// Returns what was found of a session as lines.
-fn lines(verified: &Verified) -> Vec<Line> {
+fn lines(verified: &Verified) -> Vec<StyledLine> {
     let name = verified.session.to_string();
-    let head = Line::of(Tone::Strong, &name).with(
+    let head = StyledLine::of(Tone::Strong, &name).with(
         Tone::Plain,
         &format!(": {}, ", counted(verified.turns.saturating_sub(1), "turn")),
     );
@@ -81,7 +81,7 @@ fn lines(verified: &Verified) -> Vec<Line> {
             None => fault.commit.to_string()[..8].to_owned(),
         };
         lines.push(
-            Line::of(Tone::Plain, "  ")
+            StyledLine::of(Tone::Plain, "  ")
                 .with(Tone::Accent, &place)
                 .with(Tone::Plain, &format!(": {} ", fault.what))
                 .with(Tone::Faint, &format!("({})", fault.rule)),

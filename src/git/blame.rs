@@ -10,7 +10,7 @@ use crate::git::object::CommitId;
 
 /// A line of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct BlamedLine {
     /// Where it comes from; nothing for one that no commit has.
     pub commit: Option<CommitId>,
     /// Its number there, from 1.
@@ -38,7 +38,7 @@ pub struct Origin {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Blame {
     /// The lines that were asked for.
-    pub lines: Vec<Line>,
+    pub lines: Vec<BlamedLine>,
     /// Their commits.
     pub commits: HashMap<CommitId, Origin>,
 }
@@ -46,7 +46,7 @@ pub struct Blame {
 /// git does not tell: the range is not in the file, say.
 #[derive(Debug, thiserror::Error)]
 #[error("git blame: {0}")]
-pub struct Refused(pub String);
+pub struct BlameRefused(pub String);
 
 /// What is asked about a file.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ pub struct Asked<'a> {
 /// Asks about the lines of a file.
 ///
 /// # Errors
-/// [`Refused`], or git cannot be run.
+/// [`BlameRefused`], or git cannot be run.
 pub fn blame(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<Blame> {
     let mut git = repository.git()?;
     git.args(["blame", "--porcelain", "--no-textconv"]);
@@ -81,7 +81,7 @@ pub fn blame(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<Blame
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
         let words = words.trim();
-        return Err(Refused(words.strip_prefix("fatal: ").unwrap_or(words).to_owned()).into());
+        return Err(BlameRefused(words.strip_prefix("fatal: ").unwrap_or(words).to_owned()).into());
     }
     parse(&String::from_utf8_lossy(&output.stdout)).context("git blame told something unknown")
 }
@@ -117,7 +117,7 @@ fn parse(text: &str) -> Option<Blame> {
         if let Some(commit) = commit {
             blame.commits.entry(commit).or_insert(origin);
         }
-        blame.lines.push(Line {
+        blame.lines.push(BlamedLine {
             commit,
             origin: first,
             number,

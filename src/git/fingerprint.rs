@@ -1,8 +1,8 @@
 //! A fingerprint of what of a repository is the user's alone: configuration, hooks, HEAD, refs,
 //! stash and index.
 //!
-//! Nothing keeps a command from these that is not confined. Taken before and after, it tells whether
-//! one changed any. It looks at what they say: refs that were only
+//! Nothing keeps a command from these that is not confined. Taken before and after, it tells
+//! whether one changed any. It looks at what they say: refs that were only
 //! packed and an index that was only refreshed are the same.
 
 use std::collections::BTreeMap;

@@ -350,7 +350,8 @@ fn must_be_named(gix: &gix::Repository) -> bool {
 }
 
 /// Returns whether `core.worktree` leads to a folder whose `.git` does not lead back, as that of a
-/// submodule does. Whoever is in the repository would see other files change than those around them.
+/// submodule does. Whoever is in the repository would see other files change than those around
+/// them.
 fn is_elsewhere(gix: &gix::Repository, workdir: &Path) -> bool {
     let is_set = gix.config_snapshot().string("core.worktree").is_some();
     if !is_set || env::var_os("GIT_WORK_TREE").is_some() {

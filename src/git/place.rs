@@ -207,7 +207,8 @@ impl Place {
     }
 
     /// Makes something new here, and returns whether it can be executed; what is here already stays
-    /// and is an error. The bytes of a durable file are on the disk afterwards; its name need not be.
+    /// and is an error. The bytes of a durable file are on the disk afterwards; its name need not
+    /// be.
     pub(in crate::git) fn create(&self, content: &Content, durable: bool) -> io::Result<bool> {
         let (source, permissions, executable) = match content {
             Content::Link(target) => {

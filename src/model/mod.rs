@@ -1,8 +1,8 @@
 //! Language models behind one trait.
 //!
-//! A model gets a [`ModelRequest`] and yields a [`ModelAnswer`], or says why not in a [`ModelError`] that
-//! keeps what had arrived. Nothing here knows sessions, plans or a terminal; what depends on the
-//! machine and the person comes in through [`outside::Outside`].
+//! A model gets a [`ModelRequest`] and yields a [`ModelAnswer`], or says why not in a
+//! [`ModelError`] that keeps what had arrived. Nothing here knows sessions, plans or a terminal;
+//! what depends on the machine and the person comes in through [`outside::Outside`].
 
 pub mod command;
 mod error;

@@ -1,8 +1,8 @@
 //! Agents' prompts: those in the program, and those of the project that take their place.
 //!
 //! A prompt may hold placeholders: `{{format}}` becomes the plan format that our parser reads,
-//! `{{agent}}` the agent's name. Of `{{research}}a{{else}}b{{/research}}` the first part stays where
-//! the web can be searched, else the second.
+//! `{{agent}}` the agent's name. Of `{{research}}a{{else}}b{{/research}}` the first part stays
+//! where the web can be searched, else the second.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -9,7 +9,7 @@ use super::diagnostic::{Diagnostic, quote};
 
 /// One line of `## Memos`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct MemoChange {
     /// The line in the plan, from 1.
     pub line: usize,
     /// Whether the memo comes or goes.
@@ -30,7 +30,7 @@ pub enum Verb {
 }
 
 /// Reads the lines of the section's block; `first` is the line in the plan of the first one.
-pub fn parse(block: &str, first: usize) -> (Vec<Change>, Vec<Diagnostic>) {
+pub fn parse(block: &str, first: usize) -> (Vec<MemoChange>, Vec<Diagnostic>) {
     let (mut changes, mut wrong) = (Vec::new(), Vec::new());
     for (offset, line) in crate::text::fence::split_lines(block).enumerate() {
         let (line, text) = (first + offset, line.text.trim());
@@ -52,7 +52,7 @@ pub fn parse(block: &str, first: usize) -> (Vec<Change>, Vec<Diagnostic>) {
 }
 
 /// Reads one line.
-fn change(line: usize, text: &str) -> Result<Change, &'static str> {
+fn change(line: usize, text: &str) -> Result<MemoChange, &'static str> {
     let (verb, rest) = match text.get(..3) {
         Some("[+]") => (Verb::Add, &text[3..]),
         Some("[-]") => (Verb::Remove, &text[3..]),
@@ -69,7 +69,7 @@ fn change(line: usize, text: &str) -> Result<Change, &'static str> {
     if memo.chars().any(is_break) {
         return Err("the memo has a control character");
     }
-    Ok(Change {
+    Ok(MemoChange {
         line,
         verb,
         text: memo.to_owned(),
@@ -78,7 +78,7 @@ fn change(line: usize, text: &str) -> Result<Change, &'static str> {
 }
 
 /// Writes one line of the section's block.
-pub fn write(change: &Change, out: &mut String) {
+pub fn write(change: &MemoChange, out: &mut String) {
     let sign = if change.verb == Verb::Add {
         "[+]"
     } else {

@@ -33,7 +33,7 @@ pub struct Plan {
     /// The text of the rationale's block, without its fences.
     pub rationale: String,
     /// The proposed changes of the long-term memory.
-    pub memos: Vec<memo::Change>,
+    pub memos: Vec<memo::MemoChange>,
     /// The actions, in order.
     pub actions: Vec<Action>,
 }
@@ -64,7 +64,7 @@ impl Field {
 
 /// How well the model says that things stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum PlanStatus {
     /// The last expectation was met.
     Green,
     /// One was missed.
@@ -88,13 +88,13 @@ impl Plan {
     }
 
     /// Returns the status of the header, with or without its emoji.
-    pub fn status(&self) -> Option<Status> {
+    pub fn status(&self) -> Option<PlanStatus> {
         let value = self.field("Status")?.to_lowercase();
         let has = |word: &str, sign: char| value.contains(word) || value.contains(sign);
         [
-            ("green", '🟢', Status::Green),
-            ("yellow", '🟡', Status::Yellow),
-            ("red", '🔴', Status::Red),
+            ("green", '🟢', PlanStatus::Green),
+            ("yellow", '🟡', PlanStatus::Yellow),
+            ("red", '🔴', PlanStatus::Red),
         ]
         .into_iter()
         .find(|&(word, sign, _)| has(word, sign))

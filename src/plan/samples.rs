@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::action::{Action, ActionKind, ROWS};
-use super::memo::{Change, Verb};
+use super::memo::{MemoChange, Verb};
 use super::{Field, Plan};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -164,7 +164,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
         any::<bool>(),
         proptest::option::of("[a-z]{1,5}"),
     )
-        .prop_map(|(text, add, comment)| Change {
+        .prop_map(|(text, add, comment)| MemoChange {
             line: 0,
             verb: if add { Verb::Add } else { Verb::Remove },
             text,

@@ -41,8 +41,8 @@ pub fn tag_name(session: &SessionName) -> String {
     format!("teddy/signed/{session}")
 }
 
-/// Checks the signature of a session, given by name, tip and turns, newest first; nothing where there is
-/// none. What is wrong with it is added to the faults.
+/// Checks the signature of a session, given by name, tip and turns, newest first; nothing where
+/// there is none. What is wrong with it is added to the faults.
 ///
 /// # Errors
 /// The refs cannot be read, or git cannot be started.

@@ -257,7 +257,8 @@ impl TurnCheck<'_> {
         }
     }
 
-    /// The code after it follows the code before it, and is the same where nothing may have changed.
+    /// The code after it follows the code before it, and is the same where nothing may have
+    /// changed.
     fn workspace(&mut self, workspace: &Workspace) {
         let (before, after) = (workspace.before, workspace.after);
         let read = |id: CommitId| self.repository.commit(id).map(|commit| commit.tree);
@@ -314,8 +315,8 @@ impl TurnCheck<'_> {
     }
 }
 
-/// Compares the actions of a plan that ran with those that a report says were approved: all of them,
-/// or where one failed those up to it.
+/// Compares the actions of a plan that ran with those that a report says were approved: all of
+/// them, or where one failed those up to it.
 fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) -> Vec<String> {
     let is_approved = |action: &&read::ReportAction| {
         let status = action.field("Status").unwrap_or_default();

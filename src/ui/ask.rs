@@ -11,7 +11,7 @@ use super::input::{InputCommand, Layout, TextInput};
 use super::key::Key;
 use super::question;
 use super::room::TextArea;
-use super::style::{Line, Paint, Tone, wrap_all};
+use super::style::{Paint, StyledLine, Tone, wrap_all};
 use super::terminal::{self, RawMode};
 use crate::host::interrupt;
 use crate::host::screen::{Screen, is_screen};
@@ -49,12 +49,12 @@ impl LeaveKey {
 }
 
 /// Writes lines to the terminal, folded to its width.
-pub fn show(lines: &[Line], paint: Paint) {
+pub fn show(lines: &[StyledLine], paint: Paint) {
     put(lines, paint);
 }
 
 /// As [`show`]; returns how many rows they take.
-fn put(lines: &[Line], paint: Paint) -> usize {
+fn put(lines: &[StyledLine], paint: Paint) -> usize {
     let mut out = Screen;
     // A terminal that gives its keys one by one does not go to the start of a line by itself.
     let end = if is_screen() { "\r\n" } else { "\n" };
@@ -70,7 +70,7 @@ fn put(lines: &[Line], paint: Paint) -> usize {
 pub struct KeyQuestion<'a> {
     /// What it is about, for the room that there is: shown above it, and anew where the window gets
     /// another size.
-    pub about: &'a dyn Fn(TextArea) -> Vec<Line>,
+    pub about: &'a dyn Fn(TextArea) -> Vec<StyledLine>,
     /// The question.
     pub question: &'a str,
     /// The keys that answer.
@@ -241,8 +241,8 @@ pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
 }
 
 /// Says how a text is written.
-pub fn hint() -> Line {
-    Line::of(
+pub fn hint() -> StyledLine {
+    StyledLine::of(
         Tone::Faint,
         "enter sends, \\ + enter for another line, ctrl-e for the editor, ctrl-d leaves",
     )

@@ -6,7 +6,7 @@ mod motion;
 
 use super::key::Key;
 use super::search::Search;
-use super::style::Line;
+use super::style::StyledLine;
 
 /// The whole state.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -44,7 +44,7 @@ pub struct Item {
     /// What it stands for.
     pub part: ItemPart,
     /// Its text.
-    pub label: Line,
+    pub label: StyledLine,
     /// Whether it runs.
     pub on: bool,
     /// The pairs of an EDIT that has more than one.
@@ -61,7 +61,7 @@ pub struct Item {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditPair {
     /// Its text.
-    pub label: Line,
+    pub label: StyledLine,
     /// Whether it is applied.
     pub on: bool,
     /// Why it cannot be.
@@ -259,7 +259,7 @@ impl Checklist {
 
 impl Item {
     /// Returns an item that runs.
-    pub fn new(part: ItemPart, label: Line, pairs: Vec<Line>) -> Item {
+    pub fn new(part: ItemPart, label: StyledLine, pairs: Vec<StyledLine>) -> Item {
         let pairs = pairs
             .into_iter()
             .map(|label| EditPair {

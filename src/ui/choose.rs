@@ -6,7 +6,7 @@ use dialoguer::Select;
 use dialoguer::console::Term;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use super::style::Line;
+use super::style::StyledLine;
 use super::terminal::room;
 use crate::host::screen;
 
@@ -26,7 +26,9 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
     let _keys = Keys::take()?;
     // The library counts a row as one line of the screen.
     let width = room().width.saturating_sub(MARGIN);
-    let rows = rows.iter().map(|row| Line::plain(row).cut(width).text());
+    let rows = rows
+        .iter()
+        .map(|row| StyledLine::plain(row).cut(width).text());
     let chosen = Select::new()
         .with_prompt(question)
         .items(rows)

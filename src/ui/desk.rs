@@ -6,7 +6,7 @@ use std::path::Path;
 use super::ask::{self, Reply};
 use super::editing::EditingPrompts;
 use super::editor::{self, Choices, EditorUse};
-use super::style::{Line, Paint, Tone};
+use super::style::{Paint, StyledLine, Tone};
 use crate::host::editor::Editor;
 use crate::host::editor::MAX_EDITED;
 use crate::host::file::read_regular_text;
@@ -32,7 +32,7 @@ impl Terminal {
         {
             Ok(text) => text,
             Err(error) => {
-                self.show(&[Line::of(Tone::Warning, &error.to_string())]);
+                self.show(&[StyledLine::of(Tone::Warning, &error.to_string())]);
                 text.to_owned()
             }
         }
@@ -40,7 +40,7 @@ impl Terminal {
 }
 
 impl EditingPrompts for Terminal {
-    fn show(&mut self, lines: &[Line]) {
+    fn show(&mut self, lines: &[StyledLine]) {
         ask::show(lines, self.paint);
     }
 

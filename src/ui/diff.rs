@@ -2,7 +2,7 @@
 //!
 //! Used by the review and by `teddy diff`.
 
-use super::style::{Line, Tone};
+use super::style::{StyledLine, Tone};
 use crate::text::diff::{self, Counts};
 
 /// A file before and after; `None` where there is none.
@@ -17,7 +17,7 @@ pub struct FileVersions<'a> {
 }
 
 /// Returns the unified diff of a file, headed by its names.
-pub fn unified(change: &FileVersions<'_>) -> Vec<Line> {
+pub fn unified(change: &FileVersions<'_>) -> Vec<StyledLine> {
     let name = |side: &str, there: bool| {
         if there {
             format!("{side}/{}", change.path)
@@ -26,11 +26,11 @@ pub fn unified(change: &FileVersions<'_>) -> Vec<Line> {
         }
     };
     let mut lines = vec![
-        Line::of(
+        StyledLine::of(
             Tone::Strong,
             &format!("--- {}", name("a", change.before.is_some())),
         ),
-        Line::of(
+        StyledLine::of(
             Tone::Strong,
             &format!("+++ {}", name("b", change.after.is_some())),
         ),
@@ -41,12 +41,12 @@ pub fn unified(change: &FileVersions<'_>) -> Vec<Line> {
 
 /// Returns the hunks alone. Line ends that are CRLF all through are said once and not shown in each
 /// line.
-pub fn body(change: &FileVersions<'_>) -> Vec<Line> {
+pub fn body(change: &FileVersions<'_>) -> Vec<StyledLine> {
     if change.before == change.after {
-        return vec![Line::of(Tone::Faint, "no difference")];
+        return vec![StyledLine::of(Tone::Faint, "no difference")];
     }
     let (Some(before), Some(after)) = (text(change.before), text(change.after)) else {
-        return vec![Line::of(Tone::Faint, "binary content differs")];
+        return vec![StyledLine::of(Tone::Faint, "binary content differs")];
     };
     let shown = |before: &str, after: &str| {
         diff::hunks(before, after)
@@ -58,7 +58,7 @@ pub fn body(change: &FileVersions<'_>) -> Vec<Line> {
     if !crlf {
         return shown(before, after);
     }
-    let mut lines = vec![Line::of(Tone::Faint, "(line ends are CRLF)")];
+    let mut lines = vec![StyledLine::of(Tone::Faint, "(line ends are CRLF)")];
     lines.extend(shown(
         &before.replace("\r\n", "\n"),
         &after.replace("\r\n", "\n"),
@@ -81,7 +81,7 @@ pub fn counts(change: &FileVersions<'_>) -> Counts {
 }
 
 /// Returns `+3 -1`; a side that is nothing is left out, a change without lines is `±0`.
-pub fn counted(counts: Counts) -> Line {
+pub fn counted(counts: Counts) -> StyledLine {
     let number = |sign: char, number: usize| {
         if number > 0 {
             format!("{sign}{number}")
@@ -96,9 +96,9 @@ pub fn counted(counts: Counts) -> Line {
         " "
     };
     if added.is_empty() && removed.is_empty() {
-        return Line::of(Tone::Faint, "±0");
+        return StyledLine::of(Tone::Faint, "±0");
     }
-    Line::default()
+    StyledLine::default()
         .with(Tone::Added, &added)
         .with(Tone::Plain, gap)
         .with(Tone::Removed, &removed)
@@ -115,20 +115,20 @@ fn text(bytes: Option<&[u8]>) -> Option<&str> {
 }
 
 /// Returns the lines of a hunk.
-fn hunk(hunk: &[diff::DiffLine]) -> Vec<Line> {
-    let mut lines = vec![Line::of(Tone::Accent, &header(hunk))];
+fn hunk(hunk: &[diff::DiffLine]) -> Vec<StyledLine> {
+    let mut lines = vec![StyledLine::of(Tone::Accent, &header(hunk))];
     for line in hunk {
         let (sign, tone, marked) = match line.change {
             diff::LineChange::Kept => (" ", Tone::Plain, Tone::Plain),
             diff::LineChange::Removed => ("-", Tone::Removed, Tone::RemovedPart),
             diff::LineChange::Added => ("+", Tone::Added, Tone::AddedPart),
         };
-        let piece = |line: Line, (differs, text): &(bool, String)| {
+        let piece = |line: StyledLine, (differs, text): &(bool, String)| {
             line.with(if *differs { marked } else { tone }, text)
         };
-        lines.push(line.pieces.iter().fold(Line::of(tone, sign), piece));
+        lines.push(line.pieces.iter().fold(StyledLine::of(tone, sign), piece));
         if line.unended {
-            lines.push(Line::of(Tone::Faint, "\\ No newline at end of file"));
+            lines.push(StyledLine::of(Tone::Faint, "\\ No newline at end of file"));
         }
     }
     lines
@@ -162,7 +162,7 @@ mod tests {
             before: before.map(str::as_bytes),
             after: after.map(str::as_bytes),
         };
-        let found: Vec<String> = unified(&change).iter().map(Line::text).collect();
+        let found: Vec<String> = unified(&change).iter().map(StyledLine::text).collect();
         assert_eq!(found.join("\n"), expected);
     }
 

@@ -7,7 +7,7 @@ mod judgement;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::checklist::{Checklist, Item, ItemPart};
-use super::style::{Line, Tone};
+use super::style::{StyledLine, Tone};
 use super::summary;
 use crate::plan::Plan;
 use crate::plan::action::edit::Pair;
@@ -69,7 +69,7 @@ impl EditedPlan {
             ItemPart::Memo(at) => (summary::memo(&self.plan.memos[at]), Vec::new()),
             ItemPart::Action(at) => {
                 let kind = &self.plan.actions[at].kind;
-                let name = Line::of(Tone::Strong, &format!("{}:", kind.name()));
+                let name = StyledLine::of(Tone::Strong, &format!("{}:", kind.name()));
                 (
                     name.with(Tone::Plain, &format!(" {}", kind.target())),
                     pairs(kind),
@@ -89,7 +89,7 @@ impl EditedPlan {
     }
 
     /// Takes a memo as the person changed it.
-    pub fn change_memo(&mut self, index: usize, memo: memo::Change) {
+    pub fn change_memo(&mut self, index: usize, memo: memo::MemoChange) {
         self.plan.memos[index] = memo;
         self.edited.insert(ItemPart::Memo(index));
     }
@@ -184,11 +184,11 @@ impl EditedPlan {
 }
 
 /// Returns the labels of the pairs, where there is more than one.
-fn pairs(kind: &ActionKind) -> Vec<Line> {
+fn pairs(kind: &ActionKind) -> Vec<StyledLine> {
     let pairs = kind.pairs().filter(|pairs| pairs.len() > 1);
     let label = |(at, pair): (usize, &Pair)| {
         let (find, replace) = first_difference(pair);
-        let number = Line::of(Tone::Faint, &format!("{}. ", at + 1));
+        let number = StyledLine::of(Tone::Faint, &format!("{}. ", at + 1));
         number
             .with(Tone::Removed, find)
             .with(Tone::Plain, " → ")

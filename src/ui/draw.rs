@@ -13,15 +13,18 @@ use panes::Panes;
 
 use super::checklist::{Checklist, ItemPart};
 use super::search::Search;
-use super::style::{Line, Paint, Tone};
+use super::style::{Paint, StyledLine, Tone};
 use super::viewer::{self, Viewer};
 
 /// Draws a text: title, lines, keys.
 pub fn text(frame: &mut Frame<'_>, viewer: &Viewer, paint: Paint) {
     let area = frame.area();
-    let mut lines = vec![Line::of(Tone::Strong, &viewer.title)];
+    let mut lines = vec![StyledLine::of(Tone::Strong, &viewer.title)];
     lines.extend(viewer.shown().iter().cloned());
-    lines.resize(usize::from(area.height.saturating_sub(1)), Line::default());
+    lines.resize(
+        usize::from(area.height.saturating_sub(1)),
+        StyledLine::default(),
+    );
     lines.push(viewer::footer(viewer));
     put(frame, area, &lines, paint);
 }
@@ -31,7 +34,7 @@ pub struct Beside<'a> {
     /// The title of the screen.
     pub title: &'a str,
     /// The preview of the cursor's row, wrapped to its pane.
-    pub preview: &'a [Line],
+    pub preview: &'a [StyledLine],
     /// With colours or without.
     pub paint: Paint,
 }
@@ -43,7 +46,7 @@ pub fn checklist(frame: &mut Frame<'_>, list: &Checklist, beside: &Beside<'_>) {
     put(
         frame,
         panes.title,
-        &[Line::of(Tone::Accent, "▶ ").with(Tone::Strong, beside.title)],
+        &[StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, beside.title)],
         beside.paint,
     );
     rows::draw(frame, panes.list, list, beside.paint);
@@ -63,9 +66,9 @@ fn preview(frame: &mut Frame<'_>, panes: &Panes, list: &Checklist, beside: &Besi
         return;
     };
     let lines = if divider.width == 1 {
-        vec![Line::of(Tone::Faint, "│"); usize::from(divider.height)]
+        vec![StyledLine::of(Tone::Faint, "│"); usize::from(divider.height)]
     } else {
-        vec![Line::of(
+        vec![StyledLine::of(
             Tone::Faint,
             &"─".repeat(usize::from(divider.width)),
         )]
@@ -76,15 +79,15 @@ fn preview(frame: &mut Frame<'_>, panes: &Panes, list: &Checklist, beside: &Besi
 }
 
 /// Returns the line above the keys: a search, a notice, or what is switched on.
-fn status(list: &Checklist) -> Line {
+fn status(list: &Checklist) -> StyledLine {
     if let Some(prompt) = list.search.as_ref().and_then(Search::prompt) {
         return prompt;
     }
     if let Some(notice) = list.notice.as_deref() {
-        return Line::of(Tone::Warning, notice);
+        return StyledLine::of(Tone::Warning, notice);
     }
     if let Some(problem) = list.problem() {
-        return Line::of(Tone::Removed, &format!("✗ {problem}"));
+        return StyledLine::of(Tone::Removed, &format!("✗ {problem}"));
     }
     let count = |wanted: fn(ItemPart) -> bool, word: &str| {
         let items: Vec<bool> = list
@@ -111,7 +114,7 @@ fn status(list: &Checklist) -> Line {
     } else {
         ""
     };
-    Line::of(
+    StyledLine::of(
         Tone::Faint,
         &format!(
             "{arrows}{} will run{more}",
@@ -125,7 +128,7 @@ fn status(list: &Checklist) -> Line {
 }
 
 /// Returns the keys, as many as fit.
-fn keys(width: usize) -> Line {
+fn keys(width: usize) -> StyledLine {
     const KEYS: [(&str, &str); 8] = [
         ("s", "run"),
         ("q", "back"),
@@ -136,7 +139,7 @@ fn keys(width: usize) -> Line {
         ("v", "view"),
         ("↑/↓", "move"),
     ];
-    let mut line = Line::default();
+    let mut line = StyledLine::default();
     for (key, what) in KEYS {
         let gap = if line.spans().is_empty() { "" } else { "  " };
         let longer = line
@@ -153,7 +156,7 @@ fn keys(width: usize) -> Line {
 }
 
 /// Draws lines into an area, each cut to its width.
-pub fn put(frame: &mut Frame<'_>, area: Rect, lines: &[Line], paint: Paint) {
+pub fn put(frame: &mut Frame<'_>, area: Rect, lines: &[StyledLine], paint: Paint) {
     let width = usize::from(area.width);
     let lines: Vec<text::Line<'_>> = lines
         .iter()
@@ -164,7 +167,7 @@ pub fn put(frame: &mut Frame<'_>, area: Rect, lines: &[Line], paint: Paint) {
 }
 
 /// Returns a line as the library takes it.
-pub fn drawn(line: Line, paint: Paint) -> text::Line<'static> {
+pub fn drawn(line: StyledLine, paint: Paint) -> text::Line<'static> {
     let span = |span: &super::style::StyledSpan| {
         text::Span::styled(span.text().to_owned(), style(span.tone, paint))
     };

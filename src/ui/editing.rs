@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::editor::EditorUse;
-use super::style::{Line, Tone, block};
+use super::style::{StyledLine, Tone, block};
 use super::{preview, summary};
 use crate::host::editor::MAX_EDITED;
 use crate::host::file::read_regular_text;
@@ -22,7 +22,7 @@ use crate::text::path::RepoPath;
 /// The ways in which a flow talks to the person.
 pub trait EditingPrompts {
     /// Shows lines.
-    fn show(&mut self, lines: &[Line]);
+    fn show(&mut self, lines: &[StyledLine]);
     /// Asks for one of some keys; leaving is the last of them.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ pub fn edit(
     action: &Action,
     step: &Step,
 ) -> anyhow::Result<Option<Action>> {
-    desk.show(&[Line::default()]);
+    desk.show(&[StyledLine::default()]);
     match action.kind.editable() {
         Editable::NewFile { path, content } => save_as(desk, (action, step), (path, content)),
         Editable::FinalVersion { path } => final_version(desk, action, path, step),
@@ -73,9 +73,13 @@ pub fn edit(
 /// The terminal is gone.
 pub fn edit_memo(
     desk: &mut dyn EditingPrompts,
-    change: &memo::Change,
-) -> anyhow::Result<Option<memo::Change>> {
-    desk.show(&[Line::default(), summary::memo(change), Line::default()]);
+    change: &memo::MemoChange,
+) -> anyhow::Result<Option<memo::MemoChange>> {
+    desk.show(&[
+        StyledLine::default(),
+        summary::memo(change),
+        StyledLine::default(),
+    ]);
     if desk.key("(e)dit or (c)lose › ", &['e', 'c'])? == 'c' {
         return Ok(None);
     }
@@ -90,7 +94,7 @@ pub fn edit_memo(
             (changes, mistakes) if mistakes.is_empty() && changes.len() == 1 => {
                 return Ok(changes.into_iter().next().filter(|new| new != change));
             }
-            _ => desk.show(&[Line::of(
+            _ => desk.show(&[StyledLine::of(
                 Tone::Warning,
                 "one line: `[+] a fact to remember # why`, or `[-] the exact memo to forget # why`",
             )]),
@@ -152,11 +156,11 @@ fn save_as(
 fn new_path(desk: &mut dyn EditingPrompts, path: &RepoPath) -> anyhow::Result<Option<RepoPath>> {
     loop {
         desk.show(&[
-            Line::default(),
-            Line::plain("File path: [")
+            StyledLine::default(),
+            StyledLine::plain("File path: [")
                 .with(Tone::Strong, path.as_str())
                 .with(Tone::Plain, "]"),
-            Line::of(Tone::Faint, "Press Enter to confirm, or type a new path"),
+            StyledLine::of(Tone::Faint, "Press Enter to confirm, or type a new path"),
         ]);
         let Some(text) = desk.line()? else {
             return Ok(None);
@@ -166,7 +170,7 @@ fn new_path(desk: &mut dyn EditingPrompts, path: &RepoPath) -> anyhow::Result<Op
         }
         match RepoPath::parse(text.trim()) {
             Ok(path) => return Ok(Some(path)),
-            Err(error) => desk.show(&[Line::of(Tone::Warning, &error.to_string())]),
+            Err(error) => desk.show(&[StyledLine::of(Tone::Warning, &error.to_string())]),
         }
     }
 }
@@ -183,7 +187,7 @@ fn final_version(
         as_text(step.after.as_deref()),
     ) else {
         desk.show(&preview::action(action, step));
-        desk.show(&[Line::of(
+        desk.show(&[StyledLine::of(
             Tone::Warning,
             "its result is not known or no text: it can be switched on or off, but not changed",
         )]);
@@ -192,10 +196,10 @@ fn final_version(
     };
     let file = Proposed::write(path, after.as_bytes())?;
     desk.show(&[
-        Line::plain("Editing: [")
+        StyledLine::plain("Editing: [")
             .with(Tone::Strong, path.as_str())
             .with(Tone::Plain, "]"),
-        Line::default(),
+        StyledLine::default(),
     ]);
     if file.open(desk, action, step)?.is_none() {
         desk.key("(c)lose › ", &['c'])?;
@@ -210,7 +214,7 @@ fn final_version(
         return Ok(None);
     };
     if content == before {
-        desk.show(&[Line::of(
+        desk.show(&[StyledLine::of(
             Tone::Warning,
             "That is the file as it was: switch the action off instead.",
         )]);
@@ -239,7 +243,7 @@ fn in_terminal(
     (action, step): (&Action, &Step),
     text: &str,
 ) -> anyhow::Result<Option<Action>> {
-    desk.show(&[Line::of(Tone::Strong, action.kind.name())]);
+    desk.show(&[StyledLine::of(Tone::Strong, action.kind.name())]);
     desk.show(&preview::action(action, step));
     if desk.key("(e)dit or (c)lose › ", &['e', 'c'])? == 'c' {
         return Ok(None);
@@ -292,7 +296,7 @@ impl Proposed {
             Err(error) => error.to_string(),
         };
         desk.show(&preview::action(action, step));
-        desk.show(&[Line::of(Tone::Warning, &problem)]);
+        desk.show(&[StyledLine::of(Tone::Warning, &problem)]);
         Ok(None)
     }
 
@@ -308,7 +312,7 @@ impl Proposed {
                 'y' => {}
                 'd' => return Ok(None),
                 _ => {
-                    desk.show(&[Line::of(
+                    desk.show(&[StyledLine::of(
                         Tone::Faint,
                         "Take your time: y when it is saved, d to drop your changes.",
                     )]);
@@ -317,7 +321,7 @@ impl Proposed {
             }
             match read_regular_text(&self.path, MAX_EDITED) {
                 Ok(content) => return Ok(Some(content)),
-                Err(error) => desk.show(&[Line::of(
+                Err(error) => desk.show(&[StyledLine::of(
                     Tone::Warning,
                     &format!("the file cannot be read: {error}"),
                 )]),

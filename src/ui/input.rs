@@ -3,7 +3,7 @@
 //! Enter sends; `\` before enter, or alt-enter, begins another line; ctrl-e asks for the editor.
 
 use super::key::Key;
-use super::style::{Line, Tone};
+use super::style::{StyledLine, Tone};
 
 /// What stands before the first line.
 const MARK: &str = "› ";
@@ -36,7 +36,7 @@ pub enum InputCommand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// Its lines, wrapped.
-    pub lines: Vec<Line>,
+    pub lines: Vec<StyledLine>,
     /// The line with the cursor, from 0.
     pub row: usize,
     /// The cursor's column, from 0.
@@ -90,7 +90,7 @@ impl TextInput {
             let mut lines = laid(&self.text, width);
             lines.truncate(lines.len().max(row + 1));
             if lines.len() == row + 1 {
-                lines.push(Line::default());
+                lines.push(StyledLine::default());
             }
             return Layout {
                 lines,
@@ -180,10 +180,10 @@ impl TextInput {
 }
 
 /// Returns a text behind its mark, wrapped.
-fn laid(text: &str, width: usize) -> Vec<Line> {
+fn laid(text: &str, width: usize) -> Vec<StyledLine> {
     let line = |(at, line): (usize, &str)| {
         let mark = if at == 0 { MARK } else { INDENT };
-        Line::of(Tone::Accent, mark)
+        StyledLine::of(Tone::Accent, mark)
             .with(Tone::Plain, line)
             .wrap(width.max(MARK.len()))
     };
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn the_cursor_stands_where_the_text_wraps() {
         let layout = TextInput::new("日本語\nx").layout(6);
-        let lines: Vec<String> = layout.lines.iter().map(Line::text).collect();
+        let lines: Vec<String> = layout.lines.iter().map(StyledLine::text).collect();
         assert_eq!(
             (lines, layout.row, layout.column),
             (

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::ask;
 use super::desk::edit_text;
 use super::editor::Choices;
-use super::style::{Line, Paint, Tone};
+use super::style::{Paint, StyledLine, Tone};
 use crate::host::file::write_atomic;
 use crate::host::{clipboard, screen};
 use crate::workflow::project::Hands;
@@ -33,7 +33,7 @@ fn give(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
     let copied = screen::is_there() && clipboard::copy(text).is_ok();
     let place = if copied { " and in the clipboard" } else { "" };
     ask::show(
-        &[Line::plain(&format!(
+        &[StyledLine::plain(&format!(
             "The input is in `{}`{place}.",
             path.display()
         ))],
@@ -58,11 +58,11 @@ fn take(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<Stri
         };
         match answer {
             Ok(text) if text.trim().is_empty() => ask::show(
-                &[Line::of(Tone::Warning, "There is no answer in it.")],
+                &[StyledLine::of(Tone::Warning, "There is no answer in it.")],
                 paint,
             ),
             Ok(text) => return Ok(Some(format!("{}\n", text.trim_end()))),
-            Err(error) => ask::show(&[Line::of(Tone::Warning, &error.to_string())], paint),
+            Err(error) => ask::show(&[StyledLine::of(Tone::Warning, &error.to_string())], paint),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Markdown at the terminal: a record as the text that it is, with light tones; a message of the
 //! model rendered.
 
-use super::style::{Line, StyledSpan, Tone};
+use super::style::{StyledLine, StyledSpan, Tone};
 use crate::text::fence;
 
 /// Returns the lines of a message.
-pub fn lines(message: &str) -> Vec<Line> {
+pub fn lines(message: &str) -> Vec<StyledLine> {
     let mut open = None;
     message
         .lines()
@@ -16,14 +16,14 @@ pub fn lines(message: &str) -> Vec<Line> {
 /// Returns the lines of a message as it is meant to be read: headings and strong text without their
 /// marks, list items with bullets, code blocks without their fences. Code spans keep their
 /// backticks, which mean something without colours too.
-pub fn rendered(message: &str) -> Vec<Line> {
+pub fn rendered(message: &str) -> Vec<StyledLine> {
     let mut open = None;
     let mut lines = Vec::new();
     for line in message.lines() {
         let was_open = open.is_some();
         let toned = styled(line, &mut open);
         match (was_open, open.is_some()) {
-            (true, true) => lines.push(Line::plain("  ").join(toned)),
+            (true, true) => lines.push(StyledLine::plain("  ").join(toned)),
             (false, false) => lines.push(unmarked(line)),
             // A fence.
             _ => {}
@@ -34,22 +34,22 @@ pub fn rendered(message: &str) -> Vec<Line> {
 
 /// Returns a message as [`rendered`] does, with a bar before each line that tells it from our own
 /// words.
-pub fn quoted(message: &str) -> Vec<Line> {
+pub fn quoted(message: &str) -> Vec<StyledLine> {
     rendered(message)
         .into_iter()
-        .map(|line| Line::of(Tone::Faint, "▌ ").join(line))
+        .map(|line| StyledLine::of(Tone::Faint, "▌ ").join(line))
         .collect()
 }
 
 /// Returns a line outside of code blocks without its marks.
-fn unmarked(line: &str) -> Line {
+fn unmarked(line: &str) -> StyledLine {
     let text = line.trim_start();
     let indent = &line[..line.len() - text.len()];
     if is_heading(text) {
-        return Line::of(Tone::Strong, text.trim_start_matches('#').trim_start());
+        return StyledLine::of(Tone::Strong, text.trim_start_matches('#').trim_start());
     }
     if let Some(quoted) = text.strip_prefix('>') {
-        return Line::of(Tone::Faint, &format!("{indent}│ {}", quoted.trim_start()));
+        return StyledLine::of(Tone::Faint, &format!("{indent}│ {}", quoted.trim_start()));
     }
     let item = ["- ", "* ", "+ "]
         .iter()
@@ -57,14 +57,14 @@ fn unmarked(line: &str) -> Line {
     let (start, text) = item.map_or((indent.to_owned(), text), |item| {
         (format!("{indent}• "), item)
     });
-    let inside = |line: Line, span: &StyledSpan| match span.tone {
+    let inside = |line: StyledLine, span: &StyledSpan| match span.tone {
         Tone::Strong => line.with(Tone::Strong, span.text().trim_matches('*')),
         tone => line.with(tone, span.text()),
     };
     inline(text)
         .spans()
         .iter()
-        .fold(Line::plain(&start), inside)
+        .fold(StyledLine::plain(&start), inside)
 }
 
 /// A code block that is open.
@@ -78,7 +78,7 @@ struct OpenCodeBlock {
 }
 
 /// Returns one line, following the code blocks that open and close.
-fn styled(line: &str, block: &mut Option<OpenCodeBlock>) -> Line {
+fn styled(line: &str, block: &mut Option<OpenCodeBlock>) -> StyledLine {
     let fence = fence::read(line);
     let closes = |open: &OpenCodeBlock| {
         fence.is_some_and(|fence| {
@@ -89,20 +89,20 @@ fn styled(line: &str, block: &mut Option<OpenCodeBlock>) -> Line {
     match (block.as_ref(), fence) {
         (Some(open), _) if closes(open) => {
             *block = None;
-            Line::of(Tone::Faint, line)
+            StyledLine::of(Tone::Faint, line)
         }
-        (Some(open), _) if open.is_diff => Line::of(of_difference(line), line),
-        (Some(_), _) => Line::of(Tone::Accent, line),
+        (Some(open), _) if open.is_diff => StyledLine::of(of_difference(line), line),
+        (Some(_), _) => StyledLine::of(Tone::Accent, line),
         (None, Some(fence)) => {
             *block = Some(OpenCodeBlock {
                 mark: fence.mark,
                 length: fence.len,
                 is_diff: matches!(fence.info, "diff" | "patch"),
             });
-            Line::of(Tone::Faint, line)
+            StyledLine::of(Tone::Faint, line)
         }
-        (None, None) if is_heading(trimmed) => Line::of(Tone::Strong, line),
-        (None, None) if trimmed.starts_with('>') => Line::of(Tone::Faint, line),
+        (None, None) if is_heading(trimmed) => StyledLine::of(Tone::Strong, line),
+        (None, None) if trimmed.starts_with('>') => StyledLine::of(Tone::Faint, line),
         (None, None) => inline(line),
     }
 }
@@ -126,25 +126,25 @@ fn is_heading(line: &str) -> bool {
 
 /// Returns a line with its code spans in the tone of code, and what is to be strong in that of
 /// headings. The marks stay: what is read is what was written.
-fn inline(line: &str) -> Line {
+fn inline(line: &str) -> StyledLine {
     let pieces: Vec<&str> = line.split('`').collect();
     if pieces.len().is_multiple_of(2) {
-        return strong(Line::default(), line);
+        return strong(StyledLine::default(), line);
     }
-    let code = |line: Line, (at, piece): (usize, &&str)| match at % 2 {
+    let code = |line: StyledLine, (at, piece): (usize, &&str)| match at % 2 {
         0 => strong(line, piece),
         _ => line.with(Tone::Accent, &format!("`{piece}`")),
     };
-    pieces.iter().enumerate().fold(Line::default(), code)
+    pieces.iter().enumerate().fold(StyledLine::default(), code)
 }
 
 /// Adds text to a line, `**` and what is between them strong.
-fn strong(line: Line, text: &str) -> Line {
+fn strong(line: StyledLine, text: &str) -> StyledLine {
     let pieces: Vec<&str> = text.split("**").collect();
     if pieces.len().is_multiple_of(2) {
         return line.with(Tone::Plain, text);
     }
-    let toned = |line: Line, (at, piece): (usize, &&str)| match at % 2 {
+    let toned = |line: StyledLine, (at, piece): (usize, &&str)| match at % 2 {
         0 => line.with(Tone::Plain, piece),
         _ => line.with(Tone::Strong, &format!("**{piece}**")),
     };
@@ -160,7 +160,7 @@ mod tests {
         let lines = lines(message);
         let found: Vec<(Tone, &str)> = lines
             .iter()
-            .flat_map(Line::spans)
+            .flat_map(StyledLine::spans)
             .map(|s| (s.tone, s.text()))
             .collect();
         assert_eq!(found, expected);

@@ -3,29 +3,29 @@
 //! `plan.md:12: EDIT src/a.rs: what is wrong`, the further lines of the message and what would be
 //! right indented below. The Markdown form of a report is for the artifact alone.
 
-use super::style::{Line, Tone};
+use super::style::{StyledLine, Tone};
 use crate::plan::diagnostic::Diagnostic;
 use crate::session::artifact;
 use crate::text::counted;
 
 /// Returns every mistake of a plan that was not accepted.
-pub fn rejected(diagnostics: &[Diagnostic]) -> Vec<Line> {
+pub fn rejected(diagnostics: &[Diagnostic]) -> Vec<StyledLine> {
     let heading = format!(
         "The plan was not accepted: {}",
         counted(diagnostics.len(), "mistake")
     );
-    std::iter::once(Line::of(Tone::Warning, &heading))
+    std::iter::once(StyledLine::of(Tone::Warning, &heading))
         .chain(listed(diagnostics))
         .collect()
 }
 
 /// Returns mistakes one below the other.
-pub fn listed(diagnostics: &[Diagnostic]) -> Vec<Line> {
+pub fn listed(diagnostics: &[Diagnostic]) -> Vec<StyledLine> {
     diagnostics.iter().flat_map(diagnostic).collect()
 }
 
 /// Returns one mistake.
-pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<Line> {
+pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<StyledLine> {
     let line = if diagnostic.line > 0 {
         format!(":{}", diagnostic.line)
     } else {
@@ -39,13 +39,13 @@ pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<Line> {
     let place = format!("{}{line}:{action} ", artifact::PLAN);
     let mut message = diagnostic.message.lines();
     let first =
-        Line::of(Tone::Accent, &place).with(Tone::Plain, message.next().unwrap_or_default());
-    let more = message.map(|line| Line::of(Tone::Faint, &format!("    {line}")));
+        StyledLine::of(Tone::Accent, &place).with(Tone::Plain, message.next().unwrap_or_default());
+    let more = message.map(|line| StyledLine::of(Tone::Faint, &format!("    {line}")));
     let hint = diagnostic
         .hint
         .iter()
         .flat_map(|hint| hint.lines())
-        .map(|line| Line::of(Tone::Added, &format!("    hint: {line}")));
+        .map(|line| StyledLine::of(Tone::Added, &format!("    hint: {line}")));
     std::iter::once(first).chain(more).chain(hint).collect()
 }
 
@@ -55,7 +55,7 @@ mod tests {
 
     /// Compares how mistakes are told.
     fn check(diagnostics: &[Diagnostic], expected: &str) {
-        let lines: Vec<String> = rejected(diagnostics).iter().map(Line::text).collect();
+        let lines: Vec<String> = rejected(diagnostics).iter().map(StyledLine::text).collect();
         assert_eq!(lines.join("\n"), expected);
     }
 

@@ -1,7 +1,7 @@
 //! The terminal: what a person sees of a plan and how the person answers.
 //!
 //! Whatever comes from a model, a repository or a command reaches the screen through
-//! [`style::Line`], which shows every deceptive character as a code point.
+//! [`style::StyledLine`], which shows every deceptive character as a code point.
 
 pub mod ask;
 pub mod checklist;

@@ -10,7 +10,7 @@ use super::desk::Terminal;
 use super::draft::EditedPlan;
 use super::draw::{self, Beside, panes};
 use super::key::Key;
-use super::style::{Line, Tone, wrap_all};
+use super::style::{StyledLine, Tone, wrap_all};
 use super::terminal::{self, Full};
 use super::viewer::Viewer;
 use super::{editing, preview, reader};
@@ -61,7 +61,7 @@ pub struct Modify {
     /// The switches.
     list: Checklist,
     /// The previews that have been asked for, wrapped to a width.
-    previews: HashMap<(ChecklistRow, usize), Rc<[Line]>>,
+    previews: HashMap<(ChecklistRow, usize), Rc<[StyledLine]>>,
 }
 
 /// Where the person works: the full screen, and the ordinary one below it.
@@ -204,7 +204,7 @@ impl Modify {
         &mut self,
         width: usize,
         proposal: &ReviewRequest<'_>,
-    ) -> anyhow::Result<Rc<[Line]>> {
+    ) -> anyhow::Result<Rc<[StyledLine]>> {
         let Some(row) = self.list.row().filter(|_| width > 0) else {
             return Ok(Rc::default());
         };
@@ -214,9 +214,9 @@ impl Modify {
         let mut lines = self.whole_preview(row, proposal)?;
         if lines.len() > MAX_BESIDE {
             lines.truncate(MAX_BESIDE);
-            lines.push(Line::of(Tone::Warning, "… (v) shows the rest"));
+            lines.push(StyledLine::of(Tone::Warning, "… (v) shows the rest"));
         }
-        let made: Rc<[Line]> = wrap_all(lines, width).into();
+        let made: Rc<[StyledLine]> = wrap_all(lines, width).into();
         self.previews.insert((row, width), Rc::clone(&made));
         Ok(made)
     }
@@ -226,7 +226,7 @@ impl Modify {
         &mut self,
         row: ChecklistRow,
         proposal: &ReviewRequest<'_>,
-    ) -> anyhow::Result<Vec<Line>> {
+    ) -> anyhow::Result<Vec<StyledLine>> {
         if let ChecklistRow::Item(index) = row {
             self.draft.look(self.list.items[index].part, proposal)?;
         }
@@ -314,9 +314,11 @@ impl Modify {
 }
 
 /// Returns the keys and what they do, as lines.
-fn help() -> Vec<Line> {
+fn help() -> Vec<StyledLine> {
     HELP.iter()
-        .map(|(keys, what)| Line::of(Tone::Accent, &format!("{keys:<15}")).with(Tone::Plain, what))
+        .map(|(keys, what)| {
+            StyledLine::of(Tone::Accent, &format!("{keys:<15}")).with(Tone::Plain, what)
+        })
         .collect()
 }
 

@@ -1,7 +1,7 @@
 //! The words for what happened on the way.
 
 use super::drift;
-use super::style::{Line, Tone, block};
+use super::style::{StyledLine, Tone, block};
 use crate::change::finding::Finding;
 use crate::git::object::CommitId;
 use crate::session::artifact;
@@ -71,7 +71,7 @@ fn is_files_warning(notice: &FilesNotice) -> bool {
 }
 
 /// Returns the lines of a notice.
-pub fn lines(notice: &Notice) -> Vec<Line> {
+pub fn lines(notice: &Notice) -> Vec<StyledLine> {
     let tone = if is_warning(notice) {
         Tone::Warning
     } else {

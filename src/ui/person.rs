@@ -11,7 +11,7 @@ use super::modify::Modify;
 use super::progress::{Manner, Progress};
 use super::quiet::APPROVE_ALL;
 use super::room::TextArea;
-use super::style::{Line, Paint, Tone, block};
+use super::style::{Paint, StyledLine, Tone, block};
 use super::summary;
 use super::terminal::{self, Full, RawMode};
 use super::viewer::Viewer;
@@ -96,7 +96,7 @@ impl Person {
     }
 
     /// Shows the summary and returns the key that was pressed.
-    fn ask_what(&self, proposal: &ReviewRequest<'_>, kept: &[Line]) -> io::Result<char> {
+    fn ask_what(&self, proposal: &ReviewRequest<'_>, kept: &[StyledLine]) -> io::Result<char> {
         let about = |room: TextArea| {
             let mut lines = summary::lines(proposal, room);
             lines.extend_from_slice(kept);
@@ -118,7 +118,10 @@ impl Person {
         if let Some(reader) = self.wishes.choices.reader()? {
             match self.read_with(&reader, name, text) {
                 Ok(()) => return Ok(()),
-                Err(error) => ask::show(&[Line::of(Tone::Warning, &error.to_string())], self.paint),
+                Err(error) => ask::show(
+                    &[StyledLine::of(Tone::Warning, &error.to_string())],
+                    self.paint,
+                ),
             }
         }
         let mut full = Full::enter()?;
@@ -225,10 +228,10 @@ impl User for Person {
 
 /// Returns what to know of changes that are not run yet, and of what no longer fits, where that is
 /// so.
-fn kept(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<Line> {
+fn kept(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
     let Some(misfits) = misfits else {
         let changed = modify.is_changed();
-        let kept = changed.then(|| Line::of(Tone::Warning, KEPT));
+        let kept = changed.then(|| StyledLine::of(Tone::Warning, KEPT));
         return kept.into_iter().collect();
     };
     let what_runs = if modify.approved().is_empty() {
@@ -236,38 +239,42 @@ fn kept(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<Line> {
     } else {
         REST_FITS
     };
-    let heading = Line::of(
+    let heading = StyledLine::of(
         Tone::Warning,
         "Switched off, because it no longer fits your files:",
     );
     let listed = misfits
         .iter()
         .flat_map(|misfit| block(Tone::Warning, misfit));
-    let end = Line::of(Tone::Warning, what_runs);
+    let end = StyledLine::of(Tone::Warning, what_runs);
     [heading].into_iter().chain(listed).chain([end]).collect()
 }
 
 /// Returns what is shown before a message is written.
-fn asked(question: &Question<'_>) -> Vec<Line> {
+fn asked(question: &Question<'_>) -> Vec<StyledLine> {
     match question {
         Question::NextTurn { session, turn } => {
-            vec![Line::of(Tone::Strong, session).with(
+            vec![StyledLine::of(Tone::Strong, session).with(
                 Tone::Plain,
                 &format!(" · turn {turn}: what should be done?"),
             )]
         }
         Question::Instead { title } => {
             vec![
-                Line::plain("Skipped ")
+                StyledLine::plain("Skipped ")
                     .with(Tone::Strong, title)
                     .with(Tone::Plain, ". What should be done instead?"),
             ]
         }
         Question::Reason { change } => {
-            vec![Line::plain("Why is ").with(Tone::Strong, change).with(
-                Tone::Plain,
-                " approved against its review? The reason is recorded.",
-            )]
+            vec![
+                StyledLine::plain("Why is ")
+                    .with(Tone::Strong, change)
+                    .with(
+                        Tone::Plain,
+                        " approved against its review? The reason is recorded.",
+                    ),
+            ]
         }
         Question::Answer { message } => {
             let mut lines = markdown::quoted(message);

@@ -5,7 +5,7 @@ mod resource;
 use super::checklist::{Checklist, ChecklistRow, ItemPart};
 use super::diff::{self, FileVersions};
 use super::draft::EditedPlan;
-use super::style::{Line, Tone, block};
+use super::style::{StyledLine, Tone, block};
 use super::{markdown, mistakes, risk, summary};
 use crate::plan::action::Action;
 use crate::plan::action::behavior::PreviewPart;
@@ -15,9 +15,11 @@ use crate::plan::validate::Step;
 use crate::text::resource::Resource;
 
 /// Returns the preview of a row.
-pub fn lines(draft: &EditedPlan, list: &Checklist, row: ChecklistRow) -> Vec<Line> {
+pub fn lines(draft: &EditedPlan, list: &Checklist, row: ChecklistRow) -> Vec<StyledLine> {
     match row {
-        ChecklistRow::Memos => vec![Line::plain("Changes of the memory, .teddy/memos.yaml")],
+        ChecklistRow::Memos => vec![StyledLine::plain(
+            "Changes of the memory, .teddy/memos.yaml",
+        )],
         ChecklistRow::Actions => block(Tone::Plain, &draft.plan.rationale),
         ChecklistRow::Item(index) => item(draft, list, index),
         ChecklistRow::Pair(index, pair) => match pair_of(draft, list.items[index].part, pair) {
@@ -31,24 +33,24 @@ pub fn lines(draft: &EditedPlan, list: &Checklist, row: ChecklistRow) -> Vec<Lin
 }
 
 /// Returns the preview of an action: description, risks, then what it does.
-pub fn action(action: &Action, step: &Step) -> Vec<Line> {
+pub fn action(action: &Action, step: &Step) -> Vec<StyledLine> {
     let mut lines = block(Tone::Faint, action.description());
     lines.extend(
         risk::of_action(action, step)
             .iter()
-            .map(|text| Line::of(Tone::Warning, &format!("⚠ {text}"))),
+            .map(|text| StyledLine::of(Tone::Warning, &format!("⚠ {text}"))),
     );
     if !lines.is_empty() {
-        lines.push(Line::default());
+        lines.push(StyledLine::default());
     }
     lines.extend(action.kind.preview(step).into_iter().flat_map(part));
     lines
 }
 
 /// Returns the preview of an item.
-fn item(draft: &EditedPlan, list: &Checklist, index: usize) -> Vec<Line> {
+fn item(draft: &EditedPlan, list: &Checklist, index: usize) -> Vec<StyledLine> {
     let item = &list.items[index];
-    let mut lines: Vec<Line> = problem(item.problem.as_deref()).into_iter().collect();
+    let mut lines: Vec<StyledLine> = problem(item.problem.as_deref()).into_iter().collect();
     match item.part {
         ItemPart::Memo(at) => lines.push(summary::memo(&draft.plan.memos[at])),
         ItemPart::Action(at) => {
@@ -65,7 +67,7 @@ fn item(draft: &EditedPlan, list: &Checklist, index: usize) -> Vec<Line> {
 }
 
 /// Returns a part of what an action does.
-fn part(part: PreviewPart<'_>) -> Vec<Line> {
+fn part(part: PreviewPart<'_>) -> Vec<StyledLine> {
     match part {
         PreviewPart::Difference {
             path,
@@ -80,7 +82,7 @@ fn part(part: PreviewPart<'_>) -> Vec<Line> {
         PreviewPart::Command(execute) => command(execute),
         PreviewPart::Query(query) => block(Tone::Accent, query),
         PreviewPart::Resource(resource, words) => {
-            let name = Line::of(Tone::Accent, &resource.to_string());
+            let name = StyledLine::of(Tone::Accent, &resource.to_string());
             vec![name.with(Tone::Plain, &format!(" {words}"))]
         }
         PreviewPart::Message(message) => markdown::rendered(message),
@@ -93,25 +95,26 @@ fn part(part: PreviewPart<'_>) -> Vec<Line> {
 }
 
 /// Returns a command, whole, and what the model expects of it.
-fn command(execute: &Execute) -> Vec<Line> {
+fn command(execute: &Execute) -> Vec<StyledLine> {
     let mut lines = summary::command(execute);
     if !execute.expected_outcome.is_empty() {
-        lines.push(Line::default());
-        lines
-            .push(Line::of(Tone::Faint, "expected: ").with(Tone::Plain, &execute.expected_outcome));
+        lines.push(StyledLine::default());
+        lines.push(
+            StyledLine::of(Tone::Faint, "expected: ").with(Tone::Plain, &execute.expected_outcome),
+        );
     }
     lines
 }
 
 /// Returns a hand-over: resources and message.
-fn handed(what: &str, resources: &[Resource], message: &str) -> Vec<Line> {
-    let mut lines = vec![Line::plain(what)];
+fn handed(what: &str, resources: &[Resource], message: &str) -> Vec<StyledLine> {
+    let mut lines = vec![StyledLine::plain(what)];
     lines.extend(
         resources
             .iter()
-            .map(|resource| Line::of(Tone::Accent, &format!("  {resource}"))),
+            .map(|resource| StyledLine::of(Tone::Accent, &format!("  {resource}"))),
     );
-    lines.push(Line::default());
+    lines.push(StyledLine::default());
     lines.extend(markdown::lines(message));
     lines
 }
@@ -125,19 +128,19 @@ fn pair_of(draft: &EditedPlan, part: ItemPart, pair: usize) -> Option<&Pair> {
 }
 
 /// Returns a pair as lines that go and come.
-fn replaced(pair: &Pair) -> Vec<Line> {
+fn replaced(pair: &Pair) -> Vec<StyledLine> {
     let change = FileVersions {
         path: "",
         before: Some(pair.find.as_bytes()),
         after: Some(pair.replace.as_bytes()),
     };
-    let mut lines = vec![Line::of(Tone::Faint, "FIND → REPLACE")];
+    let mut lines = vec![StyledLine::of(Tone::Faint, "FIND → REPLACE")];
     let mut hunks = diff::body(&change).into_iter();
     // The first position says nothing; a further one stands for lines that stay.
     lines.extend(hunks.next().filter(|line| !line.text().starts_with("@@ ")));
     lines.extend(hunks.map(|line| {
         if line.text().starts_with("@@ ") {
-            Line::of(Tone::Faint, "⋯")
+            StyledLine::of(Tone::Faint, "⋯")
         } else {
             line
         }
@@ -146,6 +149,6 @@ fn replaced(pair: &Pair) -> Vec<Line> {
 }
 
 /// Returns why something cannot run.
-fn problem(text: Option<&str>) -> Option<Line> {
-    text.map(|text| Line::of(Tone::Removed, &format!("✗ {text}")))
+fn problem(text: Option<&str>) -> Option<StyledLine> {
+    text.map(|text| StyledLine::of(Tone::Removed, &format!("✗ {text}")))
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::mistakes::rejected;
 use super::notice;
-use super::style::{Line, Paint, Tone, wrap_all};
+use super::style::{Paint, StyledLine, Tone, wrap_all};
 use crate::plan::run::{Ending, Outcome};
 use crate::text::counted;
 use crate::workflow::user::{Estimate, Event};
@@ -106,7 +106,7 @@ impl<W: Write> Progress<W> {
 
     /// A model is asked.
     fn asking(&mut self, model: &str, tokens: usize, estimate: Estimate) {
-        self.lines(vec![Line::of(
+        self.lines(vec![StyledLine::of(
             Tone::Faint,
             &format!(
                 "Asking {model} with about {} tokens{}",
@@ -165,7 +165,7 @@ impl<W: Write> Progress<W> {
         self.output = Output::default();
         self.running = Some(index);
         self.lines(vec![
-            Line::of(Tone::Accent, &format!("▶ {}. ", index + 1)).with(Tone::Strong, label),
+            StyledLine::of(Tone::Accent, &format!("▶ {}. ", index + 1)).with(Tone::Strong, label),
         ]);
     }
 
@@ -193,14 +193,14 @@ impl<W: Write> Progress<W> {
     }
 
     /// Writes lines, unless only what matters is told.
-    pub fn lines(&mut self, lines: Vec<Line>) {
+    pub fn lines(&mut self, lines: Vec<StyledLine>) {
         if !self.manner.quiet {
             self.always(lines);
         }
     }
 
     /// Writes lines.
-    fn always(&mut self, lines: Vec<Line>) {
+    fn always(&mut self, lines: Vec<StyledLine>) {
         if lines.is_empty() {
             return;
         }
@@ -218,10 +218,10 @@ impl<W: Write> Progress<W> {
 
 impl PendingAnswer {
     /// Returns `sonnet: ~1,200 tokens, 12 s, 3 actions`.
-    fn status(&self) -> Line {
+    fn status(&self) -> StyledLine {
         let seconds = self.start.elapsed().as_secs();
         if self.scan.is_empty() {
-            return Line::of(
+            return StyledLine::of(
                 Tone::Faint,
                 &format!("{}: nothing yet, {seconds} s", self.model),
             );
@@ -231,7 +231,7 @@ impl PendingAnswer {
             number => format!(", {}", counted(number, "action")),
         };
         let tokens = grouped(self.scan.tokens());
-        Line::of(
+        StyledLine::of(
             Tone::Faint,
             &format!("{}: ~{tokens} tokens, {seconds} s{actions}", self.model),
         )
@@ -251,7 +251,7 @@ fn cost(estimate: Estimate) -> String {
 }
 
 /// Returns how an action ended.
-fn ended(place: &str, outcome: &Outcome) -> Line {
+fn ended(place: &str, outcome: &Outcome) -> StyledLine {
     let (sign, tone) = match outcome.ending {
         Ending::Success => ("  ✓ ", Tone::Added),
         Ending::Failure => ("  ✗ ", Tone::Removed),
@@ -263,7 +263,7 @@ fn ended(place: &str, outcome: &Outcome) -> Line {
     } else {
         String::new()
     };
-    Line::of(tone, sign)
+    StyledLine::of(tone, sign)
         .with(Tone::Plain, &format!("{place}{}", outcome.detail))
         .with(Tone::Faint, &time)
 }

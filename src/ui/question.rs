@@ -2,19 +2,19 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::style::Line;
+use super::style::StyledLine;
 
 /// Returns the rows of a question: what is asked, then the keys. One that fits is one row.
 pub fn rows(question: &str, width: usize) -> Vec<String> {
-    let question = Line::plain(question).text();
+    let question = StyledLine::plain(question).text();
     let fits = |text: &str| text.width() < width;
     let Some((asked, keys)) = question.split_once("? ").filter(|_| !fits(&question)) else {
         return vec![question];
     };
-    let mut rows: Vec<String> = Line::plain(&format!("{asked}?"))
+    let mut rows: Vec<String> = StyledLine::plain(&format!("{asked}?"))
         .fold(width)
         .iter()
-        .map(Line::text)
+        .map(StyledLine::text)
         .collect();
     for (at, key) in keys.split_inclusive(" / ").enumerate() {
         match rows.last_mut() {

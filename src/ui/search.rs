@@ -2,7 +2,7 @@
 //! not count.
 
 use super::key::Key;
-use super::style::{Line, Tone};
+use super::style::{StyledLine, Tone};
 
 /// What is searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,11 +53,11 @@ impl Search {
     }
 
     /// Returns the line in which it is written, while it is.
-    pub fn prompt(&self) -> Option<Line> {
+    pub fn prompt(&self) -> Option<StyledLine> {
         let Search::Open(text) = self else {
             return None;
         };
-        Some(Line::of(Tone::Accent, &format!("/{text}█")))
+        Some(StyledLine::of(Tone::Accent, &format!("/{text}█")))
     }
 
     /// Returns the next of so many rows that has it, around the end; `row` returns the text of one.

@@ -1,7 +1,7 @@
 //! Text for the screen: lines of toned spans, and how they become bytes of a terminal.
 //!
-//! A [`Line`] can only be built from text that went through `visible`, so that nothing in it can
-//! hide, move or recolour what the person reads. Widths are columns, not characters.
+//! A [`StyledLine`] can only be built from text that went through `visible`, so that nothing in it
+//! can hide, move or recolour what the person reads. Widths are columns, not characters.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -47,7 +47,7 @@ pub struct StyledSpan {
 
 /// One line of the screen, without its line end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Line {
+pub struct StyledLine {
     /// Its pieces, from left to right.
     spans: Vec<StyledSpan>,
 }
@@ -92,20 +92,20 @@ impl StyledSpan {
     }
 }
 
-impl Line {
+impl StyledLine {
     /// Returns a line of one tone.
-    pub fn of(tone: Tone, text: &str) -> Line {
-        Line::default().with(tone, text)
+    pub fn of(tone: Tone, text: &str) -> StyledLine {
+        StyledLine::default().with(tone, text)
     }
 
     /// Returns a line without a tone.
-    pub fn plain(text: &str) -> Line {
-        Line::of(Tone::Plain, text)
+    pub fn plain(text: &str) -> StyledLine {
+        StyledLine::of(Tone::Plain, text)
     }
 
     /// Returns the line with a piece more; tabs become blanks, whatever deceives a code point.
     #[must_use]
-    pub fn with(mut self, tone: Tone, text: &str) -> Line {
+    pub fn with(mut self, tone: Tone, text: &str) -> StyledLine {
         let text = visible(&expand_tabs(text, self.width())).into_owned();
         if !text.is_empty() {
             self.spans.push(StyledSpan { tone, text });
@@ -115,7 +115,7 @@ impl Line {
 
     /// Returns the line with blanks behind it, however many.
     #[must_use]
-    pub fn blanks(mut self, number: usize) -> Line {
+    pub fn blanks(mut self, number: usize) -> StyledLine {
         if number > 0 {
             self.spans.push(StyledSpan {
                 tone: Tone::Plain,
@@ -127,7 +127,7 @@ impl Line {
 
     /// Returns the line with another one behind it.
     #[must_use]
-    pub fn join(mut self, other: Line) -> Line {
+    pub fn join(mut self, other: StyledLine) -> StyledLine {
         self.spans.extend(other.spans);
         self
     }
@@ -149,7 +149,7 @@ impl Line {
 
     /// Returns the line, with an ellipsis at its end where it is wider than `width`.
     #[must_use]
-    pub fn cut(self, width: usize) -> Line {
+    pub fn cut(self, width: usize) -> StyledLine {
         if self.width() <= width {
             return self;
         }
@@ -166,17 +166,17 @@ impl Line {
     }
 
     /// Returns the line in pieces that are no wider than `width`; an empty line is one piece.
-    pub fn wrap(self, width: usize) -> Vec<Line> {
+    pub fn wrap(self, width: usize) -> Vec<StyledLine> {
         if self.width() <= width {
             return vec![self];
         }
-        let mut lines = vec![Line::default()];
+        let mut lines = vec![StyledLine::default()];
         let mut used = 0;
         for span in self.spans {
             for c in span.text.chars() {
                 let columns = c.width().unwrap_or(0);
                 if used + columns > width && used > 0 {
-                    lines.push(Line::default());
+                    lines.push(StyledLine::default());
                     used = 0;
                 }
                 used += columns;
@@ -192,7 +192,7 @@ impl Line {
 
     /// Returns the line in rows for reading: broken at blanks where that is possible, each further
     /// row indented and marked, so that it cannot pass for a line of its own.
-    pub fn fold(self, width: usize) -> Vec<Line> {
+    pub fn fold(self, width: usize) -> Vec<StyledLine> {
         if self.width() <= width {
             return vec![self];
         }
@@ -214,9 +214,9 @@ impl Line {
         let (mut rows, mut rest) = (Vec::new(), cells.as_slice());
         while !rest.is_empty() {
             let start = if rows.is_empty() {
-                Line::default()
+                StyledLine::default()
             } else {
-                Line::default().blanks(indent).with(Tone::Faint, mark)
+                StyledLine::default().blanks(indent).with(Tone::Faint, mark)
             };
             let (row, behind) = rest.split_at(taken(rest, width.saturating_sub(start.width())));
             rows.push(row.iter().fold(start, |mut line, &(tone, c)| {
@@ -238,17 +238,19 @@ impl Line {
 }
 
 /// Returns lines as bytes for a terminal or a pager, each with its line end.
-pub fn text(lines: &[Line], paint: Paint) -> String {
+pub fn text(lines: &[StyledLine], paint: Paint) -> String {
     lines.iter().map(|line| line.paint(paint) + "\n").collect()
 }
 
 /// Returns every line of a text in one tone.
-pub fn block(tone: Tone, text: &str) -> Vec<Line> {
-    text.lines().map(|line| Line::of(tone, line)).collect()
+pub fn block(tone: Tone, text: &str) -> Vec<StyledLine> {
+    text.lines()
+        .map(|line| StyledLine::of(tone, line))
+        .collect()
 }
 
 /// Returns all lines, folded to the width.
-pub fn wrap_all(lines: Vec<Line>, width: usize) -> Vec<Line> {
+pub fn wrap_all(lines: Vec<StyledLine>, width: usize) -> Vec<StyledLine> {
     lines
         .into_iter()
         .flat_map(|line| line.fold(width.max(1)))
@@ -275,7 +277,7 @@ fn taken(cells: &[(Tone, char)], width: usize) -> usize {
 }
 
 /// Adds a character to the last piece, or starts one where the tone changes.
-fn push(line: &mut Line, tone: Tone, c: char) {
+fn push(line: &mut StyledLine, tone: Tone, c: char) {
     match line.spans.last_mut() {
         Some(last) if last.tone == tone => last.text.push(c),
         _ => line.spans.push(StyledSpan {
@@ -323,25 +325,25 @@ mod tests {
     use super::*;
 
     /// Compares the pieces of a wrapped line.
-    fn check(line: Line, width: usize, expected: &[&str]) {
-        let found: Vec<String> = line.wrap(width).iter().map(Line::text).collect();
+    fn check(line: StyledLine, width: usize, expected: &[&str]) {
+        let found: Vec<String> = line.wrap(width).iter().map(StyledLine::text).collect();
         assert_eq!(found, expected);
     }
 
     #[test]
     fn a_line_wraps_at_columns_not_at_characters() {
-        check(Line::plain("abcdef"), 3, &["abc", "def"]);
-        check(Line::plain("日本語"), 5, &["日本", "語"]);
-        check(Line::plain(""), 5, &[""]);
-        check(Line::plain("日"), 1, &["日"]);
+        check(StyledLine::plain("abcdef"), 3, &["abc", "def"]);
+        check(StyledLine::plain("日本語"), 5, &["日本", "語"]);
+        check(StyledLine::plain(""), 5, &[""]);
+        check(StyledLine::plain("日"), 1, &["日"]);
     }
 
     /// Compares the rows of a folded line.
     fn check_fold(text: &str, width: usize, expected: &[&str]) {
-        let found: Vec<String> = Line::plain(text)
+        let found: Vec<String> = StyledLine::plain(text)
             .fold(width)
             .iter()
-            .map(Line::text)
+            .map(StyledLine::text)
             .collect();
         assert_eq!(found, expected);
     }
@@ -357,14 +359,14 @@ mod tests {
 
     #[test]
     fn a_cut_line_says_so() {
-        assert_eq!(Line::plain("abcdef").cut(4).text(), "abc…");
-        assert_eq!(Line::plain("abcd").cut(4).text(), "abcd");
-        assert_eq!(Line::plain("日本語").cut(4).text(), "日…");
+        assert_eq!(StyledLine::plain("abcdef").cut(4).text(), "abc…");
+        assert_eq!(StyledLine::plain("abcd").cut(4).text(), "abcd");
+        assert_eq!(StyledLine::plain("日本語").cut(4).text(), "日…");
     }
 
     #[test]
     fn nothing_on_a_line_can_steer_the_terminal() {
-        let line = Line::plain("a\x1b[2Jb\u{202e}c\rd");
+        let line = StyledLine::plain("a\x1b[2Jb\u{202e}c\rd");
         assert!(
             !line
                 .paint(Paint::Colors)
@@ -372,7 +374,7 @@ mod tests {
                 .any(|c| c.is_control() || c == '\u{202e}'),
             "{line:?}"
         );
-        assert_eq!(Line::plain("a\tb").text(), "a   b");
+        assert_eq!(StyledLine::plain("a\tb").text(), "a   b");
     }
 
     #[test]
@@ -387,7 +389,7 @@ mod tests {
 
     #[test]
     fn tones_become_escape_sequences() {
-        let line = Line::plain("a ").with(Tone::Added, "b");
+        let line = StyledLine::plain("a ").with(Tone::Added, "b");
         assert_eq!(line.paint(Paint::Colors), "a \x1b[32mb\x1b[0m");
         assert_eq!(line.paint(Paint::Bare), "a b");
     }

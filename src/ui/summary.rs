@@ -14,13 +14,13 @@ use super::diff::{self, FileVersions};
 use super::question;
 use super::risk;
 use super::room::TextArea;
-use super::style::{Line, Tone, wrap_all};
+use super::style::{StyledLine, Tone, wrap_all};
 use crate::plan::action::behavior::SummaryItem;
 use crate::plan::action::execute::Execute;
 use crate::plan::action::shape::SummaryGroup;
 use crate::plan::action::{ActionRow, ROWS};
 use crate::plan::memo::{self, Verb};
-use crate::plan::{Plan, Status};
+use crate::plan::{Plan, PlanStatus};
 use crate::text::diff::Counts;
 use crate::workflow::user::ReviewRequest;
 
@@ -38,8 +38,8 @@ const MAX_RULE: usize = 100;
 
 /// Returns the summary, folded to the room's width; a compact one where the whole does not fit and
 /// that does.
-pub fn lines(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<Line> {
-    let fits = |lines: &Vec<Line>| lines.len() + prompt_rows(room.width) <= room.height;
+pub fn lines(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<StyledLine> {
+    let fits = |lines: &Vec<StyledLine>| lines.len() + prompt_rows(room.width) <= room.height;
     let whole = whole(proposal, room);
     if fits(&whole) {
         return whole;
@@ -55,8 +55,8 @@ fn prompt_rows(width: usize) -> usize {
 }
 
 /// Returns the summary with every list, shortened where it has to be.
-fn whole(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<Line> {
-    let rule = Line::of(Tone::Faint, &"─".repeat(room.width.min(MAX_RULE)));
+fn whole(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<StyledLine> {
+    let rule = StyledLine::of(Tone::Faint, &"─".repeat(room.width.min(MAX_RULE)));
     let mut sections = vec![memos(&proposal.plan.memos)];
     sections.extend(actions(proposal));
     sections.push(risks(proposal));
@@ -84,21 +84,21 @@ fn whole(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<Line> {
 }
 
 /// Returns title, session, turn, status and agent.
-fn head(proposal: &ReviewRequest<'_>) -> Vec<Line> {
+fn head(proposal: &ReviewRequest<'_>) -> Vec<StyledLine> {
     let title = &proposal.plan.title;
-    let title = Line::of(Tone::Accent, "▶ ")
+    let title = StyledLine::of(Tone::Accent, "▶ ")
         .with(Tone::Plain, "Reviewing Plan: ")
         .with(Tone::Strong, &format!("\"{title}\""));
     vec![title, facts(proposal)]
 }
 
 /// Returns session, turn, status and agent.
-fn facts(proposal: &ReviewRequest<'_>) -> Line {
+fn facts(proposal: &ReviewRequest<'_>) -> StyledLine {
     let plan = proposal.plan;
     let status = match plan.status() {
-        Some(Status::Green) => Some("🟢 Green".to_owned()),
-        Some(Status::Yellow) => Some("🟡 Yellow".to_owned()),
-        Some(Status::Red) => Some("🔴 Red".to_owned()),
+        Some(PlanStatus::Green) => Some("🟢 Green".to_owned()),
+        Some(PlanStatus::Yellow) => Some("🟡 Yellow".to_owned()),
+        Some(PlanStatus::Red) => Some("🔴 Red".to_owned()),
         None => plan.field("Status").map(str::to_owned),
     };
     let turn = (!proposal.session.is_empty())
@@ -108,16 +108,16 @@ fn facts(proposal: &ReviewRequest<'_>) -> Line {
         .flatten()
         .filter(|f| !f.is_empty())
         .collect();
-    Line::of(Tone::Faint, &format!("  {}", facts.join(" · ")))
+    StyledLine::of(Tone::Faint, &format!("  {}", facts.join(" · ")))
 }
 
 /// Returns the changes of the memory.
-fn memos(changes: &[memo::Change]) -> SummarySection {
-    let listed: Vec<Line> = changes
+fn memos(changes: &[memo::MemoChange]) -> SummarySection {
+    let listed: Vec<StyledLine> = changes
         .iter()
-        .map(|change| Line::plain("  ").join(memo(change)))
+        .map(|change| StyledLine::plain("  ").join(memo(change)))
         .collect();
-    let heading = (!listed.is_empty()).then(|| Line::of(Tone::Strong, " memos.yaml:"));
+    let heading = (!listed.is_empty()).then(|| StyledLine::of(Tone::Strong, " memos.yaml:"));
     SummarySection {
         heading,
         listed,
@@ -126,7 +126,7 @@ fn memos(changes: &[memo::Change]) -> SummarySection {
 }
 
 /// Returns one change of the memory: `[+] ADD: text # comment`.
-pub fn memo(change: &memo::Change) -> Line {
+pub fn memo(change: &memo::MemoChange) -> StyledLine {
     let (sign, tone) = match change.verb {
         Verb::Add => ("[+] ADD:    ", Tone::Added),
         Verb::Remove => ("[-] REMOVE: ", Tone::Removed),
@@ -136,7 +136,7 @@ pub fn memo(change: &memo::Change) -> Line {
         .as_ref()
         .map(|comment| format!(" # {comment}"))
         .unwrap_or_default();
-    Line::of(tone, sign)
+    StyledLine::of(tone, sign)
         .with(Tone::Plain, &change.text)
         .with(Tone::Faint, &comment)
 }
@@ -144,9 +144,9 @@ pub fn memo(change: &memo::Change) -> Line {
 /// A heading and what stands below it.
 struct SummarySection {
     /// `CREATE: 1 file`
-    heading: Option<Line>,
+    heading: Option<StyledLine>,
     /// A line for each, or more for commands.
-    listed: Vec<Line>,
+    listed: Vec<StyledLine>,
     /// The lines that are shown however small the screen is; all of them without a number.
     room: Option<usize>,
 }
@@ -168,7 +168,7 @@ impl SummarySection {
     }
 
     /// Returns its lines, at most so many of the list unless it is shown whole.
-    fn lines(self, limit: usize) -> Vec<Line> {
+    fn lines(self, limit: usize) -> Vec<StyledLine> {
         let listed = if self.room.is_none() {
             self.listed
         } else {
@@ -244,17 +244,17 @@ fn actions(proposal: &ReviewRequest<'_>) -> Vec<SummarySection> {
         listed: Vec::new(),
         room: None,
     };
-    let mut sections = vec![heading(Line::of(Tone::Strong, " Action Plan:"))];
+    let mut sections = vec![heading(StyledLine::of(Tone::Strong, " Action Plan:"))];
     sections.extend(groups(proposal).map(|group| section(proposal, &group)));
     if proposal.plan.actions.is_empty() {
-        sections.push(heading(Line::of(Tone::Faint, "  no actions")));
+        sections.push(heading(StyledLine::of(Tone::Faint, "  no actions")));
     }
     sections
 }
 
 /// Returns the actions of one name as a section; commands are never left out.
 fn section(proposal: &ReviewRequest<'_>, group: &ActionGroup) -> SummarySection {
-    let heading = Line::plain("  - ")
+    let heading = StyledLine::plain("  - ")
         .with(Tone::Strong, group.row.name)
         .with(Tone::Plain, &format!(": {}", group.number));
     SummarySection {
@@ -283,9 +283,9 @@ fn number_of(plan: &Plan, row: &ActionRow) -> usize {
 }
 
 /// Returns the lines of one action in its group.
-fn listed(proposal: &ReviewRequest<'_>, index: usize) -> Vec<Line> {
+fn listed(proposal: &ReviewRequest<'_>, index: usize) -> Vec<StyledLine> {
     let kind = &proposal.plan.actions[index].kind;
-    let target = || Line::plain("      ").with(Tone::Plain, &kind.target());
+    let target = || StyledLine::plain("      ").with(Tone::Plain, &kind.target());
     match kind.summary() {
         SummaryItem::Target => vec![target()],
         SummaryItem::ChangedFile => {
@@ -296,7 +296,7 @@ fn listed(proposal: &ReviewRequest<'_>, index: usize) -> Vec<Line> {
         SummaryItem::Lines(texts) => {
             let lines = texts.iter();
             lines
-                .map(|text| Line::plain(&format!("      {text}")))
+                .map(|text| StyledLine::plain(&format!("      {text}")))
                 .collect()
         }
     }
@@ -316,15 +316,15 @@ fn changed(proposal: &ReviewRequest<'_>, index: usize) -> Counts {
 }
 
 /// Returns a command, whole, with its folder, variables and limits.
-pub fn command(execute: &Execute) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+pub fn command(execute: &Execute) -> Vec<StyledLine> {
+    let mut lines: Vec<StyledLine> = Vec::new();
     for (at, text) in execute.command.lines().enumerate() {
         let sign = if at == 0 { "    $ " } else { "      " };
-        lines.push(Line::of(Tone::Faint, sign).with(Tone::Accent, text));
+        lines.push(StyledLine::of(Tone::Faint, sign).with(Tone::Accent, text));
     }
     let settings = execute.settings();
     if !settings.is_empty() {
-        lines.push(Line::of(
+        lines.push(StyledLine::of(
             Tone::Faint,
             &format!("      ({})", settings.join(", ")),
         ));
@@ -335,15 +335,15 @@ pub fn command(execute: &Execute) -> Vec<Line> {
 /// Returns what is risky, and what was read in another spelling.
 fn risks(proposal: &ReviewRequest<'_>) -> SummarySection {
     let risks = risk::risks(proposal);
-    let listed: Vec<Line> = risks
+    let listed: Vec<StyledLine> = risks
         .iter()
-        .map(|risk| Line::of(Tone::Warning, &format!("  ⚠ {}", risk.text)))
+        .map(|risk| StyledLine::of(Tone::Warning, &format!("  ⚠ {}", risk.text)))
         .chain(
             risk::spellings(proposal.repair)
-                .map(|text| Line::of(Tone::Faint, &format!("  · {text}"))),
+                .map(|text| StyledLine::of(Tone::Faint, &format!("  · {text}"))),
         )
         .collect();
-    let heading = (!listed.is_empty()).then(|| Line::of(Tone::Strong, " Look at:"));
+    let heading = (!listed.is_empty()).then(|| StyledLine::of(Tone::Strong, " Look at:"));
     SummarySection {
         heading,
         listed,
@@ -352,12 +352,12 @@ fn risks(proposal: &ReviewRequest<'_>) -> SummarySection {
 }
 
 /// Returns at most `limit` lines, the last one saying how many are left out.
-fn shortened(mut lines: Vec<Line>, limit: usize) -> Vec<Line> {
+fn shortened(mut lines: Vec<StyledLine>, limit: usize) -> Vec<StyledLine> {
     if lines.len() > limit {
         let kept = limit.saturating_sub(1);
         let left_out = lines.len() - kept;
         lines.truncate(kept);
-        lines.push(Line::of(
+        lines.push(StyledLine::of(
             Tone::Warning,
             &format!("      … and {left_out} more: (m)odify lists them all"),
         ));

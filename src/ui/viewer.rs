@@ -2,7 +2,7 @@
 
 use super::key::Key;
 use super::search::{Search, SearchDirection};
-use super::style::{Line, Tone, wrap_all};
+use super::style::{StyledLine, Tone, wrap_all};
 
 /// A text that is being read.
 #[derive(Debug, Clone)]
@@ -10,9 +10,9 @@ pub struct Viewer {
     /// What it is.
     pub title: String,
     /// The text as it came.
-    source: Vec<Line>,
+    source: Vec<StyledLine>,
     /// The text, wrapped to the width.
-    pub lines: Vec<Line>,
+    pub lines: Vec<StyledLine>,
     /// The first line on the screen.
     pub top: usize,
     /// The width that the text is wrapped to.
@@ -39,7 +39,7 @@ const KEYS: &str = "j/k, space, PgUp/PgDn, home/end scroll · / search, n/N next
 
 impl Viewer {
     /// Returns a text at its start.
-    pub fn new(title: &str, source: Vec<Line>) -> Viewer {
+    pub fn new(title: &str, source: Vec<StyledLine>) -> Viewer {
         Viewer {
             title: title.to_owned(),
             lines: source.clone(),
@@ -95,7 +95,7 @@ impl Viewer {
     }
 
     /// Returns the lines on the screen.
-    pub fn shown(&self) -> &[Line] {
+    pub fn shown(&self) -> &[StyledLine] {
         let end = (self.top + self.height).min(self.lines.len());
         &self.lines[self.top.min(end)..end]
     }
@@ -138,18 +138,18 @@ impl Viewer {
 }
 
 /// Returns the last line of the screen: keys and place, or the search.
-pub fn footer(viewer: &Viewer) -> Line {
+pub fn footer(viewer: &Viewer) -> StyledLine {
     if let Some(prompt) = viewer.search.as_ref().and_then(Search::prompt) {
         return prompt;
     }
     if let Some(search) = viewer.search.as_ref().filter(|_| viewer.is_missing) {
-        return Line::of(
+        return StyledLine::of(
             Tone::Warning,
             &format!("`{}` is not in the text", search.text()),
         );
     }
     let end = (viewer.top + viewer.height).min(viewer.lines.len());
-    Line::of(Tone::Accent, &format!("{end}/{} ", viewer.lines.len())).with(Tone::Faint, KEYS)
+    StyledLine::of(Tone::Accent, &format!("{end}/{} ", viewer.lines.len())).with(Tone::Faint, KEYS)
 }
 
 #[cfg(test)]
@@ -159,7 +159,9 @@ mod tests {
     /// Presses keys on ten lines, four of which are on the screen, and compares the first one
     /// shown.
     fn check(keys: &str, expected: &str) {
-        let lines = (0..10).map(|n| Line::plain(&format!("line {n}"))).collect();
+        let lines = (0..10)
+            .map(|n| StyledLine::plain(&format!("line {n}")))
+            .collect();
         let mut viewer = Viewer::new("text", lines).fit(40, 4);
         for c in keys.chars() {
             let key = if c == '\n' { Key::Enter } else { Key::Char(c) };
@@ -188,7 +190,7 @@ mod tests {
     #[test]
     fn what_is_found_nowhere_is_said_until_the_next_key() {
         let viewer = "/no\n".chars().fold(
-            Viewer::new("text", vec![Line::plain("line")]).fit(40, 4),
+            Viewer::new("text", vec![StyledLine::plain("line")]).fit(40, 4),
             |viewer, c| {
                 viewer
                     .press(&if c == '\n' { Key::Enter } else { Key::Char(c) })
@@ -206,7 +208,7 @@ mod tests {
     #[test]
     fn a_resize_wraps_anew_and_keeps_the_place() {
         let lines = (0..10)
-            .map(|n| Line::plain(&format!("{n}{}", "x".repeat(9))))
+            .map(|n| StyledLine::plain(&format!("{n}{}", "x".repeat(9))))
             .collect();
         let viewer = Viewer::new("text", lines).fit(10, 2);
         let viewer = (0..5)

@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use self::landed::LandedFile;
-use crate::git::blame::{Asked, Blame, Line, blame};
+use crate::git::blame::{Asked, Blame, BlamedLine, blame};
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::git::repository::Repository;
@@ -177,7 +177,7 @@ pub fn request(project: &Project, session: &str, commit: CommitId) -> anyhow::Re
 }
 
 /// Returns the lines of a file of which no history tells.
-fn untold(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<Line>> {
+fn untold(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<BlamedLine>> {
     anyhow::ensure!(
         range.is_none(),
         "no commit and no turn has `{}`: there is no range in it",
@@ -186,7 +186,7 @@ fn untold(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<Line>> {
     let bytes = crate::host::file::read_regular(file, 64 << 20)
         .with_context(|| format!("reading `{}`", file.display()))?;
     let text = lossy(&bytes);
-    let lines = text.lines().enumerate().map(|(at, text)| Line {
+    let lines = text.lines().enumerate().map(|(at, text)| BlamedLine {
         commit: None,
         origin: at + 1,
         number: at + 1,
@@ -216,7 +216,7 @@ impl Tracer<'_> {
         &mut self,
         told: &Blame,
         commit: CommitId,
-        line: &Line,
+        line: &BlamedLine,
     ) -> anyhow::Result<LineSource> {
         let repository = &self.project.repository;
         let message = repository.commit(commit)?.message;
@@ -259,7 +259,7 @@ impl Tracer<'_> {
         session: &SessionName,
         named: &[usize],
         (commit, path): (CommitId, &str),
-        line: &Line,
+        line: &BlamedLine,
     ) -> anyhow::Result<Option<usize>> {
         let turns = self.turns_of(session)?;
         let file = LandedFile {

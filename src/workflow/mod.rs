@@ -1,7 +1,8 @@
 //! One file for each thing that a user does; no argument parsing, no printing.
 //!
 //! What several of them need has a room of its own: [`context`] is what the model is given,
-//! [`model`] is who is asked, [`judge`] is whether a plan can run, [`confine`] is how its commands do.
+//! [`model`] is who is asked, [`judge`] is whether a plan can run, [`confine`] is how its commands
+//! do.
 //!
 //! The person is `&mut dyn user::User`, so that every workflow runs in a test, in CI and at a
 //! terminal alike.

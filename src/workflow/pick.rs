@@ -1,5 +1,5 @@
-//! Picking: what turns of other sessions did, brought into the session in use, each as a turn of its
-//! own.
+//! Picking: what turns of other sessions did, brought into the session in use, each as a turn of
+//! its own.
 
 use crate::git::diff;
 use serde::Serialize;

@@ -321,8 +321,8 @@ impl Project {
         Ok(lock)
     }
 
-    /// Returns the file that is locked while a command runs in a session's worktree, by the session's
-    /// name or that of its folder.
+    /// Returns the file that is locked while a command runs in a session's worktree, by the
+    /// session's name or that of its folder.
     pub fn commands_lock(&self, name: &str) -> PathBuf {
         let session =
             SessionName::from_folder(name).map_or_else(|| name.to_owned(), |name| name.to_string());

@@ -33,8 +33,8 @@ pub struct SignedSession {
     pub reference: String,
 }
 
-/// Returns where the scratch repositories are in which git signs. What lies there while no process of
-/// ours works is what a killed one left.
+/// Returns where the scratch repositories are in which git signs. What lies there while no process
+/// of ours works is what a killed one left.
 pub fn scratch_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("signing")
 }

@@ -162,7 +162,7 @@ impl Approved {
     }
 
     /// Returns the memos that are applied if the plan runs to its end.
-    pub fn memos(&self) -> impl Iterator<Item = &memo::Change> {
+    pub fn memos(&self) -> impl Iterator<Item = &memo::MemoChange> {
         let chosen = self.plan.memos.iter().zip(&self.memos);
         chosen.filter(|(_, chosen)| **chosen).map(|(memo, _)| memo)
     }

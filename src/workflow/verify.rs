@@ -1,5 +1,5 @@
-//! `verify`: whether sessions say the truth, whether everything that they name is there, and who has
-//! signed them.
+//! `verify`: whether sessions say the truth, whether everything that they name is there, and who
+//! has signed them.
 
 use serde::Serialize;
 

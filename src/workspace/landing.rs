@@ -72,8 +72,8 @@ pub fn scratch_folder(checkout: &Checkout<'_>, session: &SessionName) -> PathBuf
     checkout.worktrees.join(FOLDER).join(session.folder())
 }
 
-/// Removes the worktrees in which commits were made by processes that are gone: git takes the branch
-/// for one that is in use there. Returns whether there were any.
+/// Removes the worktrees in which commits were made by processes that are gone: git takes the
+/// branch for one that is in use there. Returns whether there were any.
 ///
 /// # Errors
 /// If one cannot be removed.

@@ -1,4 +1,5 @@
-//! The right to move refs and the user's files: the lock is held, and what a crash left is put right.
+//! The right to move refs and the user's files: the lock is held, and what a crash left is put
+//! right.
 
 use crate::host::fault;
 use crate::host::lock::Lock;

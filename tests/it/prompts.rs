@@ -4,7 +4,7 @@
 use teddy::model::prompt::Prompts;
 use teddy::plan::parse::parse;
 use teddy::plan::repair::repair;
-use teddy::plan::{Plan, Status};
+use teddy::plan::{Plan, PlanStatus};
 
 /// Returns the texts of all elements of a name, without the newline behind the opening tag;
 /// attributes come first.
@@ -44,7 +44,10 @@ fn every_example_of_a_prompt_is_a_plan_without_a_mistake() {
             .collect();
         assert_eq!(
             sizes,
-            [(Some(Status::Green), 2, 3), (Some(Status::Green), 0, 2)],
+            [
+                (Some(PlanStatus::Green), 2, 3),
+                (Some(PlanStatus::Green), 0, 2)
+            ],
             "{}",
             prompt.name
         );

@@ -234,6 +234,29 @@ fn files_are_short_enough_to_be_read() {
 }
 
 #[test]
+fn a_type_has_a_name_of_its_own() {
+    let mut homes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in files("src", ".rs").iter().filter(|file| !file.is_test()) {
+        let declared = r"(?m)^\s*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type) ([A-Z]\w*)";
+        for name in all(declared, file.code()) {
+            homes
+                .entry(name.to_owned())
+                .or_default()
+                .push(file.path.clone());
+        }
+    }
+    // The arguments of a command stand in its file, and what a trait calls its own in its `impl`s.
+    let of_a_place = ["Args", "Error", "Item", "Output", "Target", "Owned", "Err"];
+
+    let broken: Vec<String> = homes
+        .into_iter()
+        .filter(|(name, files)| files.len() > 1 && !of_a_place.contains(&name.as_str()))
+        .map(|(name, files)| format!("{name}: {}", files.join(", ")))
+        .collect();
+    none(&broken, "a name means one thing; say which one it is");
+}
+
+#[test]
 fn a_heavy_crate_has_one_home() {
     let mut broken = Vec::new();
     for (name, homes) in HOMES {

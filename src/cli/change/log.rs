@@ -10,7 +10,7 @@ use super::super::exit;
 use crate::change::id::ChangeId;
 use crate::git::object::CommitId;
 use crate::git::refs;
-use crate::ui::style::{Line, Tone};
+use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::change;
 use crate::workflow::change::change;
 use crate::workflow::project::Project;
@@ -45,7 +45,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Ok(exit::DONE.into());
     }
     let line = |(index, row): (usize, &crate::change::store::StepRow)| {
-        Line::of(Tone::Strong, &format!("{:>4} ", all - index))
+        StyledLine::of(Tone::Strong, &format!("{:>4} ", all - index))
             .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
             .with(Tone::Faint, &format!("{:12} ", row.phase))
             .with(Tone::Plain, &row.title)

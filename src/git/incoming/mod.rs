@@ -1,9 +1,10 @@
 //! What commands committed in a repository of their own, taken in as from a stranger who pushes.
 //!
 //! Nothing of that repository is believed: no index of a pack, no list of alternates, no name of an
-//! object before its bytes were hashed. What HEAD reaches and the user's repository lacks is put into
-//! one pack that nobody sees; git checks that pack by its own rules and that nothing is missing below
-//! HEAD; only then does the pack get its name. Where anything is wrong nothing is taken.
+//! object before its bytes were hashed. What HEAD reaches and the user's repository lacks is put
+//! into one pack that nobody sees; git checks that pack by its own rules and that nothing is
+//! missing below HEAD; only then does the pack get its name. Where anything is wrong nothing is
+//! taken.
 
 mod collect;
 mod head;

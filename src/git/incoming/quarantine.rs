@@ -78,8 +78,8 @@ impl Quarantine {
         repository: &Repository,
         sealed: &Sealed,
     ) -> anyhow::Result<()> {
-        // `--strict` asks for every object that one of these names as well, and in a partial clone the
-        // server has some of them.
+        // `--strict` asks for every object that one of these names as well, and in a partial clone
+        // the server has some of them.
         let rules = if repository.is_partial() {
             "--fsck-objects"
         } else {

@@ -1,8 +1,9 @@
 //! Loose objects without their bytes: found after the machine went down, and put aside.
 //!
-//! Git gives a loose object its name before its bytes are on disk. After a power cut the file can be
-//! there and empty, or full of zeros: to git the object exists, so it is not written again when the
-//! same content is added, and whatever reaches it cannot be read. Such a file counts as missing.
+//! Git gives a loose object its name before its bytes are on disk. After a power cut the file can
+//! be there and empty, or full of zeros: to git the object exists, so it is not written again when
+//! the same content is added, and whatever reaches it cannot be read. Such a file counts as
+//! missing.
 
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};

@@ -2,9 +2,9 @@
 //!
 //! What is written stays in the system's memory for a while. A ref that reached the disk before the
 //! objects behind it would dangle after a power cut, and stop the user's own `git gc`, `git fetch`
-//! and `git log --all`. So a ref moves only after one flush of the file system that has the objects.
-//! One flush covers everything written before it; a second one without new objects costs nothing.
-//! If the system has no such flush, the objects are made durable file by file.
+//! and `git log --all`. So a ref moves only after one flush of the file system that has the
+//! objects. One flush covers everything written before it; a second one without new objects costs
+//! nothing. If the system has no such flush, the objects are made durable file by file.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -19,8 +19,8 @@ use crate::git::keep::fresh;
 use crate::git::repository::Repository;
 use crate::host::sync::sync_whole;
 
-/// Counts what was written. It begins with what other programs wrote before this one started: HEAD's
-/// own objects may be seconds old, and git does not flush loose ones.
+/// Counts what was written. It begins with what other programs wrote before this one started:
+/// HEAD's own objects may be seconds old, and git does not flush loose ones.
 static WRITTEN: AtomicU64 = AtomicU64::new(1);
 
 /// How far each file system, by its device, is flushed.

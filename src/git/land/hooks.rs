@@ -1,8 +1,8 @@
 //! The user's hooks around a commit in a scratch worktree.
 //!
-//! git is given a folder of small scripts that start the hooks of the repository where they are. The
-//! last one before the commit also turns `HEAD` of the scratch worktree away from the user's branch:
-//! hooks have seen the branch that is committed to by then, and git moves what nobody sees.
+//! git is given a folder of small scripts that start the hooks of the repository where they are.
+//! The last one before the commit also turns `HEAD` of the scratch worktree away from the user's
+//! branch: hooks have seen the branch that is committed to by then, and git moves what nobody sees.
 
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -79,8 +79,8 @@ pub(super) fn wrap(
 }
 
 /// Returns what `git -c` hands down to a hook: what whoever called us gave, and the rules for what
-/// is linked. Not our folder of scripts: a tool that keeps the hooks of a repository up to date would
-/// write over them.
+/// is linked. Not our folder of scripts: a tool that keeps the hooks of a repository up to date
+/// would write over them.
 fn settings(rules: &Path) -> Vec<u8> {
     let given = env::var_os("GIT_CONFIG_PARAMETERS").unwrap_or_default();
     let mut settings = given.into_vec();
@@ -114,8 +114,8 @@ fn text(hook: Option<&Path>, settings: &[u8], is_last: bool) -> Vec<u8> {
     text
 }
 
-/// Returns the command that detaches `HEAD`; before the first commit, where that cannot be, it leads to
-/// a ref of the worktree. Not always: to `git fsck` that is damage, if a crash leaves it.
+/// Returns the command that detaches `HEAD`; before the first commit, where that cannot be, it
+/// leads to a ref of the worktree. Not always: to `git fsck` that is damage, if a crash leaves it.
 fn turn_away() -> String {
     let git = "git -c core.hooksPath=/dev/null";
     format!(

@@ -30,8 +30,8 @@ const RULES: &str = "ignored";
 const ASIDE: &str = "..old-";
 /// More than this is no template.
 const MAX_TEMPLATE: u64 = 1 << 20;
-/// What git is told for every commit: what it writes is durable before anything points at it, and no
-/// collection begins while nothing does.
+/// What git is told for every commit: what it writes is durable before anything points at it, and
+/// no collection begins while nothing does.
 const SETTINGS: [&str; 3] = [
     "core.fsync=committed",
     "gc.auto=0",
@@ -39,7 +39,7 @@ const SETTINGS: [&str; 3] = [
 ];
 
 /// The worktree; removed when dropped.
-pub struct Scratch<'a> {
+pub struct LandingWorktree<'a> {
     /// The repository.
     repository: &'a Repository,
     /// The folder that holds the worktree, the message and the hooks.
@@ -52,7 +52,7 @@ pub struct Scratch<'a> {
 
 /// How a commit gets its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edit {
+pub enum MessageEdit {
     /// It is as it is.
     No,
     /// The user's editor opens it first.
@@ -71,19 +71,19 @@ pub struct Wanted<'a> {
     /// The message.
     pub message: &'a str,
     /// Whether it is edited.
-    pub edit: Edit,
+    pub edit: MessageEdit,
 }
 
 /// git made no commit: a hook refused, the message was empty, a key was missing. Its words are on
 /// the screen already.
 #[derive(Debug, thiserror::Error)]
 #[error("git made no commit ({status}); nothing was changed")]
-pub struct Refused {
+pub struct CommitRefused {
     /// How git ended.
     pub status: ExitStatus,
 }
 
-impl<'a> Scratch<'a> {
+impl<'a> LandingWorktree<'a> {
     /// Makes the worktree in a folder, which is ours alone.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl<'a> Scratch<'a> {
         folder: &Path,
         base: Option<CommitId>,
         verify: Verify,
-    ) -> anyhow::Result<Scratch<'a>> {
+    ) -> anyhow::Result<LandingWorktree<'a>> {
         use std::os::unix::fs::DirBuilderExt as _;
         remove(repository, folder)?;
         std::fs::DirBuilder::new()
@@ -101,7 +101,7 @@ impl<'a> Scratch<'a> {
             .mode(0o700)
             .create(folder)?;
         let scripts = folder.join("hooks");
-        let scratch = Scratch {
+        let scratch = LandingWorktree {
             repository,
             hooks: hooks::wrap(repository, (&scripts, &folder.join(RULES)), verify)?,
             folder: folder.to_owned(),
@@ -125,7 +125,7 @@ impl<'a> Scratch<'a> {
     /// Makes a commit and returns it.
     ///
     /// # Errors
-    /// [`Refused`], or where git cannot be run.
+    /// [`CommitRefused`], or where git cannot be run.
     pub fn commit(&self, wanted: &Wanted<'_>) -> anyhow::Result<CommitId> {
         self.see(wanted)?;
         self.fill(wanted)?;
@@ -142,7 +142,7 @@ impl<'a> Scratch<'a> {
             git.args(["-c", setting]);
         }
         git.args(["commit", "--quiet", "--file"]).arg(&message);
-        if wanted.edit == Edit::InEditor {
+        if wanted.edit == MessageEdit::InEditor {
             git.arg("--edit");
         }
         if self.verify == Verify::No {
@@ -150,8 +150,8 @@ impl<'a> Scratch<'a> {
         }
 
         let way = match wanted.edit {
-            Edit::No => Foreground::Watched,
-            Edit::InEditor => Foreground::Terminal,
+            MessageEdit::No => Foreground::Watched,
+            MessageEdit::InEditor => Foreground::Terminal,
         };
         let status = foreground::run(&mut git, way).context("cannot start `git commit`")?;
         anyhow::ensure!(
@@ -159,7 +159,7 @@ impl<'a> Scratch<'a> {
             "interrupted before anything was changed"
         );
         if !status.success() {
-            return Err(Refused { status }.into());
+            return Err(CommitRefused { status }.into());
         }
         note_written();
         self.made(wanted.parent)
@@ -207,7 +207,7 @@ impl<'a> Scratch<'a> {
     /// Gives the worktree the files that are committed, if anybody looks at them.
     fn fill(&self, wanted: &Wanted<'_>) -> anyhow::Result<()> {
         let tree = wanted.tree.to_string();
-        if !self.hooks.any && wanted.edit == Edit::No {
+        if !self.hooks.any && wanted.edit == MessageEdit::No {
             let args = ["read-tree", &tree];
             return self.git(&args, "fill the scratch worktree").map(drop);
         }
@@ -228,7 +228,7 @@ impl<'a> Scratch<'a> {
     }
 }
 
-impl Drop for Scratch<'_> {
+impl Drop for LandingWorktree<'_> {
     fn drop(&mut self) {
         // What resists is removed by the next call.
         let _ = remove(self.repository, &self.folder);

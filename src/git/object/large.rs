@@ -1,8 +1,8 @@
 //! Large contents, read block by block: what is in no memory as a whole cannot fill it.
 //!
 //! gix has a blob in memory as a whole, beside the pack that it reads it from. A large one is found
-//! here in the file of its own or in the pack where git put it, and inflated as it is read. One that
-//! is stored as the difference from another one is left to gix, as are smaller ones.
+//! here in the file of its own or in the pack where git put it, and inflated as it is read. One
+//! that is stored as the difference from another one is left to gix, as are smaller ones.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

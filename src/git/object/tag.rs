@@ -1,5 +1,5 @@
-//! Annotated tags, read as a stranger's: nothing of what one says is believed before git has checked
-//! its signature.
+//! Annotated tags, read as a stranger's: nothing of what one says is believed before git has
+//! checked its signature.
 
 use gix::bstr::ByteSlice as _;
 use gix::objs::Kind;

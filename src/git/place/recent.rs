@@ -2,8 +2,8 @@
 //!
 //! A walk tells of its own moment only: between it and the call that it is for, a process can be
 //! stopped for longer than [`MOMENT`]. So a folder that was reached within the moment is as good as
-//! one that was just reached, and many files in one folder cost one walk each millisecond instead of
-//! one each. It is still the folder itself that is open, and never a link to it.
+//! one that was just reached, and many files in one folder cost one walk each millisecond instead
+//! of one each. It is still the folder itself that is open, and never a link to it.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,9 +1,9 @@
-//! A power cut finds each file old or new, never empty, and once a publication has returned it finds
-//! the new ones.
+//! A power cut finds each file old or new, never empty, and once a publication has returned it
+//! finds the new ones.
 //!
-//! A flush of the whole file system waits for everything that anybody wrote to it, a build beside us
-//! included. A turn mostly changes a few files: they are flushed one by one, and so are the folders
-//! whose names changed.
+//! A flush of the whole file system waits for everything that anybody wrote to it, a build beside
+//! us included. A turn mostly changes a few files: they are flushed one by one, and so are the
+//! folders whose names changed.
 
 use crate::git::diff;
 use crate::git::place::durable;

@@ -58,8 +58,8 @@ fn seemingly_broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
     Ok(broken)
 }
 
-/// Returns whether what a ref of ours names can be read: a commit with its tree, or where signatures
-/// are any object. Whether that is a good one is not a question of damage.
+/// Returns whether what a ref of ours names can be read: a commit with its tree, or where
+/// signatures are any object. Whether that is a good one is not a question of damage.
 fn is_sound(repository: &Repository, name: &str, id: CommitId) -> bool {
     if !name.starts_with(SIGNED) {
         return damaged::is_readable(repository, id);
@@ -81,7 +81,8 @@ pub fn logged(repository: &Repository, name: &str) -> Vec<CommitId> {
     logged
 }
 
-/// Gives a broken ref what it had before, or takes it away where there is none; what it was is kept in
+/// Gives a broken ref what it had before, or takes it away where there is none; what it was is kept
+/// in
 /// `aside`.
 ///
 /// # Errors

@@ -26,8 +26,8 @@ pub fn read(repository: &Repository, name: &str) -> anyhow::Result<Option<Commit
     repository.refs.read(name)
 }
 
-/// Returns what a ref holds, which below [`signed::SIGNED`] is the id of a tag; nothing where there is
-/// no such ref.
+/// Returns what a ref holds, which below [`signed::SIGNED`] is the id of a tag; nothing where there
+/// is no such ref.
 ///
 /// # Errors
 /// Where the ref cannot be read.

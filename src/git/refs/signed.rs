@@ -16,8 +16,8 @@ pub fn read(repository: &Repository, name: &str) -> anyhow::Result<Option<TagId>
     Ok(held.map(|id| TagId(id.0)))
 }
 
-/// Points a ref at a tag, if it is still what the caller saw, and makes that durable; its log gets a
-/// line.
+/// Points a ref at a tag, if it is still what the caller saw, and makes that durable; its log gets
+/// a line.
 ///
 /// # Errors
 /// [`MoveError::Moved`] if it is not, and nothing is changed.

@@ -131,8 +131,8 @@ pub(in crate::git) trait RefStore {
     /// Returns the commit that a ref points at, or nothing where there is no such ref.
     fn read(&self, name: &str) -> anyhow::Result<Option<CommitId>>;
 
-    /// Returns the id that a ref holds, whatever object it is of; nothing where there is no such ref,
-    /// or it is symbolic.
+    /// Returns the id that a ref holds, whatever object it is of; nothing where there is no such
+    /// ref, or it is symbolic.
     fn held(&self, name: &str) -> anyhow::Result<Option<CommitId>>;
 
     /// Returns the refs below a prefix that are not symbolic, sorted by name; a single damaged one
@@ -184,6 +184,7 @@ pub(in crate::git) trait RefStore {
     /// Returns where git's own locks of refs are.
     fn locks(&self) -> Vec<PathBuf>;
 
-    /// Returns what of the user's is in the store besides refs, by name: HEAD, the log of the stash.
+    /// Returns what of the user's is in the store besides refs, by name: HEAD, the log of the
+    /// stash.
     fn users(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>>;
 }

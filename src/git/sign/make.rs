@@ -1,8 +1,8 @@
 //! Making a signed tag, which is in nobody's refs until somebody puts it there.
 //!
-//! `git tag` can only write to `refs/tags`, which is the user's. So it runs in an empty repository of
-//! its own that borrows the objects of the user's, with what the user's git settings say here about
-//! identity, keys and programs. What it makes is read from there.
+//! `git tag` can only write to `refs/tags`, which is the user's. So it runs in an empty repository
+//! of its own that borrows the objects of the user's, with what the user's git settings say here
+//! about identity, keys and programs. What it makes is read from there.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -85,7 +85,8 @@ impl SignError {
     }
 }
 
-/// Has git sign a tag, and returns the bytes of the object. `all` is a folder for scratch repositories.
+/// Has git sign a tag, and returns the bytes of the object. `all` is a folder for scratch
+/// repositories.
 ///
 /// # Errors
 /// [`SignError`], [`Obstacle`](crate::git::land::branch::Obstacle) where git does not know who the
@@ -99,7 +100,7 @@ pub fn signed(
     check_identity(repository)?;
     let settings = settings(repository)?;
     check_key(&settings)?;
-    let scratch = Scratch::make(repository, all)?;
+    let scratch = SigningRepository::make(repository, all)?;
     scratch.tag(wanted, &settings, passphrase)?;
 
     let bytes = scratch.read(wanted.name)?;
@@ -150,20 +151,20 @@ fn needs_passphrase(words: &str) -> bool {
 }
 
 /// An empty repository that borrows the user's objects; removed when dropped.
-struct Scratch<'a> {
+struct SigningRepository<'a> {
     /// The user's repository.
     repository: &'a Repository,
     /// The git directory.
     folder: tempfile::TempDir,
 }
 
-impl<'a> Scratch<'a> {
+impl<'a> SigningRepository<'a> {
     /// Makes it.
-    fn make(repository: &'a Repository, all: &Path) -> anyhow::Result<Scratch<'a>> {
+    fn make(repository: &'a Repository, all: &Path) -> anyhow::Result<SigningRepository<'a>> {
         let made =
             make_folders(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
         let folder = made.with_context(|| format!("cannot write in `{}`", all.display()))?;
-        let scratch = Scratch { repository, folder };
+        let scratch = SigningRepository { repository, folder };
 
         let mut git = silent_git(repository.workdir())?;
         let hash = repository.gix.object_hash();

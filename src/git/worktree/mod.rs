@@ -1,8 +1,8 @@
 //! Session worktrees: folders in which plans run, apart from the user's files.
 //!
 //! One per session, outside the repository, kept between turns: a switch writes only what differs,
-//! and what is ignored (a build's caches) stays. Until a command needs it, it has only a part of the
-//! files. One that is lost or damaged is made anew. Where
+//! and what is ignored (a build's caches) stays. Until a command needs it, it has only a part of
+//! the files. One that is lost or damaged is made anew. Where
 //! none can be made that is an error, and never a reason to run in the user's files.
 //!
 //! git does not know them: what is remembered of one lies in `.git/teddy/worktrees`, where no

@@ -57,9 +57,10 @@ pub fn is_null_device(path: &Path) -> bool {
         .is_ok_and(|path| path == Path::new("/dev/null"))
 }
 
-/// Returns the bytes of an open regular file, from its first on; those as well that came since it had
-/// `size` of them, but at most about `limit`. One call mostly does: if it finds as many as it should
-/// and has room for more, there are no more.
+/// Returns the bytes of an open regular file, from its first on; those as well that came since it
+/// had
+/// `size` of them, but at most about `limit`. One call mostly does: if it finds as many as it
+/// should and has room for more, there are no more.
 ///
 /// # Errors
 /// The system's.

@@ -1,8 +1,8 @@
-//! The actions, one file each: its value, how it is read and written, what is wrong with it, what it
-//! does, how it is shown, changed and reported.
+//! The actions, one file each: its value, how it is read and written, what is wrong with it, what
+//! it does, how it is shown, changed and reported.
 //!
-//! The table below is all that lists them. Everything else goes by an action's [`ActionRow`] and its
-//! [`Behavior`].
+//! The table below is all that lists them. Everything else goes by an action's [`ActionRow`] and
+//! its [`Behavior`].
 
 pub mod behavior;
 pub mod body;

@@ -4,7 +4,7 @@
 
 use serde_yaml::Value;
 
-use super::{Change, Verb, is_break};
+use super::{MemoChange, Verb, is_break};
 use crate::text::yaml::{self, YamlError};
 
 /// The largest file that is read, in bytes.
@@ -50,7 +50,7 @@ pub fn read(file: &str) -> Result<Vec<String>, MemoError> {
 
 /// Returns the file after the changes: each added memo a line at the end, each removed one its
 /// lines gone, all else as it was. A file that [`read`] does not read comes back as it is.
-pub fn apply(file: &str, changes: &[Change]) -> String {
+pub fn apply(file: &str, changes: &[MemoChange]) -> String {
     let Ok(mut memos) = read(file) else {
         return file.to_owned();
     };
@@ -174,7 +174,7 @@ mod tests {
     use crate::plan::memo::parse;
 
     /// Makes changes from lines of a section.
-    fn changes(block: &str) -> Vec<Change> {
+    fn changes(block: &str) -> Vec<MemoChange> {
         parse(block, 1).0
     }
 
@@ -291,11 +291,11 @@ mod tests {
                     unique.push(memo);
                 }
             }
-            let add = |text: &String| Change { line: 1, verb: Verb::Add, text: text.clone(), comment: None };
+            let add = |text: &String| MemoChange { line: 1, verb: Verb::Add, text: text.clone(), comment: None };
             let file = apply("# head\n", &unique.iter().map(add).collect::<Vec<_>>());
             prop_assert_eq!(read(&file).unwrap(), unique.clone());
             prop_assert!(file.starts_with("# head\n"));
-            let gone: Vec<Change> = unique.iter().map(|t| Change { verb: Verb::Remove, ..add(t) }).collect();
+            let gone: Vec<MemoChange> = unique.iter().map(|t| MemoChange { verb: Verb::Remove, ..add(t) }).collect();
             prop_assert_eq!(apply(&file, &gone), "# head\n");
         }
     }

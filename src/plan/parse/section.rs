@@ -74,7 +74,7 @@ pub fn memos(
     region: &Region,
     blocks: &[MarkdownBlock],
     found: &mut Vec<Diagnostic>,
-) -> Vec<memo::Change> {
+) -> Vec<memo::MemoChange> {
     if blocks.iter().all(|block| block.node == BlockKind::Rule) {
         return Vec::new();
     }

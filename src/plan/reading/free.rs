@@ -9,8 +9,8 @@ use crate::plan::repair::{Level, Note, Repaired, Spelling, is_cut_off, repair_as
 use crate::plan::spelling::{self, Remark};
 use crate::text::fence::{TextLine, split_lines};
 
-/// Reads a reply in any spelling that is clear. Where its fences are right already, so is Markdown's
-/// own reading of them, unless words between them are left out: then repair must agree.
+/// Reads a reply in any spelling that is clear. Where its fences are right already, so is
+/// Markdown's own reading of them, unless words between them are left out: then repair must agree.
 pub(super) fn read(reply: &str) -> Option<Reading> {
     let taken_out = spelling::unwrapped(reply);
     let (whole, remark) = match taken_out {

@@ -9,7 +9,7 @@ use super::event::{How, RepairEvent};
 use super::line::{LineKind, ReplyLine};
 use super::near;
 use super::note::note;
-use super::pass::Step;
+use super::pass::ReadingStep;
 use super::view::View;
 use crate::plan::action::heading::Section;
 use crate::plan::action::{ActionRow, ROWS};
@@ -19,8 +19,8 @@ use crate::plan::spelling;
 const MAX_TAGS: usize = 100;
 /// What is said in front of everything.
 pub(super) const CUT: &str = "the answer was cut off";
-/// Says that a text which is no plan ends inside of a block; one that holds more of a plan lacks its
-/// closer rather.
+/// Says that a text which is no plan ends inside of a block; one that holds more of a plan lacks
+/// its closer rather.
 pub(super) fn open_end(lines: &[ReplyLine<'_>]) -> Option<Note> {
     let open = near::left_open(lines, 0..lines.len())?;
     let is_structure = |line: &ReplyLine<'_>| {
@@ -33,7 +33,7 @@ pub(super) fn open_end(lines: &[ReplyLine<'_>]) -> Option<Note> {
 }
 
 /// Says that a plan ends where the grammar asks for more, in the middle of a line or of a pair.
-pub(super) fn broken(lines: &[ReplyLine<'_>], step: &Step) -> Option<Note> {
+pub(super) fn broken(lines: &[ReplyLine<'_>], step: &ReadingStep) -> Option<Note> {
     let last = last_solid(lines)?;
     let is_half = matches!(lines[last].kind, LineKind::Label(_)) || lines[last].ending.is_empty();
     if step.line < lines.len() {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::check::{indent_of, is_indented};
 use super::event::{FenceScope, How, RepairEvent};
 use super::line::{LineKind, ReplyLine};
-use super::pass::Step;
+use super::pass::ReadingStep;
 use super::state::Nesting;
 use crate::text::fence;
 
@@ -30,7 +30,7 @@ pub(super) struct BlockSpan {
 
 /// What happens to a line.
 #[derive(Debug)]
-enum Edit {
+enum RepairEdit {
     /// It is left out.
     Drop,
     /// Its text becomes another one.
@@ -42,7 +42,7 @@ enum Edit {
 }
 
 /// Returns the blocks that a reading sees, those of messages only where they need new fences.
-pub(super) fn spans(lines: &[ReplyLine<'_>], steps: &[Step]) -> Vec<BlockSpan> {
+pub(super) fn spans(lines: &[ReplyLine<'_>], steps: &[ReadingStep]) -> Vec<BlockSpan> {
     let (mut spans, mut message) = (Vec::new(), Vec::new());
     let (mut open, mut nesting, mut region) = (0, Nesting::Anywhere, 0);
     for step in steps {
@@ -145,7 +145,7 @@ fn span(
 }
 
 /// Returns the text of a reading.
-pub(super) fn emit(lines: &[ReplyLine<'_>], steps: &[Step], spans: &[BlockSpan]) -> String {
+pub(super) fn emit(lines: &[ReplyLine<'_>], steps: &[ReadingStep], spans: &[BlockSpan]) -> String {
     let mut edits = Vec::new();
     for step in steps {
         edit(lines, step, &mut edits);
@@ -158,27 +158,27 @@ pub(super) fn emit(lines: &[ReplyLine<'_>], steps: &[Step], spans: &[BlockSpan])
 }
 
 /// Adds what a step outside of blocks changes.
-fn edit(lines: &[ReplyLine<'_>], step: &Step, edits: &mut Vec<(usize, Edit)>) {
+fn edit(lines: &[ReplyLine<'_>], step: &ReadingStep, edits: &mut Vec<(usize, RepairEdit)>) {
     match step.event {
         RepairEvent::Title => {
             edits.retain(|(line, _)| *line >= step.line);
-            edits.extend((0..step.line).map(|line| (line, Edit::Drop)));
+            edits.extend((0..step.line).map(|line| (line, RepairEdit::Drop)));
             let text = lines[step.line].text;
             if !text[1..].starts_with([' ', '\t']) {
-                edits.push((step.line, Edit::Replace(format!("# {}", &text[1..]))));
+                edits.push((step.line, RepairEdit::Replace(format!("# {}", &text[1..]))));
             }
         }
-        RepairEvent::Wrap | RepairEvent::Surplus => edits.push((step.line, Edit::Drop)),
+        RepairEvent::Wrap | RepairEvent::Surplus => edits.push((step.line, RepairEdit::Drop)),
         RepairEvent::Unwrap => {
-            edits.extend((step.line..lines.len()).map(|line| (line, Edit::Drop)))
+            edits.extend((step.line..lines.len()).map(|line| (line, RepairEdit::Drop)))
         }
-        RepairEvent::Glued => edits.push((step.line, Edit::Insert(String::new()))),
+        RepairEvent::Glued => edits.push((step.line, RepairEdit::Insert(String::new()))),
         _ => {}
     }
 }
 
 /// Adds what makes a block's fences right.
-fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, Edit)>) {
+fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, RepairEdit)>) {
     let opener = lines[span.open].text;
     let body = opener.trim_start_matches([' ', '\t']);
     let mark = char::from(body.as_bytes()[0]);
@@ -189,15 +189,18 @@ fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, Ed
         .max()
         .unwrap_or(0);
     let fence = String::from(mark).repeat(own.max(run + 1));
-    edits.push((span.open, Edit::Replace(format!("{fence}{}", &body[own..]))));
+    edits.push((
+        span.open,
+        RepairEdit::Replace(format!("{fence}{}", &body[own..])),
+    ));
     let indent = indent_of(opener);
     if !indent.is_empty() && is_indented(&lines[span.content.clone()], opener) {
-        let dedent = |at: usize| (at, Edit::Dedent(common(lines[at].text, indent)));
+        let dedent = |at: usize| (at, RepairEdit::Dedent(common(lines[at].text, indent)));
         edits.extend(span.content.clone().map(dedent));
     }
     edits.push(match span.close {
-        Some(line) => (line, Edit::Replace(fence)),
-        None => (span.content.end, Edit::Insert(fence)),
+        Some(line) => (line, RepairEdit::Replace(fence)),
+        None => (span.content.end, RepairEdit::Insert(fence)),
     });
 }
 
@@ -207,7 +210,7 @@ fn common(a: &str, b: &str) -> usize {
 }
 
 /// Writes the lines with their changes.
-fn write(lines: &[ReplyLine<'_>], edits: &[(usize, Edit)]) -> String {
+fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {
     let usual = lines
         .iter()
         .map(|l| l.ending)
@@ -225,10 +228,10 @@ fn write(lines: &[ReplyLine<'_>], edits: &[(usize, Edit)]) -> String {
         let (mut kept, mut own) = (true, lines.get(at).map_or("", |l| l.text));
         while let Some((_, edit)) = edits.next_if(|(line, _)| *line == at) {
             match edit {
-                Edit::Drop => kept = false,
-                Edit::Replace(other) => own = other,
-                Edit::Dedent(bytes) => own = &own[*bytes..],
-                Edit::Insert(line) => insert(
+                RepairEdit::Drop => kept = false,
+                RepairEdit::Replace(other) => own = other,
+                RepairEdit::Dedent(bytes) => own = &own[*bytes..],
+                RepairEdit::Insert(line) => insert(
                     &mut text,
                     line,
                     [usual, if at < lines.len() { usual } else { "" }],

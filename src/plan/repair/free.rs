@@ -1,5 +1,5 @@
-//! What lines may be where spellings are free: headings, labels and fields as models write them, and
-//! sentences between the blocks.
+//! What lines may be where spellings are free: headings, labels and fields as models write them,
+//! and sentences between the blocks.
 
 use super::line::{Fence, Info, LineKind, ReplyLine};
 use crate::plan::action::heading::Section;

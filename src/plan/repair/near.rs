@@ -7,8 +7,8 @@ use super::line::{Fence, Info, LineKind, ReplyLine};
 /// What ends a comment or a string: text behind a fence that has one of these is no remark.
 const ENDS: [&str; 9] = ["*/", "\"\"\"", "'''", "*)", "-}", "]]", "#>", "=#", "\"#"];
 
-/// Returns whether a line that is not a fence in Markdown can have been meant as one: by a blank that
-/// is none, a mark too few, an escape, or a line end that is missing in front of it.
+/// Returns whether a line that is not a fence in Markdown can have been meant as one: by a blank
+/// that is none, a mark too few, an escape, or a line end that is missing in front of it.
 pub(super) fn nearly_fence(line: &str) -> bool {
     if crate::text::fence::read(line).is_some() {
         return false;

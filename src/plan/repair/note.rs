@@ -6,7 +6,7 @@ use super::cost::REPAIR;
 use super::emit::BlockSpan;
 use super::event::{How, RepairEvent};
 use super::line::{Info, LineKind, ReplyLine};
-use super::pass::{Best, Reading, Step};
+use super::pass::{Best, ReadingStep, RepairReading};
 use super::{Level, Note};
 use crate::plan::action::border::looks_like_action;
 use crate::plan::action::heading::Section;
@@ -15,7 +15,7 @@ use crate::plan::action::heading::Section;
 /// doubts or not.
 pub(super) fn level(best: &Best, doubts: &[Note], changed: bool) -> Level {
     // Words beside the blocks stay where they are; they damage nothing.
-    let is_costly = |step: &Step| step.cost >= REPAIR && step.event != RepairEvent::Prose;
+    let is_costly = |step: &ReadingStep| step.cost >= REPAIR && step.event != RepairEvent::Prose;
     match () {
         () if !doubts.is_empty() => Level::Doubtful,
         () if !changed => Level::Clean,
@@ -207,8 +207,12 @@ fn hidden_note(lines: &[ReplyLine<'_>], at: usize, content: &Range<usize>) -> No
 }
 
 /// Says where the two best readings part.
-pub(super) fn parting(lines: &[ReplyLine<'_>], first: &Reading, second: &Reading) -> Note {
-    let doings = |reading: &Reading| -> Vec<(usize, RepairEvent)> {
+pub(super) fn parting(
+    lines: &[ReplyLine<'_>],
+    first: &RepairReading,
+    second: &RepairReading,
+) -> Note {
+    let doings = |reading: &RepairReading| -> Vec<(usize, RepairEvent)> {
         reading
             .steps
             .iter()

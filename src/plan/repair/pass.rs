@@ -18,16 +18,16 @@ const FULL: usize = 1 << 21;
 
 /// A reading: what it does, by line.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Reading {
+pub(super) struct RepairReading {
     /// The steps that do something, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ReadingStep>,
     /// The sum of its costs.
     pub cost: Cost,
 }
 
 /// Something that a reading does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct ReadingStep {
     /// The index of the line.
     pub line: usize,
     /// What.
@@ -39,9 +39,9 @@ pub(super) struct Step {
 /// The best readings of a reply.
 pub(super) struct Best {
     /// The cheapest.
-    pub first: Reading,
+    pub first: RepairReading,
     /// The cheapest one that differs from it.
-    pub second: Option<Reading>,
+    pub second: Option<RepairReading>,
 }
 
 /// A stored step.
@@ -177,7 +177,7 @@ fn compact(nodes: &mut Vec<PassNode>, entries: &mut [Reached]) {
 }
 
 /// Returns the steps that led to a reading's end.
-fn trace(path: Prefix, nodes: &[PassNode]) -> Reading {
+fn trace(path: Prefix, nodes: &[PassNode]) -> RepairReading {
     let mut steps = Vec::new();
     let mut at = path.node;
     while at != ROOT {
@@ -187,7 +187,7 @@ fn trace(path: Prefix, nodes: &[PassNode]) -> Reading {
         } else {
             nodes[node.parent as usize].cost
         };
-        steps.push(Step {
+        steps.push(ReadingStep {
             line: node.line as usize,
             event: node.event,
             cost: node.cost - before,
@@ -195,7 +195,7 @@ fn trace(path: Prefix, nodes: &[PassNode]) -> Reading {
         at = node.parent;
     }
     steps.reverse();
-    Reading {
+    RepairReading {
         steps,
         cost: path.cost,
     }

@@ -1,8 +1,9 @@
 //! Running an approved plan in a worktree: actions in order, each with an outcome.
 //!
 //! An action that fails is an outcome, never an error, and those behind it are skipped; what was
-//! done stays. Where the user ends the run, or the machine cannot go on, the run is interrupted. Each path is looked at again at the moment of use, and a FIND is judged by the
-//! matcher of validation. What needs a network, a shell or a session is asked of [`Tools`].
+//! done stays. Where the user ends the run, or the machine cannot go on, the run is interrupted.
+//! Each path is looked at again at the moment of use, and a FIND is judged by the matcher of
+//! validation. What needs a network, a shell or a session is asked of [`Tools`].
 
 pub mod error;
 pub mod write;

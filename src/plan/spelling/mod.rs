@@ -56,7 +56,8 @@ pub struct Respelled {
     pub source: String,
     /// What was changed.
     pub remarks: Vec<Remark>,
-    /// Whether words beside the blocks were left out: then what is a block rests on the fences alone.
+    /// Whether words beside the blocks were left out: then what is a block rests on the fences
+    /// alone.
     pub spoken: bool,
 }
 

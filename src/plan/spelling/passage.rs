@@ -89,8 +89,8 @@ pub(super) fn cut(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Passage> {
     passages
 }
 
-/// Returns whether passages are a plan: with an action, and with a title, a section, or nothing else
-/// than actions. Words and then an action may be an explanation with an example.
+/// Returns whether passages are a plan: with an action, and with a title, a section, or nothing
+/// else than actions. Words and then an action may be an explanation with an example.
 pub(super) fn is_plan(lines: &Lines<'_>, passages: &[Passage]) -> bool {
     let Some(first) = passages.iter().find(|passage| passage.is_action()) else {
         return false;

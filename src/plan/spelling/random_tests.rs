@@ -331,7 +331,7 @@ fn spell(plan: &Plan, choices: &mut Choices) -> String {
 
 /// Returns what a plan does, whatever its lines are.
 fn meaning(plan: &Plan) -> (Vec<ActionKind>, Vec<(bool, String)>, String, String) {
-    let memo = |memo: &memo::Change| (memo.verb == memo::Verb::Add, memo.text.clone());
+    let memo = |memo: &memo::MemoChange| (memo.verb == memo::Verb::Add, memo.text.clone());
     (
         plan.actions
             .iter()
@@ -368,8 +368,8 @@ fn tame(mut plan: Plan) -> Plan {
     plan
 }
 
-/// Returns a message without code: a heading in it is never trusted, and its fences may be taken for
-/// those of the blocks around.
+/// Returns a message without code: a heading in it is never trusted, and its fences may be taken
+/// for those of the blocks around.
 fn quiet(message: &str) -> String {
     message
         .replace("### `READ`", "make")

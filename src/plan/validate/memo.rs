@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::Judge;
 use crate::plan::diagnostic::Diagnostic;
-use crate::plan::memo::{Change, Verb};
+use crate::plan::memo::{MemoChange, Verb};
 use crate::text::visible::visible;
 
 /// Judges the changes of the memory.
 pub(super) fn check(judge: &mut Judge<'_>) {
-    let mut seen: BTreeMap<&str, &Change> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, &MemoChange> = BTreeMap::new();
     let memos = judge.world.facts.memos();
     for change in &judge.plan.memos {
         let there = memos.contains(&change.text);

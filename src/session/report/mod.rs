@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use super::meta::{Approver, NotCaptured, Status};
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
-use crate::plan::memo::{Change, Verb};
+use crate::plan::memo::{MemoChange, Verb};
 use crate::plan::repair::Note;
 use crate::plan::run::{Ending, Outcome};
 use crate::text::fence::fence_for;
@@ -40,7 +40,7 @@ pub struct Report<'a> {
     /// For each memo whether it was applied.
     pub memos: &'a [bool],
     /// The memos as they were proposed, where the user may have changed them.
-    pub proposed_memos: &'a [Change],
+    pub proposed_memos: &'a [MemoChange],
     /// The user's changes, for each changed action, by its index.
     pub modifications: &'a [(usize, Modification)],
     /// Who let the plan run.
@@ -262,7 +262,7 @@ impl Report<'_> {
 }
 
 /// Returns a memo change as the plan writes it, in a code span.
-fn memo_line(memo: &Change) -> String {
+fn memo_line(memo: &MemoChange) -> String {
     let mark = match memo.verb {
         Verb::Add => "[+]",
         Verb::Remove => "[-]",

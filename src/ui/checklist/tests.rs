@@ -4,8 +4,8 @@ use super::*;
 
 /// Returns a memo, an EDIT of three pairs and a command.
 fn list() -> Checklist {
-    let pairs = ["one", "two", "three"].map(Line::plain).to_vec();
-    let item = |part, label: &str, pairs| Item::new(part, Line::plain(label), pairs);
+    let pairs = ["one", "two", "three"].map(StyledLine::plain).to_vec();
+    let item = |part, label: &str, pairs| Item::new(part, StyledLine::plain(label), pairs);
     Checklist::new(vec![
         item(ItemPart::Memo(0), "ADD: a memo", Vec::new()),
         item(ItemPart::Action(0), "EDIT: a.rs", pairs),

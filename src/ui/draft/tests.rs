@@ -61,7 +61,7 @@ fn a_changed_memo_is_approved_as_changed() {
     let proposal = sample.proposal();
     let mut draft = EditedPlan::new(&proposal);
     let mut list = Checklist::new(draft.items());
-    let mine = memo::Change {
+    let mine = memo::MemoChange {
         text: "Mine.".to_owned(),
         ..draft.plan.memos[0].clone()
     };
@@ -80,7 +80,7 @@ fn a_memo_that_cannot_be_changed_so_is_marked_itself() {
     let mut list = Checklist::new(draft.items());
     draft.change_memo(
         0,
-        memo::Change {
+        memo::MemoChange {
             verb: memo::Verb::Remove,
             ..draft.plan.memos[0].clone()
         },

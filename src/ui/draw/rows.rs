@@ -7,12 +7,12 @@ use ratatui::widgets::Paragraph;
 
 use super::drawn;
 use crate::ui::checklist::{Checklist, ChecklistRow, Item};
-use crate::ui::style::{Line, Paint, Tone};
+use crate::ui::style::{Paint, StyledLine, Tone};
 
 /// Draws the rows that fit, from the first one on the screen.
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: Paint) {
     let rows = on_screen(list, usize::from(area.width), usize::from(area.height));
-    let shown = |(line, selected): (Line, bool)| {
+    let shown = |(line, selected): (StyledLine, bool)| {
         let drawn = drawn(line, paint);
         if selected {
             drawn.patch_style(Modifier::REVERSED)
@@ -28,7 +28,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: P
 
 /// Returns the rows that are on a screen, and whether the cursor is on them; however long the list
 /// is, no other is made.
-pub(super) fn on_screen(list: &Checklist, width: usize, height: usize) -> Vec<(Line, bool)> {
+pub(super) fn on_screen(list: &Checklist, width: usize, height: usize) -> Vec<(StyledLine, bool)> {
     let rows = list.rows();
     let made = |(at, &row): (usize, &ChecklistRow)| {
         let selected = at == list.cursor;
@@ -68,8 +68,8 @@ fn same_branch(row: ChecklistRow, next: ChecklistRow) -> bool {
 }
 
 /// Returns a row, cut to the width.
-fn line(list: &Checklist, row: ChecklistRow, width: usize, place: RowPlace) -> Line {
-    let cursor = Line::of(Tone::Accent, if place.selected { "›" } else { " " });
+fn line(list: &Checklist, row: ChecklistRow, width: usize, place: RowPlace) -> StyledLine {
+    let cursor = StyledLine::of(Tone::Accent, if place.selected { "›" } else { " " });
     match row {
         ChecklistRow::Memos => cursor.with(Tone::Strong, "Memos").cut(width),
         ChecklistRow::Actions => cursor.with(Tone::Strong, "Action Plan").cut(width),
@@ -92,7 +92,7 @@ fn line(list: &Checklist, row: ChecklistRow, width: usize, place: RowPlace) -> L
                     },
                 )
                 .join(switch(pair.on, pair.problem.is_some()));
-            let mark = Line::of(
+            let mark = StyledLine::of(
                 Tone::Removed,
                 if pair.problem.is_some() && pair.on {
                     " ✗"
@@ -106,16 +106,16 @@ fn line(list: &Checklist, row: ChecklistRow, width: usize, place: RowPlace) -> L
 }
 
 /// Returns `[✓] `, `[ ] `, or `[✗] ` for what is switched on and cannot run.
-fn switch(on: bool, problem: bool) -> Line {
+fn switch(on: bool, problem: bool) -> StyledLine {
     match (on, problem) {
-        (true, false) => Line::of(Tone::Added, "[✓] "),
-        (true, true) => Line::of(Tone::Removed, "[✗] "),
-        (false, _) => Line::of(Tone::Faint, "[ ] "),
+        (true, false) => StyledLine::of(Tone::Added, "[✓] "),
+        (true, true) => StyledLine::of(Tone::Removed, "[✗] "),
+        (false, _) => StyledLine::of(Tone::Faint, "[ ] "),
     }
 }
 
 /// Returns what stands behind an item's label.
-fn marks(item: &Item) -> Line {
+fn marks(item: &Item) -> StyledLine {
     let on = item.pairs.iter().filter(|pair| pair.on).count();
     let sign = if item.open { "▾" } else { "▸" };
     let pairs = if item.pairs.is_empty() {
@@ -128,7 +128,7 @@ fn marks(item: &Item) -> Line {
             .pairs
             .iter()
             .any(|pair| pair.on && pair.problem.is_some());
-    Line::of(Tone::Faint, &pairs)
+    StyledLine::of(Tone::Faint, &pairs)
         .with(Tone::Removed, if broken { " ✗" } else { "" })
         .with(
             Tone::Warning,
@@ -137,16 +137,16 @@ fn marks(item: &Item) -> Line {
 }
 
 /// Returns a label, faint where it is switched off.
-fn toned(label: &Line, on: bool) -> Line {
+fn toned(label: &StyledLine, on: bool) -> StyledLine {
     if on {
         label.clone()
     } else {
-        Line::of(Tone::Faint, &label.text())
+        StyledLine::of(Tone::Faint, &label.text())
     }
 }
 
 /// Joins start, label and marks; the label gives way where there is no room.
-fn fitted(start: Line, label: Line, marks: Line, width: usize) -> Line {
+fn fitted(start: StyledLine, label: StyledLine, marks: StyledLine, width: usize) -> StyledLine {
     let room = width.saturating_sub(start.width() + marks.width()).max(1);
     start.join(label.cut(room)).join(marks).cut(width)
 }

@@ -201,7 +201,9 @@ fn of_a_long_list_only_what_is_on_the_screen_is_made() {
 
 #[test]
 fn a_text_is_drawn_between_title_and_keys() {
-    let lines = (0..30).map(|n| Line::plain(&format!("line {n}"))).collect();
+    let lines = (0..30)
+        .map(|n| StyledLine::plain(&format!("line {n}")))
+        .collect();
     let viewer = Viewer::new("plan.md", lines)
         .fit(40, 4)
         .press(&Key::Char('G'))

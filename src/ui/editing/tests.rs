@@ -23,7 +23,7 @@ struct Script {
 }
 
 impl EditingPrompts for Script {
-    fn show(&mut self, lines: &[Line]) {
+    fn show(&mut self, lines: &[StyledLine]) {
         lines
             .iter()
             .for_each(|line| self.shown += &(line.text() + "\n"));
@@ -259,7 +259,7 @@ fn closing_or_leaving_changes_nothing() {
 
 #[test]
 fn a_memo_is_changed_as_the_line_of_a_plan_until_it_is_one() {
-    let proposed = memo::Change {
+    let proposed = memo::MemoChange {
         line: 12,
         verb: memo::Verb::Add,
         text: "Use npm.".to_owned(),
@@ -278,7 +278,7 @@ fn a_memo_is_changed_as_the_line_of_a_plan_until_it_is_one() {
     let changed = edit_memo(&mut script, &proposed).unwrap();
     assert_eq!(
         changed,
-        Some(memo::Change {
+        Some(memo::MemoChange {
             text: "Use pnpm.".to_owned(),
             comment: None,
             ..proposed.clone()

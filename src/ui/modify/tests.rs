@@ -50,7 +50,7 @@ fn what_was_changed_goes_back_to_what_was_proposed() {
     let mut modify = Modify::new(&proposal);
     modify.draft.change_memo(
         0,
-        crate::plan::memo::Change {
+        crate::plan::memo::MemoChange {
             text: "Mine.".to_owned(),
             ..sample.plan.memos[0].clone()
         },

@@ -1,10 +1,10 @@
-//! What joins or leaves the context: the file, folder, page or artifact itself, as much of it as a person
-//! reads.
+//! What joins or leaves the context: the file, folder, page or artifact itself, as much of it as a
+//! person reads.
 
 use crate::text::resource::Resource;
 use crate::ui::checklist::{Checklist, ItemPart};
 use crate::ui::draft::EditedPlan;
-use crate::ui::style::{Line, Tone, block};
+use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::user::ResourceContent;
 
 /// The lines of a resource that are shown.
@@ -14,13 +14,13 @@ const MAX_BYTES: usize = 256 << 10;
 
 /// Returns the resource of an action that was looked at; as an action before it leaves it,
 /// where one writes it.
-pub(super) fn content(draft: &EditedPlan, list: &Checklist, at: usize) -> Vec<Line> {
+pub(super) fn content(draft: &EditedPlan, list: &Checklist, at: usize) -> Vec<StyledLine> {
     let Some(resource) = draft.plan.actions[at].kind.resource() else {
         return Vec::new();
     };
-    let mut lines = vec![Line::default()];
+    let mut lines = vec![StyledLine::default()];
     if let Some((number, bytes)) = written(draft, list, (at, resource)) {
-        lines.push(Line::of(
+        lines.push(StyledLine::of(
             Tone::Faint,
             &format!("as action {} of this plan leaves it:", number + 1),
         ));
@@ -30,10 +30,10 @@ pub(super) fn content(draft: &EditedPlan, list: &Checklist, at: usize) -> Vec<Li
     lines.extend(match draft.seen.get(resource) {
         Some(ResourceContent::Content(bytes)) => text(bytes),
         Some(ResourceContent::Folder(paths)) => bounded(
-            paths.iter().map(|path| Line::plain(path)).collect(),
+            paths.iter().map(|path| StyledLine::plain(path)).collect(),
             paths.len(),
         ),
-        Some(ResourceContent::Nothing(why)) => vec![Line::of(Tone::Faint, why)],
+        Some(ResourceContent::Nothing(why)) => vec![StyledLine::of(Tone::Faint, why)],
         None => Vec::new(),
     });
     lines
@@ -60,9 +60,9 @@ fn written<'a>(
 }
 
 /// Returns content as lines.
-fn text(bytes: &[u8]) -> Vec<Line> {
+fn text(bytes: &[u8]) -> Vec<StyledLine> {
     if bytes.contains(&0) {
-        return vec![Line::of(
+        return vec![StyledLine::of(
             Tone::Faint,
             &format!(
                 "binary content, {}",
@@ -71,7 +71,7 @@ fn text(bytes: &[u8]) -> Vec<Line> {
         )];
     }
     if bytes.is_empty() {
-        return vec![Line::of(Tone::Faint, "it is empty")];
+        return vec![StyledLine::of(Tone::Faint, "it is empty")];
     }
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_BYTES)]);
     let number = bytes.split_inclusive(|&byte| byte == b'\n').count();
@@ -79,11 +79,11 @@ fn text(bytes: &[u8]) -> Vec<Line> {
 }
 
 /// Returns the first of so many lines, and says how many there are besides.
-fn bounded(mut lines: Vec<Line>, number: usize) -> Vec<Line> {
+fn bounded(mut lines: Vec<StyledLine>, number: usize) -> Vec<StyledLine> {
     lines.truncate(MAX_LINES);
     let left = number.saturating_sub(lines.len());
     if left > 0 {
-        lines.push(Line::of(
+        lines.push(StyledLine::of(
             Tone::Warning,
             &format!("… and {} more", crate::text::counted(left, "line")),
         ));

@@ -3,7 +3,7 @@
 //! Colours and cursor moves are dropped; of a line that is rewritten with carriage returns its last
 //! state stays.
 
-use super::super::style::{Line, Tone};
+use super::super::style::{StyledLine, Tone};
 use crate::text::visible::strip_ansi;
 
 /// Bytes of an unfinished line that are kept; a longer line is shown in pieces.
@@ -18,7 +18,7 @@ pub struct Output {
 
 impl Output {
     /// Takes bytes and returns the lines that they finish.
-    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Line> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         for piece in bytes.split_inclusive(|&b| b == b'\n') {
             self.rest.extend_from_slice(piece);
@@ -30,7 +30,7 @@ impl Output {
     }
 
     /// Returns the line that was not finished.
-    pub fn finish(self) -> Vec<Line> {
+    pub fn finish(self) -> Vec<StyledLine> {
         if self.rest.is_empty() {
             Vec::new()
         } else {
@@ -40,11 +40,11 @@ impl Output {
 }
 
 /// Returns a line behind its bar.
-fn shown(bytes: &[u8]) -> Line {
+fn shown(bytes: &[u8]) -> StyledLine {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches(['\r', '\n']);
     let last = text.rsplit('\r').next().unwrap_or_default();
-    Line::of(Tone::Faint, "  │ ").with(Tone::Plain, &strip_ansi(last))
+    StyledLine::of(Tone::Faint, "  │ ").with(Tone::Plain, &strip_ansi(last))
 }
 
 #[cfg(test)]
@@ -54,9 +54,13 @@ mod tests {
     /// Compares the lines that chunks of output become.
     fn check(chunks: &[&[u8]], expected: &[&str]) {
         let mut output = Output::default();
-        let mut lines: Vec<Line> = chunks.iter().flat_map(|chunk| output.feed(chunk)).collect();
+        let mut lines: Vec<StyledLine> =
+            chunks.iter().flat_map(|chunk| output.feed(chunk)).collect();
         lines.extend(output.finish());
-        assert_eq!(lines.iter().map(Line::text).collect::<Vec<_>>(), expected);
+        assert_eq!(
+            lines.iter().map(StyledLine::text).collect::<Vec<_>>(),
+            expected
+        );
     }
 
     #[test]

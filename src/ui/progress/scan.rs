@@ -2,7 +2,7 @@
 //!
 //! A glance, not a parse: code blocks are followed roughly, and the review comes from the parser.
 
-use super::super::style::{Line, Tone};
+use super::super::style::{StyledLine, Tone};
 use crate::plan::action::ROWS;
 use crate::text::fence;
 
@@ -26,7 +26,7 @@ pub struct Scan {
 
 impl Scan {
     /// Takes the whole answer so far and returns what is new to say.
-    pub fn feed(&mut self, text: &str) -> Vec<Line> {
+    pub fn feed(&mut self, text: &str) -> Vec<StyledLine> {
         self.length = self.length.max(text.len());
         let fresh = text.get(self.seen..).unwrap_or_default();
         let whole = fresh.rfind('\n').map_or(0, |at| at + 1);
@@ -53,17 +53,17 @@ impl Scan {
     }
 
     /// Looks at one line.
-    fn line(&mut self, line: &str) -> Option<Line> {
+    fn line(&mut self, line: &str) -> Option<StyledLine> {
         if self.in_block(line) {
             return None;
         }
         if let Some(title) = line.strip_prefix("# ").filter(|_| !self.titled) {
             self.titled = true;
-            return Some(Line::of(Tone::Strong, title));
+            return Some(StyledLine::of(Tone::Strong, title));
         }
         let name = action(line)?;
         self.actions += 1;
-        Some(Line::of(Tone::Faint, &format!("  {}. ", self.actions)).with(Tone::Plain, name))
+        Some(StyledLine::of(Tone::Faint, &format!("  {}. ", self.actions)).with(Tone::Plain, name))
     }
 
     /// Follows fences; tells whether the line belongs to a code block.
@@ -102,7 +102,7 @@ mod tests {
         let (mut scan, mut text, mut said) = (Scan::default(), String::new(), Vec::new());
         for piece in pieces {
             text.push_str(piece);
-            said.extend(scan.feed(&text).iter().map(Line::text));
+            said.extend(scan.feed(&text).iter().map(StyledLine::text));
         }
         assert_eq!(said, expected);
     }

@@ -3,19 +3,22 @@
 
 use super::{ActionGroup, TextArea, command, facts, groups, risks};
 use crate::plan::memo::Verb;
-use crate::ui::style::{Line, Tone, wrap_all};
+use crate::ui::style::{StyledLine, Tone, wrap_all};
 use crate::workflow::user::ReviewRequest;
 
 /// Returns the summary, folded to the room's width.
-pub(super) fn lines(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<Line> {
-    let title = Line::of(Tone::Accent, "▶ ").with(Tone::Strong, &proposal.plan.title);
+pub(super) fn lines(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<StyledLine> {
+    let title = StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, &proposal.plan.title);
     let mut lines = vec![
         title.cut(room.width),
         facts(proposal).cut(room.width),
-        Line::of(Tone::Faint, &"─".repeat(room.width)),
+        StyledLine::of(Tone::Faint, &"─".repeat(room.width)),
     ];
     lines.extend(memos(proposal));
-    lines.push(Line::plain(&format!(" {}", counts(proposal).join(", "))));
+    lines.push(StyledLine::plain(&format!(
+        " {}",
+        counts(proposal).join(", ")
+    )));
     for kind in proposal.plan.actions.iter().map(|action| &action.kind) {
         if let Some(execute) = kind.command() {
             lines.extend(command(execute));
@@ -26,7 +29,7 @@ pub(super) fn lines(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<Line> {
 }
 
 /// Returns how many memos come and go.
-fn memos(proposal: &ReviewRequest<'_>) -> Option<Line> {
+fn memos(proposal: &ReviewRequest<'_>) -> Option<StyledLine> {
     let number = |verb: Verb| {
         proposal
             .plan
@@ -44,7 +47,7 @@ fn memos(proposal: &ReviewRequest<'_>) -> Option<Line> {
         .filter(|(number, _)| *number > 0)
         .map(|(number, word)| format!("{number} {word}"))
         .collect();
-    (!words.is_empty()).then(|| Line::plain(&format!(" memos: {}", words.join(", "))))
+    (!words.is_empty()).then(|| StyledLine::plain(&format!(" memos: {}", words.join(", "))))
 }
 
 /// Returns `CREATE 1 file` for each action's name.

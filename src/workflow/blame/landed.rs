@@ -1,9 +1,9 @@
 //! The lines that landed with a commit, and which of its turns brought each.
 //!
-//! That a message names turns does not say which lines are theirs: a landing can have several, hooks
-//! change what lands, and who amends a commit adds lines of their own. So git tells where the lines of
-//! the file as committed come from in the code of the session, from before the first of the turns to
-//! after the last.
+//! That a message names turns does not say which lines are theirs: a landing can have several,
+//! hooks change what lands, and who amends a commit adds lines of their own. So git tells where the
+//! lines of the file as committed come from in the code of the session, from before the first of
+//! the turns to after the last.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -65,8 +65,8 @@ impl LandedFile<'_> {
             .collect())
     }
 
-    /// Returns which of the turns brought a line of which git cannot tell: one that has it after and
-    /// not before; or the newest that changed the file, if a hook made the line of theirs.
+    /// Returns which of the turns brought a line of which git cannot tell: one that has it after
+    /// and not before; or the newest that changed the file, if a hook made the line of theirs.
     pub(super) fn by_content(&self, line: &str) -> Option<usize> {
         let has = |at: &&usize| brought(self.repository, &self.rows[**at], self.path, line);
         if let Some(at) = self.named.iter().find(has) {

@@ -33,9 +33,9 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// What of the user's git directory the one in the worktree borrows.
 const OBJECTS: [&str; 2] = ["objects", "lfs"];
 
-/// Returns the usual policy: the worktree, with its own git directory in it, and caches of their own
-/// may be written; keys, credentials, the user's own files and their git directory may not be read,
-/// but for its objects; no network.
+/// Returns the usual policy: the worktree, with its own git directory in it, and caches of their
+/// own may be written; keys, credentials, the user's own files and their git directory may not be
+/// read, but for its objects; no network.
 pub(super) fn standard(places: RunPaths<'_>) -> Policy {
     let RunPaths {
         worktree,

@@ -1,8 +1,8 @@
 //! What a plan with commands left in the worktree, as a tree that can be brought to the user.
 //!
-//! What a command moved to where git ignores it is taken along. Repositories within are opaque: what
-//! was done in them is not brought, so it is not recorded either, and it is said. What went where
-//! nothing can be recorded stays where it was.
+//! What a command moved to where git ignores it is taken along. Repositories within are opaque:
+//! what was done in them is not brought, so it is not recorded either, and it is said. What went
+//! where nothing can be recorded stays where it was.
 
 use crate::git::diff;
 use crate::git::snapshot;

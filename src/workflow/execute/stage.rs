@@ -21,7 +21,7 @@ use crate::host::fault;
 use crate::host::file::{FileMode, Root};
 use crate::host::sandbox::Network;
 use crate::host::supervisor::Launcher;
-use crate::plan::memo::{self, Change};
+use crate::plan::memo::{self, MemoChange};
 use crate::plan::run::{Ran, Stage, run};
 use crate::session::meta::NotCaptured;
 use crate::text::resource::Artifact;
@@ -291,7 +291,7 @@ pub(super) fn runs_commands(approved: &Approved) -> bool {
 
 /// Applies the approved memos in the worktree.
 fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
-    let changes: Vec<Change> = approved.memos().cloned().collect();
+    let changes: Vec<MemoChange> = approved.memos().cloned().collect();
     if changes.is_empty() {
         return Ok(());
     }

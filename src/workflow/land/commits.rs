@@ -5,7 +5,7 @@ use super::message::{TurnSummary, draft, told, with_trailers};
 use super::range::{Landing, Selected};
 use super::{LandOptions, MessageSource};
 use crate::git::land::branch::Target;
-use crate::git::land::scratch::{Edit, Scratch, Wanted, template};
+use crate::git::land::scratch::{LandingWorktree, MessageEdit, Wanted, template};
 use crate::git::merge;
 use crate::git::merge::Merged;
 use crate::git::object::{CommitId, TreeId};
@@ -170,7 +170,7 @@ fn message(
 /// If git makes one not, for which it has said why; or a hook changed what a later turn changes.
 pub(super) fn make(
     project: &Project,
-    scratch: &Scratch<'_>,
+    scratch: &LandingWorktree<'_>,
     (target, planned): (&Target, &[PlannedCommit]),
     wish: &LandOptions,
 ) -> anyhow::Result<Vec<MadeCommit>> {
@@ -187,8 +187,8 @@ pub(super) fn make(
             branch: is_there.then_some(target.name.as_str()),
             message: &commit.message,
             edit: match wish.message {
-                MessageSource::Edited => Edit::InEditor,
-                MessageSource::Given(_) | MessageSource::Draft => Edit::No,
+                MessageSource::Edited => MessageEdit::InEditor,
+                MessageSource::Given(_) | MessageSource::Draft => MessageEdit::No,
             },
         })?;
 

@@ -126,7 +126,8 @@ pub(super) fn with_trailers(
     Ok(format!("{message}{gap}{}\n", trailers.join("\n")))
 }
 
-/// Returns a trailer of the settings for a turn; nothing if it speaks of a model and there was none.
+/// Returns a trailer of the settings for a turn; nothing if it speaks of a model and there was
+/// none.
 fn filled(template: &str, turn: &TurnSummary) -> Option<String> {
     let mut text = template
         .replace("{session}", &turn.session)

@@ -16,7 +16,7 @@ use self::record::Recording;
 use crate::git::diff::TreeChange;
 use crate::git::land::branch::{Target, target};
 use crate::git::land::hooks::{self, Verify};
-use crate::git::land::scratch::Scratch;
+use crate::git::land::scratch::LandingWorktree;
 use crate::git::object::{CommitId, TreeId};
 use crate::host::fault;
 use crate::session::turn::Turn;
@@ -161,7 +161,7 @@ fn commit(
         Verify::Yes
     };
     let folder = scratch_folder(&project.checkout(), &tip.session);
-    let scratch = Scratch::make(repository, &folder, target.base, verify)?;
+    let scratch = LandingWorktree::make(repository, &folder, target.base, verify)?;
     let made = commits::make(project, &scratch, (target, planned), wish)?;
     fault::point("after-commit")?;
 

@@ -1,5 +1,5 @@
-//! The turn that records a landing, and what comes with it: the branch moves, the index follows, and
-//! what hooks changed reaches the user's files.
+//! The turn that records a landing, and what comes with it: the branch moves, the index follows,
+//! and what hooks changed reaches the user's files.
 
 use super::commits::MadeCommit;
 use crate::git::land::branch::Target;

@@ -240,8 +240,8 @@ fn carry_out(
     Ok(done)
 }
 
-/// Says which turns of other sessions went with those of this one, and which of its own are still on
-/// a branch; `tip` was the newest turn before.
+/// Says which turns of other sessions went with those of this one, and which of its own are still
+/// on a branch; `tip` was the newest turn before.
 fn what_went(
     project: &Project,
     tip: &Turn,

@@ -83,8 +83,8 @@ impl<'a> Stacks<'a> {
         Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
     }
 
-    /// Returns whether what was brought to this checkout is known: the ref that says it can be gone.
-    /// It is not missed where no snapshot was ever taken, or no session ran lately.
+    /// Returns whether what was brought to this checkout is known: the ref that says it can be
+    /// gone. It is not missed where no snapshot was ever taken, or no session ran lately.
     ///
     /// # Errors
     /// If the repository cannot be read.

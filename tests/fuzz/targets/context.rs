@@ -50,6 +50,6 @@ fuzz_target!(|input: (u16, &[u8])| {
         assert!(input.contains(text.as_str()), "a text is not whole");
     }
     for line in markdown::lines(&input) {
-        let _ = style::Line::spans(&line);
+        let _ = style::StyledLine::spans(&line);
     }
 });

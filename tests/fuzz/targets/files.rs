@@ -56,7 +56,7 @@ fn check_memos(text: &str) {
     let mut written = String::new();
     changes.iter().for_each(|change| memo::write(change, &mut written));
     let again = memo::parse(&written, 1).0;
-    let said = |changes: &[memo::Change]| changes.iter().map(|c| (c.verb, c.text.clone(), c.comment.clone())).collect::<Vec<_>>();
+    let said = |changes: &[memo::MemoChange]| changes.iter().map(|c| (c.verb, c.text.clone(), c.comment.clone())).collect::<Vec<_>>();
     assert!(said(&again) == said(&changes), "memos are read as others: {again:?}");
     if let Ok(before) = memo::file::read(text) {
         let after = memo::file::read(&memo::file::apply(text, &changes)).expect("memos that were changed can be read");

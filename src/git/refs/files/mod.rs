@@ -1,4 +1,5 @@
-//! Refs as files, each with a log, and `packed-refs`: git's format since its beginning, through gix.
+//! Refs as files, each with a log, and `packed-refs`: git's format since its beginning, through
+//! gix.
 
 mod heal;
 mod lock;

@@ -103,8 +103,8 @@ impl TableLists {
 }
 
 /// Makes the tables of a git directory durable. A list that is durable must name none that a power
-/// cut could still empty; but the user's git flushes no table by default, and git 2.47 writes the end
-/// of each after it has flushed it. `done` are those that were made durable before.
+/// cut could still empty; but the user's git flushes no table by default, and git 2.47 writes the
+/// end of each after it has flushed it. `done` are those that were made durable before.
 pub(super) fn flush(git_dir: &Path, done: &mut BTreeSet<String>) -> anyhow::Result<()> {
     let list = || read_regular_text(&folder(git_dir).join("tables.list"), MAX_LIST);
     let mut names = list().context("making refs durable")?;

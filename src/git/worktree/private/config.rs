@@ -107,8 +107,8 @@ const HARMLESS: [Harmless; 18] = [
 
 /// What holds for commands, whatever the user's own configuration says: no hooks of the project, no
 /// programs beside git, no key that nobody is there to unlock, no work in the background. Whoever
-/// fetches must not ask the repository that lends its objects for its refs: commands cannot open it,
-/// and have a copy of them.
+/// fetches must not ask the repository that lends its objects for its refs: commands cannot open
+/// it, and have a copy of them.
 const FIXED: &str = "\
 [core]
 \tbare = false

@@ -187,7 +187,8 @@ fn alternates(user: &Repository) -> anyhow::Result<Vec<u8>> {
     Ok(list)
 }
 
-/// Returns a path as such a list has it: quoted as in C, so that a line is a path whatever is in it.
+/// Returns a path as such a list has it: quoted as in C, so that a line is a path whatever is in
+/// it.
 fn quoted(path: &Path) -> Vec<u8> {
     let mut text = vec![b'"'];
     for &byte in path.as_os_str().as_bytes() {

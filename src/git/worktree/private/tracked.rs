@@ -1,7 +1,7 @@
 //! Which paths an index has that a command wrote.
 //!
-//! What a command adds is part of the plan's result although a rule ignores it. Only names are read,
-//! and they are names to look for: nothing else of such an index is used.
+//! What a command adds is part of the plan's result although a rule ignores it. Only names are
+//! read, and they are names to look for: nothing else of such an index is used.
 
 use std::collections::BTreeSet;
 

@@ -146,6 +146,10 @@ fn pp3_and_pp4_the_outline_marks_what_is_wrong() {
 fn pp36_the_status_is_known_in_every_spelling() {
     for value in ["Green 🟢", "Green", "🟢", "Green ðŸŸ¢", "green"] {
         let plan = parse(&HEAD.replace("Green 🟢", value)).0;
-        assert_eq!(plan.status(), Some(crate::plan::Status::Green), "{value}");
+        assert_eq!(
+            plan.status(),
+            Some(crate::plan::PlanStatus::Green),
+            "{value}"
+        );
     }
 }

@@ -164,7 +164,7 @@ fn p5_header_fields_are_optional_and_the_status_is_read_from_the_header_alone() 
         );
         let (plan, wrong) = parse(&text);
         assert_eq!(
-            (plan.status() == Some(crate::plan::Status::Green), wrong),
+            (plan.status() == Some(crate::plan::PlanStatus::Green), wrong),
             (expected, vec![]),
             "{value}"
         );

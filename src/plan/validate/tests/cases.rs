@@ -145,5 +145,5 @@ fn v38_a_sign_in_the_rationale_is_no_status() {
         "# T\n- **Status:** Green 🟢\n\n## Rationale\n```\n🟡 was the last\n```\n\n## Action Plan\n\n### READ\n- Resource: a\n",
     )
     .plan;
-    assert_eq!(plan.status(), Some(crate::plan::Status::Green));
+    assert_eq!(plan.status(), Some(crate::plan::PlanStatus::Green));
 }

@@ -8,7 +8,7 @@ use crate::plan::action::{
     chat_with_user::ChatWithUser, conclude::Conclude, create::Create, edit::Edit, edit::Pair,
     execute::Execute, invoke::Invoke, prune::Prune, read::Read,
 };
-use crate::plan::memo::{Change, Verb};
+use crate::plan::memo::{MemoChange, Verb};
 
 /// A snapshot in memory.
 struct Snapshot {

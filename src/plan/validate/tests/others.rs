@@ -187,7 +187,7 @@ fn a_plan_hands_over_once_and_at_its_end() {
 
 #[test]
 fn memos_come_new_and_go_once() {
-    let change = |line, verb, text: &str| Change {
+    let change = |line, verb, text: &str| MemoChange {
         line,
         verb,
         text: text.to_owned(),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::plan::action::ActionKind;
 use crate::plan::diagnostic::Diagnostic;
-use crate::plan::memo::Change;
+use crate::plan::memo::MemoChange;
 use crate::plan::repair::Note;
 use crate::plan::run::{Ending, Outcome};
 use crate::plan::samples;
@@ -28,7 +28,7 @@ struct Turn {
     /// Which memos were applied.
     memos: Vec<bool>,
     /// The memos as they were proposed.
-    proposed: Vec<Change>,
+    proposed: Vec<MemoChange>,
 }
 
 impl Turn {
