@@ -6,10 +6,11 @@
 mod support;
 
 use std::path::Path;
-use teddy::git::snapshot;
 
 use support::{Row, Workspace, head, median, sizes, time};
+
 use teddy::git::repository::Repository;
+use teddy::git::snapshot;
 use teddy::git::snapshot::limits::SnapshotLimits;
 
 /// How often each is measured.

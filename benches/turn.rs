@@ -9,13 +9,14 @@ mod support;
 
 use std::path::PathBuf;
 use std::time::Duration;
-use teddy::git::publish;
-use teddy::git::snapshot;
 
 use support::{Row, Workspace, git_in, head, median, run, sample, sizes, teddy, time};
+
 use teddy::git::object::CommitId;
+use teddy::git::publish;
 use teddy::git::publish::Guard;
 use teddy::git::repository::Repository;
+use teddy::git::snapshot;
 use teddy::git::snapshot::limits::SnapshotLimits;
 
 /// How often each is measured.

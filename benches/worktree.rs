@@ -7,13 +7,14 @@ mod support;
 
 use std::path::Path;
 use std::time::Duration;
-use teddy::git::publish;
-use teddy::git::worktree;
 
 use support::{Row, Workspace, git_in, head, median, sizes, time};
+
 use teddy::git::object::CommitId;
+use teddy::git::publish;
 use teddy::git::publish::Guard;
 use teddy::git::repository::Repository;
+use teddy::git::worktree;
 use teddy::git::worktree::Extent;
 
 /// How often each is measured.

@@ -18,6 +18,7 @@ fn inside(text: &str) -> Option<&str> {
     let wraps = matches!(info, "" | "markdown" | "md" | "xml" | "text")
         && open.len == close.len
         && last.trim().len() == close.len;
+
     // A document that begins with a block of its own is not wrapped.
     let begins = body.trim_start().starts_with(['#', '<']);
     (wraps && begins).then_some(body)
@@ -37,6 +38,7 @@ pub fn files(text: &str) -> Vec<(String, String)> {
             }
         }
     }
+
     found
         .into_iter()
         .map(|(path, lines)| (path, unwrap(&before_end(&lines))))
@@ -71,6 +73,7 @@ pub fn review(text: &str) -> String {
         .iter()
         .rposition(|line| !line.trim().is_empty())
         .filter(|&at| super::review::is_end(lines[at]));
+
     match (starts, ends) {
         (Some(first), Some(last)) if first < last => {
             format!("{}\n", lines[first + 1..last].join("\n").trim())

@@ -61,6 +61,7 @@ impl Documents {
         {
             return Some(MissingDocument::Spec(id));
         }
+
         (!self.0.contains_key(tasks::FILE)).then_some(MissingDocument::Tasks)
     }
 
@@ -77,6 +78,7 @@ impl Documents {
             Some(text) => found.extend(proposal::check(id, text)),
             None => found.push(high(proposal::FILE, "is missing".to_owned())),
         }
+
         let named = proposal::read(self.text(proposal::FILE)).specs;
         for name in named
             .iter()
@@ -88,6 +90,7 @@ impl Documents {
                 "is missing, and the proposal names it".to_owned(),
             ));
         }
+
         for (path, text) in self.specs() {
             found.extend(spec::check(path, text));
             if !named.iter().any(|id| spec::path(id) == *path) {
@@ -100,10 +103,12 @@ impl Documents {
                 });
             }
         }
+
         match self.0.get(tasks::FILE) {
             Some(text) => found.extend(tasks::check(text)),
             None => found.push(high(tasks::FILE, "is missing".to_owned())),
         }
+
         for review in review::read(self.text(REVIEW)) {
             if let Err(error) = review.verdict() {
                 found.push(Finding {
@@ -112,6 +117,7 @@ impl Documents {
                 });
             }
         }
+
         found
     }
 

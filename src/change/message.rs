@@ -12,9 +12,11 @@ pub fn render(title: &str, lines: &[String], state: &ChangeState) -> String {
     for line in lines {
         writeln!(text, "{}", visible(line)).expect("writing to a string");
     }
+
     if !lines.is_empty() {
         text.push('\n');
     }
+
     let mut trailer = |name: &str, value: &str| {
         writeln!(text, "Teddy-{name}: {}", visible(value)).expect("writing to a string")
     };
@@ -22,17 +24,21 @@ pub fn render(title: &str, lines: &[String], state: &ChangeState) -> String {
     trailer("Step", state.last_action.as_deref().unwrap_or("none"));
     trailer("Phase", state.phase.word());
     trailer("Iteration", &state.iteration.to_string());
+
     if let Some(entry) = state.history.last() {
         if let Some(verdict) = entry.verdict {
             trailer("Verdict", verdict.word());
         }
+
         if let Some(turn) = entry.turn {
             trailer("Turn", &turn.to_string());
         }
+
         if let Some(taken) = &entry.usage {
             trailer("Model", &taken.model);
         }
     }
+
     text
 }
 

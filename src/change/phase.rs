@@ -84,6 +84,7 @@ impl ChangePhase {
 /// Where the phase does not allow the event; nothing changes then.
 pub fn next(phase: Option<ChangePhase>, event: ChangeEvent) -> Result<ChangePhase, Illegal> {
     use ChangePhase::{Archived, Challenged, Complete, Implementing, Proposed, Rejected};
+
     Ok(match (phase, event) {
         // A proposal that a crash cut short is written on.
         (None | Some(Proposed), ChangeEvent::Propose) => Proposed,

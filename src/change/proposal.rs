@@ -41,6 +41,7 @@ pub fn read(text: &str) -> ChangeProposal {
             .map(|(_, names)| names)
             .unwrap_or_default()
     };
+
     ChangeProposal {
         summary: summary
             .lines()
@@ -76,9 +77,11 @@ pub fn check(id: &ChangeId, text: &str) -> Vec<Finding> {
             Some(_) => {}
         }
     }
+
     if let Some(impact) = section::find(&sections, 2, "impact") {
         specs(impact, &mut findings);
     }
+
     for review in review::read(text) {
         if !review.closed {
             findings.high(review.line, "the review has no `</review>`");
@@ -86,6 +89,7 @@ pub fn check(id: &ChangeId, text: &str) -> Vec<Finding> {
             findings.high(review.line, format!("the review has no verdict: {error}"));
         }
     }
+
     findings.done()
 }
 
@@ -110,6 +114,7 @@ fn specs(impact: &DocumentSection, findings: &mut Findings<'_>) {
             "`## Impact` has no `- **Affected specs:**`; write `none` if there are none",
         );
     };
+
     for name in names.iter().filter(|name| !is_id(name)) {
         findings.high(
             line,
@@ -119,6 +124,7 @@ fn specs(impact: &DocumentSection, findings: &mut Findings<'_>) {
             ),
         );
     }
+
     if names.len() > MAX_SPECS {
         findings.high(
             line,
@@ -156,6 +162,7 @@ fn names(section: &DocumentSection, key: &str) -> Option<(usize, Vec<String>)> {
             .flat_map(|l| list(l.trim().trim_start_matches(['-', '*'])))
             .collect();
     }
+
     Some((section.first + line - 1, names))
 }
 
@@ -187,6 +194,7 @@ fn list(value: &str) -> Vec<String> {
             })
             .collect()
     };
+
     names.retain(|name| {
         !matches!(
             name.to_ascii_lowercase().as_str(),
@@ -201,6 +209,7 @@ fn list(value: &str) -> Vec<String> {
             .unwrap_or(name)
             .to_owned();
     }
+
     let mut seen = std::collections::BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
     names

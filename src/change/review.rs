@@ -108,6 +108,7 @@ impl ChangeReview {
         if let Some(model) = &self.model {
             write!(text, " model=\"{}\"", attribute(model)).expect("writing to a string");
         }
+
         write!(
             text,
             " status=\"{}\">\n\n{}\n\n</review>\n",
@@ -141,6 +142,7 @@ pub fn issues(body: &str) -> Issues {
         };
         *count += 1;
     }
+
     counts
 }
 
@@ -162,6 +164,7 @@ pub fn read(text: &str) -> Vec<ChangeReview> {
             review.body.push('\n');
         }
     }
+
     found
 }
 
@@ -185,8 +188,10 @@ pub fn split(text: &str) -> (String, String) {
             body.push_str(line);
             body.push('\n');
         }
+
         inside &= !is_end(line);
     }
+
     (body, reviews)
 }
 

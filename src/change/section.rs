@@ -45,6 +45,7 @@ pub fn read(text: &str) -> Vec<DocumentSection> {
         let body = (last + 1..end)
             .map(|line| format!("{}\n", lines.get(line).trim_end_matches(['\n', '\r'])))
             .collect();
+
         DocumentSection {
             level: *level,
             title: title.trim().to_owned(),
@@ -53,6 +54,7 @@ pub fn read(text: &str) -> Vec<DocumentSection> {
             body,
         }
     };
+
     headings.iter().enumerate().map(section).collect()
 }
 
@@ -93,6 +95,7 @@ pub fn prose(text: &str) -> Vec<String> {
             _ => {}
         }
     }
+
     lines
 }
 

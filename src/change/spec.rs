@@ -32,6 +32,7 @@ pub fn check(path: &str, text: &str) -> Vec<Finding> {
     if !sections.iter().any(|section| section.level == 1) {
         findings.high(1, "has no title `# Spec: ...`");
     }
+
     match section::find(&sections, 2, "overview") {
         None => findings.high(1, "has no section `## Overview`"),
         Some(section) if section.body.trim().chars().count() < MIN_OVERVIEW => {
@@ -42,6 +43,7 @@ pub fn check(path: &str, text: &str) -> Vec<Finding> {
         }
         Some(_) => {}
     }
+
     requirements(&sections, &mut findings);
     scenarios(&sections, &mut findings);
     findings.done()
@@ -87,6 +89,7 @@ fn requirements(sections: &[DocumentSection], findings: &mut Findings<'_>) {
             Some(_) => {}
         }
     }
+
     if count == 0 {
         findings.high(all.line, "`## Requirements` has no `### R1: Title`");
     }
@@ -99,6 +102,7 @@ fn number(title: &str) -> Option<u32> {
     let title = rest[digits..]
         .trim_start()
         .strip_prefix([':', '-', '–', '—'])?;
+
     if title.trim().is_empty() {
         None
     } else {
@@ -128,6 +132,7 @@ fn scenarios(sections: &[DocumentSection], findings: &mut Findings<'_>) {
             );
             continue;
         };
+
         count += 1;
         for word in ["WHEN", "THEN"] {
             if !section::prose(&section.body)
@@ -140,10 +145,12 @@ fn scenarios(sections: &[DocumentSection], findings: &mut Findings<'_>) {
                 );
             }
         }
+
         if !seen.insert(name.to_lowercase()) {
             findings.low(section.line, format!("there are two scenarios \"{name}\""));
         }
     }
+
     if count == 0 {
         findings.high(
             all.line,

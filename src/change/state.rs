@@ -128,12 +128,14 @@ impl ChangeState {
         if event == ChangeEvent::Repropose {
             self.iteration = self.iteration.saturating_add(1);
         }
+
         entry.phase = self.phase;
         self.last_action = Some(entry.step.clone());
         self.updated_at = Some(entry.at.clone());
         if let Some(taken) = &entry.usage {
             self.usage.add(taken);
         }
+
         self.history.push(entry);
         Ok(())
     }
@@ -164,6 +166,7 @@ impl ChangeState {
         if self.checksums.is_empty() {
             return Vec::new();
         }
+
         let differs = |name: &&String| {
             self.checksums.get(*name).map(|sum| &sum.hash)
                 != documents.0.get(*name).map(|text| hash(text)).as_ref()
@@ -175,6 +178,7 @@ impl ChangeState {
                 .filter(|name| !documents.0.contains_key(*name))
                 .cloned(),
         );
+
         names
     }
 
@@ -236,6 +240,7 @@ pub fn read(text: &str) -> anyhow::Result<ChangeState> {
         version.schema_version
     );
     let state: ChangeState = serde_yaml::from_str(text)?;
+
     ChangeId::parse(&state.change_id)?;
     Ok(state)
 }

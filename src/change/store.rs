@@ -1,7 +1,5 @@
 //! The store: changes as refs, their steps as commits.
 
-use crate::git::diff;
-use crate::git::object::batch;
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
@@ -10,6 +8,8 @@ use super::document::Documents;
 use super::error::ChangeError;
 use super::id::{CHANGES, ChangeId};
 use super::state::{self, ChangeState};
+use crate::git::diff;
+use crate::git::object::batch;
 use crate::git::object::{BlobId, CommitId, EntryMode, NewCommit, TreeEntry, TreeId};
 use crate::git::refs;
 use crate::git::repository::Repository;
@@ -96,6 +96,7 @@ impl ChangeStore<'_> {
         let state =
             state::read(&text).with_context(|| format!("reading `{}` of `{id}`", state::FILE))?;
         let mut documents = Documents::default();
+
         // A link or a repository in the place of a document is none.
         for leaf in self
             .repository
@@ -164,6 +165,7 @@ impl ChangeStore<'_> {
             let gone = gone.filter(|path| Documents::is_one(&String::from_utf8_lossy(path)));
             edits.extend(gone.map(|path| (path, None)));
         }
+
         let batch = batch::batch(self.repository);
         let state = (state::FILE.to_owned(), state::write(&change.state));
         for (path, text) in change.documents.0.clone().into_iter().chain([state]) {
@@ -176,6 +178,7 @@ impl ChangeStore<'_> {
                 }),
             );
         }
+
         let tree = batch.tree_with(change.tree, &edits)?;
         let parents: Vec<CommitId> = change.commit.into_iter().collect();
         let time = crate::host::clock::now();
@@ -207,6 +210,7 @@ impl ChangeStore<'_> {
                     .find_map(|line| line.strip_prefix(&key))
                     .map(str::to_owned)
             };
+
             rows.push(StepRow {
                 commit: id,
                 title: commit.message.lines().next().unwrap_or_default().to_owned(),
@@ -217,6 +221,7 @@ impl ChangeStore<'_> {
             });
             at = commit.parents.first().copied();
         }
+
         Ok(rows)
     }
 }

@@ -64,6 +64,7 @@ pub fn read(text: &str) -> Vec<Task> {
             take(task, line, text.lines().nth(index).unwrap_or_default());
         }
     }
+
     tasks.retain(|task| task.line > 0);
     tasks
         .iter_mut()
@@ -95,6 +96,7 @@ fn boxed(line: &str) -> Option<(bool, String, String)> {
     let rest = rest.trim().trim_start_matches("**");
     let (number, title) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
     let done = matches!(mark.trim(), "x" | "X" | "✓");
+
     Some((
         done,
         number.trim_end_matches(['.', ':']).to_owned(),
@@ -114,6 +116,7 @@ fn take(task: &mut Task, line: &str, raw: &str) {
     let Some((key, value)) = plain.split_once(':') else {
         return;
     };
+
     match key.trim().to_ascii_lowercase().as_str() {
         "file" => {
             let (path, verb) = value.rsplit_once('(').unwrap_or((value, ""));
@@ -145,18 +148,21 @@ pub fn check(text: &str) -> Vec<Finding> {
             "has no task: write `- [ ] 1.1 Title` below `## 1. Layer`",
         );
     }
+
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for task in &tasks {
         number(task, &mut findings);
         if task.title.is_empty() {
             findings.high(task.line, format!("task {} has no title", task.number));
         }
+
         if task.text.trim().is_empty() {
             findings.low(
                 task.line,
                 format!("task {} does not say what to do", task.number),
             );
         }
+
         file(task, &mut findings);
         for name in task
             .depends
@@ -175,6 +181,7 @@ pub fn check(text: &str) -> Vec<Finding> {
             findings.high(task.line, format!("there are two tasks {}", task.number));
         }
     }
+
     findings.done()
 }
 
@@ -194,6 +201,7 @@ fn number(task: &Task, findings: &mut Findings<'_>) {
             ),
         );
     };
+
     let (own, _) = task.layer.split_once('.').unwrap_or((&task.layer, ""));
     if own.trim() != layer {
         findings.high(
@@ -217,6 +225,7 @@ fn file(task: &Task, findings: &mut Findings<'_>) {
             format!("the file of task {}: {error}", task.number),
         );
     }
+
     if !VERBS.contains(&verb.as_str()) {
         findings.high(
             task.line,
@@ -243,6 +252,7 @@ pub fn tick(text: &str, number: &str) -> String {
         Some((head, tail)) if index + 1 == task.line => format!("{head}[x]{tail}"),
         _ => line.to_owned(),
     };
+
     text.split_inclusive('\n').enumerate().map(line).collect()
 }
 

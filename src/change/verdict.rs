@@ -127,6 +127,7 @@ fn from_field(body: &str) -> Result<ReviewVerdict, NoVerdict> {
     if !boxes.is_empty() {
         return from_boxes(&boxes);
     }
+
     let said: Vec<String> = lines
         .iter()
         .filter(|line| !line.trim().is_empty())
@@ -135,6 +136,7 @@ fn from_field(body: &str) -> Result<ReviewVerdict, NoVerdict> {
     let Some(first) = said.first() else {
         return Err(NoVerdict::Unknown("nothing".to_owned()));
     };
+
     let verdict = ReviewVerdict::parse(first).ok_or_else(|| unknown(first))?;
     let named = said
         .iter()
@@ -174,6 +176,7 @@ fn tick(line: &str) -> Option<(bool, String)> {
         "x" | "X" | "✓" | "✔" => true,
         _ => return None,
     };
+
     let word = bare(rest);
     let end = [" - ", " – ", " — ", ":", " ("]
         .iter()

@@ -30,16 +30,19 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
     let adopted = adopt(&project, &session, app.user(&project, false).as_mut())?;
     project.use_session(&session)?;
+
     if app.global.json {
         app.print_json(&serde_json::json!({ "session": session.as_str(), "turns": adopted.turns, "plan": adopted.plan }))?;
         return Ok(exit::DONE.into());
     }
+
     app.print_foreign(adopted.plan.as_deref().unwrap_or_default())?;
     let waits = if adopted.plan.is_some() {
         "; its plan is waiting: read it above before you run `teddy execute`"
     } else {
         ""
     };
+
     app.say(&format!(
         "Session {session} with {} is now yours and in use{waits}.",
         counted(adopted.turns, "turn")

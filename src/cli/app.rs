@@ -9,6 +9,7 @@ use clap::ValueHint;
 use serde_json::Value;
 
 use super::failure::{Diagnosis, Malformed, Unfinished, judge, question};
+use super::in_use::in_use;
 use super::{complete, exit};
 use crate::host::{env, screen, stdout};
 use crate::session::name::SessionName;
@@ -108,9 +109,11 @@ impl App {
                 "settings of this repository are ignored: {names} ({hint})"
             ));
         }
+
         if self.global.verbose {
             self.say(&in_use(&project));
         }
+
         let folder = project.repository.teddy_dir().join("manual");
         project.hands = manual::hands(folder, choices(&project), self.paint(screen::is_screen()));
         project
@@ -154,12 +157,14 @@ impl App {
             base.or_else(|| home.as_ref().map(|home| home.join(folder)))
                 .map(|base| base.join("teddy"))
         };
+
         let config = below("XDG_CONFIG_HOME", ".config")
             .context("neither HOME nor XDG_CONFIG_HOME is set")?;
         let cache =
             below("XDG_CACHE_HOME", ".cache").context("neither HOME nor XDG_CACHE_HOME is set")?;
         let config_file =
             env::var_os("TEDDY_CONFIG").map_or_else(|| config.join("config.yaml"), PathBuf::from);
+
         Ok(UserFolders {
             home,
             config,
@@ -182,6 +187,7 @@ impl App {
             Some((key, value)) => Ok((key.trim().to_owned(), value.to_owned())),
             None => Err(Malformed(text.clone()).into()),
         };
+
         Ok(ProjectOptions {
             session,
             settings: self
@@ -206,6 +212,7 @@ impl App {
                 self.paint(screen::is_screen()),
             ));
         }
+
         let approval = if approve_all {
             Approval::All
         } else {
@@ -347,6 +354,7 @@ impl App {
     /// lost.
     fn tell(&self, text: &str) {
         use std::io::Write as _;
+
         if screen::is_stderr() {
             return self.tell_lines(&block(Tone::Plain, text));
         }
@@ -356,6 +364,7 @@ impl App {
     /// Tells lines with a look of their own on stderr, as [`App::warn`] does.
     pub(super) fn tell_lines(&self, lines: &[StyledLine]) {
         use std::io::Write as _;
+
         let lines = match terminal::stderr_width() {
             Some(width) => &style::wrap_all(lines.to_vec(), width),
             None => lines,
@@ -379,11 +388,13 @@ impl App {
         } else {
             (format!("{error:#}"), judge(&error))
         };
+
         if self.global.json {
             let shown = beside(shown, question(&error));
             // Where stdout is gone the words are still on stderr.
             let _ = self.print_json(&judged.to_json(&message, shown));
         }
+
         if judged.code == exit::INTERRUPTED {
             self.tell(&message);
             return judged.code.into();
@@ -393,9 +404,11 @@ impl App {
         if let Some(question) = question(&error) {
             self.tell_lines(&markdown::quoted(question));
         }
+
         if let Some(hint) = judged.hint {
             self.tell(&format!("hint: {hint}"));
         }
+
         judged.code.into()
     }
 }
@@ -412,30 +425,6 @@ fn beside(shown: Value, question: Option<&str>) -> Value {
 pub(super) fn json_text(value: &impl serde::Serialize) -> anyhow::Result<String> {
     let text = serde_json::to_string_pretty(value)?;
     Ok(format!("{}\n", visible_json(&text)))
-}
-
-/// Says what a call works with.
-fn in_use(project: &Project) -> String {
-    let session = project.session().map_or_else(
-        |_| "no session".to_owned(),
-        |name| format!("session {name}"),
-    );
-    let model = project.settings.model.as_deref().unwrap_or("none");
-    let own = match (
-        project.proposed.contains_key("config.yaml"),
-        project.trusted,
-    ) {
-        (false, _) => "",
-        (true, true) => ", .teddy/config.yaml",
-        (true, false) => {
-            ", .teddy/config.yaml as far as a repository that is not trusted may decide"
-        }
-    };
-    let (folder, config) = (
-        project.repository.workdir().display(),
-        project.places.config_file.display(),
-    );
-    format!("Project {folder}, {session}, model {model}. Settings: git config, {config}{own}.")
 }
 
 /// Returns the person's programs.

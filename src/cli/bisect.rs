@@ -58,6 +58,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         good: args.good.as_deref(),
         bad: args.bad.as_deref(),
     };
+
     let mut user = app.user(&project, false);
     let found = bisect(&project, &wanted, user.as_mut())?;
     drop(user);
@@ -66,6 +67,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else {
         app.page(&project, &lines(&found))?;
     }
+
     let is_told = found.culprits.len() == 1;
     Ok(if is_told { exit::DONE } else { exit::FAILED }.into())
 }
@@ -109,9 +111,11 @@ fn described(culprit: &Culprit) -> Vec<StyledLine> {
     for line in culprit.request.trim().lines().take(MOST_LINES) {
         lines.extend(block(Tone::Faint, &format!("  > {line}")));
     }
+
     for file in culprit.files.iter().take(MOST_LINES) {
         lines.push(StyledLine::of(Tone::Plain, &format!("  {file}")));
     }
+
     let more = culprit.files.len().saturating_sub(MOST_LINES);
     if more > 0 {
         lines.push(StyledLine::of(
@@ -119,6 +123,7 @@ fn described(culprit: &Culprit) -> Vec<StyledLine> {
             &format!("  ... and {more} more"),
         ));
     }
+
     lines
 }
 

@@ -48,6 +48,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&lines)?;
         return Ok(exit::DONE.into());
     }
+
     let names: Vec<String> = lines.iter().map(|line| name(&line.source)).collect();
     let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
     let digits = lines.last().map_or(1, |line| line.line.to_string().len());
@@ -56,6 +57,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         if args.prompt && (at == 0 || lines[at - 1].source != line.source) {
             shown.extend(asked(&project, line)?);
         }
+
         let blanks = width - name.width();
         let tone = match line.source {
             LineSource::Turn { .. } => Tone::Accent,
@@ -69,6 +71,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
                 .with(Tone::Plain, &line.text),
         );
     }
+
     app.page(&project, &shown)?;
     Ok(exit::DONE.into())
 }
@@ -83,6 +86,7 @@ fn asked(project: &Project, line: &Blamed) -> anyhow::Result<Vec<StyledLine>> {
     else {
         return Ok(Vec::new());
     };
+
     let request = request(project, session, *commit)?;
     let lines = request.trim().lines().take(MOST_LINES);
     Ok(lines

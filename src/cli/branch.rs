@@ -35,6 +35,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut user = app.user(&project, false);
     let commit = branch(&mut project, &args.turn, &name, user.as_mut())?;
     let (tip, files) = changed(&project)?;
+
     if app.global.json {
         app.print_json(&serde_json::json!({
             "session": name,
@@ -47,5 +48,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.say(&format!("Session {name} is in use now."));
         tell_files(app, &files, tip.number());
     }
+
     Ok(exit::DONE.into())
 }

@@ -40,10 +40,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&sides)?;
         return Ok(exit::DONE.into());
     }
+
     app.print(table(&sides))?;
     if let ([first, second, ..], true) = (sides.as_slice(), args.diff) {
         diff::show(app, &project, (first.tree, second.tree), |_| true)?;
     }
+
     Ok(exit::DONE.into())
 }
 
@@ -59,6 +61,7 @@ fn table(sides: &[Side]) -> String {
     rows.push(("files", column(sides, |side| side.files.to_string())));
     rows.push(("lines", column(sides, changed_lines)));
     rows.push(("tokens", column(sides, tokens)));
+
     let cost = |side: &Side| {
         side.cost
             .map_or(UNKNOWN.to_owned(), |cost| format!("${cost:.2}"))
@@ -68,6 +71,7 @@ fn table(sides: &[Side]) -> String {
         side.seconds
             .map_or(UNKNOWN.to_owned(), |time| format!("{time:.1} s"))
     };
+
     rows.push(("time", column(sides, time)));
     if sides.iter().any(|side| side.run.is_some()) {
         let code = |side: &Side| match &side.run {
@@ -76,6 +80,7 @@ fn table(sides: &[Side]) -> String {
         };
         rows.push(("run", column(sides, code)));
     }
+
     let widths: Vec<usize> = (0..sides.len())
         .map(|at| {
             rows.iter()
@@ -92,9 +97,11 @@ fn table(sides: &[Side]) -> String {
             line.push_str(cell);
             line.push_str(&" ".repeat(width - cell.width()));
         }
+
         text.push_str(line.trim_end());
         text.push('\n');
     }
+
     text
 }
 

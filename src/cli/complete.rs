@@ -61,6 +61,7 @@ fn parser() -> Command {
     let is_option = words
         .get(at)
         .is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+
     // Of a command and its other name the engine offers one alone.
     let one_name = |command: Command| match command.get_name() {
         "resume" => command.visible_alias(None).alias("continue"),
@@ -68,6 +69,7 @@ fn parser() -> Command {
     };
     let before = words.get(..at).unwrap_or_default();
     let parser = super::parser_of(before).mut_subcommands(one_name);
+
     if is_option {
         parser
     } else {
@@ -102,6 +104,7 @@ fn typed(args: Vec<OsString>) -> (Vec<OsString>, usize) {
     let at = env::var(INDEX)
         .and_then(|index| index.parse().ok())
         .unwrap_or(last);
+
     (words, at)
 }
 
@@ -169,6 +172,7 @@ impl EnvCompleter for Quoting {
             .iter()
             .filter_map(|offer| quoted(offer.get_value().to_str()?, self.escape))
             .collect();
+
         write!(
             out,
             "{}",
@@ -201,6 +205,7 @@ pub(super) fn with(offer: Offer) -> ArgValueCompleter {
             .and_then(|project| offer(&project, current).ok())
             .unwrap_or_default();
         let fits = |value: &str| value.starts_with(current) && visible(value) == value;
+
         offers
             .into_iter()
             .filter(|(value, _)| fits(value))
@@ -222,6 +227,7 @@ pub(super) fn sessions(project: &Project, _current: &str) -> anyhow::Result<Offe
             ));
         }
     }
+
     found.sort_by_key(|(seconds, ..)| std::cmp::Reverse(*seconds));
     Ok(found
         .into_iter()
@@ -237,6 +243,7 @@ pub(super) fn turns(project: &Project, current: &str) -> anyhow::Result<Offers> 
     };
     let tip = project.store().tip(&session)?;
     let turns = tip.titles(&project.repository).take(MAX_TURNS);
+
     Ok(turns
         .map(|(number, title)| (format!("{before}{number}"), title))
         .collect())
@@ -320,6 +327,7 @@ pub(super) fn entries(project: &Project, _current: &str) -> anyhow::Result<Offer
                 format!("/{}", entry.trim_start_matches('/'))
             }
         };
+
         let list = edit::read_context(project, scope).unwrap_or_default();
         let entries = context_list::read(&list).entries;
         offers.extend(
@@ -328,5 +336,6 @@ pub(super) fn entries(project: &Project, _current: &str) -> anyhow::Result<Offer
                 .map(|entry| (named(&entry.name()), scope.title().to_lowercase())),
         );
     }
+
     Ok(offers)
 }

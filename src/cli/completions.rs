@@ -94,11 +94,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         _ => script,
     };
+
     if app.global.json {
         app.print_json(&serde_json::json!({ "script": script }))?;
     } else {
         app.print(script)?;
     }
+
     Ok(exit::DONE.into())
 }
 

@@ -103,6 +103,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Some(ContextCommand::Rm(entries)) => change(app, &project, ListEdit::Remove, &entries)?,
         Some(ContextCommand::Edit(place)) => edit(app, &project, place.scope())?,
     }
+
     Ok(exit::DONE.into())
 }
 
@@ -118,6 +119,7 @@ fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> an
         user.as_mut(),
     )?;
     let list = entries.scope.scope().title().to_lowercase();
+
     if app.global.json {
         let changed: Vec<&str> = edited
             .iter()
@@ -126,6 +128,7 @@ fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> an
             .collect();
         return app.print_json(&serde_json::json!({ "list": list, "changed": changed }));
     }
+
     for entry in &edited {
         let name = visible(&entry.name);
         let near = entry.near.as_deref().map_or_else(String::new, |near| {
@@ -141,6 +144,7 @@ fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> an
             (ListEdit::Remove, false) => format!("{name} is not there ({list}){near}"),
         });
     }
+
     Ok(())
 }
 
@@ -151,11 +155,13 @@ fn edit(app: &App, project: &Project, scope: ListScope) -> anyhow::Result<()> {
         crate::ui::desk::edit(&before, project.repository.config("core.editor").as_deref())?;
     let text = format!("{after}\n");
     let mut user = app.user(project, false);
+
     edit::write_context(project, scope, (&before, &text), user.as_mut())?;
     if app.global.json {
         let list = scope.title().to_lowercase();
         return app.print_json(&serde_json::json!({ "list": list, "text": text }));
     }
+
     app.say("Saved.");
     Ok(())
 }
@@ -175,6 +181,7 @@ fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
             .collect();
         return app.print_json(&rows);
     }
+
     let mut text = String::new();
     for shown in &material.resources {
         let note = match &shown.body {
@@ -188,6 +195,7 @@ fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
         let (scope, name) = (shown.scope.title().to_lowercase(), visible(&shown.resource));
         text.push_str(&format!("{scope:8} {:>8}  {name}{note}\n", shown.tokens));
     }
+
     text.push_str(&format!("{:8} {total:>8}\n", "total"));
     app.print(text)
 }

@@ -44,6 +44,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             project.display()
         ));
     }
+
     Ok(exit::DONE.into())
 }
 
@@ -63,6 +64,7 @@ impl Printed<'_> {
             } else {
                 vec![line]
             };
+
             // A reader that is gone has seen enough.
             let _ = self.app.print(style::text(&rows, self.app.paint_results()));
         }

@@ -1,12 +1,12 @@
 //! `teddy diff`
 
-use crate::git::diff;
-use crate::git::object::read;
 use std::process::ExitCode;
 
 use super::app::App;
 use super::complete;
 use super::exit;
+use crate::git::diff;
+use crate::git::object::read;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::text::counted;
 use crate::text::path::lossy;
@@ -44,6 +44,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let sides = trees(&project, &args)?;
         show(app, &project, sides, |_| true)?;
     }
+
     Ok(exit::DONE.into())
 }
 
@@ -56,12 +57,14 @@ fn show_draft(app: &App, project: &Project, name: &str) -> anyhow::Result<()> {
     if !run.diagnostics.is_empty() {
         app.tell_lines(&mistakes::rejected(&run.diagnostics));
     }
+
     if run.commands > 0 {
         let commands = counted(run.commands, "command");
         app.say(&format!(
             "What {commands} of the plan would change shows when it ran."
         ));
     }
+
     if app.global.json {
         let row = |(path, file): (&String, &Rewrite)| {
             let word = if file.before.is_some() {
@@ -73,6 +76,7 @@ fn show_draft(app: &App, project: &Project, name: &str) -> anyhow::Result<()> {
         };
         return app.print_json(&run.files.iter().map(row).collect::<Vec<_>>());
     }
+
     let lines = run.files.iter().flat_map(|(path, file)| {
         unified(&FileVersions {
             path,
@@ -93,6 +97,7 @@ pub(super) fn show(
     if !app.global.json {
         return app.page(project, &lines(project, (old, new), &wanted)?);
     }
+
     let changes = diff::changes(&project.repository, old, new)?;
     let rows = changes.into_iter().filter_map(|change| {
         let path = lossy(&change.path);
@@ -118,6 +123,7 @@ pub(super) fn lines(
         if !wanted(&path) {
             continue;
         }
+
         let (before, after) = (
             content(project, change.old.as_ref())?,
             content(project, change.new.as_ref())?,
@@ -129,6 +135,7 @@ pub(super) fn lines(
         };
         lines.extend(unified(&shown));
     }
+
     Ok(lines)
 }
 
@@ -145,9 +152,11 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
             ),
         }
     };
+
     if let (Some(old), Some(new)) = (&args.turn, &args.other) {
         return Ok((after(old)?, after(new)?));
     }
+
     let turn = store.turn(&session, args.turn.as_deref().unwrap_or("@"))?;
     match &turn.meta.workspace {
         Some(workspace) => Ok((

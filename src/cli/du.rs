@@ -19,6 +19,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&usage)?;
         return Ok(exit::DONE.into());
     }
+
     let mut text = format!(
         "{:>9}  objects that only TeDDy's refs reach\n",
         shown(usage.objects)
@@ -31,6 +32,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             visible(&worktree.path)
         ));
     }
+
     text.push_str(&format!(
         "{:>9}  undo data\n{:>9}  state and caches\n",
         shown(usage.undo),
@@ -40,6 +42,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     for path in &usage.rescued {
         app.warn(&format!("a save of yours was set aside: {path}"));
     }
+
     Ok(exit::DONE.into())
 }
 
@@ -56,6 +59,7 @@ fn shown(bytes: u64) -> String {
         }
         size /= 1024.0;
     }
+
     format!("{size:.1} GiB")
 }
 

@@ -66,6 +66,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         model: args.model,
         yolo: false,
     };
+
     let result = execute_or_plan(&mut project, plan.as_deref(), &options, user.as_mut());
     let result = result.map_err(unapproved)?;
     drop(user);
@@ -80,6 +81,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             tell_answer(app, recorded);
         }
     }
+
     Ok(result_code(&result).into())
 }
 
@@ -140,6 +142,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(&json(recorded));
     }
+
     let RecordedTurn { turn, commit, .. } = recorded;
     let (word, id) = (recorded.status().word(), commit.to_string());
     app.print(format!("turn {turn} {word} {}\n", &id[..12]))?;
@@ -148,6 +151,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
             "`{path}` overlaps with your own edits and was left as it is"
         ));
     }
+
     notes(recorded).iter().for_each(|note| app.warn(note));
     if let Some(cause) = recorded.interruption() {
         app.warn(&format!(
@@ -157,6 +161,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
             "`teddy execute` runs it again, `teddy diff {turn}` shows what it did, `teddy restore {turn}` applies that."
         ));
     }
+
     if !recorded.is_synced() {
         app.say("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
     }
@@ -177,9 +182,11 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
             "`teddy show {turn} report.md` says what is wrong."
         ));
     }
+
     if let Some(said) = recorded.conclusion() {
         tell_conclusion(app, said);
     }
+
     Ok(())
 }
 
@@ -199,6 +206,7 @@ fn show_undecided(app: &App, undecided: &UndecidedPlan) -> anyhow::Result<()> {
         shown["workspace"] = serde_json::json!(undecided.drift);
         return app.print_json(&shown);
     }
+
     app.say(&format!(
         "Nothing was run; the plan of turn {} is waiting.",
         undecided.turn
@@ -215,6 +223,7 @@ fn show_refused(app: &App, refused: &RefusedPlan) -> anyhow::Result<()> {
         shown["session"] = serde_json::json!(session);
         return app.print_json(&shown);
     }
+
     app.tell_lines(&mistakes::rejected(&refused.diagnostics));
     app.warn(match refused.session {
         None => "the plan is rejected and no session was started",

@@ -34,6 +34,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let width = turns
         .first()
         .map_or(2, |tip| tip.number().to_string().len().max(2));
+
     for turn in &turns {
         let folder = target.join(format!("{:0width$}", turn.number()));
         anyhow::ensure!(
@@ -52,16 +53,19 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             );
             let path = folder.join(&name);
             let parent = path.parent().expect("a file has a folder");
+
             std::fs::create_dir_all(parent)
                 .with_context(|| format!("making `{}`", parent.display()))?;
             std::fs::write(&path, content)
                 .with_context(|| format!("writing `{}`", path.display()))?;
         }
     }
+
     if app.global.json {
         app.print_json(&serde_json::json!({ "folder": target, "turns": turns.len() }))?;
     } else {
         app.print(format!("{}\n", target.display()))?;
     }
+
     Ok(exit::DONE.into())
 }

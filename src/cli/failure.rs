@@ -156,6 +156,7 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         let hint = format!("`teddy branch {turn} <name>` starts a session at that turn");
         return Some(Diagnosis::usage(Some(hint)));
     }
+
     let is_usage = cause.is::<NameError>()
         || cause.is::<IdError>()
         || cause.is::<Malformed>()
@@ -172,12 +173,14 @@ fn waits(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
             ..Diagnosis::of(FailureKind::Busy, Some(WAIT.to_owned()))
         });
     }
+
     if cause.is::<Unanswered>() {
         return Some(Diagnosis {
             code: exit::WAITS,
             ..Diagnosis::of(FailureKind::Unanswered, Some(ANSWER.to_owned()))
         });
     }
+
     let (kind, hint) = if cause.is::<Unapproved>() {
         (FailureKind::Unapproved, "`-y` approves it")
     } else if let Some(NobodyToAsk { hint, .. }) = cause.downcast_ref() {
@@ -252,15 +255,18 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
             Some(hint.to_owned()),
         ));
     }
+
     if let Some(obstacle) = cause.downcast_ref::<Obstacle>() {
         return Some(Diagnosis::of(
             FailureKind::CannotLand,
             Some(obstacle.hint()),
         ));
     }
+
     if let Some(error) = cause.downcast_ref::<SignError>() {
         return Some(Diagnosis::of(FailureKind::CannotSign, Some(error.hint())));
     }
+
     let error: &LandError = cause.downcast_ref()?;
     let kind = match error {
         LandError::Nothing(_)
@@ -285,34 +291,42 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         };
         return Some(Diagnosis::of(kind, Some(error.hint())));
     }
+
     if let Some(error) = cause.downcast_ref::<SetupFailed>() {
         return Some(Diagnosis::of(FailureKind::SetupFailed, error.hint()));
     }
+
     if let Some(error) = cause.downcast_ref::<Unfit>() {
         return Some(Diagnosis::of(
             FailureKind::Failed,
             Some(error.hint().to_owned()),
         ));
     }
+
     if cause.is::<ReadOnly>() {
         let hint = "`teddy preprocess - < <file>` prints the repaired plan";
         return Some(Diagnosis::of(FailureKind::Failed, Some(hint.to_owned())));
     }
+
     if let Some(missing) = cause.downcast_ref::<MissingObject>() {
         return Some(Diagnosis::of(FailureKind::Failed, Some(missing.hint())));
     }
+
     if let Some(damaged) = cause.downcast_ref::<DamagedTable>() {
         return Some(Diagnosis::of(
             FailureKind::DamagedRepository,
             Some(damaged.hint()),
         ));
     }
+
     if let Some(locked) = cause.downcast_ref::<RefsLocked>() {
         return Some(Diagnosis::of(FailureKind::Failed, Some(locked.hint())));
     }
+
     if let Some(Hinted { hint, .. }) = cause.downcast_ref() {
         return Some(Diagnosis::of(FailureKind::Failed, Some(hint.clone())));
     }
+
     let (kind, hint) = if let Some(error) = cause.downcast_ref::<ConfigError>() {
         (FailureKind::Configuration, error.hint())
     } else if let Some(error) = cause.downcast_ref::<OverBudget>() {
@@ -335,6 +349,7 @@ fn model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
             Some(missing.hint().to_owned()),
         ));
     }
+
     let error: &ModelError = cause.downcast_ref()?;
     let kind = match error {
         ModelError::Settings(_) | ModelError::Unknown(_) => FailureKind::ModelSettings,
@@ -393,6 +408,7 @@ pub(super) fn misread(error: &clap::Error) -> (String, Diagnosis) {
             Diagnosis::usage(Some(hint)),
         );
     }
+
     let text = error.render().to_string();
     let mut parts = text.trim().split("\n\n").map(|part| {
         let words: Vec<&str> = part.split_whitespace().collect();
@@ -405,5 +421,6 @@ pub(super) fn misread(error: &clap::Error) -> (String, Diagnosis) {
         .map(|part| part.trim_start_matches("tip: ").to_owned())
         .collect();
     let hint = (!rest.is_empty()).then(|| rest.join("; "));
+
     (message, Diagnosis::usage(hint))
 }

@@ -91,6 +91,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         (true, Some(_)) => vec![TurnPart::Code],
         (true, None) => DEFAULT.to_vec(),
     };
+
     let path = args.path.as_deref().map(|glob| {
         context_list::matcher(glob).map_err(|why| no_pattern(glob, "not a path pattern", why))
     });
@@ -100,11 +101,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         path: path.transpose()?,
         session: project.named_session(),
     };
+
     let mut found = find(&project, &query)?;
     found.matches.truncate(args.max_count.unwrap_or(usize::MAX));
     for skipped in &found.skipped {
         app.warn(&format!("not searched: {skipped}"));
     }
+
     if app.global.json {
         app.print_json(&found.matches)?;
     } else {
@@ -115,6 +118,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             .collect();
         app.page(&project, &lines)?;
     }
+
     Ok(if found.matches.is_empty() {
         exit::FAILED.into()
     } else {
@@ -149,6 +153,7 @@ fn line(found: &Match, pattern: &LinePattern) -> StyledLine {
         .with(Tone::Accent, &number.to_string())
         .with(Tone::Faint, ": ");
     let text: String = text.chars().take(MOST_COLUMNS).collect();
+
     match pattern.place(&text) {
         Some(place) if text.is_char_boundary(place.start) && text.is_char_boundary(place.end) => {
             line.with(Tone::Plain, &text[..place.start])

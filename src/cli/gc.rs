@@ -49,10 +49,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         "Delete session {} and all of its turns?",
         args.sessions.join(", ")
     );
+
     if !sessions.is_empty() && !args.yes && !app.user(&project, false).confirm(&question, "-y")? {
         app.say("Nothing was changed.");
         return Ok(exit::DONE.into());
     }
+
     let mut user = app.user(&project, args.yes);
     let done = gc(
         &project,
@@ -67,6 +69,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&done)?;
         return Ok(exit::DONE.into());
     }
+
     let mut text = String::new();
     done.sessions
         .iter()
@@ -77,6 +80,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if done.caches {
         text.push_str("caches of commands\n");
     }
+
     done.checkouts
         .iter()
         .for_each(|name| text.push_str(&format!("checkout {}\n", visible(name))));
@@ -90,9 +94,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         .filter(|(number, _)| *number > 0)
         .map(|(number, noun)| counted(*number, noun))
         .collect();
+
     if !removed.is_empty() {
         app.say(&format!("Removed {}.", removed.join(" and ")));
     }
+
     app.say("Loose objects are packed.");
     Ok(exit::DONE.into())
 }

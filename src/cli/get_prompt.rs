@@ -36,6 +36,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         return Ok(exit::DONE.into());
     }
+
     let all = prompts.all();
     if app.global.json {
         let rows: Vec<_> = all
@@ -51,5 +52,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             .collect();
         app.print_foreign(&text)?;
     }
+
     Ok(exit::DONE.into())
 }

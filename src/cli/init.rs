@@ -35,6 +35,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         Err(error) => return Err(error.into()),
     };
+
     let root = Root::open(repository.workdir())?;
     let mut made = Vec::new();
     for (path, text) in [
@@ -45,6 +46,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             made.push(path.to_owned());
         }
     }
+
     if app.global.json {
         app.print_json(&serde_json::json!({ "folder": repository.workdir(), "made": made }))?;
     } else {
@@ -55,6 +57,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             "Next: set `model:` in {config} (see .teddy/config.yaml), then teddy new <name>"
         ));
     }
+
     Ok(exit::DONE.into())
 }
 

@@ -70,6 +70,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else {
         say(app, &done)?;
     }
+
     Ok(match done.overlaps.is_empty() {
         true => exit::DONE,
         false => exit::OVERLAP,
@@ -86,12 +87,15 @@ fn message(args: &Args, app: &App) -> anyhow::Result<MessageSource> {
         }
         return Ok(MessageSource::Given(text));
     }
+
     if args.each || args.no_edit || args.dry_run {
         return Ok(MessageSource::Draft);
     }
+
     if app.is_attended() {
         return Ok(MessageSource::Edited);
     }
+
     let hint = "`-m '<message>'` gives it; `--no-edit` takes one made of the turns' titles and \
                 requests";
     Err(NobodyToAsk::new("the commit needs a message", hint).into())
@@ -104,16 +108,19 @@ fn preview(project: &Project, done: &LandResult) -> anyhow::Result<String> {
         if !text.is_empty() {
             text.push('\n');
         }
+
         let turns = turns(&commit.turns);
         text.push_str(&format!("{turns} on {}\n\n", visible(&done.branch)));
         for line in visible_block(&commit.message).lines() {
             text.push_str(format!("    {line}").trim_end());
             text.push('\n');
         }
+
         let [from, to] = commit.trees;
         let stat = diffstat(&project.repository, from, to)?;
         text.push_str(&format!("\n{}", visible_block(&stat)));
     }
+
     Ok(text)
 }
 
@@ -130,12 +137,14 @@ fn say(app: &App, done: &LandResult) -> anyhow::Result<()> {
             "hint: commit your own edits of these files first (`git commit -p`), or land the other \
              turns (`teddy land <turn>`)",
         );
+
         return Ok(());
     }
 
     for commit in &done.commits {
         app.print(line(commit))?;
     }
+
     let numbers: Vec<u64> = done
         .commits
         .iter()
@@ -145,6 +154,7 @@ fn say(app: &App, done: &LandResult) -> anyhow::Result<()> {
     let (turns, branch) = (turns(&numbers), visible(&done.branch));
     app.say(&format!("Landed {turns} on {branch}: {commits}."));
     remarks(app, done);
+
     Ok(())
 }
 
@@ -162,6 +172,7 @@ fn remarks(app: &App, done: &LandResult) {
         app.say("Hooks changed files; yours have it, too:");
         app.say(lines("  ", done.formatted.iter()).trim_end());
     }
+
     if done.overlapping.is_none() && !done.overlaps.is_empty() {
         app.warn(
             "what hooks changed in these files overlaps with your own edits, which stay; `git diff` \
@@ -169,6 +180,7 @@ fn remarks(app: &App, done: &LandResult) {
         );
         app.say(lines("overlap", done.overlaps.iter()).trim_end());
     }
+
     if !done.staged.is_empty() {
         app.warn(
             "the staged version of these files overlaps with what landed and stays as it is; \
@@ -176,10 +188,12 @@ fn remarks(app: &App, done: &LandResult) {
         );
         app.say(lines("staged", done.staged.iter()).trim_end());
     }
+
     for path in &done.ignored {
         let path = visible(path);
         app.say(&format!("git ignores `{path}`: it was left out."));
     }
+
     let notes = done.obstacles.iter().map(notice::obstacle);
     notes.for_each(|note| app.warn(&note));
 }

@@ -62,6 +62,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         } else {
             paths::below(&project.repository, &app.folder()?, &args.paths)?
         };
+
         let choice = LogFilter {
             all: args.all,
             most: args.max_count,
@@ -74,8 +75,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             app.print_json(&rows?)?;
             return Ok(exit::DONE.into());
         }
+
         listed(&project, &turns, &args)?
     };
+
     app.page(&project, &lines)?;
     Ok(exit::DONE.into())
 }
@@ -108,6 +111,7 @@ fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Resul
     };
     let width = turns.iter().map(|turn| name(turn).len()).max().unwrap_or(0);
     let mut lines = Vec::new();
+
     for turn in turns {
         lines.push(line(&format!("{:width$}", name(turn)), &turn.row));
         let (Some(before), Some(after)) = (turn.row.before, turn.row.after) else {
@@ -115,17 +119,21 @@ fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Resul
         };
         let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
         let trees = (tree(before)?, tree(after)?);
+
         if args.stat {
             let stat = diffstat(&project.repository, trees.0, trees.1)?;
             lines.extend(block(Tone::Faint, stat.trim_end_matches('\n')));
         }
+
         if args.patch {
             lines.extend(diff::lines(project, trees, &|_| true)?);
         }
+
         if args.stat || args.patch {
             lines.push(StyledLine::default());
         }
     }
+
     Ok(lines)
 }
 
@@ -138,6 +146,7 @@ fn drawn(nodes: &[GraphLine]) -> Vec<StyledLine> {
         };
         let name = format!("{}:{}", turn.session, turn.row.number);
         let tips: String = node.tips.iter().map(|tip| format!(" ({tip})")).collect();
+
         drawing
             .join(line(&name, &turn.row))
             .with(Tone::Accent, &tips)
@@ -156,6 +165,7 @@ fn line(name: &str, row: &LogRow) -> StyledLine {
         0 => String::new(),
         number => format!(" ({})", counted(number, "file")),
     };
+
     let cost = row
         .cost
         .map(|cost| format!(" ${cost:.2}"))
@@ -168,6 +178,7 @@ fn line(name: &str, row: &LogRow) -> StyledLine {
         [] => String::new(),
         ids => format!(" as {}", ids.join(", ")),
     };
+
     let not_brought = match row.not_brought.as_slice() {
         [] => "",
         _ => " (not in your files)",

@@ -41,6 +41,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         return Ok(exit::DONE.into());
     };
+
     let folder = app.folder()?.join(folder);
     std::fs::create_dir_all(&folder).with_context(|| format!("making `{}`", folder.display()))?;
     let root = page(&command)?;
@@ -54,11 +55,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let path = folder.join(format!("{name}.1"));
         std::fs::write(&path, page).with_context(|| format!("writing `{}`", path.display()))?;
     }
+
     if app.global.json {
         app.print_json(&serde_json::json!({ "folder": folder }))?;
     } else {
         app.say(&format!("Wrote the manual to {}.", folder.display()));
     }
+
     Ok(exit::DONE.into())
 }
 
@@ -92,6 +95,7 @@ fn page(command: &Command) -> anyhow::Result<Vec<u8>> {
     } else {
         (name(command).to_owned(), usage.to_owned())
     };
+
     let about = command
         .get_about()
         .map(ToString::to_string)
@@ -108,9 +112,11 @@ fn page(command: &Command) -> anyhow::Result<Vec<u8>> {
     if command.get_arguments().next().is_some() {
         man.render_options_section(&mut text)?;
     }
+
     if command.has_subcommands() {
         man.render_subcommands_section(&mut text)?;
     }
+
     text.extend_from_slice(examples(command).as_bytes());
     Ok(text)
 }

@@ -24,6 +24,7 @@ mod failure;
 mod find;
 mod gc;
 mod get_prompt;
+mod in_use;
 mod init;
 mod kind;
 mod land;
@@ -162,6 +163,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = crate::host::supervisor::serve_if_asked(&crate::host::env::args()) {
         return code;
     }
+
     complete::answer(project_of);
     let arguments = expand(crate::host::env::args());
     let is_json = asks_for_json(&arguments);
@@ -169,11 +171,13 @@ pub fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return explain(&error, is_json),
     };
+
     // Without handlers ctrl-c ends the program at once, which recovery covers.
     let _ = crate::host::interrupt::install();
     let mut app = App::new(global);
     let done = command.run(&mut app);
     app.say_time();
+
     match done {
         // What was asked for is done to its end, and the exit code says that the user wanted to
         // stop.
@@ -196,11 +200,13 @@ fn explain(error: &clap::Error, is_json: bool) -> ExitCode {
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
     }
+
     if is_json {
         let (message, judged) = failure::misread(error);
         let value = judged.to_json(&message, serde_json::Value::Null);
         let _ = app::json_text(&value).map(crate::host::stdout::write);
     }
+
     exit::USAGE.into()
 }
 
@@ -210,6 +216,7 @@ fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments.len() > 2 && arguments[1] == "session" {
         arguments.remove(1);
     }
+
     let is_edit = |pair: &[OsString]| {
         pair[0] == "context" && ["add", "rm", "edit"].iter().any(|verb| pair[1] == *verb)
     };
@@ -225,6 +232,7 @@ fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
             *argument = OsString::from("--session-list");
         }
     }
+
     arguments
 }
 
@@ -237,6 +245,7 @@ fn parse(arguments: Vec<OsString>) -> Result<(Global, Command), clap::Error> {
     if is_git {
         parser = parser.bin_name("git teddy");
     }
+
     let matches = parser.try_get_matches_from_mut(arguments)?;
     let parsed = Global::from_arg_matches(&matches)
         .and_then(|global| Ok((global, Command::from_arg_matches(&matches)?)));

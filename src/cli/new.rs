@@ -34,6 +34,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut user = app.user(&project, false);
     let transaction = project.enter("new", user.as_mut())?;
     let commit = workflow::new::new(&transaction, &mut project, &name, &agent)?;
+
     drop(transaction);
     if app.global.json {
         app.print_json(&serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit, "agent": agent.name }))?;
@@ -44,5 +45,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             agent.name
         ));
     }
+
     Ok(exit::DONE.into())
 }

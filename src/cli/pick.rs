@@ -63,6 +63,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else {
         say(app, &done)?;
     }
+
     Ok(match done.overlaps.is_empty() {
         true => exit::DONE,
         false => exit::OVERLAP,
@@ -80,6 +81,7 @@ fn say(app: &App, done: &PickResult) -> anyhow::Result<()> {
             .collect::<String>(),
     )?;
     let notes = done.obstacles.iter().map(notice::obstacle);
+
     notes.for_each(|note| app.warn(&note));
     if done.picked.is_empty() {
         app.warn(
@@ -87,6 +89,7 @@ fn say(app: &App, done: &PickResult) -> anyhow::Result<()> {
              --theirs or --markers",
         );
     }
+
     for row in &done.picked {
         let files = counted(row.written.len() + row.deleted.len(), "file");
         let name = format!("{}:{}", visible(&row.session), row.turn);
@@ -95,6 +98,7 @@ fn say(app: &App, done: &PickResult) -> anyhow::Result<()> {
             None => format!("Picking {name} would change {files}."),
         });
     }
+
     Ok(())
 }
 

@@ -70,6 +70,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         origin: MessageOrigin::User,
         work: None,
     };
+
     let planned = plan(&project, &wish, user.as_mut())?;
     drop(user);
     show(app, &planned)?;
@@ -90,6 +91,7 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(&json(planned));
     }
+
     app.print_foreign(&planned.text)?;
     planned
         .model
@@ -103,6 +105,7 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
         ));
         return Ok(());
     }
+
     let count = counted(planned.diagnostics.len(), "mistake");
     app.warn(&match planned.title.as_str() {
         "" => format!(
@@ -111,6 +114,7 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
         ),
         _ => format!("the plan of turn {} has {count}:", planned.turn),
     });
+
     app.tell_lines(&mistakes::listed(&planned.diagnostics));
     if let Some(outline) = planned
         .outline
@@ -119,6 +123,7 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
     {
         app.say(&format!("How the plan was read:\n{outline}"));
     }
+
     app.say("`teddy execute` records it as rejected and asks the model again.");
     Ok(())
 }
@@ -131,6 +136,7 @@ fn usage(used: &ModelUse) -> String {
     } else {
         String::new()
     };
+
     let cost = used.cost.map_or_else(
         || "; no price is known".to_owned(),
         |cost| format!(", ${cost:.4}"),

@@ -44,6 +44,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     for note in &repaired.notes {
         app.say(&format!("line {}: {}", note.line, note.message));
     }
+
     let spelled = repaired.notes.iter().any(|note| note.spelling);
     match repaired.level {
         Level::Clean => app.say("There is nothing to repair."),
@@ -54,6 +55,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Level::Doubtful => app.warn("another reading is about as likely; check the result"),
         Level::Hopeless => app.warn("it is unclear where the blocks end; the plan is unchanged"),
     }
+
     let unsure = repaired.level >= Level::Doubtful;
     Ok(if unsure { exit::REJECTED } else { exit::DONE }.into())
 }
@@ -82,6 +84,7 @@ fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
     if !app.global.json {
         app.print_foreign(&repaired.text)?;
     }
+
     if !no_copy {
         let copied = clipboard::copy(&repaired.text).context("writing the clipboard");
         copied.map_err(|error| Unfinished {
@@ -90,9 +93,11 @@ fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
         })?;
         app.say("Output copied to clipboard.");
     }
+
     if app.global.json {
         app.print_json(&json(&repaired))?;
     }
+
     Ok(repaired)
 }
 
@@ -111,9 +116,11 @@ fn in_place(app: &App, name: &str) -> anyhow::Result<Repaired> {
         write(&app.folder()?.join(name), repaired.text.as_bytes())
             .with_context(|| format!("writing `{name}`"))?;
     }
+
     if app.global.json {
         app.print_json(&serde_json::json!({ "level": repaired.level, "notes": repaired.notes }))?;
     }
+
     Ok(repaired)
 }
 

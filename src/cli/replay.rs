@@ -32,6 +32,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let replayed = replay(&project, &args.turn, user.as_mut())?;
     drop(user);
     let same = replayed.expected == replayed.tree;
+
     if app.global.json {
         app.print_json(&serde_json::json!({
             "turn": replayed.turn,
@@ -48,5 +49,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             .iter()
             .for_each(|path| app.say(&format!("  {}", visible(path))));
     }
+
     Ok(if same { exit::DONE } else { exit::FAILED }.into())
 }

@@ -111,6 +111,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         files_only: args.files_only,
         ..args.how.wish()
     };
+
     // `@~1` says less than the number that it stands for; a number alone would be taken for a turn
     // of this session.
     let named = Some(args.turn.as_str()).filter(|turn| !turn.starts_with('@'));
@@ -155,11 +156,13 @@ fn carry_out(
             counted(changed, "file"),
             name(&preview)
         );
+
         if changed > 0 && !app.user(project, false).confirm(&question, "-y")? {
             app.say("Nothing was changed.");
             return Ok(exit::DONE.into());
         }
     }
+
     let done = act(&wish, app.user(project, true).as_mut())?;
     show(app, (&done, &name(&done)), &wish)
 }
@@ -187,10 +190,12 @@ fn show(
         } else {
             app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact");
         }
+
         done.passed_over
             .iter()
             .for_each(|passed| app.say(&passed_over(passed)));
     }
+
     Ok(if done.overlaps.is_empty() {
         exit::DONE
     } else {
@@ -216,6 +221,7 @@ fn changes(done: &RestoreResult) -> String {
         .filter(is_deleted)
         .map(|missing| &missing.path)
         .collect();
+
     for (word, paths) in [
         ("write", &done.written),
         ("delete", &done.deleted),
@@ -230,6 +236,7 @@ fn changes(done: &RestoreResult) -> String {
             text.push_str(&format!("{word} {}\n", visible(path)));
         }
     }
+
     text
 }
 
@@ -240,6 +247,7 @@ fn outcome(done: &RestoreResult, name: &str, wish: &RestoreOptions) -> String {
     } else {
         wish.paths.join(", ")
     };
+
     let is = match wish.dry_run {
         true => "would be",
         false if wish.paths.len() > 1 => "are",
@@ -254,17 +262,20 @@ fn outcome(done: &RestoreResult, name: &str, wish: &RestoreOptions) -> String {
     if done.same_turns && done.missing.is_empty() {
         return format!("{what} {is} as after turn {name}: {changed} changed{kept}.");
     }
+
     if done.same_turns {
         let missing = counted(done.missing.len(), "file");
         return format!(
             "{what} {is} as after turn {name} except for {missing}: {changed} changed{kept}."
         );
     }
+
     if done.over.is_empty() {
         return format!(
             "{what} {is} as after turn {name} except where your side was kept: {changed} changed{kept}."
         );
     }
+
     let turns: Vec<String> = done.over.iter().map(u64::to_string).collect();
     let (noun, are) = match (turns.len(), wish.dry_run) {
         (1, true) => ("Turn", "would be"),
@@ -277,6 +288,7 @@ fn outcome(done: &RestoreResult, name: &str, wish: &RestoreOptions) -> String {
     } else {
         "undone"
     };
+
     format!(
         "{noun} {} {are} {how}: {changed} changed{kept}.",
         turns.join(", ")

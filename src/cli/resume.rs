@@ -87,6 +87,7 @@ impl LoopFlags {
             let what = "stdin is not a terminal, so nobody can be asked what to do";
             return Err(NobodyToAsk::new(what, "`-m '<message>'` says it").into());
         }
+
         let usual = project
             .settings
             .pipeline
@@ -96,6 +97,7 @@ impl LoopFlags {
             pipelines::read_pipeline(project, pipeline)?;
             return Ok(());
         }
+
         let model = self
             .wanted
             .model
@@ -128,6 +130,7 @@ pub(super) fn go(app: &App, mut project: Project, how: LoopFlags) -> anyhow::Res
         model: how.wanted.model,
         pipeline: how.wanted.pipeline,
     };
+
     let mut user = app.user(&project, how.yes || how.yolo);
     let mut turns = Vec::new();
     let resumed = resume(&mut project, &wish, user.as_mut(), &mut |recorded| {
@@ -137,6 +140,7 @@ pub(super) fn go(app: &App, mut project: Project, how: LoopFlags) -> anyhow::Res
         }
         show(app, recorded)
     });
+
     drop(user);
     let resumed = resumed.map_err(|error| Unfinished {
         shown: json(&turns, None),
@@ -147,6 +151,7 @@ pub(super) fn go(app: &App, mut project: Project, how: LoopFlags) -> anyhow::Res
     } else {
         tell_end(app, &resumed);
     }
+
     Ok(code_of(&resumed, is_alone).into())
 }
 
@@ -191,6 +196,7 @@ fn code_of(resumed: &Resumed, is_alone: bool) -> ExitStatus {
     if interrupt::requested() {
         return exit::INTERRUPTED;
     }
+
     let last = resumed.last.as_ref().map_or(exit::DONE, |last| code(last));
     match resumed.ended {
         Ended::Question(_) => exit::WAITS,

@@ -39,5 +39,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     drop(user);
     plan::show(app, &planned)?;
     app.say(&format!("Session {} is in use now.", planned.session));
+
     Ok(plan::code(&planned).into())
 }

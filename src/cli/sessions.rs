@@ -24,6 +24,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&rows)?;
         return Ok(exit::DONE.into());
     }
+
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let line = |row: &SessionRow| {
         let mark = if row.current { '*' } else { ' ' };
@@ -35,10 +36,12 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             visible(&row.title)
         )
     };
+
     app.print(rows.iter().map(line).collect::<String>())?;
     if rows.is_empty() {
         app.say("There are no sessions; `teddy new <name>` starts one.");
     }
+
     Ok(exit::DONE.into())
 }
 

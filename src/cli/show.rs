@@ -40,6 +40,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         (Some(word), None) if is_file(word) => ("@", Some(word)),
         (turn, file) => (turn.unwrap_or("@"), file),
     };
+
     let turn = store.turn_or_draft(&session, turn)?;
     let files = project.repository.files(turn.tree)?;
     if app.global.json {
@@ -48,10 +49,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             let (plan, _) = plan::parse(&String::from_utf8_lossy(plan));
             value["title"] = plan.title.into();
         }
+
         value["artifacts"] = serde_json::json!(files.keys().collect::<Vec<_>>());
         app.print_json(&value)?;
         return Ok(exit::DONE.into());
     }
+
     let defaults = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT];
     let default = defaults.into_iter().find(|name| files.contains_key(*name));
     let name = wanted.or(default).unwrap_or(artifact::META);
@@ -63,9 +66,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             names.join(", ")
         );
     };
+
     match name.rsplit_once('.') {
         Some((_, "md")) => app.page_markdown(&project, content)?,
         _ => app.page_foreign(&project, content)?,
     }
+
     Ok(exit::DONE.into())
 }

@@ -51,5 +51,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         };
         app.say(&format!("Signed `{session}`, {turns}: {}", done.reference));
     }
+
     Ok(exit::DONE.into())
 }

@@ -34,6 +34,7 @@ pub(super) fn read(app: &App, path: &str, otherwise: &str) -> anyhow::Result<Str
     if path == STDIN {
         return stdin();
     }
+
     file(app, path).map_err(|error| {
         if !is_missing(&error) {
             return error;
@@ -62,6 +63,7 @@ pub(super) fn near(app: &App, path: &str) -> Option<String> {
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
     let near = nearest(name, names.iter().map(String::as_str))?;
+
     Some(visible(&format!("{folder}{near}")).into_owned())
 }
 
@@ -85,6 +87,7 @@ pub(super) fn stdin() -> anyhow::Result<String> {
         "cannot read standard input: it is larger than {} MiB",
         MAX_BYTES >> 20
     );
+
     text(bytes, "standard input")
 }
 

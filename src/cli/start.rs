@@ -34,6 +34,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.say("Nothing was started.");
         return Ok(exit::DONE.into());
     }
+
     let name = match &args.name {
         Some(name) => SessionName::parse(name)?,
         None => how.session_name(&project)?,
@@ -47,6 +48,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let transaction = project.enter("start", user.as_mut())?;
         workflow::new::new(&transaction, &mut project, &name, &agent)?;
     }
+
     app.say(&format!("Started session {name}."));
     go(app, project, how)
 }

@@ -30,11 +30,13 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&standing)?;
         return Ok(exit::DONE.into());
     }
+
     let (Some(session), Some(turn)) = (&standing.session, standing.turn) else {
         app.print("No session is in use here.\n")?;
         app.say("`teddy new <name>` starts one; `teddy sessions` lists them.");
         return Ok(exit::DONE.into());
     };
+
     app.print(text(&standing, session, turn))?;
     app.say(match (&standing.draft, &standing.message) {
         (Some(_), _) => "Next: teddy execute",
@@ -61,26 +63,32 @@ fn text(standing: &SessionStatus, session: &str, turn: u64) -> String {
         )),
         None => text.push_str(&format!("Ready for turn {}\n", turn + 1)),
     }
+
     if let Some(message) = &standing.message {
         text.push_str(&format!(
             "Your message is waiting: {}\n",
             visible(message.trim().lines().next().unwrap_or_default())
         ));
     }
+
     if let Some(question) = &standing.question {
         text.push_str("The model waits for your answer:\n");
         text.push_str(&indented(question));
     }
+
     if let Some(said) = &standing.conclusion {
         text.push_str("The work is done, says the model:\n");
         text.push_str(&indented(said));
     }
+
     if let Some(failure) = &standing.failure {
         text.push_str(&format!("The model gave no plan: {}\n", visible(failure)));
     }
+
     if let Some(landed) = &standing.landed {
         text.push_str(&landing(landed));
     }
+
     if let Some(why) = &standing.workspace.unknown {
         text.push_str(&format!(
             "Your files cannot be compared: {}\n",
@@ -88,6 +96,7 @@ fn text(standing: &SessionStatus, session: &str, turn: u64) -> String {
         ));
         return text;
     }
+
     text + &files(&standing.workspace, turn) + &left_out(&standing.workspace.not_captured)
 }
 
@@ -100,6 +109,7 @@ fn landing(landed: &Latest) -> String {
         "Landed on {branch}: {landed_turns} ({})",
         commit.get(..8).unwrap_or("nothing")
     );
+
     match landed.waiting.as_slice() {
         [] => text + "\n",
         waiting => format!("{text}; not yet: {}\n", turns(waiting)),
@@ -123,6 +133,7 @@ fn files(workspace: &Changed, turn: u64) -> String {
         open.iter()
             .for_each(|path| text.push_str(&format!("  {}\n", visible(path))));
     }
+
     text
 }
 
@@ -137,10 +148,12 @@ fn left_out(files: &[NotCaptured]) -> String {
         let (path, why) = (visible(&file.path), visible(&file.reason));
         text.push_str(&format!("  {path}: {why}\n"));
     }
+
     let more = files.len().saturating_sub(MAX_LEFT_OUT);
     if more > 0 {
         text.push_str(&format!("  ... and {more} more; `--json` lists them all\n"));
     }
+
     text
 }
 

@@ -40,6 +40,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             None => return Ok(exit::FAILED.into()),
         },
     };
+
     switch(&mut project, &name)?;
     let (tip, files) = changed(&project)?;
     if app.global.json {
@@ -52,6 +53,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.say(&format!("Going on with session {name}."));
         tell_files(app, &files, tip.number());
     }
+
     Ok(exit::DONE.into())
 }
 
@@ -66,6 +68,7 @@ pub(super) fn tell_files(app: &App, files: &Changed, turn: u64) {
             "Your files stay as they are; `teddy restore @` updates them to turn {turn}."
         )),
     }
+
     lines.iter().for_each(|line| app.say(line));
 }
 
@@ -78,11 +81,13 @@ fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
             "`teddy new <name>` starts one",
         ));
     }
+
     if !app.is_attended() {
         let what = "stdin is not a terminal, so no session can be chosen";
         let hint = "`teddy switch <name>` names one; `teddy sessions` lists them";
         return Err(NobodyToAsk::new(what, hint).into());
     }
+
     let shown: Vec<String> = rows
         .iter()
         .map(|row| format!("{}: {}", row.name, visible(&row.title)))

@@ -34,6 +34,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.say("This repository is not trusted any more.");
         return Ok(exit::DONE.into());
     }
+
     let TrustProposal {
         text,
         is_trusted,
@@ -45,6 +46,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else if is_settled {
         print_state(app, &project, &text)?;
     }
+
     if is_settled {
         app.say(if is_empty {
             "This repository asks for nothing that takes trust."
@@ -53,6 +55,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         });
         return Ok(exit::DONE.into());
     }
+
     let mut user = app.user(&project, false);
     let undecided = |error| Unfinished {
         shown: state(false, &text),
@@ -66,10 +69,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.say("Nothing was trusted.");
         return Ok(exit::FAILED.into());
     }
+
     remember(&project, true)?;
     if args.yes {
         print_state(app, &project, &text)?;
     }
+
     app.say("Trusted, until any of it changes.");
     Ok(exit::DONE.into())
 }

@@ -34,6 +34,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if sessions.is_empty() {
         sessions.extend(project.named_session());
     }
+
     let verified = verify(&project, &sessions)?;
     if app.global.json {
         app.print_json(&verified)?;
@@ -44,6 +45,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             app.say("There are no sessions.");
         }
     }
+
     let is_sound = verified.iter().all(|one| one.faults.is_empty());
     Ok(if is_sound { exit::DONE } else { exit::FAILED }.into())
 }
@@ -59,6 +61,7 @@ fn signed(verified: &Verified) -> String {
     };
     let signer = signature.signer.as_deref().unwrap_or(&signature.tagger);
     let time = signature.signed.as_deref().unwrap_or("an unknown time");
+
     format!("signed{covered} by {} at {time}", visible(signer))
 }
 
@@ -73,6 +76,7 @@ fn lines(verified: &Verified) -> Vec<StyledLine> {
         let head = head.with(Tone::Added, "sound");
         return vec![head.with(Tone::Plain, &format!(", {}", signed(verified)))];
     }
+
     let count = counted(verified.faults.len(), "fault");
     let mut lines = vec![head.with(Tone::Removed, &count)];
     for fault in &verified.faults {
@@ -87,5 +91,6 @@ fn lines(verified: &Verified) -> Vec<StyledLine> {
                 .with(Tone::Faint, &format!("({})", fault.rule)),
         );
     }
+
     lines
 }

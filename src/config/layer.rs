@@ -97,6 +97,7 @@ impl Layer {
         if is_null_device(path) {
             return Layer::parse(&path.display().to_string(), "");
         }
+
         match read_regular_text(path, MAX_BYTES) {
             Ok(text) => Layer::parse(&path.display().to_string(), &text),
             Err(error)
@@ -154,8 +155,10 @@ impl Layer {
             guard(text, MAX_CONFIG).map_err(|error| wrong(error.to_string()))?;
             let value = serde_yaml::from_str(text).map_err(|error| wrong(error.to_string()))?;
             let parts: Vec<&str> = key.split('.').collect();
+
             insert(&mut layer.values, &parts, value);
         }
+
         Ok(layer)
     }
 
@@ -169,6 +172,7 @@ impl Layer {
         for (key, value) in kept {
             insert(&mut self.values, &key.split('.').collect::<Vec<_>>(), value);
         }
+
         dropped.into_iter().map(|(key, _)| key).collect()
     }
 
@@ -184,6 +188,7 @@ impl Layer {
             );
             settings(&alone).is_err_and(|error| error.to_string() == message)
         };
+
         // Of a key that nobody knows the message has the name.
         let is_named = message.starts_with("unknown field");
         let culprit = flatten(&self.values)
@@ -192,6 +197,7 @@ impl Layer {
         let culprit = culprit
             .map(|(key, _)| format!(" {key}"))
             .unwrap_or_default();
+
         ConfigError::Wrong {
             origin: format!("{}{culprit}", self.origin),
             message,
@@ -235,6 +241,7 @@ pub fn merge(layers: &[Layer]) -> Result<Settings, ConfigError> {
         settings(&layer.values).map_err(|e| layer.wrong(&e))?;
         overlay(&mut all, &layer.values);
     }
+
     settings(&all).map_err(|e| ConfigError::Wrong {
         origin: "configuration".to_owned(),
         message: e.to_string(),
@@ -266,12 +273,14 @@ fn insert(into: &mut Mapping, path: &[&str], value: Value) {
         into.insert(key, value);
         return;
     }
+
     let inner = into
         .entry(key)
         .or_insert_with(|| Value::Mapping(Mapping::new()));
     if !inner.is_mapping() {
         *inner = Value::Mapping(Mapping::new());
     }
+
     if let Value::Mapping(inner) = inner {
         insert(inner, rest, value);
     }
@@ -294,6 +303,7 @@ fn flatten(values: &Mapping) -> Vec<(String, Value)> {
             value => flat.push((key, value.clone())),
         }
     }
+
     flat
 }
 

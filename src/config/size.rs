@@ -34,6 +34,7 @@ impl FromStr for Size {
             .find(|(names, _)| names.contains(&unit.trim()))
             .map(|&(_, shift)| shift)
             .ok_or_else(error)?;
+
         number.checked_mul(1 << shift).map(Size).ok_or_else(error)
     }
 }

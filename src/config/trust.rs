@@ -92,6 +92,7 @@ pub fn files(teddy: &Path) -> BTreeMap<String, String> {
     if !is_folder(teddy) {
         return BTreeMap::new();
     }
+
     let config =
         read(&teddy.join("config.yaml"), MAX_BYTES).map(|text| ("config.yaml".to_owned(), text));
     let inside = FOLDERS.iter().flat_map(|(name, _)| {
@@ -121,6 +122,7 @@ pub fn folder(base: &Path, name: &str) -> BTreeMap<String, String> {
             .extension()
             .is_some_and(|end| endings.iter().any(|known| end == *known))
     });
+
     let sorted: BTreeSet<String> = wanted.collect();
     sorted
         .into_iter()

@@ -73,16 +73,19 @@ pub fn blame(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<Blame
     if let Some(range) = asked.range {
         git.arg(format!("-L{range}"));
     }
+
     git.arg("--contents").arg(asked.contents);
     git.arg(asked.commit.to_string());
     git.args(asked.since.map(|commit| format!("^{commit}")));
     git.arg("--").arg(asked.path);
     let output = git.output().context("starting git blame")?;
+
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
         let words = words.trim();
         return Err(BlameRefused(words.strip_prefix("fatal: ").unwrap_or(words).to_owned()).into());
     }
+
     parse(&String::from_utf8_lossy(&output.stdout)).context("git blame told something unknown")
 }
 
@@ -94,6 +97,7 @@ fn parse(text: &str) -> Option<Blame> {
         let mut words = head.split(' ');
         let id = words.next()?;
         let (first, number) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+
         // All zeros: what no commit has.
         let commit = match id.bytes().all(|byte| byte == b'0') {
             true => None,
@@ -105,6 +109,7 @@ fn parse(text: &str) -> Option<Blame> {
             if let Some(text) = line.strip_prefix('\t') {
                 break text;
             }
+
             let (key, value) = line.split_once(' ').unwrap_or((line, ""));
             match key {
                 "author" => value.clone_into(&mut origin.author),
@@ -114,9 +119,11 @@ fn parse(text: &str) -> Option<Blame> {
                 _ => {}
             }
         };
+
         if let Some(commit) = commit {
             blame.commits.entry(commit).or_insert(origin);
         }
+
         blame.lines.push(BlamedLine {
             commit,
             origin: first,
@@ -124,6 +131,7 @@ fn parse(text: &str) -> Option<Blame> {
             text: text.strip_suffix('\r').unwrap_or(text).to_owned(),
         });
     }
+
     Some(blame)
 }
 

@@ -53,6 +53,7 @@ pub fn git_in(folder: &Path) -> anyhow::Result<Command> {
     for (name, _) in env::all().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
         command.env_remove(name);
     }
+
     for (name, value) in [
         ("GIT_TERMINAL_PROMPT", "0"),
         ("GIT_NO_REPLACE_OBJECTS", "1"),
@@ -61,9 +62,11 @@ pub fn git_in(folder: &Path) -> anyhow::Result<Command> {
     ] {
         command.env(name, value);
     }
+
     command.args(["--no-pager", "--no-optional-locks", "--literal-pathspecs"]);
     for setting in SETTINGS {
         command.args(["-c", setting]);
     }
+
     Ok(command)
 }

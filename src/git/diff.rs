@@ -35,6 +35,7 @@ pub fn changes(
     if old == new {
         return Ok(Vec::new());
     }
+
     let before = repository
         .gix
         .find_tree(old.0)
@@ -45,6 +46,7 @@ pub fn changes(
         .during(format_args!("reading tree {new}"))?;
     let mut found = Recorder::default();
     let hash = repository.gix.object_hash();
+
     gix::diff::tree(
         TreeRefIter::from_bytes(&before.data, hash),
         TreeRefIter::from_bytes(&after.data, hash),
@@ -89,6 +91,7 @@ pub(in crate::git) fn tree_into(
         .into();
     let mut editor =
         gix::objs::tree::Editor::new(root, &repository.gix.objects, repository.gix.object_hash());
+
     // What goes may be a file where a folder comes, or the other way round; a folder that is
     // there already is not what goes.
     for path in edits
@@ -100,12 +103,14 @@ pub(in crate::git) fn tree_into(
             .remove_if_leaf(components(path))
             .during("editing a tree")?;
     }
+
     for (path, entry) in edits {
         let Some(entry) = entry else { continue };
         editor
             .upsert(components(path), entry.mode.into(), entry.id)
             .during("editing a tree")?;
     }
+
     let written = editor.write(|tree| {
         let mut bytes = Vec::new();
         tree.write_to(&mut bytes)?;
@@ -151,6 +156,7 @@ fn leaves(records: Vec<recorder::Change>) -> Vec<TreeChange> {
         if old.is_none() && new.is_none() {
             continue;
         }
+
         let path = Vec::from(path);
         let change = by_path.entry(path.clone()).or_insert(TreeChange {
             path,
@@ -158,8 +164,10 @@ fn leaves(records: Vec<recorder::Change>) -> Vec<TreeChange> {
             new: None,
         });
         change.old = change.old.take().or(old);
+
         change.new = change.new.take().or(new);
     }
+
     by_path
         .into_values()
         .filter(|change| change.old != change.new)

@@ -18,5 +18,6 @@ pub fn diffstat(repository: &Repository, old: TreeId, new: TreeId) -> anyhow::Re
         "git cannot compare the trees: {}",
         String::from_utf8_lossy(&output.stderr).trim()
     );
+
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

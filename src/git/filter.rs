@@ -64,12 +64,14 @@ pub(in crate::git) fn filter<'a>(
             }
         }
     }
+
     let mut index = gix::index::State::new(repository.gix.object_hash());
     let wanted = wanted.iter().map(Vec::as_slice).collect();
     for (path, TreeEntry { mode, id }) in repository.entries_at(tree, &wanted)? {
         if !matches!(mode, EntryMode::File | EntryMode::Executable) {
             continue;
         }
+
         index.dangerously_push_entry(
             Stat::default(),
             id,
@@ -78,6 +80,7 @@ pub(in crate::git) fn filter<'a>(
             path.as_bstr(),
         );
     }
+
     index.sort_entries();
     let attributes = repository
         .gix
@@ -86,6 +89,7 @@ pub(in crate::git) fn filter<'a>(
         .detach();
     let pipeline =
         gix::filter::Pipeline::new(&repository.gix, attributes).during("preparing filters")?;
+
     Ok(Filter {
         repository: &repository.gix,
         pipeline,
@@ -172,6 +176,7 @@ impl Filter<'_> {
             .during(during)?
             .matching_attributes(&mut chosen);
         let is_chosen = |state| matches!(state, StateRef::Set | StateRef::Value(_));
+
         if chosen
             .iter_selected()
             .any(|attribute| is_chosen(attribute.assignment.state))
@@ -202,10 +207,12 @@ impl Filter<'_> {
                 output.read_to_end(&mut smudged).with_context(during)?;
                 return Ok(smudged);
             }
+
             ToWorktreeOutcome::Process(MaybeDelayed::Delayed(_)) => {
                 anyhow::bail!("{}: the filter delayed its answer", during())
             }
         }
+
         Ok(blob)
     }
 }

@@ -76,6 +76,7 @@ impl Fingerprint {
                 what,
             })
         };
+
         names.into_iter().filter_map(difference).collect()
     }
 }
@@ -97,6 +98,7 @@ pub fn fingerprint(repository: &Repository) -> anyhow::Result<Fingerprint> {
     ] {
         add(&mut parts, name, &common.join(name))?;
     }
+
     for name in ["HEAD", "config.worktree", "info"] {
         let name_here = if own == common {
             name.to_owned()
@@ -105,10 +107,12 @@ pub fn fingerprint(repository: &Repository) -> anyhow::Result<Fingerprint> {
         };
         add(&mut parts, &name_here, &own.join(name))?;
     }
+
     add_refs(repository, &mut parts)?;
     if let Some(digest) = index_digest(repository)? {
         parts.insert("index".to_owned(), digest);
     }
+
     Ok(Fingerprint { parts })
 }
 
@@ -125,12 +129,15 @@ fn add_refs(repository: &Repository, parts: &mut BTreeMap<String, [u8; 32]>) -> 
             parts.insert(name, target);
         }
     }
+
     for (name, bytes) in repository.refs.users()? {
         parts.insert(name, digest(&bytes));
     }
+
     if all.damaged > 0 {
         parts.insert("refs that are damaged".to_owned(), digest(&[all.damaged]));
     }
+
     Ok(())
 }
 
@@ -141,6 +148,7 @@ fn index_digest(repository: &Repository) -> anyhow::Result<Option<[u8; 32]>> {
         // A pipe would be waited at.
         return Ok(Some(digest(b"no file")));
     }
+
     let Ok(index) = gix::index::File::at(
         &path,
         repository.gix.object_hash(),
@@ -153,6 +161,7 @@ fn index_digest(repository: &Repository) -> anyhow::Result<Option<[u8; 32]>> {
             Err(error) => Err(error.into()),
         };
     };
+
     let mut hasher = Sha256::new();
     for entry in index.entries() {
         let flags = entry.flags
@@ -162,8 +171,10 @@ fn index_digest(repository: &Repository) -> anyhow::Result<Option<[u8; 32]>> {
         hasher.update(entry.id.as_bytes());
         hasher.update(entry.mode.bits().to_be_bytes());
         hasher.update([u8::try_from(entry.stage_raw()).unwrap_or(u8::MAX)]);
+
         hasher.update(flags.bits().to_be_bytes());
     }
+
     Ok(Some(hasher.finalize().into()))
 }
 
@@ -181,6 +192,7 @@ fn add(parts: &mut BTreeMap<String, [u8; 32]>, name: &str, path: &Path) -> anyho
             digest(target.as_os_str().as_encoded_bytes()),
         );
     }
+
     // A link is followed as git follows it, one step: what it leads to counts as well.
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() && !path.is_symlink() => {
@@ -200,6 +212,7 @@ fn add(parts: &mut BTreeMap<String, [u8; 32]>, name: &str, path: &Path) -> anyho
         }
         _ => {}
     }
+
     Ok(())
 }
 

@@ -29,6 +29,7 @@ pub fn graph(
     if let Some(most) = most {
         git.arg(format!("--max-count={most}"));
     }
+
     git.arg("--end-of-options");
     git.args(tips.iter().map(ToString::to_string)).arg("--");
     let output = git.output().context("starting git log")?;
@@ -47,6 +48,7 @@ pub fn graph(
             commit: None,
         }),
     };
+
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().map(drawn).collect()
 }
@@ -62,6 +64,7 @@ pub fn since(repository: &Repository, text: &str) -> anyhow::Result<i64> {
         .output()?;
     let told = String::from_utf8_lossy(&output.stdout);
     let seconds = told.trim().strip_prefix("--max-age=");
+
     seconds
         .and_then(|seconds| seconds.parse().ok())
         .with_context(|| format!("git does not know the time `{text}`"))

@@ -33,6 +33,7 @@ pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<
     if paths.is_empty() {
         return Ok(Vec::new());
     }
+
     check_rules(repository, paths)?;
     let index = repository
         .gix
@@ -42,6 +43,7 @@ pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<
     let excludes = repository.gix.excludes(&index, None, source);
     let mut rules = excludes.during("reading git's ignore rules")?;
     let mut standing = Vec::new();
+
     for path in paths {
         let path = BStr::new(path);
         let ignored = rules
@@ -53,6 +55,7 @@ pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<
             ignored,
         });
     }
+
     Ok(standing)
 }
 
@@ -95,6 +98,7 @@ impl TextRules {
             (!name.is_empty() && !name.contains(['*', '?', '[', '\\']) && !name.ends_with('/'))
                 .then(|| name.to_owned())
         };
+
         TextRules {
             included: text.lines().filter_map(literal).collect(),
             search,

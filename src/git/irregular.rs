@@ -70,6 +70,7 @@ pub(super) fn before_opening(start: &Path) -> Result<(), Irregular> {
     COMMON
         .into_iter()
         .try_for_each(|entry| look(&common, entry))?;
+
     refs(common.join("refs"))
 }
 
@@ -114,6 +115,7 @@ fn user_settings() -> Vec<PathBuf> {
             home.into_iter().chain(folder).collect()
         }
     };
+
     files.push(named("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into()));
     files
 }
@@ -123,23 +125,27 @@ fn git_dir(start: &Path) -> Result<Option<PathBuf>, Irregular> {
     if let Some(named) = env::var_os("GIT_DIR") {
         return Ok(Some(start.join(named)));
     }
+
     let is_there = |place: &Path| place.symlink_metadata().is_ok();
     let place_in = |folder: &Path| {
         let inside = folder.join(".git");
         if is_there(&inside) {
             return Some(inside);
         }
+
         let is_bare = ["HEAD", "objects", "refs"]
             .iter()
             .all(|name| is_there(&folder.join(name)));
         is_bare.then(|| folder.to_owned())
     };
+
     let Some(found) = start.ancestors().find_map(place_in) else {
         return Ok(None);
     };
     if found.is_dir() {
         return Ok(Some(found));
     }
+
     file(&found, LINE)?;
     let text = read_regular_text(&found, LINE).unwrap_or_default();
     let target = text.trim_end().strip_prefix("gitdir: ");
@@ -173,5 +179,6 @@ fn refs(top: PathBuf) -> Result<(), Irregular> {
             }
         }
     }
+
     Ok(())
 }

@@ -3,7 +3,6 @@
 //!
 //! Renames are not guessed at, so that what a merge does can be told path by path.
 
-use crate::git::diff;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
@@ -18,6 +17,7 @@ use super::During;
 use super::diff::TreeChange;
 use super::refs;
 use super::repository::Repository;
+use crate::git::diff;
 use crate::git::object::writer::Sink;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 
@@ -67,9 +67,11 @@ pub fn merge(
     if ours == base || ours == theirs {
         return Ok(Merged::Clean(theirs));
     }
+
     if theirs == base {
         return Ok(Merged::Clean(ours));
     }
+
     let (ours_did, theirs_did) = (
         by_path(diff::changes(repository, base, ours)?),
         by_path(diff::changes(repository, base, theirs)?),
@@ -80,12 +82,14 @@ pub fn merge(
         .iter()
         .map(|(path, change)| (path.clone(), change.new.clone()))
         .collect();
+
     for (path, met) in meet(repository, &sink, &ours_did, &theirs_did)? {
         if !met.clean {
             overlap.insert(path.clone());
         }
         edits.insert(path, met.entry);
     }
+
     let merged = if overlap.is_empty() {
         Merged::Clean(diff::tree_into(repository, &sink, ours, &edits)?)
     } else {
@@ -141,6 +145,7 @@ fn meet(
         };
         met.push((path.clone(), result));
     }
+
     Ok(met)
 }
 
@@ -158,6 +163,7 @@ fn merge_platform(repository: &Repository) -> anyhow::Result<Platform> {
         .merge_resource_cache(Default::default())
         .during(during)?;
     let limit = &mut platform.filter.options.large_file_threshold_bytes;
+
     // Zero stands for no limit.
     *limit = if *limit == 0 {
         MAX_MERGED
@@ -179,12 +185,14 @@ fn with_index_of_head(repository: &Repository) -> anyhow::Result<(tempfile::Temp
             .into_parts()
             .0
     };
+
     let mut file = tempfile::NamedTempFile::new()?;
     File::from_state(state, file.path().to_owned())
         .write_to(&mut file, Default::default())
         .during("writing an index")?;
     let file = file.into_temp_path();
     let opened = repository.with_worktree(&repository.workdir, &file)?;
+
     Ok((file, opened))
 }
 
@@ -202,6 +210,7 @@ fn meet_files(
         None => meet_lines(repository, sink, platform, path, versions)?,
     };
     let our_mode = versions[1].map_or(EntryMode::File, |ours| ours.mode);
+
     Ok(MergedPath {
         entry: Some(TreeEntry {
             mode: mode.unwrap_or(our_mode),
@@ -226,6 +235,7 @@ fn meet_lines(
     ];
     let null = repository.gix.object_hash().null();
     let during = || format!("merging `{}`", String::from_utf8_lossy(path));
+
     for (version, kind) in versions.into_iter().zip(kinds) {
         let id = version.map_or(null, |entry| entry.id);
         platform
@@ -238,6 +248,7 @@ fn meet_lines(
             )
             .during(during())?;
     }
+
     let options = repository.gix.blob_merge_options().during(during())?;
     let context = repository.gix.command_context().during(during())?;
     let merge = platform
@@ -248,6 +259,7 @@ fn meet_lines(
         current: Some("yours".into()),
         other: Some("turn".into()),
     };
+
     let mut bytes = Vec::new();
     let (pick, resolution) = merge.merge(&mut bytes, labels, &context).during(during())?;
     let written = merge.id_by_pick(pick, &bytes, |bytes| sink.add(Kind::Blob, bytes.to_vec()));
@@ -272,17 +284,20 @@ fn ways_out(
     let mut kept = edits.clone();
     kept.retain(|path, _| !overlap.contains(path));
     let (mut taken, mut marked) = (kept.clone(), kept.clone());
+
     for path in overlap {
         let (our, their) = (ours_did.get(path), theirs_did.get(path));
         let theirs = their.map_or(our.and_then(|our| our.old.clone()), |their| {
             their.new.clone()
         });
         taken.insert(path.clone(), theirs);
+
         // A file where the other side has a folder cannot be marked: ours stays.
         if our.is_some() && their.is_some() {
             marked.insert(path.clone(), edits.get(path).cloned().flatten());
         }
     }
+
     Ok(Merged::Overlap {
         paths: overlap.iter().cloned().collect(),
         ours: diff::tree_into(repository, sink, ours, &kept)?,
@@ -323,6 +338,7 @@ fn in_the_way(ours: &SideChanges, theirs: &SideChanges) -> BTreeSet<Vec<u8>> {
             }
         }
     }
+
     found
 }
 

@@ -154,6 +154,7 @@ impl Repository {
             full: options.clone(),
             reduced: options,
         };
+
         // A ceiling at or below the folder says nothing, as for git.
         let upwards = gix::discover::upwards::Options {
             match_ceiling_dir_or_error: false,
@@ -165,12 +166,14 @@ impl Repository {
         let found = found.map(|found| found.to_thread_local()).and_then(plainly);
         let found = found.map_err(|error| why_not(start, &error))?;
         let repository = Repository::judge(found, home, wanted)?;
+
         for (key, name) in [
             ("core.excludesFile", "ignore"),
             ("core.attributesFile", "attributes"),
         ] {
             irregular::rules(&repository.global_file(key, name))?;
         }
+
         Ok(repository)
     }
 
@@ -214,12 +217,14 @@ impl Repository {
         let options = plain().config_overrides(overrides);
         let opened = gix::open_opts(self.git_dir(), options);
         let mut gix = opened.during(format_args!("opening `{}`", self.git_dir().display()))?;
+
         gix.set_workdir(top.to_owned())
             .during(format_args!("opening `{}`", top.display()))?;
         gix.object_cache_size_if_unset(CACHE);
         if self.read_only {
             gix.objects.enable_object_memory();
         }
+
         Ok(Repository {
             refs: choose::of(&gix, &self.common)
                 .map_err(|format| OpenError::RefFormat(self.git_dir().to_owned(), format))?,
@@ -240,35 +245,43 @@ impl Repository {
         if let Some(workdir) = gix.workdir().filter(|workdir| !workdir.exists()) {
             return Err(OpenError::Elsewhere(git_dir, workdir.to_owned()));
         }
+
         if gix.git_dir_trust() != gix::sec::Trust::Full {
             // As git wants it named.
             return Err(OpenError::Foreign(
                 gix.workdir().map_or(git_dir, Path::to_owned),
             ));
         }
+
         if let Some(name) = unknown_extension(&gix) {
             return Err(OpenError::Extension(git_dir, name));
         }
+
         let is_bare = gix.workdir().is_none();
         if is_bare && wanted == Purpose::Files {
             return Err(OpenError::Bare(git_dir));
         }
+
         if is_bare && must_be_named(&gix) {
             return Err(OpenError::Unnamed(git_dir));
         }
+
         let workdir = gix.workdir().unwrap_or(&git_dir);
         let workdir = workdir.canonicalize().unwrap_or(workdir.to_owned());
         if is_elsewhere(&gix, &workdir) {
             return Err(OpenError::Elsewhere(git_dir, workdir));
         }
+
         if let Some(what) = too_wide(&workdir, home) {
             return Err(OpenError::TooWide(workdir, what));
         }
+
         let index = gix.index_path();
         if index.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             let why = format!("`{}` is not a file", index.display());
             return Err(OpenError::Damaged(git_dir, why));
         }
+
         gix.object_cache_size_if_unset(CACHE);
         let read_only =
             rustix::fs::access(gix.objects.store_ref().path(), rustix::fs::Access::WRITE_OK)
@@ -276,6 +289,7 @@ impl Repository {
         if read_only {
             gix.objects.enable_object_memory();
         }
+
         let common = gix
             .common_dir()
             .canonicalize()
@@ -314,6 +328,7 @@ fn unknown_extension(gix: &gix::Repository) -> Option<String> {
     {
         return None;
     }
+
     let sections = config
         .plumbing()
         .sections_by_name("extensions")
@@ -336,9 +351,11 @@ fn unknown_extension(gix: &gix::Repository) -> Option<String> {
 /// says of itself does not count.
 fn must_be_named(gix: &gix::Repository) -> bool {
     use gix::config::Source;
+
     if env::var_os("GIT_DIR").is_some() {
         return false;
     }
+
     let config = gix.config_snapshot();
     let value = config
         .plumbing()
@@ -346,6 +363,7 @@ fn must_be_named(gix: &gix::Repository) -> bool {
             !matches!(section.source, Source::Local | Source::Worktree)
         });
     let last = value.and_then(|values| values.last().map(ToString::to_string));
+
     last.is_some_and(|value| value.eq_ignore_ascii_case("explicit"))
 }
 
@@ -364,6 +382,7 @@ fn is_elsewhere(gix: &gix::Repository, workdir: &Path) -> bool {
         .and_then(|text| Some(workdir.join(text.trim_end().strip_prefix("gitdir: ")?)))
         .unwrap_or(link);
     let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
+
     same(&target, gix.git_dir()) != Some(true)
 }
 
@@ -389,6 +408,7 @@ fn plainly(found: gix::Repository) -> gix::error::Result<gix::Repository> {
     if ELSEWHERE.iter().all(|name| env::var_os(name).is_none()) {
         return Ok(found);
     }
+
     let worktree = found
         .workdir()
         .filter(|_| env::var_os("GIT_WORK_TREE").is_some())
@@ -414,5 +434,6 @@ fn why_not(start: &Path, error: &gix::Error) -> OpenError {
     let Some(git_dir) = git_dir else {
         return OpenError::None(start.to_owned());
     };
+
     OpenError::Damaged(git_dir, format!("{error:#}"))
 }

@@ -105,9 +105,11 @@ impl Top {
         if !path.split(|&byte| byte == b'/').all(is_ordinary) {
             return Ok(WalkResult::Refused);
         }
+
         if let Some(walked) = self.walk_at_once(path) {
             return Ok(walked);
         }
+
         let mut folder = rustix::io::dup(&self.folder)?;
         let mut start = 0;
         while let Some(length) = path[start..].iter().position(|&byte| byte == b'/') {
@@ -122,6 +124,7 @@ impl Top {
                     self.mounts,
                 )?;
             }
+
             folder = match next {
                 Ok(next) => next,
                 Err(Errno::NOENT) => return Ok(WalkResult::Missing),
@@ -132,8 +135,10 @@ impl Top {
             if exists(&folder, b".git")? {
                 return Ok(WalkResult::Boundary);
             }
+
             start = end + 1;
         }
+
         Ok(WalkResult::Place(Place {
             folder: Arc::new(folder),
             name: path[start..].to_vec(),
@@ -153,6 +158,7 @@ impl Top {
         if ends().count() > DEEP {
             return None;
         }
+
         let above = Path::new(OsStr::from_bytes(&path[..last]));
         let folder = open_beneath(&self.folder, above, folder_flags(), self.mounts).ok()?;
         for end in ends() {
@@ -160,6 +166,7 @@ impl Top {
                 return Some(WalkResult::Boundary);
             }
         }
+
         Some(WalkResult::Place(Place {
             folder: Arc::new(folder),
             name: path[last + 1..].to_vec(),
@@ -229,6 +236,7 @@ impl Place {
             None if *executable => 0o777,
             None => 0o666,
         });
+
         let mut file = File::from(rustix::fs::openat(
             &self.folder,
             self.name.as_slice(),
@@ -242,6 +250,7 @@ impl Place {
             // Not what was asked for: the file system may keep no such bit.
             Ok(Mode::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).contains(Mode::XUSR))
         });
+
         let written = written.and_then(|executable| {
             if durable {
                 file.sync_all()?;
@@ -251,6 +260,7 @@ impl Place {
         if written.is_err() {
             let _ = self.remove();
         }
+
         written
     }
 
@@ -265,6 +275,7 @@ impl Place {
         if self.rename(free, RenameFlags::NOREPLACE)? {
             return Ok(());
         }
+
         // A hard link fails where the name is taken; on file systems without links a moment stays
         // open between looking and moving.
         let (from, to) = (self.name.as_slice(), free.name.as_slice());
@@ -274,6 +285,7 @@ impl Place {
             Err(_) if free.look_kind()?.is_some() => return Err(Errno::EXIST.into()),
             Err(_) => {}
         }
+
         Ok(rustix::fs::renameat(&self.folder, from, &free.folder, to)?)
     }
 
@@ -344,9 +356,11 @@ impl Place {
         let copied = io::copy(source, &mut file)
             .and_then(|_| file.set_permissions(metadata.permissions()))
             .and_then(|()| file.set_modified(metadata.modified()?));
+
         if copied.is_err() {
             let _ = self.remove();
         }
+
         copied
     }
 

@@ -59,6 +59,7 @@ impl Repository {
         } else {
             Some(common.as_path())
         };
+
         let name = top
             .and_then(Path::file_name)
             .map(|name| name.to_string_lossy().into_owned())
@@ -139,6 +140,7 @@ impl Repository {
                 }
             }
         }
+
         found
     }
 

@@ -22,6 +22,7 @@ pub fn first_parent(
         let parent = commit.parent_ids().next().map(gix::Id::detach);
         id = parent.ok_or_else(|| anyhow::anyhow!("commit {id} has no parent"))?;
     }
+
     Ok(CommitId(id))
 }
 
@@ -37,6 +38,7 @@ pub fn is_ancestor(
     if ancestor == descendant {
         return Ok(true);
     }
+
     let base = repository
         .gix
         .merge_base(ancestor.0, descendant.0)

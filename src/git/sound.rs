@@ -43,6 +43,7 @@ pub fn unsound(
         if !reached.seen.insert(commit.0) {
             continue;
         }
+
         match read(repository, commit.0, Kind::Commit) {
             Ok(_) => match repository.commit(*commit) {
                 Ok(commit) => reached.add_tree(commit.tree.0),
@@ -54,6 +55,7 @@ pub fn unsound(
             Err(why) => wrong.push(why),
         }
     }
+
     while let Some(id) = reached.trees.pop() {
         match read(repository, id, Kind::Tree) {
             Ok(Some(bytes)) => wrong.extend(reached.enter(repository, id, &bytes)),
@@ -61,6 +63,7 @@ pub fn unsound(
             Err(why) => wrong.push(why),
         }
     }
+
     let blobs = spread(repository, reached.blobs, |repository, _, blobs| {
         let wrong = blobs
             .into_iter()
@@ -69,6 +72,7 @@ pub fn unsound(
     })?;
     wrong.extend(blobs.into_iter().flatten());
     wrong.sort_by_key(|one| one.id);
+
     Ok(wrong)
 }
 
@@ -94,6 +98,7 @@ impl ObjectsToRead {
                     why: "it is not a tree".to_owned(),
                 });
             };
+
             let id = entry.oid.to_owned();
             if entry.mode.is_tree() {
                 self.add_tree(id);
@@ -101,6 +106,7 @@ impl ObjectsToRead {
                 self.blobs.push(id);
             }
         }
+
         None
     }
 }
@@ -119,6 +125,7 @@ fn read(
         .try_find(&id, &mut bytes)
         .map_err(|error| wrong(error.to_string()))?
         .map(|found| found.kind);
+
     match found {
         None if repository.is_partial() => Ok(None),
         // What everybody has without storing it.

@@ -41,6 +41,7 @@ pub fn spread<T: Send, R: Send>(
         };
         work(&own, start, part)
     };
+
     let outcomes: Vec<anyhow::Result<R>> = std::thread::scope(|scope| {
         let started: Vec<_> = parts(items, threads)
             .into_iter()
@@ -70,6 +71,7 @@ fn parts<T>(mut items: Vec<T>, count: usize) -> Vec<(usize, Vec<T>)> {
         parts.push((start, std::mem::replace(&mut items, rest)));
         start += length;
     }
+
     parts.push((start, items));
     parts
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use gix::index::entry::Stat;
 use gix::index::entry::stat::{Options, Time};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 use rustix::io::Errno;
 
 use crate::host::file::{Mounts, open_beneath};
@@ -136,4 +136,24 @@ impl Stamp {
     pub(in crate::git) fn is_racy(self, stat: &Stat) -> bool {
         stat.mtime >= self.0
     }
+}
+
+/// Returns the names of a folder with what they are.
+pub(in crate::git) fn names(folder: &OwnedFd) -> std::io::Result<Vec<(Vec<u8>, NameKind)>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+
+        let kind = match entry.file_type() {
+            FileType::Unknown => look(folder, name)?.kind,
+            known => known.into(),
+        };
+        names.push((name.to_vec(), kind));
+    }
+
+    Ok(names)
 }

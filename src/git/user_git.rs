@@ -38,6 +38,7 @@ pub(super) fn user_git(folder: &Path) -> anyhow::Result<Command> {
     for name in ELSEWHERE {
         command.env_remove(name);
     }
+
     command.arg("--no-pager");
     Ok(command)
 }

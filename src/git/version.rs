@@ -202,6 +202,7 @@ impl TreeVersion<'_> {
                 if entry.mode == EntryMode::Link && self.abilities.links {
                     return Ok(Content::Link(blob));
                 }
+
                 ByteSource::Bytes(if entry.mode == EntryMode::Link {
                     blob
                 } else {
@@ -209,6 +210,7 @@ impl TreeVersion<'_> {
                 })
             }
         };
+
         let executable = entry.mode == EntryMode::Executable;
         let permissions = match old {
             Some(old) if self.abilities.executable => Some(with_executable(old, executable)),
@@ -253,6 +255,7 @@ fn with_executable(permissions: RawMode, executable: bool) -> RawMode {
     if is_executable(permissions) == executable {
         return permissions & 0o777;
     }
+
     let plain = permissions & 0o666;
     if executable {
         plain | (plain & 0o444) >> 2

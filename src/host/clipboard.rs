@@ -81,6 +81,7 @@ pub fn copy(text: &str) -> io::Result<()> {
             return Ok(());
         }
     }
+
     through_terminal(text)
 }
 
@@ -98,6 +99,7 @@ pub fn paste() -> io::Result<String> {
             });
         }
     }
+
     Err(unreachable("give the text on standard input (`-`) instead"))
 }
 
@@ -146,6 +148,7 @@ fn osc52(text: &str, tmux: bool) -> io::Result<String> {
     if encoded.len() > MAX_OSC52 {
         return Err(unreachable("the text is too long for the terminal's own"));
     }
+
     Ok(match tmux {
         true => format!("\u{1b}Ptmux;\u{1b}\u{1b}]52;c;{encoded}\u{7}\u{1b}\\"),
         false => format!("\u{1b}]52;c;{encoded}\u{1b}\\"),
@@ -172,6 +175,7 @@ fn wide(text: &str) -> Vec<u8> {
 /// Returns bytes in base64, with padding.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
     let group = |chunk: &[u8]| {
         let number = chunk
             .iter()

@@ -25,6 +25,7 @@ fn open() -> Vec<i32> {
     });
     let all = || (0..MOST).collect::<Vec<i32>>();
     let numbers = listed.unwrap_or_else(|_| all());
+
     numbers.into_iter().filter(|number| *number > 2).collect()
 }
 

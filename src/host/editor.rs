@@ -195,6 +195,7 @@ fn attach(command: &mut Command) {
             _ => return,
         };
     }
+
     if !io::stdin().is_terminal()
         && let Ok(keyboard) = File::open("/dev/tty")
     {

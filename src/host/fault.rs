@@ -80,6 +80,7 @@ pub fn arm() -> fail::FailScenario<'static> {
 #[cfg(all(feature = "failpoints", debug_assertions))]
 fn act(name: &str, action: Option<&str>) -> anyhow::Result<()> {
     use rustix::process::{Signal, getpid, kill_process};
+
     match action {
         Some("kill") => {
             kill_process(getpid(), Signal::KILL)?;

@@ -119,6 +119,7 @@ impl Root {
         if !regular(&before) {
             return Err(self.refuse(path, io::ErrorKind::InvalidInput, "is not a regular file"));
         }
+
         let file = self
             .open_file(path)
             .map_err(|e| self.fail("read", path, e))?;
@@ -126,12 +127,14 @@ impl Root {
         if !regular(&after) {
             return Err(self.refuse(path, io::ErrorKind::InvalidInput, "is not a regular file"));
         }
+
         let mut bytes =
             Vec::with_capacity(usize::try_from(after.st_size).unwrap_or(0).min(1 << 24));
         let read = std::fs::File::from(file)
             .take(limit.saturating_add(1))
             .read_to_end(&mut bytes);
         read.map_err(|e| failure("read", path, e))?;
+
         if bytes.len() as u64 > limit {
             return Err(self.refuse(
                 path,
@@ -139,6 +142,7 @@ impl Root {
                 &format!("is larger than {limit} bytes"),
             ));
         }
+
         Ok(bytes)
     }
 

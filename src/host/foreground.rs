@@ -44,6 +44,7 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
     if has_group {
         command.process_group(0);
     }
+
     let mut child = command.spawn()?;
     let mut asked: Option<Instant> = None;
     loop {
@@ -54,6 +55,7 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
             }
             return Ok(status);
         }
+
         match asked {
             None if interrupt::requested() => {
                 signal(&child, has_group, Signal::TERM);
@@ -62,6 +64,7 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
             Some(since) if since.elapsed() > GRACE => signal(&child, has_group, Signal::KILL),
             _ => {}
         }
+
         std::thread::sleep(TICK);
     }
 }
@@ -69,6 +72,7 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
 /// Returns whether ctrl-c ended a program.
 fn was_interrupted(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt as _;
+
     let signal = status.signal().or(status.code().map(|code| code - 128));
     signal == Some(signal_hook::consts::SIGINT)
 }

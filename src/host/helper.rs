@@ -39,12 +39,14 @@ pub fn ask(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<H
     feed(&mut child, input);
     let (sender, outputs) = mpsc::channel();
     let complaints = mpsc::channel();
+
     collect(child.stdout.take(), sender);
     collect(child.stderr.take(), complaints.0);
     let stdout = outputs.recv_timeout(limit);
     let stderr = complaints
         .1
         .recv_timeout(deadline.saturating_duration_since(Instant::now()));
+
     match (stdout, stderr, wait(&mut child, deadline)) {
         (Ok(stdout), Ok(stderr), Some(status)) => Ok(HelperAnswer {
             status,
@@ -69,6 +71,7 @@ pub fn tell(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<
         .process_group(0);
     let mut child = command.spawn()?;
     feed(&mut child, input);
+
     match wait(&mut child, deadline) {
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(io::Error::other(format!("it ended with {status}"))),

@@ -31,12 +31,14 @@ pub fn install() -> io::Result<()> {
     if INSTALLED.swap(true, Ordering::SeqCst) {
         return Ok(());
     }
+
     let flag = flag();
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         if !is_ignored(signal) {
             listen(signal, &flag)?;
         }
     }
+
     signal_hook::flag::register(SIGCONT, Arc::clone(CONTINUED.get_or_init(Arc::default)))?;
     Ok(())
 }
@@ -59,11 +61,13 @@ pub fn deaf<T>(work: impl FnOnce() -> T) -> T {
         .count()
         > 0;
     let result = work();
+
     if listened {
         // It has been possible before; if it is no longer, ctrl-c does nothing, which is better
         // than to stop here.
         let _ = listen(SIGINT, &flag());
     }
+
     result
 }
 
@@ -83,6 +87,7 @@ fn listen(signal: i32, flag: &Arc<AtomicBool>) -> io::Result<()> {
             .expect("nothing panics with the lock")
             .extend(ears);
     }
+
     Ok(())
 }
 

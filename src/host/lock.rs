@@ -110,6 +110,7 @@ impl Lock {
         if let Some(folder) = path.parent() {
             super::file::make_folders(folder)?;
         }
+
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -121,6 +122,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(Refusal::Busy(holder(&mut file))),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
+
         let abandoned = file.metadata().is_ok_and(|metadata| metadata.len() > 0);
         let mut lock = Lock { file, abandoned };
         lock.sign(&format!("process {} ({command})", std::process::id()));

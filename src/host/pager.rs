@@ -46,6 +46,7 @@ fn through(pager: &str, text: &str) -> io::Result<()> {
             command.env(name, value);
         }
     }
+
     let Ok(mut child) = command.spawn() else {
         return stdout::write(text);
     };
@@ -57,6 +58,7 @@ fn through(pager: &str, text: &str) -> io::Result<()> {
             .map_or(Ok(()), |mut pipe| pipe.write_all(text.as_bytes()));
         (written, child.wait())
     });
+
     ended?;
     stdout::quietly(written)
 }

@@ -78,6 +78,7 @@ pub fn find_outside(program: impl AsRef<OsStr>, excluded: &[&Path]) -> Option<Pa
     if program.components().count() > 1 || program.is_absolute() {
         return is_executable(program).then(|| program.to_owned());
     }
+
     let path = env::var_os("PATH")?;
     std::env::split_paths(&path)
         .filter(|folder| {

@@ -81,6 +81,7 @@ pub fn availability() -> Availability {
         }),
     ];
     let gaps: Vec<String> = gaps.into_iter().flatten().collect();
+
     match () {
         () if kernel.landlock == 0 => Availability::None(nothing().to_owned()),
         () if gaps.is_empty() => Availability::Full,
@@ -108,6 +109,7 @@ pub fn describe(policy: Option<&Policy>) -> String {
         Network::Off if kernel.unfiltered.is_some() => "network open nevertheless",
         Network::Off => "no network",
     };
+
     let signals = if kernel.landlock < kernel::SCOPE {
         ", but signals reach your other processes"
     } else {
@@ -144,6 +146,7 @@ pub fn hide(policy: &mut Policy, kernel: &Kernel) -> Result<(), String> {
     } else {
         policy.hidden.extend(private);
     }
+
     Ok(())
 }
 
@@ -172,6 +175,7 @@ pub fn scope(kernel: &Kernel) -> Result<bool, String> {
     if kernel.landlock < kernel::SCOPE {
         return Ok(false);
     }
+
     files::scope()?;
     // Much depends on it, so it is tried: our parent is of the same user.
     match rustix::process::getppid().map(rustix::process::test_kill_process) {
@@ -190,6 +194,7 @@ pub fn enforce(policy: &Policy, kernel: &Kernel, watching: &[u32]) -> Result<(),
     if kernel.landlock == 0 {
         return Err(nothing().to_owned());
     }
+
     privileges::reduce();
     files::enforce(policy, kernel.landlock)?;
     match kernel.unfiltered {

@@ -180,6 +180,7 @@ fn ask_program(run: &[String], query: &str) -> Result<Vec<u8>, SearchError> {
     if answer.status.success() {
         return Ok(answer.stdout);
     }
+
     let words = String::from_utf8_lossy(&answer.stderr)
         .lines()
         .next()
@@ -206,6 +207,7 @@ fn hits(answer: &[u8]) -> Result<Vec<Hit>, SearchError> {
         None if value.is_object() && value.get("query").is_some() => Vec::new(),
         None => return Err(SearchError::Answer("it has no list `results`".to_owned())),
     };
+
     Ok(list
         .into_iter()
         .filter(|hit| crate::text::resource::is_url(&hit.url))

@@ -151,12 +151,14 @@ pub fn run_until(
         let why = format!("cannot start `{shell}`: no such file or directory");
         return Ok(FinishedScript::not_started(why));
     };
+
     if !script.cwd.is_dir() {
         let folder = script.cwd.display();
         return Ok(FinishedScript::not_started(format!(
             "the directory `{folder}` does not exist"
         )));
     }
+
     let launcher = match &script.launcher {
         Some(launcher) => launcher.clone(),
         None => Launcher::new(None)?,
@@ -168,11 +170,13 @@ pub fn run_until(
         capture.add(bytes);
         output(bytes);
     };
+
     let gave_views = supervisor::gives_private_views();
     let (end, left) = running.watch(script.timeout, stop, &mut sink);
     if matches!(end, ScriptEnd::NotStarted(_)) && gave_views && !supervisor::gives_private_views() {
         return run_until(script, stop, output);
     }
+
     let output = capture.finish();
 
     let launcher = script.launcher.as_ref();
@@ -248,6 +252,7 @@ impl Running {
             policy.write.push(scratch.temporary());
             policy.read.push(scratch.script());
         }
+
         let mut command = launcher.command()?;
         environment::apply(&mut command, script, &scratch.temporary());
         command.env(stragglers::VARIABLE, Marker::new().value());
@@ -284,18 +289,23 @@ impl Running {
             if stop.load(Ordering::SeqCst) {
                 break Some(ScriptEnd::Interrupted);
             }
+
             if let Some(limit) = timeout.filter(|_| deadline.is_some_and(|end| now >= end)) {
                 break Some(ScriptEnd::TimedOut(limit));
             }
+
             if told.end.is_some() || told.is_over() {
                 break None;
             }
+
             let wait = deadline.map_or(TICK, |end| TICK.min(end - now));
             self.hear(wait, &mut told, sink);
         };
+
         if forced.is_some() {
             self.supervisor.end();
         }
+
         self.drain(PATIENCE, &mut told, sink, ScriptProgress::is_over);
         let left = match told.gone.take() {
             Some(left) => left,
@@ -392,5 +402,6 @@ fn forward(mut reader: impl Read, events: &SyncSender<ScriptEvent>) {
             _ => break,
         }
     }
+
     let _ = events.send(ScriptEvent::Closed);
 }

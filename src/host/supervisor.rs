@@ -115,6 +115,7 @@ impl Supervisor {
             .stdout(output.try_clone()?)
             .stderr(output);
         let child = command.spawn()?;
+
         // The command holds the ends of the socket and the pipe; while they live neither closes.
         drop(command);
 
@@ -124,6 +125,7 @@ impl Supervisor {
         };
         strays::know(supervisor.child.id());
         supervisor.send(&order.encode()?)?;
+
         Ok(supervisor)
     }
 
@@ -153,8 +155,10 @@ impl Supervisor {
                         return;
                     }
                 }
+
                 tell(SupervisorMessage::Lost);
             })?;
+
         Ok(())
     }
 
@@ -192,6 +196,7 @@ impl Drop for Supervisor {
             }
             std::thread::park_timeout(TICK);
         }
+
         strays::forget(self.child.id());
     }
 }

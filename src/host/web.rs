@@ -103,6 +103,7 @@ pub fn fetch(url: &str, rules: &FetchRules) -> Result<Page, WebError> {
             () = raised(&stop) => Err(WebError::Interrupted),
         }
     });
+
     let body = fetched.map_err(|e| WebError::Failed(e.to_string()))??;
     let text = readable::read(&body.bytes, body.content_type.as_deref(), body.url.as_str())
         .map_err(WebError::Unreadable)?;
@@ -141,6 +142,7 @@ async fn follow(mut url: Url, rules: &FetchRules) -> Result<PageBody, WebError> 
             .await
             .map_err(|e| WebError::Failed(cause(&e)))?;
         let status = response.status();
+
         match redirected(&url, &response) {
             Some(next) => {
                 url = next?;
@@ -150,6 +152,7 @@ async fn follow(mut url: Url, rules: &FetchRules) -> Result<PageBody, WebError> 
             None => return Err(WebError::Status(status.as_u16())),
         }
     }
+
     Err(WebError::Redirects)
 }
 
@@ -158,6 +161,7 @@ fn redirected(url: &Url, response: &Response) -> Option<Result<Url, WebError>> {
     if !response.status().is_redirection() {
         return None;
     }
+
     let target = response.headers().get(LOCATION)?.to_str().ok()?;
     Some(
         url.join(target)
@@ -174,9 +178,11 @@ async fn resolve(url: &Url, rules: &FetchRules) -> Result<Vec<SocketAddr>, WebEr
         .await
         .map_err(|_| unknown())?;
     let addresses: Vec<SocketAddr> = found.collect();
+
     if addresses.is_empty() {
         return Err(unknown());
     }
+
     let private = addresses
         .iter()
         .find(|address| !address::is_public(address.ip()));
@@ -227,6 +233,7 @@ async fn receive(url: Url, mut response: Response, limit: usize) -> Result<PageB
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned);
     let mut bytes = Vec::new();
+
     while let Some(chunk) = response
         .chunk()
         .await

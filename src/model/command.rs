@@ -52,6 +52,7 @@ impl CommandModel {
                 "model `{name}` has no program in `run`"
             )));
         }
+
         let withheld = keys
             .iter()
             .filter(|key| settings.api_key_env.as_ref() != Some(key))
@@ -97,6 +98,7 @@ impl Model for CommandModel {
                 .collect(),
             None => self.run.clone(),
         };
+
         let stdin = path.is_none().then_some(text);
         let job = ProgramJob {
             words: &words,
@@ -107,6 +109,7 @@ impl Model for CommandModel {
             max_bytes: MAX_BYTES,
             stopped: &*self.stopped,
         };
+
         let finished = job.run(watch)?;
         if finished.stdout.trim().is_empty() {
             return Err(ModelError::CommandSilent {
@@ -114,6 +117,7 @@ impl Model for CommandModel {
                 stderr: finished.stderr,
             });
         }
+
         Ok(ModelAnswer {
             text: finished.stdout,
             model: self.name.clone(),

@@ -63,6 +63,7 @@ impl ProgramJob<'_> {
         let pieces = connect(&mut group.child, self.stdin.clone());
         let (status, output) = self.follow(&mut group, &pieces, watch)?;
         let stderr = output.stderr();
+
         if status.success() {
             Ok(FinishedJob {
                 stdout: output.into_text(),
@@ -91,6 +92,7 @@ impl ProgramJob<'_> {
         self.withheld.iter().for_each(|name| {
             command.env_remove(name);
         });
+
         own_group(&mut command);
         command.spawn().map_err(|error| match error.kind() {
             ErrorKind::NotFound => ModelError::CommandMissing {
@@ -116,6 +118,7 @@ impl ProgramJob<'_> {
         };
         let mut output = Output::default();
         let (mut ended, mut closed) = (None, false);
+
         loop {
             match pieces.recv_timeout(TICK) {
                 Ok(piece) => {
@@ -126,6 +129,7 @@ impl ProgramJob<'_> {
                 Err(RecvTimeoutError::Disconnected) if closed => thread::park_timeout(TICK),
                 Err(RecvTimeoutError::Disconnected) => closed = true,
             }
+
             if ended.is_none() {
                 ended = group.child.try_wait().ok().flatten();
                 clock.last = if ended.is_some() {
@@ -134,6 +138,7 @@ impl ProgramJob<'_> {
                     clock.last
                 };
             }
+
             match ended {
                 Some(status) if closed || clock.last.elapsed() > LINGER => {
                     return Ok((status, output));
@@ -151,17 +156,20 @@ impl ProgramJob<'_> {
                 partial: String::new(),
             });
         }
+
         if (self.stopped)() {
             return Err(ModelError::Interrupted {
                 partial: output.text(),
             });
         }
+
         if clock.start.elapsed() > self.timeout {
             return Err(ModelError::Timeout {
                 limit: self.timeout,
                 partial: output.text(),
             });
         }
+
         match self.idle {
             Some(limit) if clock.last.elapsed() > limit => Err(ModelError::Idle {
                 limit,
@@ -192,12 +200,15 @@ fn connect(child: &mut Child, stdin: Option<String>) -> Receiver<Piece> {
                 .is_ok()
         });
     }
+
     if let Some(pipe) = child.stdout.take() {
         read(pipe, sender.clone(), Piece::Out);
     }
+
     if let Some(pipe) = child.stderr.take() {
         read(pipe, sender, Piece::Err);
     }
+
     pieces
 }
 

@@ -52,6 +52,7 @@ impl Model for Manual {
             },
             _ => failed("taking the answer", &error),
         })?;
+
         let text = text.ok_or(ModelError::Interrupted {
             partial: String::new(),
         })?;
@@ -60,6 +61,7 @@ impl Model for Manual {
                 reason: String::new(),
             });
         }
+
         watch(&text);
         Ok(ModelAnswer {
             text,

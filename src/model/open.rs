@@ -47,6 +47,7 @@ fn replay(name: &str, settings: &ModelConfig, outside: &Outside) -> Result<Repla
         || Replay::from_path(path),
         |texts| Ok(Replay::from_texts(texts)),
     )?;
+
     Ok(replay.named(name).starting_at(outside.replayed))
 }
 

@@ -40,6 +40,7 @@ pub fn cost(price: Option<&Price>, usage: TokenUsage) -> Result<f64, Unknown> {
             price.ok_or(missing)
         }
     };
+
     let read = of(usage.cached, price.cache_read, Unknown::CacheRead)?;
     let written = of(usage.cache_written, price.cache_write, Unknown::CacheWrite)?;
     Ok(sum(price, usage, (read, written)))
@@ -69,6 +70,7 @@ fn sum(price: &Price, usage: TokenUsage, (read, written): (f64, f64)) -> f64 {
         + cached as f64 * read
         + cache_written as f64 * written
         + usage.output as f64 * price.output;
+
     dollars / 1e6
 }
 

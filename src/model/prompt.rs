@@ -131,6 +131,7 @@ impl Prompts {
                 .find(|(known, _)| *known == wanted)
                 .map(|(_, text)| (*text, PromptOrigin::BuiltIn))
         };
+
         match project.or_else(built_in) {
             Some((text, origin)) => Ok(make(&wanted, &chosen(text, searches), origin)),
             None if self.untrusted.contains(&wanted) => {
@@ -173,6 +174,7 @@ impl Prompts {
             .collect();
         names.sort_unstable();
         names.dedup();
+
         names
     }
 }
@@ -205,6 +207,7 @@ fn chosen(text: &str, searches: bool) -> String {
         chosen += if searches { with } else { without };
         rest = after;
     }
+
     chosen + rest
 }
 

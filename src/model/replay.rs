@@ -53,12 +53,14 @@ impl Replay {
         } else {
             vec![path.to_owned()]
         };
+
         if files.is_empty() {
             return Err(ModelError::Settings(format!(
                 "the folder `{}` has no answers (`*.md`, `*.txt`)",
                 path.display()
             )));
         }
+
         Ok(Replay {
             name: "replay".into(),
             source: ReplaySource::Files(files),
@@ -117,6 +119,7 @@ impl Model for Replay {
                 reason: String::new(),
             });
         }
+
         watch(&text);
         Ok(ModelAnswer {
             text,
@@ -148,6 +151,7 @@ fn answers_in(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
         let digits = name.bytes().take_while(u8::is_ascii_digit).count();
         (name[..digits].parse().unwrap_or(u64::MAX), name)
     });
+
     Ok(files)
 }
 

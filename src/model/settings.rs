@@ -114,6 +114,7 @@ impl ModelConfig {
             .extra
             .iter()
             .map(|(key, value)| serde_json::to_value(value).map(|value| (key.clone(), value)));
+
         Ok(ModelConfig {
             kind: ModelKind::parse(&entry.kind).ok_or_else(|| {
                 wrong(format!(
@@ -158,6 +159,7 @@ impl ModelConfig {
                 "`{spec}` names nothing behind the colon"
             )));
         }
+
         let settings = ModelConfig {
             kind,
             ..ModelConfig::default()

@@ -51,12 +51,14 @@ fn piece_end(text: &str) -> usize {
     if text.len() <= MAX_BLANKS {
         return text.len();
     }
+
     for (at, c) in text.char_indices() {
         if blanks == MAX_BLANKS {
             return at;
         }
         blanks = if c.is_whitespace() { blanks + 1 } else { 0 };
     }
+
     text.len()
 }
 
@@ -102,6 +104,7 @@ impl TokenCache {
         if !is_id(blob_id) {
             return;
         }
+
         self.clock += 1;
         self.changed |= self
             .counts
@@ -126,6 +129,7 @@ impl TokenCache {
         if !self.changed {
             return Ok(());
         }
+
         let folder = self
             .path
             .parent()
@@ -136,6 +140,7 @@ impl TokenCache {
         file.write_all(self.render().as_bytes())?;
         file.persist(&self.path).map_err(|error| error.error)?;
         self.changed = false;
+
         Ok(())
     }
 

@@ -51,6 +51,7 @@ pub fn in_order(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
             format!("there are {more} more mistakes from here on"),
         ));
     }
+
     found
 }
 
@@ -64,6 +65,7 @@ pub fn quote(text: &str) -> String {
     if short.len() < shown.len() || line.len() < text.trim().len() {
         short.push('…');
     }
+
     short
 }
 

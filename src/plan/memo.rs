@@ -37,6 +37,7 @@ pub fn parse(block: &str, first: usize) -> (Vec<MemoChange>, Vec<Diagnostic>) {
         if text.is_empty() {
             continue;
         }
+
         match change(line, text) {
             Ok(change) => changes.push(change),
             Err(message) => {
@@ -48,6 +49,7 @@ pub fn parse(block: &str, first: usize) -> (Vec<MemoChange>, Vec<Diagnostic>) {
             }
         }
     }
+
     (changes, wrong)
 }
 
@@ -62,13 +64,16 @@ fn change(line: usize, text: &str) -> Result<MemoChange, &'static str> {
         Some(at) => (&rest[..at], Some(rest[at + 3..].trim().to_owned())),
         None => (rest, None),
     };
+
     let memo = memo.trim();
     if memo.is_empty() {
         return Err("the memo is empty");
     }
+
     if memo.chars().any(is_break) {
         return Err("the memo has a control character");
     }
+
     Ok(MemoChange {
         line,
         verb,
@@ -84,6 +89,7 @@ pub fn write(change: &MemoChange, out: &mut String) {
     } else {
         "[-]"
     };
+
     out.push_str(&format!("{sign} {}", change.text));
     out.extend(change.comment.iter().map(|comment| format!(" # {comment}")));
     out.push('\n');

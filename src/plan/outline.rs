@@ -16,6 +16,7 @@ pub fn outline(text: &str, wrong: &[Diagnostic]) -> String {
     if text.len() > MAX_PLAN {
         return String::new();
     }
+
     let text = normal(text);
     let lines = Lines::new(&text);
     let blocks = markdown::blocks(&text);
@@ -31,9 +32,11 @@ pub fn outline(text: &str, wrong: &[Diagnostic]) -> String {
             describe(block, &lines)
         ));
     }
+
     if blocks.len() > MAX_BLOCKS {
         out.push_str(&format!("... and {} more\n", blocks.len() - MAX_BLOCKS));
     }
+
     out
 }
 
@@ -62,6 +65,7 @@ fn describe(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
                 .map(|n| lines.get(n))
                 .find(|line| !line.trim().is_empty())
                 .unwrap_or_default();
+
             format!(
                 "Code block ({fence}, {} lines{closed}): \"{}\"",
                 code.content.len(),

@@ -48,10 +48,12 @@ pub fn read(reply: &str) -> Reading {
             is_plan: true,
         };
     }
+
     let exact = read_exactly(reply);
     if exact.diagnostics.is_empty() && !free::is_misspelled(&exact, reply) {
         return exact;
     }
+
     match free::read(reply) {
         Some(freely) if freely.diagnostics.is_empty() || free::says_more(&freely, &exact) => freely,
         _ => exact,
@@ -78,11 +80,13 @@ fn read_exactly(reply: &str) -> Reading {
     } else {
         Cow::Borrowed(repaired.text.as_str())
     };
+
     let text = if is_hopeless {
         unwrapped(&spoken)
     } else {
         Cow::Borrowed(&*spoken)
     };
+
     let (plan, mut diagnostics) = parse::parse(&text);
     let doubts = doubts(&repaired, diagnostics.is_empty());
     // What else is wrong in a line that is in doubt follows from it.
@@ -91,6 +95,7 @@ fn read_exactly(reply: &str) -> Reading {
     diagnostics.sort_by_key(|wrong| wrong.line);
     let is_plan = diagnostics.is_empty() || parse::has_border_of_plan(&text);
     let outline = (!diagnostics.is_empty()).then(|| outline(&text, &diagnostics));
+
     Reading {
         repaired,
         plan,
@@ -131,6 +136,7 @@ fn unwrapped(text: &str) -> Cow<'_, str> {
     let Some((first, opener)) = opener.filter(|(at, _)| starts(at)) else {
         return Cow::Borrowed(text);
     };
+
     let closes = |line: &TextLine<'_>| {
         fence::read(line.text)
             .is_some_and(|f| f.mark == opener.mark && f.len >= opener.len && f.info.is_empty())
@@ -142,6 +148,7 @@ fn unwrapped(text: &str) -> Cow<'_, str> {
     {
         return Cow::Borrowed(text);
     }
+
     let last = lines
         .iter()
         .rposition(|line| !line.text.trim().is_empty())

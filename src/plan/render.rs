@@ -15,6 +15,7 @@ pub fn render(plan: &Plan) -> String {
     for field in &plan.fields {
         field::write(field, &mut out);
     }
+
     section(Section::Rationale, &mut out);
     write_block(&plan.rationale, "text", &mut out);
     if !plan.memos.is_empty() {
@@ -25,10 +26,12 @@ pub fn render(plan: &Plan) -> String {
             .for_each(|change| memo::write(change, &mut block));
         write_block(&block, "", &mut out);
     }
+
     section(Section::Plan, &mut out);
     for action in &plan.actions {
         write_action(action, &mut out);
     }
+
     out
 }
 
@@ -44,6 +47,7 @@ fn write_action(action: &Action, out: &mut String) {
     for field in &fields {
         field::write(field, out);
     }
+
     match action.kind.message() {
         Some(message) => {
             if !fields.is_empty() {
@@ -68,6 +72,7 @@ fn merged(action: &Action) -> Vec<Field> {
         !field.key.is_empty()
             && (field.key != "Description" || !field.value.is_empty() || !field.items.is_empty())
     });
+
     let others = action
         .fields
         .iter()

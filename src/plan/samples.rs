@@ -147,6 +147,7 @@ fn action() -> impl Strategy<Value = Action> {
         if kind.message().is_none() {
             fields.push(Field::new("Other", description));
         }
+
         Action {
             line: 0,
             fields,
@@ -170,6 +171,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
             text,
             comment,
         });
+
     let memos = proptest::collection::vec(memo, 0..3);
     (
         title,

@@ -66,6 +66,7 @@ impl Draft {
         ] {
             standing.put(name, self.artifacts.text_or_empty(name));
         }
+
         let files = self.artifacts.0.iter();
         let aside = files.filter(|(name, _)| name.starts_with(artifact::REPLACED));
         standing
@@ -81,6 +82,7 @@ impl Draft {
         if !self.has_answer() {
             return;
         }
+
         let folder = self.free_folder();
         let is_of_it =
             |name: &String| OF_THE_ANSWER.contains(&&**name) || name.starts_with(artifact::STEPS);
@@ -91,6 +93,7 @@ impl Draft {
             .filter(|n| is_of_it(n))
             .cloned()
             .collect();
+
         for name in names {
             // The message stays until another one takes its place: a plan from a file answers it.
             let content = if name == artifact::USER_PROMPT {
@@ -101,10 +104,12 @@ impl Draft {
             self.artifacts
                 .put(&format!("{folder}{name}"), content.unwrap_or_default());
         }
+
         let mut meta = self.meta.clone();
         if self.is_planned() {
             meta.status = Status::Declined;
         }
+
         meta.ended = Some(clock::stamp());
         self.artifacts
             .put(&format!("{folder}{}", artifact::META), meta::write(&meta));
@@ -115,6 +120,7 @@ impl Draft {
         self.meta.pipeline = None;
         self.meta.repair = None;
         self.meta.failure = None;
+
         self.meta.status = Status::Ready;
     }
 

@@ -34,12 +34,14 @@ pub fn render(rejected: &Rejected<'_>) -> String {
          ## Validation Errors:\n\n",
     );
     text.push_str(&errors(diagnostics));
+
     if !right.is_empty() {
         text.push_str("\n## Correct Actions:\n\nRepeat these as they are.\n\n");
         right
             .iter()
             .for_each(|label| text.push_str(&format!("- {label}\n")));
     }
+
     if let Some(outline) = outline {
         let fence = fence_for(outline, 4);
         text.push_str(&format!(
@@ -47,12 +49,14 @@ pub fn render(rejected: &Rejected<'_>) -> String {
             outline.trim_end()
         ));
     }
+
     let fence = fence_for(plan, 4);
     let end = if plan.is_empty() || plan.ends_with('\n') {
         ""
     } else {
         "\n"
     };
+
     text.push_str(&format!(
         "\n## Original Faulty Plan:\n{fence}markdown\n{plan}{end}{fence}\n"
     ));

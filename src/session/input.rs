@@ -81,6 +81,7 @@ impl ResourceBody {
         if size > limit {
             return ResourceBody::TooLarge { bytes: size };
         }
+
         match std::str::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => ResourceBody::Text(text.to_owned()),
             _ => ResourceBody::Binary { bytes: size },
@@ -121,18 +122,21 @@ pub fn render(material: &Material) -> String {
     ] {
         line(&mut text, format_args!("- **{key}:** {}", visible(value)));
     }
+
     text.push_str("\n## 2. Project Structure\n");
     block(&mut text, "", &structure(&material.paths));
     if let Some(memos) = &material.memos {
         text.push_str("\n## 3. Memos\n");
         block(&mut text, "", memos);
     }
+
     text.push_str("\n## 4. Context Summary\n");
     summary(&mut text, &material.resources);
     text.push_str("\n## 5. Resource Contents\n\n");
     for shown in &material.resources {
         resource(&mut text, shown);
     }
+
     text.push_str("---\n\n## 6. Git Status\n");
     block(&mut text, "", &material.status);
     requests(&mut text, material);
@@ -148,6 +152,7 @@ fn requests(text: &mut String, material: &Material) {
     if requests.is_empty() {
         return;
     }
+
     text.push_str("\n## 7. User Requests\n\n");
     text.push_str(
         "What the user asked for before, oldest first. A later request goes before an earlier one.\n",
@@ -157,6 +162,7 @@ fn requests(text: &mut String, material: &Material) {
             let left = counted(usize::try_from(*left_out).unwrap_or(usize::MAX), "request");
             line(text, format_args!("\n({left} left out)"));
         }
+
         let session = match &request.session {
             session if *session == material.session => String::new(),
             session => format!(" of {}", visible(session)),
@@ -170,6 +176,7 @@ fn requests(text: &mut String, material: &Material) {
             block(text, "markdown", question);
             text.push_str("The answer:\n");
         }
+
         block(text, "text", &request.text);
     }
 }
@@ -194,6 +201,7 @@ fn summary(text: &mut String, resources: &[Shown]) {
         if listed.is_empty() {
             continue;
         }
+
         line(text, format_args!("\n### {}", scope.title()));
         for shown in listed {
             let note = match &shown.body {
@@ -207,6 +215,7 @@ fn summary(text: &mut String, resources: &[Shown]) {
             line(text, format_args!("- {} ({note})", link(&shown.resource)));
         }
     }
+
     let total: usize = resources.iter().map(|shown| shown.tokens).sum();
     line(
         text,
@@ -225,6 +234,7 @@ fn resource(text: &mut String, shown: &Shown) {
         format_args!("**Resource:** `{}`", link(&shown.resource)),
     );
     line(text, format_args!("**Tokens:** {}", shown.tokens));
+
     match &shown.body {
         ResourceBody::Text(content) => block(text, language(&shown.resource), content),
         ResourceBody::Missing => block(text, "", "--- FILE NOT FOUND ---\n"),
@@ -251,6 +261,7 @@ fn link(resource: &str) -> String {
     if crate::text::resource::is_url(resource) {
         return format!("[{shown}]({shown})");
     }
+
     if resource.contains([' ', '(', ')', '<', '>']) {
         format!("[{shown}](</{shown}>)")
     } else {
@@ -298,6 +309,7 @@ pub fn structure(paths: &[String]) -> String {
             }
         }
     }
+
     let deepest = paths
         .iter()
         .map(|path| path.matches('/').count())
@@ -306,6 +318,7 @@ pub fn structure(paths: &[String]) -> String {
     let fits = |depth: &usize| lines(&root, *depth) <= MAX_STRUCTURE;
     let depth = (0..=deepest).rev().find(fits).unwrap_or(0);
     let mut text = String::new();
+
     write_folder(&mut text, &root, 0, depth);
     text
 }
@@ -341,6 +354,7 @@ fn write_folder(text: &mut String, folder: &StructureFolder<'_>, indent: usize, 
             write_folder(text, inner, indent + 1, depth - 1);
         }
     }
+
     for name in &folder.files {
         line(
             text,
@@ -381,6 +395,7 @@ pub fn language(path: &str) -> &'static str {
         "xml" => "xml",
         "sql" => "sql",
         "rb" => "ruby",
+
         _ => "text",
     }
 }

@@ -115,6 +115,7 @@ impl Journal {
             }
             Err(error) => return Err(error),
         };
+
         if length <= MAX_BYTES
             && let Ok(pending) = serde_json::from_slice::<Pending>(&read_regular(&path, MAX_BYTES)?)
             && SessionName::from_ref(&pending.session).is_ok()
@@ -149,6 +150,7 @@ impl Journal {
                 "an interrupted turn is not finished yet",
             ));
         }
+
         make_folders(&self.folder)?;
         write_atomic(&self.pending(), &serde_json::to_vec_pretty(pending)?)
     }
@@ -196,6 +198,7 @@ impl Journal {
             .map(|id| format!("{id}\n"))
             .collect();
         make_folders(path.parent().unwrap_or(&self.folder))?;
+
         write_atomic(&path, lines.as_bytes())
     }
 
@@ -223,6 +226,7 @@ impl Journal {
         // Where nothing could be written yet the notes are where earlier versions had them.
         let text = read(OWN_DRAFTS).or_else(|_| read(SHADOWING));
         let text = text.unwrap_or_default();
+
         text.lines()
             .filter_map(|line| line.trim().parse().ok())
             .collect()
@@ -272,6 +276,7 @@ fn move_below(old: &Path, new: &Path) {
             let _ = std::fs::rename(&from, &to);
         }
     }
+
     let _ = std::fs::remove_dir(old);
 }
 

@@ -34,19 +34,24 @@ impl TurnMessage<'_> {
             writeln!(text, "{}", format!("> {}", visible(line)).trim_end())
                 .expect("writing to a string");
         }
+
         if asked.len() > MAX_WORDS {
             writeln!(text, "> ... ({} more lines)", asked.len() - MAX_WORDS)
                 .expect("writing to a string");
         }
+
         if !asked.is_empty() {
             text.push('\n');
         }
+
         for line in self.done {
             writeln!(text, "{}", visible(line)).expect("writing to a string");
         }
+
         if !self.done.is_empty() {
             text.push('\n');
         }
+
         text.push_str(&self.trailers());
         text
     }
@@ -64,6 +69,7 @@ impl TurnMessage<'_> {
         if let Some(model) = &meta.model {
             writeln!(text, "Teddy-Model: {}", visible(&model.asked)).expect("writing to a string");
         }
+
         text
     }
 }

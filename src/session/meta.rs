@@ -411,6 +411,7 @@ pub fn read<T: for<'de> Deserialize<'de>>(text: &str) -> anyhow::Result<T> {
             version.schema
         );
     }
+
     Ok(serde_yaml::from_str(text)?)
 }
 

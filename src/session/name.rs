@@ -36,6 +36,7 @@ impl SessionName {
         if is_turn(text) {
             return Err(NameError::Turn(text.to_owned()));
         }
+
         if text.contains('/') {
             Err(form(text))
         } else {
@@ -72,12 +73,14 @@ impl SessionName {
             if name.len() + word.len() > 40 {
                 break;
             }
+
             name = if name.is_empty() {
                 word.clone()
             } else {
                 format!("{name}-{word}")
             };
         }
+
         SessionName::parse(&name).unwrap_or_else(|_| SessionName("session".to_owned()))
     }
 

@@ -142,6 +142,7 @@ impl Publication {
                 "publication {id} has schema {schema}, and this teddy reads up to {SCHEMA}: it was written by a newer one"
             );
         }
+
         Ok(serde_json::from_str(body).ok())
     }
 
@@ -163,6 +164,7 @@ impl Publication {
                 parents.push(id);
             }
         }
+
         parents
     }
 

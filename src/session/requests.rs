@@ -118,6 +118,7 @@ impl Requests {
             artifact::REQUESTS,
             requests.schema
         );
+
         Ok(requests)
     }
 
@@ -151,6 +152,7 @@ impl Requests {
                 },
                 ..request
             });
+
         let mut requests: Vec<UserRequest> = target.requests.into_iter().chain(later).collect();
         requests.sort_by_key(|request| request.turn);
         Requests {

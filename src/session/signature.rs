@@ -63,6 +63,7 @@ pub fn verify(
             what: format!("its signature: {what}"),
         });
     };
+
     let tag = match signed_tag(repository, id) {
         Ok(tag) => tag,
         Err(error) => {
@@ -80,14 +81,17 @@ pub fn verify(
         );
         fault(None, tag.commit, what);
     }
+
     if tag.name != tag_name(session) {
         let what = format!("it was made for `{}`", visible(&tag.name));
         fault(turn, tag.commit, what);
     }
+
     let accepted = check(repository, id)?;
     if let Err(why) = &accepted {
         fault(turn, tag.commit, why.clone());
     }
+
     let is_whole = tag.commit == tip;
     Ok(Some(of((id, tag), (turn, is_whole), accepted.ok())))
 }

@@ -101,6 +101,7 @@ pub fn after_run(current: &Current<'_>, effects: &[Effect], others: &Others) -> 
     for effect in effects {
         apply(&mut next, current, effect, others);
     }
+
     let handed_over = effects.iter().any(|effect| match effect {
         Effect::Invoke { .. } => true,
         Effect::Conclude { .. } => others.caller.is_some(),
@@ -111,6 +112,7 @@ pub fn after_run(current: &Current<'_>, effects: &[Effect], others: &Others) -> 
     } else {
         &LEFT_TO_READ
     };
+
     append_history(&mut next.context, current, history);
     next.question = asked(effects).or(next.question);
     next.conclusion = concluded(effects)
@@ -190,6 +192,7 @@ fn apply(next: &mut Next, current: &Current<'_>, effect: &Effect, others: &Other
             next.system_prompt = invoked.system_prompt;
             next.caller_turn_id = Some(current.turn_id);
             next.context.clear();
+
             resources.iter().for_each(|r| add(&mut next.context, r));
         }
         Effect::Conclude { resources, .. } => {
@@ -232,6 +235,7 @@ fn append_history(context: &mut Vec<ListEntry>, current: &Current<'_>, names: &[
         }
         _ => None,
     };
+
     let last = context.iter().filter_map(left_by).max();
     context.retain(|entry| last.is_none() || left_by(entry) != last);
     let artifact = |name: &str| Artifact {
@@ -242,6 +246,7 @@ fn append_history(context: &mut Vec<ListEntry>, current: &Current<'_>, names: &[
     let there = names
         .iter()
         .filter(|name| current.is_asked || **name != artifact::USER_PROMPT);
+
     there.for_each(|name| add(context, &Resource::Artifact(artifact(name))));
 }
 

@@ -67,6 +67,7 @@ impl Turn {
         let previous = parents.first().copied().filter(|_| !first);
         let [workspace, publication] = [1, 2].map(|at| parents.get(at).copied().filter(|_| !first));
         let title = message.lines().next().unwrap_or_default().to_owned();
+
         Ok(Turn {
             session: session.clone(),
             commit: id,
@@ -178,11 +179,13 @@ impl Turn {
                 repository.file(self.tree, &name)?.unwrap_or_default(),
             );
         }
+
         for name in [artifact::REQUESTS, artifact::QUESTION, artifact::CONCLUSION].map(in_next) {
             if let Some(text) = repository.file(self.tree, &name)? {
                 artifacts.put(&name, text);
             }
         }
+
         Ok(())
     }
 

@@ -3,7 +3,6 @@
 //! A chain may come from anywhere, so everything is read as a stranger's. What is wrong is a
 //! [`Fault`] and never an error; a turn that cannot be read ends what can be told of its chain.
 
-use crate::git::revision;
 use std::collections::HashSet;
 
 use serde::Serialize;
@@ -16,6 +15,7 @@ use super::report::read;
 use super::turn::Turn;
 use crate::git::object::{Commit, CommitId, EntryMode};
 use crate::git::repository::Repository;
+use crate::git::revision;
 use crate::plan::{self, Plan};
 use crate::text::path::lossy;
 use crate::text::visible::visible;
@@ -66,6 +66,7 @@ pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> C
             }
         }
     }
+
     let mut known = HashSet::new();
     let mut number = None;
     for turn in checked.turns.iter().rev() {
@@ -76,8 +77,10 @@ pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> C
         };
         look.turn(number, &known);
         known.insert(turn.meta.turn_id);
+
         number = Some(turn.number());
     }
+
     checked
 }
 
@@ -112,12 +115,14 @@ impl TurnCheck<'_> {
             }
             Err(error) => self.fault("T3", format!("{error:#}")),
         }
+
         self.number(before);
         self.ids(known);
         self.artifacts();
         if let Some(workspace) = &self.turn.meta.workspace {
             self.workspace(workspace);
         }
+
         if matches!(self.turn.meta.status, Status::Executed | Status::Failed) {
             self.approval();
         }
@@ -131,12 +136,14 @@ impl TurnCheck<'_> {
             if count > 0 {
                 self.fault("T2", format!("turn 0 has {count} parents"));
             }
+
             if status != Status::Started {
                 let word = status.word();
                 self.fault("T2", format!("the status of turn 0 is `{word}`"));
             }
             return;
         }
+
         if self.turn.is_draft() {
             let word = status.word();
             self.fault(
@@ -144,9 +151,11 @@ impl TurnCheck<'_> {
                 format!("a turn of the chain has the status `{word}` of a draft"),
             );
         }
+
         if count == 0 || count > MOST_PARENTS {
             self.fault("T3", format!("it has {count} parents"));
         }
+
         let after = self.turn.meta.workspace.as_ref().map(|it| it.after);
         if let (Some(after), Some(code)) = (after, self.turn.workspace)
             && after != code
@@ -156,6 +165,7 @@ impl TurnCheck<'_> {
                 format!("its second parent is {code}, and `after` is {after}"),
             );
         }
+
         if let (Some(after), None) = (after, self.turn.workspace) {
             self.fault(
                 "T3",
@@ -195,6 +205,7 @@ impl TurnCheck<'_> {
                 format!("its `turn_id` {turn_id} is that of an earlier turn"),
             );
         }
+
         for (name, id) in [
             ("parent_turn_id", parent_turn_id),
             ("caller_turn_id", caller_turn_id),
@@ -219,6 +230,7 @@ impl TurnCheck<'_> {
         if let Some(model) = &meta.model {
             said.push(("Teddy-Model", visible(&model.asked).into_owned()));
         }
+
         for (key, expected) in said {
             match trailer(commit, key) {
                 Some(found) if found == expected => {}
@@ -229,6 +241,7 @@ impl TurnCheck<'_> {
                 None => self.fault("T7", format!("its message has no `{key}`")),
             }
         }
+
         let session = trailer(commit, "Teddy-Session");
         if session.is_none_or(|name| SessionName::from_ref(name).is_err()) {
             self.fault("T7", "its message names no session");
@@ -246,6 +259,7 @@ impl TurnCheck<'_> {
             }
             Err(error) => return self.fault("T5", format!("{error:#}")),
         }
+
         match self.turn.next(self.repository) {
             Ok(next)
                 if self.turn.number() == 0 && next.parent_turn_id != self.turn.meta.turn_id =>
@@ -266,6 +280,7 @@ impl TurnCheck<'_> {
             (Ok(old), Ok(new)) => (old, new),
             (Err(error), _) | (_, Err(error)) => return self.fault("T9", format!("{error:#}")),
         };
+
         match revision::is_ancestor(self.repository, before, after) {
             Ok(true) => {}
             Ok(false) => self.fault(
@@ -274,6 +289,7 @@ impl TurnCheck<'_> {
             ),
             Err(error) => self.fault("T9", format!("{error:#}")),
         }
+
         let word = self.turn.meta.status.word();
         match self.turn.meta.status {
             Status::Rejected | Status::Declined if old != new => {
@@ -302,6 +318,7 @@ impl TurnCheck<'_> {
                 return self.fault("T5", format!("{error:#}"));
             }
         };
+
         let Some(ran) = approved.or(plan) else {
             return self.fault("T5", "it ran, and has no plan");
         };
@@ -327,6 +344,7 @@ fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) -> Vec<Stri
         true => "none".to_owned(),
         false => names.join(", "),
     };
+
     let planned: Vec<&str> = plan
         .actions
         .iter()
@@ -340,6 +358,7 @@ fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) -> Vec<Stri
             names(found)
         )];
     }
+
     let mut wrong = Vec::new();
     for (at, (action, reported)) in plan.actions.iter().zip(reported).enumerate() {
         let Some(execute) = action.kind.command() else {
@@ -356,6 +375,7 @@ fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) -> Vec<Stri
             ));
         }
     }
+
     wrong
 }
 

@@ -59,10 +59,12 @@ impl ListEntry {
         } else {
             text.to_owned()
         };
+
         if is_url(&name) || !is_wild(&name) {
             let resource = Resource::parse(&without_escapes(&name));
             return resource.map(ListEntry::Resource).map_err(|e| e.to_string());
         }
+
         let pattern = PathPattern(relative(&name).to_owned());
         pattern.matcher()?;
         Ok(ListEntry::Pattern(pattern))
@@ -186,6 +188,7 @@ pub fn read(text: &str) -> ContextList {
             }),
         }
     }
+
     listed
 }
 
@@ -202,6 +205,7 @@ pub fn add(text: &str, entry: &ListEntry) -> String {
     if read(text).entries.contains(entry) {
         return text.to_owned();
     }
+
     let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let gap = if text.is_empty() || text.ends_with('\n') {
         ""

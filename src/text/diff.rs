@@ -68,6 +68,7 @@ pub fn counts(old: &str, new: &str) -> Counts {
             counts.added += op.new_range().len();
         }
     }
+
     counts
 }
 
@@ -87,6 +88,7 @@ pub fn hunks(old: &str, new: &str) -> Vec<Vec<DiffLine>> {
             })
             .collect()
     };
+
     diff.grouped_ops(AROUND).iter().map(whole).collect()
 }
 
@@ -126,6 +128,7 @@ fn line(change: &similar::InlineChange<'_, str>) -> DiffLine {
     if let Some((_, text)) = pieces.last_mut().filter(|_| !unended) {
         text.pop();
     }
+
     pieces.retain(|(_, text)| !text.is_empty());
     DiffLine {
         change: match change.tag() {

@@ -31,6 +31,7 @@ pub fn split_lines(text: &str) -> impl Iterator<Item = TextLine<'_>> {
         if rest.is_empty() {
             return None;
         }
+
         let end = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
         let after = match &rest.as_bytes()[end..] {
             [b'\r', b'\n', ..] => end + 2,
@@ -41,6 +42,7 @@ pub fn split_lines(text: &str) -> impl Iterator<Item = TextLine<'_>> {
             text: &rest[..end],
             ending: &rest[end..after],
         };
+
         rest = &rest[after..];
         Some(line)
     })
@@ -56,6 +58,7 @@ pub fn read(line: &str) -> Option<FenceLine<'_>> {
     let len = body.bytes().take_while(|&b| b == mark).count();
     let info = body[len..].trim_matches([' ', '\t']);
     let fence = len >= 3 && (mark == b'~' || !info.contains('`'));
+
     fence.then_some(FenceLine {
         indent,
         mark,
@@ -75,6 +78,7 @@ pub fn split_indent(line: &str) -> (usize, &str) {
             column + 1
         }
     });
+
     (indent, body)
 }
 
@@ -89,6 +93,7 @@ pub fn longest_run(content: &str, mark: char) -> usize {
         longest = longest.max(run);
         at = start + run;
     }
+
     longest
 }
 

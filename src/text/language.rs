@@ -20,16 +20,19 @@ pub fn spanned(word: &str, lines: &[&str]) -> Vec<bool> {
         return spanned;
     };
     let (mut reader, mut since) = (LanguageReader::new(language), 0);
+
     for (at, line) in lines.iter().enumerate() {
         let was_inside = reader.is_inside();
         let ended = reader.read(line);
         if was_inside && ended {
             spanned[since + 1..=at].fill(true);
         }
+
         if !was_inside || ended {
             since = at;
         }
     }
+
     spanned
 }
 
@@ -87,6 +90,7 @@ impl LanguageReader {
             }
             return ends;
         }
+
         let ended = match self.open {
             Some(OpenConstruct::Indented(than)) => {
                 // Every line of the block is known to belong to it; it needs no end.
@@ -106,11 +110,13 @@ impl LanguageReader {
             }
             None => false,
         };
+
         self.rest(line);
         if self.language.blocks && self.open.is_none() && opens_block(line) {
             let key = line.trim_start_matches([' ', '-']);
             self.open = Some(OpenConstruct::Indented(line.len() - key.len()));
         }
+
         ended
     }
 
@@ -164,6 +170,7 @@ impl LanguageReader {
             && mark == '\''
             && !rest[1..].starts_with('\\')
             && rest[1..len].chars().count() > 2;
+
         (!is_lifetime).then_some(len)
     }
 
@@ -178,6 +185,7 @@ impl LanguageReader {
         let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
         let closed = quote.is_none_or(|quote| name[len..].starts_with(quote));
         let read = rest.len() - name.len() + len + usize::from(quote.is_some());
+
         (starts && closed).then(|| (&name[..len], read))
     }
 }
@@ -188,6 +196,7 @@ fn end_of(text: &str, close: &str) -> Option<usize> {
     if close.len() > 1 {
         return text.find(close).map(|at| at + close.len());
     }
+
     let mut escaped = false;
     for (at, c) in text.char_indices() {
         if !escaped && close.starts_with(c) {
@@ -195,6 +204,7 @@ fn end_of(text: &str, close: &str) -> Option<usize> {
         }
         escaped = c == '\\' && !escaped;
     }
+
     None
 }
 

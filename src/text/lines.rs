@@ -22,9 +22,11 @@ impl<'a> Lines<'a> {
                 starts.push(at + 1);
             }
         }
+
         if starts.last() == Some(&text.len()) {
             starts.pop();
         }
+
         Lines { text, starts }
     }
 

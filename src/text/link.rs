@@ -60,9 +60,11 @@ pub fn read(value: &str) -> Result<String, LinkError> {
     if inner.bytes().all(|byte| byte == b'`') {
         return Err(LinkError::Empty);
     }
+
     if inner.starts_with('[') {
         return link(inner);
     }
+
     if inner.contains("](") {
         return Err(if inner.matches("](").count() > 1 {
             LinkError::Several
@@ -70,6 +72,7 @@ pub fn read(value: &str) -> Result<String, LinkError> {
             LinkError::Beside
         });
     }
+
     if let Some(address) = inner
         .strip_prefix('<')
         .and_then(|rest| rest.strip_suffix('>'))
@@ -80,23 +83,28 @@ pub fn read(value: &str) -> Result<String, LinkError> {
             Err(LinkError::Form)
         };
     }
+
     let quoted = inner.len() < value.len();
     // What stands in two pairs of backticks is two names, and quotes are no part of one.
     if inner.contains('`') || inner.starts_with("~~") {
         return Err(LinkError::Beside);
     }
+
     let in_quotes = [("\"", "\""), ("'", "'"), ("“", "”"), ("‘", "’")]
         .iter()
         .any(|(open, close)| inner.len() > 1 && inner.starts_with(open) && inner.ends_with(close));
     if in_quotes {
         return Err(LinkError::Quotes);
     }
+
     if !quoted && inner.contains(char::is_whitespace) {
         return Err(LinkError::Blank);
     }
+
     if !quoted && inner.starts_with('*') && inner.ends_with('*') && inner.len() > 1 {
         return Err(LinkError::Form);
     }
+
     checked_scheme(if quoted {
         forward(inner)
     } else {
@@ -138,6 +146,7 @@ fn split(value: &str) -> Vec<&str> {
         if rest.is_empty() {
             return parts;
         }
+
         let end = match rest.find("](") {
             Some(at) if linked && rest.starts_with(['[', '`']) => link_end(rest, at),
             _ => rest.find([',', ';']).unwrap_or(rest.len()),
@@ -147,6 +156,7 @@ fn split(value: &str) -> Vec<&str> {
         } else {
             end
         };
+
         parts.push(rest[..end].trim());
         rest = &rest[end..];
     }
@@ -176,6 +186,7 @@ fn link(value: &str) -> Result<String, LinkError> {
     if rest.contains("](") {
         return Err(LinkError::Several);
     }
+
     let Some(destination) = rest.strip_suffix(')') else {
         return Err(if rest.contains(')') {
             LinkError::Beside
@@ -183,15 +194,18 @@ fn link(value: &str) -> Result<String, LinkError> {
             LinkError::Form
         });
     };
+
     let angled = destination
         .strip_prefix('<')
         .and_then(|d| d.strip_suffix('>'));
     if angled.is_none() && has_title(destination) {
         return Err(LinkError::Title);
     }
+
     if angled.is_none() && destination.contains(") ") && !text.contains(") ") {
         return Err(LinkError::Beside);
     }
+
     let text = decoded(unquoted(text));
     let destination = decoded(angled.unwrap_or(destination));
     agree(text, destination)
@@ -206,18 +220,22 @@ fn agree(text: String, destination: String) -> Result<String, LinkError> {
             Err(LinkError::Mismatch { text, destination })
         };
     }
+
     let relative = destination
         .strip_prefix('/')
         .or_else(|| destination.strip_prefix("./"))
         .unwrap_or(&destination);
     let relative = forward(relative);
+
     // Whether a path may begin with `/` is for its reader to say.
     if destination == text {
         return checked_scheme(text);
     }
+
     if relative != text && percent_decoded(&relative).as_deref() != Some(text.as_str()) {
         return Err(LinkError::Mismatch { text, destination });
     }
+
     checked_scheme(text)
 }
 
@@ -234,6 +252,7 @@ fn names_address(text: &str, address: &str) -> bool {
     let (shown, real) = (bare(text), bare(address));
     let host = real.split(['/', '?', '#']).next().unwrap_or_default();
     let word = !text.contains("://") && (text.contains(' ') || !text.contains(['/', '.']));
+
     shown == real || (!text.contains("://") && shown == host) || word
 }
 
@@ -255,6 +274,7 @@ fn checked_scheme(name: String) -> Result<String, LinkError> {
     let foreign = addressed
         && (name[scheme.len()..].starts_with(":/")
             || ["data", "mailto", "javascript"].contains(&scheme));
+
     if foreign && !is_url(&name) {
         Err(LinkError::Scheme)
     } else {

@@ -118,6 +118,7 @@ pub fn read(text: &str) -> Document {
             ..Document::default()
         };
     };
+
     let lines = Lines::new(text);
     let mut builder = BlockBuilder::new(&lines);
     for edge in root.traverse() {
@@ -126,6 +127,7 @@ pub fn read(text: &str) -> Document {
             comrak::arena_tree::NodeEdge::End(node) => builder.leave(node),
         }
     }
+
     builder.finish()
 }
 
@@ -144,6 +146,7 @@ pub fn fenced(blocks: &[MarkdownBlock]) -> Vec<(Range<usize>, &MarkdownCode)> {
             _ => {}
         }
     }
+
     found
 }
 
@@ -153,6 +156,7 @@ pub fn unescape(line: &str) -> String {
     if !line.contains(['\\', '&']) {
         return line.to_owned();
     }
+
     // An info string is the one place where escapes and entities count and emphasis does not.
     let flat = line.replace(['\n', '\r'], " ");
     match read(&format!("~~~ {flat}\n"))
@@ -173,6 +177,7 @@ pub fn heading_text(line: &str) -> &str {
         .trim_start_matches('#')
         .trim_matches([' ', '\t', '\r', '\n']);
     let bare = text.trim_end_matches('#');
+
     if bare.len() < text.len() && (bare.is_empty() || bare.ends_with([' ', '\t'])) {
         bare.trim_end()
     } else {

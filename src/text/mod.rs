@@ -21,6 +21,7 @@ pub mod yaml;
 /// Returns a short name for a text, the same for the same bytes.
 pub fn digest(text: &str) -> String {
     use sha2::{Digest, Sha256};
+
     Sha256::digest(text.as_bytes())
         .iter()
         .take(6)

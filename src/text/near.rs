@@ -23,6 +23,7 @@ fn distance(wanted: &str, name: &str, most: usize) -> Option<usize> {
     if is_elsewhere {
         return Some(1);
     }
+
     let [wanted, name] = [wanted, name].map(|name| name.chars().collect::<Vec<_>>());
     let is_comparable =
         wanted.len().abs_diff(name.len()) <= most && wanted.len().max(name.len()) <= MAX_LENGTH;
@@ -41,13 +42,16 @@ fn edits(from: &[char], to: &[char]) -> usize {
             let mut least = changed.min(above[other + 1] + 1).min(row[other] + 1);
             let is_swap =
                 at > 0 && other > 0 && from[at - 1] == *wanted && to[other - 1] == *letter;
+
             if is_swap {
                 least = least.min(rows[at - 1][other - 1] + 1);
             }
             row.push(least);
         }
+
         rows.push(row);
     }
+
     rows[from.len()][to.len()]
 }
 

@@ -85,16 +85,20 @@ fn check_whole(text: &str) -> Result<(), PathError> {
     if text.is_empty() {
         return Err(PathError::Empty);
     }
+
     if text.len() > MAX_PATH {
         return Err(PathError::TooLong);
     }
+
     if let Some(bad) = text.chars().find(|&c| c == '\\' || is_deceptive(c)) {
         return Err(PathError::Character(bad as u32));
     }
+
     let drive = text.as_bytes().get(1) == Some(&b':') && text.as_bytes()[0].is_ascii_alphabetic();
     if text.starts_with('/') || text == "~" || text.starts_with("~/") || drive {
         return Err(PathError::Absolute);
     }
+
     Ok(())
 }
 
@@ -103,22 +107,28 @@ fn check_component(component: &str, first: bool) -> Result<(), PathError> {
     if component == ".." {
         return Err(PathError::Traversal);
     }
+
     if component.is_empty() || component == "." {
         return Err(PathError::NotNormal);
     }
+
     if component.len() > MAX_COMPONENT {
         return Err(PathError::TooLong);
     }
+
     let folded = fold_component(component);
     if is_git(&folded) {
         return Err(PathError::GitInternal(component.to_owned()));
     }
+
     if first && (folded == ".teddy" || is_short(&folded, "teddy")) {
         return Err(PathError::TeddyInternal(component.to_owned()));
     }
+
     if component.ends_with(['.', ' ']) {
         return Err(PathError::Trailing(component.to_owned()));
     }
+
     Ok(())
 }
 

@@ -100,6 +100,7 @@ pub fn redact_values<'a>(text: &'a str, values: &[&str]) -> Redacted<'a> {
             redacted.text = Cow::Owned(redacted.text.replace(value, "[redacted key]"));
         }
     }
+
     let shaped = replace_shapes(&redacted.text);
     if let Some((text, count)) = shaped {
         redacted = Redacted {
@@ -107,6 +108,7 @@ pub fn redact_values<'a>(text: &'a str, values: &[&str]) -> Redacted<'a> {
             count: redacted.count + count,
         };
     }
+
     redacted
 }
 

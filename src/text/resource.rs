@@ -40,6 +40,7 @@ impl Resource {
             }
             return Ok(Resource::Url(text.to_owned()));
         }
+
         let relative = text
             .strip_prefix("./")
             .or_else(|| text.strip_prefix('/'))
@@ -72,9 +73,11 @@ impl Artifact {
                     .split('/')
                     .any(|c| c.is_empty() || c == "." || c == "..")
         };
+
         if !turn.bytes().all(|b| b.is_ascii_digit()) || !safe(name) || !safe(session) {
             return None;
         }
+
         Some(Artifact {
             session: session.to_owned(),
             turn: turn.parse().ok()?,

@@ -54,6 +54,7 @@ fn is_random(value: &str) -> bool {
     if !(MIN_VALUE..=MAX_VALUE).contains(&value.len()) || is_uuid(value) || is_example(value) {
         return false;
     }
+
     let plain: Vec<u8> = value.bytes().filter(u8::is_ascii_alphanumeric).collect();
     let digits = plain.iter().filter(|byte| byte.is_ascii_digit()).count();
     let letters = plain.len() - digits;
@@ -73,6 +74,7 @@ fn is_random(value: &str) -> bool {
     let changes = classes.windows(2).filter(is_change).count();
     let is_mixed = classes.contains(&Class::Upper) && classes.contains(&Class::Lower);
     let as_expected = !is_mixed && digits >= 4 && 2 * changes * plain.len() >= 3 * digits * letters;
+
     steps * 3 < plain.len() && (changes * 10 >= plain.len() * 3 || as_expected)
 }
 
@@ -126,6 +128,7 @@ fn is_example(value: &str) -> bool {
         "..",
         "%2",
     ];
+
     let value = value.to_ascii_lowercase();
     WORDS.iter().any(|word| value.contains(word))
 }

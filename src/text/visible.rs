@@ -39,6 +39,7 @@ pub fn visible_text(text: &str) -> Cow<'_, str> {
     if !text.contains(hidden) {
         return Cow::Borrowed(text);
     }
+
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -50,6 +51,7 @@ pub fn visible_text(text: &str) -> Cow<'_, str> {
             c => out.push(c),
         }
     }
+
     Cow::Owned(out)
 }
 
@@ -74,6 +76,7 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
     if json.bytes().all(is_plain) || !json.contains(hidden) {
         return Cow::Borrowed(json);
     }
+
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         if hidden(c) {
@@ -84,6 +87,7 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
             out.push(c);
         }
     }
+
     Cow::Owned(out)
 }
 
@@ -94,6 +98,7 @@ pub fn strip_ansi(text: &str) -> Cow<'_, str> {
     if !text.contains(starts_sequence) {
         return Cow::Borrowed(text);
     }
+
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(starts_sequence) {
@@ -104,8 +109,10 @@ pub fn strip_ansi(text: &str) -> Cow<'_, str> {
             out.push_str(&rest[..first]);
             first
         });
+
         rest = &rest[length..];
     }
+
     out.push_str(rest);
     Cow::Owned(out)
 }

@@ -36,6 +36,7 @@ pub fn guard(text: &str, max_bytes: usize) -> Result<(), YamlError> {
             limit: max_bytes,
         });
     }
+
     let mut flow = 0_usize;
     let mut indents: Vec<usize> = Vec::new();
     for (index, line) in text.split(['\n', '\r']).enumerate() {
@@ -45,6 +46,7 @@ pub fn guard(text: &str, max_bytes: usize) -> Result<(), YamlError> {
             return Err(YamlError::TooDeep { line: index + 1 });
         }
     }
+
     Ok(())
 }
 
@@ -55,10 +57,12 @@ fn block_depth(line: &str, indents: &mut Vec<usize>) -> usize {
     if body.is_empty() {
         return 0;
     }
+
     let indent = line.len() - body.len();
     while indents.last().is_some_and(|&above| above >= indent) {
         indents.pop();
     }
+
     indents.push(indent);
     let markers = body
         .split([' ', '\t'])
@@ -87,11 +91,14 @@ fn flow_depth(line: &str, open: usize) -> usize {
             b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
+
         if depth > MAX_DEPTH {
             break;
         }
+
         before = byte;
     }
+
     depth
 }
 

@@ -62,6 +62,7 @@ fn put(lines: &[StyledLine], paint: Paint) -> usize {
     for row in &rows {
         let _ = write!(out, "{}{end}", row.paint(paint));
     }
+
     let _ = out.flush();
     rows.len()
 }
@@ -135,6 +136,7 @@ impl KeyQuestion<'_> {
                 above(&mut out, rows)?;
                 (rows, is_stale) = (self.draw()?, false);
             }
+
             match terminal::next_key()? {
                 Key::Char(c) if self.keys.contains(&c.to_ascii_lowercase()) => {
                     break (c.to_ascii_lowercase(), LeaveKey::Choice);
@@ -155,6 +157,7 @@ impl KeyQuestion<'_> {
                 _ => {}
             }
         };
+
         write!(out, "{}\r\n", chosen.0)?;
         out.flush()?;
         Ok(chosen)
@@ -203,6 +206,7 @@ pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
         row: 0,
         column: 0,
     };
+
     loop {
         drawn = redraw(&drawn, &input, paint)?;
         let key = terminal::next_key()?;
@@ -219,6 +223,7 @@ pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
             }
             continue;
         };
+
         below(&drawn)?;
         match act {
             InputCommand::Send => return Ok(Reply::Text(input.text().to_owned())),
@@ -232,6 +237,7 @@ pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
             InputCommand::Editor => return Ok(Reply::Editor(input.text().to_owned())),
             InputCommand::Suspend => terminal::suspend()?,
         }
+
         drawn = Layout {
             lines: Vec::new(),
             row: 0,
@@ -258,6 +264,7 @@ fn redraw(before: &Layout, input: &TextInput, paint: Paint) -> io::Result<Layout
     layout.lines = layout.lines.into_iter().skip(first).take(height).collect();
     layout.row -= first;
     let mut out = Screen;
+
     above(&mut out, before.row)?;
     let text: Vec<String> = layout.lines.iter().map(|line| line.paint(paint)).collect();
     write!(out, "{}", text.join("\r\n"))?;
@@ -267,6 +274,7 @@ fn redraw(before: &Layout, input: &TextInput, paint: Paint) -> io::Result<Layout
         MoveToColumn(u16::try_from(layout.column).unwrap_or(u16::MAX))
     )?;
     out.flush()?;
+
     Ok(layout)
 }
 

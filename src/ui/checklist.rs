@@ -123,6 +123,7 @@ impl Checklist {
         if first_action != Some(0) && !self.items.is_empty() {
             rows.push(ChecklistRow::Memos);
         }
+
         for (index, item) in self.items.iter().enumerate() {
             if first_action == Some(index) {
                 rows.push(ChecklistRow::Actions);
@@ -132,6 +133,7 @@ impl Checklist {
                 rows.extend((0..item.pairs.len()).map(|pair| ChecklistRow::Pair(index, pair)));
             }
         }
+
         rows
     }
 
@@ -177,6 +179,7 @@ impl Checklist {
             self.write_search(key);
             return (self, None);
         }
+
         let before = self.row();
         let act = match key {
             Key::Char('s') => self.run(),
@@ -192,9 +195,11 @@ impl Checklist {
             Key::Char('a') => self.toggle_all(),
             other => self.motion(other),
         };
+
         if self.row() != before {
             self.scroll = 0;
         }
+
         self.follow();
         (self, act)
     }

@@ -24,6 +24,7 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
         None => Term::stderr(),
     };
     let _keys = Keys::take()?;
+
     // The library counts a row as one line of the screen.
     let width = room().width.saturating_sub(MARGIN);
     let rows = rows
@@ -34,6 +35,7 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
         .items(rows)
         .default(0)
         .interact_on_opt(&screen);
+
     // Where it is interrupted, the library leaves the cursor hidden.
     screen.show_cursor()?;
     chosen.map_err(|dialoguer::Error::IO(error)| error)

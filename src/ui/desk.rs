@@ -66,6 +66,7 @@ impl EditingPrompts for Terminal {
         } else {
             start.to_owned()
         };
+
         self.show(&[ask::hint()]);
         loop {
             match ask::text(&text, self.paint)? {
@@ -95,6 +96,7 @@ pub fn edit(text: &str, core_editor: Option<&str>) -> anyhow::Result<String> {
             "`teddy context add <resource>` and `teddy context rm <resource>` change the list";
         return Err(NobodyToAsk::new(what, hint).into());
     }
+
     Ok(edit_text(
         &crate::host::editor::editor(None, core_editor)?,
         text,
@@ -116,6 +118,7 @@ pub fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
     {
         return Ok(text.to_owned());
     }
+
     let text = read_regular_text(file.path(), MAX_EDITED)?;
     Ok(text.trim_end().to_owned())
 }

@@ -25,6 +25,7 @@ pub fn unified(change: &FileVersions<'_>) -> Vec<StyledLine> {
             "/dev/null".to_owned()
         }
     };
+
     let mut lines = vec![
         StyledLine::of(
             Tone::Strong,
@@ -45,6 +46,7 @@ pub fn body(change: &FileVersions<'_>) -> Vec<StyledLine> {
     if change.before == change.after {
         return vec![StyledLine::of(Tone::Faint, "no difference")];
     }
+
     let (Some(before), Some(after)) = (text(change.before), text(change.after)) else {
         return vec![StyledLine::of(Tone::Faint, "binary content differs")];
     };
@@ -54,10 +56,12 @@ pub fn body(change: &FileVersions<'_>) -> Vec<StyledLine> {
             .flat_map(|lines| hunk(lines))
             .collect::<Vec<_>>()
     };
+
     let crlf = (before.contains('\r') || after.contains('\r')) && is_crlf(before) && is_crlf(after);
     if !crlf {
         return shown(before, after);
     }
+
     let mut lines = vec![StyledLine::of(Tone::Faint, "(line ends are CRLF)")];
     lines.extend(shown(
         &before.replace("\r\n", "\n"),
@@ -89,15 +93,18 @@ pub fn counted(counts: Counts) -> StyledLine {
             String::new()
         }
     };
+
     let (added, removed) = (number('+', counts.added), number('-', counts.removed));
     let gap = if added.is_empty() || removed.is_empty() {
         ""
     } else {
         " "
     };
+
     if added.is_empty() && removed.is_empty() {
         return StyledLine::of(Tone::Faint, "±0");
     }
+
     StyledLine::default()
         .with(Tone::Added, &added)
         .with(Tone::Plain, gap)
@@ -126,11 +133,13 @@ fn hunk(hunk: &[diff::DiffLine]) -> Vec<StyledLine> {
         let piece = |line: StyledLine, (differs, text): &(bool, String)| {
             line.with(if *differs { marked } else { tone }, text)
         };
+
         lines.push(line.pieces.iter().fold(StyledLine::of(tone, sign), piece));
         if line.unended {
             lines.push(StyledLine::of(Tone::Faint, "\\ No newline at end of file"));
         }
     }
+
     lines
 }
 

@@ -128,6 +128,7 @@ impl EditedPlan {
                         self.change(at, taken.clone());
                         *item = self.item(item.part);
                     }
+
                     item.on = earlier.actions[at];
                 }
             }
@@ -149,6 +150,7 @@ impl EditedPlan {
             let seen = (proposal.look)(resource)?;
             self.seen.insert(resource.clone(), seen);
         }
+
         Ok(())
     }
 
@@ -178,6 +180,7 @@ impl EditedPlan {
                 }
             }
         }
+
         approved.modified = modified.into_iter().collect();
         approved
     }
@@ -195,6 +198,7 @@ fn pairs(kind: &ActionKind) -> Vec<StyledLine> {
             .with(Tone::Added, replace)
             .cut(MAX_LABEL)
     };
+
     let pairs = pairs.unwrap_or_default().iter();
     pairs.enumerate().map(label).collect()
 }
@@ -224,6 +228,7 @@ fn switched(proposed: &ActionKind, taken: &ActionKind, item: &mut Item) -> bool 
     if item.pairs.is_empty() || taken.iter().any(|pair| !proposed.contains(pair)) {
         return false;
     }
+
     item.pairs
         .iter_mut()
         .zip(proposed)

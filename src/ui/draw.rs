@@ -26,6 +26,7 @@ pub fn text(frame: &mut Frame<'_>, viewer: &Viewer, paint: Paint) {
         StyledLine::default(),
     );
     lines.push(viewer::footer(viewer));
+
     put(frame, area, &lines, paint);
 }
 
@@ -52,6 +53,7 @@ pub fn checklist(frame: &mut Frame<'_>, list: &Checklist, beside: &Beside<'_>) {
     rows::draw(frame, panes.list, list, beside.paint);
     preview(frame, &panes, list, beside);
     put(frame, panes.status, &[status(list)], beside.paint);
+
     put(
         frame,
         panes.keys,
@@ -73,6 +75,7 @@ fn preview(frame: &mut Frame<'_>, panes: &Panes, list: &Checklist, beside: &Besi
             &"─".repeat(usize::from(divider.width)),
         )]
     };
+
     put(frame, divider, &lines, beside.paint);
     let from = list.scroll.min(beside.preview.len());
     put(frame, side, &beside.preview[from..], beside.paint);
@@ -83,12 +86,15 @@ fn status(list: &Checklist) -> StyledLine {
     if let Some(prompt) = list.search.as_ref().and_then(Search::prompt) {
         return prompt;
     }
+
     if let Some(notice) = list.notice.as_deref() {
         return StyledLine::of(Tone::Warning, notice);
     }
+
     if let Some(problem) = list.problem() {
         return StyledLine::of(Tone::Removed, &format!("✗ {problem}"));
     }
+
     let count = |wanted: fn(ItemPart) -> bool, word: &str| {
         let items: Vec<bool> = list
             .items
@@ -109,6 +115,7 @@ fn status(list: &Checklist) -> StyledLine {
         (false, true) => "↓ ",
         (false, false) => "",
     };
+
     let more = if list.max_scroll > 0 {
         " · J/K scroll the preview"
     } else {
@@ -139,6 +146,7 @@ fn keys(width: usize) -> StyledLine {
         ("v", "view"),
         ("↑/↓", "move"),
     ];
+
     let mut line = StyledLine::default();
     for (key, what) in KEYS {
         let gap = if line.spans().is_empty() { "" } else { "  " };
@@ -150,8 +158,10 @@ fn keys(width: usize) -> StyledLine {
         if longer.width() > width {
             break;
         }
+
         line = longer;
     }
+
     line
 }
 

@@ -23,6 +23,7 @@ pub fn lines(drift: &Drift, tip: u64) -> Vec<String> {
         let named = missing::lines(&drift.missing, &tip.to_string());
         lines.extend(named.iter().map(|line| format!("  {line}")));
     }
+
     lines
 }
 
@@ -36,13 +37,16 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
         };
         let [then, now] = [&branch.then, &branch.now].map(|name| place(name));
         let turn = branch.turn;
+
         sentences.push(format!(
             "you were on {then} at turn {turn}, you are on {now} now"
         ));
     }
+
     if let Some(reference) = &drift.no_record {
         sentences.push(no_record(reference));
     }
+
     sentences.extend(other_turns(drift, tip));
     if let Some(NotBrought { turn, files }) = &drift.not_brought {
         let files = named(files.iter().map(|file| format!("`{}`", visible(file))));
@@ -50,6 +54,7 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
             "the result of turn {turn} is not in your files ({files}); `teddy restore {turn} --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side"
         ));
     }
+
     if !drift.marked.is_empty() {
         let files = named(
             drift
@@ -59,6 +64,7 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
         );
         sentences.push(format!("conflict markers are in {files}"));
     }
+
     sentences
 }
 

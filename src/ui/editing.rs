@@ -83,6 +83,7 @@ pub fn edit_memo(
     if desk.key("(e)dit or (c)lose › ", &['e', 'c'])? == 'c' {
         return Ok(None);
     }
+
     let mut line = String::new();
     memo::write(change, &mut line);
     let mut text = line.trim_end().to_owned();
@@ -99,6 +100,7 @@ pub fn edit_memo(
                 "one line: `[+] a fact to remember # why`, or `[-] the exact memo to forget # why`",
             )]),
         }
+
         text = written;
     }
 }
@@ -122,6 +124,7 @@ fn save_as(
             "Your editor has been opened to preview the new file's content. You may edit it directly in this preview.",
         ));
     }
+
     let Some(path) = new_path(desk, proposed)? else {
         return Ok(None);
     };
@@ -132,10 +135,12 @@ fn save_as(
         )?,
         None => None,
     };
+
     let written = written.unwrap_or_else(|| content.to_owned());
     if path == *proposed && written == content {
         return Ok(None);
     }
+
     let mut changed = action.clone();
     for field in changed
         .fields
@@ -144,6 +149,7 @@ fn save_as(
     {
         field.value = field.value.replace(proposed.as_str(), path.as_str());
     }
+
     let edit = UserEdit::NewFile {
         path,
         content: written,
@@ -165,9 +171,11 @@ fn new_path(desk: &mut dyn EditingPrompts, path: &RepoPath) -> anyhow::Result<Op
         let Some(text) = desk.line()? else {
             return Ok(None);
         };
+
         if text.trim().is_empty() {
             return Ok(Some(path.clone()));
         }
+
         match RepoPath::parse(text.trim()) {
             Ok(path) => return Ok(Some(path)),
             Err(error) => desk.show(&[StyledLine::of(Tone::Warning, &error.to_string())]),
@@ -194,6 +202,7 @@ fn final_version(
         desk.key("(c)lose › ", &['c'])?;
         return Ok(None);
     };
+
     let file = Proposed::write(path, after.as_bytes())?;
     desk.show(&[
         StyledLine::plain("Editing: [")
@@ -205,6 +214,7 @@ fn final_version(
         desk.key("(c)lose › ", &['c'])?;
         return Ok(None);
     }
+
     let words = "Your editor has been opened to preview the proposed changes. You may edit the file directly in this preview to make final adjustments.";
     desk.show(&block(Tone::Plain, words));
     let Some(content) = file
@@ -213,6 +223,7 @@ fn final_version(
     else {
         return Ok(None);
     };
+
     if content == before {
         desk.show(&[StyledLine::of(
             Tone::Warning,
@@ -221,6 +232,7 @@ fn final_version(
         desk.key("(c)lose › ", &['c'])?;
         return Ok(None);
     }
+
     let edit = UserEdit::FinalVersion {
         before,
         after: content,
@@ -248,6 +260,7 @@ fn in_terminal(
     if desk.key("(e)dit or (c)lose › ", &['e', 'c'])? == 'c' {
         return Ok(None);
     }
+
     let text = desk.text(text.trim_end_matches('\n'))?;
     let text = text.filter(|text| !text.trim().is_empty());
     Ok(text.and_then(|text| changed(action, UserEdit::Text(&text))))
@@ -275,6 +288,7 @@ impl Proposed {
             .context("making a folder for the preview")?;
         let path = folder.path().join(path.file_name());
         std::fs::write(&path, content).context("writing the preview")?;
+
         Ok(Proposed {
             _folder: folder,
             path,
@@ -297,6 +311,7 @@ impl Proposed {
         };
         desk.show(&preview::action(action, step));
         desk.show(&[StyledLine::of(Tone::Warning, &problem)]);
+
         Ok(None)
     }
 
@@ -319,6 +334,7 @@ impl Proposed {
                     continue;
                 }
             }
+
             match read_regular_text(&self.path, MAX_EDITED) {
                 Ok(content) => return Ok(Some(content)),
                 Err(error) => desk.show(&[StyledLine::of(

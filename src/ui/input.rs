@@ -92,12 +92,14 @@ impl TextInput {
             if lines.len() == row + 1 {
                 lines.push(StyledLine::default());
             }
+
             return Layout {
                 lines,
                 row: row + 1,
                 column: 0,
             };
         }
+
         Layout {
             lines: laid(&self.text, width),
             row,
@@ -131,6 +133,7 @@ impl TextInput {
             }
             _ => {}
         }
+
         None
     }
 

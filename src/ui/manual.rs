@@ -39,6 +39,7 @@ fn give(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
         ))],
         paint,
     );
+
     Ok(())
 }
 
@@ -50,6 +51,7 @@ fn take(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<Stri
             format!("the input is in `{}`", input.display()),
         ));
     }
+
     loop {
         let answer = match ask::key_or_end(QUESTION, &['c', 'e', 'q'], 'q')? {
             'q' => return Ok(None),

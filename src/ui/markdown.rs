@@ -29,6 +29,7 @@ pub fn rendered(message: &str) -> Vec<StyledLine> {
             _ => {}
         }
     }
+
     lines
 }
 
@@ -48,9 +49,11 @@ fn unmarked(line: &str) -> StyledLine {
     if is_heading(text) {
         return StyledLine::of(Tone::Strong, text.trim_start_matches('#').trim_start());
     }
+
     if let Some(quoted) = text.strip_prefix('>') {
         return StyledLine::of(Tone::Faint, &format!("{indent}│ {}", quoted.trim_start()));
     }
+
     let item = ["- ", "* ", "+ "]
         .iter()
         .find_map(|mark| text.strip_prefix(mark));
@@ -61,6 +64,7 @@ fn unmarked(line: &str) -> StyledLine {
         Tone::Strong => line.with(Tone::Strong, span.text().trim_matches('*')),
         tone => line.with(tone, span.text()),
     };
+
     inline(text)
         .spans()
         .iter()
@@ -86,6 +90,7 @@ fn styled(line: &str, block: &mut Option<OpenCodeBlock>) -> StyledLine {
         })
     };
     let trimmed = line.trim_start();
+
     match (block.as_ref(), fence) {
         (Some(open), _) if closes(open) => {
             *block = None;
@@ -131,6 +136,7 @@ fn inline(line: &str) -> StyledLine {
     if pieces.len().is_multiple_of(2) {
         return strong(StyledLine::default(), line);
     }
+
     let code = |line: StyledLine, (at, piece): (usize, &&str)| match at % 2 {
         0 => strong(line, piece),
         _ => line.with(Tone::Accent, &format!("`{piece}`")),
@@ -144,6 +150,7 @@ fn strong(line: StyledLine, text: &str) -> StyledLine {
     if pieces.len().is_multiple_of(2) {
         return line.with(Tone::Plain, text);
     }
+
     let toned = |line: StyledLine, (at, piece): (usize, &&str)| match at % 2 {
         0 => line.with(Tone::Plain, piece),
         _ => line.with(Tone::Strong, &format!("**{piece}**")),

@@ -17,6 +17,7 @@ pub fn lines(missing: &[MissingChange], named: &str) -> Vec<String> {
     if more > 0 {
         lines.push(format!("... and {more} more; `--json` lists them all"));
     }
+
     lines
 }
 

@@ -31,11 +31,13 @@ pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<StyledLine> {
     } else {
         String::new()
     };
+
     let action = if diagnostic.action.is_empty() {
         String::new()
     } else {
         format!(" {}:", diagnostic.action)
     };
+
     let place = format!("{}{line}:{action} ", artifact::PLAN);
     let mut message = diagnostic.message.lines();
     let first =
@@ -46,6 +48,7 @@ pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<StyledLine> {
         .iter()
         .flat_map(|hint| hint.lines())
         .map(|line| StyledLine::of(Tone::Added, &format!("    hint: {line}")));
+
     std::iter::once(first).chain(more).chain(hint).collect()
 }
 

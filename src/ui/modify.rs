@@ -80,6 +80,7 @@ impl Modify {
         if let Some(earlier) = proposal.earlier {
             draft.take_over(earlier, &mut list);
         }
+
         Modify {
             list,
             draft,
@@ -128,6 +129,7 @@ impl Modify {
         if self.is_changed() {
             self.judge(proposal)?;
         }
+
         loop {
             self.draw(&mut stage, proposal)?;
             let key = terminal::next_key()?;
@@ -164,6 +166,7 @@ impl Modify {
             }
             _ => {}
         }
+
         Ok(act)
     }
 
@@ -181,6 +184,7 @@ impl Modify {
         let (width, height) = panes.side.map_or((0, 0), |side| {
             (usize::from(side.width), usize::from(side.height))
         });
+
         let preview = self.preview(width, proposal)?;
         let max_scroll = preview.len().saturating_sub(height);
         self.list = std::mem::take(&mut self.list).fit(
@@ -192,6 +196,7 @@ impl Modify {
             preview: &preview,
             paint: stage.desk.paint,
         };
+
         stage
             .full
             .screen
@@ -211,11 +216,13 @@ impl Modify {
         if let Some(made) = self.previews.get(&(row, width)) {
             return Ok(Rc::clone(made));
         }
+
         let mut lines = self.whole_preview(row, proposal)?;
         if lines.len() > MAX_BESIDE {
             lines.truncate(MAX_BESIDE);
             lines.push(StyledLine::of(Tone::Warning, "… (v) shows the rest"));
         }
+
         let made: Rc<[StyledLine]> = wrap_all(lines, width).into();
         self.previews.insert((row, width), Rc::clone(&made));
         Ok(made)
@@ -256,6 +263,7 @@ impl Modify {
                 else {
                     return Ok(());
                 };
+
                 self.draft.change_memo(at, changed);
             }
             ItemPart::Action(at) => {
@@ -263,6 +271,7 @@ impl Modify {
                 if !editing::can_be_changed(&action.kind) {
                     return self.view(stage, proposal);
                 }
+
                 let Some(changed) = stage
                     .full
                     .aside(|| editing::edit(stage.desk, action, &self.draft.steps[at]))??
@@ -272,6 +281,7 @@ impl Modify {
                 self.draft.change(at, changed);
             }
         }
+
         self.renew(index, proposal)
     }
 
@@ -284,6 +294,7 @@ impl Modify {
         };
         self.judge(proposal)?;
         self.list.notice = self.list.problem().map(str::to_owned);
+
         Ok(())
     }
 
@@ -303,6 +314,7 @@ impl Modify {
                 format!("{}, pair {}", self.list.items[index].label.text(), pair + 1)
             }
         };
+
         let lines = self.whole_preview(row, proposal)?;
         reader::read(
             &mut stage.full,

@@ -77,6 +77,7 @@ pub fn lines(notice: &Notice) -> Vec<StyledLine> {
     } else {
         Tone::Plain
     };
+
     let sentences = sentences(notice);
     sentences
         .iter()
@@ -313,12 +314,14 @@ fn still_landed(landed: &[UndoneCommit]) -> String {
         } else {
             "have"
         };
+
         let (turns, branch) = (turns(&landed.turns), visible(&landed.branch));
         format!(
             "{turns} {has} landed as {} on {branch}",
             short(&landed.commit)
         )
     };
+
     let places: Vec<String> = landed.iter().map(place).collect();
     let commits: Vec<String> = landed.iter().map(|landed| short(&landed.commit)).collect();
     format!(

@@ -72,6 +72,7 @@ impl Person {
             if interrupt::requested() {
                 return Ok(Decision::Quit);
             }
+
             let fits = proposal.simulation.diagnostics.is_empty();
             let kept = kept(&modify, (!fits).then_some(&misfits));
             match self.ask_what(proposal, &kept)? {
@@ -124,6 +125,7 @@ impl Person {
                 ),
             }
         }
+
         let mut full = Full::enter()?;
         reader::read(
             &mut full,
@@ -180,9 +182,11 @@ impl User for Person {
             } else {
                 TextArea::UNLIMITED
             };
+
             self.progress.lines(summary::lines(proposal, room));
             return Ok(Decision::Run(Approved::all(proposal.plan)));
         }
+
         self.decide(proposal)
     }
 
@@ -218,6 +222,7 @@ impl User for Person {
             .chain(['q'])
             .collect();
         let key = ask::key_or_end(&format!("{question} {} › ", labels.join(" / ")), &keys, 'q')?;
+
         Ok(choices.iter().position(|choice| choice.key == key))
     }
 
@@ -234,11 +239,13 @@ fn kept(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
         let kept = changed.then(|| StyledLine::of(Tone::Warning, KEPT));
         return kept.into_iter().collect();
     };
+
     let what_runs = if modify.approved().is_empty() {
         NOTHING_FITS
     } else {
         REST_FITS
     };
+
     let heading = StyledLine::of(
         Tone::Warning,
         "Switched off, because it no longer fits your files:",
@@ -247,6 +254,7 @@ fn kept(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
         .iter()
         .flat_map(|misfit| block(Tone::Warning, misfit));
     let end = StyledLine::of(Tone::Warning, what_runs);
+
     [heading].into_iter().chain(listed).chain([end]).collect()
 }
 

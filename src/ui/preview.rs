@@ -43,6 +43,7 @@ pub fn action(action: &Action, step: &Step) -> Vec<StyledLine> {
     if !lines.is_empty() {
         lines.push(StyledLine::default());
     }
+
     lines.extend(action.kind.preview(step).into_iter().flat_map(part));
     lines
 }
@@ -63,6 +64,7 @@ fn item(draft: &EditedPlan, list: &Checklist, index: usize) -> Vec<StyledLine> {
             lines.extend(resource::content(draft, list, at));
         }
     }
+
     lines
 }
 
@@ -116,6 +118,7 @@ fn handed(what: &str, resources: &[Resource], message: &str) -> Vec<StyledLine> 
     );
     lines.push(StyledLine::default());
     lines.extend(markdown::lines(message));
+
     lines
 }
 
@@ -136,6 +139,7 @@ fn replaced(pair: &Pair) -> Vec<StyledLine> {
     };
     let mut lines = vec![StyledLine::of(Tone::Faint, "FIND → REPLACE")];
     let mut hunks = diff::body(&change).into_iter();
+
     // The first position says nothing; a further one stands for lines that stay.
     lines.extend(hunks.next().filter(|line| !line.text().starts_with("@@ ")));
     lines.extend(hunks.map(|line| {

@@ -135,9 +135,11 @@ impl<W: Write> Progress<W> {
             || asking
                 .written
                 .is_none_or(|written| written.elapsed() >= REFRESH);
+
         if !due {
             return;
         }
+
         asking.written = Some(Instant::now());
         let status = asking
             .status()
@@ -146,6 +148,7 @@ impl<W: Write> Progress<W> {
         self.lines(news);
         let _ = write!(self.out, "\r\x1b[K{status}");
         let _ = self.out.flush();
+
         self.standing = true;
     }
 
@@ -184,6 +187,7 @@ impl<W: Write> Progress<W> {
         } else {
             format!("{}. ", index + 1)
         };
+
         let line = ended(&place, outcome);
         if outcome.ending == Ending::Failure {
             self.always(vec![line])
@@ -204,6 +208,7 @@ impl<W: Write> Progress<W> {
         if lines.is_empty() {
             return;
         }
+
         self.clear();
         let lines = match (self.manner.width)() {
             Some(width) => wrap_all(lines, width),
@@ -212,6 +217,7 @@ impl<W: Write> Progress<W> {
         for line in lines {
             let _ = writeln!(self.out, "{}", line.paint(self.manner.paint));
         }
+
         let _ = self.out.flush();
     }
 }
@@ -226,6 +232,7 @@ impl PendingAnswer {
                 &format!("{}: nothing yet, {seconds} s", self.model),
             );
         }
+
         let actions = match self.scan.actions() {
             0 => String::new(),
             number => format!(", {}", counted(number, "action")),
@@ -263,6 +270,7 @@ fn ended(place: &str, outcome: &Outcome) -> StyledLine {
     } else {
         String::new()
     };
+
     StyledLine::of(tone, sign)
         .with(Tone::Plain, &format!("{place}{}", outcome.detail))
         .with(Tone::Faint, &time)

@@ -16,12 +16,14 @@ pub fn rows(question: &str, width: usize) -> Vec<String> {
         .iter()
         .map(StyledLine::text)
         .collect();
+
     for (at, key) in keys.split_inclusive(" / ").enumerate() {
         match rows.last_mut() {
             Some(row) if at > 0 && fits(&format!("{row}{key}")) => row.push_str(key),
             _ => rows.push(key.to_owned()),
         }
     }
+
     rows
 }
 

@@ -62,6 +62,7 @@ impl<W: Write> User for Quiet<W> {
                 let _ = writeln!(self.out, "{}", line.paint(self.manner.paint));
             }
         }
+
         match self.approval {
             Approval::All => Ok(Decision::Run(Approved::all(proposal.plan))),
             Approval::Ask => Err(Unapproved {

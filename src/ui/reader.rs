@@ -27,6 +27,7 @@ pub fn read(full: &mut Full, viewer: Viewer, paint: Paint) -> io::Result<()> {
             .draw(|frame| draw::text(frame, &viewer, paint))?;
         let key = terminal::next_key()?;
         let (next, act) = viewer.press(&key);
+
         viewer = next;
         match act {
             Some(ViewerCommand::Close) => return Ok(()),

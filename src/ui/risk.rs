@@ -37,6 +37,7 @@ pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
             text,
         }));
     }
+
     risks
 }
 
@@ -49,10 +50,12 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
             "{target} is in no context list: the model has not been shown it"
         ));
     }
+
     if step.provisional {
         let name = action.kind.name();
         found.push(format!("{name} {target} rests on what a command before it does; it is checked again when it runs"));
     }
+
     found.extend(action.kind.risks(step));
     found.extend(later::reason(action).map(|when| format!("{target} executes later: {when}")));
     let hidden = action
@@ -61,12 +64,14 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
         .iter()
         .map(|text| deceptive(text))
         .sum::<usize>();
+
     if hidden > 0 {
         found.push(format!(
             "{} {target} has {hidden} hidden or misleading characters, shown as \\u{{..}}",
             action.kind.name()
         ));
     }
+
     found
 }
 
@@ -100,6 +105,7 @@ fn listed(repaired: &Repaired, spelling: bool) -> String {
         .map(|note| format!("line {}: {}", note.line, visible(&note.message)));
     let rest = notes.len().saturating_sub(MAX_NOTES);
     let more = (rest > 0).then(|| format!("and {rest} more"));
+
     shown.chain(more).collect::<Vec<_>>().join("; ")
 }
 
@@ -117,6 +123,7 @@ fn unconfined(proposal: &ReviewRequest<'_>) -> Option<String> {
     } else {
         "commands run with all your rights"
     };
+
     (commands > 0 && free).then(|| format!("{what} ({})", proposal.confinement))
 }
 
@@ -138,6 +145,7 @@ fn hidden_in_header(proposal: &ReviewRequest<'_>) -> Option<String> {
         .chain([proposal.plan.title.as_str()])
         .map(deceptive)
         .sum();
+
     (hidden > 0).then(|| format!("title, header or memos have {hidden} hidden or misleading characters, shown as \\u{{..}}"))
 }
 

@@ -61,6 +61,7 @@ impl Sample {
             level: Level::Clean,
             notes: Vec::new(),
         };
+
         let (revised, seen) = (Rc::new(Cell::new(0)), Rc::clone(&files));
         let count = Rc::clone(&revised);
         let revise = Box::new(move |plan: &Plan| {
@@ -76,6 +77,7 @@ impl Sample {
                 "it is not in the snapshot of your files",
             )))
         });
+
         Sample {
             plan,
             repair,

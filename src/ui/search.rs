@@ -42,6 +42,7 @@ impl Search {
             Key::Esc | Key::Ctrl('c') | Key::Closed => return None,
             _ => {}
         }
+
         Some(Search::Open(text))
     }
 

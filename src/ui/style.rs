@@ -153,6 +153,7 @@ impl StyledLine {
         if self.width() <= width {
             return self;
         }
+
         let mut first = self
             .wrap(width.saturating_sub(1).max(1))
             .into_iter()
@@ -170,6 +171,7 @@ impl StyledLine {
         if self.width() <= width {
             return vec![self];
         }
+
         let mut lines = vec![StyledLine::default()];
         let mut used = 0;
         for span in self.spans {
@@ -179,6 +181,7 @@ impl StyledLine {
                     lines.push(StyledLine::default());
                     used = 0;
                 }
+
                 used += columns;
                 push(
                     lines.last_mut().expect("there is always a last line"),
@@ -187,6 +190,7 @@ impl StyledLine {
                 );
             }
         }
+
         lines
     }
 
@@ -196,6 +200,7 @@ impl StyledLine {
         if self.width() <= width {
             return vec![self];
         }
+
         let cells: Vec<(Tone, char)> = self
             .spans
             .iter()
@@ -211,6 +216,7 @@ impl StyledLine {
         } else {
             ""
         };
+
         let (mut rows, mut rest) = (Vec::new(), cells.as_slice());
         while !rest.is_empty() {
             let start = if rows.is_empty() {
@@ -218,6 +224,7 @@ impl StyledLine {
             } else {
                 StyledLine::default().blanks(indent).with(Tone::Faint, mark)
             };
+
             let (row, behind) = rest.split_at(taken(rest, width.saturating_sub(start.width())));
             rows.push(row.iter().fold(start, |mut line, &(tone, c)| {
                 push(&mut line, tone, c);
@@ -225,6 +232,7 @@ impl StyledLine {
             }));
             rest = behind;
         }
+
         rows
     }
 
@@ -269,6 +277,7 @@ fn taken(cells: &[(Tone, char)], width: usize) -> usize {
     if most >= cells.len() {
         return cells.len();
     }
+
     let blank = cells[..most]
         .iter()
         .rposition(|&(_, c)| c == ' ')
@@ -301,6 +310,7 @@ fn expand_tabs(text: &str, column: usize) -> String {
             column += c.width().unwrap_or(0);
         }
     }
+
     expanded
 }
 

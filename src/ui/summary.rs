@@ -44,6 +44,7 @@ pub fn lines(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<StyledLine> {
     if fits(&whole) {
         return whole;
     }
+
     Some(compact::lines(proposal, room))
         .filter(fits)
         .unwrap_or(whole)
@@ -72,6 +73,7 @@ fn whole(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<StyledLine> {
     );
     let limits = shares(&sections, left);
     let mut lines = head;
+
     lines.push(rule.clone());
     lines.extend(
         sections
@@ -80,6 +82,7 @@ fn whole(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<StyledLine> {
             .flat_map(|(section, limit)| section.lines(limit)),
     );
     lines.push(rule);
+
     wrap_all(lines, room.width)
 }
 
@@ -108,6 +111,7 @@ fn facts(proposal: &ReviewRequest<'_>) -> StyledLine {
         .flatten()
         .filter(|f| !f.is_empty())
         .collect();
+
     StyledLine::of(Tone::Faint, &format!("  {}", facts.join(" · ")))
 }
 
@@ -187,6 +191,7 @@ fn shares(sections: &[SummarySection], left: usize) -> Vec<usize> {
         .map(|section| section.room.unwrap_or(0).min(section.listed.len()))
         .collect();
     let mut left = left.saturating_sub(shares.iter().sum());
+
     while let Some(at) = (0..sections.len())
         .filter(|&at| shares[at] < wanted(&sections[at]))
         .min_by_key(|&at| shares[at])
@@ -228,6 +233,7 @@ fn groups<'a>(proposal: &'a ReviewRequest<'_>) -> impl Iterator<Item = ActionGro
         } else {
             String::new()
         };
+
         (!actions.is_empty()).then_some(ActionGroup {
             row,
             number,
@@ -249,6 +255,7 @@ fn actions(proposal: &ReviewRequest<'_>) -> Vec<SummarySection> {
     if proposal.plan.actions.is_empty() {
         sections.push(heading(StyledLine::of(Tone::Faint, "  no actions")));
     }
+
     sections
 }
 
@@ -322,6 +329,7 @@ pub fn command(execute: &Execute) -> Vec<StyledLine> {
         let sign = if at == 0 { "    $ " } else { "      " };
         lines.push(StyledLine::of(Tone::Faint, sign).with(Tone::Accent, text));
     }
+
     let settings = execute.settings();
     if !settings.is_empty() {
         lines.push(StyledLine::of(
@@ -329,6 +337,7 @@ pub fn command(execute: &Execute) -> Vec<StyledLine> {
             &format!("      ({})", settings.join(", ")),
         ));
     }
+
     lines
 }
 
@@ -344,6 +353,7 @@ fn risks(proposal: &ReviewRequest<'_>) -> SummarySection {
         )
         .collect();
     let heading = (!listed.is_empty()).then(|| StyledLine::of(Tone::Strong, " Look at:"));
+
     SummarySection {
         heading,
         listed,
@@ -362,6 +372,7 @@ fn shortened(mut lines: Vec<StyledLine>, limit: usize) -> Vec<StyledLine> {
             &format!("      … and {left_out} more: (m)odify lists them all"),
         ));
     }
+
     lines
 }
 

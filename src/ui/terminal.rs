@@ -93,14 +93,17 @@ pub fn next_key() -> io::Result<Key> {
         if interrupt::requested() {
             return Ok(Key::Closed);
         }
+
         // A terminal that is gone reads as empty for ever, and the event reader would never return.
         if is_gone(if is_queued { Duration::ZERO } else { PATIENCE }) {
             return Ok(Key::Closed);
         }
+
         if interrupt::take_continued() {
             enter_again(RAW.load(Ordering::SeqCst), FULL.load(Ordering::SeqCst))?;
             return Ok(Key::Continued);
         }
+
         if let Some(event) = reading(read_event)?
             && let Some(key) = Key::read(event)
         {
@@ -130,6 +133,7 @@ fn reading<T>(work: impl FnOnce() -> T) -> T {
             .spawn(end_when_stuck);
     });
     READING.store(true, Ordering::SeqCst);
+
     // Lets a test close the terminal here.
     fault::emulated("before-reading");
     let result = work();
@@ -207,9 +211,11 @@ pub fn suspend() -> io::Result<()> {
     let full = FULL.load(Ordering::SeqCst);
     let raw = RAW.load(Ordering::SeqCst);
     restore();
+
     // The whole group, as the terminal would: `git teddy` has git above it, which must stop too.
     kill_current_process_group(Signal::TSTP)?;
     std::thread::sleep(STOPPING);
+
     // The caller draws anew in any case.
     interrupt::take_continued();
     enter_again(raw, full)
@@ -222,6 +228,7 @@ fn enter_again(raw: bool, full: bool) -> io::Result<()> {
         disable_raw_mode()?;
         enter_raw()?;
     }
+
     if full {
         enter_full()?;
     }

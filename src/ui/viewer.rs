@@ -58,6 +58,7 @@ impl Viewer {
         if (width, height.max(1)) == (self.width, self.height) {
             return self;
         }
+
         let place = self.top as f64 / self.lines.len().max(1) as f64;
         self.lines = wrap_all(self.source.clone(), width);
         (self.width, self.height) = (width, height.max(1));
@@ -71,6 +72,7 @@ impl Viewer {
         if matches!(self.search, Some(Search::Open(_))) {
             return (self.searching(key), None);
         }
+
         let page = self.height.saturating_sub(1).max(1) as isize;
         let by = match key {
             Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Closed => {
@@ -142,12 +144,14 @@ pub fn footer(viewer: &Viewer) -> StyledLine {
     if let Some(prompt) = viewer.search.as_ref().and_then(Search::prompt) {
         return prompt;
     }
+
     if let Some(search) = viewer.search.as_ref().filter(|_| viewer.is_missing) {
         return StyledLine::of(
             Tone::Warning,
             &format!("`{}` is not in the text", search.text()),
         );
     }
+
     let end = (viewer.top + viewer.height).min(viewer.lines.len());
     StyledLine::of(Tone::Accent, &format!("{end}/{} ", viewer.lines.len())).with(Tone::Faint, KEYS)
 }

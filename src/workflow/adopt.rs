@@ -44,11 +44,13 @@ pub fn adopt(
     let tip = project.store().tip(session)?;
     let mut draft = project.store().draft(&tip)?;
     project.journal().keep_tip(session, tip.commit)?;
+
     if draft.commit.is_some() {
         // Whoever made it, or the session that it was copied from, runs it under its old id.
         draft.begin();
         project.store().save_draft(&tip, &mut draft)?;
     }
+
     let plan = draft
         .is_planned()
         .then(|| draft.artifacts.text_or_empty(artifact::PLAN));

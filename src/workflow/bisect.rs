@@ -1,11 +1,11 @@
 //! `bisect`: which turn made a command fail, in as few runs as there are halvings.
 
-use crate::git::diff;
 use std::collections::HashMap;
 
 use anyhow::Context as _;
 use serde::Serialize;
 
+use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::session::artifact;
 use crate::session::turn::Turn;
@@ -115,6 +115,7 @@ pub fn bisect(
         let at = states.iter().rposition(|state| state.number <= number);
         Ok(at.unwrap_or(default))
     };
+
     let good = position(wanted.good, 0)?;
     let bad = position(wanted.bad, states.len() - 1)?;
     anyhow::ensure!(
@@ -131,6 +132,7 @@ pub fn bisect(
         if let Some(verdict) = known.get(&state.tree) {
             return Ok(*verdict);
         }
+
         let trial = trials.run(&state.turn, state.commit, wanted.command, user)?;
         let code = trial.exit_code;
         anyhow::ensure!(
@@ -144,6 +146,7 @@ pub fn bisect(
             SKIP => TestVerdict::Skip,
             _ => TestVerdict::Bad,
         };
+
         user.tell(Event::Notice(Notice::TurnTried {
             turn: (state.number > 0).then(|| (state.number, state.turn.title.clone())),
             exit_code: code,
@@ -154,13 +157,16 @@ pub fn bisect(
             exit_code: code,
             verdict,
         });
+
         known.insert(state.tree, verdict);
         Ok(verdict)
     };
+
     for (at, expected) in [(bad, TestVerdict::Bad), (good, TestVerdict::Good)] {
         let found = judge(at)?;
         anyhow::ensure!(found == expected, Unfit::of(&states[at], found));
     }
+
     let (first, last) = search(good, bad, judge)?;
     let culprits = states[first..=last]
         .iter()
@@ -224,6 +230,7 @@ fn search(
         let Some(at) = untold.min_by_key(|at| at.abs_diff(middle)) else {
             return Ok((good + 1, bad));
         };
+
         match judge(at)? {
             TestVerdict::Good => good = at,
             TestVerdict::Bad => bad = at,
@@ -244,6 +251,7 @@ fn states(project: &Project) -> anyhow::Result<Vec<TestedState>> {
         };
         let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
         let (before, after) = (workspace.before, workspace.after);
+
         if states.is_empty() {
             states.push(TestedState {
                 number: 0,
@@ -252,6 +260,7 @@ fn states(project: &Project) -> anyhow::Result<Vec<TestedState>> {
                 turn: turn.clone(),
             });
         }
+
         states.push(TestedState {
             number: turn.number(),
             commit: after,
@@ -259,6 +268,7 @@ fn states(project: &Project) -> anyhow::Result<Vec<TestedState>> {
             turn,
         });
     }
+
     anyhow::ensure!(!states.is_empty(), "the session has no turn yet");
     Ok(states)
 }
@@ -271,6 +281,7 @@ fn culprit(project: &Project, state: &TestedState) -> anyhow::Result<Culprit> {
     let before = repository.commit(workspace.before)?.tree;
     let changes = diff::changes(repository, before, state.tree)?;
     let request = turn.text(repository, artifact::USER_PROMPT)?;
+
     Ok(Culprit {
         turn: turn.number(),
         commit: turn.commit,

@@ -111,6 +111,7 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
         tree.and_then(|tree| repository.entry(tree, path.as_bytes()))
             .is_ok_and(|entry| entry.is_some())
     };
+
     let told = |commit: Option<CommitId>| match commit.filter(has_file) {
         Some(commit) => {
             let asked = Asked {
@@ -154,6 +155,7 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
             source,
         })
     });
+
     sources.collect()
 }
 
@@ -173,6 +175,7 @@ pub fn request(project: &Project, session: &str, commit: CommitId) -> anyhow::Re
             return Ok(text);
         }
     }
+
     Ok(String::new())
 }
 
@@ -192,6 +195,7 @@ fn untold(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<BlamedLine>> {
         number: at + 1,
         text: text.to_owned(),
     });
+
     Ok(lines.collect())
 }
 
@@ -223,16 +227,19 @@ impl Tracer<'_> {
         let (sessions, named) = names(&message);
         let path = told.commits.get(&commit).map_or("", |origin| &origin.path);
         let mut gone = None;
+
         for session in &sessions {
             let found = self.found(session, &named);
             if found.is_empty() {
                 gone = gone.or_else(|| named.first().map(|named| (session.clone(), named.number)));
                 continue;
             }
+
             if let Some(at) = self.landed(session, &found, (commit, path), line)? {
                 return Ok(turn(session, &self.rows[session][at], Some(commit)));
             }
         }
+
         if let Some((session, number)) = gone {
             return Ok(LineSource::Turn {
                 session: session.to_string(),
@@ -244,6 +251,7 @@ impl Tracer<'_> {
                 landed: Some(commit),
             });
         }
+
         let origin = told.commits.get(&commit).cloned().unwrap_or_default();
         Ok(LineSource::Commit {
             commit,
@@ -270,6 +278,7 @@ impl Tracer<'_> {
             commit,
             path,
         };
+
         let key = (session.clone(), commit, path.to_owned());
         let lines = match self.landed.get(&key) {
             Some(lines) => Rc::clone(lines),
@@ -280,6 +289,7 @@ impl Tracer<'_> {
                 lines
             }
         };
+
         let told = lines.get(line.origin.saturating_sub(1)).copied().flatten();
         Ok(told.or_else(|| file.by_content(&line.text)))
     }
@@ -328,6 +338,7 @@ impl Tracer<'_> {
             // What the user had in the files when a turn began.
             return Ok(LineSource::Uncommitted);
         };
+
         let rows = &self.rows[session];
         let path = told.commits.get(&commit).map_or("", |origin| &origin.path);
         // What a restore brought back, a turn before it had made.
@@ -339,6 +350,7 @@ impl Tracer<'_> {
             Status::Restored => made.unwrap_or(&rows[found]),
             _ => &rows[found],
         };
+
         Ok(turn(session, row, None))
     }
 }
@@ -355,6 +367,7 @@ fn code_of(repository: &Repository, rows: &[LogRow]) -> anyhow::Result<HashMap<C
             if commit == before {
                 break;
             }
+
             turns.insert(commit, at);
             match repository.commit(commit)?.parents.first() {
                 Some(parent) => commit = *parent,
@@ -362,6 +375,7 @@ fn code_of(repository: &Repository, rows: &[LogRow]) -> anyhow::Result<HashMap<C
             }
         }
     }
+
     Ok(turns)
 }
 
@@ -415,6 +429,7 @@ fn names(message: &str) -> (Vec<SessionName>, Vec<Named>) {
             });
         }
     }
+
     (sessions, turns)
 }
 

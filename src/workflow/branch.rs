@@ -33,6 +33,7 @@ pub fn branch(
             from.commit,
             &log,
         );
+
         moved.map_err(|error| match error {
             MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(name.clone())),
             MoveError::Store(error) => error,

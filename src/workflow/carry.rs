@@ -30,6 +30,7 @@ pub fn carry(project: &Project, before: &Turn, waiting: Draft) -> anyhow::Result
         commit: fresh.commit,
         ..waiting
     };
+
     draft.meta.number = fresh.meta.number;
     draft.meta.parent_turn_id = fresh.meta.parent_turn_id;
     // The turn that was recorded has paid for it.
@@ -40,6 +41,7 @@ pub fn carry(project: &Project, before: &Turn, waiting: Draft) -> anyhow::Result
         cost: model.cost.map(|_| 0.0),
         ..ModelUse::default()
     });
+
     draft.begin();
     store.save_draft(&tip, &mut draft)
 }

@@ -46,6 +46,7 @@ pub fn chains(project: &Project, only: Option<&SessionName>) -> anyhow::Result<C
         names: sessions.iter().map(|(name, _)| name.clone()).collect(),
         numbers: HashMap::new(),
     };
+
     let mut chains = Chains::default();
     for (name, tip) in &sessions {
         match known.chain(project, name, *tip) {
@@ -53,6 +54,7 @@ pub fn chains(project: &Project, only: Option<&SessionName>) -> anyhow::Result<C
             Err(error) => chains.broken.push((name.clone(), format!("{error:#}"))),
         }
     }
+
     // The number breaks the tie of turns that were recorded within a second.
     let newest = |turn: &ChainTurn| std::cmp::Reverse((turn.seconds, turn.number));
     chains.turns.sort_by_key(newest);

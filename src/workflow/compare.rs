@@ -1,13 +1,13 @@
 //! `compare`: turns or sessions side by side, and what a command says of each.
 
-use crate::git::diff;
-use crate::git::object::read;
 use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Serialize;
 
+use crate::git::diff;
+use crate::git::object::read;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
 use crate::session::meta::{Status, Workspace};
@@ -91,6 +91,7 @@ pub fn compare(
     for one in &chosen {
         sides.push(measure(project, one, base)?);
     }
+
     let Some(command) = command else {
         return Ok(sides);
     };
@@ -104,6 +105,7 @@ pub fn compare(
             tail: trial.tail,
         });
     }
+
     Ok(sides)
 }
 
@@ -122,6 +124,7 @@ fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
         }
         None => vec![turn(project, name)?],
     };
+
     Ok(ComparedSide {
         name: name.to_owned(),
         turns,
@@ -139,6 +142,7 @@ fn turn(project: &Project, name: &str) -> anyhow::Result<Turn> {
         let error = error.downcast_ref();
         matches!(error, Some(StoreError::NoTurn { .. }))
     };
+
     match (SessionName::parse(name), found) {
         (Ok(session), Err(error)) if is_unknown(&error) => store.tip(&session),
         (_, found) => found,
@@ -156,19 +160,23 @@ fn leave_shared_out(chosen: &mut [ComparedSide]) -> Option<CommitId> {
         all
     });
     let shared = shared.unwrap_or_default();
+
     // The same thing twice shares everything, and shall not be nothing.
     if chosen.iter().any(|one| one.turns.len() == shared.len()) {
         return None;
     }
+
     let newest = chosen.first()?.turns.iter();
     let newest = newest.filter(|turn| shared.contains(&turn.commit));
     let base = newest
         .filter_map(|turn| turn.meta.workspace.as_ref())
         .next();
     let base = base.map(|workspace| workspace.after);
+
     for one in chosen {
         one.turns.retain(|turn| !shared.contains(&turn.commit));
     }
+
     base
 }
 
@@ -189,6 +197,7 @@ fn measure(
     );
     let changes = diff::changes(repository, before, after)?;
     let mut lines = Some((0, 0));
+
     for change in &changes {
         let (old, new) = (&change.old, &change.new);
         let texts =
@@ -198,6 +207,7 @@ fn measure(
             .zip(counted)
             .map(|(sum, one)| (sum.0 + one.added, sum.1 + one.removed));
     }
+
     let uses = || {
         chosen
             .turns
@@ -210,6 +220,7 @@ fn measure(
             models.push(model.clone());
         }
     }
+
     let tokens: Option<Vec<(u64, u64)>> = uses().map(|model| model.tokens()).collect();
     let tokens = tokens.filter(|tokens| !tokens.is_empty());
     let sum = |part: fn(&(u64, u64)) -> u64| tokens.as_ref().map(|all| all.iter().map(part).sum());

@@ -54,6 +54,7 @@ pub fn dry_run(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<D
         tree,
         lists: &lists,
     };
+
     Ok(collect(judge(project, reading, &ground)?))
 }
 
@@ -73,6 +74,7 @@ fn collect(judged: Judged) -> DryRun {
         });
         file.after = after;
     }
+
     files.retain(|_, file| file.before.as_ref() != Some(&file.after));
     DryRun {
         files,

@@ -1,12 +1,12 @@
 //! Where the room goes: what TeDDy keeps for a repository, in git and beside it.
 
-use crate::git::worktree;
 use std::path::Path;
 
 use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::git::repository::Repository;
+use crate::git::worktree;
 use crate::workflow::gc::files_below;
 
 /// What TeDDy keeps.
@@ -47,6 +47,7 @@ pub fn du(repository: &Repository) -> anyhow::Result<DiskUsage> {
         session: listed.session,
         path: listed.path.display().to_string(),
     };
+
     Ok(DiskUsage {
         objects: objects(repository)?,
         worktrees: worktree::session_worktrees(repository)
@@ -81,6 +82,7 @@ fn objects(repository: &Repository) -> anyhow::Result<u64> {
         "git rev-list failed: {}",
         String::from_utf8_lossy(&output.stderr).trim()
     );
+
     String::from_utf8_lossy(&output.stdout)
         .trim()
         .parse()

@@ -3,13 +3,13 @@
 //! An object is read once, however many turns have it. Lines are searched one by one, as `grep`
 //! does: no match goes over the end of a line.
 
-use crate::git::diff;
 use std::collections::{HashMap, HashSet};
 
 use globset::GlobMatcher;
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Serialize;
 
+use crate::git::diff;
 use crate::git::object::{BlobId, CommitId, EntryMode};
 use crate::git::repository::Repository;
 use crate::git::spread::spread;
@@ -126,6 +126,7 @@ impl LinePattern {
         } else {
             text.to_owned()
         };
+
         let build = |multi_line: bool| {
             RegexBuilder::new(&text)
                 .case_insensitive(ignore_case)
@@ -162,6 +163,7 @@ impl LinePattern {
         if bytes.is_empty() || bytes.ends_with(b"\n") {
             lines.pop();
         }
+
         let lines = lines.into_iter().enumerate();
         let mut found = lines
             .map(|(at, line)| (at + 1, line.strip_suffix(b"\r").unwrap_or(line)))
@@ -170,6 +172,7 @@ impl LinePattern {
         if bytes[..bytes.len().min(FIRST)].contains(&0) && found.peek().is_some() {
             return Searched::Binary;
         }
+
         Searched::Lines(found.map(|(number, line)| (number, lossy(line))).collect())
     }
 }
@@ -184,6 +187,7 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     for (session, why) in &chains.broken {
         found.skipped.push(format!("session `{session}`: {why}"));
     }
+
     let turns: Vec<(usize, &ChainTurn)> = chains.turns.iter().enumerate().collect();
     let files = spread(&project.repository, turns, |repository, _, turns| {
         let listed = turns
@@ -206,10 +210,12 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
         });
         searched.collect::<anyhow::Result<Vec<_>>>()
     })?;
+
     let searched: HashMap<BlobId, Searched> = searched.into_iter().flatten().collect();
     for file in files {
         found.add(&chains.turns[file.turn], &file, &searched[&file.blob]);
     }
+
     Ok(found)
 }
 
@@ -260,6 +266,7 @@ fn files_of(
             blob: BlobId::of(id),
         })
     };
+
     if query.parts.iter().any(|part| *part != TurnPart::Code) {
         for leaf in repository.leaves(turn.tree)? {
             let name = lossy(&leaf.path);
@@ -267,6 +274,7 @@ fn files_of(
             files.extend(part.and_then(|part| add(name, part, leaf.id, leaf.mode)));
         }
     }
+
     if query.parts.contains(&TurnPart::Code) && turn.workspace.is_some() {
         let read = Turn::read(repository, &turn.session, turn.commit)?;
         if let Some(workspace) = &read.meta.workspace {
@@ -279,6 +287,7 @@ fn files_of(
             }
         }
     }
+
     Ok(files)
 }
 
@@ -288,15 +297,19 @@ fn part_of(name: &str) -> Option<TurnPart> {
     if name.starts_with(artifact::NEXT) {
         return None;
     }
+
     if name.starts_with(artifact::OUTPUT) {
         return Some(TurnPart::Output);
     }
+
     if name.starts_with(artifact::CHANGES) {
         return Some(TurnPart::Report);
     }
+
     if name.starts_with(artifact::PAGES) {
         return Some(TurnPart::Input);
     }
+
     // Steps of a pipeline and answers that never ran have the same files in a folder of their own.
     match name.rsplit('/').next().unwrap_or(name) {
         artifact::USER_PROMPT | "declined.txt" => Some(TurnPart::Request),

@@ -1,11 +1,6 @@
 //! Giving back room: worktrees that nobody used lately, undo data that has grown old, loose objects
 //! that fit into a pack. Never a session, unless it is named.
 
-use crate::git::incoming::quarantine;
-use crate::git::keep::durable;
-use crate::git::keep::hold;
-use crate::git::worktree;
-use crate::host::file::remove_below;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -13,12 +8,17 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context as _;
 use serde::Serialize;
 
+use crate::git::incoming::quarantine;
+use crate::git::keep::durable;
+use crate::git::keep::hold;
 use crate::git::keep::hold::Older;
 use crate::git::object::{CommitId, NewCommit};
 use crate::git::refs::{self, Expected, Reference};
 use crate::git::repository::Repository;
+use crate::git::worktree;
 use crate::git::worktree::RememberedWorktree;
 use crate::host::file::Root;
+use crate::host::file::remove_below;
 use crate::host::{clock, fault};
 use crate::session::name::SessionName;
 use crate::workflow::confine;
@@ -86,22 +86,26 @@ pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::R
         .collect::<Result<Vec<_>, _>>()?;
     let _lock = project.enter("gc", user)?;
     let mut done = GcResult::default();
+
     for session in sessions {
         forget(project, session)?;
         done.sessions.push(session.to_string());
     }
+
     worktrees::tidy_worktrees(&project.checkout(), &mut telling(user))?;
     let mut is_in_use = false;
     for listed in worktree::session_worktrees(&project.repository) {
         if !is_idle(project, &listed, wish)? {
             continue;
         }
+
         if remove_worktree(project, &listed.session, user)? {
             done.worktrees.push(listed.session);
         } else {
             is_in_use = true;
         }
     }
+
     done.caches = !is_in_use && remove_caches(project, wish.idle_days)?;
     done.checkouts = forget_checkouts(project)?;
     done.undo_files = remove_old(&project.repository, wish.undo_days)?
@@ -109,6 +113,7 @@ pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::R
         + remove_left(&sign::scratch_dir(&project.repository))?;
     done.snapshots = forget_snapshots(&project.repository, wish.undo_days)?;
     pack(&project.repository)?;
+
     Ok(done)
 }
 
@@ -124,6 +129,7 @@ fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
             Expected::Any,
         )?;
     }
+
     // It would keep every turn.
     if refs::held(&project.repository, &session.signed_reference())?.is_some() {
         refs::delete(
@@ -132,6 +138,7 @@ fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
             Expected::Any,
         )?;
     }
+
     project.journal().forget_draft(session);
     log::forget_log(&project.repository, session);
     project.journal().forget_tip(session)?;
@@ -150,6 +157,7 @@ fn forget_checkouts(project: &Project) -> anyhow::Result<Vec<String>> {
         refs::delete(repository, &reference.name, Expected::At(reference.target))?;
         forgotten.push(name.to_owned());
     }
+
     Ok(forgotten)
 }
 
@@ -205,10 +213,12 @@ fn remove_old(repository: &Repository, days: u32) -> anyhow::Result<usize> {
         .into_iter()
         .filter(|path| age(path).is_some_and(|age| age >= DAY * days));
     let mut removed = 0;
+
     for path in old.chain(abandoned(repository)) {
         std::fs::remove_file(&path).with_context(|| format!("removing `{}`", path.display()))?;
         removed += 1;
     }
+
     Ok(removed)
 }
 
@@ -219,12 +229,14 @@ fn remove_caches(project: &Project, days: u32) -> anyhow::Result<bool> {
     if age(&caches).is_none_or(|age| age < DAY * days) {
         return Ok(false);
     }
+
     // What commands wrote is in there: nothing of it is followed.
     let (Some(folder), Some(name)) = (caches.parent(), caches.file_name()) else {
         return Ok(false);
     };
     let folder = folder.canonicalize()?;
     remove_below(&Root::open_strictly(&folder)?, name)?;
+
     Ok(true)
 }
 
@@ -239,6 +251,7 @@ fn remove_left(folder: &Path) -> anyhow::Result<usize> {
         .filter(|name| age(&folder.join(name)).is_some_and(|age| age >= DAY))
         .collect();
     old.iter().try_for_each(|name| remove_below(&root, name))?;
+
     Ok(old.len())
 }
 
@@ -264,6 +277,7 @@ fn abandoned(repository: &Repository) -> impl Iterator<Item = PathBuf> {
         };
         known.iter().any(|start| name.starts_with(start)) && path.is_file()
     };
+
     files.filter(move |path| is_temporary(path) && age(path).is_some_and(|age| age >= DAY))
 }
 
@@ -288,13 +302,16 @@ fn forget_snapshots(repository: &Repository, days: u32) -> anyhow::Result<usize>
             } else {
                 old += 1
             }
+
             at = commit.parents.get(1).copied().filter(|_| keeper);
         }
+
         if old > 0 {
             move_to(repository, &reference, &chain(repository, &kept)?)?;
             forgotten += old;
         }
     }
+
     Ok(forgotten)
 }
 
@@ -313,6 +330,7 @@ fn chain(repository: &Repository, kept: &[CommitId]) -> anyhow::Result<Vec<Commi
         })?;
         made.push(tip);
     }
+
     Ok(made)
 }
 
@@ -330,6 +348,7 @@ fn move_to(
     let held = held.context(
         "`git gc` removed objects while they were written; nothing was forgotten, try again",
     )?;
+
     // Once the ref has moved the old commits can go: the new ones must be on disk by then.
     durable::flush(repository)?;
     fault::point("before-snapshot-ref")?;
@@ -340,6 +359,7 @@ fn move_to(
         tip,
         "teddy: gc",
     )?;
+
     hold::settle(repository, &held)
 }
 
@@ -349,10 +369,12 @@ fn pack(repository: &Repository) -> anyhow::Result<()> {
     let mut command = repository.git()?;
     // Git would look for minutes, and in gigabytes of memory, for what two large binaries share.
     command.args(["-c", LARGE, "-c", WINDOW, "repack", "-d", "-l", "-q"]);
+
     // Git cannot do both: put packs together by size, and leave out what only the server has.
     if !repository.is_partial() {
         command.arg("--geometric=2");
     }
+
     let output = command.output().context("starting git repack")?;
     anyhow::ensure!(
         output.status.success(),
@@ -365,12 +387,14 @@ fn pack(repository: &Repository) -> anyhow::Result<()> {
 /// Returns how long ago a file was changed or moved to where it is.
 fn age(path: &Path) -> Option<Duration> {
     use std::os::unix::fs::MetadataExt as _;
+
     let metadata = std::fs::symlink_metadata(path).ok()?;
     let moved = SystemTime::UNIX_EPOCH
         + Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or_default());
     let modified = metadata.modified().ok()?.max(moved);
     let now = SystemTime::UNIX_EPOCH
         + Duration::from_secs(u64::try_from(clock::now().timestamp().as_second()).ok()?);
+
     Some(now.duration_since(modified).unwrap_or_default())
 }
 
@@ -387,5 +411,6 @@ pub(super) fn files_below(folder: &Path) -> Vec<PathBuf> {
             }
         }
     }
+
     files
 }

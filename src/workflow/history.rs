@@ -115,6 +115,7 @@ pub fn session_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
             },
         ));
     }
+
     rows.sort_by_key(|(seconds, _)| std::cmp::Reverse(*seconds));
     Ok(rows.into_iter().map(|(_, row)| row).collect())
 }
@@ -130,6 +131,7 @@ pub fn standing(project: &Project) -> anyhow::Result<SessionStatus> {
             ..SessionStatus::default()
         });
     };
+
     let tip = project.store().tip(&session)?;
     let draft = project.store().draft(&tip)?;
     let (plan, _) = plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));

@@ -3,13 +3,13 @@
 pub mod choose;
 mod remembered;
 
-use crate::git::diff;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::remembered::Remembered;
+use crate::git::diff;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::clock;
@@ -87,6 +87,7 @@ pub fn log(project: &Project, most: usize) -> anyhow::Result<Vec<LogRow>> {
         rows.truncate(most);
         rows
     };
+
     mark_not_brought(project, &tip, &mut rows)?;
     Ok(rows)
 }
@@ -129,9 +130,11 @@ fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Res
         depths.insert(turn.meta.turn_id, depth);
         rows.push(row_at(project, turn, depth)?);
     }
+
     if new.len() > FEW {
         remembered.keep(&rows);
     }
+
     Ok(rows)
 }
 
@@ -155,6 +158,7 @@ fn mark_not_brought(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyho
     {
         row.not_brought = found.files;
     }
+
     Ok(())
 }
 
@@ -172,6 +176,7 @@ fn row_at(project: &Project, turn: &Turn, depth: usize) -> anyhow::Result<LogRow
         Some(w) if w.before != w.after => files_between(project, w.before, w.after)?,
         _ => Vec::new(),
     };
+
     Ok(LogRow {
         number: meta.number,
         turn_id: meta.turn_id,
@@ -217,5 +222,6 @@ fn nesting(project: &Project, turn: &Turn) -> anyhow::Result<usize> {
         depth += 1;
         caller = agents::caller(project, turn, Some(id))?.and_then(|found| found.caller_turn_id);
     }
+
     Ok(depth)
 }

@@ -47,6 +47,7 @@ pub fn start(
     if refs::read(&project.repository, &name.reference())?.is_some() {
         return Err(StoreError::Taken(name.clone()).into());
     }
+
     let commit = write(project, name, agent)?;
     let step = SessionMove {
         expected: Expected::Absent,
@@ -56,6 +57,7 @@ pub fn start(
         anyway: false,
         branch: None,
     };
+
     let completed = transaction.complete(&project.checkout(), name, &step, None);
     completed.map_err(|error| match error.downcast_ref::<MoveError>() {
         Some(MoveError::Moved { .. }) => StoreError::Taken(name.clone()).into(),
@@ -79,6 +81,7 @@ fn write(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Result
         caller_turn_id: None,
         agent: agent.name.clone(),
     };
+
     let mut artifacts = Artifacts::default();
     artifacts.put(artifact::SESSION_CONTEXT, SESSION_CONTEXT);
     artifacts.put(&format!("{}{}", artifact::NEXT, artifact::TURN_CONTEXT), "");
@@ -92,6 +95,7 @@ fn write(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Result
     );
     let title = format!("Start session {name}");
     let store = project.store();
+
     store.write(NewTurn {
         session: name,
         title: &title,

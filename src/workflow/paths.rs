@@ -29,6 +29,7 @@ pub fn below(
         .unwrap_or(Path::new(""))
         .to_owned();
     let mut found = Vec::new();
+
     for path in paths {
         let inside = relative(repository.workdir(), &prefix, Path::new(path))
             .with_context(|| format!("`{path}` is outside the project"))?;
@@ -37,6 +38,7 @@ pub fn below(
         }
         found.push(inside);
     }
+
     Ok(found)
 }
 
@@ -65,6 +67,7 @@ fn entry(prefix: &Path, text: &str) -> String {
     if prefix.as_os_str().is_empty() && matches!(text, "." | "./") {
         return EVERYTHING.to_owned();
     }
+
     if prefix.as_os_str().is_empty()
         || text.starts_with('/')
         || is_url(text)
@@ -72,6 +75,7 @@ fn entry(prefix: &Path, text: &str) -> String {
     {
         return text.to_owned();
     }
+
     // The folder is the one of this name, whatever is typed in it is.
     let prefix = escaped(&prefix.to_string_lossy());
     match relative(Path::new("/"), Path::new(&prefix), Path::new(text)) {
@@ -88,6 +92,7 @@ fn relative(root: &Path, prefix: &Path, path: &Path) -> Option<String> {
     } else {
         prefix.join(path)
     };
+
     let mut clean = PathBuf::new();
     for component in path.components() {
         match component {
@@ -97,6 +102,7 @@ fn relative(root: &Path, prefix: &Path, path: &Path) -> Option<String> {
             _ => return None,
         }
     }
+
     Some(clean.to_str()?.to_owned())
 }
 

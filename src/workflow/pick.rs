@@ -106,11 +106,13 @@ pub fn pick(
         done.overlaps.extend(shown(&step.met));
         steps.push(step);
     }
+
     done.overlaps.sort();
     done.overlaps.dedup();
     if wish.on_overlap == OnOverlap::Stop && !done.overlaps.is_empty() {
         return Ok(done);
     }
+
     done.overlaps.clear();
     if wish.dry_run {
         let rows = steps.iter().map(|step| row(project, step));
@@ -123,9 +125,11 @@ pub fn pick(
         anyhow::ensure!(!interrupt::requested(), "interrupted between two turns");
         carry_out(&transaction, project, (name, wish.on_overlap), &mut done)?;
     }
+
     if let Some(Err(error)) = waiting.map(|draft| carry::carry(project, &tip, draft)) {
         user.tell(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }
+
     Ok(done)
 }
 
@@ -195,6 +199,7 @@ fn carry_out(
         commit: Some(commit),
         ..row(project, step)?
     });
+
     Ok(())
 }
 
@@ -226,6 +231,7 @@ fn write(
         synced: true,
         overlaps: Vec::new(),
     };
+
     let published = publish_turn_with(repository, tip, &workspace, (Some(files.to), &step.met))?;
     let meta = Meta {
         status: Status::Picked,
@@ -244,12 +250,14 @@ fn write(
         repair: None,
         ..draft.meta.clone()
     };
+
     let lines = files.lines(repository)?;
     let mut artifacts = draft.standing();
     tip.hand_on(repository, meta.turn_id, &mut artifacts)?;
     for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
         artifacts.put(&in_next(name), draft.artifacts.text_or_empty(name));
     }
+
     artifacts.put(artifact::REPORT, report(&title, &lines));
 
     let commit = project.store().write(NewTurn {
@@ -289,6 +297,7 @@ fn row(project: &Project, step: &Fitted) -> anyhow::Result<PickedTurn> {
             None => row.deleted.push(lossy(&change.path)),
         }
     }
+
     Ok(row)
 }
 

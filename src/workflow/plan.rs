@@ -113,6 +113,7 @@ pub fn plan_turn(
                 .is_some()
                 .then(|| (String::new(), MessageOrigin::User))
         });
+
     let origin = said
         .as_ref()
         .map_or(MessageOrigin::User, |(_, origin)| *origin);
@@ -142,6 +143,7 @@ pub fn plan_turn(
         &mut telling(user),
     )?;
     let drift = drift::drift(&project.checkout(), tip, recorded.tree)?;
+
     tell_drift(&drift, tip.number(), user);
     let lists = lists(&project.repository, &draft, recorded.tree)?;
     let requests = requests::requests_but_for(project, tip, &draft, &message)?;
@@ -162,6 +164,7 @@ pub fn plan_turn(
         &mut pages,
         user,
     )?;
+
     pages.keep_in(&mut draft.artifacts);
     draft.artifacts.put(artifact::INPUT, made.text.as_str());
     let reply = match (source, &wish.from) {
@@ -177,6 +180,7 @@ pub fn plan_turn(
         )?,
         (None, reply) => reply.clone().unwrap_or_default(),
     };
+
     let answered = Answered {
         tip,
         draft,
@@ -227,6 +231,7 @@ pub fn take_answer(
     )?;
     keep_plan(&mut draft, reply, &judged);
     project.store().save_draft(tip, &mut draft)?;
+
     Ok(WaitingPlan {
         session: tip.session.to_string(),
         turn: draft.meta.number,
@@ -255,6 +260,7 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.meta.pipeline = None;
     draft.meta.failure = None;
     draft.meta.repair = None;
+
     draft.begin();
 }
 
@@ -265,6 +271,7 @@ pub fn keep_plan(draft: &mut Draft, reply: &str, judged: &Judged) {
     } else {
         draft.artifacts.put(artifact::REPLY, reply);
     }
+
     draft
         .artifacts
         .put(artifact::PLAN, judged.repaired.text.as_str());

@@ -136,6 +136,7 @@ impl Project {
         } else {
             proposed(&repository, &teddy)
         };
+
         let trusted = record.covers(&proposed);
         let mut own = match proposed.get("config.yaml") {
             Some(text) => Layer::parse(&teddy.join("config.yaml").display().to_string(), text)?,
@@ -146,9 +147,11 @@ impl Project {
             Layer::from_pairs(layer::GIT, &repository.config_section("teddy"))?,
             Layer::read(&places.config_file)?,
         ];
+
         if !trusted {
             own.lower(&layer::merge(&users)?);
         }
+
         let [git, user] = users;
         let settings = layer::merge(&[
             git,
@@ -162,6 +165,7 @@ impl Project {
                 .into_iter()
                 .chain(settings.key_variables()),
         );
+
         Ok(Project {
             repository,
             settings,
@@ -233,6 +237,7 @@ impl Project {
         if let Some(wanted) = &self.wanted {
             return Ok(wanted.clone());
         }
+
         let last = read_regular_text(&self.last_used(), MAX_NAME)
             .ok()
             .and_then(|text| SessionName::from_ref(text.trim()).ok());
@@ -243,6 +248,7 @@ impl Project {
         {
             return Ok(last);
         }
+
         match self.store().sessions()?.as_slice() {
             [(only, _)] => Ok(only.clone()),
             _ => Err(NoSession.into()),
@@ -273,6 +279,7 @@ impl Project {
         if read_regular_text(&path, MAX_NAME).is_ok_and(|text| text.trim() == session.as_str()) {
             return Ok(());
         }
+
         Ok(write_atomic(&path, format!("{session}\n").as_bytes())?)
     }
 
@@ -318,6 +325,7 @@ impl Project {
         if lock.abandoned {
             crate::host::shell::end_orphans();
         }
+
         Ok(lock)
     }
 
@@ -383,5 +391,6 @@ fn proposed(repository: &Repository, teddy: &Path) -> BTreeMap<String, String> {
             String::from_utf8_lossy(&text).into_owned(),
         );
     }
+
     files
 }

@@ -49,6 +49,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
         .iter()
         .filter(|action| action.kind.command().is_some())
         .count();
+
     if runs > 0 && !is_confined(project) {
         let question = format!(
             "The commands of turn {} ({runs}) cannot be confined here. Run them again?",
@@ -56,6 +57,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
         );
         anyhow::ensure!(user.confirm(&question, "-y")?, "nothing was run");
     }
+
     let _lock = Lock::take(
         &project.repository.teddy_dir().join("locks").join(WORKTREE),
         "replay",
@@ -67,6 +69,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
     let expected = project.repository.commit(workspace.after)?.tree;
     let changes = diff::changes(&project.repository, expected, tree)?;
     let paths: Vec<Vec<u8>> = changes.into_iter().map(|change| change.path).collect();
+
     Ok(Replayed {
         turn: turn.number(),
         expected,
@@ -89,6 +92,7 @@ fn recorded(repository: &Repository, turn: &Turn) -> anyhow::Result<(Plan, Works
         None => text(artifact::PLAN)?
             .with_context(|| format!("turn {number} has no `{}`", artifact::PLAN))?,
     };
+
     let (plan, diagnostics) = crate::plan::parse(&text);
     anyhow::ensure!(
         diagnostics.is_empty(),
@@ -99,6 +103,7 @@ fn recorded(repository: &Repository, turn: &Turn) -> anyhow::Result<(Plan, Works
         .workspace
         .clone()
         .with_context(|| format!("turn {number} has no files recorded"))?;
+
     Ok((plan, workspace))
 }
 
@@ -125,10 +130,12 @@ fn run_again(
         tree,
         reach: Reach::Recorded(&artifacts),
     };
+
     let left = perform(project, &env, &Approved::all(plan), user)?;
     if let Some(why) = &left.ran.interruption {
         anyhow::bail!("interrupted: {why}");
     }
+
     let rolled_back = left.ran.failed && project.settings.on_failure == OnFailure::Rollback;
     Ok(if rolled_back { tree } else { left.taken.tree })
 }

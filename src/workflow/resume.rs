@@ -99,6 +99,7 @@ pub fn resume(
     if wish.yolo {
         project.settings.replan.max = project.settings.replan.max.min(YOLO_REPLANS);
     }
+
     let mut rounds = Rounds {
         most: wish
             .max_turns
@@ -118,6 +119,7 @@ pub fn resume(
         ..
     } = rounds;
     keep_message(project, message, user)?;
+
     Ok(Resumed {
         last,
         waiting,
@@ -150,6 +152,7 @@ impl Rounds<'_> {
             if let Some(ended) = self.plan_where_none_waits(user)? {
                 return Ok(ended);
             }
+
             let recorded = match self.execute(user)? {
                 ReviewedPlan::Undecided(plan) => return Ok(Ended::Undecided(plan.turn)),
                 ReviewedPlan::Recorded(recorded) => recorded,
@@ -170,6 +173,7 @@ impl Rounds<'_> {
         if draft.is_planned() {
             return Ok(None);
         }
+
         let waiting = draft
             .waiting_message()
             .filter(|(_, origin)| *origin != MessageOrigin::Loop);
@@ -178,6 +182,7 @@ impl Rounds<'_> {
         if let Some(said) = conclusion.filter(|_| !is_asked) {
             return Ok(Some(Ended::Complete(said)));
         }
+
         // Words that nobody said are no answer.
         let is_question = tip.question(&self.project.repository)?.is_some();
         let (message, origin) = match self.message.take() {
@@ -186,6 +191,7 @@ impl Rounds<'_> {
             }
             message => (message, MessageOrigin::User),
         };
+
         let wanted = PlanOptions {
             message,
             model: self.wish.model.clone(),
@@ -209,12 +215,15 @@ impl Rounds<'_> {
         if error.is::<MessageCancelled>() {
             return Ok(Ended::Left);
         }
+
         if let Some(Unanswered(question)) = error.downcast_ref() {
             return Ok(Ended::Question(question.clone()));
         }
+
         if self.wish.yolo && is_cost_limit(&error) {
             return Ok(Ended::NextCall(format!("{error:#}")));
         }
+
         Err(error)
     }
 
@@ -229,6 +238,7 @@ impl Rounds<'_> {
         let ReviewedPlan::Recorded(recorded) = &reviewed else {
             return Ok(reviewed);
         };
+
         if let Some(instead) = recorded.instead() {
             // What the user says now comes before what they said earlier.
             let later = self
@@ -238,6 +248,7 @@ impl Rounds<'_> {
                 .unwrap_or_default();
             self.message = Some(format!("{instead}{later}"));
         }
+
         self.turns += 1;
         self.waiting = recorded.replanned().cloned();
         Ok(reviewed)
@@ -248,18 +259,23 @@ impl Rounds<'_> {
         if recorded.interruption().is_some() {
             return Ok(Some(Ended::Left));
         }
+
         if !recorded.overlaps.is_empty() {
             return Ok(Some(Ended::Overlap));
         }
+
         if let Some(question) = recorded.unanswered() {
             return Ok(Some(Ended::Question(question.to_owned())));
         }
+
         if recorded.user_left() {
             return Ok(Some(Ended::Left));
         }
+
         if let Some(said) = recorded.conclusion() {
             return Ok(Some(Ended::Complete(said.to_owned())));
         }
+
         if self.wish.yolo
             && let Some(ended) = self.why_stop_alone(recorded)?
         {
@@ -272,6 +288,7 @@ impl Rounds<'_> {
                 Ended::Left
             }));
         }
+
         let is_full = self.most.is_some_and(|most| self.turns >= most);
         Ok(is_full.then_some(Ended::Turns(self.turns)))
     }
@@ -288,6 +305,7 @@ impl Rounds<'_> {
         if is_rejected {
             return Ok(Some(Ended::Rejected));
         }
+
         let (tip, draft) = in_progress(self.project)?;
         let (spent, limit) = (
             budget::spent(self.project, &tip, &draft)?,
@@ -313,6 +331,7 @@ fn is_unfinished(recorded: &RecordedTurn) -> bool {
             Some(Effect::Invoke { .. } | Effect::Conclude { .. })
         )
     });
+
     let worked = done.clone().any(|(action, _)| action.kind.changes_files());
     recorded.status() == Status::Executed && (hands_over || !worked)
 }

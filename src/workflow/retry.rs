@@ -62,14 +62,17 @@ pub fn retry(
             turn.number()
         )
     })?;
+
     // A model that cannot be had is found out before there is a branch.
     let source = source_of(project, &turn, wish.model.as_deref())?;
     let name = free_name(&project.repository, &session)?;
     branch(project, &previous.to_string(), &name, user)?;
     let planned = ask_again(project, &turn, (source, input.as_str()), user);
+
     if planned.is_err() {
         project.use_session(&session)?;
     }
+
     planned
 }
 
@@ -83,6 +86,7 @@ fn source_of(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Res
             .filter(|_| turn.meta.pipeline.is_none())
     };
     let pipeline = turn.meta.pipeline.as_deref().filter(|_| model.is_none());
+
     // A replay counts the answers before the turn, so that the same one comes again.
     let before = Turn::read(
         &project.repository,
@@ -136,6 +140,7 @@ fn ask_again(
         },
         user,
     )?;
+
     tell_other_steps(&project.repository, turn, &draft, user)?;
     let before = turn
         .meta
@@ -146,6 +151,7 @@ fn ask_again(
     if before.is_some_and(|before| before.tree != recorded.tree) {
         user.tell(Event::Notice(Notice::FilesDiffer));
     }
+
     take_answer(
         project,
         Answered {
@@ -173,6 +179,7 @@ fn tell_other_steps(
     let Some(sent) = draft.artifacts.0.keys().find(first) else {
         return Ok(());
     };
+
     if turn.text(repository, sent)? != draft.artifacts.text(sent) {
         let step = sent
             .trim_start_matches("steps/01-")
@@ -182,6 +189,7 @@ fn tell_other_steps(
             step: step.to_owned(),
         }));
     }
+
     Ok(())
 }
 
@@ -194,6 +202,7 @@ fn take_over(repository: &Repository, turn: &Turn, draft: &mut Draft) -> anyhow:
             None => draft.artifacts.remove(name),
         }
     }
+
     draft.meta.agent.clone_from(&turn.meta.agent);
     draft.meta.origin = turn.meta.origin;
     draft.meta.caller_turn_id = turn.meta.caller_turn_id;

@@ -66,6 +66,7 @@ pub fn sign(
     let bytes = make::signed(repository, &scratch_dir(repository), &wanted, passphrase)?;
     let transaction = project.enter("sign", user)?;
     let (tag, held) = hold::hold_tag(repository, &bytes)?;
+
     fault::point("before-snapshot-ref")?;
     signed::move_to(repository, (&reference, before), tag, "teddy: sign")?;
     hold::settle(repository, &held)?;
@@ -89,5 +90,6 @@ fn message(tip: &Turn) -> String {
         _ => format!("turns 1-{number}"),
     };
     let id = tip.meta.turn_id;
+
     format!("Session {session}, {what}\n\nTeddy-Session: {session}\nTeddy-Turn: {number} {id}\n")
 }

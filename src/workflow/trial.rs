@@ -3,10 +3,10 @@
 //! The command is confined as those of a plan are. Nothing that it writes is kept, and the user's
 //! files are not touched.
 
-use crate::git::worktree;
 use std::time::Duration;
 
 use crate::git::object::CommitId;
+use crate::git::worktree;
 use crate::host::lock::{Lock, patience};
 use crate::plan::Plan;
 use crate::plan::action::Action;
@@ -77,6 +77,7 @@ impl<'p> Trials<'p> {
         if let Some(why) = &left.ran.interruption {
             anyhow::bail!("interrupted: {why}");
         }
+
         let outcome = left.ran.outcomes.first();
         let outcome = outcome.ok_or_else(|| anyhow::anyhow!("the command was not run"))?;
         let Some(exit_code) = outcome.exit_code else {
@@ -85,6 +86,7 @@ impl<'p> Trials<'p> {
         let output = String::from_utf8_lossy(&outcome.output);
         let lines: Vec<&str> = output.lines().collect();
         let last = lines.len().saturating_sub(LAST_LINES);
+
         Ok(Trial {
             exit_code,
             duration: outcome.duration,

@@ -25,6 +25,7 @@ pub fn see(project: &Project) -> anyhow::Result<TrustProposal> {
     let mut text = String::new();
     let names: std::collections::BTreeSet<&String> =
         now.keys().chain(record.files.keys()).collect();
+
     for name in names {
         let (old, new) = (record.files.get(name), now.get(name));
         let shown = match (old, new) {
@@ -40,6 +41,7 @@ pub fn see(project: &Project) -> anyhow::Result<TrustProposal> {
         };
         text.push_str(&shown);
     }
+
     Ok(TrustProposal {
         text,
         is_trusted: record.covers(now),

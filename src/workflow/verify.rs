@@ -38,6 +38,7 @@ pub fn verify(project: &Project, sessions: &[SessionName]) -> anyhow::Result<Vec
             .map(|name| Ok((name.clone(), store.tip_id(name)?)));
         tips.collect::<anyhow::Result<_>>()?
     };
+
     let verified = sessions
         .into_iter()
         .map(|(session, tip)| one(project, session, tip));
@@ -56,6 +57,7 @@ fn one(project: &Project, session: SessionName, tip: CommitId) -> anyhow::Result
             what: format!("object {}: {}", object.id, object.why),
         });
     }
+
     let named = (&session, tip);
     let signature = signature::verify(&project.repository, named, &turns, &mut faults)?;
     Ok(Verified {

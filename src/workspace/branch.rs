@@ -35,6 +35,7 @@ pub fn other_branch(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Optio
         else {
             continue;
         };
+
         let now = refs::branch_or_head(checkout.repository)?;
         return Ok((now != then).then(|| OtherBranch {
             turn: turn.number(),
@@ -42,5 +43,6 @@ pub fn other_branch(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Optio
             now,
         }));
     }
+
     Ok(None)
 }

@@ -54,6 +54,7 @@ pub fn changed_since(checkout: &Checkout<'_>, tip: &Turn) -> Changed {
         // It names objects that a `git gc` took.
         let _ = std::fs::remove_file(checkout.index(&checkout.repository.worktree_name()));
     }
+
     Changed {
         unknown: Some(why),
         ..Changed::default()
@@ -71,6 +72,7 @@ fn compare_with(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Changed> 
             .map(|(id, _)| id),
         _ => None,
     };
+
     let base = last.or(tip.published()).map_or_else(
         || refs::head_tree(checkout.repository),
         |commit| checkout.repository.commit(commit).map(|commit| commit.tree),

@@ -64,6 +64,7 @@ pub(super) fn complete(
         turn,
         [reached, tip.map(|tip| tip.tree).into_iter().collect()].concat(),
     )?;
+
     fault::point("before-objects-sync")?;
     durable::flush(checkout.repository)?;
     if let Some(files) = needed {
@@ -72,6 +73,7 @@ pub(super) fn complete(
             .begin(&pending(checkout.repository, session, turn, files))
             .context("writing the journal")?;
     }
+
     let begun = fault::point("after-intent").and_then(|()| turn.heed_interrupt());
     let branch = turn.branch.as_ref().filter(|_| begun.is_ok());
     let landed = branch.map(|branch| landing::advance(checkout.repository, branch));
@@ -87,6 +89,7 @@ pub(super) fn complete(
             &turn.log,
         )
     });
+
     if let Err(error) = moved {
         // The log of a ref can fail to be written after the ref itself.
         if refs::read(checkout.repository, &session.reference())
@@ -101,6 +104,7 @@ pub(super) fn complete(
             return Err(not_moved(session, error));
         }
     }
+
     let kept = landed.map_or(Ok(Vec::new()), landing::MovedBranch::settle);
     let done = kept.and_then(|staged| {
         after_the_ref(checkout, session, turn, &held, needed)
@@ -147,9 +151,11 @@ fn after_the_ref(
         )?,
         None => Published::default(),
     };
+
     if let Some(files) = files {
         kept::note_brought(&checkout.limits, checkout.repository, files, &published)?;
     }
+
     fault::point("after-publish")?;
     let mut publication = turn.published.id;
     if !published.conflicts.is_empty() {
@@ -157,6 +163,7 @@ fn after_the_ref(
         let is_there = !(published.written.is_empty() && published.deleted.is_empty());
         (tip, publication) = tell_overlaps(checkout, (session, tip), &published, is_there)?;
     }
+
     note_publication(
         checkout.repository,
         checkout.repository,
@@ -166,6 +173,7 @@ fn after_the_ref(
     fault::point("before-draft")?;
     checkout.store().discard_draft(session);
     fault::point("before-clear")?;
+
     // Where no intent of this turn was begun, there is none: the caller has recovered.
     journal.finish()?;
     fault::point("after-clear")?;
@@ -193,6 +201,7 @@ pub fn tell_overlaps(
         overlaps: shown(&published.conflicts),
         ..workspace
     };
+
     let stacks = stacks(checkout.repository);
     let publication = match stacks.own(&turn)? {
         Some((id, _)) => Some(amend(&stacks, id, synced, &published.conflicts)?),
@@ -209,6 +218,7 @@ pub fn tell_overlaps(
     let whole: Vec<TreeId> = [turn.tree].into_iter().chain(reached).collect();
     let held = hold::hold(checkout.repository, &new, &whole, Older::Stay)?;
     let held = held.context("`git gc` removed objects of the turn while it was recorded")?;
+
     durable::flush(checkout.repository)?;
     // Before the ref: where only one of them is written, recovery finds the turn as it was and
     // says it again.
@@ -221,6 +231,7 @@ pub fn tell_overlaps(
     )?;
     refs::sync(checkout.repository, &session.reference())?;
     hold::settle(checkout.repository, &held)?;
+
     Ok((amended, publication))
 }
 
@@ -270,14 +281,17 @@ fn hold_turn(
         .chain(turn.published.id)
         .chain(turn.published.others.iter().copied())
         .collect();
+
     // They have the trees of turns that are recorded already.
     for &other in &turn.published.others {
         known.push(checkout.repository.commit(other)?.tree);
     }
+
     known.push(snapshot::kept_tree(checkout.repository)?);
     if let Some(held) = hold::hold(repository, &commits, &known, Older::Join)? {
         return Ok(held);
     }
+
     // They name what is gone.
     for index in [
         repository.worktree_name(),
@@ -285,6 +299,7 @@ fn hold_turn(
     ] {
         let _ = std::fs::remove_file(checkout.index(&index));
     }
+
     anyhow::bail!(
         "`git gc` removed objects of the turn while it was recorded; nothing was changed, try again"
     )

@@ -1,11 +1,11 @@
 //! How far the user's files are from what the newest turn of the session in use says: which turns
 //! are in them, what git or the user took away since, and what was never brought.
 
-use crate::git::diff;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::git::diff;
 use crate::git::diff::TreeChange;
 use crate::git::object::TreeId;
 use crate::session::meta::Status;
@@ -80,11 +80,13 @@ pub fn drift(checkout: &Checkout<'_>, tip: &Turn, now: TreeId) -> anyhow::Result
     if let Some((_, last)) = stacks.last()? {
         drift.marked = shown(&marked(checkout.repository, now, &last.marked)?);
     }
+
     if !stacks.are_known()? {
         drift.no_record = Some(stacks.reference());
     } else if tip.workspace.is_some() {
         compare(checkout, &stacks, tip, now, &mut drift)?;
     }
+
     Ok(drift)
 }
 
@@ -107,6 +109,7 @@ fn compare(
         let own = diff::changes(checkout.repository, files_of(checkout, tip)?, now)?;
         drift.missing = missing(checkout, tip, stacks, (&wanted, &own))?;
     }
+
     Ok(())
 }
 
@@ -127,6 +130,7 @@ pub fn not_brought(
         if turn.meta.restored.is_none() && !is_patch(&turn) {
             continue;
         }
+
         let Some(files) = left_by(checkout, stacks, &turn, now)? else {
             return Ok(None);
         };
@@ -135,6 +139,7 @@ pub fn not_brought(
             files,
         }));
     }
+
     Ok(None)
 }
 
@@ -154,6 +159,7 @@ fn left_by(
     else {
         return Ok(None);
     };
+
     let is_brought = match stacks.own(turn)? {
         Some((_, own)) => own.applied && own.left.is_empty(),
         None => workspace.synced && workspace.overlaps.is_empty(),
@@ -176,6 +182,7 @@ fn left_by(
             files.push(lossy(&change.path));
         }
     }
+
     Ok((!files.is_empty()).then_some(files))
 }
 
@@ -220,6 +227,7 @@ impl<'a> Presence<'a> {
             None => part.are_same(tops[0], tops[1])?,
         };
         self.known.insert(tops, is_there);
+
         Ok(is_there)
     }
 }
@@ -273,6 +281,7 @@ fn turns_of(stacks: &Stacks<'_>, ids: &[PatchId]) -> anyhow::Result<Vec<TurnName
     };
     let mut turns: Vec<TurnName> = ids.iter().map(name).collect::<anyhow::Result<_>>()?;
     turns.dedup();
+
     Ok(turns)
 }
 

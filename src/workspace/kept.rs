@@ -5,14 +5,14 @@
 //! One small file in the git directory for each checkout, written when files are brought to it.
 //! Where it is lost, these files are passed over from then on, as any other that git ignores.
 
-use crate::git::diff;
-use crate::git::ignore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 
+use crate::git::diff;
+use crate::git::ignore;
 use crate::git::object::{BlobId, EntryMode};
 use crate::git::publish::Published;
 use crate::git::repository::Repository;
@@ -68,6 +68,7 @@ pub fn note_brought(
         if conflicts.contains(&change.path) {
             continue;
         }
+
         kept.remove(&change.path);
         let is_file = |mode: EntryMode| {
             matches!(
@@ -78,6 +79,7 @@ pub fn note_brought(
         let Some(entry) = change.new.filter(|entry| is_file(entry.mode)) else {
             continue;
         };
+
         if let Some(size) = on_disk(checkout, &change.path) {
             let id = BlobId::of(entry.id);
             brought.push((change.path, MadeFile { id, size }));
@@ -92,9 +94,11 @@ pub fn note_brought(
             kept.insert(path, made);
         }
     }
+
     if kept != before {
         write(checkout, &kept)?;
     }
+
     Ok(())
 }
 
@@ -149,6 +153,7 @@ fn write(checkout: &Repository, kept: &Kept) -> anyhow::Result<()> {
         bytes.extend_from_slice(path);
         bytes.push(0);
     }
+
     make_folders(folder)
         .and_then(|()| write_atomic(&path, &bytes))
         .with_context(|| format!("writing `{}`", path.display()))

@@ -1,13 +1,13 @@
 //! A branch of the user's that moves with a turn: the move, and what a crash left of it.
 
-use crate::git::keep::durable;
-use crate::git::revision;
 use std::path::PathBuf;
 
+use crate::git::keep::durable;
 use crate::git::land::index::{self, NewIndex};
 use crate::git::land::{branch, scratch};
 use crate::git::refs::{self, Expected, MoveError};
 use crate::git::repository::Repository;
+use crate::git::revision;
 use crate::host::fault;
 use crate::session::journal::{BranchMove, Pending};
 use crate::session::name::SessionName;
@@ -37,6 +37,7 @@ impl MovedBranch<'_> {
         let kept = std::mem::take(&mut index.kept);
         index.put()?;
         fault::point("after-index")?;
+
         Ok(kept)
     }
 }
@@ -56,6 +57,7 @@ pub(super) fn advance<'a>(
         .transpose()?;
     fault::point("before-branch")?;
     branch::advance(repository, (&to.name, to.old), to.new, &to.log)?;
+
     Ok(MovedBranch { index })
 }
 
@@ -89,6 +91,7 @@ pub(super) fn remove_scratch(checkout: &Checkout<'_>) -> anyhow::Result<bool> {
             any |= scratch::remove(checkout.repository, &folder.path())?;
         }
     }
+
     Ok(any)
 }
 
@@ -118,12 +121,14 @@ pub(super) fn resume(
         let new = repository.commit(to.new)?.tree;
         NewIndex::prepare(repository, to.old_tree, new)?.put()?;
     }
+
     fault::point("recover-landed")?;
     record(checkout, session, pending)?;
     tell(FilesNotice::LandingFinished {
         branch: to.name.trim_start_matches("refs/heads/").to_owned(),
         commit: to.new,
     });
+
     Ok(())
 }
 
@@ -152,5 +157,6 @@ fn record(checkout: &Checkout<'_>, session: &SessionName, pending: &Pending) -> 
         )?;
         refs::sync(repository, &session.reference())?;
     }
+
     Ok(())
 }

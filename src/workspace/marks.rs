@@ -28,10 +28,12 @@ pub fn marked(
         if !is_file || repository.blob_size(BlobId::of(entry.id))? > MAX_MARKED {
             continue;
         }
+
         if is_marked(&repository.blob(BlobId::of(entry.id))?) {
             found.push(path.clone());
         }
     }
+
     Ok(found)
 }
 
@@ -44,6 +46,7 @@ fn is_marked(text: &[u8]) -> bool {
             wanted = open.next();
         }
     }
+
     wanted.is_none()
 }
 

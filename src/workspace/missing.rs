@@ -1,11 +1,11 @@
 //! What is missing in the user's files of what turns did that are said to be in them: git or the
 //! user took it away.
 
-use crate::git::diff;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::git::diff;
 use crate::git::diff::TreeChange;
 use crate::git::object::{CommitId, TreeEntry};
 use crate::git::refs;
@@ -98,6 +98,7 @@ pub fn missing(
             else {
                 continue;
             };
+
             if let Some(why) = why {
                 open.remove(change.path.as_slice());
                 found.push(MissingChange {
@@ -106,8 +107,10 @@ pub fn missing(
                 });
             }
         }
+
         at = patch.below.top;
     }
+
     found.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(found)
 }
@@ -139,6 +142,7 @@ fn why(
             turn: patch.turn,
         }));
     }
+
     let committed = checkout
         .repository
         .entry(refs::head_tree(checkout.repository)?, &change.path)?;

@@ -123,5 +123,6 @@ pub fn obstacles(published: &Published) -> Vec<FileObstacle> {
             path: rescued.path.clone(),
             kept: rescued.kept.clone(),
         });
+
     busy.chain(closed).chain(failed).chain(rescued).collect()
 }

@@ -3,22 +3,22 @@
 //! Runs at the start of every command that changes something, under the lock. Running it twice,
 //! or being killed in the middle of it, comes to the same.
 
-use crate::git::keep::damaged;
-use crate::git::keep::pack::keep;
-use crate::git::keep::torn_packs;
-use crate::git::publish::displaced;
-use crate::git::publish::rescue;
-use crate::git::revision;
-use crate::git::snapshot::paths;
 use std::collections::HashSet;
 
 use anyhow::Context as _;
 
+use crate::git::keep::damaged;
+use crate::git::keep::pack::keep;
+use crate::git::keep::torn_packs;
 use crate::git::object::CommitId;
+use crate::git::publish::displaced;
+use crate::git::publish::rescue;
 use crate::git::publish::{Guard, OverlapRule, Published};
 use crate::git::refs;
 use crate::git::refs::heal::ForeignLock;
 use crate::git::repository::Repository;
+use crate::git::revision;
+use crate::git::snapshot::paths;
 use crate::host::fault;
 use crate::host::lock::holder_of;
 use crate::session::journal::{JournalState, Pending, SCHEMA};
@@ -68,17 +68,20 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
     fault::point("recover-start")?;
     checkout.journal().move_old_notes();
     let was_down = damaged::was_down(checkout.repository);
+
     // Before anything that has git read its records: a pipe among them is waited at for ever.
     let mut found = worktrees::take_over_worktrees(checkout, tell)?;
     found |= set_torn_packs_aside(checkout.repository, tell)?;
     if was_down || depth == Depth::Everything {
         found |= set_damaged_objects_aside(checkout.repository, tell)?;
     }
+
     found |= remove_stale_locks(checkout, tell)?;
     found |= mend_references(checkout, depth, tell)?;
     if was_down {
         damaged::note_start(checkout.repository)?;
     }
+
     fault::point("recover-healed")?;
     found |= landing::remove_scratch(checkout)?;
     found |= finish_pending(checkout, tell)?;
@@ -86,6 +89,7 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
     if depth == Depth::Everything {
         found |= worktrees::tidy_worktrees(checkout, tell)?;
     }
+
     keep::release_all(checkout.repository)?;
     Ok(found)
 }
@@ -185,12 +189,14 @@ fn mend_references(
                 },
             )
             .transpose()?;
+
         // A commit that can be read is better than none, as much as is left of it.
         let commit = whole.or(known.first().copied());
         if refs::held(checkout.repository, name).ok().flatten() == commit && commit.is_some() {
             tell(FilesNotice::ReferenceIncomplete(name.clone()));
             continue;
         }
+
         refs::heal::mend(checkout.repository, name, commit, &aside)
             .with_context(|| format!("`{name}` is damaged"))?;
         let turn = |commit| match number_of(checkout.repository, name, commit) {
@@ -202,6 +208,7 @@ fn mend_references(
             repair: commit.map_or(ReferenceRepair::Removed, turn),
         });
     }
+
     Ok(!broken.is_empty())
 }
 
@@ -215,6 +222,7 @@ fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>>
             broken.push(reference.name);
         }
     }
+
     broken.sort();
     Ok(broken)
 }
@@ -250,6 +258,7 @@ fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Resul
         }
         JournalState::Pending(pending) => pending,
     };
+
     anyhow::ensure!(
         pending.schema <= SCHEMA,
         "a newer TeDDy was interrupted in this repository; use that one to finish its turn"
@@ -261,6 +270,7 @@ fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Resul
         let repository = elsewhere.as_deref().unwrap_or(checkout.repository);
         landing::resume(checkout, repository, (&session, &pending), tell)?;
     }
+
     let committed = match refs::read(checkout.repository, &session.reference())? {
         Some(tip) => {
             checkout.repository.has(pending.commit)
@@ -272,6 +282,7 @@ fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Resul
         tell(FilesNotice::PendingPutAside(journal.put_aside()?));
         return Ok(true);
     }
+
     fault::point("before-clear")?;
     journal.finish()?;
     Ok(true)
@@ -292,11 +303,13 @@ fn resume_publishing(
         });
         return Ok(false);
     };
+
     let repository = elsewhere.as_deref().unwrap_or(checkout.repository);
     if !checkout.repository.has(pending.from) || !checkout.repository.has(pending.to) {
         tell(FilesNotice::ObjectsGone(session.clone()));
         return Ok(false);
     }
+
     let files = FileMove {
         from: pending.from,
         to: pending.to,
@@ -304,6 +317,7 @@ fn resume_publishing(
     let how: Guard = guard(&pending.operation, OverlapRule::PassOver);
     fault::point("recover-before-publish")?;
     let mut published = publish(repository, &files, &how)?;
+
     fault::point("recover-published")?;
     published.rescued.extend(rescue::sweep_temporaries(
         repository, files.from, files.to, &how,
@@ -314,6 +328,7 @@ fn resume_publishing(
         session: session.clone(),
         files: published.written.len() + published.deleted.len(),
     });
+
     let told: HashSet<_> = published.busy.iter().chain(&published.closed).collect();
     for path in published
         .conflicts
@@ -322,12 +337,14 @@ fn resume_publishing(
     {
         tell(FilesNotice::ChangedMeanwhile(path.clone()));
     }
+
     tell_obstacles(&published, tell);
     checkout.journal().keep_tip(session, pending.commit)?;
     // A path that cannot be looked at holds nothing up.
     let left = left(checkout, repository, &files, &published.conflicts)
         .unwrap_or_else(|_| published.conflicts.clone());
     let publication = tell_late_overlaps(checkout, (session, pending), left)?;
+
     complete::note_publication(
         checkout.repository,
         repository,
@@ -351,10 +368,12 @@ fn tell_late_overlaps(
     if published.conflicts.is_empty() {
         return Ok(pending.published);
     }
+
     if refs::read(checkout.repository, &session.reference())? == Some(pending.commit) {
         let told = complete::tell_overlaps(checkout, (session, pending.commit), &published, true)?;
         return Ok(told.1);
     }
+
     match pending.published {
         Some(id) if Publication::read(checkout.repository, id)?.is_some() => amend(
             &complete::stacks(checkout.repository),
@@ -382,12 +401,14 @@ fn left(
         Fit::Overlap(paths, ways) => (ways.ours, paths.into_iter().collect()),
     };
     let mut left = Vec::new();
+
     for path in conflicts {
         let is_as_before = repository.entry(back, path)? == repository.entry(now, path)?;
         if is_as_before || overlaps.contains(path) {
             left.push(path.clone());
         }
     }
+
     Ok(left)
 }
 
@@ -401,9 +422,11 @@ fn checkout_of(
     if pending.workspace == here.workdir() || pending.worktree == here.worktree_name() {
         return Ok(Some(None));
     }
+
     if !pending.workspace.exists() {
         return Ok(None);
     }
+
     let other = Repository::open(&pending.workspace)?;
     Ok((other.common_dir() == here.common_dir()).then(|| Some(Box::new(other))))
 }

@@ -1,21 +1,21 @@
 //! The user's files as commits: what they are before a turn, on which commit that stands, and how
 //! a turn's result becomes the next one.
 
-use crate::git::keep::hold;
-use crate::git::keep::pack::keep;
-use crate::git::object::batch;
-use crate::git::revision;
-use crate::git::snapshot;
-use crate::git::snapshot::tracked;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use crate::git::keep::hold;
 use crate::git::keep::hold::Older;
+use crate::git::keep::pack::keep;
+use crate::git::object::batch;
 use crate::git::object::{Commit, CommitId, NewCommit, TreeId};
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
+use crate::git::revision;
+use crate::git::snapshot;
 use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::Forced;
+use crate::git::snapshot::tracked;
 use crate::host::{clock, fault};
 use crate::session::draft::Draft;
 use crate::session::meta::NotCaptured;
@@ -114,11 +114,13 @@ pub fn tell_captured(
             tell(FilesNotice::UntrackedCaptured(untracked));
         }
     }
+
     let known = [&tip.meta.not_captured, &draft.meta.not_captured];
     let new = newly_left_out(&known, &recorded.not_captured);
     if !new.is_empty() {
         tell(FilesNotice::NotCaptured(new));
     }
+
     draft.meta.not_captured.clone_from(&recorded.not_captured);
     Ok(())
 }
@@ -140,6 +142,7 @@ pub(super) fn record(
         let took = began.elapsed();
         let commit = place(checkout.repository, snapshot.tree, tip)?;
         fault::point("before-snapshot-ref")?;
+
         if keep(
             checkout,
             commit,
@@ -156,10 +159,12 @@ pub(super) fn record(
                 took,
             });
         }
+
         // `git gc` pruned what was found to exist before the ref reached it: everything is read
         // anew.
         let _ = std::fs::remove_file(checkout.index(&checkout.repository.worktree_name()));
     }
+
     anyhow::bail!(
         "`git gc` removes objects as fast as they are written; try again when it has ended"
     )
@@ -173,6 +178,7 @@ fn place(repository: &Repository, tree: TreeId, tip: &Turn) -> anyhow::Result<Co
             return Ok(known);
         }
     }
+
     let parents = match (head, last) {
         (Some(head), Some(last)) if revision::is_ancestor(repository, head, last)? => vec![last],
         (head, last) => head.into_iter().chain(last).collect(),
@@ -217,6 +223,7 @@ pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> an
         }
         None => commit,
     };
+
     let head = refs::head(repository)?;
     let unreached: Vec<_> = [commit, new]
         .into_iter()
@@ -233,6 +240,7 @@ pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> an
     let Some(held) = hold::hold(repository, &unreached, &whole, Older::Stay)? else {
         return Ok(false);
     };
+
     let expected = old.map_or(Expected::Absent, Expected::At);
     refs::move_to(repository, (&name, expected), new, "teddy: snapshot")?;
     hold::settle(repository, &held)?;
@@ -279,6 +287,7 @@ pub fn advance(
     if repository.commit(base)?.tree == tree {
         return Ok(base);
     }
+
     // In a kept pack: no ref reaches it before the turn's does.
     let batch = batch::batch(repository);
     let commit = batch.commit(&NewCommit {
@@ -287,6 +296,7 @@ pub fn advance(
         message,
         time: &clock::now(),
     })?;
+
     batch.finish()?;
     Ok(commit)
 }

@@ -15,6 +15,7 @@ pub fn files_of(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<TreeId> 
             .commit(workspace)
             .map(|commit| commit.tree);
     }
+
     let Some(next) = first_after(checkout, turn)? else {
         anyhow::bail!(
             "session `{}` has no turn yet, so that there is nothing to go back to",

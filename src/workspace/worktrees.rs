@@ -1,9 +1,9 @@
 //! The worktrees of sessions that nobody uses: put right, taken over, removed.
 
-use crate::git::worktree;
-use crate::git::worktree::former;
 use std::time::Duration;
 
+use crate::git::worktree;
+use crate::git::worktree::former;
 use crate::host::lock::Lock;
 use crate::session::name::SessionName;
 use crate::workspace::Checkout;
@@ -25,6 +25,7 @@ pub fn take_over_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyh
         tell(FilesNotice::WorktreeTakenOver(session.clone()));
         any = true;
     }
+
     Ok(any)
 }
 
@@ -44,6 +45,7 @@ pub fn tidy_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::R
             any = true;
         }
     }
+
     Ok(any)
 }
 
@@ -53,12 +55,15 @@ pub fn try_lock_worktree(checkout: &Checkout<'_>, name: &str, command: &str) -> 
         SessionName::from_folder(name).map_or_else(|| name.to_owned(), |name| name.to_string());
     let folder = checkout.repository.teddy_dir().join("locks").join(&session);
     let lock = Lock::take(&folder, command, Duration::ZERO).ok()?;
+
     // Commands can outlive their TeDDy for a moment.
     for name in [name, &session] {
         Lock::outlast(&checkout.commands_lock(name), Duration::ZERO).ok()?;
     }
+
     if lock.abandoned {
         crate::host::shell::end_orphans();
     }
+
     Some(lock)
 }

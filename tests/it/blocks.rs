@@ -6,11 +6,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use teddy::git::worktree;
-
-use teddy::git::worktree::Extent;
 
 use crate::support::TestRepo;
+use teddy::git::worktree;
+use teddy::git::worktree::Extent;
 
 /// How large the large file is.
 const LARGE: usize = 32 << 20;

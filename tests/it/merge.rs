@@ -1,14 +1,13 @@
 //! Merging trees: the same result as git's own where that is clean, and never less careful.
 
 use std::collections::BTreeMap;
-use teddy::git::merge;
-use teddy::git::object::batch;
-
-use teddy::git::merge::Merged;
-use teddy::git::object::{EntryMode, TreeEntry, TreeId};
-use teddy::git::repository::Repository;
 
 use crate::support::TestRepo;
+use teddy::git::merge;
+use teddy::git::merge::Merged;
+use teddy::git::object::batch;
+use teddy::git::object::{EntryMode, TreeEntry, TreeId};
+use teddy::git::repository::Repository;
 
 /// Files of a tree by path: mode and content.
 type Files = BTreeMap<String, (EntryMode, String)>;

@@ -3,12 +3,11 @@
 
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
-use teddy::git::worktree;
-
-use teddy::git::worktree::Extent;
 
 use crate::plans::{create, edit, execute, plan, read};
 use crate::support::TestRepo;
+use teddy::git::worktree;
+use teddy::git::worktree::Extent;
 
 /// Returns the paths of everything below a folder but TeDDy's own, sorted; folders end in `/`.
 pub fn names(folder: &Path) -> Vec<String> {

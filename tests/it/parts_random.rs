@@ -3,14 +3,13 @@
 
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
-use teddy::git::worktree;
-
-use teddy::git::worktree::Extent;
 
 use crate::gale::Dice;
 use crate::parts::{names, replace};
 use crate::plans::{create, execute, plan, read};
 use crate::support::{Output, TestRepo};
+use teddy::git::worktree;
+use teddy::git::worktree::Extent;
 
 /// What worlds have at these paths: files, folders and links in each other's places.
 const PATHS: [&str; 11] = [

@@ -2,14 +2,13 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+
+use crate::support::TestRepo;
+use teddy::git::object::TreeId;
 use teddy::git::publish;
 use teddy::git::publish::displaced;
 use teddy::git::publish::rescue;
-
-use teddy::git::object::TreeId;
 use teddy::git::publish::{Guard, OverlapRule, Published};
-
-use crate::support::TestRepo;
 
 /// Returns a guard that passes conflicts over or stops at them.
 fn guard(overlap: OverlapRule) -> Guard {

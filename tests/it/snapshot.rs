@@ -5,16 +5,15 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use teddy::git::keep::missing;
-use teddy::git::keep::pack::keep;
-use teddy::git::snapshot;
-use teddy::git::snapshot::paths;
-
-use teddy::git::repository::Repository;
-use teddy::git::snapshot::Snapshot;
-use teddy::git::snapshot::limits::{Forced, LeftOut, MadeFile, Reason, SnapshotLimits};
 
 use crate::support::TestRepo;
+use teddy::git::keep::missing;
+use teddy::git::keep::pack::keep;
+use teddy::git::repository::Repository;
+use teddy::git::snapshot;
+use teddy::git::snapshot::Snapshot;
+use teddy::git::snapshot::limits::{Forced, LeftOut, MadeFile, Reason, SnapshotLimits};
+use teddy::git::snapshot::paths;
 
 /// Takes a snapshot.
 #[track_caller]

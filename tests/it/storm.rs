@@ -3,15 +3,14 @@
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+
+use crate::support::TestRepo;
+use teddy::git::object::TreeId;
 use teddy::git::object::batch;
 use teddy::git::publish;
 use teddy::git::publish::displaced;
 use teddy::git::publish::rescue;
-
-use teddy::git::object::TreeId;
 use teddy::git::publish::{Guard, OverlapRule};
-
-use crate::support::TestRepo;
 
 /// How often the user saves in the middle of a publication.
 const SAVES: u64 = 200;

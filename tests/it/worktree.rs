@@ -2,12 +2,11 @@
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use teddy::git::worktree;
-use teddy::git::worktree::bring;
-
-use teddy::git::worktree::{Extent, SessionWorktree};
 
 use crate::support::TestRepo;
+use teddy::git::worktree;
+use teddy::git::worktree::bring;
+use teddy::git::worktree::{Extent, SessionWorktree};
 
 /// Returns the session's worktree at a commit, with a git directory.
 fn open(repo: &TestRepo, at: &str) -> SessionWorktree {

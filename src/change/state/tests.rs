@@ -25,6 +25,7 @@ fn c1_id_and_phase_are_enough() {
     );
     assert_eq!(read(&write(&state)).unwrap(), state);
     assert!(read("phase: proposed\n").is_err() && read("change_id: greet\n").is_err());
+
     assert!(read("change_id: ../x\nphase: proposed\n").is_err());
 }
 
@@ -81,6 +82,7 @@ fn c5_a26_each_reproposal_adds_an_iteration() {
             .unwrap();
         assert_eq!(state.iteration, expected);
     }
+
     assert_eq!(state.last_action.as_deref(), Some("reproposal"));
 }
 
@@ -95,6 +97,7 @@ fn c6_a_step_that_the_phase_does_not_allow_changes_nothing() {
             event: ChangeEvent::Archive
         })
     );
+
     assert_eq!(state, before);
 }
 
@@ -110,6 +113,7 @@ fn c7_a27_a_document_that_was_edited_since_is_stale() {
     documents.put("proposal.md", "two");
     documents.put("tasks.md", "new");
     documents.0.remove("specs/a.md");
+
     assert_eq!(
         state.stale(&documents),
         ["proposal.md", "tasks.md", "specs/a.md"]
@@ -127,6 +131,7 @@ fn c8_what_the_models_took_is_added_up() {
         cost: Some(0.25),
         spent: None,
     };
+
     state
         .take(
             ChangeEvent::Propose,
@@ -159,6 +164,7 @@ fn c8_what_the_models_took_is_added_up() {
         (state.usage.calls, state.usage.tokens_in, state.usage.cost),
         (4, 30, 0.75)
     );
+
     assert_eq!(
         (
             state.answers_of("a"),
@@ -179,6 +185,7 @@ fn c9_the_limit_counts_what_is_known_in_part_and_leaves_the_turns_to_their_sessi
             ..StepUsage::default()
         })
     };
+
     state
         .take(
             ChangeEvent::Propose,
@@ -208,6 +215,7 @@ fn c9_the_limit_counts_what_is_known_in_part_and_leaves_the_turns_to_their_sessi
         )
         .unwrap();
     assert_eq!((state.spent_on_documents(), state.usage.cost), (0.75, 4.25));
+
     assert!(write(&state).contains("spent: 0.5"));
 }
 

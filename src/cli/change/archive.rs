@@ -45,6 +45,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let mut user = app.user(&project, false);
     let archived = archive(&mut project, &id, on_overlap, user.as_mut())?;
+
     drop(user);
     if app.global.json {
         app.print_json(&archived)?;
@@ -59,6 +60,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         });
         app.say("Nothing was written. `--ours`, `--theirs` or `--markers` says which side counts there.");
     }
+
     Ok(if archived.conflicts.is_empty() {
         exit::DONE
     } else {

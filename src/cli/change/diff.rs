@@ -42,11 +42,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             (old, new.unwrap_or(change.tree))
         }
     };
+
     let wanted = if args.from.is_some() {
         Documents::is_one
     } else {
         |_: &str| true
     };
+
     diff::show(app, &project, sides, wanted)?;
     Ok(exit::DONE.into())
 }

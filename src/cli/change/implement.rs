@@ -58,6 +58,7 @@ pub(super) fn implement(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut user = app.user(&project, args.yes);
     let wish = wish(args)?;
     let implemented = do_tasks(&mut project, &id, &wish, user.as_mut())?;
+
     drop(user);
     let code = show(app, &implemented)?;
     Ok(if implemented.stopped.is_none() {
@@ -102,11 +103,14 @@ pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitC
                 implemented.issues.words()
             ));
         }
+
         if let Some(why) = stopped {
             app.warn(&format!("stopped: {}", words(implemented, why)));
         }
+
         app.say(&format!("Next: {}", implemented.next));
     }
+
     let work = stopped.and_then(ImplementStop::work);
     if let Some(question) = work.and_then(WorkStop::question)
         && !app.global.json

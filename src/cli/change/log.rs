@@ -39,11 +39,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         .transpose()?
         .unwrap_or_default();
     let all = rows.len();
+
     rows.truncate(args.max_count.unwrap_or(usize::MAX));
     if app.global.json {
         app.print_json(&rows)?;
         return Ok(exit::DONE.into());
     }
+
     let line = |(index, row): (usize, &crate::change::store::StepRow)| {
         StyledLine::of(Tone::Strong, &format!("{:>4} ", all - index))
             .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
@@ -71,6 +73,7 @@ pub(super) fn step(project: &Project, id: &ChangeId, name: &str) -> anyhow::Resu
         .checked_sub(number)
         .filter(|_| number > 0)
         .and_then(|at| rows.get(at));
+
     Ok(row
         .with_context(|| {
             format!(

@@ -53,11 +53,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         &wish,
         user.as_mut(),
     )?;
+
     loop {
         print(app, &planned)?;
         if !app.is_attended() {
             break;
         }
+
         match next(&planned, user.as_mut())? {
             Some('v') => app.page_markdown(
                 &project,
@@ -79,6 +81,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             None => break,
         }
     }
+
     Ok(if planned.phase == ChangePhase::Rejected {
         exit::FAILED
     } else {
@@ -97,6 +100,7 @@ fn next(planned: &PlannedChange, user: &mut dyn User) -> anyhow::Result<Option<c
         key: 'i',
         label: "(i)mplement",
     };
+
     let go_on = Choice {
         key: 'c',
         label: "(c)ontinue fixing",
@@ -136,6 +140,7 @@ fn carry_out(
         };
         approve(project, id, &reason, user)?;
     }
+
     let implemented = implement_and_review(project, id, wish, user)?;
     implement::show(app, &implemented)
 }
@@ -145,6 +150,7 @@ fn print(app: &App, planned: &PlannedChange) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(planned);
     }
+
     app.print(format!(
         "{} {}, iteration {}\n",
         planned.change,
@@ -164,6 +170,7 @@ fn print(app: &App, planned: &PlannedChange) -> anyhow::Result<()> {
             planned.issues.words()
         ));
     }
+
     app.say(&format!("Next: {}", planned.next));
     Ok(())
 }

@@ -41,10 +41,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if let Some(at) = &args.at {
         change = change::changes(&project).at(&id, step(&project, &id, at)?)?;
     }
+
     if app.global.json {
         app.print_json(&serde_json::json!({ "change": id, "state": change.state, "documents": change.documents.0 }))?;
         return Ok(exit::DONE.into());
     }
+
     let text = match args.what.as_deref() {
         None => everything(&change),
         Some("review") => latest(&change).context("there is no review yet")?,

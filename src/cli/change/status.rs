@@ -50,6 +50,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&standing)?;
         return Ok(exit::DONE.into());
     }
+
     app.print(words(&standing))?;
     app.say(&format!("Next: {}", standing.next));
     Ok(exit::DONE.into())
@@ -66,6 +67,7 @@ fn words(standing: &ChangeStatus) -> String {
         row.done,
         row.tasks
     ));
+
     if let Some(verdict) = &standing.verdict {
         let minor = if standing.only_minor_issues {
             "; only minor issues remain"
@@ -78,12 +80,14 @@ fn words(standing: &ChangeStatus) -> String {
             standing.issues.words()
         ));
     }
+
     if !standing.stale.is_empty() {
         text.push_str(&format!(
             "Edited since it was challenged: {}\n",
             visible(&standing.stale.join(", "))
         ));
     }
+
     if standing.findings > 0 {
         text.push_str(&format!(
             "The documents have {}; `teddy change validate {}` lists them\n",
@@ -91,9 +95,11 @@ fn words(standing: &ChangeStatus) -> String {
             row.change
         ));
     }
+
     if let Some(session) = &standing.session {
         text.push_str(&format!("Session {session}\n"));
     }
+
     text.push_str(&format!("{}\n", standing.usage.words()));
     text
 }
@@ -105,10 +111,12 @@ pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     damaged
         .iter()
         .for_each(|change| app.warn(&format!("cannot be read: {change}")));
+
     if app.global.json {
         app.print_json(&rows)?;
         return Ok(exit::DONE.into());
     }
+
     let width = rows
         .iter()
         .map(|row| row.change.as_str().len())
@@ -123,12 +131,14 @@ pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitCode> {
             visible(&row.title)
         )
     };
+
     app.print(rows.iter().map(line).collect::<String>())?;
     if rows.is_empty() && !args.archived && !look::change_rows(&project, true)?.0.is_empty() {
         app.say("All changes are archived; `teddy change list --archived` lists them.");
     } else if rows.is_empty() {
         app.say("There are no changes; `teddy change plan <id> '<description>'` starts one.");
     }
+
     Ok(exit::DONE.into())
 }
 
@@ -146,6 +156,7 @@ pub(super) fn validate(args: Validate, app: &mut App) -> anyhow::Result<ExitCode
         )?;
         app.say(&format!("{}.", counted(findings.len(), "mistake")));
     }
+
     Ok(if is_usable(&findings) {
         exit::DONE
     } else {

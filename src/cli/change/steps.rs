@@ -89,10 +89,12 @@ pub(super) fn proposal(args: ProposalArgs, app: &mut App) -> anyhow::Result<Exit
         description: args.description.as_deref(),
     };
     let (change, written) = proposing::proposal(&project, &idea, &args.how.wish(), user.as_mut())?;
+
     drop(user);
     if !app.global.json {
         app.say(&format!("Wrote {}.", counted(written, "document")));
     }
+
     said(app, &change)
 }
 
@@ -130,6 +132,7 @@ pub(super) fn reproposal(args: Reproposal, app: &mut App) -> anyhow::Result<Exit
             user.as_mut(),
         )?
     };
+
     drop(user);
     said(app, &change)
 }
@@ -176,6 +179,7 @@ pub(super) fn said(app: &App, change: &Change) -> anyhow::Result<ExitCode> {
         ))?;
         app.say(&format!("Next: {}", next_step(id, state.phase)));
     }
+
     Ok(exit::DONE.into())
 }
 
@@ -199,6 +203,7 @@ fn judged(app: &App, judgement: &Judgement) -> anyhow::Result<ExitCode> {
         ))?;
         app.say(&format!("Next: {}", next_step(change, *phase)));
     }
+
     Ok(if judgement.verdict == ReviewVerdict::Rejected {
         exit::FAILED
     } else {

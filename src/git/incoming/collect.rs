@@ -1,6 +1,5 @@
 //! What HEAD reaches and the user's repository lacks, in one pack.
 
-use crate::git::keep::pack::keep;
 use std::collections::HashSet;
 
 use gix::ObjectId;
@@ -8,6 +7,7 @@ use gix::objs::{CommitRef, Exists as _, Kind, TagRef, TreeRefIter};
 
 use super::UnsoundCommit;
 use super::store::ForeignStore;
+use crate::git::keep::pack::keep;
 use crate::git::keep::pack::{Pack, deflated};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
@@ -64,12 +64,14 @@ pub(super) fn collect(
             pack: None,
         },
     };
+
     let mut next = vec![(head.0, Kind::Commit)];
     while let Some((id, kind)) = next.pop() {
         if walk.seen.insert(id) {
             walk.look(id, kind, &mut next)?;
         }
     }
+
     Ok(walk.found)
 }
 
@@ -88,6 +90,7 @@ impl CollectWalk<'_> {
             }
             return Ok(());
         }
+
         let Some((is, data)) = self.store.read(id)? else {
             // A partial clone has trees whose files only the server has; git's check of the links
             // decides whether it promised this one.
@@ -98,6 +101,7 @@ impl CollectWalk<'_> {
             );
             return Ok(());
         };
+
         anyhow::ensure!(
             is == kind,
             UnsoundCommit(format!("object {id} is a {is} and named as a {kind}"))
@@ -109,6 +113,7 @@ impl CollectWalk<'_> {
             UnsoundCommit("it has more new objects than are taken at once".to_owned())
         );
         let links = links(kind, &data, hash);
+
         next.extend(links.ok_or_else(|| UnsoundCommit(format!("{kind} {id} is malformed")))?);
         let pack = match &mut self.found.pack {
             Some(pack) => pack,
@@ -143,6 +148,7 @@ fn links(kind: Kind, data: &[u8], hash: gix::hash::Kind) -> Option<Vec<(ObjectId
                 };
                 links.push((entry.oid.to_owned(), kind));
             }
+
             Some(links)
         }
         Kind::Tag => {

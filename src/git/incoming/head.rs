@@ -31,11 +31,13 @@ pub(super) fn read(git: &Root, hash: gix::hash::Kind) -> Option<CommitId> {
         let Some(target) = text.strip_prefix(b"ref:") else {
             return id(text, hash);
         };
+
         name = FullName::try_from(target.trim().as_bstr()).ok()?;
         if !name.as_bstr().starts_with(b"refs/") {
             return None;
         }
     }
+
     None
 }
 
@@ -67,6 +69,7 @@ pub(super) fn loose_refs(git: &Root) -> Vec<Vec<u8>> {
                 folders.clear();
                 break;
             }
+
             let path = folder.join(name);
             match git.kind(&path) {
                 Ok(Some(FileKind::Folder)) => folders.push(path),
@@ -77,6 +80,7 @@ pub(super) fn loose_refs(git: &Root) -> Vec<Vec<u8>> {
             }
         }
     }
+
     found.sort();
     found
 }

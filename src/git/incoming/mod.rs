@@ -57,9 +57,11 @@ pub(in crate::git) fn receive(
         received.remarks.push(words.to_owned());
         return Ok(received);
     };
+
     if head == before {
         return Ok(received);
     }
+
     match take(repository, git, head, before) {
         Ok(true) => received.commit = Some(head),
         Ok(false) => {}
@@ -70,6 +72,7 @@ pub(in crate::git) fn receive(
             Err(error) => return Err(error),
         },
     }
+
     Ok(received)
 }
 
@@ -87,6 +90,7 @@ fn take(
     let follows = edges.iter().any(|&edge| {
         edge == before || revision::is_ancestor(repository, before, edge).unwrap_or(false)
     });
+
     if !follows {
         anyhow::ensure!(
             new == 0,
@@ -94,11 +98,13 @@ fn take(
         );
         return Ok(false);
     }
+
     let sealed = pack.map(|pack| pack.seal(repository)).transpose()?;
     if let Some(sealed) = &sealed {
         quarantine.show(sealed)?;
         quarantine.check_rules(repository, sealed)?;
     }
+
     quarantine.check_links(repository, head, before)?;
     // It stays kept until this process ends: by then a ref reaches it, or nobody needs it.
     sealed.map(|sealed| sealed.finish(repository)).transpose()?;
@@ -119,6 +125,7 @@ fn refs_remark(git: &Root) -> Option<String> {
     } else {
         String::new()
     };
+
     (!named.is_empty()).then(|| {
         format!(
             "{}{more} made by the commands: refs of their own repository are not taken over",

@@ -50,6 +50,7 @@ impl Quarantine {
         for name in ["ours/pack", "theirs/pack"] {
             std::fs::create_dir_all(folder.path().join(name))?;
         }
+
         Ok(Quarantine { folder })
     }
 
@@ -85,6 +86,7 @@ impl Quarantine {
         } else {
             "--strict"
         };
+
         let mut command = self.git(repository)?;
         command
             .args(["index-pack", "--verify", rules])
@@ -105,6 +107,7 @@ impl Quarantine {
         if repository.is_partial() {
             command.arg("--exclude-promisor-objects");
         }
+
         // A ref of the user's that is broken is not the commands' fault.
         command.args(["--ignore-missing", &head.to_string()]).args([
             "--not",
@@ -125,10 +128,12 @@ impl Quarantine {
         };
         let objects = self.folder.path().join("theirs");
         let (mut number, mut bytes) = (0, 0);
+
         for name in theirs.names().unwrap_or_default() {
             if !name.as_bytes().ends_with(b".pack") {
                 continue;
             }
+
             let Ok(pack) = theirs.read(Path::new(&name), MAX_PACKS) else {
                 continue;
             };
@@ -139,6 +144,7 @@ impl Quarantine {
             );
             number += 1;
             let copy = objects.join(format!("pack/pack-{number:040x}.pack"));
+
             File::create_new(&copy)?.write_all(&pack)?;
             let mut command = self.git(repository)?;
             command
@@ -146,9 +152,11 @@ impl Quarantine {
                 .args([copy.with_extension("idx"), copy]);
             judged(command)?;
         }
+
         if number == 0 {
             return Ok(None);
         }
+
         Ok(Some(
             gix::odb::at(objects, repository.gix.object_hash())?.into(),
         ))
@@ -166,6 +174,7 @@ impl Quarantine {
             .env("GIT_GRAFT_FILE", "/dev/null")
             // What a few bytes become must not take all memory.
             .env("GIT_ALLOC_LIMIT", (2 * MAX_OBJECT).to_string());
+
         Ok(command)
     }
 }
@@ -179,6 +188,7 @@ fn in_list(path: &Path) -> std::ffi::OsString {
         }
         text.push(byte);
     }
+
     text.push(b'"');
     OsStr::from_bytes(&text).to_owned()
 }
@@ -199,6 +209,7 @@ fn judged(mut command: Command) -> anyhow::Result<()> {
         }
         text
     });
+
     let ended = wait(&mut child)?;
     let text = reader.join().unwrap_or_default();
     match ended {
@@ -215,11 +226,13 @@ fn wait(child: &mut Child) -> anyhow::Result<Option<std::process::ExitStatus>> {
         if let Some(status) = child.try_wait().context("waiting for git")? {
             return Ok(Some(status));
         }
+
         if Instant::now() >= deadline {
             let _ = child.kill();
             let _ = child.wait();
             return Ok(None);
         }
+
         std::thread::sleep(pause);
         pause = (pause * 2).min(longest);
     }

@@ -57,6 +57,7 @@ impl<'a> ForeignStore<'a> {
             named.is_ok_and(|named| named == id),
             UnsoundCommit(format!("object {id} is not what its name says"))
         );
+
         Ok(Some((kind, data)))
     }
 
@@ -82,6 +83,7 @@ impl<'a> ForeignStore<'a> {
         if self.packs.is_none() {
             self.packs = Some(self.quarantine.copy_packs(self.repository, self.git)?);
         }
+
         let Some(packs) = self.packs.as_ref().and_then(Option::as_ref) else {
             return Ok(None);
         };
@@ -95,6 +97,7 @@ impl<'a> ForeignStore<'a> {
         );
         let mut buffer = Vec::new();
         let found = packs.try_find(&id, &mut buffer).map_err(damaged)?;
+
         Ok(found.map(|data| (data.kind, data.data.to_vec())))
     }
 }
@@ -110,9 +113,11 @@ fn inflated(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static str> 
     let (kind, size) = text.split_once(' ').ok_or(DAMAGED)?;
     let kind = Kind::from_bytes(kind.as_bytes()).map_err(|_| DAMAGED)?;
     let size: u64 = size.parse().map_err(|_| DAMAGED)?;
+
     if size > limit {
         return Err("is too large");
     }
+
     let size = usize::try_from(size).map_err(|_| DAMAGED)?;
     let mut data = head[end + 1..length].to_vec();
     let mut buffer = vec![0; 64 * 1024];
@@ -122,10 +127,12 @@ fn inflated(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static str> 
         if data.len() > size {
             return Err(DAMAGED);
         }
+
         if read == 0 {
             break;
         }
     }
+
     if data.len() == size {
         Ok((kind, data))
     } else {

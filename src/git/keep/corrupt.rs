@@ -44,6 +44,7 @@ pub fn moment(repository: &Repository) -> anyhow::Result<Moment> {
     let metadata = file
         .and_then(|file| file.as_file().metadata())
         .with_context(|| format!("cannot write in `{}`", folder.display()))?;
+
     Ok(Moment(metadata.ctime(), metadata.ctime_nsec()))
 }
 
@@ -75,6 +76,7 @@ pub fn set_false_objects_aside(
             }
         }
     }
+
     Ok(found)
 }
 
@@ -118,6 +120,7 @@ fn is_named_rightly(path: &Path, name: &str, kind: gix::hash::Kind) -> bool {
     let Ok(file) = File::open(path) else {
         return false;
     };
+
     let (mut reader, mut state, mut hasher) = (
         BufReader::new(file),
         Decompress::new(),
@@ -133,10 +136,12 @@ fn is_named_rightly(path: &Path, name: &str, kind: gix::hash::Kind) -> bool {
             }
             Err(_) => return false,
         }
+
         if total > MAX_INFLATED {
             return false;
         }
     }
+
     hasher
         .try_finalize()
         .is_ok_and(|id| id.to_hex().to_string().as_str() == name)

@@ -58,6 +58,7 @@ pub fn set_damaged_objects_aside(repository: &Repository) -> anyhow::Result<Vec<
             damaged.push(name);
         }
     }
+
     damaged.sort();
     Ok(damaged)
 }
@@ -109,6 +110,7 @@ fn loose_objects(repository: &Repository) -> impl Iterator<Item = (String, PathB
                 let is_id = name.len() == length && name.bytes().all(|b| b.is_ascii_hexdigit());
                 is_id.then(|| (name, file.path()))
             });
+
         named.collect::<Vec<_>>()
     })
 }
@@ -133,6 +135,7 @@ fn is_damaged(path: &Path) -> bool {
     if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
         return false;
     }
+
     let Ok(mut file) = open_regular(path) else {
         return false;
     };

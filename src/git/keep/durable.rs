@@ -78,6 +78,7 @@ fn flush_each(repository: &Repository) -> anyhow::Result<()> {
             flushed => flushed?,
         }
     }
+
     Ok(())
 }
 

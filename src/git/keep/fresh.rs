@@ -59,6 +59,7 @@ pub(in crate::git) fn flush(objects: &Path) -> io::Result<()> {
             sync_folder(File::open(folder)?)?;
         }
     }
+
     sync_folder(File::open(objects)?)?;
     note_flushed(objects);
     Ok(())
@@ -76,6 +77,7 @@ fn flush_others(folder: &Path) -> io::Result<()> {
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             metadata => metadata?,
         };
+
         if is_temporary || !metadata.is_file() || !is_young(&metadata) {
             continue;
         }
@@ -84,13 +86,16 @@ fn flush_others(folder: &Path) -> io::Result<()> {
         if fresh().flushed.contains(&file) {
             continue;
         }
+
         match sync_file(&file.0) {
             // Nobody of ours reads it, so that nothing of ours stands on it.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {}
             synced => synced?,
         }
+
         fresh().flushed.insert(file);
     }
+
     Ok(())
 }
 
@@ -105,6 +110,7 @@ fn folders_of(objects: &Path) -> io::Result<Vec<PathBuf>> {
             folders.push(path);
         }
     }
+
     Ok(folders)
 }
 

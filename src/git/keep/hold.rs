@@ -6,10 +6,6 @@
 //! any other. These packs are small; so that they do not become many, a new one takes the ones of
 //! its size in: their number grows with the logarithm of what was written, up to [`LARGE`].
 
-use crate::git::keep::damaged;
-use crate::git::keep::missing;
-use crate::git::keep::pack::keep;
-use crate::git::object::large;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,8 +16,12 @@ use gix::objs::Kind;
 use gix_pack::index::File as Index;
 
 use crate::git::During as _;
+use crate::git::keep::damaged;
+use crate::git::keep::missing;
+use crate::git::keep::pack::keep;
 use crate::git::keep::pack::{LIST, Pack, deflated, is_own};
 use crate::git::object::id::TagId;
+use crate::git::object::large;
 use crate::git::object::large::Stored;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
@@ -74,6 +74,7 @@ pub fn hold(
         wanted.extend(beyond.there);
         gone.extend(beyond.gone);
     }
+
     let mut keeps = kept(repository, &mut wanted);
     let mut entries = Vec::with_capacity(wanted.len());
     let mut is_whole = gone.is_empty();
@@ -83,18 +84,22 @@ pub fn hold(
             large.push(stored);
             continue;
         }
+
         match repository.gix.find_object(id) {
             Ok(object) => entries.push((id, deflated(object.kind, &object.data)?)),
             Err(_) => is_whole = false,
         }
     }
+
     if !is_whole && !lacks_only_promised(repository, commits)? {
         return Ok(None);
     }
+
     // Beside a repack a folder can be gone for a moment only, and what is below it was not held.
     if gone.iter().any(|&tree| repository.has(tree)) {
         return Ok(None);
     }
+
     let size = entries
         .iter()
         .map(|(_, entry)| entry.len() as u64)
@@ -106,10 +111,12 @@ pub fn hold(
         Older::Stay => Vec::new(),
         Older::Join => take_in(repository, &mut entries, &large, size),
     };
+
     if is_alone && replaced.len() == 1 {
         // One pack would become itself.
         (entries, replaced) = (Vec::new(), Vec::new());
     }
+
     if !entries.is_empty() || !large.is_empty() {
         let mut pack = Pack::new(&keep::pack_folder(repository))?;
         entries
@@ -121,10 +128,12 @@ pub fn hold(
                 return Ok(None);
             }
         }
+
         let keep = pack.finish(repository)?;
         replaced.retain(|old| *old != keep.with_extension(""));
         keeps.push(keep);
     }
+
     Ok(Some(Held { keeps, replaced }))
 }
 
@@ -141,6 +150,7 @@ pub fn hold_tag(repository: &Repository, bytes: &[u8]) -> anyhow::Result<(TagId,
         keeps: vec![pack.finish(repository)?],
         replaced: Vec::new(),
     };
+
     Ok((TagId(id), held))
 }
 
@@ -150,6 +160,7 @@ fn lacks_only_promised(repository: &Repository, commits: &[CommitId]) -> anyhow:
     if !repository.is_partial() {
         return Ok(false);
     }
+
     for &id in commits {
         if !damaged::is_complete(repository, id)? {
             return Ok(false);
@@ -168,6 +179,7 @@ pub fn settle(repository: &Repository, held: &Held) -> anyhow::Result<()> {
     if held.replaced.is_empty() || is_gits_to_pack(repository) {
         return Ok(());
     }
+
     let gone: HashSet<&Path> = held.replaced.iter().map(PathBuf::as_path).collect();
     let listed: Vec<_> = small_packs(repository)
         .into_iter()
@@ -177,6 +189,7 @@ pub fn settle(repository: &Repository, held: &Held) -> anyhow::Result<()> {
         .iter()
         .filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?)))
         .collect();
+
     // The list only saves room: nothing depends on it.
     let _ = crate::host::file::write_atomic(&repository.teddy_dir().join(LIST), names.as_bytes());
     for pack in &held.replaced {
@@ -191,6 +204,7 @@ pub fn settle(repository: &Repository, held: &Held) -> anyhow::Result<()> {
             }
         }
     }
+
     Ok(())
 }
 
@@ -213,6 +227,7 @@ fn take_in(
     if is_gits_to_pack(repository) {
         small.clear();
     }
+
     small.sort();
     let mut inside: HashSet<ObjectId> = entries.iter().map(|(id, _)| *id).collect();
     inside.extend(large.iter().map(|stored| stored.id));
@@ -221,14 +236,17 @@ fn take_in(
         if length > 2 * size {
             break;
         }
+
         // One that cannot be read stays as it is.
         let Some(found) = entries_of(&old, repository.gix.object_hash()) else {
             continue;
         };
         entries.extend(found.into_iter().filter(|(id, _)| inside.insert(*id)));
         size += length;
+
         taken.push(old);
     }
+
     taken
 }
 
@@ -275,6 +293,7 @@ fn kept(repository: &Repository, wanted: &mut Vec<ObjectId>) -> Vec<PathBuf> {
             used.push(keep);
         }
     }
+
     let mut seen = HashSet::new();
     wanted.retain(|id| seen.insert(*id));
     used
@@ -291,6 +310,7 @@ fn entries_of(pack: &Path, hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Vec<u
     let index = Index::at(pack.with_extension("idx"), hash).ok()?;
     let data = read_regular(&pack.with_extension("pack"), LARGE * 2).ok()?;
     let end = data.len().checked_sub(hash.len_in_bytes())?;
+
     // Damage that came in here would stop every turn, or be given a new name and outlive the old
     // one.
     let mut hasher = gix::hash::hasher(hash);
@@ -299,6 +319,7 @@ fn entries_of(pack: &Path, hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Vec<u
     if sum.as_slice() != &data[end..] || index.pack_checksum() != sum {
         return None;
     }
+
     let mut starts: Vec<_> = index
         .iter()
         .map(|entry| {
@@ -315,6 +336,7 @@ fn entries_of(pack: &Path, hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Vec<u
         // A whole object: nothing in it points to another place of its pack.
         matches!(entry.first()? >> 4 & 7, 1..=4).then(|| (*id, entry.to_vec()))
     };
+
     starts
         .iter()
         .zip(ends)

@@ -31,10 +31,12 @@ pub fn beyond(repository: &Repository, tree: TreeId, whole: &[TreeId]) -> anyhow
         if whole.contains(&tree) {
             continue;
         }
+
         let Some(entries) = entries_of(repository, tree)? else {
             beyond.gone.push(tree);
             continue;
         };
+
         beyond.there.push(tree);
         // Of one that cannot be read, as in a clone without all trees, nothing is taken for
         // there.
@@ -46,6 +48,7 @@ pub fn beyond(repository: &Repository, tree: TreeId, whole: &[TreeId]) -> anyhow
             .iter()
             .map(|known| known.iter().map(|entry| (&entry.filename, entry)).collect())
             .collect();
+
         for entry in entries {
             let before: Vec<_> = known
                 .iter()
@@ -54,6 +57,7 @@ pub fn beyond(repository: &Repository, tree: TreeId, whole: &[TreeId]) -> anyhow
             if before.iter().any(|before| before.oid == entry.oid) || entry.mode.is_commit() {
                 continue;
             }
+
             if entry.mode.is_tree() {
                 pairs.push((
                     entry.oid,
@@ -68,6 +72,7 @@ pub fn beyond(repository: &Repository, tree: TreeId, whole: &[TreeId]) -> anyhow
             }
         }
     }
+
     Ok(beyond)
 }
 
@@ -84,5 +89,6 @@ fn entries_of(
     let tree = found.try_into_tree().during("reading a tree")?;
     let decoded = tree.decode().during("reading a tree")?;
     let entries = decoded.entries.iter();
+
     Ok(Some(entries.map(|&entry| entry.into()).collect()))
 }

@@ -84,11 +84,13 @@ fn head(kind: Kind, mut size: u64) -> Vec<u8> {
     let mut entry = Vec::new();
     let mut byte = (number << 4) | (size & 15) as u8;
     size >>= 4;
+
     while size != 0 {
         entry.push(byte | 0x80);
         byte = (size & 0x7f) as u8;
         size >>= 7;
     }
+
     entry.push(byte);
     entry
 }
@@ -155,6 +157,7 @@ impl Pack {
             offset: self.length,
         });
         self.length += entry.len() as u64;
+
         Ok(())
     }
 
@@ -188,6 +191,7 @@ impl Pack {
         if !is_same {
             self.take_back(id).context("writing a pack")?;
         }
+
         Ok(is_same)
     }
 
@@ -206,6 +210,7 @@ impl Pack {
         out.write_all(&head(kind, size))?;
         let mut zlib = deflate::Write::new(&mut out, Compression::BEST_SPEED);
         let copied = copy(source, &mut zlib)?;
+
         zlib.flush()?;
         drop(zlib);
         let (crc, length) = (out.crc.finalize(), out.length);
@@ -214,6 +219,7 @@ impl Pack {
             crc,
             offset: self.length,
         });
+
         self.length += length;
         Ok(copied == size)
     }
@@ -243,6 +249,7 @@ impl Pack {
         index
             .write_all(&index::bytes(self.entries, sum, hash)?)
             .context("indexing a pack")?;
+
         Ok(Sealed {
             name: unique(sum)?,
             stream: self.file.into_inner().context("finishing a pack")?,
@@ -259,6 +266,7 @@ impl Pack {
         self.file.seek(SeekFrom::Start(0))?;
         let mut hasher = gix::hash::hasher(hash);
         let mut buffer = vec![0; 1 << 16];
+
         loop {
             let read = self.file.get_mut().read(&mut buffer)?;
             if read == 0 {
@@ -266,6 +274,7 @@ impl Pack {
             }
             hasher.update(&buffer[..read]);
         }
+
         let sum = hasher.try_finalize().map_err(|e| anyhow::anyhow!("{e}"))?;
         self.file.write_all(sum.as_slice())?;
         self.file.flush()?;
@@ -297,6 +306,7 @@ impl Sealed {
             let _ = keep::release(&keep);
             return Err(error);
         }
+
         fresh::note_pack(&keep);
         // A pack that is not on the list is only never taken in.
         let _ = keep::list_pack(repository, &keep);

@@ -5,13 +5,13 @@
 //! stays: `git gc` fails at it, and what is in it would be taken for written. One that is being
 //! written is never met here, because it gets its name when it is whole.
 
-use crate::git::keep::pack::keep;
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use crate::git::keep::pack::keep;
 use crate::git::repository::Repository;
 use crate::host::file::{make_folders, open_regular};
 
@@ -37,6 +37,7 @@ pub fn set_torn_packs_aside(repository: &Repository) -> anyhow::Result<Vec<Strin
     );
     torn.iter()
         .try_for_each(|pack| set_pack_aside(repository, pack))?;
+
     Ok(torn
         .iter()
         .filter_map(|pack| Some(pack.file_name()?.to_str()?.to_owned()))
@@ -56,6 +57,7 @@ fn set_pack_aside(repository: &Repository, pack: &Path) -> anyhow::Result<()> {
             _ => {}
         }
     }
+
     Ok(())
 }
 
@@ -91,12 +93,14 @@ fn ends_rightly(pack: &Path) -> bool {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         read => Some(read.unwrap_or_default()),
     };
+
     // An index ends with the pack's checksum and its own.
     let ends = [end("pack", 1), end("idx", 2), end("idx", 1)];
     let is_lost = |sum: &Vec<u8>| sum.iter().all(|byte| *byte == 0);
     if ends.iter().flatten().any(is_lost) {
         return false;
     }
+
     match &ends {
         [Some(pack), Some(named), _] => pack == named,
         _ => true,
@@ -113,6 +117,7 @@ fn bytes_at(path: &Path, back: usize, count: usize) -> std::io::Result<Vec<u8>> 
         .ok_or(ErrorKind::UnexpectedEof)?;
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = vec![0; count];
+
     file.read_exact(&mut bytes)?;
     Ok(bytes)
 }

@@ -98,9 +98,11 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
         if !is_name || name.starts_with('-') || name == "HEAD" {
             return Err(Obstacle::BadName(name.to_owned()).into());
         }
+
         if refs::read(repository, &full)?.is_some() {
             return Err(Obstacle::Exists(name.to_owned()).into());
         }
+
         let is_current = current.as_deref() == Some(name);
         return Ok(Target {
             name: name.to_owned(),
@@ -115,6 +117,7 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
     if let Some(path) = elsewhere(repository, &name)? {
         return Err(Obstacle::CheckedOut { branch: name, path }.into());
     }
+
     Ok(Target {
         name,
         old: base,
@@ -127,6 +130,7 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
 /// Refuses while something is under way, or conflicts wait.
 fn check_state(repository: &Repository) -> anyhow::Result<()> {
     use gix::state::InProgress;
+
     let what = match repository.gix.state() {
         None => None,
         Some(InProgress::Bisect) => Some("a bisection"),
@@ -144,6 +148,7 @@ fn check_state(repository: &Repository) -> anyhow::Result<()> {
         None if is_there("REVERT_HEAD")? => Some("a revert"),
         None => None,
     };
+
     if let Some(what) = what {
         return Err(Obstacle::UnderWay(what).into());
     }
@@ -172,6 +177,7 @@ pub(in crate::git) fn check_identity(repository: &Repository) -> anyhow::Result<
             return Err(Obstacle::NoIdentity(why.trim_start_matches("fatal: ").to_owned()).into());
         }
     }
+
     Ok(())
 }
 
@@ -190,11 +196,13 @@ fn elsewhere(repository: &Repository, branch: &str) -> anyhow::Result<Option<Pat
         let head = refs.and_then(|refs| refs.head().ok());
         let name = head.and_then(|head| head.branch);
         let is_on = name.is_some_and(|name| name.shorten() == branch);
+
         if is_on && !is_own && !other.is_bare() {
             let path = other.workdir().unwrap_or(other.git_dir());
             return Ok(Some(path.to_owned()));
         }
     }
+
     Ok(None)
 }
 
@@ -224,5 +232,6 @@ pub fn advance(
             name: name.to_owned(),
         });
     }
+
     Err(MoveError::Store(error))
 }

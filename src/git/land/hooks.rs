@@ -75,6 +75,7 @@ pub(super) fn wrap(
             );
         }
     }
+
     Ok(hooks)
 }
 
@@ -87,6 +88,7 @@ fn settings(rules: &Path) -> Vec<u8> {
     if !settings.is_empty() {
         settings.push(b' ');
     }
+
     let path = rules.as_os_str().as_bytes();
     settings.extend(quoted(&[b"core.excludesFile=", path].concat()));
     settings
@@ -108,9 +110,11 @@ fn text(hook: Option<&Path>, settings: &[u8], is_last: bool) -> Vec<u8> {
             b" \"$@\"\n"
         });
     }
+
     if is_last {
         text.extend_from_slice(turn_away().as_bytes());
     }
+
     text
 }
 
@@ -133,6 +137,7 @@ fn quoted(text: &[u8]) -> Vec<u8> {
             byte => word.push(*byte),
         }
     }
+
     word.push(b'\'');
     word
 }
@@ -145,6 +150,7 @@ fn folder_of(repository: &Repository) -> anyhow::Result<PathBuf> {
     if path.last() == Some(&b'\n') {
         path.pop();
     }
+
     let path = PathBuf::from(std::ffi::OsString::from_vec(path));
     Ok(repository.workdir().join(path))
 }

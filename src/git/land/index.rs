@@ -5,8 +5,6 @@
 //! old one, and renamed over it once the branch has moved. The lock is a second name of a file of
 //! ours, so that one that a crash left is told from the lock of a git that is at work.
 
-use crate::git::diff;
-use crate::git::merge;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
@@ -15,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
+use crate::git::diff;
+use crate::git::merge;
 use crate::git::merge::Merged;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
@@ -71,6 +71,7 @@ impl<'a> NewIndex<'a> {
             Err(error) if error.kind() == ErrorKind::NotFound => drop_file(&path)?,
             copied => drop(copied?),
         }
+
         let staged = staged(repository, old)?;
         let before = diff::tree_with(repository, old, &staged)?;
         let after = match merge::merge(repository, old, before, new)? {
@@ -91,9 +92,11 @@ impl<'a> NewIndex<'a> {
             lines.extend_from_slice(&change.path);
             lines.push(0);
         }
+
         let mut git = self.git()?;
         git.args(["update-index", "-z", "--index-info"]);
         feed(&mut git, &lines, "write the index")?;
+
         // Only what the next `git status` would do; it complains of every file that is changed.
         let _ = self
             .git()?
@@ -143,6 +146,7 @@ pub fn release(repository: &Repository) -> anyhow::Result<()> {
     if identity(&ours).is_some() && identity(&ours) == identity(&lock) {
         drop_file(&lock)?;
     }
+
     drop_file(&ours)
 }
 
@@ -187,6 +191,7 @@ fn staged(repository: &Repository, tree: TreeId) -> anyhow::Result<Staged> {
     while let (Some(facts), Some(path)) = (parts.next(), parts.next()) {
         staged.insert(path.to_vec(), entry(facts)?);
     }
+
     Ok(staged)
 }
 
@@ -204,6 +209,7 @@ fn entry(line: &[u8]) -> anyhow::Result<Option<TreeEntry>> {
         "160000" => EntryMode::Gitlink,
         _ => EntryMode::File,
     };
+
     let id = gix::ObjectId::from_hex(id.as_bytes())?;
     Ok(Some(TreeEntry { mode, id }))
 }

@@ -34,6 +34,7 @@ pub(super) fn link_ignored(
         if worktree.starts_with(&target) {
             continue;
         }
+
         match std::os::unix::fs::symlink(&target, worktree.join(name)) {
             Ok(()) => text.extend(rule(path)),
             // From the commit before, or committed, or below a folder that is in no commit.
@@ -41,6 +42,7 @@ pub(super) fn link_ignored(
             Err(_) => {}
         }
     }
+
     Ok(std::fs::write(rules, text)?)
 }
 
@@ -52,6 +54,7 @@ fn ignored(repository: &Repository) -> anyhow::Result<Vec<Vec<u8>>> {
     let list = answer(&mut git, "list what it ignores")?;
     let paths = list.split(|byte| *byte == 0);
     let paths = paths.map(|path| path.strip_suffix(b"/").unwrap_or(path));
+
     Ok(paths
         .filter(|path| !path.is_empty())
         .map(<[u8]>::to_vec)
@@ -67,6 +70,7 @@ fn rule(path: &[u8]) -> Vec<u8> {
         }
         rule.push(*byte);
     }
+
     rule.push(b'\n');
     rule
 }

@@ -95,6 +95,7 @@ impl<'a> LandingWorktree<'a> {
         verify: Verify,
     ) -> anyhow::Result<LandingWorktree<'a>> {
         use std::os::unix::fs::DirBuilderExt as _;
+
         remove(repository, folder)?;
         std::fs::DirBuilder::new()
             .recursive(true)
@@ -114,10 +115,12 @@ impl<'a> LandingWorktree<'a> {
             Some(_) => git.args(["--detach", "--no-checkout"]),
             None => git.args(["--orphan", "-b", "teddy-land"]),
         };
+
         git.arg(scratch.path());
         if let Some(base) = base {
             git.arg(base.to_string());
         }
+
         answer(&mut git, "make a scratch worktree for the commit")?;
         Ok(scratch)
     }
@@ -132,19 +135,23 @@ impl<'a> LandingWorktree<'a> {
         let message = self.folder.join(MESSAGE);
         std::fs::write(&message, wanted.message)?;
         let mut git = user_git(&self.path())?;
+
         git.arg("-c")
             .arg(setting("core.hooksPath", &self.hooks.folder));
         let rules = self.folder.join(RULES);
         if rules.exists() {
             git.arg("-c").arg(setting("core.excludesFile", &rules));
         }
+
         for setting in SETTINGS {
             git.args(["-c", setting]);
         }
+
         git.args(["commit", "--quiet", "--file"]).arg(&message);
         if wanted.edit == MessageEdit::InEditor {
             git.arg("--edit");
         }
+
         if self.verify == Verify::No {
             git.arg("--no-verify");
         }
@@ -161,6 +168,7 @@ impl<'a> LandingWorktree<'a> {
         if !status.success() {
             return Err(CommitRefused { status }.into());
         }
+
         note_written();
         self.made(wanted.parent)
     }
@@ -179,6 +187,7 @@ impl<'a> LandingWorktree<'a> {
         let id = self.git(&args, "find the commit")?;
         let id: CommitId = String::from_utf8_lossy(&id).trim().parse()?;
         let commit = self.repository.commit(id)?;
+
         anyhow::ensure!(
             commit.parents == parent.into_iter().collect::<Vec<_>>(),
             "a hook made other commits in the scratch worktree; nothing was changed"
@@ -197,6 +206,7 @@ impl<'a> LandingWorktree<'a> {
                 "prepare the commit",
             )?;
         }
+
         match branch {
             Some(branch) => self.git(&["symbolic-ref", "HEAD", &branch], "prepare the commit"),
             None => Ok(Vec::new()),
@@ -211,6 +221,7 @@ impl<'a> LandingWorktree<'a> {
             let args = ["read-tree", &tree];
             return self.git(&args, "fill the scratch worktree").map(drop);
         }
+
         let args = ["read-tree", "--reset", "-u", &tree];
         self.git(&args, "fill the scratch worktree")?;
         link_ignored(self.repository, &self.path(), &self.folder.join(RULES))
@@ -259,11 +270,13 @@ pub fn remove(repository: &Repository, folder: &Path) -> anyhow::Result<bool> {
     if folder.symlink_metadata().is_err() {
         return Ok(false);
     }
+
     let during = || format!("removing `{}`", folder.display());
     let aside = aside(folder);
     std::fs::rename(folder, &aside).with_context(during)?;
     let worktree = folder.join(WORKTREE);
     let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+
     git.args(["worktree", "remove", "--force", "--force"])
         .arg(&worktree);
     // Where the crash was early git does not know it.

@@ -1,11 +1,11 @@
 //! Objects that are written together and become one pack: a turn with its artifacts.
 
-use crate::git::diff;
 use std::collections::BTreeMap;
 
 use gix::objs::{Kind, WriteTo as _};
 
 use crate::git::During;
+use crate::git::diff;
 use crate::git::object::writer::Sink;
 use crate::git::object::{BlobId, CommitId, NewCommit, TreeEntry, TreeId};
 use crate::git::repository::Repository;
@@ -49,6 +49,7 @@ impl Batch<'_> {
                 .upsert(parts, gix::objs::tree::EntryKind::Blob, blob.0)
                 .during(format_args!("adding `{path}` to a tree"))?;
         }
+
         let written = editor.write(|tree| {
             let mut bytes = Vec::new();
             tree.write_to(&mut bytes)?;

@@ -55,6 +55,7 @@ pub(in crate::git) fn large(repository: &Repository, id: ObjectId) -> Option<Sto
     let found = folders
         .iter()
         .find_map(|folder| loose(folder, id).or_else(|| packed(folder, id)))?;
+
     (found.size == header.size()).then_some(found)
 }
 
@@ -96,6 +97,7 @@ fn loose(folder: &Path, id: ObjectId) -> Option<Stored> {
         .ok()?;
     let end = head.iter().position(|&byte| byte == 0)?;
     let size = str::from_utf8(&head[..end]).ok()?.strip_prefix("blob ")?;
+
     Some(Stored {
         id,
         size: size.parse().ok()?,
@@ -124,6 +126,7 @@ fn packed(folder: &Path, id: ObjectId) -> Option<Stored> {
             return found;
         }
     }
+
     None
 }
 
@@ -203,11 +206,13 @@ impl LargeReader<'_> {
                 let read = self.source.read(&mut self.block)?;
                 self.unread = 0..read;
             }
+
             let is_end = self.unread.is_empty();
             let (taken, made) = (self.inflate.total_in(), self.inflate.total_out());
             let input = &self.block[self.unread.clone()];
             let status = self.inflate.decompress(input, out, FlushDecompress::None);
             let status = status.map_err(|_| self.damaged())?;
+
             self.unread.start += (self.inflate.total_in() - taken) as usize;
             let made = (self.inflate.total_out() - made) as usize;
             if made > 0 || status == Status::StreamEnd || is_end {
@@ -246,6 +251,7 @@ impl Read for LargeReader<'_> {
                 }
             }
         }
+
         let room = usize::try_from(self.left).map_or(out.len(), |left| left.min(out.len()));
         if room == 0 {
             return if self.left == 0 {
@@ -254,6 +260,7 @@ impl Read for LargeReader<'_> {
                 Ok(0)
             };
         }
+
         match self.inflate(&mut out[..room])? {
             0 => Err(self.damaged()),
             made => {
@@ -336,6 +343,7 @@ impl<R: Read> Read for Hashed<R> {
         };
         self.hasher.update(&out[..read]);
         self.left -= read as u64;
+
         Ok(read)
     }
 }

@@ -119,6 +119,7 @@ impl Repository {
             seconds: new.time.timestamp().as_second().max(parent_time),
             offset: new.time.offset().seconds(),
         };
+
         let (author, committer) = self.signatures(time);
         let commit = gix::objs::Commit {
             tree: new.tree.0,
@@ -129,6 +130,7 @@ impl Repository {
             message: new.message.into(),
             extra_headers: Vec::new(),
         };
+
         let mut bytes = Vec::with_capacity(512);
         commit.write_to(&mut bytes)?;
         Ok(bytes)
@@ -213,6 +215,7 @@ impl Repository {
             .during(format_args!("reading tree {tree}"))?;
         let components = path.split(|&b| b == b'/');
         let found = tree.lookup_entry(components).during("looking a path up")?;
+
         Ok(found.map(|entry| TreeEntry {
             mode: EntryMode::from(entry.mode()),
             id: entry.object_id(),
@@ -267,10 +270,12 @@ impl Repository {
                 let (mode, id) = (EntryMode::from(entry.mode), entry.oid.to_owned());
                 found.insert(path, TreeEntry { mode, id });
             }
+
             if !below.is_empty() && entry.mode.is_tree() {
                 self.entries_below(entry.oid.to_owned(), end + 1, &below, found)?;
             }
         }
+
         Ok(())
     }
 
@@ -324,6 +329,7 @@ impl Repository {
             mode: record.mode.into(),
             id: record.oid,
         };
+
         let mut leaves: Vec<Leaf> = recorder
             .records
             .into_iter()
@@ -358,6 +364,7 @@ impl Repository {
 impl From<gix::objs::tree::EntryMode> for EntryMode {
     fn from(mode: gix::objs::tree::EntryMode) -> EntryMode {
         use gix::objs::tree::EntryKind;
+
         match mode.kind() {
             EntryKind::Blob => EntryMode::File,
             EntryKind::BlobExecutable => EntryMode::Executable,
@@ -371,6 +378,7 @@ impl From<gix::objs::tree::EntryMode> for EntryMode {
 impl From<EntryMode> for gix::objs::tree::EntryKind {
     fn from(mode: EntryMode) -> gix::objs::tree::EntryKind {
         use gix::objs::tree::EntryKind;
+
         match mode {
             EntryMode::File => EntryKind::Blob,
             EntryMode::Executable => EntryKind::BlobExecutable,

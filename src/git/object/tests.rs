@@ -12,6 +12,7 @@ fn paths_are_looked_up_together_as_they_are_one_by_one() {
     let files = ["a", "b/x", "b.c", "b-d/x", "d/e/f", "d/e.f", "z"]
         .map(|path| (path.to_owned(), batch.blob(path.as_bytes()).unwrap()));
     let tree = batch.tree_of(&files).unwrap();
+
     batch.finish().unwrap();
 
     let asked = [
@@ -20,6 +21,7 @@ fn paths_are_looked_up_together_as_they_are_one_by_one() {
     ];
     let paths: BTreeSet<&[u8]> = asked.iter().map(|path| path.as_bytes()).collect();
     let together = repository.entries_at(tree, &paths).unwrap();
+
     for path in asked {
         let path = path.as_bytes();
         let alone = repository.entry(tree, path).unwrap();

@@ -3,7 +3,6 @@
 //! An object that is in a pack already is not written again; one that is loose is, because what no
 //! ref reaches yet goes with the next `git gc --prune=now`.
 
-use crate::git::keep::pack::keep;
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::PathBuf;
@@ -13,6 +12,7 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix::objs::{Exists as _, Kind};
 
+use crate::git::keep::pack::keep;
 use crate::git::keep::pack::{Pack, deflated};
 use crate::git::object::large::{Hashed, LARGE};
 use crate::git::repository::Repository;
@@ -73,27 +73,32 @@ impl Sink {
         if !lock().seen.insert(id) || self.is_packed(&id) {
             return Ok(id);
         }
+
         // It does not wait in memory, and is compressed by one thread at a time.
         if data.len() as u64 > LARGE && !self.read_only {
             let mut waiting = lock();
             self.pack_of(&mut waiting)?.push_large(id, kind, &data)?;
             return Ok(id);
         }
+
         let packed = if lock().pack.is_some() {
             Some(deflated(kind, &data)?)
         } else {
             None
         };
+
         let mut waiting = lock();
         if let (Some(pack), Some(packed)) = (&mut waiting.pack, packed) {
             pack.push(id, &packed)?;
             return Ok(id);
         }
+
         waiting.bytes += data.len();
         waiting.new.push((id, kind, data));
         if !self.read_only && (waiting.new.len() > MANY || waiting.bytes > MOST_BYTES) {
             self.spill(&mut waiting)?;
         }
+
         Ok(id)
     }
 
@@ -112,6 +117,7 @@ impl Sink {
         if length != size {
             return Ok(None);
         }
+
         let id = first.id().context("hashing")?;
 
         // Compressed by one thread at a time.
@@ -119,12 +125,14 @@ impl Sink {
         if waiting.seen.contains(&id) || self.is_packed(&id) {
             return Ok(Some(id));
         }
+
         let added = self
             .pack_of(&mut waiting)?
             .push_blob(id, size, &mut open())?;
         if added {
             waiting.seen.insert(id);
         }
+
         Ok(added.then_some(id))
     }
 
@@ -168,6 +176,7 @@ impl Sink {
         for (id, kind, data) in waiting.new.drain(..) {
             pack.push(id, &deflated(kind, &data)?)?;
         }
+
         waiting.bytes = 0;
         waiting.pack = Some(pack);
         Ok(())
@@ -182,17 +191,20 @@ impl Sink {
         if waiting.pack.is_none() && waiting.new.is_empty() {
             return Ok(None);
         }
+
         if self.read_only {
             let keep = |(_, kind, data): (_, _, Vec<u8>)| {
                 repository.write_in_memory(kind, &data).map(drop)
             };
             return waiting.new.into_iter().try_for_each(keep).map(|()| None);
         }
+
         let folder = keep::pack_folder(repository);
         let mut pack = waiting.pack.take().map_or_else(|| Pack::new(&folder), Ok)?;
         for (id, kind, data) in waiting.new.drain(..) {
             pack.push(id, &deflated(kind, &data)?)?;
         }
+
         pack.finish(repository).map(Some)
     }
 }

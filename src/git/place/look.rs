@@ -63,6 +63,7 @@ impl Place {
                 Some(_) => return Ok(NameState::Other),
             }
         }
+
         Ok(NameState::Other)
     }
 
@@ -89,6 +90,7 @@ impl Place {
             Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(FolderRights::Closed),
             Err(error) => return Err(error.into()),
         }
+
         let (folder, own) = (rustix::fs::fstat(&self.folder)?, rustix::process::geteuid());
         let is_sticky = Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX);
         if is_sticky && !own.is_root() && folder.st_uid != own.as_raw() {
@@ -109,6 +111,7 @@ impl Place {
     #[cfg(target_os = "linux")]
     fn is_fixed(&self) -> io::Result<bool> {
         use rustix::fs::{StatxAttributes, StatxFlags};
+
         let fixed =
             StatxAttributes::IMMUTABLE | StatxAttributes::APPEND | StatxAttributes::MOUNT_ROOT;
         match rustix::fs::statx(
@@ -147,6 +150,7 @@ impl Place {
         let stat = rustix::fs::fstat(&file)?;
         let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let file = Arc::new(file);
+
         Ok(is_regular.then_some(NameState::File { file, stat }))
     }
 }
@@ -212,6 +216,7 @@ impl NameState {
         if size > MAX_COMPARED {
             return Ok(OnDisk::Other);
         }
+
         let permissions = stat.st_mode & 0o7777;
         let body = if size > LARGE {
             let file = Arc::clone(file);

@@ -68,6 +68,7 @@ impl Recent {
             }),
             _ => None,
         };
+
         Ok(walked)
     }
 
@@ -82,6 +83,7 @@ impl Recent {
             Some(room) => room,
             None => *reached.room.insert(place.room()?),
         };
+
         place.is_free_in(room)
     }
 

@@ -44,6 +44,7 @@ pub(in crate::git) fn share_from(place: &Place, source: &File, executable: bool)
     if shared.is_err() {
         place.remove()?;
     }
+
     shared
 }
 

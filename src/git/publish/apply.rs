@@ -1,9 +1,5 @@
 //! The writing: each path is exchanged in one step, and what was there is looked at once more.
 
-use crate::git::publish::durable;
-use crate::git::publish::rescue;
-use crate::git::publish::settle;
-use crate::git::version;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -16,6 +12,10 @@ use super::judge::PublishStep;
 use super::settle::DisplacedFile;
 use super::{OverlapRule, Publisher, cannot_write};
 use crate::git::place::{Content, IfMissing, Place, Trace, WalkResult};
+use crate::git::publish::durable;
+use crate::git::publish::rescue;
+use crate::git::publish::settle;
+use crate::git::version;
 use crate::git::version::Mark;
 use crate::host::fault;
 
@@ -55,6 +55,7 @@ impl Publisher<'_> {
         if outcome.is_err() {
             self.discard(&prepared);
         }
+
         settle::settle(self)?;
         outcome?;
         durable::flush_names(self)
@@ -75,14 +76,17 @@ impl Publisher<'_> {
             late.extend(laid.late);
             failed = failed.or(outcome.err());
         }
+
         if let Some(error) = failed {
             return Err(error);
         }
+
         if self.guard.overlap == OverlapRule::Stop && !self.done.conflicts.is_empty() {
             self.discard(prepared);
             prepared.clear();
             return Ok(());
         }
+
         durable::flush_prepared(
             self,
             prepared
@@ -93,6 +97,7 @@ impl Publisher<'_> {
         for step in &deletions {
             self.delete(step)?;
         }
+
         settle::settle(self)?;
         // Each folder once: to tell that one is not empty, the system may look through all the
         // names that were in it.
@@ -103,6 +108,7 @@ impl Publisher<'_> {
         for folder in emptied.into_iter().rev() {
             self.remove_empty_folders(&[folder, b"/x"].concat())?;
         }
+
         // These had to wait until a file left the name that their folder takes, and come after the
         // flush of the others.
         self.flush = durable::flush_of(self, 0);
@@ -111,9 +117,11 @@ impl Publisher<'_> {
                 self.conflict(&step.change.path);
             }
         }
+
         while let Some(ready) = prepared.pop() {
             self.write(ready)?;
         }
+
         Ok(())
     }
 
@@ -150,12 +158,14 @@ impl Publisher<'_> {
                 return Ok(None);
             }
         };
+
         let (temporary, executable) = self
             .lay(&place, &content)
             .with_context(|| cannot_write(&step.change.path))?;
         let lies = place.sibling(&temporary);
         let ours = version::mark(self.repository, &content, executable)?;
         let lies = (prepared.len() < MOST_OPEN).then(|| Arc::new(lies));
+
         prepared.push(StagedVersion {
             step,
             temporary,
@@ -187,16 +197,19 @@ impl Publisher<'_> {
             self.conflict(&path);
             return self.fetch_back(&ready);
         };
+
         let temporary = place.sibling(&ready.temporary);
         let written = match ready.step.was {
             Mark::Absent => self.write_new(&place, &temporary, &ready)?,
             _ => self.write_over(&place, &temporary, &ready)?,
         };
         fault::point("publish-after-exchange")?;
+
         if written {
             self.done.written.push(path);
             return Ok(());
         }
+
         self.conflict(&path);
         self.fetch_back(&ready)?;
         self.remove_empty_folders(&path)
@@ -257,6 +270,7 @@ impl Publisher<'_> {
             }
             Err(error) => return Err(error).with_context(|| cannot_write(path)),
         }
+
         let held = DisplacedFile {
             path: path.clone(),
             temporary: ready.temporary.clone(),
@@ -267,10 +281,12 @@ impl Publisher<'_> {
         // The same trace suffices here: once nobody can be writing to it, its bytes are compared.
         let trace = temporary.stat()?.map(|stat| Trace::of(&stat));
         let is_traced = trace.is_some() && trace == ready.step.trace;
+
         if !is_traced && version::look(self.repository, temporary)?.mark != held.was {
             settle::give_back(self, place, temporary, &held)?;
             return Ok(false);
         }
+
         self.held.push(held);
         Ok(true)
     }
@@ -287,6 +303,7 @@ impl Publisher<'_> {
             rescue::let_go(self, temporary, &ready.ours, &ready.step.change.path)?;
             return Ok(false);
         }
+
         temporary
             .replace(place)
             .with_context(|| cannot_write(&ready.step.change.path))?;
@@ -315,6 +332,7 @@ impl Publisher<'_> {
                 Err(error) => return Err(error).with_context(|| cannot_write(path)),
             }
         };
+
         fault::point("publish-after-delete")?;
         self.done.deleted.push(path.clone());
         let lies = if self.held.len() < MOST_OPEN {
@@ -322,6 +340,7 @@ impl Publisher<'_> {
         } else {
             None
         };
+
         self.held.push(DisplacedFile {
             path: path.clone(),
             temporary: name,
@@ -345,6 +364,7 @@ impl Publisher<'_> {
                 break;
             }
         }
+
         Ok(())
     }
 

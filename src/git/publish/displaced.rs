@@ -3,7 +3,6 @@
 //!
 //! The name says what the bytes were. What is found to be different is the user's and is kept.
 
-use crate::git::version;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +13,7 @@ use super::{Publisher, Rescued};
 use crate::git::place::{IfMissing, Place, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::spread::spread;
+use crate::git::version;
 use crate::git::version::Mark;
 use crate::host::file::make_folders;
 use crate::host::lease::Writers;
@@ -43,6 +43,7 @@ pub fn clear_displaced(repository: &Repository) -> anyhow::Result<Vec<Rescued>> 
     let WalkResult::Place(inside) = top.walk(b"x", IfMissing::Stop)? else {
         return Ok(Vec::new());
     };
+
     let cleared = spread(repository, inside.siblings()?, |repository, _, names| {
         let mut rescued = Vec::new();
         for name in names {
@@ -61,11 +62,13 @@ fn clear(repository: &Repository, place: &Place) -> anyhow::Result<Option<Rescue
     if matches!(writers, Writers::Somebody) {
         return Ok(None);
     }
+
     let (known, path) = parsed(place.name());
     let mark = version::look_at(repository, &found)?.mark;
     if writers.are_there() {
         return Ok(None);
     }
+
     match mark {
         Mark::File(id, _) if known == Some(id.to_string().as_str()) => place.remove()?,
         Mark::File(..) => {
@@ -77,6 +80,7 @@ fn clear(repository: &Repository, place: &Place) -> anyhow::Result<Option<Rescue
         // Nothing of ours: only files are put away.
         _ => {}
     }
+
     Ok(None)
 }
 
@@ -97,12 +101,14 @@ pub(super) fn put_away(
     let Mark::File(id, _) = mark else {
         return temporary.remove().with_context(during);
     };
+
     let folder = match publisher.away_folder.take() {
         Some(folder) => folder,
         None => open_or_make(&displaced(publisher.repository))?,
     };
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
     let name = &name[..name.len().min(MAX_NAME)];
+
     loop {
         publisher.away += 1;
         let start = format!("{id}.{}.{}.", publisher.guard.operation, publisher.away);
@@ -118,6 +124,7 @@ pub(super) fn put_away(
             Err(error) => return Err(error).with_context(during),
         }
     }
+
     publisher.away_folder = Some(folder);
     Ok(())
 }

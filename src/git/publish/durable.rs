@@ -5,8 +5,6 @@
 //! us included. A turn mostly changes a few files: they are flushed one by one, and so are the
 //! folders whose names changed.
 
-use crate::git::diff;
-use crate::git::place::durable;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -16,6 +14,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::Publisher;
+use crate::git::diff;
+use crate::git::place::durable;
 use crate::git::place::{IfMissing, Top, WalkResult};
 use crate::host::sync::sync_whole;
 
@@ -58,6 +58,7 @@ pub(super) fn flush_prepared<'p>(
             durable::sync(&place.sibling(temporary)).context(WORDS)?;
         }
     }
+
     Ok(())
 }
 
@@ -67,6 +68,7 @@ pub(super) fn flush_names(publisher: &Publisher<'_>) -> anyhow::Result<()> {
     if !publisher.guard.durable {
         return Ok(());
     }
+
     let is_away = flush_displaced(publisher).context(WORDS)?;
     if let Some(folders) = &publisher.folders
         && flush_folders(publisher, folders).context(WORDS)?
@@ -77,6 +79,7 @@ pub(super) fn flush_names(publisher: &Publisher<'_>) -> anyhow::Result<()> {
     if sync_whole(publisher.repository.workdir()).context(WORDS)? || publisher.folders.is_some() {
         return Ok(());
     }
+
     let changes = diff::changes(publisher.repository, publisher.from, publisher.to)?;
     let paths = changes.iter().map(|change| change.path.as_slice());
     flush_folders(publisher, &all_folders_of(paths)).context(WORDS)?;

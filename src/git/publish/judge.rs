@@ -1,6 +1,5 @@
 //! The look before the first write: which paths are as the old tree says, and which are not.
 
-use crate::git::version;
 use std::collections::BTreeSet;
 
 use rustix::fs::RawMode;
@@ -9,6 +8,7 @@ use super::Publisher;
 use crate::git::diff::TreeChange;
 use crate::git::object::{EntryMode, TreeEntry};
 use crate::git::place::{IfMissing, OnDisk, Place, Trace, WalkResult};
+use crate::git::version;
 use crate::git::version::Mark;
 
 /// A change that can be made.
@@ -51,6 +51,7 @@ impl Publisher<'_> {
                 }
             }
         }
+
         for (verdict, change) in self.verdicts(others, &leaving)? {
             match verdict {
                 PathVerdict::Conflict => self.conflict(&change.path),
@@ -58,6 +59,7 @@ impl Publisher<'_> {
                 PathVerdict::Ready(step) => steps.push(*step),
             }
         }
+
         Ok(steps)
     }
 
@@ -98,9 +100,11 @@ impl Publisher<'_> {
                 PathVerdict::Conflict
             });
         }
+
         if self.is_untouchable(&change.path) {
             return Ok(PathVerdict::Conflict);
         }
+
         let place = match self.walk(&change.path, IfMissing::Stop)? {
             WalkResult::Place(place) => place,
             WalkResult::Missing if change.new.is_none() || self.has_room(&change.path)? => {
@@ -120,6 +124,7 @@ impl Publisher<'_> {
         if matches!(verdict, PathVerdict::Ready(..)) && !self.recent.is_free(&place)? {
             return Ok(self.closed(change));
         }
+
         Ok(verdict)
     }
 
@@ -141,6 +146,7 @@ impl Publisher<'_> {
                 return Ok(place.is_free()?);
             }
         }
+
         Ok(true)
     }
 
@@ -159,23 +165,28 @@ impl Publisher<'_> {
         {
             return Ok(PathVerdict::Conflict);
         }
+
         if self.new.is(&change.path, change.new.as_ref(), &found)? {
             return Ok(PathVerdict::Nothing);
         }
+
         if !self.old.is(&change.path, change.old.as_ref(), &found)? {
             return Ok(PathVerdict::Conflict);
         }
+
         if found.seen.is_absent()
             && version::abilities(self.repository).ignores_case
             && has_twin(place, &change.path, leaving)?
         {
             return Ok(PathVerdict::Conflict);
         }
+
         // What it writes now, or keeps in memory to write, would go into a file without a name.
         if here.writers().are_there() {
             self.done.busy.push(change.path.clone());
             return Ok(PathVerdict::Conflict);
         }
+
         let permissions = if let OnDisk::File { permissions, .. } = found.seen {
             Some(permissions)
         } else {
@@ -212,6 +223,7 @@ impl Publisher<'_> {
                 }
             }
         }
+
         Ok(true)
     }
 

@@ -16,20 +16,21 @@ pub mod rescue;
 mod rescued;
 mod settle;
 
-use crate::git::diff;
-use crate::git::version;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use durable::Flush;
+use settle::DisplacedFile;
 
 use super::diff::TreeChange;
 use super::place::{IfMissing, Place, Recent, Top, WalkResult};
 use super::repository::Repository;
 use super::spread;
 use super::version::TreeVersion;
+use crate::git::diff;
 use crate::git::object::TreeId;
-use durable::Flush;
-use settle::DisplacedFile;
+use crate::git::version;
 
 /// What a publication must respect.
 #[derive(Debug, Clone, Default)]
@@ -147,10 +148,12 @@ pub fn publish(
     if changes.is_empty() {
         return Ok(Published::default());
     }
+
     let steps = publisher.judge(&changes)?;
     if guard.overlap == OverlapRule::Stop && !publisher.done.conflicts.is_empty() {
         return Ok(publisher.finish());
     }
+
     publisher.apply(steps)?;
     Ok(publisher.finish())
 }
@@ -187,6 +190,7 @@ fn publisher<'repo>(
         away: 0,
         done: Published::default(),
     };
+
     Ok((publisher, changes))
 }
 
@@ -226,10 +230,12 @@ impl Publisher<'_> {
                 away: away + start,
                 done: Published::default(),
             };
+
             drop(concerned);
             let outcome = work(&mut publisher, part);
             Ok((outcome, publisher.done))
         })?;
+
         (self.names, self.away) = (names + count, away + count);
         Ok(outcomes
             .into_iter()
@@ -253,6 +259,7 @@ impl Publisher<'_> {
             paths.sort();
             paths.dedup();
         }
+
         self.done
     }
 

@@ -1,7 +1,5 @@
 //! Temporary files: their names, and what becomes of one whose bytes nobody knows.
 
-use crate::git::publish::displaced;
-use crate::git::version;
 use std::collections::{BTreeSet, HashSet};
 
 use super::rescued;
@@ -9,7 +7,9 @@ use super::{Guard, Publisher, Rescued};
 use crate::git::diff::TreeChange;
 use crate::git::object::{EntryMode, TreeId};
 use crate::git::place::{FileBody, IfMissing, OnDisk, Place, WalkResult};
+use crate::git::publish::displaced;
 use crate::git::repository::Repository;
+use crate::git::version;
 use crate::git::version::{Mark, Marked};
 
 /// How every temporary file in the user's worktree begins.
@@ -37,9 +37,11 @@ pub fn sweep_temporaries(
         .map(|entry| entry.id)
         .collect();
     let mut folders = BTreeSet::new();
+
     for change in &changes {
         folders.extend(folders_of(&change.path).map(<[u8]>::to_vec));
     }
+
     for folder in folders {
         let WalkResult::Place(inside) = publisher
             .top
@@ -52,6 +54,7 @@ pub fn sweep_temporaries(
             .into_iter()
             .filter(|name| name.starts_with(&prefix))
             .collect();
+
         for name in &names {
             sweep(
                 &mut publisher,
@@ -61,11 +64,13 @@ pub fn sweep_temporaries(
                 &known,
             )?;
         }
+
         // What was moved aside kept its folder from going with it.
         if !names.is_empty() {
             publisher.remove_empty_folders(&[folder.as_slice(), b"x"].concat())?;
         }
     }
+
     Ok(publisher.done.rescued)
 }
 
@@ -94,6 +99,7 @@ pub(super) fn let_go(
     if mark == Mark::Absent {
         return Ok(());
     }
+
     if mark != *known || writers.are_there() {
         let kept = rescued::rescue(publisher.repository, temporary, path)?;
         publisher.done.rescued.push(Rescued {
@@ -102,6 +108,7 @@ pub(super) fn let_go(
         });
         return Ok(());
     }
+
     displaced::put_away(publisher, temporary, &mark, path)
 }
 
@@ -128,9 +135,11 @@ fn sweep(
         (_, Mark::File(id, _) | Mark::Link(id)) => ids.contains(id),
         _ => false,
     };
+
     for change in changes {
         known = known || is_either(publisher, change, &found)?;
     }
+
     let mark = if known { found.mark } else { Mark::Other };
     let_go(publisher, temporary, &mark, path)
 }
@@ -151,12 +160,14 @@ fn is_either(
             seen: seen.clone(),
             mark,
         };
+
         if publisher.old.is(path, Some(entry), &alike)?
             || publisher.new.is(path, Some(entry), &alike)?
         {
             return Ok(true);
         }
     }
+
     Ok(false)
 }
 

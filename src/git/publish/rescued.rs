@@ -47,6 +47,7 @@ fn keep(folder: &Path, temporary: &Place, path: &[u8]) -> anyhow::Result<PathBuf
             }
         }
     }
+
     anyhow::bail!("no free name in `{}`", folder.display())
 }
 
@@ -63,6 +64,7 @@ fn copy_out(temporary: &Place, kept: &Path) -> std::io::Result<()> {
             return Err(ErrorKind::Unsupported.into());
         }
     }
+
     temporary.remove()
 }
 

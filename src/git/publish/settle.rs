@@ -1,8 +1,5 @@
 //! The last look at what was moved aside, once nobody can be writing to it any more.
 
-use crate::git::publish::displaced;
-use crate::git::publish::rescue;
-use crate::git::version;
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -11,6 +8,9 @@ use anyhow::Context as _;
 
 use super::{Publisher, cannot_write};
 use crate::git::place::{IfMissing, Place, WalkResult};
+use crate::git::publish::displaced;
+use crate::git::publish::rescue;
+use crate::git::version;
 use crate::git::version::Mark;
 
 /// What was moved aside, as long as somebody may still write to it.
@@ -42,9 +42,11 @@ pub(super) fn settle(publisher: &mut Publisher<'_>) -> anyhow::Result<()> {
     )?;
     let (undone, outcomes): (Vec<_>, Vec<_>) = settled.into_iter().unzip();
     let undone: HashSet<Vec<u8>> = undone.into_iter().flatten().collect();
+
     for done in [&mut publisher.done.deleted, &mut publisher.done.written] {
         done.retain(|path| !undone.contains(path));
     }
+
     outcomes.into_iter().collect()
 }
 
@@ -62,6 +64,7 @@ fn settle_all(
             })?;
             continue;
         };
+
         let temporary = place.sibling(&held.temporary);
         let found = temporary.find()?;
         let writers = found.writers();
@@ -72,10 +75,12 @@ fn settle_all(
             }
             publisher.done.busy.push(held.path.clone());
         }
+
         give_back(publisher, &place, &temporary, &held)?;
         publisher.conflict(&held.path);
         undone.push(held.path);
     }
+
     Ok(())
 }
 
@@ -93,6 +98,7 @@ pub(super) fn give_back(
             Err(_) => rescue::let_go(publisher, temporary, &Mark::Absent, &held.path),
         };
     }
+
     let returned = match temporary.exchange(place) {
         Ok(returned) => returned,
         Err(error) if error.kind() == ErrorKind::NotFound => false,
@@ -102,5 +108,6 @@ pub(super) fn give_back(
         // The user saved over our version meanwhile: the newer save keeps the name.
         let _ = temporary.exchange(place);
     }
+
     rescue::let_go(publisher, temporary, &held.ours, &held.path)
 }

@@ -4,12 +4,12 @@
 //! user's own `git gc` and `git fetch` too. Locks that are not of TeDDy's refs are never touched,
 //! but for the one lock of a reftable (docs/decisions/0029-two-stores-of-refs.md).
 
-use crate::git::keep::damaged;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::signed::SIGNED;
 use super::store::{OURS, Reference};
+use crate::git::keep::damaged;
 use crate::git::object::id::{CommitId, TagId};
 use crate::git::object::tag::signed_tag;
 use crate::git::repository::Repository;
@@ -43,6 +43,7 @@ pub fn broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
         let again = seemingly_broken(&Repository::open(repository.workdir())?)?;
         broken.retain(|name| again.contains(name));
     }
+
     Ok(broken)
 }
 
@@ -55,6 +56,7 @@ fn seemingly_broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
     broken.extend(unreadable.map(|reference| reference.name));
     broken.sort();
     broken.dedup();
+
     Ok(broken)
 }
 
@@ -117,6 +119,7 @@ pub fn foreign_locks(repository: &Repository) -> Vec<ForeignLock> {
         .iter()
         .flat_map(|name| [common.join(name), repository.git_dir().join(name)]);
     let mut paths: Vec<PathBuf> = others.chain(repository.refs.locks()).collect();
+
     paths.sort();
     paths.dedup();
     let age = |path: &PathBuf| {
@@ -124,6 +127,7 @@ pub fn foreign_locks(repository: &Repository) -> Vec<ForeignLock> {
         let age = metadata.modified().ok()?.elapsed().unwrap_or_default();
         Some(age.as_secs())
     };
+
     paths
         .into_iter()
         .filter_map(|path| age(&path).map(|seconds| ForeignLock { path, seconds }))

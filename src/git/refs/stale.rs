@@ -17,11 +17,13 @@ pub(super) fn outlives(path: &Path) -> bool {
     };
     let Some(first) = look() else { return false };
     let (started, age) = (Instant::now(), first.0.elapsed().unwrap_or_default());
+
     while started.elapsed() + age < STALE {
         std::thread::sleep(PAUSE);
         if look() != Some(first) {
             return false;
         }
     }
+
     look() == Some(first)
 }

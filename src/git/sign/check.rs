@@ -66,22 +66,28 @@ fn refused(words: &str) -> String {
                 there"
             .to_owned();
     }
+
     if words.contains("No principal matched") {
         return "its key is nobody's in the file that `gpg.ssh.allowedSignersFile` names"
             .to_owned();
     }
+
     if let Some(key) = after("[GNUPG:] NO_PUBKEY ") {
         return format!("git cannot tell whose key it is: the public key {key} is not here");
     }
+
     if let Some(key) = after("[GNUPG:] BADSIG ") {
         return format!("it is not what the key {key} has signed");
     }
+
     if words.contains("incorrect signature") {
         return "it is not what the key has signed".to_owned();
     }
+
     if words.contains("no signature found") {
         return "it has no signature".to_owned();
     }
+
     let mut said = words.lines().filter(|line| !line.starts_with("[GNUPG:]"));
     match said.next_back() {
         Some(line) => format!("git does not accept it: {}", visible(line.trim())),

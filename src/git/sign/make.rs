@@ -110,6 +110,7 @@ pub fn signed(
         "git signed something else than commit {}",
         wanted.commit
     );
+
     Ok(bytes)
 }
 
@@ -126,6 +127,7 @@ fn settings(repository: &Repository) -> anyhow::Result<Vec<(String, OsString)>> 
         };
         let key = std::str::from_utf8(key).ok()?.to_owned();
         let is_wanted = SECTIONS.iter().any(|section| key.starts_with(section));
+
         is_wanted.then(|| (key, OsString::from_vec(value.to_vec())))
     });
     Ok(entries.collect())
@@ -172,12 +174,14 @@ impl<'a> SigningRepository<'a> {
             .arg(format!("--object-format={hash}"))
             .arg(scratch.path());
         answer(&mut git, "make a scratch repository for the signature")?;
+
         // Not by a variable: there paths end at a colon.
         let mut objects = repository.common_dir().join("objects").into_os_string();
         objects.push("\n");
         let info = scratch.path().join("objects").join("info");
         make_folders(&info)?;
         std::fs::write(info.join("alternates"), objects.into_vec())?;
+
         Ok(scratch)
     }
 
@@ -201,6 +205,7 @@ impl<'a> SigningRepository<'a> {
             git.env(format!("GIT_CONFIG_KEY_{number}"), key);
             git.env(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
+
         git.args(["tag", "--sign", "--cleanup=verbatim", "--file"])
             .arg(&message)
             .args([wanted.name, &wanted.commit.to_string()]);
@@ -214,6 +219,7 @@ impl<'a> SigningRepository<'a> {
                 Foreground::Watched
             }
         };
+
         let status = foreground::run(&mut git, way).context("cannot start `git tag`")?;
         anyhow::ensure!(
             !interrupt::requested(),
@@ -222,6 +228,7 @@ impl<'a> SigningRepository<'a> {
         if status.success() {
             return Ok(());
         }
+
         Err(match passphrase {
             Passphrase::Ask => SignError::Seen(status),
             Passphrase::Never => SignError::Told(told(&words)),
@@ -256,6 +263,7 @@ fn told(words: &Path) -> String {
         let line = line.strip_prefix("error: ").unwrap_or(line);
         line.strip_prefix("fatal: ").unwrap_or(line)
     });
+
     // Status lines are for programs, and a message that was left in the scratch repository is gone.
     let said = lines.filter(|line| {
         !line.is_empty() && !line.starts_with("[GNUPG:]") && !line.contains("TAG_EDITMSG")

@@ -14,6 +14,7 @@ fn ask_nobody(command: &mut Command) {
     for name in PROMPTS {
         command.env_remove(name);
     }
+
     command
         .env("GIT_TERMINAL_PROMPT", "0")
         // ssh-keygen finds the terminal of its session even if no stream of it is one; it does not

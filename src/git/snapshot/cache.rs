@@ -5,7 +5,8 @@
 //! read and one pass of a checksum. It is only a cache: whatever is wrong with it, it is as if
 //! there were none. It is replaced by rename, so that several programs may use it at once.
 
-use std::io::Write as _;
+mod write;
+
 use std::path::Path;
 
 use gix::ObjectId;
@@ -13,9 +14,11 @@ use gix::index::entry::Stat;
 use gix::index::entry::stat::Time;
 use gix::objs::tree::EntryKind;
 
-use super::bytes::{checksum, put, put_stat, put_time, stat_at, time_at, u32_at, u64_at};
+use super::bytes::{checksum, stat_at, time_at, u32_at, u64_at};
 use crate::git::stat::Stamp;
 use crate::host::file::read_regular;
+
+pub(super) use write::Writer;
 
 /// An index of ten million files is smaller.
 const MAX_BYTES: u64 = 4 << 30;
@@ -184,6 +187,7 @@ impl Cache {
         {
             return None;
         }
+
         let (folders, entries, names) = (
             u32_at(&bytes, 72) as usize,
             u32_at(&bytes, 76) as usize,
@@ -193,6 +197,7 @@ impl Cache {
         if u32_at(&bytes, 68) as usize != hash || bytes.len() != expected || folders == 0 {
             return None;
         }
+
         let basis = Basis {
             settings: u64_at(&bytes, 16),
             choice: u64_at(&bytes, 116),
@@ -210,6 +215,7 @@ impl Cache {
             starts: Vec::new(),
             children: Vec::new(),
         };
+
         cache.group();
         Some(cache)
     }
@@ -226,11 +232,13 @@ impl Cache {
             .for_each(|&parent| starts[parent as usize + 1] += 1);
         (1..starts.len()).for_each(|n| starts[n] += starts[n - 1]);
         let mut next = starts.clone();
+
         self.children = vec![0; self.folders.saturating_sub(1)];
         for (n, &parent) in parents.iter().enumerate().skip(1) {
             self.children[next[parent as usize] as usize] = n as u32;
             next[parent as usize] += 1;
         }
+
         self.starts = starts;
     }
 
@@ -300,6 +308,7 @@ impl Cache {
                 std::cmp::Ordering::Greater => high = middle,
             }
         }
+
         None
     }
 
@@ -319,6 +328,7 @@ impl Cache {
                 std::cmp::Ordering::Greater => high = middle,
             }
         }
+
         None
     }
 
@@ -330,110 +340,6 @@ impl Cache {
     /// Returns the numbers of a folder's sub-folders.
     pub(super) fn children(&self, n: usize) -> &[u32] {
         &self.children[self.starts[n] as usize..self.starts[n + 1] as usize]
-    }
-}
-
-/// A cache in the making: folders in the order of their paths, each followed by its entries.
-pub(super) struct Writer {
-    /// The folders' records.
-    folders: Vec<u8>,
-    /// The entries' records.
-    entries: Vec<u8>,
-    /// Names and paths.
-    names: Vec<u8>,
-    /// Numbers of folders and entries so far.
-    counts: (u32, u32),
-}
-
-impl Writer {
-    /// Starts a cache.
-    pub(super) fn new() -> Writer {
-        Writer {
-            folders: Vec::new(),
-            entries: Vec::new(),
-            names: Vec::new(),
-            counts: (0, 0),
-        }
-    }
-
-    /// Adds a folder; its range of entries is counted from those that follow.
-    pub(super) fn folder<'e>(
-        &mut self,
-        folder: &CachedFolder<'_>,
-        entries: impl Iterator<Item = CachedName<&'e [u8]>>,
-    ) {
-        let first = self.counts.1;
-        for entry in entries {
-            self.entry(&entry);
-        }
-        let numbers = [
-            self.names.len() as u32,
-            folder.path.len() as u32,
-            folder.parent,
-            first,
-            self.counts.1 - first,
-            folder.marks,
-        ];
-        self.names.extend_from_slice(folder.path);
-        numbers.iter().for_each(|&n| put(&mut self.folders, n));
-        [folder.times.mtime, folder.times.ctime]
-            .iter()
-            .for_each(|time| put_time(&mut self.folders, *time));
-        put(&mut self.folders, folder.times.ino);
-        self.folders.extend_from_slice(folder.tree.as_slice());
-        self.counts.0 += 1;
-    }
-
-    /// Adds an entry.
-    fn entry(&mut self, entry: &CachedName<&[u8]>) {
-        put(&mut self.entries, self.names.len() as u32);
-        self.entries
-            .extend_from_slice(&(entry.name.len() as u16).to_le_bytes());
-        self.entries.push(
-            KINDS
-                .iter()
-                .position(|&kind| kind == entry.kind)
-                .unwrap_or_default() as u8,
-        );
-        self.entries.push(entry.standing as u8);
-        put_stat(&mut self.entries, &entry.stat);
-        put(&mut self.entries, entry.basis);
-        self.entries.extend_from_slice(entry.id.as_slice());
-        self.names.extend_from_slice(entry.name);
-        self.counts.1 += 1;
-    }
-
-    /// Replaces the file at a path by this cache.
-    pub(super) fn save(
-        self,
-        basis: &Basis,
-        mut file: tempfile::NamedTempFile,
-        path: &Path,
-    ) -> std::io::Result<()> {
-        let mut bytes =
-            Vec::with_capacity(HEADER + self.folders.len() + self.entries.len() + self.names.len());
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&[0; 8]);
-        bytes.extend_from_slice(&basis.settings.to_le_bytes());
-        put_stat(&mut bytes, &basis.index);
-        put_time(&mut bytes, basis.stamp.0);
-        let hash = basis.root.as_slice().len() as u32;
-        [hash, self.counts.0, self.counts.1, self.names.len() as u32]
-            .iter()
-            .for_each(|&n| put(&mut bytes, n));
-        bytes.extend_from_slice(basis.root.as_slice());
-        bytes.resize(116, 0);
-        bytes.extend_from_slice(&basis.choice.to_le_bytes());
-        bytes.extend_from_slice(&basis.tracking.to_le_bytes());
-        bytes.resize(HEADER, 0);
-        [&self.folders, &self.entries, &self.names]
-            .iter()
-            .for_each(|part| bytes.extend_from_slice(part));
-        let sum = checksum(&bytes[16..]);
-        bytes[8..16].copy_from_slice(&sum.to_le_bytes());
-        file.write_all(&bytes)?;
-        file.persist(path)?;
-        Ok(())
     }
 }
 

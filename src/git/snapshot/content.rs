@@ -89,6 +89,7 @@ pub(super) fn read_all(
     if jobs.is_empty() {
         return Ok(());
     }
+
     let entry = |job: &ReadJob| match &scanned[job.folder].listing {
         Listing::Read(entries) => Some((
             entries[job.entry].basis,
@@ -102,6 +103,7 @@ pub(super) fn read_all(
             .filter(|(basis, _)| *basis == 0)
             .map(|(_, size)| (job.path.as_slice(), size))
     });
+
     scan.limits.allow(new)?;
     let threads = std::thread::available_parallelism()
         .map_or(1, usize::from)
@@ -116,6 +118,7 @@ pub(super) fn read_all(
             .map(|job| reader.read(&job.path, job.kind, job.tracked))
             .collect()
     };
+
     let outcomes: Vec<Vec<ReadOutcome>> = if threads == 1 {
         vec![run(&jobs)?]
     } else {
@@ -130,11 +133,13 @@ pub(super) fn read_all(
                 .collect::<anyhow::Result<_>>()
         })?
     };
+
     // From the last to the first, so that removing an entry moves none that is still to come.
     let outcomes: Vec<ReadOutcome> = outcomes.into_iter().flatten().collect();
     for (job, outcome) in jobs.iter().zip(outcomes).rev() {
         settle(scan, &mut scanned[job.folder], job, outcome)?;
     }
+
     Ok(())
 }
 
@@ -158,6 +163,7 @@ fn jobs(scanned: &[Scanned]) -> Vec<ReadJob> {
             }
         }
     }
+
     jobs
 }
 
@@ -206,6 +212,7 @@ fn settle(
             }
         }
     }
+
     Ok(())
 }
 
@@ -249,6 +256,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         } else {
             self.file(path)
         };
+
         let (data, stat) = match read {
             Ok(PathContent::Bytes(data, stat)) => (data, stat),
             Ok(PathContent::Large(file)) => return self.large(path, &file, tracked),
@@ -260,6 +268,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
                 stat,
             ));
         }
+
         self.take(path, data, stat, tracked)
     }
 
@@ -276,6 +285,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         } else {
             self.secret(path, &data)
         };
+
         let data = match self.filtered(path, data.as_slice()) {
             Ok(Filtered::Unchanged) => data,
             Ok(Filtered::Bytes(data)) => data,
@@ -284,6 +294,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         if let Some(reason) = secret.filter(|_| !self.is_made(path, &data)) {
             return Ok(ReadOutcome::LeftOut(reason));
         }
+
         Ok(ReadOutcome::Read(
             self.sink.add(ObjectKind::Blob, data)?,
             stat,
@@ -378,6 +389,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
                 )
             }
         };
+
         let name = Path::new(OsStr::from_bytes(path));
         let failed = || format!("cannot record `{}`: its filter failed", shown(path));
         let mut converted = Vec::new();
@@ -391,6 +403,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
                 process.read_to_end(&mut converted).with_context(failed)?;
             }
         }
+
         Ok(Filtered::Bytes(converted))
     }
 }
@@ -412,10 +425,12 @@ pub(super) fn read_still(file: &File) -> std::io::Result<(Vec<u8>, Stat)> {
         if before.kind != NameKind::File {
             return Err(std::io::ErrorKind::NotFound.into());
         }
+
         data = read_sized(file, before.size, u64::MAX)?;
         if stat::look_at(file.as_fd())?.stat == before.stat {
             return Ok((data, before.stat));
         }
     }
+
     Ok((data, Stat::default()))
 }

@@ -61,6 +61,7 @@ impl<'a> ScanContext<'a> {
         let top = rustix::fs::open(workdir, flags, rustix::fs::Mode::empty())
             .with_context(|| format!("cannot open `{}`", workdir.display()))?;
         let mut force: Vec<&Forced> = force.iter().collect();
+
         force.sort_unstable();
         let config = gix.config_snapshot();
         let basis = Basis {
@@ -71,6 +72,7 @@ impl<'a> ScanContext<'a> {
             stamp: Stamp::default(),
             root: gix.object_hash().null(),
         };
+
         Ok(ScanContext {
             shared: gix.clone().into_sync(),
             top,
@@ -140,6 +142,7 @@ impl<'a> ScanContext<'a> {
     /// Returns whether an entry of the cache is still what is on disk.
     pub(super) fn unchanged(&self, entry: &CachedName<&[u8]>, seen: &NameStat) -> bool {
         use gix::objs::tree::EntryKind;
+
         let Some(cache) = &self.cache else {
             return false;
         };
@@ -203,12 +206,14 @@ fn settings(repository: &Repository, limits: &SnapshotLimits) -> u64 {
     for section in ["core", "filter"] {
         repository.config_section(section).hash(&mut hash);
     }
+
     repository.workdir().hash(&mut hash);
     add_file(&mut hash, &repository.common_dir().join("info/attributes"));
     add_file(
         &mut hash,
         &repository.global_file("core.attributesFile", "attributes"),
     );
+
     hash.finish()
 }
 
@@ -227,6 +232,7 @@ fn choice(repository: &Repository, limits: &SnapshotLimits, force: &[&Forced]) -
         &mut hash,
         &repository.global_file("core.excludesFile", "ignore"),
     );
+
     hash.finish()
 }
 

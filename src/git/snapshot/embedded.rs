@@ -28,6 +28,7 @@ pub(super) fn look(scan: &ScanContext<'_>, path: &[u8]) -> Embedded {
     if git.symlink_metadata().is_err() {
         return Embedded::None;
     }
+
     match gix::open_opts(&top, plain()) {
         Ok(repo) => head(&repo).map_or(Embedded::Unborn, Embedded::At),
         // A repository in a format that we do not know is still not ours to enter.

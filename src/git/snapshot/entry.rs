@@ -27,6 +27,7 @@ pub(super) fn judge(
         basis,
         standing: CacheOrigin::Seen,
     };
+
     // Git itself, as most build it, counts an index entry of the index's own second as racy.
     if let Some(tracked) = tracked
         && tracked.settled
@@ -53,6 +54,7 @@ pub(super) fn judge(
     {
         entry.id = cached.id;
     }
+
     Ok(entry)
 }
 

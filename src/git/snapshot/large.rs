@@ -31,6 +31,7 @@ impl ContentReader<'_, '_> {
                 return Ok(outcome);
             }
         }
+
         // It will not stand still, or cannot be read.
         match read_still(file) {
             Ok((data, stat)) => self.take(path, data, stat, tracked),
@@ -54,6 +55,7 @@ impl ContentReader<'_, '_> {
                 Err(_) => return Ok(None),
             }
         };
+
         let id = match self.filtered(path, From::start(file)) {
             Ok(Filtered::Unchanged) => {
                 let read = || From::start(file);

@@ -87,10 +87,12 @@ impl SnapshotLimits {
         if !self.leave_secrets {
             return false;
         }
+
         let name = name_of(path).to_ascii_lowercase();
         if self.exclude.iter().any(|pattern| fits(pattern, path)) {
             return true;
         }
+
         // `id_ed25519` is a private key; `id_map.rs` and `id_ed25519.pub` are not.
         let key = name.starts_with(b"id_") && !name.contains(&b'.');
         let custom = SECRETS
@@ -161,6 +163,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
             }
         }
     }
+
     pattern[at..].iter().all(|&byte| byte == b'*')
 }
 
@@ -193,6 +196,7 @@ impl OverBudget {
         } else {
             format!("snapshot.max_new_size={}", self.size)
         };
+
         // A name that a shell reads otherwise is not to be pasted.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let ignore = if self.most.chars().all(is_plain) {
@@ -221,9 +225,11 @@ impl SnapshotLimits {
                 .entry(path.split(|&byte| byte == b'/').next().unwrap_or(path))
                 .or_default() += 1;
         }
+
         if files <= self.max_new_files && size <= self.max_new_size {
             return Ok(());
         }
+
         let most = tops
             .into_iter()
             .max_by_key(|(_, count)| *count)

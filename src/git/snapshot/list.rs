@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use gix::index::entry::{Mode, Stat};
 use gix::objs::tree::EntryKind;
 use rustix::fd::OwnedFd;
-use rustix::fs::Dir;
 
 use super::cache::{CacheOrigin, CachedFolder, CachedName, Times, mark};
 use super::context::ScanContext;
@@ -15,7 +14,7 @@ use super::folder::{FolderTask, Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::rules::{self, IgnoreRules};
 use super::tracked::{Name, Tracked};
-use crate::git::stat::{NameKind, NameStat, look};
+use crate::git::stat::{NameKind, NameStat, look, names};
 
 /// The longest path that the system takes, with its final zero.
 const MAX_PATH: usize = 4096;
@@ -71,6 +70,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             link: None,
             left: Vec::new(),
         };
+
         let cache = scan.cache.as_ref();
         let was = cache.and_then(|cache| {
             Some(cache.folder(task.known.or_else(|| cache.find_folder(&task.path))?))
@@ -107,6 +107,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
                 Embedded::None => {}
             }
         }
+
         self.compare_rules(folder, &names)?;
         for (name, kind) in &names {
             if !is_git(name) {
@@ -115,6 +116,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
                 self.leave(&join(&self.task.path, name), Reason::Name);
             }
         }
+
         self.finish()
     }
 
@@ -150,6 +152,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             if let Some(kind) = kind {
                 rules::check(folder, &join(&self.task.path, rule), kind)?;
             }
+
             let was = self
                 .was
                 .as_ref()
@@ -161,6 +164,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
                 (None, false) => true,
                 _ => false,
             };
+
             self.scanned.marks |= if there { mark::RULES } else { 0 };
             let kind = if rule == b".gitignore" {
                 &mut self.task.relist
@@ -169,6 +173,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             };
             *kind |= !same;
         }
+
         Ok(())
     }
 
@@ -179,6 +184,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         if kind == NameKind::Folder {
             return self.meet_folder(name, path, &tracked);
         }
+
         match look(folder, name) {
             Ok(seen) if seen.kind == NameKind::Folder => self.meet_folder(name, path, &tracked),
             Ok(seen) => self.meet_file(ListedName {
@@ -209,14 +215,17 @@ impl<'a, 'r> FolderListing<'a, 'r> {
                 self.entries.push(entry);
                 return Ok(());
             }
+
             if file.frozen {
                 self.inherit(name, Some(file));
             }
         }
+
         if self.is_too_deep(&path) {
             self.leave(&path, Reason::TooDeep);
             return Ok(());
         }
+
         let wanted = !tracked.below.is_empty() || self.scan.forces_below(&path);
         if wanted || !self.rules.is_ignored(self.scan, &path, true)? {
             if is_name(name) {
@@ -225,6 +234,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
                 self.leave(&path, Reason::Name);
             }
         }
+
         Ok(())
     }
 
@@ -254,11 +264,13 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             self.inherit(met.name, Some(file));
             return Ok(true);
         }
+
         if met.seen.kind == NameKind::Special {
             self.leave(&met.path, Reason::Special);
             self.inherit(met.name, Some(file));
             return Ok(true);
         }
+
         self.take(met)
     }
 
@@ -272,6 +284,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
                 } else {
                     EntryKind::Blob
                 };
+
                 let null = self.scan.basis.root.kind().null();
                 let entry = inherited(met.name, kind, null);
                 self.entries.push(CachedName {
@@ -280,8 +293,10 @@ impl<'a, 'r> FolderListing<'a, 'r> {
                     ..entry
                 });
             }
+
             return Ok(false);
         }
+
         let limits = self.scan.limits;
         let made = forced.and_then(|forced| forced.made);
         let is_large = met.seen.kind == NameKind::File
@@ -295,6 +310,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             _ if is_large => Some(Reason::TooLarge(met.seen.size)),
             _ => None,
         };
+
         match reason {
             None => self.take(met),
             Some(reason) => {
@@ -315,6 +331,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             &met.seen,
             (met.tracked.file.as_ref(), cached.as_ref()),
         )?;
+
         self.entries.push(entry);
         Ok(true)
     }
@@ -378,6 +395,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             }
             self.descend_absent(join(&self.task.path, name), &tracked)?;
         }
+
         Ok(self.end())
     }
 
@@ -399,24 +417,6 @@ fn inherited(name: &[u8], kind: EntryKind, id: gix::ObjectId) -> CachedName {
         basis: 0,
         standing: CacheOrigin::Inherited,
     }
-}
-
-/// Returns the names of a folder with what they are.
-fn names(folder: &OwnedFd) -> std::io::Result<Vec<(Vec<u8>, NameKind)>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if name == b"." || name == b".." {
-            continue;
-        }
-        let kind = match entry.file_type() {
-            rustix::fs::FileType::Unknown => look(folder, name)?.kind,
-            known => known.into(),
-        };
-        names.push((name.to_vec(), kind));
-    }
-    Ok(names)
 }
 
 /// Returns whether git takes a name into a tree.

@@ -72,6 +72,7 @@ pub fn snapshot(
     } else {
         Some(beside(folder)?)
     };
+
     let stamp = file
         .as_ref()
         .map(|file| stat::look_at(file.as_file()))
@@ -91,12 +92,14 @@ pub fn snapshot(
     let keep = sink.finish(repository)?;
     let root = *trees.first().context("the walk found no top folder")?;
     let mut basis = scan.basis;
+
     basis.root = root;
     basis.tracking = scan.tracking()?;
     if let Some(file) = file.filter(|_| !is_as_saved(&scan, &folders, basis.root)) {
         // The private index only saves time: a full disk is no reason to fail.
         let _ = save(&scan, &folders, &trees).save(&basis, file, index);
     }
+
     let mut left_out: Vec<LeftOut> = folders.into_iter().flat_map(|folder| folder.left).collect();
     left_out.sort();
     Ok(Snapshot {
@@ -153,9 +156,11 @@ fn save(scan: &ScanContext<'_>, folders: &[Scanned], trees: &[gix::ObjectId]) ->
             times: folder.times,
             tree: trees[at],
         };
+
         let mut entries = Vec::new();
         tree::each_entry(scan, folder, &mut |entry| entries.push(entry));
         writer.folder(&record, entries.into_iter());
     }
+
     writer
 }

@@ -39,6 +39,7 @@ pub fn snapshot_paths(
         .into_owned();
     let mut editor =
         gix::objs::tree::Editor::new(root, &repository.gix.objects, repository.gix.object_hash());
+
     // Removals first: a file may have made room for a folder.
     let mut found = Vec::new();
     let known = repository.entries_at(base, &paths.iter().map(Vec::as_slice).collect())?;
@@ -53,11 +54,13 @@ pub fn snapshot_paths(
             ),
         }
     }
+
     for (path, (kind, id)) in found {
         editor
             .upsert(parts(path), kind, id)
             .during("editing a tree")?;
     }
+
     let tree = editor.write(|tree| {
         let mut data = Vec::new();
         tree.write_to(&mut data)?;
@@ -86,6 +89,7 @@ fn read_path(
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => anyhow::bail!("cannot read `{}`: {}", shown(path), error.kind()),
     };
+
     match seen.kind {
         NameKind::Folder => Ok(embedded::commit(scan, path).map(|id| (EntryKind::Commit, id))),
         NameKind::Special => anyhow::bail!(

@@ -51,6 +51,7 @@ impl<'r> IgnoreRules<'r> {
         let platform = stack
             .at_entry(path.as_bstr(), Some(mode))
             .during("reading the ignore rules")?;
+
         Ok(platform.is_excluded())
     }
 }

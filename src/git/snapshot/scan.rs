@@ -24,6 +24,7 @@ pub(super) fn scan_folder(
     if task.absent {
         return scan_absent(scan, rules, task);
     }
+
     let opened = scan.open(&task.path, OFlags::RDONLY | OFlags::DIRECTORY);
     let opened = opened.and_then(|folder| Ok((look_at(folder.as_fd())?, folder)));
     let (seen, folder) = match opened {
@@ -36,11 +37,13 @@ pub(super) fn scan_folder(
                 reason: Reason::Unreadable(error.kind().to_string()),
             });
             let mut scanned = scan_absent(scan, rules, task)?;
+
             scanned.0.marks |= mark::RELIST;
             scanned.0.left.extend(left);
             return Ok(scanned);
         }
     };
+
     task.known = task
         .known
         .or_else(|| scan.cache.as_ref()?.find_folder(&task.path));
@@ -58,6 +61,7 @@ pub(super) fn scan_folder(
     {
         return Ok(kept);
     }
+
     let mut list = FolderListing::new(scan, rules, task)?;
     list.scanned.times = times;
     list.read(&folder)
@@ -77,6 +81,7 @@ fn scan_absent(
     }
     let mut list = FolderListing::new(scan, rules, task)?;
     list.scanned.marks |= mark::VIRTUAL;
+
     list.finish()
 }
 
@@ -101,10 +106,12 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
     if racy || was.times != at.times || was.marks & (mark::RELIST | mark::VIRTUAL) != 0 {
         return Ok(None);
     }
+
     if was.marks & mark::EMBEDDED != 0 {
         let link = embedded::commit(at.scan, was.path);
         return Ok(link.map(|link| as_before(at.cache, at.number, Some(link))));
     }
+
     let mut changed = Vec::new();
     for n in was.entries.clone() {
         let entry = at.cache.entry(n);
@@ -124,20 +131,24 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
                 if at.scan.unchanged(&entry, &seen) {
                     continue;
                 }
+
                 let rule = matches!(entry.name, b".gitignore" | b".gitattributes");
                 let other = matches!(seen.kind, NameKind::Folder | NameKind::Special)
                     || seen.size > at.scan.limits.max_file_size;
                 if rule || other || entry.standing == CacheOrigin::Watched {
                     return Ok(None);
                 }
+
                 changed.push((n - was.entries.start, seen));
             }
         }
     }
+
     let (mut scanned, tasks) = as_before(at.cache, at.number, None);
     if !changed.is_empty() {
         scanned.listing = Listing::Read(reread(at, &was, &changed)?);
     }
+
     Ok(Some((scanned, tasks)))
 }
 
@@ -154,6 +165,7 @@ fn reread(
         .clone()
         .map(|n| owned(&at.cache.entry(n)))
         .collect();
+
     for (n, seen) in changed {
         let entry = &mut entries[*n];
         let name = tracked.get(entry.name.as_slice());
@@ -164,6 +176,7 @@ fn reread(
             (name.and_then(|name| name.file.as_ref()), None),
         )?;
     }
+
     Ok(entries)
 }
 
@@ -178,6 +191,7 @@ fn as_before(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, 
         link,
         left: Vec::new(),
     };
+
     let task = |&child: &u32| {
         let folder = cache.folder(child as usize);
         // One that could not be read may be there again, or still not be readable: it is tried

@@ -65,6 +65,7 @@ impl Index {
                 state: gix::index::State::new(gix.object_hash()),
             });
         }
+
         let file = gix.open_index().during("reading git's index")?;
         Ok(Index {
             state: file.into_parts().0,
@@ -76,6 +77,7 @@ impl Index {
         if folder.is_empty() {
             return 0..self.state.entries().len();
         }
+
         let mut prefix = folder.to_vec();
         prefix.push(b'/');
         self.state
@@ -90,6 +92,7 @@ impl Index {
         } else {
             folder.len() + 1
         };
+
         let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
         for at in entries {
             let entry = &self.state.entries()[at];
@@ -110,6 +113,7 @@ impl Index {
                 }
             }
         }
+
         names
     }
 
@@ -130,6 +134,7 @@ impl Index {
             )
                 .hash(&mut hash);
         }
+
         hash.finish()
     }
 
@@ -145,6 +150,7 @@ fn add_file(name: &mut Name, entry: &Entry) {
     if name.file.is_some() && stage != Stage::Ours {
         return;
     }
+
     name.file = Some(Tracked {
         id: entry.id,
         mode: entry.mode,

@@ -32,6 +32,7 @@ pub(super) fn write(
             builder.children[parent].push(at);
         }
     }
+
     Ok(builder.trees)
 }
 
@@ -67,6 +68,7 @@ impl TreeBuilder<'_> {
         };
         let children = &self.children[at];
         let link = self.folders[at].link;
+
         children.len() == cache.children(*number).len()
             && children.iter().all(|&child| self.same[child])
             && link.is_none_or(|link| link == cache.folder(*number).tree)
@@ -78,6 +80,7 @@ impl TreeBuilder<'_> {
         if let Some(link) = folder.link {
             return Ok(link);
         }
+
         let known = match (&folder.listing, &self.scan.cache) {
             (Listing::Kept(number), Some(cache)) => Some(cache.folder(*number).tree),
             (_, cache) => cache
@@ -87,10 +90,12 @@ impl TreeBuilder<'_> {
         if let (true, Some(known)) = (self.same[at], known) {
             return Ok(known);
         }
+
         let tree = self.entries(at);
         if tree.entries.is_empty() && at > 0 {
             return Ok(gix.object_hash().null());
         }
+
         let mut data = Vec::new();
         tree.write_to(&mut data)?;
         if let Some(known) = known.filter(|known| !known.is_null()) {
@@ -99,6 +104,7 @@ impl TreeBuilder<'_> {
                 return Ok(known);
             }
         }
+
         sink.add(Kind::Tree, data)
     }
 
@@ -111,6 +117,7 @@ impl TreeBuilder<'_> {
         } else {
             self.folders[at].path.len() + 1
         };
+
         for &child in self.children[at]
             .iter()
             .filter(|&&child| !self.trees[child].is_null())
@@ -120,6 +127,7 @@ impl TreeBuilder<'_> {
             } else {
                 EntryKind::Tree
             };
+
             let filename = self.folders[child].path[skip..].into();
             entries.push(gix::objs::tree::Entry {
                 mode: kind.into(),
@@ -127,6 +135,7 @@ impl TreeBuilder<'_> {
                 oid: self.trees[child],
             });
         }
+
         let folders = entries.len();
         let mut add = |entry: CachedName<&[u8]>| {
             let hidden = entry.standing == CacheOrigin::Inherited
@@ -139,6 +148,7 @@ impl TreeBuilder<'_> {
                 });
             }
         };
+
         each_entry(self.scan, &self.folders[at], &mut add);
         entries.sort();
         gix::objs::Tree { entries }

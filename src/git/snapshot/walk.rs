@@ -43,6 +43,7 @@ pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
         state: Mutex::new(state),
         wake: Condvar::new(),
     };
+
     let threads = threads(scan);
     let mut scanned: Vec<Scanned> = if threads == 1 {
         work(scan, &queue)
@@ -57,6 +58,7 @@ pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
                 .collect()
         })
     };
+
     if let Some(error) = queue
         .state
         .into_inner()
@@ -65,6 +67,7 @@ pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
     {
         return Err(error);
     }
+
     scanned.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(scanned)
 }
@@ -94,6 +97,7 @@ fn work(scan: &ScanContext<'_>, queue: &Queue) -> Vec<Scanned> {
         });
         queue.put(found, result.err());
     }
+
     done
 }
 
@@ -105,6 +109,7 @@ impl Queue {
             if state.failed.is_some() {
                 return None;
             }
+
             if !state.tasks.is_empty() {
                 state.busy += 1;
                 let rest = state
@@ -113,9 +118,11 @@ impl Queue {
                     .saturating_sub(BATCH.min(state.tasks.len().div_ceil(4)));
                 return Some(state.tasks.split_off(rest));
             }
+
             if state.busy == 0 {
                 return None;
             }
+
             state = self
                 .wake
                 .wait(state)

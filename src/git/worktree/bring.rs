@@ -98,6 +98,7 @@ pub fn bring(
     if included.is_empty() && what.copy.is_empty() && what.link.is_empty() {
         return Ok(BroughtFiles::default());
     }
+
     let mut walker = Walker {
         from: workspace.workdir(),
         to: Top::open_own(&worktree.path)?,
@@ -122,6 +123,7 @@ impl Walker<'_> {
             folder: true,
             ignored: false,
         }];
+
         while let Some(folder) = folders.pop() {
             for mut found in self.inside(&folder)? {
                 let (path, mode) = (
@@ -131,6 +133,7 @@ impl Walker<'_> {
                 if !found.folder && index.entry_by_path(path).is_some() {
                     continue;
                 }
+
                 found.ignored = found.ignored
                     || rules
                         .at_entry(path, Some(mode))
@@ -145,6 +148,7 @@ impl Walker<'_> {
                 }
             }
         }
+
         Ok(())
     }
 
@@ -177,6 +181,7 @@ impl Walker<'_> {
             if name == b".git" && folder.path.is_empty() {
                 continue;
             }
+
             let path = if folder.path.is_empty() {
                 name
             } else {
@@ -188,6 +193,7 @@ impl Walker<'_> {
                 ignored: folder.ignored,
             });
         }
+
         Ok(found)
     }
 
@@ -202,6 +208,7 @@ impl Walker<'_> {
                     .with_context(|| format!("copying `{}`", found.path.to_str_lossy()))?;
             }
         }
+
         Ok(())
     }
 
@@ -213,12 +220,14 @@ impl Walker<'_> {
             self.done.in_the_way.push(path.to_vec());
             return Ok(());
         };
+
         let there = place.stat()?;
         let kind = |there: &Stat| FileType::from_raw_mode(there.st_mode);
         if there.as_ref().is_some_and(|there| kind(there).is_dir()) {
             self.done.in_the_way.push(path.to_vec());
             return Ok(());
         }
+
         let same = there.as_ref().is_some_and(|there| {
             kind(there) == FileType::from_raw_mode(metadata.mode())
                 && u64::try_from(there.st_size) == Ok(metadata.len())
@@ -228,15 +237,18 @@ impl Walker<'_> {
         if same || !(metadata.is_file() || metadata.is_symlink()) {
             return Ok(());
         }
+
         if there.is_some() {
             place.remove()?;
         }
+
         if metadata.is_symlink() {
             let target = std::fs::read_link(&source)?.into_os_string().into_vec();
             place.create(&Content::Link(target), false)?;
         } else {
             place.copy_from(&mut std::fs::File::open(&source)?)?;
         }
+
         self.done.copied.push(path.to_vec());
         Ok(())
     }
@@ -248,6 +260,7 @@ impl Walker<'_> {
             self.done.in_the_way.push(path.to_vec());
             return Ok(());
         };
+
         match place.look()? {
             OnDisk::Absent => {
                 place.create(&Content::Link(target), false)?;
@@ -258,6 +271,7 @@ impl Walker<'_> {
                 return Ok(());
             }
         }
+
         self.done.linked.push(path.to_vec());
         Ok(())
     }

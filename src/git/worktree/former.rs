@@ -4,8 +4,6 @@
 //! ours, by the reason of its lock or by the place that it names, which must be where we would have
 //! put it; the worktree is taken over where it should be, and the record is removed.
 
-use crate::git::worktree::record;
-use crate::host::file::{open_up, remove_below};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -14,7 +12,9 @@ use anyhow::Context as _;
 
 use super::root::{GIT, WorktreeRoot, is_plain};
 use crate::git::repository::Repository;
+use crate::git::worktree::record;
 use crate::host::file::{FileKind, Root};
+use crate::host::file::{open_up, remove_below};
 
 /// What the lock of such a worktree begins with; the session's name follows.
 const LOCK: &str = "teddy session ";
@@ -34,6 +34,7 @@ pub fn former_worktrees(repository: &Repository, root: &Path) -> Vec<String> {
         .iter()
         .filter_map(|name| session_of(&records, name, root));
     let mut sessions: Vec<_> = sessions.collect();
+
     sessions.sort();
     sessions.dedup();
     sessions
@@ -65,14 +66,17 @@ pub(super) fn take_over(
         if session_of(&records, &name, root.path()).as_deref() != Some(session) {
             continue;
         }
+
         if !root.is_ours(session) && root.look(session)?.is_some() {
             root.claim(session)?;
             record::worktree_record(repository, session).keep_root(root.path())?;
             root.remove_git_dir(session)?;
         }
+
         remove_below(&records, &name)
             .with_context(|| format!("removing git's record of the worktree of `{session}`"))?;
     }
+
     // As git does once the last one is gone.
     let _ = std::fs::remove_dir(repository.common_dir().join(RECORDS));
     Ok(())
@@ -88,6 +92,7 @@ fn session_of(records: &Root, name: &OsStr, root: &Path) -> Option<String> {
     if records.kind(Path::new(name)).ok()? != Some(FileKind::Folder) {
         return None;
     }
+
     open_up(records, name);
     let record = records.folder(Path::new(name)).ok()?;
     let locked = record.read(Path::new("locked"), MAX_FILE).ok();
@@ -103,6 +108,7 @@ fn session_of(records: &Root, name: &OsStr, root: &Path) -> Option<String> {
         let top = place.parent().filter(|_| place.ends_with(GIT))?;
         (top.parent()? == root).then(|| top.file_name().map(OsStr::to_owned))?
     };
+
     let session = by_lock.or_else(by_place)?.into_string().ok()?;
     is_plain(&session).then_some(session)
 }

@@ -38,9 +38,11 @@ pub(super) fn glance<'a>(
         same: believed.collect(),
         others: Vec::new(),
     };
+
     for path in with_blocking(index, with_rules(paths)) {
         look(top, &known, &path, &mut survey)?;
     }
+
     survey.others.sort_by(|a, b| a.path.cmp(&b.path));
     survey.others.dedup();
     Ok(survey)
@@ -56,6 +58,7 @@ pub(super) fn with_rules<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> BTreeS
             above = parent(folder);
         }
     }
+
     let below = |folder: &Vec<u8>| RULES.map(|name| [folder.as_slice(), b"/", name].concat());
     all.extend(folders.iter().flat_map(below));
     all.extend(RULES.map(<[u8]>::to_vec));
@@ -92,12 +95,14 @@ fn look(top: &Top, known: &IndexFacts<'_>, path: &[u8], survey: &mut Survey) -> 
             None
         }
     };
+
     let same = entry
         .zip(found.as_ref())
         .is_some_and(|(at, stat)| known.is_same(at, stat));
     if let Some(at) = entry {
         survey.same[at] = same;
     }
+
     let is_folder = |stat: &rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode).is_dir();
     let below = known
         .index
@@ -106,6 +111,7 @@ fn look(top: &Top, known: &IndexFacts<'_>, path: &[u8], survey: &mut Survey) -> 
         // With a folder, all that was in it is gone.
         survey.same[below].fill(false);
     }
+
     let Some(stat) = found.filter(|_| !same) else {
         return Ok(());
     };
@@ -115,11 +121,13 @@ fn look(top: &Top, known: &IndexFacts<'_>, path: &[u8], survey: &mut Survey) -> 
     } else {
         entry.is_some()
     };
+
     if !is_known {
         survey.others.push(Other {
             path: path.to_vec(),
             folder,
         });
     }
+
     Ok(())
 }

@@ -4,7 +4,6 @@
 //! is there. It holds for the very file that was written with it. Both lie where no command can
 //! write; what a power cut took of them counts for nothing, and every file is compared.
 
-use crate::git::diff;
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -14,6 +13,7 @@ use gix::index::entry::{Flags, Mode as IndexMode, Stat};
 use gix::index::{File, State};
 
 use crate::git::During;
+use crate::git::diff;
 use crate::git::diff::TreeChange;
 use crate::git::object::{EntryMode, TreeId};
 use crate::git::repository::Repository;
@@ -42,6 +42,7 @@ pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<Kno
             changes: None,
         });
     };
+
     let changes = noted(repository)
         .map(|known| diff::changes(repository, known, tree))
         .transpose()?;
@@ -64,6 +65,7 @@ pub(super) fn read(repository: &Repository) -> anyhow::Result<State> {
         !state.is_sparse(),
         "the index of the worktree has whole folders in it"
     );
+
     Ok(state)
 }
 
@@ -82,10 +84,12 @@ pub(super) fn for_tree(
             .during(format_args!("reading tree {tree}"))?;
         return Ok(index.into_parts().0);
     };
+
     let mut index = old.clone();
     if changes.is_empty() {
         return Ok(index);
     }
+
     let gone: BTreeSet<_> = changes.iter().map(|change| change.path.as_bstr()).collect();
     index.remove_entries(|_, path, _| gone.contains(path));
     for change in changes {
@@ -101,6 +105,7 @@ pub(super) fn for_tree(
             change.path.as_bstr(),
         );
     }
+
     index.sort_entries();
     Ok(index)
 }
@@ -133,6 +138,7 @@ pub(super) fn write_part(repository: &Repository, mut index: State) -> anyhow::R
         File::from_state(index, repository.gix.index_path()),
         Vec::new(),
     );
+
     // Git has done without the sum over the whole file since 2.40, and before it asked for it in
     // `fsck` only.
     let options = gix::index::write::Options {

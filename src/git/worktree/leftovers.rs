@@ -24,6 +24,7 @@ impl Switch<'_> {
         if self.survey.others.is_empty() {
             return Ok(());
         }
+
         let source = ignore::Source::WorktreeThenIdMappingIfNotSkipped;
         let mut rules = self
             .repository
@@ -32,17 +33,20 @@ impl Switch<'_> {
             .during("reading ignore rules")?;
         let mut folders = BTreeSet::new();
         let mut others = self.without_pipes(self.survey.others.clone())?;
+
         while let Some(Other { path, folder }) = others.pop() {
             let path_of = path.as_bstr();
             let is_known = new.entry_by_path(path_of).is_some();
             if !folder && is_known {
                 continue;
             }
+
             let mode = if folder {
                 IndexMode::DIR
             } else {
                 IndexMode::FILE
             };
+
             if !is_known
                 && rules
                     .at_entry(path_of, Some(mode))
@@ -51,19 +55,23 @@ impl Switch<'_> {
             {
                 continue;
             }
+
             if !folder {
                 self.remove_file(&path)?;
                 folders.extend(parent(&path).map(<[u8]>::to_vec));
                 continue;
             }
+
             if path.iter().filter(|&&byte| byte == b'/').count() >= DEEPEST && !is_known {
                 self.remove_whole(&path)?;
                 folders.extend(parent(&path).map(<[u8]>::to_vec));
                 continue;
             }
+
             others.extend(self.without_pipes(self.inside(&path)?)?);
             folders.insert(path);
         }
+
         self.remove_empty_folders(folders)
     }
 
@@ -84,6 +92,7 @@ impl Switch<'_> {
                 _ => true,
             }
         });
+
         removed?;
         Ok(others)
     }
@@ -103,6 +112,7 @@ impl Switch<'_> {
             return Ok(Vec::new());
         };
         let mut others = Vec::new();
+
         for name in inside.siblings()? {
             let folder = inside
                 .sibling(&name)
@@ -113,6 +123,7 @@ impl Switch<'_> {
                 folder,
             });
         }
+
         Ok(others)
     }
 }

@@ -96,9 +96,11 @@ pub fn session_worktree(
             path.display()
         )
     };
+
     former::take_over(repository, &root, session).with_context(during)?;
     let found = make_room(&root, session)?;
     root.clear(session).with_context(during)?;
+
     // A git directory of a run that was cut short.
     root.remove_git_dir(session).with_context(during)?;
     root.worktree(session).with_context(during)?;
@@ -112,6 +114,7 @@ pub fn session_worktree(
         path: path.clone(),
         root,
     };
+
     worktree
         .bring_to(repository, at, extent)
         .with_context(during)?;
@@ -142,6 +145,7 @@ pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow
     let Some(path) = record.root() else {
         return Ok(false);
     };
+
     // What was made for another repository, such as the one that this is a copy of, is not ours
     // to remove.
     let root = own_root(repository, &path).filter(|root| root.is_ours(session));
@@ -154,6 +158,7 @@ pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow
             forgotten => forgotten.with_context(during)?,
         }
     }
+
     record.remove()?;
     Ok(true)
 }
@@ -170,10 +175,12 @@ pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::
         return Ok(false);
     };
     let left = root.has_leftovers(session);
+
     if left {
         root.remove_git_dir(session)?;
         root.clear(session)?;
     }
+
     Ok(left)
 }
 
@@ -227,6 +234,7 @@ impl SessionWorktree {
             self.record.forget_files();
             return to_commit::switch(self, user, at, extent);
         }
+
         match to_commit::switch(self, user, at, extent) {
             Ok(()) => Ok(()),
             Err(_) => self.make_anew(user, at, extent),

@@ -4,8 +4,6 @@
 //! A moved file keeps its size and its time, and has the content that it had; so it is told from
 //! what a command made. Nothing is opened whose size and time are not those of a file that is gone.
 
-use crate::git::object::large;
-use crate::git::version;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -19,8 +17,10 @@ use gix::index::entry::Mode as IndexMode;
 use super::{SessionWorktree, index};
 use crate::git::diff::TreeChange;
 use crate::git::keep::corrupt::Moment;
+use crate::git::object::large;
 use crate::git::object::{TreeEntry, TreeId};
 use crate::git::place::{IfMissing, Top, WalkResult};
+use crate::git::version;
 use crate::host::file::{open_regular, read_regular_text};
 
 /// More names than this are not looked at.
@@ -89,6 +89,7 @@ impl SessionWorktree {
         if lost.is_empty() {
             return Ok(moved);
         }
+
         for found in self.names()? {
             let Some(same) = lost.get_mut(&key(&found.metadata)) else {
                 continue;
@@ -97,6 +98,7 @@ impl SessionWorktree {
             if !found.opaque && self.repository.entry(tree, &found.path)?.is_some() {
                 continue;
             }
+
             for at in 0..same.len() {
                 let (from, entry) = same[at];
                 if self.is_same(old, (from, entry), &found)? {
@@ -110,6 +112,7 @@ impl SessionWorktree {
                 }
             }
         }
+
         Ok(moved)
     }
 
@@ -129,6 +132,7 @@ impl SessionWorktree {
             .filter(|entry| entry.mode == IndexMode::COMMIT)
             .map(|entry| entry.path(state).to_vec());
         let mut repositories: Vec<Vec<u8>> = known.chain(more.iter().cloned()).collect();
+
         repositories.sort();
         repositories.dedup();
 
@@ -143,6 +147,7 @@ impl SessionWorktree {
                 worked_in.push(path);
             }
         }
+
         Ok(worked_in)
     }
 
@@ -159,6 +164,7 @@ impl SessionWorktree {
         let moves = ["HEAD", "logs/HEAD", "reftable/tables.list"].map(|name| git.join(name));
         let looked_at = std::iter::once(&top).chain(&moves);
         let metadata = looked_at.flat_map(std::fs::symlink_metadata);
+
         metadata.map(|metadata| Moment::of(&metadata)).collect()
     }
 
@@ -177,6 +183,7 @@ impl SessionWorktree {
             let id = large::id_of(&self.repository, &file, size);
             return Ok(id.is_ok_and(|id| id == Some(entry.id)));
         }
+
         let WalkResult::Place(place) =
             Top::open_own(&self.path)?.walk(&found.path, IfMissing::Stop)?
         else {
@@ -210,14 +217,17 @@ impl SessionWorktree {
                 if name == b".git" || names.len() >= MAX_NAMES {
                     continue;
                 }
+
                 let path = if folder.is_empty() {
                     name
                 } else {
                     [&folder, b"/".as_slice(), &name].concat()
                 };
+
                 if metadata.is_dir() {
                     folders.push((path.clone(), opaque));
                 }
+
                 if with_folders || metadata.is_file() || metadata.is_symlink() {
                     names.push(WorktreeName {
                         path,
@@ -227,6 +237,7 @@ impl SessionWorktree {
                 }
             }
         }
+
         names.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(names)
     }

@@ -55,6 +55,7 @@ impl VisiblePart {
         let folders = above.iter().chain(paths).filter(is_folder);
         let folders: BTreeSet<Vec<u8>> = folders.cloned().collect();
         let others = above.iter().filter(|path| !is_folder(path));
+
         Ok(VisiblePart {
             index: index_of(repository, old, &asked, &found),
             wanted: named.iter().chain(others).cloned().collect(),
@@ -96,23 +97,27 @@ fn index_of(
         let in_the_way = |folder| asked.contains(folder) && !is_folder(folder);
         !asked.contains(path) && !folders_above(path).any(in_the_way)
     };
+
     let mut index = State::new(repository.gix.object_hash());
     let mut push = |id, mode, path: &[u8]| {
         let path: &BStr = path.as_bstr();
         index.dangerously_push_entry(Stat::default(), id, Flags::empty(), mode, path);
     };
     let known = old.entries().iter();
+
     for entry in known.filter(|entry| entry.stage() == Stage::Unconflicted) {
         let path = entry.path(old);
         if stays(path) {
             push(entry.id, entry.mode, path);
         }
     }
+
     for (path, entry) in found {
         if let Some(mode) = index::mode(entry.mode) {
             push(entry.id, mode, path);
         }
     }
+
     index.sort_entries();
     index
 }
@@ -128,6 +133,7 @@ pub(super) fn bring_part(switch: &Switch<'_>, part: VisiblePart) -> anyhow::Resu
     fault::point("before-part")?;
     hide(switch.user, &mut new)?;
     let mut differing = switch.take_over(&mut new);
+
     differing.retain(|&at| wanted.contains::<[u8]>(new.entry(at).path(&new)));
 
     switch.put(&mut new, &differing)?;
@@ -136,6 +142,7 @@ pub(super) fn bring_part(switch: &Switch<'_>, part: VisiblePart) -> anyhow::Resu
     if differing.is_empty() && switch.has_same_files(&new) {
         return Ok(());
     }
+
     index::write_part(switch.repository, new)
 }
 
@@ -150,6 +157,7 @@ fn make_folders(switch: &Switch<'_>, folders: &[Vec<u8>]) -> anyhow::Result<()> 
             }
             walked => walked,
         };
+
         // As for a file in it: then the worktree is made anew.
         anyhow::ensure!(
             matches!(walked, WalkResult::Place(_)),
@@ -157,5 +165,6 @@ fn make_folders(switch: &Switch<'_>, folders: &[Vec<u8>]) -> anyhow::Result<()> 
             folder.to_str_lossy()
         );
     }
+
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! What is remembered of a session's worktree: in `teddy/worktrees/<session>` of the git directory,
 //! where no confined command can write.
 
-use crate::host::file::remove_below;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::git::repository::Repository;
+use crate::host::file::remove_below;
 use crate::host::file::{Root, write_cache};
 
 /// The folder of all records.
@@ -77,6 +77,7 @@ impl WorktreeRecord {
             let flags = rustix::fs::AtFlags::empty();
             return Ok(rustix::fs::utimensat(rustix::fs::CWD, &file, &now, flags)?);
         }
+
         write_cache(&file, root.as_os_str().as_bytes())
     }
 

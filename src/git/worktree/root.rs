@@ -5,7 +5,6 @@
 //! Everything is reached from one open folder and through no link; what goes is moved away first,
 //! so that nothing that resists its removal stops a session.
 
-use crate::host::file::{open_up, remove_below};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,6 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::host::file::{FileKind, FileMode, Root};
+use crate::host::file::{open_up, remove_below};
 
 /// Our own part of the folder: a folder for each session that has a worktree.
 const OWN: &str = ".teddy-worktrees";
@@ -46,6 +46,7 @@ impl WorktreeRoot {
     /// Opens the folder, and makes it where there is none.
     pub(super) fn make(path: &Path, owner: &Path) -> anyhow::Result<WorktreeRoot> {
         use std::os::unix::fs::DirBuilderExt as _;
+
         // The project may be where nobody else looks into: so is its copy.
         let made = std::fs::DirBuilder::new()
             .recursive(true)
@@ -57,10 +58,12 @@ impl WorktreeRoot {
             .with_context(|| format!("cannot use `{}`", path.display()))?;
         let folder = Root::open_strictly(&path)?;
         let own = folder.make_folder(Path::new(OWN))?;
+
         match folder.create_new(Path::new(".gitignore"), HIDDEN, FileMode::Plain) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
             _ => {}
         }
+
         Ok(WorktreeRoot {
             path,
             folder,
@@ -165,6 +168,7 @@ fn move_away(folder: &Root, name: &OsStr, own: &Root) -> anyhow::Result<()> {
     if folder.kind(Path::new(name))?.is_none() {
         return Ok(());
     }
+
     open_up(folder, name);
     for number in 0..MOST_NAMES {
         let free = OsString::from(format!("{OLD}{number}"));
@@ -177,6 +181,7 @@ fn move_away(folder: &Root, name: &OsStr, own: &Root) -> anyhow::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
+
     anyhow::bail!("too much lies in the folder for what is removed")
 }
 

@@ -62,6 +62,7 @@ impl Switch<'_> {
                 }
             }
         }
+
         Ok(left)
     }
 
@@ -78,12 +79,14 @@ impl Switch<'_> {
         if !is_executable && entry.mode != IndexMode::FILE {
             return Ok(ShareAttempt::Write);
         }
+
         // What cannot be read here a checkout says.
         let size = self.repository.gix.find_header(entry.id);
         let size = size.map(|header| header.size()).unwrap_or_default();
         if size < LARGE {
             return Ok(ShareAttempt::Write);
         }
+
         let source = match user.walk(path, IfMissing::Stop) {
             Ok(WalkResult::Place(place)) => share::open_sized(&place, size),
             _ => None,
@@ -132,6 +135,7 @@ impl Switch<'_> {
                 FileBody::Bytes(bytes) => filter.writes_as_is(path, &bytes)?,
                 FileBody::Large { .. } => filter.keeps(path)?,
             };
+
         Ok(is_same.then(|| as_in_index(&stat)))
     }
 }

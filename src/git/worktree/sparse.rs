@@ -23,6 +23,7 @@ pub(super) fn hide(user: &Repository, index: &mut State) -> anyhow::Result<bool>
             changed = true;
         }
     }
+
     Ok(changed)
 }
 
@@ -35,6 +36,7 @@ pub(super) fn without_hidden(
     if hidden.is_empty() {
         return Ok(folders);
     }
+
     let index = user.gix.index_or_empty().during("reading the index")?;
     folders.retain(|folder| {
         let folder = [folder, b"/".as_slice()].concat();
@@ -51,6 +53,7 @@ fn left_out(user: &Repository) -> anyhow::Result<HashSet<Vec<u8>>> {
     if user.gix.config_snapshot().boolean("core.sparseCheckout") != Some(true) {
         return Ok(HashSet::new());
     }
+
     let index = user.gix.index_or_empty().during("reading the index")?;
     let hidden = index
         .entries()

@@ -79,6 +79,7 @@ pub(super) fn survey(top: &Path, index: &State, options: Options) -> anyhow::Res
         same: vec![false; index.entries().len()],
         others: Vec::new(),
     };
+
     let mut level = vec![SurveyedFolder {
         path: Vec::new(),
         entries: 0..index.entries().len(),
@@ -93,8 +94,10 @@ pub(super) fn survey(top: &Path, index: &State, options: Options) -> anyhow::Res
             survey.others.extend(found.others);
             below.extend(found.below);
         }
+
         level = below;
     }
+
     Ok(survey)
 }
 
@@ -124,6 +127,7 @@ impl SurveyRun<'_> {
         if folders.len() <= share {
             return Ok(vec![self.at_some(folders)?]);
         }
+
         std::thread::scope(|scope| {
             let threads: Vec<_> = folders
                 .chunks(share)
@@ -153,12 +157,14 @@ impl SurveyRun<'_> {
         let path = Path::new(OsStr::from_bytes(path));
         let mut open = Dir::new(open_beneath(&self.top, path, flags, Mounts::Entered)?)?;
         let children = self.children(folder);
+
         while let Some(entry) = open.read() {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." || (folder.path.is_empty() && name == b".git") {
                 continue;
             }
+
             let is_folder = entry.file_type() == FileType::Directory;
             match children
                 .binary_search_by(|(known, _)| (*known).cmp(name))
@@ -173,12 +179,14 @@ impl SurveyRun<'_> {
                         entries: entries.clone(),
                     });
                 }
+
                 _ => found.others.push(Other {
                     path: [folder.path.as_slice(), name].concat(),
                     folder: is_folder,
                 }),
             }
         }
+
         Ok(())
     }
 
@@ -195,6 +203,7 @@ impl SurveyRun<'_> {
                 at += 1;
                 continue;
             };
+
             let prefix = &path[..=folder.path.len() + length];
             let rest = &entries[at..folder.entries.end];
             let end =
@@ -202,6 +211,7 @@ impl SurveyRun<'_> {
             children.push((&name[..length], Child::Folder(at..end)));
             at = end;
         }
+
         children.sort_unstable_by_key(|(name, _)| *name);
         children
     }
@@ -220,6 +230,7 @@ impl IndexFacts<'_> {
         if entry.mode == Mode::COMMIT {
             return FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         }
+
         self.is_plain(entry)
             && is_mode(entry.mode, stat.st_mode)
             && entry

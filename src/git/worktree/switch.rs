@@ -6,8 +6,6 @@
 //! keeps its time, and a build tool sees nothing new. Where no command will see the files, only
 //! those are looked at that matter; the next whole switch finds the others.
 
-use crate::git::object::large;
-use crate::git::version;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
@@ -20,10 +18,12 @@ use gix::worktree::stack::state::attributes;
 use super::path::parent;
 use super::survey::Survey;
 use crate::git::During;
+use crate::git::object::large;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::place::{IfMissing, Place, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::stat::as_in_index;
+use crate::git::version;
 
 /// So few files are written faster by one thread than by several that have to be started.
 const FEW: usize = 64;
@@ -52,6 +52,7 @@ impl Switch<'_> {
         } else {
             self.already_right(new, differing)?
         };
+
         self.delete(new)?;
         self.make(new, &to_write)?;
         self.remove_leftovers(new)?;
@@ -72,6 +73,7 @@ impl Switch<'_> {
             while at < old.len() && old[at].path(&self.old) < path {
                 at += 1;
             }
+
             let known = old.get(at).filter(|known| {
                 known.path(&self.old) == path && known.stage() == Stage::Unconflicted
             });
@@ -86,6 +88,7 @@ impl Switch<'_> {
                 _ => differing.push(position),
             }
         }
+
         differing
     }
 
@@ -107,11 +110,13 @@ impl Switch<'_> {
             .collect();
         let mut version = None;
         let mut to_write = Vec::new();
+
         for (&at, path) in differing.iter().zip(&paths) {
             let Some((place, entry)) = self.candidate(new, at, path)? else {
                 to_write.push(at);
                 continue;
             };
+
             let version = match &mut version {
                 Some(version) => version,
                 none => none.insert(version::version(
@@ -135,6 +140,7 @@ impl Switch<'_> {
                 _ => to_write.push(at),
             }
         }
+
         Ok(to_write)
     }
 
@@ -152,6 +158,7 @@ impl Switch<'_> {
         if known.is_some_and(|known| self.survey.same[known]) {
             return Ok(None);
         }
+
         let Some(entry) = entry_of(new.entry(at)) else {
             return Ok(None);
         };
@@ -179,8 +186,10 @@ impl Switch<'_> {
                 continue;
             }
             self.remove_file(path)?;
+
             folders.extend(parent(path).map(<[u8]>::to_vec));
         }
+
         self.remove_empty_folders(folders)
     }
 
@@ -212,6 +221,7 @@ impl Switch<'_> {
             true => return Ok(()),
             false => version::version(self.repository, self.tree, paths.iter().map(Vec::as_slice))?,
         };
+
         for (&at, path) in large.iter().zip(&paths) {
             let during = || format!("cannot write `{}`", path.to_str_lossy());
             let Some(entry) = entry_of(new.entry(at)) else {
@@ -221,10 +231,12 @@ impl Switch<'_> {
                 anyhow::bail!("{}: its folder is not there", during());
             };
             let content = version.content(path, &entry, None)?;
+
             place.create(&content, false).with_context(during)?;
             let stat = place.stat()?.with_context(during)?;
             new.entries_mut()[at].stat = as_in_index(&stat);
         }
+
         Ok(())
     }
 
@@ -233,6 +245,7 @@ impl Switch<'_> {
         if to_write.is_empty() {
             return Ok(());
         }
+
         let mut partial = self.partial(new, to_write);
         let mut options = self
             .repository
@@ -244,6 +257,7 @@ impl Switch<'_> {
         if to_write.len() <= FEW {
             options.thread_limit = Some(1);
         }
+
         let objects = self
             .repository
             .gix
@@ -264,15 +278,18 @@ impl Switch<'_> {
             options,
         );
         let done = done.during("writing the files of a worktree")?;
+
         if let Some(error) = done.errors.first() {
             anyhow::bail!("cannot write `{}`: {:#}", error.path, error.error);
         }
+
         if let Some(collision) = done.collisions.first() {
             anyhow::bail!(
                 "cannot write `{}`: another file has its name on this file system",
                 collision.path
             );
         }
+
         let written = partial
             .entries()
             .iter()
@@ -280,6 +297,7 @@ impl Switch<'_> {
         for (&at, written) in to_write.iter().zip(written) {
             new.entries_mut()[at].stat = written.stat;
         }
+
         Ok(())
     }
 
@@ -298,6 +316,7 @@ impl Switch<'_> {
             };
             partial.dangerously_push_entry(Stat::default(), entry.id, flags, entry.mode, path);
         }
+
         partial
     }
 
@@ -351,6 +370,7 @@ impl Switch<'_> {
                 path = parent(folder);
             }
         }
+
         Ok(())
     }
 }
@@ -382,5 +402,6 @@ fn make_gitlink_folders(repository: &Repository, index: &State) -> anyhow::Resul
         let path: &[u8] = entry.path(index);
         top.walk(&[path, b"/x"].concat(), IfMissing::Make)?;
     }
+
     Ok(())
 }

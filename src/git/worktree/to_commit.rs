@@ -38,6 +38,7 @@ pub(super) fn switch(
             .stat_options()
             .during("reading the configuration")?
     };
+
     let KnownIndex {
         index: old,
         changes,
@@ -96,5 +97,6 @@ fn bring_whole(switch: &Switch<'_>, changes: Option<&[TreeChange]>) -> anyhow::R
     if !unchanged || !differing.is_empty() || hidden {
         index::write(switch.repository, new, switch.tree)?;
     }
+
     Ok(())
 }

@@ -90,6 +90,7 @@ fn at_once(
     use rustix::fs::ResolveFlags;
 
     static REFUSED: AtomicBool = AtomicBool::new(false);
+
     if REFUSED.load(Ordering::Relaxed) {
         return None;
     }
@@ -108,6 +109,7 @@ fn at_once(
             opened => return Some(opened),
         }
     }
+
     None
 }
 
@@ -198,6 +200,7 @@ pub(super) fn walk(
             opened => opened?,
         };
     }
+
     Ok(folder)
 }
 

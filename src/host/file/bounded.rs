@@ -70,6 +70,7 @@ pub fn read_sized(file: &File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
         if bytes.len() == bytes.capacity() {
             bytes.reserve(BLOCK);
         }
+
         let at = bytes.len() as u64;
         let read = match rustix::io::pread(file, spare_capacity(&mut bytes), at) {
             Err(Errno::INTR) => continue,
@@ -98,6 +99,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
         let why = "it is not a regular file";
         return Err(during(io::Error::new(io::ErrorKind::InvalidInput, why)));
     }
+
     Ok(file.into())
 }
 
@@ -120,6 +122,7 @@ pub fn append_regular(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let why = "it is not a regular file";
         return Err(during(io::Error::new(io::ErrorKind::InvalidInput, why)));
     }
+
     file.write_all(bytes).map_err(during)
 }
 

@@ -85,6 +85,7 @@ impl Root {
             }
             moved => moved,
         };
+
         moved.map_err(|errno| self.fail("move", Path::new(name), errno))
     }
 }
@@ -99,6 +100,7 @@ pub(super) fn names(folder: impl std::os::fd::AsFd) -> rustix::io::Result<Vec<Os
             names.push(OsString::from_vec(name));
         }
     }
+
     names.sort();
     Ok(names)
 }

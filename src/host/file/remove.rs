@@ -61,6 +61,7 @@ fn remove(folder: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     if !is_folder(folder, name) {
         return gone(rustix::fs::unlinkat(folder, name, AtFlags::empty()));
     }
+
     let mut removal = Removal {
         top: enter(folder, name)?,
         moved: 0,
@@ -101,12 +102,14 @@ impl Removal {
         if !is_folder(folder, name) {
             return gone(rustix::fs::unlinkat(folder, name, AtFlags::empty()));
         }
+
         let inside = enter(folder, name)?;
         if depth == DEPTH {
             self.moved += 1;
             let free = OsString::from(format!(".teddy-deep-{}-{}", std::process::id(), self.moved));
             return rustix::fs::renameat(folder, name, &self.top, &free);
         }
+
         self.empty(&inside, depth + 1)?;
         match rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR) {
             // Why it is not empty is known already.
@@ -144,6 +147,7 @@ fn enter(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
         // Where that is refused the removal says why.
         let _ = rustix::fs::fchmod(&inside, Bits::from_raw_mode(bits | OWNER));
     }
+
     Ok(inside)
 }
 

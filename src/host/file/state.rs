@@ -48,6 +48,7 @@ fn write(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
         name.to_string_lossy()
     );
     let temporary = temporary.as_ref();
+
     // A process of the same id that crashed here may have left its file.
     let _ = rustix::fs::unlinkat(&folder, temporary, AtFlags::empty());
     let permissions = match rustix::fs::statat(&folder, name, AtFlags::empty()) {
@@ -67,5 +68,6 @@ fn write(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     if durable {
         rustix::fs::fsync(&folder)?;
     }
+
     Ok(())
 }

@@ -61,6 +61,7 @@ fn a_created_file_is_read_back() {
         s.root.kind(Path::new("a/b")).unwrap(),
         Some(FileKind::Folder)
     );
+
     assert_eq!(s.root.kind(Path::new("a/b/c.sh/d")).unwrap(), None);
 }
 
@@ -78,6 +79,7 @@ fn create_never_overwrites() {
         "cannot create `link`: file exists",
     );
     assert_eq!(fs::read(s.path("file")).unwrap(), b"old");
+
     assert_eq!(s.names(), ["file", "link"]);
 }
 
@@ -106,6 +108,7 @@ fn a_link_on_the_way_is_named_and_not_followed() {
         s.root.replace(Path::new("s"), b"x"),
         "cannot write `s`: it is not a regular file",
     );
+
     assert_eq!(fs::read(s.folder.path().join("secret")).unwrap(), b"secret");
 }
 
@@ -122,6 +125,7 @@ fn a_path_stays_below_the_root() {
             .map_err(|_| io::Error::other("refused")),
         "refused",
     );
+
     check(
         s.root.read(Path::new(""), 10),
         "cannot read ``: invalid argument",
@@ -135,6 +139,7 @@ fn the_walk_follows_no_link_either() {
     symlink("..", s.path("a/out")).unwrap();
     let walk =
         |path: &str, missing| beneath::walk(&s.root.folder, Path::new(path), missing).map(drop);
+
     assert_eq!(walk("a/b", beneath::MissingFolder::Fail), Ok(()));
     assert_eq!(
         walk("a/out/a", beneath::MissingFolder::Make),
@@ -145,6 +150,7 @@ fn the_walk_follows_no_link_either() {
         Err(Errno::NOENT)
     );
     assert_eq!(walk("a/c/d", beneath::MissingFolder::Make), Ok(()));
+
     assert!(s.path("a/c/d").is_dir());
 }
 
@@ -163,6 +169,7 @@ fn steps_open_what_one_call_opens() {
             other => panic!("{other}"),
         })
     };
+
     for (path, expected) in [
         ("", Ok(())),
         ("a/b", Ok(())),
@@ -192,6 +199,7 @@ fn replace_keeps_permissions_and_breaks_hard_links() {
     s.root.replace(Path::new("a"), b"new").unwrap();
     assert_eq!(fs::read(s.path("b")).unwrap(), b"old");
     assert_eq!(fs::metadata(s.path("a")).unwrap().mode() & 0o777, 0o750);
+
     assert_eq!(s.names(), ["a", "b"]);
 }
 
@@ -208,6 +216,7 @@ fn a_fifo_and_a_large_file_are_refused_at_once() {
         s.root.read(Path::new("big"), 4),
         "cannot read `big`: it is larger than 4 bytes",
     );
+
     assert_eq!(s.root.read(Path::new("big"), 5).unwrap(), b"12345");
 }
 
@@ -220,6 +229,7 @@ fn a_free_name_is_needed_in_one_step_and_in_two() {
         folder: beneath::open_folder(&s.root.folder, Path::new("")).unwrap(),
         name: name.as_ref(),
     };
+
     assert_eq!(swap::to_free_name(&end("a"), &end("b")), Err(Errno::EXIST));
     assert_eq!(
         swap::to_free_name_in_steps(&end("a"), &end("b")),
@@ -227,6 +237,7 @@ fn a_free_name_is_needed_in_one_step_and_in_two() {
     );
     swap::to_free_name_in_steps(&end("a"), &end("c")).unwrap();
     swap::to_free_name(&end("c"), &end("d")).unwrap();
+
     assert_eq!(s.names(), ["b", "d"]);
 }
 
@@ -242,6 +253,7 @@ fn state_files_are_replaced_whole() {
     assert_eq!(fs::read_dir(s.path("deep")).unwrap().count(), 1);
     let error =
         write_atomic(Path::new("/proc/no/state"), b"").expect_err("there is no such directory");
+
     assert!(
         error
             .to_string()
@@ -253,6 +265,7 @@ fn state_files_are_replaced_whole() {
 #[test]
 fn names_that_are_not_text_work() {
     use std::os::unix::ffi::OsStrExt as _;
+
     let s = Scratch::new();
     let path = Path::new(OsStr::from_bytes(b"d\xff/f\xfe"));
     s.root.create_new(path, b"x", FileMode::Plain).unwrap();
@@ -272,12 +285,14 @@ fn a_folder_of_any_depth_and_without_permissions_is_removed() {
     for _ in 0..500 {
         folder = folder.make_folder(Path::new(&"d".repeat(20))).unwrap();
     }
+
     folder
         .create_new(Path::new("file"), b"x", FileMode::Plain)
         .unwrap();
     for name in ["top/closed/in", "top/read-only/in"] {
         fs::create_dir_all(s.path(name)).unwrap();
     }
+
     symlink(s.folder.path(), s.path("top/out")).unwrap();
     symlink("../../../secret", s.path("top/closed/in/out")).unwrap();
     rustix::fs::mknodat(
@@ -291,6 +306,7 @@ fn a_folder_of_any_depth_and_without_permissions_is_removed() {
     for (name, bits) in [("top/closed", 0), ("top/read-only", 0o555), ("top", 0)] {
         fs::set_permissions(s.path(name), fs::Permissions::from_mode(bits)).unwrap();
     }
+
     open_up(&s.root, OsStr::new("top"));
     s.root
         .move_to(OsStr::new("top"), &s.root, OsStr::new("away"))
@@ -298,6 +314,7 @@ fn a_folder_of_any_depth_and_without_permissions_is_removed() {
     remove_below(&s.root, OsStr::new("away")).unwrap();
     remove_below(&s.root, OsStr::new("away")).unwrap();
     assert!(s.names().is_empty());
+
     assert_eq!(fs::read(s.folder.path().join("secret")).unwrap(), b"secret");
 }
 
@@ -318,6 +335,7 @@ fn a_name_that_is_taken_is_not_moved_to() {
     for name in ["a", "other/a"] {
         fs::create_dir(s.path(name)).unwrap();
     }
+
     check(
         s.root.move_to(OsStr::new("a"), &other, OsStr::new("a")),
         "cannot move `a`: file exists",
@@ -333,5 +351,6 @@ fn a_root_is_opened_strictly_without_a_link_anywhere() {
     assert!(Root::open_strictly(&top.join("link")).is_err());
     assert!(Root::open_strictly(&top.join("link/x")).is_err());
     assert!(Root::open_strictly(&top.join("in/../in")).is_err());
+
     assert!(Root::open_strictly(Path::new("in")).is_err());
 }

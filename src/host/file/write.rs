@@ -35,6 +35,7 @@ impl Root {
             },
         )
         .map_err(|e| failure("create", path, e))?;
+
         finish(&folder, &temporary, name, to_free_name).map_err(|e| self.fail("create", path, e))
     }
 
@@ -74,6 +75,7 @@ impl Root {
                 io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"),
             ));
         };
+
         let temporary = Root::temporary_name();
         write_file(
             &folder,
@@ -85,6 +87,7 @@ impl Root {
             },
         )
         .map_err(|e| failure("write", path, e))?;
+
         finish(&folder, &temporary, name, over).map_err(|e| self.fail("write", path, e))
     }
 
@@ -144,9 +147,11 @@ pub(super) fn write_file(folder: impl AsFd, name: &OsStr, new: New<'_>) -> io::R
         }
         if new.durable { file.sync_all() } else { Ok(()) }
     });
+
     if written.is_err() {
         let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
     }
+
     written
 }
 
@@ -167,5 +172,6 @@ fn finish(
     if renamed.is_err() {
         let _ = rustix::fs::unlinkat(folder, temporary, AtFlags::empty());
     }
+
     renamed
 }

@@ -42,6 +42,7 @@ pub(super) fn scope() -> Result<(), String> {
         .and_then(Ruleset::create)
         .and_then(|ruleset| ruleset.add_rule(PathBeneath::new(root, AccessFs::Refer)))
         .map_err(words)?;
+
     match ruleset.restrict_self().map_err(words)?.ruleset {
         RulesetStatus::FullyEnforced => Ok(()),
         _ => Err("the kernel does not keep signals inside".to_owned()),
@@ -63,6 +64,7 @@ pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
     } else {
         ruleset.scope(scopes).map_err(words)?
     };
+
     let mut rules = AccessRules {
         ruleset: Some(ruleset.create().map_err(words)?),
         hidden: canonical(&policy.hidden),
@@ -71,6 +73,7 @@ pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
     // Names may be listed everywhere; Landlock cannot allow that for one folder alone.
     rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;
     rules.carve(Path::new("/"), reading(abi))?;
+
     // Best effort: what cannot be made is left out like everything that does not exist.
     policy
         .add
@@ -85,6 +88,7 @@ pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
             rules.carve(&path, rights)?;
         }
     }
+
     let ruleset = rules.ruleset.ok_or("the rules are lost")?;
     match ruleset.restrict_self().map_err(words)?.ruleset {
         RulesetStatus::FullyEnforced => Ok(()),
@@ -156,6 +160,7 @@ impl AccessRules {
         {
             return self.allow(path, rights);
         }
+
         // A folder that cannot be listed has nothing in it that the script could reach.
         let Ok(entries) = fs::read_dir(path) else {
             return Ok(());
@@ -167,6 +172,7 @@ impl AccessRules {
                 self.carve(&entry.path(), rights)?;
             }
         }
+
         Ok(())
     }
 
@@ -180,9 +186,11 @@ impl AccessRules {
         } else {
             rights & AccessFs::from_file(self.abi)
         };
+
         if rights.is_empty() {
             return Ok(());
         }
+
         let ruleset = self.ruleset.take().ok_or("the rules are lost")?;
         let added = ruleset
             .add_rule(PathBeneath::new(opened, rights))

@@ -27,12 +27,15 @@ pub(super) fn hide(folders: &[PathBuf]) -> Result<bool, String> {
     if folders.is_empty() {
         return Ok(true);
     }
+
     if !leave()? {
         return Ok(false);
     }
+
     if fault::emulated("namespaces-halfway").is_some() {
         return Err("no mounts here".to_owned());
     }
+
     let words = |what: &str, error: Errno| format!("{what}: {error}");
     // What is mounted here must not appear outside; what is mounted outside may appear here.
     let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
@@ -42,6 +45,7 @@ pub(super) fn hide(folders: &[PathBuf]) -> Result<bool, String> {
         mount("tmpfs", &folder, "tmpfs", flags, c"mode=1777")
             .map_err(|e| words("mounting shared memory", e))?;
     }
+
     Ok(true)
 }
 
@@ -51,12 +55,14 @@ fn leave() -> Result<bool, String> {
     if unshare(flags).is_ok() {
         return Ok(true);
     }
+
     // Root without the right to do so is in a container. It would lose what root has over files of
     // others there.
     let (user, group) = (geteuid(), getegid());
     if user.is_root() || unshare(flags | UnshareFlags::NEWUSER).is_err() {
         return Ok(false);
     }
+
     let write = |file: &str, text: String| {
         std::fs::write(format!("/proc/self/{file}"), text)
             .map_err(|error| format!("keeping the user: {error}"))
@@ -65,6 +71,7 @@ fn leave() -> Result<bool, String> {
     let (user, group) = (user.as_raw(), group.as_raw());
     write("uid_map", format!("{user} {user} 1"))?;
     write("gid_map", format!("{group} {group} 1"))?;
+
     Ok(true)
 }
 

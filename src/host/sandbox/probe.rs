@@ -9,6 +9,7 @@ impl Kernel {
     /// Returns what the running kernel has, looked up once.
     pub fn running() -> &'static Kernel {
         static RUNNING: OnceLock<Kernel> = OnceLock::new();
+
         RUNNING.get_or_init(|| {
             let kernel = Kernel::ask();
             // Older than it is, never newer: what is emulated must be enforceable.

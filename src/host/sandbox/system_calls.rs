@@ -84,6 +84,7 @@ impl Denied {
         if let Some(error) = self.error {
             return Err(error);
         }
+
         let words = |e: seccompiler::BackendError| e.to_string();
         let target = TargetArch::try_from(std::env::consts::ARCH).map_err(words)?;
         let sets = if cfg!(target_arch = "x86_64") {
@@ -91,11 +92,13 @@ impl Denied {
         } else {
             &[0]
         };
+
         let mut rules = BTreeMap::new();
         for set in sets {
             let numbered = self.calls.iter();
             rules.extend(numbered.map(|(call, denied)| (call | set, denied.clone())));
         }
+
         let answer = SeccompAction::Errno(error.unsigned_abs());
         SeccompFilter::new(rules, SeccompAction::Allow, answer, target)
             .and_then(BpfProgram::try_from)
@@ -118,9 +121,11 @@ pub(super) fn enforce(policy: &Policy, kernel: &Kernel, others: &[u32]) -> Resul
     if policy.network == Network::Off {
         network(&mut denied);
     }
+
     if kernel.landlock < SCOPE {
         signals(&mut denied, others);
     }
+
     if kernel.landlock < TRUNCATE {
         truncation(&mut denied);
         // Its flags are in memory, where no filter looks; without it programs use `openat`.
@@ -128,6 +133,7 @@ pub(super) fn enforce(policy: &Policy, kernel: &Kernel, others: &[u32]) -> Resul
         unknown.all(&[libc::SYS_openat2]);
         apply(&unknown.program(libc::ENOSYS)?)?;
     }
+
     apply(&denied.program(libc::EPERM)?)
 }
 
@@ -146,6 +152,7 @@ fn everywhere() -> Denied {
         libc::SYS_ioprio_set,
         &[(0, SeccompCmpOp::Eq, IOPRIO_WHO_USER)],
     );
+
     denied
 }
 
@@ -185,11 +192,13 @@ fn signals(denied: &mut Denied, others: &[u32]) {
             denied.when(call, &[(0, SeccompCmpOp::Eq, process)]);
         }
     }
+
     // A folder of /proc is a descriptor of a process, too.
     denied.all(&[libc::SYS_pidfd_send_signal]);
     for command in OWNERS {
         denied.when(libc::SYS_fcntl, &[(1, SeccompCmpOp::Eq, command)]);
     }
+
     for command in OWNING {
         denied.when(libc::SYS_ioctl, &[(1, SeccompCmpOp::Eq, command)]);
     }

@@ -68,6 +68,7 @@ impl Capture {
         if self.lost == 0 {
             self.head.extend(self.tail.drain(..));
         }
+
         CapturedOutput {
             head: self.head,
             tail: self.tail.into(),

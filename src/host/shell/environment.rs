@@ -40,10 +40,12 @@ pub(super) fn apply(command: &mut Command, script: &Script, temporary: &Path) {
             command.env_remove(&name);
         }
     }
+
     process::give_back(command, |name| {
         script.keep_env.iter().any(|kept| kept == name)
     });
     command.env("TMPDIR", temporary);
+
     // Nobody is there to answer or to write a message.
     command
         .env("GIT_TERMINAL_PROMPT", "0")

@@ -60,6 +60,7 @@ fn owner(mark: &str, here: u64) -> Option<Pid> {
 /// Returns what tells the namespace of this process's number from others; 0 where there is none.
 fn namespace() -> u64 {
     use std::os::unix::fs::MetadataExt as _;
+
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
 }
 
@@ -93,6 +94,7 @@ fn processes(is_wanted: impl Fn(&str) -> bool) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
+
     let numbers = entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -46,6 +46,7 @@ pub fn serve_if_asked(arguments: &[OsString]) -> Option<ExitCode> {
     if word != OsStr::new(WORD) {
         return None;
     }
+
     match serve() {
         Ok(()) => Some(ExitCode::SUCCESS),
         Err(error) => {
@@ -64,6 +65,7 @@ fn serve() -> io::Result<()> {
     let mut reader = BufReader::with_capacity(64 << 10, channel.try_clone()?);
     reader.read_until(b'\n', &mut line)?;
     let mut order = Order::decode(&line).ok_or(io::ErrorKind::InvalidInput)?;
+
     // What came with the line already; only a TeDDy that asks for the end at once sends any.
     let ending = !reader.buffer().is_empty();
 
@@ -71,6 +73,7 @@ fn serve() -> io::Result<()> {
     if ending || supervised.is_alone() {
         return Ok(());
     }
+
     match supervised.start(&mut order) {
         Ok(_lock) => {
             supervised.say(&SupervisorMessage::Started);
@@ -79,6 +82,7 @@ fn serve() -> io::Result<()> {
         }
         Err(message) => supervised.say(&message),
     }
+
     Ok(())
 }
 
@@ -118,10 +122,12 @@ impl Supervised {
         let (sender, wake) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         let ended = Arc::new(AtomicBool::new(false));
+
         for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
             signal_hook::flag::register(signal, Arc::clone(&ended))?;
             signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
         }
+
         signal_hook::low_level::pipe::register(SIGCHLD, sender)?;
         Ok(Supervised {
             channel,
@@ -146,10 +152,12 @@ impl Supervised {
                 "its parent has ended".to_owned(),
             ));
         }
+
         if let Some(policy) = &mut order.policy {
             sandbox::hide(policy, &order.kernel).map_err(SupervisorMessage::Halfway)?;
             self.scoped = sandbox::scope(&order.kernel).map_err(SupervisorMessage::Refused)?;
         }
+
         let child = spawn(order).map_err(SupervisorMessage::Refused)?;
         self.command = Some(Pid::from_child(&child));
         Ok(lock)
@@ -161,10 +169,12 @@ impl Supervised {
             if !self.reap()? {
                 return Ok(Vec::new());
             }
+
             let now = Instant::now();
             if self.is_time_to_kill(now) {
                 self.phase = ServePhase::Killing(now + patience());
             }
+
             match self.phase {
                 ServePhase::Running => self.rest(None),
                 ServePhase::Ending(until) => self.rest(Some(until - now)),
@@ -257,17 +267,20 @@ impl Supervised {
         if fault::emulated("no-kill").is_some() {
             return;
         }
+
         if self.scoped {
             // At once and without a list, so that nobody is born meanwhile.
             let _ = kill_process_group(EVERYONE, Signal::KILL);
             return;
         }
+
         // Again at once for those that were born meanwhile.
         for _ in 0..ROUNDS {
             let found = tree::below(getpid());
             if found.iter().all(|process| process.ended) {
                 break;
             }
+
             self.kill_groups(&found);
             for process in found.iter().filter(|process| !process.ended) {
                 tree::signal(process, &found, Signal::KILL);
@@ -311,6 +324,7 @@ fn hold(path: &OsStr) -> Result<File, String> {
         .open(path)
         .map_err(|error| words(&reason(&error)))?;
     file.try_lock_shared().map_err(|error| words(&error))?;
+
     Ok(file)
 }
 
@@ -326,6 +340,7 @@ fn spawn(order: &Order) -> Result<Child, String> {
             .spawn()
             .map_err(|e| reason(&e))
     };
+
     // What a thread may do is what its children may; this one ends with it.
     std::thread::scope(|scope| match scope.spawn(confined).join() {
         Ok(started) => started,
@@ -353,6 +368,7 @@ fn command(order: &Order, input: Stdio) -> Result<Command, String> {
         .current_dir(order.folder.as_os_str())
         .stdin(input)
         .process_group(0);
+
     Ok(command)
 }
 
@@ -375,5 +391,6 @@ fn survivors() -> Vec<String> {
         // The kernel says that there is somebody, and does not show who.
         return vec!["a process that the system does not show".to_owned()];
     }
+
     names
 }

@@ -52,12 +52,14 @@ pub(super) fn end_all() -> Vec<String> {
             // The kernel's list may leave one out when another leaves it meanwhile.
             orphans = self::orphans(tree::scanned_children(getpid()));
         }
+
         if orphans.is_empty() || Instant::now() >= deadline {
             return orphans
                 .iter()
                 .map(|orphan| tree::name(orphan.pid))
                 .collect();
         }
+
         for orphan in orphans {
             let mut found = vec![orphan];
             found.extend(tree::below(orphan.pid));
@@ -67,6 +69,7 @@ pub(super) fn end_all() -> Vec<String> {
             // One that has ended is not listed the next time, whether it was reaped or not.
             let _ = waitpid(Some(orphan.pid), WaitOptions::NOHANG);
         }
+
         std::thread::park_timeout(TICK);
     }
 }

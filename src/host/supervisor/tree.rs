@@ -51,6 +51,7 @@ pub fn below(root: Pid) -> Vec<Process> {
             }
         }
     }
+
     found
 }
 
@@ -76,12 +77,14 @@ pub fn signal(process: &Process, found: &[Process], signal: Signal) {
         let _ = kill_process(process.pid, signal);
         return;
     }
+
     // A descriptor is for one process, whoever gets the number later. That it is for the right one
     // is looked up after it was opened.
     let opened = pidfd_open(process.pid, PidfdFlags::empty());
     if !is_still_below(process, found) {
         return;
     }
+
     let _ = match opened {
         Ok(process) => pidfd_send_signal(process, signal),
         Err(Errno::NOSYS) => kill_process(process.pid, signal),
@@ -98,9 +101,11 @@ fn is_still_below(process: &Process, found: &[Process]) -> bool {
         if !same {
             return false;
         }
+
         if process.parent == Some(getpid()) {
             return true;
         }
+
         let parent = found.iter().find(|other| Some(other.pid) == process.parent);
         match parent {
             Some(parent) => process = parent,
@@ -125,6 +130,7 @@ fn listed_children(parent: Pid) -> Option<Vec<Process>> {
     if fault::emulated("no-proc-children").is_some() {
         return None;
     }
+
     let threads = std::fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero())).ok()?;
     let mut found = Vec::new();
     for thread in threads.flatten() {
@@ -137,6 +143,7 @@ fn listed_children(parent: Pid) -> Option<Vec<Process>> {
         let pids = list.split_ascii_whitespace();
         found.extend(pids.filter_map(|pid| look(Pid::from_raw(pid.parse().ok()?)?)));
     }
+
     Some(found)
 }
 
@@ -168,6 +175,7 @@ fn parse(pid: Pid, line: &[u8]) -> Option<Process> {
     let ended = matches!(fields.next()?, "Z" | "X" | "x");
     let mut number = || Some(Pid::from_raw(fields.next()?.parse().ok()?));
     let (parent, group, session) = (number()?, number()?, number()?);
+
     Some(Process {
         pid,
         parent,

@@ -57,6 +57,7 @@ fn split(content_type: &str) -> (String, Option<String>) {
         name.eq_ignore_ascii_case("charset")
             .then(|| value.trim_matches('"').to_owned())
     });
+
     (media, charset)
 }
 
@@ -110,6 +111,7 @@ fn convert(html: String, url: &str) -> Result<Text, String> {
             "its HTML is nested more than {MAX_NESTING} levels deep"
         ));
     }
+
     let url = url.to_owned();
     let (sender, receiver) = mpsc::channel();
     let work = move || {
@@ -119,6 +121,7 @@ fn convert(html: String, url: &str) -> Result<Text, String> {
         .stack_size(STACK)
         .spawn(work)
         .map_err(|e| e.to_string())?;
+
     receiver
         .recv_timeout(LIMIT)
         .map_err(|_| "its HTML cannot be converted in time".to_owned())?
@@ -138,6 +141,7 @@ fn markdown(html: &str, url: &str) -> Result<Text, String> {
         .parse()
         .map_err(|e| format!("it has no readable text: {e}"))?;
     let title = Some(article.title.trim().to_owned()).filter(|title| !title.is_empty());
+
     Ok(Text {
         title,
         text: article.text_content.trim().to_owned() + "\n",
@@ -162,6 +166,7 @@ fn nesting(html: &str) -> usize {
             rest = comment.split_once("-->").map_or("", |(_, after)| after);
             continue;
         }
+
         let closes = rest.starts_with('/');
         let name: String = rest
             .trim_start_matches('/')
@@ -172,6 +177,7 @@ fn nesting(html: &str) -> usize {
         if name.is_empty() || FLAT.contains(&name.as_str()) {
             continue;
         }
+
         let count = open.entry(name).or_default();
         if !closes {
             *count += 1;
@@ -180,8 +186,10 @@ fn nesting(html: &str) -> usize {
             *count -= 1;
             depth -= 1;
         }
+
         deepest = deepest.max(depth);
     }
+
     deepest
 }
 

@@ -25,6 +25,7 @@ fn serve(answers: Vec<Vec<u8>>) -> u16 {
             let _ = (&stream).write_all(&answer);
         }
     });
+
     port
 }
 
@@ -85,6 +86,7 @@ fn a_redirect_is_followed_and_judged_again() {
     );
     let away = answer("302 Found\r\nLocation: http://[::1]:1/x", b"");
     let expected = "`[::1]` is not a public address (::1); list it under the allowed hosts of your own configuration to fetch it";
+
     check(vec![away], &rules(), expected);
     check(
         vec![answer("302 Found\r\nLocation: file:///etc/passwd", b"")],
@@ -135,6 +137,7 @@ fn a_silent_server_is_left() {
         ..rules()
     };
     let begin = std::time::Instant::now();
+
     assert!(matches!(fetch(&url, &rules), Err(WebError::TimedOut(_))));
     assert!(begin.elapsed() < Duration::from_secs(5));
 }

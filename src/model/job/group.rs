@@ -20,6 +20,7 @@ impl Drop for ProcessGroup {
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;
         }
+
         signal(&mut self.child, Signal::End);
         let start = Instant::now();
         while start.elapsed() < GRACE {
@@ -28,6 +29,7 @@ impl Drop for ProcessGroup {
             }
             thread::park_timeout(TICK);
         }
+
         signal(&mut self.child, Signal::Kill);
         // The exit status of a process that was ended on purpose has no reader.
         let _ = self.child.wait();
@@ -47,6 +49,7 @@ enum Signal {
 #[cfg(unix)]
 pub fn own_group(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
+
     command.process_group(0);
 }
 

@@ -74,6 +74,7 @@ impl Output {
             if chunk.invalid().is_empty() {
                 continue;
             }
+
             match chunks.peek() {
                 Some(_) => self.text.push(char::REPLACEMENT_CHARACTER),
                 None => self.rest = chunk.invalid().to_vec(),

@@ -106,5 +106,6 @@ fn fill<'a>(prompt: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
         }
         end = place.range.end;
     }
+
     text + &prompt[end..]
 }

@@ -91,11 +91,13 @@ impl PipelineReader<'_> {
                 list.len()
             ));
         }
+
         let mut steps: Vec<PipelineStep> = Vec::new();
         for (position, value) in list.iter().enumerate() {
             let step = self.step(value, position, (&steps, position + 1 == list.len()));
             steps.push(step);
         }
+
         Some(Pipeline { description, steps })
     }
 
@@ -116,6 +118,7 @@ impl PipelineReader<'_> {
         } else {
             format!("step {} `{name}`: ", position + 1)
         };
+
         self.keys(value, &["name", "prompt", "prompt_file", "model", "inputs"]);
         self.name(&name, earlier);
         let prompt = self.prompt(value);
@@ -125,6 +128,7 @@ impl PipelineReader<'_> {
         {
             self.wrong(what);
         }
+
         let inputs = self.inputs(value, earlier, last);
         self.placeholders(&prompt, &inputs);
         self.place.clear();
@@ -174,6 +178,7 @@ impl PipelineReader<'_> {
         if prompt.trim().is_empty() {
             self.wrong("the prompt is empty");
         }
+
         prompt
     }
 
@@ -191,10 +196,12 @@ impl PipelineReader<'_> {
                 .chain(before)
                 .collect();
         };
+
         let Some(list) = list.as_sequence() else {
             self.wrong("`inputs` must be a list of names");
             return Vec::new();
         };
+
         let mut inputs = Vec::new();
         for name in list {
             let name = name.as_str().unwrap_or_default();
@@ -210,6 +217,7 @@ impl PipelineReader<'_> {
                 inputs.push(input);
             }
         }
+
         inputs
     }
 

@@ -83,6 +83,7 @@ pub fn run(
         let answer = model.answer(&request, &mut |text| {
             watch(PipelineEvent::Received { text })
         });
+
         let last = position + 1 == pipeline.steps.len();
         let answer = answer.and_then(|answer| {
             if last || answer.is_whole() {
@@ -93,6 +94,7 @@ pub fn run(
                 })
             }
         });
+
         match answer {
             Ok(answer) => ran.push(StepRun {
                 name: step.name.clone(),
@@ -107,10 +109,12 @@ pub fn run(
                 });
             }
         }
+
         ran.last()
             .into_iter()
             .for_each(|ran| watch(PipelineEvent::Finished(ran)));
     }
+
     Ok(ran)
 }
 
@@ -130,6 +134,7 @@ fn open_all(
             models.insert(step.model.clone(), model);
         }
     }
+
     Ok(models)
 }
 
@@ -150,10 +155,12 @@ fn request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> ModelRe
         max_tokens: turn.max_tokens,
         ..ModelRequest::default()
     };
+
     for input in &step.inputs {
         if placeholders(&step.prompt).any(|place| place.name == Some(input.name())) {
             continue;
         }
+
         let text = value(input.name()).unwrap_or_default();
         match input {
             StepInput::System => text.clone_into(&mut request.system),
@@ -166,6 +173,7 @@ fn request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> ModelRe
                 .push_str(&section(&format!("Output of step `{name}`"), text)),
         }
     }
+
     request
 }
 

@@ -29,10 +29,12 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     if !request.input.trim().is_empty() {
         content.push(cached(&request.input));
     }
+
     let message = message_part(&request.message);
     if !message.is_empty() {
         content.push(json!({ "type": "text", "text": message }));
     }
+
     let limit = request
         .max_tokens
         .or(settings.max_tokens)
@@ -41,9 +43,11 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     if !request.system.trim().is_empty() {
         body["system"] = json!([cached(&request.system)]);
     }
+
     if let Some(temperature) = settings.temperature {
         body["temperature"] = temperature.into();
     }
+
     body
 }
 
@@ -74,6 +78,7 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
         "error" => return Err(error_words(&value).unwrap_or_else(|| event.data.clone())),
         _ => {}
     }
+
     Ok(())
 }
 
@@ -90,6 +95,7 @@ pub fn whole(draft: &mut AnswerDraft, value: &Value) -> bool {
     take_usage(draft, value);
     draft.recognised = true;
     draft.ended = true;
+
     true
 }
 
@@ -101,6 +107,7 @@ fn take_usage(draft: &mut AnswerDraft, message: &Value) {
     let input = number(message, "/usage/input_tokens")
         .saturating_add(cache_written)
         .saturating_add(cached);
+
     if input > 0 {
         draft.usage = TokenUsage {
             input,
@@ -109,6 +116,7 @@ fn take_usage(draft: &mut AnswerDraft, message: &Value) {
             output: draft.usage.output,
         };
     }
+
     draft.usage.output = number(message, "/usage/output_tokens").max(draft.usage.output);
 }
 

@@ -60,6 +60,7 @@ impl<'a> CallClock<'a> {
         } else {
             (self.deadline, Stop::Late)
         };
+
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         tokio::pin!(future);

@@ -37,12 +37,14 @@ impl AnswerDraft {
                 finish
             }
         });
+
         let Some(finish) = finish.or_else(|| self.ended.then_some(Finish::Stop)) else {
             return Err(ModelError::Broken {
                 detail: "the connection closed before the end".into(),
                 partial: self.text,
             });
         };
+
         if self.text.trim().is_empty() {
             let reason = match finish {
                 Finish::Stop => String::new(),
@@ -51,6 +53,7 @@ impl AnswerDraft {
             };
             return Err(ModelError::Empty { reason });
         }
+
         let model = self
             .model
             .map_or_else(|| id.to_owned(), |model| word(&model));
@@ -96,6 +99,7 @@ pub fn error_words(value: &serde_json::Value) -> Option<String> {
     ]
     .iter()
     .find_map(|pointer| text(value, pointer));
+
     found.map(str::to_owned).or_else(|| {
         value
             .get("error")

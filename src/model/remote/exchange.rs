@@ -83,6 +83,7 @@ impl<'a> Call<'a> {
                 builder
             }
         });
+
         let client = client.map_err(|error| {
             ModelError::Settings(format!(
                 "cannot make an HTTP client: {}",
@@ -106,6 +107,7 @@ impl<'a> Call<'a> {
         let clock = CallClock::new(self.remote.limits.total, &*self.remote.stopped, &beat);
         let mut repetition = 0;
         let mut before = None;
+
         loop {
             let failure = match self
                 .attempt(&body, &clock, &mut |text| (watch.borrow_mut())(text))
@@ -129,6 +131,7 @@ impl<'a> Call<'a> {
                     );
                     repetition += 1;
                     self.tell(&failure.error, pause, repetition);
+
                     match clock.rest(pause).await {
                         Ok(()) => {}
                         Err(Stop::Interrupted) => {
@@ -136,6 +139,7 @@ impl<'a> Call<'a> {
                         }
                         Err(_) => return Err(failure.error),
                     }
+
                     before = Some(failure.error);
                 }
                 _ => return Err(failure.error),
@@ -165,6 +169,7 @@ impl<'a> Call<'a> {
             .await
             .map_err(|stop| self.stopped(stop, first, ""))?;
         let response = sent.map_err(|error| self.unsent(&error))?;
+
         match response.status() {
             status if status.is_success() => self.read(response, clock, watch).await,
             status if status.is_redirection() => {
@@ -195,14 +200,17 @@ impl<'a> Call<'a> {
         for (name, value) in &self.remote.settings.headers.0 {
             request = request.header(name, value);
         }
+
         if self.remote.protocol == Protocol::Anthropic {
             request = request.header("anthropic-version", anthropic::VERSION);
         }
+
         match (self.remote.key.value(), self.remote.protocol) {
             (Some(key), Protocol::Openai) => request = request.bearer_auth(key),
             (Some(key), Protocol::Anthropic) => request = request.header("x-api-key", key),
             (None, _) => {}
         }
+
         request.json(body)
     }
 
@@ -249,6 +257,7 @@ impl<'a> Call<'a> {
                 Err(stop) => return Err(self.stopped(stop, limit, &reader.into_text()).into()),
             }
         }
+
         Ok(reader.finish(watch)?)
     }
 
@@ -262,6 +271,7 @@ impl<'a> Call<'a> {
             ))
             .into();
         }
+
         // A server that this machine does not run will not be there in a second either.
         let is_absent = error.is_connect() && is_loopback(&self.remote.url);
         let again = if is_absent {
@@ -292,6 +302,7 @@ impl<'a> Call<'a> {
         let asked = asked
             .and_then(|value| retry::retry_after(value, crate::host::clock::now().timestamp()));
         let mut body = Vec::new();
+
         while body.len() < MAX_REFUSAL {
             match clock
                 .within(self.remote.limits.idle, response.chunk())
@@ -304,6 +315,7 @@ impl<'a> Call<'a> {
                 _ => break,
             }
         }
+
         body.truncate(MAX_REFUSAL);
         self.explain(status, &String::from_utf8_lossy(&body), asked)
     }
@@ -322,6 +334,7 @@ impl<'a> Call<'a> {
                 body.to_owned()
             }
         });
+
         let detail = self.remote.key.scrub(&words);
         let (origin, address) = (origin(&self.remote.url), self.remote.url.to_string());
         let status = status.as_u16();

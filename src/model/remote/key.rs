@@ -115,6 +115,7 @@ impl ApiKey {
             .last()
             .unwrap_or(0);
         let mark = if end < clean.len() { " ..." } else { "" };
+
         format!(
             "{}{mark}",
             visible(

@@ -120,6 +120,7 @@ impl Remote {
         } else {
             Protocol::Openai
         };
+
         let usual = protocol.usual_base(name, outside)?;
         let base = settings
             .base_url
@@ -138,6 +139,7 @@ impl Remote {
             ),
             outside,
         )?;
+
         Ok(Remote {
             name: name.to_owned(),
             id,
@@ -167,6 +169,7 @@ impl Model for Remote {
         if let Some(fields) = body.as_object_mut() {
             fields.extend(self.settings.extra.clone());
         }
+
         let call = exchange::Call::new(self)?;
         let result = crate::host::http::block_on(call.run(body, watch));
         result.map_err(|error| ModelError::Io {
@@ -257,11 +260,13 @@ fn parse_url(name: &str, text: &str) -> Result<Url, ModelError> {
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(wrong("must begin with https:// or http://"));
     }
+
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong(
             "has a name or password in it; a key comes from `api_key_env` or `api_key_command`",
         ));
     }
+
     Ok(url)
 }
 

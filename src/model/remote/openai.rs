@@ -23,14 +23,17 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     if !request.system.trim().is_empty() {
         messages.push(json!({ "role": "system", "content": request.system }));
     }
+
     messages.push(json!({ "role": "user", "content": request.user_text() }));
     let mut body = json!({ "model": id, "messages": messages, "stream": true, "stream_options": { "include_usage": true } });
     if let Some(limit) = request.max_tokens.or(settings.max_tokens) {
         body["max_tokens"] = limit.into();
     }
+
     if let Some(temperature) = settings.temperature {
         body["temperature"] = temperature.into();
     }
+
     body
 }
 
@@ -43,6 +46,7 @@ pub fn adapt(body: &mut Value, words: &str) -> bool {
     if words.contains("stream_options") {
         return fields.remove("stream_options").is_some();
     }
+
     if words.contains("max_completion_tokens")
         && let Some(limit) = fields.remove("max_tokens")
     {
@@ -62,12 +66,14 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
         draft.ended = true;
         return Ok(());
     }
+
     let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
         return Ok(());
     };
     if event.name == "error" || value.get("error").is_some_and(|error| !error.is_null()) {
         return Err(error_words(&value).unwrap_or_else(|| event.data.clone()));
     }
+
     take(draft, &value, "/choices/0/delta/content");
     Ok(())
 }
@@ -88,9 +94,11 @@ fn take(draft: &mut AnswerDraft, value: &Value, content: &str) {
     if let Some(model) = text(value, "/model") {
         draft.model = Some(model.to_owned());
     }
+
     if let Some(reason) = text(value, "/choices/0/finish_reason") {
         draft.finish = Some(finish(reason));
     }
+
     if value.get("usage").is_some_and(Value::is_object) {
         draft.usage = TokenUsage {
             input: number(value, "/usage/prompt_tokens"),

@@ -69,16 +69,19 @@ impl<'a> AnswerReader<'a> {
         if self.size > self.remote.limits.bytes {
             return Err(self.too_large(self.remote.limits.bytes));
         }
+
         if !self.stream {
             self.raw.extend_from_slice(bytes);
             return Ok(());
         }
+
         let room = SAMPLE.saturating_sub(self.raw.len()).min(bytes.len());
         self.raw.extend_from_slice(&bytes[..room]);
         let events = self
             .decoder
             .feed(bytes)
             .map_err(|TooLong| self.too_large(self.remote.limits.event))?;
+
         self.take_events(events, watch)
     }
 
@@ -92,9 +95,11 @@ impl<'a> AnswerReader<'a> {
                 reason: "the server sent nothing".into(),
             });
         }
+
         if !self.stream && self.take_whole(watch)? {
             return self.answer();
         }
+
         if !self.stream {
             // A stream that the server calls something else.
             self.stream = true;
@@ -104,6 +109,7 @@ impl<'a> AnswerReader<'a> {
                 .map_err(|TooLong| self.too_large(self.remote.limits.event))?;
             self.take_events(events, watch)?;
         }
+
         let last = self
             .decoder
             .finish()
@@ -125,14 +131,17 @@ impl<'a> AnswerReader<'a> {
             if self.draft.ended {
                 break;
             }
+
             self.remote
                 .protocol
                 .event(&mut self.draft, &event)
                 .map_err(|words| self.provider(&words))?;
         }
+
         if self.draft.text.len() > before {
             watch(&self.draft.text);
         }
+
         Ok(())
     }
 
@@ -148,10 +157,12 @@ impl<'a> AnswerReader<'a> {
         {
             return Err(self.provider(&words));
         }
+
         let is_answer = self.remote.protocol.whole(&mut self.draft, &value);
         if !self.draft.text.is_empty() {
             watch(&self.draft.text);
         }
+
         Ok(is_answer)
     }
 
@@ -160,6 +171,7 @@ impl<'a> AnswerReader<'a> {
         if self.draft.recognised {
             return self.whole_answer();
         }
+
         if self.stream
             && ["data:", "event:", ":"]
                 .iter()
@@ -170,6 +182,7 @@ impl<'a> AnswerReader<'a> {
                 partial: String::new(),
             });
         }
+
         let sample = self.remote.key.scrub(&String::from_utf8_lossy(
             &self.raw[..self.raw.len().min(SAMPLE)],
         ));
@@ -189,6 +202,7 @@ impl<'a> AnswerReader<'a> {
         } else {
             answer.finish
         };
+
         Ok(ModelAnswer {
             model: key.hide(answer.model),
             finish,

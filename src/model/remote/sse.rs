@@ -55,6 +55,7 @@ impl Decoder {
                 _ => self.line.push(byte),
             }
         }
+
         Ok(events)
     }
 
@@ -76,6 +77,7 @@ impl Decoder {
         if line.is_empty() {
             return Ok(self.event.take());
         }
+
         // A whole line is whole characters, wherever the pieces were cut.
         let line = String::from_utf8_lossy(&line);
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
@@ -85,6 +87,7 @@ impl Decoder {
             "data" => self.add_data(value)?,
             _ => {}
         }
+
         Ok(None)
     }
 
@@ -94,9 +97,11 @@ impl Decoder {
         if data.len() + value.len() >= self.limit {
             return Err(TooLong);
         }
+
         if !data.is_empty() {
             data.push('\n');
         }
+
         data.push_str(value);
         Ok(())
     }

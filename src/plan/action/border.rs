@@ -91,6 +91,7 @@ pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<usize> {
     let fenced = markdown::fenced(blocks);
     let mut inside = fenced.iter().peekable();
     let mut found = Vec::new();
+
     for number in 1..=lines.len() {
         while inside.next_if(|(range, _)| range.end <= number).is_some() {}
         let content = inside
@@ -101,6 +102,7 @@ pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<usize> {
             found.push(number);
         }
     }
+
     found
 }
 
@@ -115,6 +117,7 @@ pub fn write_message(message: &str, out: &mut String) {
             .filter(|&i| border(&lines, &blocks, i).is_some())
             .map(|i| blocks[i].first),
     );
+
     for number in 1..=lines.len() {
         let line = lines.raw(number);
         let text = line.trim_start_matches([' ', '\t', '\u{a0}']);
@@ -126,9 +129,11 @@ pub fn write_message(message: &str, out: &mut String) {
             out.push_str(line);
         }
     }
+
     if !message.ends_with('\n') {
         out.push('\n');
     }
+
     if let Some(code) = markdown::fenced(&blocks)
         .into_iter()
         .map(|(_, code)| code)

@@ -71,12 +71,15 @@ impl Behavior for Create {
         if self.overwrite {
             fields.push(Field::new("Overwrite", "true"));
         }
+
         if !self.content.is_empty() && !self.content.ends_with(['\n', '\r']) {
             fields.push(Field::new("Final Newline", "no"));
         }
+
         if is_crlf(&self.content) {
             fields.push(Field::new("Line Endings", "CRLF"));
         }
+
         fields
     }
 
@@ -105,6 +108,7 @@ impl Behavior for Create {
         if let Some(mistake) = self.in_the_way(judge, &found) {
             judge.miss(action, action.line, mistake);
         }
+
         let twin = judge.world.twins.add(&self.path);
         if let Some((name, other)) = twin.filter(|_| matches!(found, Found::Absent)) {
             let message = format!(
@@ -119,19 +123,23 @@ impl Behavior for Create {
             };
             judge.miss(action, action.line, Mistake::new(message, hint));
         }
+
         if !matches!(found, Found::Absent | Found::File(_)) {
             return Ok(());
         }
+
         let known = judge.world.is_known(&self.path);
         let before = if let Found::File(bytes) = found {
             Some(bytes)
         } else {
             None
         };
+
         let step = judge.step();
         step.outside_context = before.is_some() && !known;
         step.before = before;
         step.after = (!step.wrong).then(|| self.content.clone().into_bytes());
+
         // Later actions see the file even if this one is wrong: they are judged for what they are.
         judge
             .world
@@ -174,6 +182,7 @@ impl Behavior for Create {
             None => root.create_new(path, bytes, FileMode::Plain),
             Some(_) => root.replace(path, bytes),
         })?;
+
         let lines = counted(self.content.lines().count(), "line");
         Ok(Outcome {
             difference: before.map_or_else(String::new, |before| {
@@ -258,6 +267,7 @@ impl Create {
                 "choose another path",
             ));
         }
+
         match found {
             Found::File(_) if self.overwrite => None,
             Found::File(_) if judge.world.created.contains(&self.path) => Some(Mistake::new(
@@ -280,6 +290,7 @@ fn read(body: &mut Body<'_>) -> Option<Create> {
     let final_newline = body.flag("Final Newline").unwrap_or(true);
     let crlf = line_endings(body);
     let (mut content, language) = body.one_block()?;
+
     if !final_newline {
         let end = content
             .strip_suffix("\r\n")
@@ -287,9 +298,11 @@ fn read(body: &mut Body<'_>) -> Option<Create> {
             .map_or(content.len(), str::len);
         content.truncate(end);
     }
+
     if crlf {
         content = with_crlf(&content);
     }
+
     Some(Create {
         path: path?,
         content,

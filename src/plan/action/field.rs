@@ -103,6 +103,7 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<FieldItem> {
     let (key, first) = split_key(text)?;
     let mut value = vec![first];
     let mut rest = None;
+
     for number in paragraph.first + 1..=paragraph.last {
         let line = lines.get(number);
         let lazy = indent(line) < mark && own == Own::Indented;
@@ -112,6 +113,7 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<FieldItem> {
         }
         value.push(line.trim());
     }
+
     let key = canonical(key).map_or_else(|| key.to_owned(), str::to_owned);
     let field = Field {
         line: item.first,
@@ -187,6 +189,7 @@ fn item_text(lines: &Lines<'_>, item: &Item) -> String {
         .map_or(item.first, |b| b.last);
     let (_, first) = split_marker(lines.get(item.first));
     let more = (item.first + 1..=last).map(|n| lines.get(n).trim());
+
     std::iter::once(first.trim())
         .chain(more)
         .collect::<Vec<_>>()
@@ -217,6 +220,7 @@ pub fn split_item(line: &str) -> Option<(&str, &str)> {
 /// outside.
 fn split_key(text: &str) -> Option<(&str, &str)> {
     const MARKS: [char; 3] = ['*', '_', '`'];
+
     let (key, value) = text.split_once(':')?;
     let key = key.trim_matches(MARKS).trim();
     let marked = text.starts_with(MARKS);
@@ -225,9 +229,11 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
         && key
             .chars()
             .all(|c| c.is_alphanumeric() || " _-/()`".contains(c));
+
     if !words || value.starts_with("//") {
         return None;
     }
+
     let value = if marked {
         value.trim_start_matches(['*', '_'])
     } else {

@@ -30,6 +30,7 @@ pub fn change(content: &str, language: &str) -> Option<String> {
     } else {
         language
     };
+
     let shown: String = changes
         .iter()
         .filter(|change| !change.find.is_empty())
@@ -40,6 +41,7 @@ pub fn change(content: &str, language: &str) -> Option<String> {
     if lines == 0 || lines > MAX_SHOWN {
         return Some(message);
     }
+
     Some(format!("{message}, here:\n{}", shown.trim_end()))
 }
 
@@ -53,6 +55,7 @@ pub fn reply(text: &str) -> Option<Diagnostic> {
         }
         None => text.trim_start(),
     };
+
     let tool = ["<tool", "<function", "<invoke", "<action"]
         .iter()
         .any(|tag| inner.starts_with(tag));
@@ -61,6 +64,7 @@ pub fn reply(text: &str) -> Option<Diagnostic> {
         '<' if tool => "a call of a tool",
         _ => return None,
     };
+
     let hint = "answer with `# Title`, `## Rationale` and its code block, then `## Action Plan` with ### `EDIT` and the other actions: a list with `- **File Path:** [src/a.rs](/src/a.rs)`, then `FIND:` and `REPLACE:` with a code block each";
     let message = format!("the reply is {what}; a plan is a Markdown document");
     Some(Diagnostic::new(1, message).hint(hint))
@@ -88,9 +92,11 @@ fn hunks(content: &str) -> Vec<ForeignChange> {
             changes.push(ForeignChange::default());
             continue;
         }
+
         if header {
             continue;
         }
+
         let change = changes.last_mut().expect("there is one from the start");
         let (mark, rest) = line
             .text
@@ -104,10 +110,12 @@ fn hunks(content: &str) -> Vec<ForeignChange> {
         if mark != "+" {
             change.find.push_str(&format!("{rest}\n"));
         }
+
         if mark != "-" {
             change.replace.push_str(&format!("{rest}\n"));
         }
     }
+
     changes
 }
 
@@ -126,6 +134,7 @@ fn conflicts(content: &str) -> Option<Vec<ForeignChange>> {
             None => {}
         }
     }
+
     (!changes.is_empty()).then_some(changes)
 }
 

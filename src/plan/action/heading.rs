@@ -48,6 +48,7 @@ pub fn action(text: &str) -> Option<&'static ActionRow> {
             known == name
         }
     };
+
     ROWS.iter()
         .find(|row| same(row.name) || row.aliases.iter().any(|a| same(a)))
         .copied()

@@ -88,6 +88,7 @@ impl Behavior for Invoke {
             } else {
                 format!("there is no agent `{name}`")
             };
+
             let hint = if known.is_empty() {
                 "there are no agents".to_owned()
             } else {
@@ -95,6 +96,7 @@ impl Behavior for Invoke {
             };
             judge.refuse(action, action.line, Mistake::new(message, hint));
         }
+
         self.resources
             .iter()
             .try_for_each(|resource| check_there(judge, action, resource))
@@ -160,6 +162,7 @@ fn read(body: &mut Body<'_>) -> Option<Invoke> {
             "add `- **Agent:** Architect`, the agent that takes over",
         );
     }
+
     let resources = body.resources();
     let message = body.message()?;
     Some(Invoke {

@@ -221,6 +221,7 @@ pub fn write_block(content: &str, language: &str, out: &mut String) {
     if !content.is_empty() && !content.ends_with(['\n', '\r']) {
         out.push('\n');
     }
+
     out.push_str(&fence);
     out.push('\n');
 }

@@ -68,6 +68,7 @@ impl Behavior for Prune {
             .iter()
             .find(|a| same(a))
             .is_none_or(|a| std::ptr::eq(a, action));
+
         if !judge.world.facts.in_turn_context(resource) {
             let hint = if judge.world.facts.in_context(resource) {
                 "it comes from the session's or the global list, which the user keeps"
@@ -86,6 +87,7 @@ impl Behavior for Prune {
                 Mistake::new(format!("`{shown}` is pruned twice"), "keep one PRUNE"),
             );
         }
+
         Ok(())
     }
 

@@ -84,6 +84,7 @@ impl Behavior for Read {
                 return Err(format!("there is no artifact `{artifact}`").into());
             }
         }
+
         Ok(Outcome::with(
             "read; it is in the context of the next turn",
             Effect::Add(self.resource.clone()),

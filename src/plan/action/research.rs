@@ -82,6 +82,7 @@ impl Behavior for Research {
                     ..Outcome::failure(STOPPED)
                 });
             }
+
             match stage.tools.search(query) {
                 Ok(found) => {
                     output += &format!("{}\n\n{}\n\n", found_line(query), found.trim_end())
@@ -95,12 +96,14 @@ impl Behavior for Research {
                 }
             }
         }
+
         let found = self.queries.len() - failures.len();
         let ending = if found == 0 {
             Ending::Failure
         } else {
             Ending::Success
         };
+
         let share = match self.queries.len() {
             1 => (found == 1).then(|| "the query has results".to_owned()),
             number => Some(format!("{found} of {number} queries have results")),
@@ -178,6 +181,7 @@ fn read(body: &mut Body<'_>) -> Option<Research> {
             "add a code block for each query",
         );
     }
+
     Some(Research { queries })
 }
 

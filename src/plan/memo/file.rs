@@ -45,6 +45,7 @@ pub fn read(file: &str) -> Result<Vec<String>, MemoError> {
         Value::Number(number) => Ok(number.to_string()),
         _ => Err(MemoError::Entry(index + 1)),
     };
+
     entries.into_iter().enumerate().map(text).collect()
 }
 
@@ -68,11 +69,13 @@ pub fn apply(file: &str, changes: &[MemoChange]) -> String {
             }
             _ => continue,
         };
+
         // A flow list, or anything else that has no line for each memo: written anew, as a plain
         // list.
         let exact = read(&next).is_ok_and(|found| found == memos);
         text = if exact { next } else { fresh(&memos) };
     }
+
     text
 }
 
@@ -86,6 +89,7 @@ fn append(file: &str, memo: &str) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push_str(ending);
     }
+
     // `[]` is how an empty list may have been written; the new line takes its place.
     if text.lines().any(|line| line.trim() == "[]") {
         text = text
@@ -93,6 +97,7 @@ fn append(file: &str, memo: &str) -> String {
             .filter(|line| line.trim() != "[]")
             .collect();
     }
+
     text + &format!("{indent}- {}{ending}", scalar(memo))
 }
 
@@ -133,6 +138,7 @@ fn item_lines(file: &str) -> Vec<(usize, usize)> {
             found.last_mut().expect("a margin comes with an entry").1 = at;
         }
     }
+
     found
 }
 
@@ -155,6 +161,7 @@ fn is_plain(memo: &str) -> bool {
     const WORDS: [&str; 10] = [
         "y", "n", "yes", "no", "on", "off", "true", "false", "null", "none",
     ];
+
     let first = memo.chars().next().unwrap_or(' ');
     let digits = first.is_ascii_digit() && !memo.contains(' ');
     let safe = first.is_alphanumeric() || !first.is_ascii();

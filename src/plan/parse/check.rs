@@ -25,6 +25,7 @@ pub fn unclosed(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> 
             })
             .unwrap_or_default();
         let message = format!("the code block that opens here is never closed{tail}");
+
         Diagnostic::new(range.start, message)
             .hint(format!("close it with {} alone on a line", fence(code)))
     })
@@ -47,6 +48,7 @@ pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
             quote(lines.get(line))
         );
         let hint = "start it in the first column, with one blank behind the `#` and an empty line above; or put it into a code block";
+
         Diagnostic::new(line, message).hint(hint)
     };
     border::hidden(lines, blocks)

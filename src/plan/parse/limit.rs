@@ -20,6 +20,7 @@ pub fn over_limit(text: &str) -> Option<Diagnostic> {
         );
         return Some(Diagnostic::new(1, message).hint("write a shorter plan, over several turns"));
     }
+
     // Most plans have not even so many marks.
     let marks = memmem::find_iter(text.as_bytes(), "###")
         .take(MAX_ACTIONS + 1)
@@ -47,6 +48,7 @@ pub fn structure(document: &Document) -> Option<Diagnostic> {
                 .hint("write plain blocks, nested less"),
         );
     }
+
     (document.depth > MAX_NESTING).then(|| {
         let message = format!(
             "lists or quotations are nested {} deep; at most {MAX_NESTING} are read",
@@ -65,6 +67,7 @@ fn count(text: &str) -> usize {
         if found > MAX_ACTIONS {
             break;
         }
+
         match (fence::read(line.text), open) {
             (Some(fence), None) => open = Some((fence.mark, fence.len)),
             (Some(fence), Some((mark, len)))
@@ -76,6 +79,7 @@ fn count(text: &str) -> usize {
             _ => {}
         }
     }
+
     found
 }
 

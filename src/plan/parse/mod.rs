@@ -40,6 +40,7 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     if let Some(limit) = over_limit(text) {
         return (plan, vec![limit]);
     }
+
     let text = normal(text);
     if text.trim().is_empty() {
         return (
@@ -47,6 +48,7 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
             vec![Diagnostic::new(1, "the plan is empty").hint("start with `# Title`")],
         );
     }
+
     let document = markdown::read(&text);
     let lines = Lines::new(&text);
     let limit = limit::structure(&document);
@@ -55,9 +57,11 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
         .iter()
         .filter(|r| matches!(r.border, Some(Border::Action(_))))
         .count();
+
     if let Some(wrong) = limit.or(limit::actions(actions)) {
         return (plan, vec![wrong]);
     }
+
     let known = |region: &Region| !matches!(region.border, None | Some(Border::Unknown));
     if !regions.iter().any(known)
         && let Some(wrong) = foreign::reply(&text)
@@ -72,13 +76,16 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
         labels: Vec::new(),
         section: None,
     };
+
     for region in &regions {
         reader.region(region, &mut plan);
     }
+
     reader.sections(&regions);
     reader.found.extend(check::nul(&text));
     let mut causes = check::unclosed(&lines, &document.blocks);
     causes.extend(check::hidden(&lines, &document.blocks));
+
     // What else is wrong in such a line follows from it.
     let at: BTreeSet<usize> = causes.iter().map(|wrong| wrong.line).collect();
     reader.found.retain(|wrong| !at.contains(&wrong.line));
@@ -109,6 +116,7 @@ pub fn normal(text: &str) -> Cow<'_, str> {
     if pairs > 0 && pairs == text.matches('\n').count() && pairs == text.matches('\r').count() {
         return Cow::Owned(text.replace("\r\n", "\n"));
     }
+
     if !text.contains('\n') && text.contains('\r') {
         return Cow::Owned(text.replace('\r', "\n"));
     }
@@ -179,6 +187,7 @@ impl Reader<'_> {
                 "put all actions under `## Action Plan`",
             );
         }
+
         let blocks = &self.blocks[region.blocks.clone()];
         let mut body = Body::new(self.lines, row, (region.line, region.end), blocks);
         let kind = (row.read)(&mut body);
@@ -190,6 +199,7 @@ impl Reader<'_> {
                     .to_owned()
             },
         );
+
         self.labels.push((region.line..region.end, label));
         self.found.append(&mut body.found);
         plan.actions.extend(kind.map(|kind| Action {
@@ -267,6 +277,7 @@ impl Reader<'_> {
             }
             _ => {}
         }
+
         self.section = Some(section);
     }
 
@@ -282,6 +293,7 @@ impl Reader<'_> {
                 "start the plan with `# Title`",
             );
         }
+
         let plan_line = regions
             .iter()
             .find(|r| r.border == Some(Border::Section(Section::Plan)))
@@ -294,11 +306,13 @@ impl Reader<'_> {
                 hint,
             );
         }
+
         let known = regions
             .iter()
             .find(|r| matches!(r.border, Some(Border::Action(_))));
         let actions = known.is_some() || has(Border::Unknown);
         let none = "the plan has no `## Action Plan`";
+
         match (plan_line, known) {
             (None, Some(first)) => {
                 self.found.retain(|wrong| !wrong.message.ends_with(OUTSIDE));
@@ -342,6 +356,7 @@ impl Reader<'_> {
                 .filter(|(lines, _)| lines.contains(&wrong.line));
             wrong.action = label.map(|(_, label)| label.clone()).unwrap_or_default();
         }
+
         found.extend(self.missing);
         in_order(found)
     }

@@ -49,11 +49,13 @@ pub fn split(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Region> {
             open.blocks.end = index + 1;
             continue;
         };
+
         let stray = (*level <= 3 && !is_message(open)).then_some(Border::Unknown);
         let Some(found) = border(lines, blocks, index).or(stray) else {
             open.blocks.end = index + 1;
             continue;
         };
+
         open.end = block.first;
         let first_title =
             found == Border::Title && regions.iter().all(|r| r.border != Some(Border::Title));
@@ -68,6 +70,7 @@ pub fn split(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Region> {
             first_title,
         });
     }
+
     regions.last_mut().expect("there is one from the start").end = lines.len() + 1;
     regions
 }

@@ -22,6 +22,7 @@ pub fn header(
                 .hint("write `# What this plan does`"),
         );
     }
+
     let mut fields = Vec::new();
     for block in blocks {
         match &block.node {
@@ -46,6 +47,7 @@ pub fn header(
             )),
         }
     }
+
     fields
 }
 
@@ -65,6 +67,7 @@ pub fn rationale(
                 .hint("say in the block why this plan is right"),
         );
     }
+
     text
 }
 
@@ -78,6 +81,7 @@ pub fn memos(
     if blocks.iter().all(|block| block.node == BlockKind::Rule) {
         return Vec::new();
     }
+
     let Some((line, text)) = one_block(lines, region, blocks, found) else {
         return Vec::new();
     };
@@ -131,10 +135,12 @@ fn one_block(
             _ => found.push(unexpected(lines, block.first, "expected one code block")),
         }
     }
+
     if first.is_none() {
         let wrong = Diagnostic::new(region.line, format!("`{name}` has no code block"));
         found.push(wrong.hint("put its text into one fenced code block"));
     }
+
     first
 }
 

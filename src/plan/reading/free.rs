@@ -17,10 +17,12 @@ pub(super) fn read(reply: &str) -> Option<Reading> {
         Some((text, remark)) => (Cow::Owned(text), Some(remark)),
         None => (Cow::Borrowed(reply), None),
     };
+
     // What is left out must not be what shows that the answer was cut off.
     if is_cut_off(&whole) {
         return None;
     }
+
     let plain = unwrapped(&without_thoughts(&whole)).into_owned();
     // What was taken off is repair's to take off, and to tell.
     let whole_plan = plain == *whole;
@@ -29,11 +31,13 @@ pub(super) fn read(reply: &str) -> Option<Reading> {
         level: Level::Clean,
         notes: Vec::new(),
     };
+
     let as_it_is = Attempt::new(&whole, plain, remark.as_ref());
     let is_right = whole_plan && as_it_is.is_sound(Level::Clean);
     if is_right && !as_it_is.spoken {
         return as_it_is.taken(reply);
     }
+
     let first = repair_as(&whole, Spelling::Free);
     match first.level {
         Level::Doubtful => None,
@@ -71,6 +75,7 @@ impl Attempt {
         let places = places(reply, &respelled.source);
         let remarks = remark.into_iter().chain(&respelled.remarks);
         let mut notes = repaired.notes;
+
         notes.extend(remarks.map(|remark| {
             let line = places.get(remark.line - 1).copied().unwrap_or(remark.line);
             Note::of_spelling(line, remark.message.as_str())
@@ -78,6 +83,7 @@ impl Attempt {
         notes.sort_by_key(|note| note.line);
         reading.repaired.notes = notes;
         reading.repaired.level = reading.repaired.level.max(repaired.level);
+
         Attempt {
             reading,
             spoken: respelled.spoken,
@@ -119,11 +125,14 @@ fn places(reply: &str, text: &str) -> Vec<usize> {
         let window = if free { 1 } else { lines.len() };
         let rest = lines[next..].iter().take(window);
         let same = |known: &&&str| **known == wanted || (is_fence(wanted) && is_fence(known));
+
         if let Some(found) = rest.clone().position(|known| same(&known)) {
             next += found + 1;
         }
+
         next.max(1)
     };
+
     split_lines(text).map(place).collect()
 }
 
@@ -157,5 +166,6 @@ pub(super) fn is_misspelled(reading: &Reading, reply: &str) -> bool {
         let opener = format!("<{name}");
         reply.contains(&opener) && !reading.repaired.text.contains(&opener)
     });
+
     tagged || reading.plan.actions.iter().any(fields)
 }

@@ -22,6 +22,7 @@ fn unplaced(mut plan: Plan) -> Plan {
             edit.pairs.iter_mut().for_each(|p| p.line = 0);
         }
     }
+
     plan
 }
 
@@ -66,6 +67,7 @@ fn p24_the_formats_own_spelling_is_written() {
         ["unknown action `edit`"]
     );
     let expected = "# T\n- **Status:** Green\n\n## Rationale\n````text\nr\n````\n\n## Memos\n````\n[-] a # b\n````\n\n## Action Plan\n\n### `CHAT_WITH_USER`\nhi\n\n### `EDIT`\n- **File Path:** [a b.md](</a b.md>)\n- **Description:** d\n    - e\n- **Reference:** x\n\n`FIND:`\n`````py\n```` \n`````\n`REPLACE:`\n````py\n````\n\n### `CONCLUDE`\n- **Handoff Resources:**\n    - [a](/a)\n\nbye\n";
+
     assert_eq!(render(&plan), expected);
 }
 
@@ -87,6 +89,7 @@ fn p24_no_text_of_a_changed_plan_gets_out_of_its_place() {
         }),
         ..action.clone()
     };
+
     let plan = Plan {
         title: "T\n## Action Plan".into(),
         rationale: "r".into(),
@@ -113,5 +116,6 @@ fn the_documents_example_is_valid_and_in_the_formats_own_spelling() {
         .expect("the example");
     let text = lines.span(example.1.content.clone());
     let (plan, wrong) = parse(text);
+
     assert_eq!((wrong, render(&plan).as_str()), (vec![], text));
 }

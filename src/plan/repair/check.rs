@@ -23,12 +23,15 @@ pub(super) fn clean(lines: &[ReplyLine<'_>], tokens: &[Token]) -> Option<Vec<Ran
         let closer = closer(&block, &tokens[at..], state)?;
         at += closer + 1;
         let content = token.line + 1..tokens[at - 1].line;
+
         if block.indent > 0 && !is_indented(&lines[content.clone()], lines[token.line].text) {
             return None;
         }
+
         contents.push(content);
         state = state.closed(&block);
     }
+
     Some(contents)
 }
 
@@ -63,6 +66,7 @@ fn closer(block: &OpenBlock, tokens: &[Token], state: GrammarState) -> Option<us
             _ => {}
         }
     }
+
     None
 }
 

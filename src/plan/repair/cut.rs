@@ -39,6 +39,7 @@ pub(super) fn broken(lines: &[ReplyLine<'_>], step: &ReadingStep) -> Option<Note
     if step.line < lines.len() {
         return open_end(lines);
     }
+
     open_end(lines).or_else(|| {
         is_half.then(|| {
             note(
@@ -67,6 +68,7 @@ pub(super) fn doubts(view: &View<'_>) -> Option<Note> {
         }
         _ => false,
     });
+
     let wrapped = |event: RepairEvent| steps.iter().find(|step| step.event == event);
     let wrapper = wrapped(RepairEvent::Wrap).filter(|_| wrapped(RepairEvent::Unwrap).is_none());
     ends.and_then(opened)
@@ -98,6 +100,7 @@ fn open_tag(lines: &[ReplyLine<'_>]) -> Option<Note> {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
         (named && plain && !matches!(name, "br" | "hr" | "p")).then(|| format!("</{name}>"))
     };
+
     let closes = |closer: &str| lines.iter().any(|line| line.text.contains(closer));
     let mut tags = lines[..above].iter().enumerate().take(MAX_TAGS);
     let open = tags.find(|(_, line)| name(line).is_some_and(|closer| !closes(&closer)));
@@ -122,6 +125,7 @@ pub(super) fn last_line(lines: &[ReplyLine<'_>]) -> Option<Note> {
         || matches!(text, "`" | "``" | "~" | "~~")
         || !row.is_some_and(ActionRow::is_message) && is_part_of_item(text)
         || lines[last].ending.is_empty() && row.is_some_and(|row| is_open_setting(text, row));
+
     cut.then(|| note(last, &format!("{CUT}: its last line is not complete")))
 }
 
@@ -145,6 +149,7 @@ fn is_part_of_heading(text: &str) -> bool {
     if level == 0 || level > 3 {
         return false;
     }
+
     let rest = text[level..].trim();
     let unnumbered = rest.trim_start_matches(|c: char| c.is_ascii_digit());
     let name = unnumbered.trim_start_matches(['.', ')', ' ', '`', '*']);
@@ -154,6 +159,7 @@ fn is_part_of_heading(text: &str) -> bool {
     let start = spelled(name);
     let is_part = names.any(|known| spelled(known).starts_with(&start) && spelled(known) != start);
     let is_unclosed = rest.matches('`').count() == 1 && !rest.ends_with("**");
+
     rest.is_empty() || level > 1 && (is_part || is_unclosed)
 }
 
@@ -188,6 +194,7 @@ fn is_part_of_item(text: &str) -> bool {
     let link = item.rsplit_once('[').is_some_and(|(_, link)| {
         !link.contains(']') || link.contains("](") && !link.contains(')') || link.ends_with(']')
     });
+
     item.trim().is_empty() || bold || link && item.contains("**")
 }
 

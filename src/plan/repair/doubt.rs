@@ -40,6 +40,7 @@ impl View<'_> {
         if doubts.is_empty() {
             doubts.extend(self.rival());
         }
+
         let mut said = std::collections::BTreeSet::new();
         doubts.retain(|doubt| said.insert(doubt.line));
         doubts
@@ -59,6 +60,7 @@ impl View<'_> {
         if swallowed.is_some() || span.scope != FenceScope::Content {
             return swallowed;
         }
+
         self.remarks(span)
             .or_else(|| longer(self.lines, &(span.content.start..span.close?)))
             .or_else(|| self.stray_fence(span))
@@ -75,6 +77,7 @@ impl View<'_> {
         if span.nesting == Nesting::Unknown && closer < end {
             return Some(two_ways(closer, end));
         }
+
         let last = self.last_of_remarks(span, closer)?;
         (span.nesting != Nesting::Anywhere && span.close == Some(closer))
             .then(|| two_ways(closer, last))
@@ -91,6 +94,7 @@ impl View<'_> {
                 TokenKind::Gap(_) | TokenKind::Fence(_) | TokenKind::Title { .. }
             )
         });
+
         let fences = region.filter_map(|token| match token.kind {
             TokenKind::Fence(fence) => Some((token.line, fence)),
             _ => None,
@@ -99,6 +103,7 @@ impl View<'_> {
         let is_rival = |fence: &Fence| {
             fence.info == Info::Bare && fence.mark == opener.mark && fence.len >= opener.len
         };
+
         let pairs =
             fences.len().is_multiple_of(2) && fences.iter().all(|(_, fence)| is_rival(fence));
         fences.last().filter(|_| pairs).map(|(line, _)| *line)
@@ -114,15 +119,18 @@ impl View<'_> {
         };
         let is_rival = |fence: Fence| fence.mark == opener.mark && fence.len >= opener.len;
         let closed = span.close.is_some() && span.how == How::Proper;
+
         if span.nesting != Nesting::Spans || closed && !fences().any(|(_, fence)| is_rival(fence)) {
             return None;
         }
+
         let is_stray = |at: usize, fence: Fence| {
             let spanned = self.token(at).is_some_and(|token| token.spanned);
             fence.indent <= opener.indent.saturating_add(3) && !spanned
         };
         let (at, _) = fences().find(|&(at, fence)| is_stray(at, fence))?;
         let opened = span.open + 1;
+
         Some(note(
             at,
             &format!(
@@ -167,6 +175,7 @@ impl View<'_> {
         if span.close.is_some() || span.nesting == Nesting::Anywhere {
             return None;
         }
+
         let blank = |at: &usize| self.lines[*at].kind == LineKind::Blank;
         let last = span.content.clone().rev().find(|at| !blank(at))?;
         let above = (span.content.start..last).rev().find(|at| blank(at))?;
@@ -202,6 +211,7 @@ impl View<'_> {
             .map(|(_, count)| count)
             .max();
         let opened = span.open + 1;
+
         (count > usual.unwrap_or(if labelled { 0 } else { 2 })).then(|| {
             note(
                 span.content.end,
@@ -235,6 +245,7 @@ impl View<'_> {
             if [self.label(find), self.label(replace)] != labels.map(Some) {
                 continue;
             }
+
             let open = |span: &BlockSpan| near::left_open(self.lines, span.content.clone());
             let (lone, at) = match (open(find), open(replace)) {
                 (Some(at), None) => (find, at),
@@ -250,6 +261,7 @@ impl View<'_> {
                 pairs.push(two_closers(end, lone.open));
             }
         }
+
         pairs
     }
 
@@ -273,6 +285,7 @@ impl View<'_> {
             .iter()
             .position(|step| step.event == RepairEvent::Action);
         let mut doubts = Vec::new();
+
         for pair in steps[first.unwrap_or(steps.len())..].windows(2) {
             let [before, step] = pair else { continue };
             let follows = matches!(before.event, RepairEvent::Close(..) | RepairEvent::Surplus);
@@ -285,6 +298,7 @@ impl View<'_> {
                 ));
             }
         }
+
         doubts
     }
 
@@ -313,6 +327,7 @@ pub(super) fn longer(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<
         near::left_open(lines, content.clone())?;
         "a fence between them is never closed"
     };
+
     let why = format!("this closing fence is longer than its opener, and {what}");
     check::is_closed_longer(lines, content).then(|| note(content.end, &why))
 }

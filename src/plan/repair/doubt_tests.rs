@@ -14,6 +14,7 @@ fn check_doubts(reply: &str, expected: &[&str]) {
         .map(|note| format!("{}: {}", note.line, note.message))
         .collect();
     assert_eq!(doubts, expected, "{:?}: {}", found.level, found.text);
+
     assert_eq!(found.level == Doubtful, !expected.is_empty());
 }
 
@@ -29,6 +30,7 @@ fn rp14_a_fence_is_a_line_of_code_only_in_what_spans_lines() {
     );
     let program = "{head}### `CREATE`\n- **File Path:** [a.rs](/a.rs)\n";
     let comment = "/** Say:\n```\na()\n``` */\nfn a() {}\n";
+
     check(
         "the end of a comment",
         &format!("{program}```\n{comment}```\n"),
@@ -55,6 +57,7 @@ fn rp15_a_remark_behind_a_command_or_the_memos_is_no_part_of_it() {
         ),
         &[&two(14, 18)],
     );
+
     // A block with a language of its own could not be content: the parser alone has a word on it.
     check_doubts("{head}{execute}```\nls\n```\nOr:\n```sh\nrm a\n```\n", &[]);
 }
@@ -67,6 +70,7 @@ fn rp16_what_could_be_the_closer_is_told_by_its_line() {
         let line = if content.starts_with("ls`") { 16 } else { 17 };
         check_doubts(&block(content), &[&can(line)]);
     }
+
     check_doubts(
         &block("ls\n~~~\n"),
         &["17: this fence can end the block that opens at line 15, or be a line of it"],
@@ -92,5 +96,6 @@ fn rp17_where_an_answer_ends_shows_that_it_was_cut_off() {
         "{head}### `CHAT_WITH_USER`\nHi.\n\n### `RE",
         &[&at(16, partial)],
     );
+
     check_doubts("{head}{execute}```sh\nls\n```", &[]);
 }

@@ -59,6 +59,7 @@ pub(super) fn spans(lines: &[ReplyLine<'_>], steps: &[ReadingStep]) -> Vec<Block
             RepairEvent::Forgotten(scope) => Some((scope, None)),
             _ => None,
         };
+
         if let Some((scope, how)) = closed {
             let span = BlockSpan {
                 scope,
@@ -71,11 +72,13 @@ pub(super) fn spans(lines: &[ReplyLine<'_>], steps: &[ReadingStep]) -> Vec<Block
                 spans.push(span);
             }
         }
+
         if ends {
             flush(lines, region..step.line, &mut message, &mut spans);
             region = step.line;
         }
     }
+
     flush(lines, region..lines.len(), &mut message, &mut spans);
     spans
 }
@@ -111,6 +114,7 @@ fn is_closed(lines: &[ReplyLine<'_>]) -> bool {
             _ => {}
         }
     }
+
     open.is_none()
 }
 
@@ -129,6 +133,7 @@ fn span(
     let LineKind::Fence(fence) = lines[open].kind else {
         unreachable!("a block opens at a fence")
     };
+
     let inside = |line: &ReplyLine<'_>| matches!(line.kind, LineKind::Fence(f) if f.mark == fence.mark && f.len >= fence.len);
     let ambiguous = lines[content.clone()].iter().any(inside);
     let askew = how.is_some() && matches!(lines[end].kind, LineKind::Fence(f) if f.indent != 0);
@@ -150,9 +155,11 @@ pub(super) fn emit(lines: &[ReplyLine<'_>], steps: &[ReadingStep], spans: &[Bloc
     for step in steps {
         edit(lines, step, &mut edits);
     }
+
     for span in spans.iter().filter(|span| span.anew) {
         refence(lines, span, &mut edits);
     }
+
     edits.sort_by_key(|(line, _)| *line);
     write(lines, &edits)
 }
@@ -189,6 +196,7 @@ fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, Re
         .max()
         .unwrap_or(0);
     let fence = String::from(mark).repeat(own.max(run + 1));
+
     edits.push((
         span.open,
         RepairEdit::Replace(format!("{fence}{}", &body[own..])),
@@ -198,6 +206,7 @@ fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, Re
         let dedent = |at: usize| (at, RepairEdit::Dedent(common(lines[at].text, indent)));
         edits.extend(span.content.clone().map(dedent));
     }
+
     edits.push(match span.close {
         Some(line) => (line, RepairEdit::Replace(fence)),
         None => (span.content.end, RepairEdit::Insert(fence)),
@@ -224,6 +233,7 @@ fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {
             + 64,
     );
     let mut edits = edits.iter().peekable();
+
     for at in 0..=lines.len() {
         let (mut kept, mut own) = (true, lines.get(at).map_or("", |l| l.text));
         while let Some((_, edit)) = edits.next_if(|(line, _)| *line == at) {
@@ -238,11 +248,13 @@ fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {
                 ),
             }
         }
+
         if let Some(line) = lines.get(at).filter(|_| kept) {
             text.push_str(own);
             text.push_str(line.ending);
         }
     }
+
     text
 }
 
@@ -252,6 +264,7 @@ fn insert(text: &mut String, line: &str, [before, after]: [&str; 2]) {
     if !ended {
         text.push_str(before);
     }
+
     text.push_str(line);
     text.push_str(if after.is_empty() && ended {
         before

@@ -13,6 +13,7 @@ pub(super) fn see(lines: &mut [ReplyLine<'_>]) {
         .filter_map(|at| section_of(lines[at].kind))
         .collect();
     let (mut below, mut found) = ("", Vec::new());
+
     for at in (0..lines.len()).rev() {
         let line = lines[at];
         if matches!(
@@ -21,10 +22,12 @@ pub(super) fn see(lines: &mut [ReplyLine<'_>]) {
         ) {
             found.extend(respelled(line.text, below, &known).map(|kind| (at, kind)));
         }
+
         if line.kind != LineKind::Blank {
             below = line.text;
         }
     }
+
     // The first heading of level 1 is the title, whatever it says.
     let title = lines
         .iter()
@@ -34,6 +37,7 @@ pub(super) fn see(lines: &mut [ReplyLine<'_>]) {
         .filter(|(at, _)| Some(*at) != title)
         .for_each(|(at, kind)| lines[at].kind = kind);
     name_sections(lines, &inside);
+
     see_text(lines);
 }
 
@@ -79,6 +83,7 @@ fn name_sections(lines: &mut [ReplyLine<'_>], inside: &[bool]) {
             _ => {}
         }
     }
+
     if !known.contains(&Section::Plan)
         && let Some(at) = unknown.pop()
     {

@@ -71,6 +71,7 @@ impl Frontier {
             next.into_iter().for_each(|path| known.join(path));
             return;
         }
+
         let index =
             u32::try_from(self.entries.len()).expect("the beam bounds the states of a token");
         self.slots[slot] = Slot {
@@ -115,6 +116,7 @@ impl Frontier {
         self.entries.clear();
         self.cheapest = Cost::MAX;
         self.mark = self.mark.wrapping_add(1);
+
         if self.mark == 0 {
             self.slots.fill(FREE);
             self.mark = 1;

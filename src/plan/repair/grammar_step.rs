@@ -45,6 +45,7 @@ impl GrammarStep {
             (FenceRule::KeptOverAction, false) => cost::LOOK_BY_RULE_IN_CODE,
             _ => 0,
         };
+
         GrammarStep {
             state: self.state.with(OpenBlock {
                 sure: true,

@@ -73,6 +73,7 @@ fn replies() -> impl Strategy<Value = String> {
             .map(|(text, end)| format!("{text}{end}"))
             .collect::<String>()
     };
+
     let head = "# T\n- **Status:** Green\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n\n";
     prop_oneof![
         free.prop_map(join),
@@ -106,6 +107,7 @@ fn actions(text: &str, outside: bool) -> Vec<&str> {
             }
             _ => {}
         }
+
         matches!(l.kind, LineKind::Action(_)) && (open.is_none() || !outside)
     };
     super::lines::read(text, super::Spelling::Exact)
@@ -142,6 +144,7 @@ proptest! {
         if repaired.level < Level::Hopeless && !told("dropped the text") && !told("took the whole plan") && !told("add a space after") {
             prop_assert_eq!(kept(&repaired.text), kept(&reply));
         }
+
         let mut known = actions(&reply, false).into_iter();
         for action in actions(&repaired.text, true) {
             prop_assert!(known.any(|other| other == action), "{:?} is no action of the reply", action);
@@ -165,6 +168,7 @@ proptest! {
             let info = ["md", "rust", ""][number % 3];
             plan.push_str(&format!("\n### `CREATE`\n- **File Path:** [a](/a)\n{fence}{info}\n{content}{fence}\n"));
         }
+
         let repaired = repair(&plan);
         prop_assert_eq!((repaired.text.as_str(), repaired.level), (plan.as_str(), Level::Clean));
     }

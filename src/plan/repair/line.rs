@@ -82,9 +82,11 @@ pub(super) fn kind(line: &str) -> LineKind {
     {
         return LineKind::Fence(of_fence(&fence));
     }
+
     if indent >= 4 {
         return LineKind::List;
     }
+
     match first {
         b'#' => headed(body, indent)
             .or_else(|| label(body))
@@ -168,6 +170,7 @@ fn label(body: &str) -> Option<LineKind> {
     if body.len() > 32 {
         return None;
     }
+
     let bare: String = body
         .chars()
         .filter(|c| !matches!(c, '`' | '*' | '_' | '#' | ' ' | '\t'))

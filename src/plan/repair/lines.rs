@@ -23,6 +23,7 @@ pub(super) fn read(text: &str, spelling: Spelling) -> Vec<ReplyLine<'_>> {
     if spelling == Spelling::Free {
         free::see(&mut lines);
     }
+
     let thoughts = thoughts(&lines);
     lines[..thoughts]
         .iter_mut()
@@ -37,6 +38,7 @@ fn see_labels(lines: &mut [ReplyLine<'_>]) {
         if !matches!(lines[fence].kind, LineKind::Fence(_)) {
             continue;
         }
+
         let above = lines[..fence]
             .iter_mut()
             .rev()
@@ -45,6 +47,7 @@ fn see_labels(lines: &mut [ReplyLine<'_>]) {
         else {
             continue;
         };
+
         let (indent, text) = fence::split_indent(line.text);
         // Farther in it is code, or an item of an item.
         if let Some(label) = heading::label(heading::unlisted(text)).filter(|_| indent < 4) {

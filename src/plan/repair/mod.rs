@@ -152,18 +152,21 @@ pub fn repair_as(reply: &str, spelling: Spelling) -> Repaired {
     {
         repaired = hopeless(text, 0, "no repair of these fences is stable");
     }
+
     if repaired.level == Level::Hopeless {
         return Repaired {
             text: reply.to_owned(),
             ..repaired
         };
     }
+
     if text.len() < reply.len() {
         repaired.level = repaired.level.max(Level::Refenced);
         repaired
             .notes
             .insert(0, note::note(0, "dropped the byte order mark"));
     }
+
     repaired
 }
 
@@ -185,16 +188,19 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
         let why = "there is no `## Action Plan` and no action";
         return hopeless(text, 0, why).doubted(cut::open_end(&lines));
     }
+
     let mut tokens = token::tokens(&lines);
     if let Some(contents) = check::clean(&lines, &tokens) {
         return unchanged(text, &lines, &contents);
     }
+
     whole::mark(&mut tokens);
     spanned::mark(&lines, &mut tokens);
     let Some(best) = pass::best(&tokens) else {
         let why = "no reading fits the plan's grammar";
         return hopeless(text, 0, why).doubted(cut::open_end(&lines));
     };
+
     if let Some(step) = best
         .first
         .steps
@@ -205,6 +211,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
         let why = "what the grammar asks for before this line is missing";
         return hopeless(text, at, why).doubted(cut::broken(&lines, step));
     }
+
     let spans = emit::spans(&lines, &best.first.steps);
     let repaired = emit::emit(&lines, &best.first.steps, &spans);
     let view = view::View {
@@ -213,6 +220,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
         best: &best,
         spans: &spans,
     };
+
     let doubts = view.doubts();
     let level = note::level(&best, &doubts, repaired != text);
     let mut notes = note::notes(&lines, &best, &spans);
@@ -239,6 +247,7 @@ fn unchanged(text: &str, lines: &[line::ReplyLine<'_>], contents: &[Range<usize>
             .find_map(|content| doubt::longer(lines, content)),
         cut::end_of_text(lines),
     ];
+
     doubts.into_iter().fold(repaired, Repaired::doubted)
 }
 

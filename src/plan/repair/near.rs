@@ -13,6 +13,7 @@ pub(super) fn nearly_fence(line: &str) -> bool {
     if crate::text::fence::read(line).is_some() {
         return false;
     }
+
     let seen = |c: &char| !(c.is_whitespace() || c.is_control() || is_unseen(*c));
     let text: String = line.chars().filter(seen).collect();
     let bare = text.replace('\\', "");
@@ -22,6 +23,7 @@ pub(super) fn nearly_fence(line: &str) -> bool {
         let start = line.trim_end().trim_end_matches(&mark[..1]);
         line.trim_end().ends_with(mark) && start.ends_with(|c: char| !c.is_whitespace())
     };
+
     let starts = line.trim_start().starts_with("```");
     starts
         || ['`', '~', '´', '’', '‘', '＇', '\''].into_iter().any(alone)
@@ -49,6 +51,7 @@ pub(super) fn is_remark(closer: &str) -> bool {
     let says = text
         .split(|c: char| !c.is_alphabetic())
         .any(|word| word.chars().count() > 1);
+
     text.is_empty() || says && !is_code && !is_language
 }
 
@@ -77,6 +80,7 @@ pub(super) fn left_open(lines: &[ReplyLine<'_>], content: Range<usize>) -> Optio
             _ => {}
         }
     }
+
     open.map(|(at, _)| at)
 }
 

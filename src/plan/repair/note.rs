@@ -37,6 +37,7 @@ pub(super) fn notes(lines: &[ReplyLine<'_>], best: &Best, spans: &[BlockSpan]) -
         .iter()
         .filter(|span| swallowed_by(lines, span).is_none());
     notes.extend(open.filter_map(|span| hidden_action(lines, &span.content)));
+
     notes
 }
 
@@ -125,6 +126,7 @@ pub(super) fn hidden_action(lines: &[ReplyLine<'_>], content: &Range<usize>) -> 
             _ => {}
         }
     }
+
     hidden.map(|at| hidden_note(lines, at, content))
 }
 
@@ -187,6 +189,7 @@ pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], content: &Range<usize>) 
             _ => {}
         }
     }
+
     None
 }
 
@@ -235,6 +238,7 @@ pub(super) fn parting(
         .iter()
         .map(|way| format!("line {} {}", way.0.min(lines.len() - 1) + 1, doing(way.1)))
         .collect();
+
     note(
         at.min(lines.len() - 1),
         &format!("the fences can be read in two ways: {}", says.join(", or ")),

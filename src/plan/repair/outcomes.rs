@@ -7,11 +7,11 @@ use crate::plan::reading;
 use crate::plan::samples::say;
 
 /// A row.
-type Row<'a> = (&'a str, &'a [&'a str]);
+type OutcomeRow<'a> = (&'a str, &'a [&'a str]);
 
 /// The cases.
 #[rustfmt::skip]
-const READ: &[Row<'_>] = &[
+const READ: &[OutcomeRow<'_>] = &[
     ("D01", &["CREATE hello \"x\\n\" py", "CREATE second \"y\\n\" "]),
     ("D02", &["CREATE notes.md \"x\\n\" markdown", "CREATE second \"y\\n\" ", "18 the fences can be read in two ways: line 18 closes its block, or line 26 closes its block", "19 unexpected text \"So much for that.\""]),
     ("D03", &["EDIT hello [(\"a\\n\", \"b\\n\")]", "21 unexpected text \"and then\""]),
@@ -128,6 +128,7 @@ fn every_case_means_what_it_should() {
             wrong.push(format!("    ({number:?}, &{found:?}),"));
         }
     }
+
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     assert_eq!(READ.len(), KEPT.len() + MENDED.len());
 }

@@ -73,15 +73,18 @@ pub(super) fn best(tokens: &[Token]) -> Option<Best> {
                 .for_each(|entry| advance(entry, token, &mut frontier));
             frontier.take(&mut from);
         }
+
         for entry in &mut from {
             entry
                 .paths()
                 .for_each(|path| store(path, token, &mut nodes));
         }
+
         if nodes.len() > FULL {
             compact(&mut nodes, &mut from);
         }
     }
+
     let end = from.first()?;
     let reading = |path: Prefix| trace(path, &nodes);
     Some(Best {
@@ -138,6 +141,7 @@ fn store(path: &mut Prefix, token: &Token, nodes: &mut Vec<PassNode>) {
         cost: path.cost,
         event,
     });
+
     path.node =
         u32::try_from(nodes.len() - 1).expect("steps are compacted long before they are that many");
 }
@@ -151,6 +155,7 @@ fn compact(nodes: &mut Vec<PassNode>, entries: &mut [Reached]) {
             at = nodes[at as usize].parent;
         }
     }
+
     let mut moved = vec![ROOT; nodes.len()];
     let mut kept = 0u32;
     for at in 0..nodes.len() {
@@ -163,9 +168,11 @@ fn compact(nodes: &mut Vec<PassNode>, entries: &mut [Reached]) {
             };
             nodes[kept as usize] = node;
             moved[at] = kept;
+
             kept += 1;
         }
     }
+
     nodes.truncate(kept as usize);
     for path in entries
         .iter_mut()
@@ -187,6 +194,7 @@ fn trace(path: Prefix, nodes: &[PassNode]) -> RepairReading {
         } else {
             nodes[node.parent as usize].cost
         };
+
         steps.push(ReadingStep {
             line: node.line as usize,
             event: node.event,
@@ -194,6 +202,7 @@ fn trace(path: Prefix, nodes: &[PassNode]) -> RepairReading {
         });
         at = node.parent;
     }
+
     steps.reverse();
     RepairReading {
         steps,

@@ -4,6 +4,7 @@
 #[allow(clippy::too_many_lines, reason = "a table")]
 fn rp5_the_prices_of_the_document_are_those_of_the_code() {
     use super::cost;
+
     let page = include_str!("../../../docs/formats/repair.md");
     let rows = [
         ("closer longer than its opener", vec![cost::LONGER]),

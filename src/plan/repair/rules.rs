@@ -28,6 +28,7 @@ fn rp3_what_a_model_thought_aloud_is_words_before_the_title() {
         let thoughts = format!("\n<{tag}>\nSay:\n# T\n```\n## Action Plan\n{{read}}\n</{tag}>\n\n");
         check(tag, &format!("{thoughts}{plan}"), Refenced, plan);
     }
+
     let open = format!("<think>\n{plan}");
     check("a tag that is never closed", &open, Doubtful, plan);
     let later = format!("Well.\n<think>\n{plan}</think>\n");
@@ -88,6 +89,7 @@ fn notes_say_what_was_done_at_which_line() {
         "Words.\n\n#Add a greeting\n{meta}\n## Rationale\n```\nr\n```\n## Action Plan\n{read}",
         &["3: add a space after the `#` of the title"],
     );
+
     check_notes(
         "{head}{create}```md\nbegin with\n```\nend so\n```\n",
         &[
@@ -130,6 +132,7 @@ fn rp9_new_fences_hide_no_pair_without_a_word() {
         .filter(|note| note.doubt)
         .map(|note| note.message.as_str())
         .collect();
+
     assert_eq!(
         (found.level, said),
         (
@@ -144,6 +147,7 @@ fn rp5_among_equals_the_reading_with_fewer_inner_fences_wins() {
     // A pair of fences or none: CommonMark's reading has none.
     let queries = "{head}{research}```text\nq1\n```\n```text\nq2\n```\n";
     check("two queries", queries, Clean, queries);
+
     // A dear deviation loses against a cheap one: a longer closer against a missing one.
     let reply = |closer: &str| {
         format!("{{head}}{{execute}}````sh\nmake\n{closer}\n\n{{create}}```md\nx\n```\n")
@@ -163,6 +167,7 @@ fn rp6_another_reading_that_is_about_as_likely_makes_it_doubtful() {
             "20: the fences can be read in two ways: line 20 closes its block, or line 22 follows a block whose closing fence is missing",
         ],
     );
+
     // In the rationale and in a message it decides nothing.
     let rationale =
         "{title}\n## Rationale\n```text\nuse\n```\nas fence\n```\n\n## Action Plan\n\n{read}";
@@ -179,9 +184,11 @@ fn rp5_a_closer_that_is_indented_too_far_closes_all_the_same() {
             pair("```")
         )
     };
+
     for closer in ["    ```", "\t```", "        ```"] {
         check(closer, &edit(closer), Refenced, &edit("```"));
     }
+
     let list = "{head}{create}````md\n1. a\n    ```\n    b\n    ```\n````\n";
     check("fences of a list in a content", list, Clean, list);
 }
@@ -202,6 +209,7 @@ fn rp7_a_missing_closer_goes_above_the_blank_lines_and_is_told() {
     );
     let empty = "{head}{execute}```sh\n\n";
     check("a block without content", empty, Hopeless, empty);
+
     assert!(
         repair(&expand("{head}{execute}```sh\n\n{read}")).level >= Doubtful,
         "nothing is closed that has no content"
@@ -230,6 +238,7 @@ fn rp8_blocks_by_the_rule_are_trusted_in_a_reply_that_is_cut_off() {
         .iter()
         .rposition(|line| *line == "`FIND:`\n")
         .expect("there are two");
+
     for end in second + 1..lines.len() - 2 {
         let cut = lines[..end].concat();
         check(&format!("cut off at line {end}"), &cut, Hopeless, &cut);
@@ -250,6 +259,7 @@ fn rp8_an_action_in_code_of_a_message_is_never_hidden_without_a_word() {
     );
     let tildes = "{head}### `CONCLUDE`\nStart.\n~~~\nx\n~~~\n\n### `CHAT_WITH_USER`\nStart.\n```sh\n### `READ`\n```\n~~~\ny\n~~~\n";
     let repaired = repair(&expand(tildes));
+
     assert!(
         repaired.text == expand(tildes) || repaired.level >= Doubtful,
         "{:?}: {}",
@@ -311,6 +321,7 @@ fn rp11_of_two_plans_the_second_is_never_taken_for_content() {
             );
         }
     }
+
     let behind = format!("{first}\n````markdown\n{second}````\n");
     assert!(
         repair(&expand(&behind))

@@ -75,6 +75,7 @@ fn code(lines: &[ReplyLine<'_>], tokens: &mut [Token], language: &str) {
     let len = tokens.iter().take_while(|token| is_in_code(token)).count();
     let end = tokens.get(len).map_or(lines.len(), |token| token.line);
     let code: Vec<&str> = lines[first..end].iter().map(|line| line.text).collect();
+
     if len < 2
         || !tokens[1..len]
             .iter()

@@ -168,6 +168,7 @@ impl GrammarState {
             inner: None,
             looks: 0,
         };
+
         GrammarState {
             block: Some(block),
             fresh: false,
@@ -258,6 +259,7 @@ impl GrammarState {
             .into_iter()
             .fold(0, |word, flag| word << 1 | u64::from(flag));
         let [outer, inner] = self.block.map_or([0; 2], |block| block.words());
+
         StateKey([
             self.place.word() << 24
                 | u64::from(self.wrap) << 16
@@ -305,6 +307,7 @@ impl OpenBlock {
             | u64::from(self.sure) << 2
             | u64::from(self.solid) << 1
             | u64::from(self.document);
+
         [
             outer << 24 | u64::from(self.looks) << 16 | u64::from(self.depth) << 8 | flags,
             inner,

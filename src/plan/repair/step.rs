@@ -31,6 +31,7 @@ fn over_gap(state: GrammarState, gap: Gap) -> GrammarStep {
     if !gap.words {
         return GrammarStep::to(state, 0);
     }
+
     match state.place {
         GrammarPlace::Start | GrammarPlace::Message | GrammarPlace::Done | GrammarPlace::End => {
             GrammarStep::to(state, 0)
@@ -41,6 +42,7 @@ fn over_gap(state: GrammarState, gap: Gap) -> GrammarStep {
             } else {
                 gap.file
             };
+
             let listed = GrammarState {
                 listed: state.listed || gap.list,
                 file,
@@ -75,6 +77,7 @@ fn prose(state: GrammarState, price: Cost) -> GrammarStep {
     if state.prose {
         return GrammarStep::to(state, 0);
     }
+
     GrammarStep::doing(
         RepairEvent::Prose,
         GrammarState {
@@ -140,6 +143,7 @@ fn at_action(state: GrammarState, shape: BodyShape) -> GrammarStep {
     if state.place == GrammarPlace::Done {
         return second_plan(state);
     }
+
     move_on(state, state.at(place), Some(RepairEvent::Action)).plus(if early {
         cost::MISSING
     } else {
@@ -153,6 +157,7 @@ fn second_plan(state: GrammarState) -> GrammarStep {
     if state.prose {
         return GrammarStep::to(state, 0);
     }
+
     GrammarStep::doing(
         RepairEvent::SecondPlan,
         GrammarState {
@@ -170,6 +175,7 @@ fn at_section(state: GrammarState, section: Section) -> GrammarStep {
     } else {
         GrammarPlace::Head(section)
     };
+
     let next = state.at(place);
     let skipped = match (state.place, section) {
         (GrammarPlace::Title, Section::Rationale)
@@ -198,6 +204,7 @@ fn at_label(state: GrammarState, label: Label, glued: Glued) -> GrammarStep {
     } else {
         (0, None)
     };
+
     let unlisted = if state.listed { 0 } else { cost::MISSING };
     match (state.place, label) {
         (GrammarPlace::Action(BodyShape::Pairs), Label::Find) => GrammarStep {
@@ -239,6 +246,7 @@ fn at_title(
             } else {
                 0
             };
+
             let squeezed = if spaced { 0 } else { cost::TRIFLE };
             emit(GrammarStep::doing(
                 RepairEvent::Title,
@@ -275,6 +283,7 @@ fn at_end(state: GrammarState) -> GrammarStep {
     } else {
         0
     };
+
     let (cost, broken) = leave(state);
     // To take all of the reply for words before the title is to find no plan in it.
     let event = (broken || state.place == GrammarPlace::Start).then_some(RepairEvent::Broken);
@@ -347,6 +356,7 @@ fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(
     if fence.indent > 3 && !(in_list && fence.indent <= 9) {
         return emit(GrammarStep::to(state, 0));
     }
+
     let price = match state.place {
         GrammarPlace::Head(_) if state.prose => cost::STRAY_AFTER_PROSE,
         GrammarPlace::Head(_)
@@ -369,6 +379,7 @@ fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(
     } else {
         0
     };
+
     let inside = state.opened(fence);
     let nesting = inside
         .block
@@ -380,6 +391,7 @@ fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(
     } else {
         FenceRule::Broken
     };
+
     if rule != FenceRule::Plain {
         let is_asked = matches!(
             state.place,
@@ -390,9 +402,11 @@ fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(
         } else {
             0
         };
+
         emit(opened);
         surplus(state, fence, &mut |step: GrammarStep| emit(step.plus(lost)));
     }
+
     if rule != FenceRule::Broken {
         emit(opened.by_rule(rule));
     }

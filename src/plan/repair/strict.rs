@@ -31,6 +31,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
         BlockKind::Heading { setext: false, .. } => line::kind(lines[block.first - 1]),
         _ => LineKind::Text,
     };
+
     let start = blocks
         .iter()
         .position(|b| matches!(kind(b), LineKind::Section(Section::Plan)))
@@ -39,6 +40,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
     if header.first() != Some(&LineKind::Title { spaced: true }) {
         return Err("no title".into());
     }
+
     if blocks[..start].iter().any(|b| {
         matches!(
             b.node,
@@ -47,6 +49,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
     }) {
         return Err("stray text above the action plan".into());
     }
+
     blocks = &blocks[start + 1..];
     let mut deeds = Vec::new();
     while let Some((head, rest)) = blocks.split_first() {
@@ -54,6 +57,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
             blocks = rest;
             continue;
         }
+
         let LineKind::Action(row) = kind(head) else {
             return Err(format!("line {}: no action", head.first));
         };
@@ -63,8 +67,10 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
             .unwrap_or(rest.len());
         let last = rest.get(len).map_or(lines.len(), |next| next.first - 1);
         deeds.push(deed(text, row, &rest[..len], head.first..last)?);
+
         blocks = &rest[len..];
     }
+
     Ok(deeds)
 }
 
@@ -94,6 +100,7 @@ fn deed(
             })
         };
     }
+
     let (path, codes) = parts(text, body)?;
     let labels: Vec<_> = codes.iter().map(|(label, _)| *label).collect();
     let fits = match row.shape {
@@ -107,6 +114,7 @@ fn deed(
         }
         _ => labels.is_empty(),
     };
+
     let parts = codes.into_iter().map(|(_, content)| content).collect();
     if fits {
         Ok(Deed { name, path, parts })
@@ -129,6 +137,7 @@ fn parts(text: &str, body: &[MarkdownBlock]) -> Result<(String, Vec<Labelled>), 
         } else {
             None
         };
+
         match &block.node {
             BlockKind::Code(code) => codes.push((std::mem::take(&mut label), content(text, code)?)),
             BlockKind::List { items, .. } if path.is_empty() => {
@@ -138,6 +147,7 @@ fn parts(text: &str, body: &[MarkdownBlock]) -> Result<(String, Vec<Labelled>), 
                     .to_owned();
                 path.push_str(if path.is_empty() { "-" } else { "" });
                 let nested = items.iter().flat_map(|item| &item.blocks);
+
                 for code in nested.filter_map(|b| {
                     if let BlockKind::Code(code) = &b.node {
                         Some(code)
@@ -157,6 +167,7 @@ fn parts(text: &str, body: &[MarkdownBlock]) -> Result<(String, Vec<Labelled>), 
             other => return Err(format!("line {}: stray {other:?}", block.first)),
         }
     }
+
     if label.is_some() {
         Err("label without a block".into())
     } else {
@@ -169,6 +180,7 @@ fn content(text: &str, code: &MarkdownCode) -> Result<String, String> {
     if !code.closed {
         return Err(format!("line {}: open fence", code.content.start));
     }
+
     let opener = cut(text, code.content.start - 2..code.content.start - 1);
     let indent = &opener[..opener.len() - opener.trim_start_matches([' ', '\t']).len()];
     let content = cut(text, code.content.start - 1..code.content.end - 1);

@@ -128,6 +128,7 @@ pub(super) fn tokens(lines: &[ReplyLine<'_>]) -> Vec<Token> {
             extend(gap, lines, at);
             continue;
         };
+
         tokens.extend(
             open.take()
                 .map(|(line, gap)| Token::new(line, TokenKind::Gap(gap))),
@@ -135,6 +136,7 @@ pub(super) fn tokens(lines: &[ReplyLine<'_>]) -> Vec<Token> {
         preamble &= !matches!(kind, TokenKind::Action(_) | TokenKind::Section(_));
         tokens.push(Token::new(at, kind));
     }
+
     tokens.extend(open.map(|(line, gap)| Token::new(line, TokenKind::Gap(gap))));
     tokens.push(Token::new(lines.len(), TokenKind::End));
     judge_title(&mut tokens);
@@ -190,9 +192,11 @@ fn judge(tokens: &mut [Token]) {
             continue;
         };
         let same = &mut waiting[usize::from(fence.mark == b'~')];
+
         while same.last().is_some_and(|&(len, _)| len < fence.len) {
             same.pop();
         }
+
         if let Some(&(_, closer)) = same.last()
             && closes_by_rule(&tokens[closer..], fence)
         {
@@ -214,6 +218,7 @@ fn closes_by_rule(tokens: &[Token], opener: Fence) -> bool {
         .filter(|token| !matches!(token.kind, TokenKind::Gap(gap) if !gap.words));
     let wraps =
         |token: &Token| matches!(token.kind, TokenKind::Fence(fence) if fence.info == Info::Bare);
+
     match behind.next() {
         Some(next) if proper && wraps(next) => behind
             .next()
@@ -243,6 +248,7 @@ fn extend(gap: &mut Gap, lines: &[ReplyLine<'_>], at: usize) {
             gap.text |= !(gap.list && lines[at - 1].kind != LineKind::Blank);
         }
     }
+
     gap.solid = true;
 }
 

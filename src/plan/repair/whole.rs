@@ -22,6 +22,7 @@ pub(super) fn mark(tokens: &mut [Token]) {
         structure: 0,
     };
     let mut behind = vec![nothing; tokens.len() + 1];
+
     for at in (0..tokens.len()).rev() {
         let next = behind[at + 1];
         behind[at] = match tokens[at].kind {
@@ -56,6 +57,7 @@ fn closer(closers: &mut [Vec<(u16, usize)>; 2], fence: Fence, at: usize) -> Opti
         known.truncate(first_not_longer(known, fence.len));
         known.push((fence.len, at));
     }
+
     found
 }
 

@@ -52,6 +52,7 @@ fn is_about_the_path(kind: io::ErrorKind) -> bool {
         AlreadyExists, DirectoryNotEmpty, InvalidData, InvalidFilename, InvalidInput, IsADirectory,
         NotADirectory, NotFound, PermissionDenied, Unsupported,
     };
+
     matches!(
         kind,
         AlreadyExists

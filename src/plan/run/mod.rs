@@ -130,6 +130,7 @@ pub fn run(plan: &Plan, chosen: &[bool], stage: &mut Stage<'_>) -> Ran {
         stage.tools.finished(index, &outcome);
         ran.outcomes.push(outcome);
     }
+
     ran
 }
 
@@ -154,6 +155,7 @@ fn attempt(index: usize, action: &Action, stage: &mut Stage<'_>, ran: &mut Ran) 
         }
         ran.failed |= ran.interruption.is_some() || !is_allowed(action, &outcome);
     }
+
     Outcome {
         duration: begun.elapsed(),
         ..outcome

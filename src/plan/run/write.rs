@@ -18,6 +18,7 @@ pub fn difference(path: &RepoPath, before: Option<&str>, after: &str) -> String 
     if old.len() + after.len() > MAX_COMPARED {
         return String::new();
     }
+
     let name = match before {
         Some(_) => format!("a/{path}"),
         None => "/dev/null".to_owned(),
@@ -45,5 +46,6 @@ pub fn no_repository_above(root: &Root, path: &RepoPath) -> Result<(), ActionErr
             .into());
         }
     }
+
     Ok(())
 }

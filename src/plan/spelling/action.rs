@@ -2,13 +2,13 @@
 
 mod field;
 
+use std::ops::Range;
+
 use super::condition::{is_aside, is_output};
 use super::edits::LineEdits;
 use super::key::{self, COMMAND, KeyedLine};
 use super::name::{self, ActionHeading};
 use super::passage::{Passage, below};
-use std::ops::Range;
-
 use crate::plan::action::ActionRow;
 use crate::plan::action::field::{canonical, is_fence};
 use crate::plan::action::heading::{self, Label, unlisted};
@@ -72,16 +72,19 @@ pub(super) fn respell<'a>(
         labelled: own_labels(lines, blocks),
         proposed,
     };
+
     for (index, block) in blocks.iter().enumerate() {
         let above = index.checked_sub(1).map(|above| &blocks[above]);
         if above.is_some_and(|above| speller.nests(above, block)) {
             continue;
         }
+
         let goes_on = speller.block(block);
         if passage.is_message() && !goes_on {
             break;
         }
     }
+
     speller.heading(passage.line, heading);
     speller.add_blocks(passage);
 }
@@ -144,12 +147,14 @@ impl Speller<'_, '_> {
             && above.node == BlockKind::Paragraph
             && matches!(list.node, BlockKind::List { .. })
             && list.first == line + 1;
+
         if nests {
             for line in list.first..=list.last {
                 self.edits
                     .replace(line, format!("    {}", self.lines.get(line)));
             }
         }
+
         nests
     }
 
@@ -170,6 +175,7 @@ impl Speller<'_, '_> {
         let last = first
             .filter(|block| block.node == BlockKind::Paragraph)
             .map_or(line, |block| block.last);
+
         if let Some(label) = self.label(line) {
             if heading::label(unlisted(text)).is_none() {
                 let indent = &text[..text.len() - text.trim_start().len()];
@@ -177,6 +183,7 @@ impl Speller<'_, '_> {
             }
             return false;
         }
+
         let lists = item
             .blocks
             .iter()
@@ -185,11 +192,13 @@ impl Speller<'_, '_> {
         let Some(field) = key::field(text, Some(self.row)) else {
             return self.unknown_item(line);
         };
+
         for more in line + 1..=last {
             if let Some(label) = self.label(more) {
                 self.separate_label(more, label);
             }
         }
+
         let alone = last == line && item.blocks.len() <= 1;
         self.field(line, field, if alone { None } else { Some(&nested) });
         true
@@ -208,6 +217,7 @@ impl Speller<'_, '_> {
         let Some((_, value)) = linked.filter(|_| self.named.is_none()) else {
             return false;
         };
+
         let field = KeyedLine { key: wanted, value };
         self.field(line, field, None);
         true
@@ -240,15 +250,19 @@ impl Speller<'_, '_> {
                     }
                 }
             }
+
             if until <= last {
                 self.edits.insert(until, "");
                 self.words(until, last);
             }
+
             return until > last;
         }
+
         if !self.row.is_message() {
             self.words(first, last);
         }
+
         false
     }
 
@@ -260,9 +274,11 @@ impl Speller<'_, '_> {
             if label.is_none() && line <= last {
                 continue;
             }
+
             if start < line {
                 self.leave_out_words(start, line - 1);
             }
+
             if let Some(label) = label
                 && heading::label(self.lines.get(line)).is_none()
             {
@@ -314,6 +330,7 @@ impl Speller<'_, '_> {
         if !self.row.has_labels() {
             return None;
         }
+
         let text = self.lines.get(line);
         let words = unlisted(text).trim_start_matches('#');
         let other = || {
@@ -321,6 +338,7 @@ impl Speller<'_, '_> {
             let named = self.labelled[usize::from(label == Label::Replace)];
             (!named || name::own_label(text).is_some()).then_some(label)
         };
+
         heading::label(words).or_else(other)
     }
 
@@ -338,6 +356,7 @@ impl Speller<'_, '_> {
         } else {
             "REPLACE"
         };
+
         let words = self.lines.get(line).trim();
         self.edits.tell(line, format!("read `{words}` as {name}"));
         let marks = if before.is_empty() { "`" } else { "" };

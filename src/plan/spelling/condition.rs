@@ -177,6 +177,7 @@ fn is_depending(words: &str) -> bool {
         "example" | "or" => at == 0,
         _ => false,
     };
+
     has_any(words, &DEPENDING) || (0..all.len()).any(depends)
 }
 
@@ -205,9 +206,11 @@ fn spaced(text: &str) -> String {
             words.push(' ');
         }
     }
+
     if !words.ends_with(' ') {
         words.push(' ');
     }
+
     words
 }
 

@@ -116,9 +116,11 @@ impl<'a> LineEdits<'a> {
                 text.push_str(&new);
                 text.push_str(usual);
             }
+
             if edit.dropped || line > self.lines.len() {
                 continue;
             }
+
             let raw = self.lines.raw(line);
             match edit.text {
                 Some(new) => {
@@ -128,6 +130,7 @@ impl<'a> LineEdits<'a> {
                 None => text.push_str(raw),
             }
         }
+
         self.remarks.sort_by_key(|remark| remark.line);
         (text, self.remarks)
     }

@@ -57,6 +57,7 @@ pub(super) fn without_tags(text: &str) -> (String, Vec<Remark>) {
         text = next;
         remarks.extend(more);
     }
+
     (text, remarks)
 }
 
@@ -71,9 +72,11 @@ fn once(text: &str) -> (String, Vec<Remark>) {
             closing_tag(&lines, &passage, own, &mut edits);
             continue;
         }
+
         for block in own.iter().filter(|block| block.node == BlockKind::Html) {
             take_out(&lines, block, &mut edits);
         }
+
         // In the middle of a paragraph a tag is text to Markdown.
         let texts = own
             .iter()
@@ -84,6 +87,7 @@ fn once(text: &str) -> (String, Vec<Remark>) {
             }
         }
     }
+
     edits.finish()
 }
 
@@ -95,11 +99,13 @@ fn take_out(lines: &Lines<'_>, block: &MarkdownBlock, edits: &mut LineEdits<'_>)
     let ends = (block.first..=block.last).filter(|&line| lines.get(line).contains("-->"));
     let one = ends.count() == 1 && last.matches("-->").count() == 1;
     let whole = first.starts_with("<!--") && last.ends_with("-->") && one;
+
     if whole && !hides {
         edits.tell(block.first, "left out the comment");
         (block.first..=block.last).for_each(|line| edits.replace(line, ""));
         return;
     }
+
     for line in (block.first..=block.last).filter(|&line| is_tag(lines.get(line))) {
         blank(lines, line, edits);
     }
@@ -157,5 +163,6 @@ fn is_tag(line: &str) -> bool {
         .all(|part| HOLDING.contains(&part) || part == "teddy");
     let shown = !attributes.contains("hidden") && !attributes.contains("style");
     let plain = holds && shown && !inner.contains(['<', '>', '@']);
+
     (summary || plain) && !is_aside(inner)
 }

@@ -73,6 +73,7 @@ pub fn field<'a>(line: &'a str, row: Option<&'static ActionRow>) -> Option<Keyed
     if unticked {
         return None;
     }
+
     Some(KeyedLine { key, value })
 }
 
@@ -95,6 +96,7 @@ pub fn split(line: &str) -> Option<(&str, &str)> {
         .iter()
         .find_map(|mark| text.strip_prefix(mark))
         .unwrap_or(text);
+
     // Emoji and other bullets; `//` and `!` in front of a field say that it is none.
     let text =
         text.trim_start_matches(|c: char| c == ' ' || (!c.is_ascii() && !c.is_alphanumeric()));
@@ -111,6 +113,7 @@ pub fn split(line: &str) -> Option<(&str, &str)> {
     } else {
         inner.split_once(':')?
     };
+
     let before = &line[..line.len() - value.len()];
     let (key, value) = (key.trim(), value.trim_matches([' ', '\t', '\u{a0}']));
     let fits = !key.is_empty() && key.len() <= MAX_KEY && !value.starts_with("//");
@@ -126,6 +129,7 @@ pub fn known(key: &str, row: Option<&'static ActionRow>) -> Option<&'static str>
     if let Some(key) = own.filter(|key| row.keys.contains(key)) {
         return Some(key);
     }
+
     let plain: String = key
         .chars()
         .filter(|c| c.is_alphanumeric())

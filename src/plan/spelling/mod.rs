@@ -75,6 +75,7 @@ pub fn respell(given: &str) -> Respelled {
             spoken: false,
         };
     }
+
     let mut edits = LineEdits::new(&lines);
     section::name_all(&lines, &blocks, &mut passages, &mut edits);
     let mut proposed = false;
@@ -93,6 +94,7 @@ pub fn respell(given: &str) -> Respelled {
             _ => section::respell(&lines, passage, own, &mut edits),
         }
     }
+
     let spoken = edits.spoken;
     let (respelled, more) = edits.finish();
     remarks.extend(more);
@@ -122,6 +124,7 @@ pub fn is_misread(field: &Field, row: &'static ActionRow) -> bool {
     if texts.into_iter().any(|text| holds_field(text, row)) {
         return true;
     }
+
     let other = field::canonical(&field.key).is_none() && row.shape == BodyShape::Script;
     let known = key::known(&field.key, Some(row)).is_some_and(field::has_weight);
     let path = matches!(field.key.as_str(), "File Path" | "Resource");
@@ -138,6 +141,7 @@ pub fn holds_action(message: &str) -> bool {
             markdown::BlockKind::Heading { .. } | markdown::BlockKind::Paragraph
         )
     });
+
     heads
         .filter(|block| block.first == block.last)
         .any(|block| passage::message_end(&lines, block).is_some())

@@ -84,11 +84,13 @@ pub fn action(line: &str, below: &str) -> Option<ActionHeading> {
             sure: true,
         });
     }
+
     let text = plain(text);
     let found = named(without_ordinal(&text))?;
     if is_crossed_out(line) || is_condition(found.rest) {
         return None;
     }
+
     let alone = found.own && found.rest.is_empty() && level > 0;
     let sure = alone && (found.loud || found.row.is_message_alone());
     let heading = ActionHeading {
@@ -97,6 +99,7 @@ pub fn action(line: &str, below: &str) -> Option<ActionHeading> {
         exact: false,
         sure,
     };
+
     let fits = level != 1 && (sure || is_spoken(&found, level) || confirms(&heading, below));
     fits.then_some(heading)
 }
@@ -116,6 +119,7 @@ pub fn section(line: &str) -> Option<(Section, usize)> {
         .into_iter()
         .find(|known| same(&known))
         .or_else(|| name.eq_ignore_ascii_case("memo").then_some(Section::Memos))?;
+
     Some((found, level))
 }
 
@@ -141,6 +145,7 @@ fn named_label(line: &str) -> Option<Label> {
     if line.contains("~~") {
         return None;
     }
+
     let text = unlisted(line).trim_start_matches('#');
     let text = plain(text);
     let words = without_ordinal(&text);
@@ -148,6 +153,7 @@ fn named_label(line: &str) -> Option<Label> {
     if is_aside(place) || changes_the_search(place) {
         return None;
     }
+
     let words = words
         .trim_end_matches(|c: char| !c.is_alphabetic())
         .to_uppercase();
@@ -155,6 +161,7 @@ fn named_label(line: &str) -> Option<Label> {
     if FIND.contains(&words) {
         return Some(Label::Find);
     }
+
     REPLACE.contains(&words).then_some(Label::Replace)
 }
 
@@ -191,10 +198,12 @@ pub fn heading_of(line: &str) -> Option<(usize, &str)> {
     if indent > 3 {
         return None;
     }
+
     let level = text.len() - text.trim_start_matches('#').len();
     if level > 0 {
         return (level <= 6).then(|| (level, heading_text(text).trim_matches('\u{a0}')));
     }
+
     let inner = text.trim_end_matches(':').strip_prefix("**")?;
     let inner = inner.strip_suffix("**")?.trim();
     (!inner.is_empty() && !inner.contains("**")).then_some((0, inner))
@@ -222,6 +231,7 @@ fn named(text: &str) -> Option<FoundName<'_>> {
         let names = row.other_names.iter();
         names.map(|name| (*row, *name, false))
     });
+
     let names = own.chain(other);
     let fits = names.filter_map(|(row, name, own)| Some((row, own, strip_name(text, name)?)));
     let (row, own, rest) = fits.min_by_key(|(_, _, rest)| rest.len())?;
@@ -247,12 +257,14 @@ fn strip_name<'a>(words: &'a str, name: &str) -> Option<&'a str> {
             rest = rest.trim_start_matches(['_', '-', ' ']);
             continue;
         }
+
         let next = rest.chars().next()?;
         if !next.eq_ignore_ascii_case(&wanted) {
             return None;
         }
         rest = &rest[next.len_utf8()..];
     }
+
     let ends = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     ends.then_some(rest)
 }
@@ -275,6 +287,7 @@ fn confirms(heading: &ActionHeading, below: &str) -> bool {
         BodyShape::Script => is_command(&heading.rest, below),
         BodyShape::Message => false,
     };
+
     field || fits
 }
 
@@ -299,12 +312,14 @@ pub fn target(words: &str) -> Option<String> {
         }
         rest = after.trim_start_matches(SEPARATORS);
     }
+
     let inner = rest
         .strip_prefix('(')
         .and_then(|rest| rest.strip_suffix(')'))
         .unwrap_or(rest);
     let name = value::path(inner).or_else(|| link::read(inner).ok())?;
     let marked = inner.starts_with(['`', '[', '<']);
+
     (marked || name.contains('/') || name.contains('.')).then_some(name)
 }
 
@@ -318,6 +333,7 @@ pub fn plain(text: &str) -> String {
             words.push(letter);
         }
     }
+
     words
         .trim_start_matches(|c: char| {
             !c.is_alphanumeric() && (!c.is_ascii() || DECORATION.contains(&c))
@@ -341,6 +357,7 @@ fn without_ordinal(text: &str) -> &str {
     } else {
         after
     };
+
     let numbered = rest.len() < after.len();
     // `Action Plan` and `Task list` have no number, and no colon.
     let named = counted.is_some() && after.starts_with([':', '-', '–', '—']);

@@ -71,12 +71,14 @@ pub(super) fn cut(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Passage> {
     }];
     let exact = exact_sections(blocks);
     let mut titled = false;
+
     for (index, block) in blocks.iter().enumerate() {
         let open = passages.last_mut().expect("there is one from the start");
         let Some(role) = role(lines, block, open, (titled, &exact)) else {
             open.blocks.end = index + 1;
             continue;
         };
+
         open.end = block.first;
         titled |= role == PassageRole::Title;
         passages.push(Passage {
@@ -86,6 +88,7 @@ pub(super) fn cut(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Passage> {
             blocks: index + 1..index + 1,
         });
     }
+
     passages
 }
 
@@ -102,6 +105,7 @@ pub(super) fn is_plan(lines: &Lines<'_>, passages: &[Passage]) -> bool {
         );
         part && passage.line < first.line
     };
+
     let is_blank = |line: usize| lines.get(line).trim().is_empty();
     passages.iter().any(is_part) || (1..first.line).all(is_blank)
 }
@@ -120,6 +124,7 @@ pub(super) fn apart(text: &str) -> String {
             edits.insert(block.first + 1, "");
         }
     }
+
     edits.finish().0
 }
 
@@ -158,6 +163,7 @@ fn role(
         let free = !exact.contains(&found) && (level != 1 || titled);
         free.then_some(PassageRole::Section(found))
     };
+
     match &block.node {
         BlockKind::Heading {
             level,
@@ -169,10 +175,12 @@ fn role(
             if let Some(known) = known {
                 return Some(PassageRole::Section(known));
             }
+
             if open.is_message() {
                 let action = message_end(lines, block).map(PassageRole::Action);
                 return action.or((level == 1).then_some(PassageRole::Unknown(1)));
             }
+
             // Below a part of the rationale a block shows something.
             let keyed = |action: &ActionHeading| {
                 let sure = action.exact || action.sure;
@@ -182,6 +190,7 @@ fn role(
             if let Some(action) = name::action(line, below).filter(keyed) {
                 return Some(PassageRole::Action(action));
             }
+
             match level {
                 _ if open.is_edit() && is_label(line, below) => None,
                 1 if !titled => Some(PassageRole::Title),

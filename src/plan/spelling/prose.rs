@@ -86,6 +86,7 @@ pub fn says_nothing(lines: &[&str]) -> bool {
         "none required",
         "empty",
     ];
+
     value::is_nothing(words) || plain.contains(&words)
 }
 

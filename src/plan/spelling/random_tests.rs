@@ -126,6 +126,7 @@ fn path(path: &str, choices: &mut Choices) -> String {
     if !plain || system.contains(&path.split('/').next().unwrap_or_default()) {
         return link;
     }
+
     match choices.of(&[
         "link", "plain", "dot", "absolute", "quotes", "bold", "code", "dots",
     ]) {
@@ -157,6 +158,7 @@ fn action(action: &Action, choices: &mut Choices, out: &mut String) {
         [] => out.push_str(&format!("### `{}`", kind.name())),
         spellings => out.push_str(choices.of(spellings)),
     }
+
     out.push('\n');
     let key = match kind {
         ActionKind::Create(create) => Some((
@@ -177,9 +179,11 @@ fn action(action: &Action, choices: &mut Choices, out: &mut String) {
         )),
         _ => None,
     };
+
     if let Some((key, value)) = &key {
         field(key, value, way, out);
     }
+
     for own in kind.fields() {
         match own.key.as_str() {
             "File Path" | "Resource" => {}
@@ -195,6 +199,7 @@ fn action(action: &Action, choices: &mut Choices, out: &mut String) {
             key => field(key, &own.value, way, out),
         }
     }
+
     if let ActionKind::Execute(execute) = kind
         && execute.cwd.is_none()
     {
@@ -205,9 +210,11 @@ fn action(action: &Action, choices: &mut Choices, out: &mut String) {
             out,
         );
     }
+
     if choices.of(&["no", "yes"]) == "yes" && choices.words && kind.message().is_none() {
         out.push_str("\nThis is how it goes:\n\n");
     }
+
     body(kind, choices, out);
 }
 
@@ -264,9 +271,11 @@ fn spell(plan: &Plan, choices: &mut Choices) -> String {
     if way == "bold" {
         out.push('\n');
     }
+
     for own in &plan.fields {
         field(&own.key, &own.value, way, &mut out);
     }
+
     out.push_str(&format!(
         "\n{}\n",
         choices.of(&[
@@ -286,6 +295,7 @@ fn spell(plan: &Plan, choices: &mut Choices) -> String {
         plan.memos
             .iter()
             .for_each(|change| memo::write(change, &mut lines));
+
         match choices.of(&["block", "list", "lines"]) {
             "list" => lines
                 .lines()
@@ -294,6 +304,7 @@ fn spell(plan: &Plan, choices: &mut Choices) -> String {
             _ => write_block(&lines, "", &mut out),
         }
     }
+
     out.push_str(&format!(
         "\n{}\n\n",
         choices.of(&[
@@ -316,10 +327,12 @@ fn spell(plan: &Plan, choices: &mut Choices) -> String {
                 "---\n\n",
             ]));
         }
+
         action(each, choices, &mut out);
         out.push('\n');
         spoken = each.kind.message().is_some();
     }
+
     match choices.of(&["", "words", "plan", "quote"]) {
         "words" if !spoken && choices.words => {
             format!("{out}\nThat is all. Tell me what you think!\n")
@@ -365,6 +378,7 @@ fn tame(mut plan: Plan) -> Plan {
             _ => {}
         }
     }
+
     plan
 }
 

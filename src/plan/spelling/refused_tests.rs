@@ -66,6 +66,7 @@ fn p26_a_block_that_shows_what_a_command_says_is_no_command() {
     check_refused(["text", "json", "output"], |language| {
         format!("{PLAIN}### Run the tests\n```{language}\nok\n```\n")
     });
+
     let run = "### Run `make test`\n```sh\nmake test -j4\n```\n";
     assert_eq!(done(run), Some(vec!["EXECUTE \"make test -j4\\n\"".into()]));
     let shown = "- **Command:** `make`\n\n#### Expected output\n```\nok\n```\n";
@@ -123,6 +124,7 @@ fn p31_a_field_that_is_struck_out_or_not_ticked_is_none() {
     check_refused(fields, |field| {
         format!("### Create\n- **File Path:** a.txt\n{field}\n```\nx\n```\n")
     });
+
     check_refused(["- ~~**cwd:** src~~", "- **cwd:** .."], |field| {
         format!("### Execute\n- **Description:** d\n{field}\n```sh\nls\n```\n")
     });
@@ -130,6 +132,7 @@ fn p31_a_field_that_is_struck_out_or_not_ticked_is_none() {
         format!("### Execute\n- **Description:** d\n{field}\n```sh\nls\n```\n")
     });
     let folder = PLAIN.replace("```sh", "- **cwd:** `default`\n```sh");
+
     assert_eq!(
         done(&folder),
         Some(vec!["EXECUTE \"ls\\n\" in default".into()])
@@ -147,6 +150,7 @@ fn p31_tildes_and_crosses_in_the_text_of_a_field_strike_nothing_out() {
         let ActionKind::Execute(execute) = &found.plan.actions[0].kind else {
             panic!("{text}");
         };
+
         assert_eq!(execute.expected_outcome, value);
     }
 }
@@ -223,12 +227,14 @@ fn promise_a2_a_plan_in_any_spelling_that_was_cut_off_is_not_run() {
     ] {
         assert_eq!(done(&format!("{command}{rest}")), None, "{rest}");
     }
+
     let whole = format!("{command}- **cwd:** `sub/dir`");
     assert_eq!(
         done(&whole),
         Some(vec!["EXECUTE \"rm -rf build\\n\" in sub/dir".into()])
     );
     assert_eq!(done(&format!("{PLAIN}Now we chan")), None);
+
     for tag in ["plan", "response", "think"] {
         let opened = read(&format!("<{tag}>\n{HEAD}{PLAIN}"));
         assert!(!opened.diagnostics.is_empty(), "{opened:?}");
@@ -271,6 +277,7 @@ fn p35_words_that_say_when_an_action_is_done_are_not_left_out() {
     check_refused(["This should print:", "Expected output:"], |words| {
         format!("### `EXECUTE`\n- **Description:** d\n\n{words}\n\n```sh\nls\n```\n")
     });
+
     check_refused(
         ["Please don't run this yet.", "Wait, that is wrong."],
         |words| format!("{PLAIN}{words}\n"),

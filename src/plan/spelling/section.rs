@@ -47,18 +47,22 @@ pub(super) fn name_all(
     let (_, before) = passages.split_at_mut(1);
     let before = &mut before[..first - 1];
     let planned = before.iter().any(|passage| passage.is(Section::Plan));
+
     if !planned && let Some(last) = before.last_mut() {
         let own = &blocks[last.blocks.clone()];
         let title = name::heading_of(lines.get(last.line)).map_or("", |(_, text)| text);
         let unknown = matches!(last.role, PassageRole::Unknown(..=2));
+
         // An example, or a choice that was rejected, is no plan under any heading.
         if unknown && is_aside(title) {
             return;
         }
+
         if unknown && is_words(lines, own) {
             rename(lines, last, Section::Plan, edits);
         }
     }
+
     rationale(lines, before, edits);
     respell_headings(lines, passages, edits);
     add_missing(passages, first, edits);
@@ -78,6 +82,7 @@ fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut 
         }
         return;
     }
+
     if let Some(passage) = passages[1..first]
         .first_mut()
         .filter(|passage| matches!(passage.role, PassageRole::Unknown(_)))
@@ -88,6 +93,7 @@ fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut 
         edits.tell(passage.line, "read the first heading as the title");
         return;
     }
+
     let at = (1..passages[1].line).find(|&line| !lines.get(line).trim().is_empty());
     let title = at.and_then(|line| Some((line, title_of(lines.get(line))?)));
     if let Some((line, title)) = title {
@@ -95,6 +101,7 @@ fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut 
         edits.tell(line, "read the first line as the title");
         return;
     }
+
     if let PassageRole::Action(action) = &passages[first].role {
         edits.insert(
             at.unwrap_or(1).min(passages[1].line),
@@ -126,6 +133,7 @@ fn memos(
     if passages.iter().any(|passage| passage.is(Section::Memos)) {
         return;
     }
+
     let found = passages.iter_mut().find(|passage| {
         let own = &blocks[passage.blocks.clone()];
         let solid: Vec<&str> = own
@@ -135,6 +143,7 @@ fn memos(
             .filter(|text| !text.is_empty() && !is_fence(text))
             .collect();
         let marked = |text: &&str| memo(text).is_some();
+
         matches!(passage.role, PassageRole::Unknown(_))
             && !solid.is_empty()
             && solid.iter().all(marked)
@@ -155,6 +164,7 @@ fn rationale(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut LineEdits<
     {
         rename(lines, passage, Section::Rationale, edits);
     }
+
     let mut at = passages
         .iter()
         .position(|passage| passage.is(Section::Rationale))
@@ -204,9 +214,11 @@ fn add_missing(passages: &[Passage], first: usize, edits: &mut LineEdits<'_>) {
     let later = passages[first..]
         .iter()
         .any(|passage| matches!(passage.role, PassageRole::Section(_)));
+
     if later {
         return;
     }
+
     let line = passages[first].line;
     if of(Section::Rationale).is_none() {
         let at = memos.or(plan).unwrap_or(line);
@@ -216,6 +228,7 @@ fn add_missing(passages: &[Passage], first: usize, edits: &mut LineEdits<'_>) {
         }
         edits.tell(at, "the plan gives no rationale");
     }
+
     if plan.is_none() {
         edits.insert(line, "## Action Plan");
         edits.insert(line, "");
@@ -261,6 +274,7 @@ fn put_in_block(
         edits.tell(passage.line, "the plan gives no rationale");
         return;
     };
+
     if let [only] = solid[..]
         && fenced(only)
     {
@@ -269,6 +283,7 @@ fn put_in_block(
     let fence = fence_for(lines.span(first.first..last.last + 1), 4);
     edits.insert(first.first, format!("{fence}text"));
     edits.insert(last.last + 1, fence);
+
     edits.tell(first.first, "put the rationale into a code block");
 }
 
@@ -289,15 +304,18 @@ fn respell_memos(
         },
         _ => None,
     };
+
     let range = code.map_or(first.first..last.last + 1, |code| code.content.clone());
     let solid: Vec<usize> = range
         .filter(|&line| !lines.get(line).trim().is_empty())
         .collect();
     let texts: Vec<&str> = solid.iter().map(|&line| lines.get(line).trim()).collect();
+
     if says_nothing(&texts) {
         edits.leave_out(first.first..=last.last, "the memos");
         return;
     }
+
     let Some(memos) = texts
         .iter()
         .map(|text| memo(text))
@@ -311,6 +329,7 @@ fn respell_memos(
             edits.tell(*line, "read the item as a memo");
         }
     }
+
     if code.is_none() {
         edits.insert(first.first, "````");
         edits.insert(last.last + 1, "````");
@@ -354,10 +373,12 @@ fn header(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>
         if title_of(lines.get(block.first)).is_some() {
             continue;
         }
+
         if !range.clone().all(keyed) {
             leave_out_words(lines, std::slice::from_ref(block), edits);
             continue;
         }
+
         for line in range {
             let (key, value) = key::split(lines.get(line)).unwrap_or_default();
             let value = value.trim_end_matches('\\').trim_end();

@@ -14,20 +14,24 @@ fn meanings() -> String {
         .collect();
     names.sort();
     let mut out = String::new();
+
     for name in &names {
         let found = read(&std::fs::read_to_string(format!("{folder}/{name}")).unwrap());
         out.push_str(&format!("== {}\n", name.trim_end_matches(".md")));
         for note in &found.repaired.notes {
             out.push_str(&format!("note {}: {}\n", note.line, note.message));
         }
+
         for action in &found.plan.actions {
             out.push_str(&format!("{}\n", say(&action.kind)));
         }
+
         for wrong in &found.diagnostics {
             let message = wrong.message.replace('\n', "\n  ");
             out.push_str(&format!("wrong {}: {message}\n", wrong.line));
         }
     }
+
     out
 }
 
@@ -41,6 +45,7 @@ fn promise_d10_plans_in_the_manner_of_models_are_read_as_they_are_meant() {
         .position(|(a, b)| a != b);
     let from = differs.unwrap_or_default().saturating_sub(3);
     let shown: Vec<&str> = found.lines().skip(from).take(12).collect();
+
     assert!(
         found == expected,
         "from line {}:\n{}",
@@ -84,14 +89,17 @@ fn check(start: &str, fits: impl Fn(&Reading) -> bool) {
         if !name.starts_with(start) {
             continue;
         }
+
         let text = std::fs::read_to_string(&path).unwrap();
         let found = read(&text);
         assert_eq!(found.diagnostics, vec![], "{name}");
         let noted =
             found.repaired.text == text || found.repaired.notes.iter().any(|note| note.spelling);
+
         assert!(noted && fits(&found), "{name}: {found:?}");
         checked += 1;
     }
+
     assert!(checked > 0, "nothing begins with {start}");
 }
 
@@ -124,6 +132,7 @@ fn p25_what_the_parser_reads_stays_and_what_it_does_not_is_noted() {
         .iter()
         .map(|note| (note.line, note.message.as_str(), note.spelling))
         .collect();
+
     assert_eq!(notes, [(10, "read `### Read` as the action READ", true)]);
     assert_eq!(
         (found.repaired.text, found.repaired.level),

@@ -25,6 +25,7 @@ pub fn unwrapped(text: &str) -> Option<(String, Remark)> {
         ]
         .concat()
     });
+
     let remark = Remark {
         line: 1,
         message: message.to_owned(),

@@ -144,12 +144,15 @@ pub fn seconds(value: &str) -> Option<u64> {
     let digits = value.len() - value.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let number: u64 = value[..digits].parse().ok()?;
     let unit = value[digits..].trim_matches([' ', '(', ')', '.', '-']);
+
     if unit.is_empty() {
         return Some(number);
     }
+
     if matches!(unit, "ms" | "milliseconds") {
         return (number.is_multiple_of(1000)).then_some(number / 1000);
     }
+
     let (_, seconds) = UNITS.iter().find(|(name, _)| *name == unit)?;
     number.checked_mul(*seconds)
 }
@@ -163,6 +166,7 @@ fn bare(value: &str) -> &str {
         } else {
             (mark, mark)
         };
+
         let inside = value
             .strip_prefix(open)
             .and_then(|rest| rest.strip_suffix(close));
@@ -170,6 +174,7 @@ fn bare(value: &str) -> &str {
             return inside.trim();
         }
     }
+
     value
 }
 
@@ -203,6 +208,7 @@ fn from_root(text: &str) -> Option<&str> {
     let Some(rest) = text.strip_prefix('/') else {
         return Some(text);
     };
+
     let first = rest.split('/').next().unwrap_or_default();
     (!rest.starts_with('/') && !SYSTEM.contains(&first)).then_some(rest)
 }

@@ -34,6 +34,7 @@ pub(super) fn check(judge: &mut Judge<'_>) {
             )),
             (None, _) => None,
         };
+
         seen.entry(&change.text).or_insert(change);
         if let Some((message, hint)) = mistake {
             let message = format!("{message}: `{}`", visible(&change.text));

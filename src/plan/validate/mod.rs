@@ -125,6 +125,7 @@ impl Simulation {
             outside_context: false,
             wrong: false,
         };
+
         self.steps.get(index).unwrap_or(&NOTHING)
     }
 
@@ -179,6 +180,7 @@ fn simulate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
         });
         action.kind.check(&mut judge, action)?;
     }
+
     order::check(&mut judge);
     Ok(judge.simulation)
 }

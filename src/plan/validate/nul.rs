@@ -14,6 +14,7 @@ pub(super) fn check(plan: &Plan, simulation: &mut Simulation) {
         step.after = None;
         let message = format!("{what} has a NUL character");
         let hint = Some("make binary files with EXECUTE, as with `base64 -d`".to_owned());
+
         simulation.diagnostics.push(Diagnostic {
             line: action.line,
             action: label(action),

@@ -18,6 +18,7 @@ pub(super) fn check(judge: &mut Judge<'_>) {
             hint: Some(hint.to_owned()),
         });
     };
+
     for &n in leaving.iter().skip(1) {
         let first = &plan.actions[leaving[0]];
         refuse(
@@ -26,6 +27,7 @@ pub(super) fn check(judge: &mut Judge<'_>) {
             "keep one INVOKE or CONCLUDE",
         );
     }
+
     if let Some(&n) = leaving
         .first()
         .filter(|&&n| n + 1 < plan.actions.len() && leaving.len() == 1)

@@ -33,6 +33,7 @@ pub fn check_there(
             );
         }
     }
+
     Ok(())
 }
 
@@ -53,6 +54,7 @@ fn absent(judge: &Judge<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>>
             } else {
                 format!("there is {}", names.join(" and "))
             };
+
             Some(Mistake::new(format!("there is no file `{shown}`"), hint))
         }
         Found::Other(_) | Found::Below(..) => Some(Mistake::new(

@@ -25,9 +25,11 @@ impl Twins {
                 }
             }
         }
+
         if !twins.spellings.is_empty() {
             twins.read(&facts.paths()?);
         }
+
         Ok(twins)
     }
 
@@ -49,6 +51,7 @@ impl Twins {
                     known.insert(name.to_owned());
                 }
             }
+
             last = path;
         }
     }

@@ -79,6 +79,7 @@ impl<'a> World<'a> {
                 }
             }
         }
+
         self.at(path)
     }
 
@@ -87,10 +88,12 @@ impl<'a> World<'a> {
         if let Some(bytes) = self.written.get(path) {
             return Ok(Found::File(bytes.clone()));
         }
+
         let prefix = format!("{path}/");
         if self.written.keys().any(|p| p.as_str().starts_with(&prefix)) {
             return Ok(Found::Folder);
         }
+
         Ok(match self.facts.entry(path)? {
             Entry::Absent => Found::Absent,
             Entry::File { bytes } => Found::File(bytes),
@@ -153,24 +156,29 @@ impl<'a> World<'a> {
             .filter_map(|path| RepoPath::parse(&path).ok());
         let listed = listed.filter(|path| self.facts.in_context(&Resource::File(path.clone())));
         let (mut seen, mut found, mut size) = (BTreeSet::new(), Vec::new(), 0);
+
         for path in named.chain(listed) {
             if found.len() >= MAX_OTHERS || size >= MAX_OTHER_BYTES {
                 break;
             }
+
             if !seen.insert(path.clone()) {
                 continue;
             }
+
             let Found::File(bytes) = self.look(&path)? else {
                 continue;
             };
             if bytes.len() > edit::MAX_OTHER {
                 continue;
             }
+
             if let Ok(text) = String::from_utf8(bytes) {
                 size += text.len();
                 found.push((path.to_string(), text));
             }
         }
+
         Ok(found)
     }
 }

@@ -33,11 +33,13 @@ pub(super) fn write(text: &mut String, action: &Action, told: ActionFacts<'_>) {
     } else {
         ""
     };
+
     writeln!(text, "\n#### `{}`{mark}", action.kind.name()).expect("writing to a string");
     match told.outcome {
         None => item(text, "Status", "Not run"),
         Some(outcome) => ending(text, outcome),
     }
+
     for field in &action.fields {
         if field.items.is_empty() {
             item(text, &visible(&field.key), &visible(&field.value));
@@ -54,9 +56,11 @@ pub(super) fn write(text: &mut String, action: &Action, told: ActionFacts<'_>) {
             });
         }
     }
+
     if let Some(outcome) = told.outcome {
         details(text, action, outcome, told);
     }
+
     let (caption, change, name) = match told.modification {
         Some(Modification::File(change)) => (
             "The user changed this action. As proposed it would have been:",
@@ -95,6 +99,7 @@ pub fn bounded(difference: &str, limit: usize) -> Option<String> {
     if lines.len() <= limit && !lines.iter().any(is_long) {
         return None;
     }
+
     let short = |line: &&str| {
         if !is_long(line) {
             return (*line).to_owned();
@@ -105,6 +110,7 @@ pub fn bounded(difference: &str, limit: usize) -> Option<String> {
     if lines.len() <= limit {
         return Some(lines.iter().map(short).collect());
     }
+
     let left = lines.len() - limit;
     let first: String = lines[..head].iter().map(short).collect();
     let last: String = lines[lines.len() - tail..].iter().map(short).collect();
@@ -133,9 +139,11 @@ fn ending(text: &mut String, outcome: &Outcome) {
             );
         }
     }
+
     if !outcome.detail.is_empty() {
         item(text, "Outcome", &visible(&outcome.detail));
     }
+
     if let Some(code) = outcome.exit_code {
         item(text, "Exit Code", &code.to_string());
     }
@@ -157,10 +165,12 @@ fn details(text: &mut String, action: &Action, outcome: &Outcome, told: ActionFa
         )
         .expect("writing to a string");
     }
+
     if !outcome.difference.is_empty() {
         let place = (&*difference_name(told.index), told.limit);
         difference(text, "Change of the file:", &outcome.difference, place);
     }
+
     for part in action.kind.report(outcome) {
         match part {
             ReportPart::Block {
@@ -186,6 +196,7 @@ fn output(text: &mut String, outcome: &Outcome, told: ActionFacts<'_>) {
     if outcome.output.is_empty() {
         return;
     }
+
     let raw = String::from_utf8_lossy(&outcome.output);
     let clean = strip_ansi(&raw);
     let lines: Vec<&str> = clean.lines().collect();
@@ -200,8 +211,10 @@ fn output(text: &mut String, outcome: &Outcome, told: ActionFacts<'_>) {
             shown(&lines[..head]),
             shown(&lines[lines.len() - tail..])
         );
+
         block(text, "text", &cut);
     }
+
     writeln!(text, "\nThe whole output is `{}`.", output_name(told.index))
         .expect("writing to a string");
     if outcome.lost_output > 0 {

@@ -84,6 +84,7 @@ pub fn without_prompt(report: &str) -> Cow<'_, str> {
     };
     let body = &report[start + heading.len()..];
     let fence = &body[..body.len() - body.trim_start_matches('`').len()];
+
     // No run inside is as long as the fence.
     let closing = format!("\n{fence}\n");
     match body.find(&closing).filter(|_| !fence.is_empty()) {
@@ -102,15 +103,18 @@ impl Report<'_> {
             text.push_str("\n## Validation Errors\n\n");
             text.push_str(&errors(self.diagnostics));
         }
+
         if let Some(outline) = self.outline {
             text.push_str("\n## How the Plan Was Read\n");
             block(&mut text, "text", outline);
         }
+
         text.push_str("\n## 1. Rationale\n");
         block(&mut text, "text", &self.plan.rationale);
         text.push_str("\n## 2. Execution Summary\n\n### Applied State Changes\n");
         self.state_changes(&mut text);
         text.push_str("\n### Action Log\n");
+
         for (index, action) in self.plan.actions.iter().enumerate() {
             let modification = self
                 .modifications
@@ -128,6 +132,7 @@ impl Report<'_> {
                 },
             );
         }
+
         text
     }
 
@@ -144,6 +149,7 @@ impl Report<'_> {
             "Overall Status",
             &format!("{} {}", overall(self.status).0, overall(self.status).1),
         );
+
         if let Some(why) = self.interruption {
             let why = visible(why);
             item(
@@ -152,9 +158,11 @@ impl Report<'_> {
                 &format!("{why}; the user's files are unchanged"),
             );
         }
+
         if let Some(who) = self.approved_by {
             item(text, "Approved By", who.words());
         }
+
         item(
             text,
             "Original Plan",
@@ -163,6 +171,7 @@ impl Report<'_> {
         item(text, "Start Time", self.started);
         item(text, "End Time", self.ended);
         let total = self.plan.actions.len();
+
         item(
             text,
             "Actions",
@@ -223,6 +232,7 @@ impl Report<'_> {
                 .map(|left| format!("`{}`: {}", visible(&left.path), left.reason))
                 .collect(),
         );
+
         section(
             "Repository Changes",
             self.repository_changes
@@ -237,6 +247,7 @@ impl Report<'_> {
         if self.plan.memos.is_empty() {
             text.push_str("*(No state changes were proposed in the plan.)*\n");
         }
+
         for (index, memo) in self.plan.memos.iter().enumerate() {
             let applied = self.memos.get(index).copied().unwrap_or(false);
             let changed = self
@@ -254,6 +265,7 @@ impl Report<'_> {
             )
             .expect("writing to a string");
         }
+
         let is_cut = matches!(self.status, Status::Failed | Status::Interrupted);
         if !self.plan.memos.is_empty() && is_cut {
             text.push_str("\nThe plan did not run to its end, so its memos were left out.\n");
@@ -296,6 +308,7 @@ pub fn errors(diagnostics: &[Diagnostic]) -> String {
         } else {
             format!("{}: ", visible(&diagnostic.action))
         };
+
         let mut lines = diagnostic.message.lines();
         let first = visible(lines.next().unwrap_or_default());
         writeln!(text, "- line {}: {place}{first}", diagnostic.line).expect("writing to a string");
@@ -306,10 +319,12 @@ pub fn errors(diagnostics: &[Diagnostic]) -> String {
             let indented: String = rest.lines().map(|line| format!("  {line}\n")).collect();
             write!(text, "\n  {fence}text\n{indented}  {fence}\n").expect("writing to a string");
         }
+
         if let Some(hint) = &diagnostic.hint {
             writeln!(text, "  - **Hint:** {}", visible(hint)).expect("writing to a string");
         }
     }
+
     text
 }
 
@@ -328,5 +343,6 @@ fn block(text: &mut String, language: &str, content: &str) {
     } else {
         "\n"
     };
+
     write!(text, "{fence}{language}\n{content}{end}{fence}\n").expect("writing to a string");
 }

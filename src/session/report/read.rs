@@ -93,6 +93,7 @@ pub fn read(text: &str) -> Option<ReportFacts> {
     };
     let mut place = ReportPlace::Head;
     let mut caption = String::new();
+
     for block in &markdown::blocks(text) {
         match &block.node {
             BlockKind::Heading { level, text, .. } => {
@@ -117,6 +118,7 @@ pub fn read(text: &str) -> Option<ReportFacts> {
             }
         }
     }
+
     Some(facts)
 }
 
@@ -233,6 +235,7 @@ fn fields(lines: &[&str]) -> Vec<ReportField> {
             field.items.push(item.to_owned());
         }
     }
+
     found
 }
 
@@ -243,6 +246,7 @@ fn memo(line: &str) -> Option<(bool, String)> {
         None => (false, line.strip_prefix("- Not applied: ")?),
     };
     let ticks = rest.len() - rest.trim_start_matches('`').len();
+
     // The change as it was proposed may follow.
     let (change, _) = rest
         .get(ticks + 1..)?

@@ -40,6 +40,7 @@ impl Requests {
             size -= self.requests.remove(oldest).size();
             self.left_out += 1;
         }
+
         self
     }
 
@@ -75,9 +76,11 @@ impl UserRequest {
         if let Some(question) = self.question.as_mut().filter(|text| text.len() > most) {
             *question = shortened(question, most, "");
         }
+
         if self.text.len() <= most {
             return;
         }
+
         let whole = Artifact {
             session: self.session.clone(),
             turn: self.turn,
@@ -88,6 +91,7 @@ impl UserRequest {
             RequestState::Replaced => String::new(),
             RequestState::Open | RequestState::Undone => format!("; READ {whole} has all of it"),
         };
+
         self.text = shortened(&self.text, most, &place);
         self.cut = true;
     }

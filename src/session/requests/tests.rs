@@ -83,6 +83,7 @@ fn q5_a_piece_of_work_takes_the_place_of_the_one_before_it() {
     requests.push(work(2, "b"));
     requests.push(work(3, "c"));
     requests.push(request(4, "d"));
+
     assert_eq!(shown(&requests), "1a 3c 4d +0");
 }
 
@@ -94,6 +95,7 @@ fn q6_the_oldest_ones_behind_the_first_are_left_out() {
     let many: Vec<&str> = vec!["xx"; 9];
     assert_eq!(shown(&list(&many).within(four)), "1xx 7xx 8xx 9xx +5");
     let mut undone = list(&many);
+
     undone.requests[0].state = RequestState::Undone;
     // The first that holds is the one that stays.
     assert_eq!(shown(&undone.within(four)), "2xx 7xx 8xx 9xx +5");
@@ -123,6 +125,7 @@ fn q6_a_long_request_is_cut_before_another_is_left_out() {
         turn,
         name: "user_prompt.txt".to_owned(),
     };
+
     assert_eq!(
         (cut.has_whole(&message(1)), cut.has_whole(&message(2))),
         (false, true)
@@ -148,6 +151,7 @@ fn handed_on(turns: u64, limit: usize, text: impl Fn(u64) -> String) -> Vec<usiz
         assert!(file.len() <= most, "turn {turn}: {}", file.len());
         sums.push(sums[sums.len() - 1] + before + file.len());
     }
+
     sums
 }
 
@@ -185,6 +189,7 @@ fn q6_the_first_and_the_newest_stay_however_small_the_limit_is() {
             .iter()
             .map(|r| r.turn)
             .collect();
+
         assert!(
             turns.starts_with(&[1]) && turns.ends_with(&[3]),
             "{turns:?}"

@@ -38,6 +38,7 @@ fn check(context: &[&str], effects: &[Effect], expected: &str) {
         question: None,
         requests: &Requests::default(),
     };
+
     let caller = Caller {
         turn_id: Uuid::from_u128(1),
         caller_turn_id: Some(Uuid::from_u128(9)),
@@ -49,6 +50,7 @@ fn check(context: &[&str], effects: &[Effect], expected: &str) {
         name: "architect".to_owned(),
         system_prompt: "<architect/>".to_owned(),
     };
+
     let next = after_run(
         &current,
         effects,
@@ -67,6 +69,7 @@ fn check(context: &[&str], effects: &[Effect], expected: &str) {
         id(next.caller_turn_id),
         list.join(" ")
     );
+
     assert_eq!(found, expected);
 }
 
@@ -198,6 +201,7 @@ fn check_end(effects: &[Effect], (asked, before): (bool, Option<&str>), expected
         question: before,
         requests: &Requests::default(),
     };
+
     let next = after_run(&current, effects, &Others::default());
     let text = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     assert_eq!(
@@ -231,6 +235,7 @@ fn a_question_stays_open_until_the_user_says_something() {
     );
     check_end(&[], (false, Some("Red?")), "Red? / -");
     check_end(&[], (true, Some("Red?")), "- / -");
+
     check_end(&[chat("Blue?")], (true, Some("Red?")), "Blue? / -");
 }
 
@@ -256,6 +261,7 @@ fn who_concludes_without_a_caller_keeps_its_context() {
         question: None,
         requests: &Requests::default(),
     };
+
     let next = after_run(&current, &[conclude("Done.")], &Others::default());
     let list: Vec<String> = next.context.iter().map(ListEntry::name).collect();
     assert_eq!(

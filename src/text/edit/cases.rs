@@ -63,6 +63,7 @@ fn m18_a_slip_in_a_long_file_is_shown_where_it_is() {
         replace: "x\n",
         others: &[],
     };
+
     let message = explain(&case, &error).message;
     assert!(
         message.contains("the closest place is line 77")

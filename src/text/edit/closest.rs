@@ -43,6 +43,7 @@ pub(super) fn closest(text: &[&str], find: &[&str]) -> Option<Closest> {
         keys: &keys,
         wanted: &wanted,
     };
+
     let mut best: Option<Closest> = None;
     for start in starts {
         let found = sides.around(start);
@@ -50,6 +51,7 @@ pub(super) fn closest(text: &[&str], find: &[&str]) -> Option<Closest> {
             best = Some(found);
         }
     }
+
     best.filter(|b| b.score >= WORTH && !b.lines.is_empty())
 }
 
@@ -59,11 +61,13 @@ fn by_lines(keys: &[u64], wanted: &[u64]) -> Vec<isize> {
     for (n, &key) in wanted.iter().enumerate().filter(|&(_, &key)| key != BLANK) {
         at.entry(key).or_default().0.push(n);
     }
+
     for (n, key) in keys.iter().enumerate() {
         if let Some((_, there)) = at.get_mut(key) {
             there.push(n);
         }
     }
+
     let mut shared: Vec<(Vec<usize>, Vec<usize>)> = at
         .into_values()
         .filter(|(_, there)| !there.is_empty())
@@ -71,6 +75,7 @@ fn by_lines(keys: &[u64], wanted: &[u64]) -> Vec<isize> {
     shared.sort_by_key(|(here, there)| (there.len(), here[0]));
     let mut votes: HashMap<isize, f64> = HashMap::new();
     let mut counted = 0;
+
     for (here, there) in &shared {
         counted += here.len() * there.len();
         if counted > MAX_VOTES {
@@ -80,6 +85,7 @@ fn by_lines(keys: &[u64], wanted: &[u64]) -> Vec<isize> {
             *votes.entry(*t as isize - *h as isize).or_default() += 1.0 / there.len() as f64;
         }
     }
+
     spread(votes.into_iter().collect(), wanted.len())
 }
 
@@ -90,6 +96,7 @@ fn by_letters(text: &[&str], find: &[&str]) -> Vec<isize> {
     for line in find {
         triples(line).for_each(|t| known[t as usize] = true);
     }
+
     let score = |line: &&str| -> f64 {
         let (mut all, mut hits) = (0, 0);
         for triple in triples(line) {
@@ -103,10 +110,12 @@ fn by_letters(text: &[&str], find: &[&str]) -> Vec<isize> {
     let size = find.len().min(scores.len());
     let mut sum: f64 = scores[..size].iter().sum();
     let mut starts = vec![(0, sum)];
+
     for at in size..scores.len() {
         sum += scores[at] - scores[at - size];
         starts.push(((at + 1 - size) as isize, sum));
     }
+
     spread(starts, size)
 }
 
@@ -118,6 +127,7 @@ fn spread(mut starts: Vec<(isize, f64)>, size: usize) -> Vec<isize> {
         starts.select_nth_unstable_by(few, order);
         starts.truncate(few);
     }
+
     starts.sort_by(order);
     let apart = (size / 2) as isize;
     let mut chosen: Vec<isize> = Vec::new();
@@ -126,6 +136,7 @@ fn spread(mut starts: Vec<(isize, f64)>, size: usize) -> Vec<isize> {
             chosen.push(start);
         }
     }
+
     chosen
 }
 
@@ -149,18 +160,21 @@ impl Sides<'_> {
         let window = inside(start - margin)..inside(start + self.find.len() as isize + margin);
         let mut pairs: Vec<Option<usize>> = vec![None; self.find.len()];
         let mut gap = (0, window.start);
+
         for (here, there) in diff::align(self.wanted, &self.keys[window.clone()]) {
             let there = there.start + window.start..there.end + window.start;
             self.fill(&mut pairs, gap.0..here.start, gap.1..there.start);
             gap = (here.end, there.end);
             here.zip(there).for_each(|(h, t)| pairs[h] = Some(t));
         }
+
         self.fill(&mut pairs, gap.0..self.find.len(), gap.1..window.end);
         self.drop_far_blanks(&mut pairs);
         let (first, last) = (pairs.iter().flatten().min(), pairs.iter().flatten().max());
         let lines = first
             .zip(last)
             .map_or(0..0, |(&first, &last)| first..last + 1);
+
         Closest {
             score: self.score(&pairs, &lines),
             lines,
@@ -174,6 +188,7 @@ impl Sides<'_> {
         if find.is_empty() || text.is_empty() {
             return;
         }
+
         if find.len() * text.len() > MAX_GAP {
             let alike = |&(f, t): &(usize, usize)| {
                 likeness(&sorted(self.find[f]), &sorted(self.text[t])) >= ALIKE
@@ -183,6 +198,7 @@ impl Sides<'_> {
                 .for_each(|(f, t)| pairs[f] = Some(t));
             return;
         }
+
         let width = text.len() + 1;
         let mut best = vec![0.0; (find.len() + 1) * width];
         let like = self.likenesses(&find, &text);
@@ -195,6 +211,7 @@ impl Sides<'_> {
                 );
             }
         }
+
         let (mut f, mut t) = (0, 0);
         while f < find.len() && t < text.len() {
             let like = like[f * text.len() + t];
@@ -239,6 +256,7 @@ impl Sides<'_> {
         for n in (0..first).rev() {
             pairs[n] = pairs[n].filter(|&t| pairs[n + 1].is_some_and(|next| next == t + 1));
         }
+
         for n in last + 1..pairs.len() {
             pairs[n] = pairs[n].filter(|&t| pairs[n - 1].is_some_and(|before| before + 1 == t));
         }
@@ -254,6 +272,7 @@ impl Sides<'_> {
             .filter_map(|(f, t)| t.map(|t| self.same(f, t) * weight(self.find[f])))
             .sum();
         let surplus = lines.len().saturating_sub(pairs.iter().flatten().count());
+
         there / all - 0.01 * surplus as f64
     }
 
@@ -284,6 +303,7 @@ fn likeness(a: &[u16], b: &[u16]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return if a.len() == b.len() { 1.0 } else { 0.0 };
     }
+
     let (mut i, mut j, mut shared) = (0, 0, 0);
     while i < a.len() && j < b.len() {
         match a[i].cmp(&b[j]) {
@@ -292,6 +312,7 @@ fn likeness(a: &[u16], b: &[u16]) -> f64 {
             std::cmp::Ordering::Equal => (i, j, shared) = (i + 1, j + 1, shared + 1),
         }
     }
+
     2.0 * f64::from(shared) / (a.len() + b.len()) as f64
 }
 
@@ -329,6 +350,7 @@ fn key(line: &str) -> u64 {
             .filter(|c| !c.is_whitespace())
             .for_each(|c| add(c as u32));
     }
+
     hash
 }
 

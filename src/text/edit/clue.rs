@@ -22,6 +22,7 @@ pub(super) fn name(find: &str, file: &str) -> String {
             end(find)
         );
     }
+
     blanks_alone(f, t)
         .or_else(|| characters(f, t))
         .or_else(|| pasted(f, t))
@@ -39,6 +40,7 @@ fn blanks_alone(find: &str, file: &str) -> Option<String> {
             end(find)
         ));
     }
+
     if find.trim_matches(BLANKS) == file.trim_matches(BLANKS) {
         return Some(format!(
             "indentation: the file has {}, FIND has {}",
@@ -46,9 +48,11 @@ fn blanks_alone(find: &str, file: &str) -> Option<String> {
             start(find)
         ));
     }
+
     if squeezed(find) != squeezed(file) {
         return None;
     }
+
     let at = common(find, file);
     let run = |line: &str| {
         let from = line[..at].trim_end_matches(BLANKS).len();
@@ -80,12 +84,15 @@ fn characters(find: &str, file: &str) -> Option<String> {
             column(file, at)
         )
     };
+
     if squeezed(&looks(find)) == squeezed(&looks(file)) {
         return Some(format!("a character that looks like another: {}", both()));
     }
+
     if find.nfc().eq(file.nfc()) {
         return Some(format!("letters composed in another way: {}", both()));
     }
+
     let word = |line: &str| visible_tabbed(&line[at..].chars().take(2).collect::<String>());
     if unescape(find) == file || unescape(file) == find {
         return Some(format!(
@@ -95,6 +102,7 @@ fn characters(find: &str, file: &str) -> Option<String> {
             column(file, at)
         ));
     }
+
     let lower = |line: &str| line.to_lowercase();
     (lower(find) == lower(file)).then(|| format!("letter case: {}", both()))
 }
@@ -109,6 +117,7 @@ fn pasted(find: &str, file: &str) -> Option<String> {
     let marked = find
         .strip_prefix(['+', '-', '>'])
         .is_some_and(|rest| rest.trim_matches(BLANKS) == file.trim_matches(BLANKS));
+
     marked.then(|| "a mark of a diff: FIND has it in front of the line".to_owned())
 }
 
@@ -131,6 +140,7 @@ fn content(find: &str, file: &str) -> String {
             visible_tabbed(&text.chars().take(QUOTED).collect::<String>())
         ),
     };
+
     let middle = |text: &str| quoted(&text[..text.len() - tail]);
     format!(
         "content: the file has {}, FIND has {}, at column {}",
@@ -155,6 +165,7 @@ pub(super) fn cures(find: &str) -> Vec<(&'static str, String)> {
             .collect();
         lines.map(|lines| lines.join("\n") + "\n")
     };
+
     let marked = find.lines().any(|l| l.starts_with(['+', '-']));
     let mark = |line: &str| line.starts_with(['+', '-', ' ']).then_some(1);
     let removed: String = find
@@ -180,6 +191,7 @@ pub(super) fn cures(find: &str) -> Vec<(&'static str, String)> {
         ("a fence around its lines", unfenced(find)),
         ("escapes that the file does not have", Some(unescape(find))),
     ];
+
     cured
         .into_iter()
         .filter_map(|(name, text)| Some((name, text?)))
@@ -198,6 +210,7 @@ pub(super) fn is_elided(line: &str) -> bool {
             || text.ends_with("...")
             || text.ends_with('…')
     };
+
     dots(bare)
         && (bare.chars().all(|c| matches!(c, '.' | '…'))
             || ["exist", "rest", "unchanged", "same", "remain"]
@@ -243,6 +256,7 @@ fn unescape(text: &str) -> String {
         .fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
+
     while let Some(c) = chars.next() {
         match (c, chars.peek()) {
             (
@@ -258,6 +272,7 @@ fn unescape(text: &str) -> String {
             _ => out.push(c),
         }
     }
+
     out
 }
 

@@ -95,6 +95,7 @@ fn several(case: &FailedPair<'_>, places: &[MatchPlace]) -> String {
     } else {
         ""
     };
+
     let numbers: Vec<String> = places
         .iter()
         .take(MAX_LISTED)
@@ -105,11 +106,13 @@ fn several(case: &FailedPair<'_>, places: &[MatchPlace]) -> String {
     } else {
         String::new()
     };
+
     let inside = if places[0].tier == Tier::Inline {
         ", inside a line"
     } else {
         ""
     };
+
     let mut message = format!(
         "{} occurs in {many}{} places in `{}`{inside}: lines {}{more}",
         case.which(),
@@ -127,6 +130,7 @@ fn several(case: &FailedPair<'_>, places: &[MatchPlace]) -> String {
             _ => format!("\n  line {} is the first", place.line),
         };
     }
+
     message
 }
 
@@ -139,10 +143,12 @@ fn absent(case: &FailedPair<'_>) -> Explanation {
     )];
     let mut hint = "copy the lines to change from the file as they are, including spaces";
     let there = already(case);
+
     if let Some(line) = there {
         lines.push(format!("the REPLACE is already there, at line {line}"));
         hint = "leave the pair out if it has been applied already";
     }
+
     let cured = clue::cures(case.find)
         .into_iter()
         .find_map(|(name, cure)| Some((name, at(case.text, &cure)?)));
@@ -160,6 +166,7 @@ fn absent(case: &FailedPair<'_>) -> Explanation {
             .then(|| vec!["no place in the file is like it".to_owned()]);
         lines.extend(nearest(case).or(nowhere).unwrap_or_default());
     }
+
     let elsewhere = case
         .others
         .iter()
@@ -174,6 +181,7 @@ fn absent(case: &FailedPair<'_>) -> Explanation {
         ));
         hint = "name the file that the text is in, if that is the one to change";
     }
+
     Explanation {
         message: lines.join("\n"),
         hint: hint.to_owned(),
@@ -191,6 +199,7 @@ fn already(case: &FailedPair<'_>) -> Option<usize> {
     {
         return None;
     }
+
     match find::find(case.text, case.replace) {
         Ok(place) if place.tier != Tier::Inline => Some(place.line),
         Err(MatchError::Ambiguous { places })
@@ -222,6 +231,7 @@ fn nearest(case: &FailedPair<'_>) -> Option<Vec<String>> {
             line.strip_suffix('\r').unwrap_or(line).len()
         }
     };
+
     let file: Vec<&str> = lines(case.text)
         .into_iter()
         .map(|line| &line[..bare(line)])
@@ -233,6 +243,7 @@ fn nearest(case: &FailedPair<'_>) -> Option<Vec<String>> {
         find: &wanted,
         place: &place,
     };
+
     let equal = place
         .pairs
         .iter()
@@ -245,11 +256,13 @@ fn nearest(case: &FailedPair<'_>) -> Option<Vec<String>> {
     } else {
         format!("lines {first} to {last}")
     };
+
     let share = if wanted.len() > 1 {
         format!(", {equal} of the {} lines of FIND are there", wanted.len())
     } else {
         String::new()
     };
+
     let mut out = vec![format!("the closest place is {span}{share}")];
     out.extend(view.difference());
     Some(out)
@@ -294,6 +307,7 @@ impl SideBySide<'_> {
                 } else {
                     format!("lines {} to {}", t + 1, t + many)
                 };
+
                 let blank = if self.file[t..t + many].iter().all(|l| l.trim().is_empty()) {
                     ", blank in the file"
                 } else {
@@ -346,6 +360,7 @@ impl SideBySide<'_> {
                 (Some(t), _) => next = Some(t + 1),
             }
         }
+
         None
     }
 
@@ -359,6 +374,7 @@ impl SideBySide<'_> {
             .min(self.place.lines.end.max(line + 1))
             .min(self.file.len());
         let width = to.to_string().len();
+
         for at in from..to {
             let changed = find
                 .filter(|_| at == line)
@@ -374,6 +390,7 @@ impl SideBySide<'_> {
                 out.push(format!("       {:width$} | {}^", "", column));
             }
         }
+
         out
     }
 }
@@ -389,6 +406,7 @@ fn cut(line: &str, at: usize) -> (String, String) {
     } else {
         ""
     };
+
     let before: String = line[..at].chars().skip(skipped).collect();
     let fill = format!("{start}{}", visible_tabbed(&before))
         .chars()

@@ -18,6 +18,7 @@ fn check(text: &str, (find, replace): (&str, &str), expected: &str) {
         replace,
         others: &others,
     };
+
     assert_eq!(
         explain(&case, &error).message,
         expected.trim_end(),
@@ -205,6 +206,7 @@ fn a_very_frequent_find_lists_a_few_lines() {
         replace: "y\n",
         others: &[],
     };
+
     let message = explain(&case, &error).message;
     assert!(
         message.starts_with("FIND occurs in at least 1001 places in `a`: lines 1, 2, 3"),
@@ -257,6 +259,7 @@ fn long_lines_are_cut_around_the_difference() {
         replace: "y\n",
         others: &[],
     };
+
     let message = explain(&case, &error).message;
     assert!(
         message.contains("…aaa") && message.contains("a1b") && message.len() < 800,

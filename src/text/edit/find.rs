@@ -18,21 +18,25 @@ pub fn find(text: &str, find: &str) -> Result<MatchPlace, MatchError> {
     if find.trim().is_empty() {
         return Err(MatchError::Blank);
     }
+
     let lines = whole_lines(text, find);
     if !lines.is_empty() {
         return only(text, Tier::Lines, lines);
     }
+
     let tolerant = if find.contains('\r') {
         None
     } else {
         Unix::of(text)
     };
+
     if let Some(unix) = &tolerant {
         let hits = whole_lines(&unix.text, find);
         if !hits.is_empty() {
             return only(text, Tier::LineEnds, unix.back(hits));
         }
     }
+
     let hits = match &tolerant {
         Some(unix) => unix.back(inside(&unix.text, find)),
         None => inside(text, find),
@@ -54,6 +58,7 @@ fn only(text: &str, tier: Tier, hits: Vec<(usize, usize)>) -> Result<MatchPlace,
             end,
         });
     }
+
     match places.as_slice() {
         [] => Err(MatchError::Absent),
         [place] => Ok(*place),
@@ -71,11 +76,13 @@ fn whole_lines(text: &str, find: &str) -> Vec<(usize, usize)> {
     } else {
         0
     };
+
     let head = &text[first..];
     let mut hits = Vec::new();
     if head.starts_with(core) && head[core.len()..].starts_with('\n') {
         hits.push((first, first + core.len() + 1));
     }
+
     let needle = format!("\n{core}\n");
     hits.extend(occurrences(text, &needle).map(|at| (at + 1, at + needle.len())));
     hits.extend(last_lines(text, find, first));
@@ -144,6 +151,7 @@ impl Unix {
             unix.missing.push(unix.text.len());
             copied = at + 1;
         }
+
         unix.text.push_str(&text[copied..]);
         (copied > 0).then_some(unix)
     }

@@ -10,6 +10,7 @@ pub(super) fn splice(text: &str, find: &str, replace: &str, place: MatchPlace) -
     if replace.is_empty() && place.tier != Tier::Inline && !ended {
         return without_line_end(before).to_owned();
     }
+
     // With a CR in the pair the plan says byte for byte what it wants.
     let literal = find.contains('\r') || replace.contains('\r');
     let new = match literal {
@@ -20,6 +21,7 @@ pub(super) fn splice(text: &str, find: &str, replace: &str, place: MatchPlace) -
         true => core(replace).to_owned(),
         false => with_ends(text, (find, replace), place),
     };
+
     let end = match ended && !replace.is_empty() {
         true if !literal && hit.ends_with("\r\n") => "\r\n",
         true => "\n",
@@ -46,6 +48,7 @@ fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
     {
         return core(pair.1).to_owned();
     }
+
     let old: Vec<&str> = core(pair.0).split('\n').collect();
     let ends: Vec<&str> = hit.split_inclusive('\n').map(end_of).collect();
     let common = prefix(old.iter(), new.iter());
@@ -56,6 +59,7 @@ fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
     } else {
         "\r\n"
     };
+
     let mut out = String::with_capacity(pair.1.len() + new.len());
     for (at, line) in new.iter().enumerate() {
         let twin = if at < common {
@@ -63,6 +67,7 @@ fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
         } else {
             (at + tail >= new.len()).then(|| at + old.len() - new.len())
         };
+
         out.push_str(line);
         if at + 1 < new.len() {
             out.push_str(
@@ -73,6 +78,7 @@ fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
             );
         }
     }
+
     out
 }
 

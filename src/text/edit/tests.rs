@@ -32,6 +32,7 @@ fn whole_lines_are_replaced() {
         "Lines 2: a\nx\ny\nz\nd\n",
     );
     check("x\n  x\n", ("  x\n", "  y\n"), "Lines 2: x\n  y\n");
+
     check("x\n  x\n", ("x\n", "y\n"), "Lines 1: y\n  x\n");
 }
 
@@ -44,6 +45,7 @@ fn an_empty_replace_deletes_the_lines() {
     );
     check("a\r\nb\r\n", ("a\n", ""), "LineEnds 1: b\r\n");
     check("only\n", ("only\n", ""), "Lines 1: ");
+
     check("only", ("only\n", ""), "Lines 1: ");
 }
 
@@ -62,6 +64,7 @@ fn the_last_line_matches_without_a_line_end_and_gets_none() {
     check("a\nb", ("b\n", "x\ny\n"), "Lines 2: a\nx\ny");
     check("a\nb", ("a\nb\n", "c\n"), "Lines 1: c");
     check("a\r\nb", ("b\r\n", "c\r\n"), "Lines 2: a\r\nc");
+
     check("a\nb\r", ("b\r\n", "c\r\n"), "Lines 2: a\nc\r");
 }
 
@@ -86,6 +89,7 @@ fn lines_with_crlf_are_found_with_lf_and_keep_their_ends() {
     );
     check("a\r\nb", ("a\nb\n", "c\nd\n"), "LineEnds 1: c\r\nd");
     check("a\r\nb", ("b\n", "c\nd\n"), "Lines 2: a\r\nc\r\nd");
+
     check(
         "let a = 1;\r\n",
         ("a = 1\n", "a = 1\n    + 2\n"),
@@ -133,6 +137,7 @@ fn a_place_inside_a_line_is_the_last_resort() {
         "Inline 1: a(x,\r\n  y)\r\n",
     );
     check("a b c\n", (" b\n", ""), "Inline 1: a c\n");
+
     check("block1\nblock2\n", ("block\n", "x\n"), "lines [1, 2]");
 }
 
@@ -154,6 +159,7 @@ fn more_than_one_hit_is_an_error_even_when_they_overlap() {
     );
     check("a\nb\na\nb\na\n", ("a\nb\na\n", "x\n"), "lines [1, 3]");
     check("aaa!\n", ("aa\n", "b\n"), "lines [1, 1]");
+
     check("a\na", ("a\n", "b\n"), "lines [1, 2]");
 }
 
@@ -209,6 +215,7 @@ fn reference(text: &str, find: &str) -> (usize, Vec<usize>) {
             .map(|at| text[..at].matches('\n').count() + 1)
             .collect()
     };
+
     let unix = text.replace("\r\n", "\n");
     let tolerant = if find.contains('\r') { text } else { &unix };
     let edge = core.starts_with(['\n', '\r']) || core.ends_with(['\n', '\r']);
@@ -216,6 +223,7 @@ fn reference(text: &str, find: &str) -> (usize, Vec<usize>) {
         .filter(|&at| !edge && tolerant.is_char_boundary(at) && tolerant[at..].starts_with(core))
         .map(|at| tolerant[..at].matches('\n').count() + 1)
         .collect();
+
     [lines(text), lines(tolerant), inside]
         .into_iter()
         .enumerate()
@@ -235,6 +243,7 @@ proptest! {
             Err(MatchError::Ambiguous { places }) => (places[0].tier as usize, places.iter().map(|p| p.line).collect()),
             Err(_) => (0, Vec::new()),
         };
+
         prop_assert_eq!(found, (tier, lines));
     }
 

@@ -63,6 +63,7 @@ pub(super) fn percent_decoded(text: &str) -> Option<String> {
             }
         }
     }
+
     String::from_utf8(found).ok()
 }
 
@@ -78,5 +79,6 @@ pub(super) fn escaped(name: &str) -> String {
             _ => text.push(c),
         }
     }
+
     text
 }

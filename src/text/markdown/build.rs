@@ -64,12 +64,14 @@ impl<'a> BlockBuilder<'a> {
         if matches!(data.value, NodeValue::Document) || !data.value.block() {
             return;
         }
+
         self.depth += 1;
         self.deepest = self.deepest.max(self.depth);
         if self.skipped > 0 {
             self.skipped += 1;
             return;
         }
+
         let span = self.span(&data);
         let container = matches!(data.value, NodeValue::List(_) | NodeValue::Item(_));
         if container && self.depth <= MAX_NESTING {
@@ -79,6 +81,7 @@ impl<'a> BlockBuilder<'a> {
             });
             return;
         }
+
         let node = self.leaf(&data.value, span);
         self.push(MarkdownBlock {
             first: span.0,
@@ -94,11 +97,13 @@ impl<'a> BlockBuilder<'a> {
         if matches!(data.value, NodeValue::Document) || !data.value.block() {
             return;
         }
+
         self.depth -= 1;
         if self.skipped > 0 {
             self.skipped -= 1;
             return;
         }
+
         let frame = self
             .frames
             .pop()
@@ -144,6 +149,7 @@ impl<'a> BlockBuilder<'a> {
         } else {
             end.line
         };
+
         let first = start.line.max(1);
         (first, last.clamp(first, self.lines.len().max(first)))
     }
@@ -190,6 +196,7 @@ impl<'a> BlockBuilder<'a> {
                 content,
             };
         }
+
         let fence_char = char::from(code.fence_char);
         let fence: String = std::iter::repeat_n(fence_char, code.fence_length).collect();
         let opener = self.lines.get(first);

@@ -25,6 +25,7 @@ impl Checklist {
             Key::Char('N') => self.find(SearchDirection::Previous),
             _ => {}
         }
+
         None
     }
 
@@ -45,6 +46,7 @@ impl Checklist {
         if self.cursor < self.top {
             self.top = self.cursor;
         }
+
         if self.cursor >= self.top + self.height {
             self.top = self.cursor + 1 - self.height;
         }
@@ -64,6 +66,7 @@ impl Checklist {
         if self.items[index].pairs.is_empty() {
             return;
         }
+
         let open = wish.unwrap_or(!self.items[index].open);
         self.items[index].open = open;
         if !open {

@@ -166,6 +166,7 @@ fn a_list_with_a_problem_does_not_run() {
         (None, Some("cannot run: three needs one"))
     );
     let (list, _) = press(list, "jj ");
+
     assert_eq!(press(list, "s").1, Some(ChecklistCommand::Run));
 }
 
@@ -181,6 +182,7 @@ fn keys_ask_for_acts() {
     ] {
         assert_eq!(press(list(), keys).1, Some(act), "for {keys}");
     }
+
     assert_eq!(press(list(), "kp").1, None);
     assert_eq!(press(list(), "u").1, None);
     let mut list = list();
@@ -197,6 +199,7 @@ fn a_search_goes_on_and_back_and_says_when_there_is_nothing() {
         press(list(), "/zzz\n").0.notice.as_deref(),
         Some("`zzz` is not in the list")
     );
+
     assert!(
         list()
             .press(&Key::Char('/'))

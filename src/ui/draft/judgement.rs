@@ -22,10 +22,12 @@ impl EditedPlan {
         for (step, &at) in simulation.steps.into_iter().zip(&places) {
             self.steps[at] = step;
         }
+
         for item in &mut list.items {
             item.problem = None;
             item.pairs.iter_mut().for_each(|pair| pair.problem = None);
         }
+
         self.mistakes = simulation
             .diagnostics
             .into_iter()
@@ -34,6 +36,7 @@ impl EditedPlan {
         for (part, diagnostic) in &self.mistakes {
             self.mark(list, *part, diagnostic);
         }
+
         Ok(())
     }
 
@@ -59,6 +62,7 @@ impl EditedPlan {
             if found.is_empty() {
                 return Ok(told);
             }
+
             for (part, diagnostic) in found {
                 self.misfits.insert(*part);
                 told.push(misfit(diagnostic));
@@ -75,6 +79,7 @@ impl EditedPlan {
             .position(|memo| memo.line == diagnostic.line && diagnostic.action.is_empty());
         let above = |at: &&usize| self.plan.actions[**at].line <= diagnostic.line;
         let action = || running.iter().rfind(above).or(running.first()).copied();
+
         memo.map(ItemPart::Memo)
             .or_else(|| action().map(ItemPart::Action))
     }
@@ -92,6 +97,7 @@ impl EditedPlan {
             }),
             ItemPart::Memo(_) => None,
         };
+
         match pair
             .and_then(|pair| item.pairs.get_mut(pair))
             .filter(|pair| pair.on)
@@ -109,6 +115,7 @@ impl EditedPlan {
         };
         let kind = &self.plan.actions[at].kind;
         let name = format!("{} {}", kind.name(), kind.target());
+
         if self.edited.contains(&part) || self.misfits.contains(&part) {
             format!("{name}: {what}")
         } else {
@@ -123,6 +130,7 @@ fn switch_off(item: &mut Item, part: ItemPart) -> bool {
     if item.part != part || !item.on {
         return false;
     }
+
     let marked = item.pairs.iter_mut().filter(|pair| pair.problem.is_some());
     let pairs = marked.map(|pair| pair.on = false).count();
     if item.problem.is_some() || pairs == 0 || item.pairs.iter().all(|pair| !pair.on) {
@@ -148,6 +156,7 @@ fn running(approved: &Approved) -> (Plan, Vec<usize>) {
     let mut actions = approved.actions.iter();
     plan.actions.retain(|_| *actions.next().unwrap_or(&true));
     let mut memos = approved.memos.iter();
+
     plan.memos.retain(|_| *memos.next().unwrap_or(&true));
     (plan, places)
 }

@@ -14,6 +14,7 @@ fn judged(keys: &[Key]) -> (EditedPlan, Checklist) {
         .fold(Checklist::new(draft.items()).fit(20, 0), |list, key| {
             list.press(key).0
         });
+
     draft.judge(&mut list, &proposal).unwrap();
     (draft, list)
 }
@@ -48,6 +49,7 @@ fn a_pair_that_needs_a_switched_off_pair_says_so() {
     );
     assert_eq!(list.problem(), Some(problem));
     let approved = draft.approved(&list);
+
     assert_eq!(approved.modified, [1]);
     let ActionKind::Edit(edit) = &approved.plan.actions[1].kind else {
         panic!("an EDIT stays one")
@@ -65,6 +67,7 @@ fn a_changed_memo_is_approved_as_changed() {
         text: "Mine.".to_owned(),
         ..draft.plan.memos[0].clone()
     };
+
     draft.change_memo(0, mine.clone());
     list.items[0] = draft.item(ItemPart::Memo(0));
     draft.judge(&mut list, &proposal).unwrap();
@@ -86,6 +89,7 @@ fn a_memo_that_cannot_be_changed_so_is_marked_itself() {
         },
     );
     draft.judge(&mut list, &proposal).unwrap();
+
     let problem = "there is no such memo: `All new components must have a core.py file.`";
     assert_eq!(list.items[0].problem.as_deref(), Some(problem));
     assert!(list.items[1..].iter().all(|item| item.problem.is_none()));
@@ -115,6 +119,7 @@ fn what_was_approved_before_is_taken_over_into_the_next_review() {
     let sample = sample::bootstrap();
     let mut next = EditedPlan::new(&sample.proposal());
     let mut items = Checklist::new(next.items());
+
     next.take_over(&approved, &mut items);
     assert_eq!(
         items
@@ -139,6 +144,7 @@ fn what_was_approved_before_is_taken_over_into_the_next_review() {
             .collect::<Vec<_>>(),
         [true, false]
     );
+
     assert_eq!(next.approved(&items), approved);
 }
 
@@ -161,6 +167,7 @@ fn an_edit_of_a_file_whose_create_is_off_is_marked() {
         .fit(20, 0)
         .press(&Key::Char(' '))
         .0;
+
     draft.judge(&mut list, &proposal).unwrap();
     let problems: Vec<Option<&str>> = list
         .items
@@ -207,6 +214,7 @@ fn a_changed_action_is_judged_again_and_approved_as_changed() {
         (list.problem(), draft.mistakes.as_slice()),
         (None, [].as_slice())
     );
+
     let approved = draft.approved(&list);
     assert_eq!((&approved.plan, approved.modified), (&draft.plan, vec![0]));
     assert_eq!(draft.steps[1].after.as_deref(), Some(b"y\nz\n".as_slice()));

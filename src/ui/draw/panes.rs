@@ -39,6 +39,7 @@ pub fn split(area: Rect, rows: usize) -> Panes {
             1.min(area.height),
         )
     };
+
     let whole = Rect::new(area.x, area.y + 1, area.width, body).intersection(area);
     let (list, divider, side) = match () {
         () if area.width >= WIDE => beside(whole),
@@ -69,6 +70,7 @@ fn beside(body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
         width: body.width - width - 2,
         ..body
     };
+
     (list, Some(divider), Some(side))
 }
 
@@ -86,5 +88,6 @@ fn below(body: Rect, rows: u16) -> (Rect, Option<Rect>, Option<Rect>) {
         height: body.height - height - 1,
         ..body
     };
+
     (list, Some(divider), Some(side))
 }

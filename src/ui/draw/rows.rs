@@ -100,6 +100,7 @@ fn line(list: &Checklist, row: ChecklistRow, width: usize, place: RowPlace) -> S
                     ""
                 },
             );
+
             fitted(start, toned(&pair.label, pair.on), mark, width)
         }
     }
@@ -123,6 +124,7 @@ fn marks(item: &Item) -> StyledLine {
     } else {
         format!("  {sign} {on}/{} pairs", item.pairs.len())
     };
+
     let broken = item.on
         && item
             .pairs

@@ -33,6 +33,7 @@ fn screen(sample: &Sample, size: (u16, u16), keys: &[Key]) -> String {
         preview: &preview,
         paint: Paint::Colors,
     };
+
     terminal
         .draw(|frame| checklist(frame, &list, &beside))
         .unwrap();
@@ -54,6 +55,7 @@ fn shown(terminal: &Terminal<TestBackend>) -> String {
                 skip -= 1;
             }
         }
+
         text.trim_end().to_owned()
     };
     (0..buffer.area.height)
@@ -186,6 +188,7 @@ fn of_a_long_list_only_what_is_on_the_screen_is_made() {
             "{key:?}"
         );
     }
+
     let arrows = |key| {
         status(&list.clone().press(&key).0)
             .text()
@@ -212,6 +215,7 @@ fn a_text_is_drawn_between_title_and_keys() {
     terminal
         .draw(|frame| text(frame, &viewer, Paint::Bare))
         .unwrap();
+
     insta::assert_snapshot!(shown(&terminal), @r#"
     plan.md
     line 26

@@ -93,6 +93,7 @@ fn a_new_file_gets_the_path_and_the_content_of_the_person() {
         "{}",
         script.shown
     );
+
     assert!(script.shown.contains("Take your time"), "{}", script.shown);
 }
 
@@ -162,6 +163,7 @@ fn a_changed_edit_is_one_pair_from_the_original_to_the_final_file() {
         &step(),
     );
     assert_eq!(found, Some(sample::edit("f", 7, &[("a\nx\n", "c\nx\n")])));
+
     assert!(script.shown.contains("Editing: [f]"), "{}", script.shown);
 }
 
@@ -275,6 +277,7 @@ fn a_memo_is_changed_as_the_line_of_a_plan_until_it_is_one() {
         .into(),
         ..Script::default()
     };
+
     let changed = edit_memo(&mut script, &proposed).unwrap();
     assert_eq!(
         changed,
@@ -295,6 +298,7 @@ fn a_memo_is_changed_as_the_line_of_a_plan_until_it_is_one() {
         texts: [Some("[+] Use npm. # why")].into(),
         ..Script::default()
     };
+
     assert_eq!(edit_memo(&mut same, &proposed).unwrap(), None);
     assert_eq!(same.offered, "[+] Use npm. # why");
 }
@@ -311,6 +315,7 @@ fn queries_are_separated_by_blank_lines() {
         texts: [Some("one\n\nthree\n\n\n")].into(),
         ..Script::default()
     };
+
     assert_eq!(
         changed(&mut script, research(&["one", "two"]), &Step::default()),
         Some(research(&["one", "three"]))

@@ -33,6 +33,7 @@ fn a_long_list_is_judged_when_it_is_switched_and_not_when_it_is_read() {
         modify.take(&key, &proposal).unwrap();
         modify.preview(60, &proposal).unwrap();
     }
+
     assert_eq!(sample.revised.get(), 0, "moving costs no judgement");
     modify.take(&Key::Char(' '), &proposal).unwrap();
     modify.take(&Key::Char('a'), &proposal).unwrap();
@@ -59,6 +60,7 @@ fn what_was_changed_goes_back_to_what_was_proposed() {
     assert!(modify.is_changed() && modify.list.items[0].modified);
     modify.take(&Key::Char('u'), &proposal).unwrap();
     assert!(!modify.is_changed());
+
     assert_eq!(
         modify.draft.approved(&modify.list),
         Approved::all(&sample.plan)
@@ -74,6 +76,7 @@ fn a_preview_is_made_once_for_each_row() {
     modify.take(&Key::Down, &proposal).unwrap();
     assert!(!Rc::ptr_eq(&first, &modify.preview(60, &proposal).unwrap()));
     modify.take(&Key::Up, &proposal).unwrap();
+
     assert!(Rc::ptr_eq(&first, &modify.preview(60, &proposal).unwrap()));
 }
 
@@ -92,6 +95,7 @@ fn a_long_preview_is_cut_beside_the_list_and_whole_on_the_full_screen() {
     let proposal = sample.proposal();
     let mut modify = Modify::new(&proposal);
     let row = modify.list.row().unwrap();
+
     assert!(modify.whole_preview(row, &proposal).unwrap().len() >= MAX_BESIDE + 10);
 }
 
@@ -110,6 +114,7 @@ fn a_resource_is_shown_with_nothing_hidden() {
     ");
     let long: String = (0..1200).map(|n| format!("{n}\n")).collect();
     let sample = sample::Sample::new(&format!("{head}{read}"), &[("a.txt", &long)]);
+
     assert!(previewed(&sample, &[]).ends_with("\n999\n… and 200 lines more\n"));
 }
 
@@ -122,6 +127,7 @@ fn a_resource_that_the_plan_writes_is_shown_as_the_plan_leaves_it() {
         previewed(&sample, &[Key::Down]).ends_with("as action 1 of this plan leaves it:\nnew\n")
     );
     let off = previewed(&sample, &[Key::Char(' '), Key::Down]);
+
     assert!(
         off.contains("it is not in the snapshot of your files"),
         "{off}"
@@ -142,6 +148,7 @@ fn promise_a6_what_fits_is_switched_as_it_was_and_what_does_not_is_named() {
             "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** d\n````\nx\n````\n\n"
         )
     };
+
     let text = [head, &edit, &create("b"), &create("c"), &create("d")].concat();
     let before = sample::Sample::new(&text, &[("a", "one\ntwo\n")]);
     let mut earlier = Approved::all(&before.plan);
@@ -155,6 +162,7 @@ fn promise_a6_what_fits_is_switched_as_it_was_and_what_does_not_is_named() {
     };
     let mut modify = Modify::new(&proposal);
     let misfits = modify.leave_out_misfits(&proposal).unwrap();
+
     assert_eq!(
         misfits,
         [
@@ -167,6 +175,7 @@ fn promise_a6_what_fits_is_switched_as_it_was_and_what_does_not_is_named() {
     let ActionKind::Edit(edit) = &approved.plan.actions[0].kind else {
         panic!("{approved:?}");
     };
+
     assert_eq!(edit.pairs.len(), 1);
     assert_eq!(
         modify.leave_out_misfits(&proposal).unwrap(),
@@ -197,5 +206,6 @@ fn the_help_and_the_page_of_the_review_name_the_same_keys() {
         .copied()
         .filter(|(keys, _)| !keys.is_empty())
         .collect();
+
     assert_eq!(rows, help);
 }

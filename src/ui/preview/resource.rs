@@ -27,6 +27,7 @@ pub(super) fn content(draft: &EditedPlan, list: &Checklist, at: usize) -> Vec<St
         lines.extend(text(bytes));
         return lines;
     }
+
     lines.extend(match draft.seen.get(resource) {
         Some(ResourceContent::Content(bytes)) => text(bytes),
         Some(ResourceContent::Folder(paths)) => bounded(
@@ -54,6 +55,7 @@ fn written<'a>(
             .iter()
             .any(|item| item.on && item.part == ItemPart::Action(index))
     };
+
     let writes = |index: &usize| draft.plan.actions[*index].kind.path() == Some(path);
     let last = (0..at).rev().find(|index| writes(index) && is_on(*index))?;
     Some((last, draft.steps[last].after.as_deref()?))
@@ -70,9 +72,11 @@ fn text(bytes: &[u8]) -> Vec<StyledLine> {
             ),
         )];
     }
+
     if bytes.is_empty() {
         return vec![StyledLine::of(Tone::Faint, "it is empty")];
     }
+
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_BYTES)]);
     let number = bytes.split_inclusive(|&byte| byte == b'\n').count();
     bounded(block(Tone::Plain, &text), number)
@@ -88,5 +92,6 @@ fn bounded(mut lines: Vec<StyledLine>, number: usize) -> Vec<StyledLine> {
             &format!("… and {} more", crate::text::counted(left, "line")),
         ));
     }
+
     lines
 }

@@ -57,10 +57,12 @@ impl Scan {
         if self.in_block(line) {
             return None;
         }
+
         if let Some(title) = line.strip_prefix("# ").filter(|_| !self.titled) {
             self.titled = true;
             return Some(StyledLine::of(Tone::Strong, title));
         }
+
         let name = action(line)?;
         self.actions += 1;
         Some(StyledLine::of(Tone::Faint, &format!("  {}. ", self.actions)).with(Tone::Plain, name))

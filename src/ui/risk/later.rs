@@ -180,12 +180,15 @@ fn matches(path: &str, pattern: &str) -> bool {
     if let Some(ending) = pattern.strip_prefix('*') {
         return name.ends_with(ending);
     }
+
     if pattern.ends_with('/') {
         return path.starts_with(pattern) || path.contains(&format!("/{pattern}"));
     }
+
     if pattern.contains('/') {
         return path == pattern;
     }
+
     name == pattern || (pattern == "dockerfile" && name.starts_with("dockerfile."))
 }
 

@@ -19,11 +19,13 @@ pub(super) fn lines(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<StyledL
         " {}",
         counts(proposal).join(", ")
     )));
+
     for kind in proposal.plan.actions.iter().map(|action| &action.kind) {
         if let Some(execute) = kind.command() {
             lines.extend(command(execute));
         }
     }
+
     lines.extend(risks(proposal).listed);
     wrap_all(lines, room.width)
 }
@@ -47,6 +49,7 @@ fn memos(proposal: &ReviewRequest<'_>) -> Option<StyledLine> {
         .filter(|(number, _)| *number > 0)
         .map(|(number, word)| format!("{number} {word}"))
         .collect();
+
     (!words.is_empty()).then(|| StyledLine::plain(&format!(" memos: {}", words.join(", "))))
 }
 

@@ -113,6 +113,7 @@ fn a_file_that_two_edits_change_is_one_file() {
         edit("y", "a")
     );
     let sample = sample::Sample::new(&text, &[("x", "a\nb\n"), ("y", "a\n")]);
+
     for height in [40, 8] {
         let text = shown(&sample, 80, height);
         assert!(
@@ -129,6 +130,7 @@ fn a_plan_that_has_a_bit_of_everything_fits_a_screen() {
     sample.plan.memos = vec![more.memos.remove(0); 20];
     sample.plan.actions.extend(more.actions);
     let text = shown(&sample, 120, 24);
+
     assert!(text.lines().count() <= 24, "{text}");
     assert!(
         text.contains("$ poetry lock") && text.contains("CREATE: 41 files"),

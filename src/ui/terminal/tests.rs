@@ -16,6 +16,7 @@ fn a_panic_on_a_full_screen_gives_the_terminal_back_before_it_prints() {
         let _full = Full::enter().unwrap();
         panic!("the words of the panic");
     }
+
     let pty = native_pty_system()
         .openpty(PtySize {
             rows: 24,
@@ -28,6 +29,7 @@ fn a_panic_on_a_full_screen_gives_the_terminal_back_before_it_prints() {
     let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
     let name =
         "ui::terminal::tests::a_panic_on_a_full_screen_gives_the_terminal_back_before_it_prints";
+
     command.args(["--exact", name, "--nocapture"]);
     command.env(PANICS, "1");
     command.env("RUST_BACKTRACE", "0");
@@ -41,6 +43,7 @@ fn a_panic_on_a_full_screen_gives_the_terminal_back_before_it_prints() {
         }
         written
     });
+
     assert!(!child.wait().unwrap().success());
     let after = pty.master.get_termios().unwrap();
     assert_eq!(
@@ -49,6 +52,7 @@ fn a_panic_on_a_full_screen_gives_the_terminal_back_before_it_prints() {
     );
     drop(pty.slave);
     let mut screen = vt100::Parser::new(24, 120, 0);
+
     screen.process(&reading.join().unwrap());
     let screen = screen.screen();
     assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste());

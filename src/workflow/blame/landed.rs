@@ -45,6 +45,7 @@ impl LandedFile<'_> {
             return Ok(Vec::new());
         };
         let mut contents = tempfile::NamedTempFile::new()?;
+
         contents.write_all(&bytes)?;
         let oldest = self.named.last();
         let told = blame(
@@ -72,9 +73,11 @@ impl LandedFile<'_> {
         if let Some(at) = self.named.iter().find(has) {
             return Some(*at);
         }
+
         if !self.is_of_landing(line) {
             return None;
         }
+
         let touches = |at: &&usize| self.rows[**at].files.iter().any(|path| path == self.path);
         self.named.iter().find(touches).copied()
     }
@@ -89,16 +92,19 @@ impl LandedFile<'_> {
             if !landed.turns.iter().any(|turn| is_named(turn.turn_id)) {
                 return false;
             }
+
             // As it landed, whatever the id of the commit is by now.
             if self.file(landed.commit).is_ok_and(|file| file == committed) {
                 return true;
             }
+
             let has = |commit: CommitId| {
                 let file = self.file(commit).ok().flatten().unwrap_or_default();
                 super::has_line(&file, line)
             };
             let parent = self.repository.commit(landed.commit).ok();
             let parent = parent.and_then(|commit| commit.parents.first().copied());
+
             has(landed.commit) && !parent.is_some_and(has)
         })
     }

@@ -30,12 +30,14 @@ pub fn approve(
     project.recover(user)?;
     let mut change = change(project, id)?;
     allow(&change, Happened::Approve, "approve")?;
+
     if reason.is_empty() {
         return Err(hinted(
             "an approval against a verdict needs a reason",
             format!("`teddy change approve {id} --reason '<why>'` says it"),
         ));
     }
+
     require_usable(id, &change.documents, user)?;
     if change.state.phase == ChangePhase::Implementing {
         let open = tasks::read(change.documents.text(tasks::FILE))
@@ -50,12 +52,14 @@ pub fn approve(
             }
         );
     }
+
     change.state.seal(&change.documents, &now());
     let about = if change.state.phase == ChangePhase::Implementing {
         "review"
     } else {
         "challenge"
     };
+
     let reason = crate::text::redact::redact(reason).into_owned();
     let lines = reason.lines().map(str::to_owned).collect();
     let entry = ChangeEntry {
@@ -67,6 +71,7 @@ pub fn approve(
         "Approve in place of the {about}: {}",
         reason.lines().next().unwrap_or_default()
     );
+
     change::save(
         project,
         &mut change,

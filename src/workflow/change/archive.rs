@@ -3,7 +3,6 @@
 //! A three-way merge against the specs as they were when the change began, brought to the user's
 //! files as a turn's result is: their own edits stay, and where the two meet nothing is written.
 
-use crate::git::diff;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -17,6 +16,7 @@ use crate::change::id::ChangeId;
 use crate::change::phase::{ChangeEvent as Happened, ChangePhase};
 use crate::change::spec::FOLDER;
 use crate::change::store::{BASE, Change};
+use crate::git::diff;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::session::turn::Turn;
@@ -65,9 +65,11 @@ pub fn archive(
         }
         .into());
     }
+
     require_usable(id, &change.documents, user)?;
     work::open_work(project, &change, user)?;
     let _session_lock = project.lock_session(&id.session(), "archive")?;
+
     // Who held the session may have crashed while this call waited for it.
     let transaction = project.enter("archive", user)?;
     let tip = project.store().tip(&id.session())?;
@@ -121,9 +123,11 @@ fn merge(
             }
         }
     };
+
     if files.from == files.to {
         return Ok(Ok(Vec::new()));
     }
+
     let (step, done) = write(
         project,
         &ArchiveTurn {
@@ -160,6 +164,7 @@ fn sides(
             "`specs` is not a directory, so the specs cannot be written"
         );
     }
+
     let mut old: BTreeMap<Vec<u8>, Option<TreeEntry>> = BTreeMap::new();
     for leaf in repository
         .leaves(now)?
@@ -168,6 +173,7 @@ fn sides(
     {
         old.insert(leaf.path, None);
     }
+
     let mut new = BTreeMap::new();
     for leaf in repository.leaves(change.tree)? {
         let entry = Some(TreeEntry {
@@ -187,6 +193,7 @@ fn sides(
             new.insert(leaf.path, entry);
         }
     }
+
     let base = diff::tree_with(repository, now, &old)?;
     let target = diff::tree_with(repository, base, &new)?;
     Ok((base, target))
@@ -204,6 +211,7 @@ fn record(project: &Project, change: &mut Change, done: &[String]) -> anyhow::Re
     } else {
         names.join(", ")
     };
+
     let entry = Noted {
         about: Some(about.clone()),
         ..Noted::of("archive", &now())

@@ -58,6 +58,7 @@ pub(super) fn write(
         synced: true,
         overlaps: Vec::new(),
     };
+
     let published = publish_turn(&project.repository, tip, &workspace, Some(files.to))?;
     let meta = Meta {
         parent_turn_id: draft.meta.parent_turn_id,
@@ -73,6 +74,7 @@ pub(super) fn write(
             &draft.meta.agent,
         )
     };
+
     let done = files.lines(&project.repository)?;
     let mut artifacts = draft.standing();
     artifacts.put(artifact::REPORT, report(&title, &done));
@@ -87,6 +89,7 @@ pub(super) fn write(
         workspace: Some(after),
         publication: published.id,
     })?;
+
     Ok((step(tip, commit, published), done))
 }
 

@@ -119,6 +119,7 @@ impl RoleClient<'_> {
             budget,
             weight: TokenEstimate::default(),
         };
+
         self.user.tell(Event::Notice(Notice::RoleAsked {
             role: question.role.word(),
             about: question.about.to_owned(),
@@ -127,6 +128,7 @@ impl RoleClient<'_> {
             model: name,
             ..StepUsage::default()
         };
+
         let mut request = ModelRequest {
             system: question.system,
             input: question.input.to_owned(),
@@ -143,6 +145,7 @@ impl RoleClient<'_> {
             if taken.calls >= MAX_ANSWERS {
                 return Err(self.useless((question.role, question.about), &text, &mistakes));
             }
+
             request.message = again(&question.message, &text, &mistakes);
             self.user.tell(Event::Notice(Notice::AnswerUnusable {
                 about: question.about.to_owned(),
@@ -164,6 +167,7 @@ impl RoleClient<'_> {
         hear(&notes, "", self.user);
         self.user.tell(Event::Answered);
         let answer = answer?;
+
         taken.calls += 1;
         taken.tokens_in += answer.usage.input;
         taken.tokens_out += answer.usage.output;
@@ -173,9 +177,11 @@ impl RoleClient<'_> {
             Ok(cost) => (&mut taken.cost, cost),
             Err(_) => (&mut taken.spent, price::charge(price, answer.usage)),
         };
+
         if price.is_some() && answer.usage.is_known() {
             *sum = Some(sum.unwrap_or_default() + dollars);
         }
+
         match answer.finish {
             Finish::Stop => Ok(answer),
             _ => {

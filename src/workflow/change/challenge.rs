@@ -92,6 +92,7 @@ pub(super) fn judge(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::R
         input: &input,
         message,
     };
+
     let ((body, verdict), taken) = desk.ask(question, &read)?;
     let review = block(Role::Challenger, iteration, (&body, verdict), &taken.model);
     let issues = review.issues();
@@ -104,6 +105,7 @@ pub(super) fn judge(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::R
         usage: Some(taken),
         ..ChangeEntry::of("challenge", &now())
     };
+
     let title = format!(
         "Challenge {iteration}: {} ({})",
         verdict.word().to_lowercase().replace('_', " "),
@@ -116,6 +118,7 @@ pub(super) fn judge(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::R
         title,
         lines: titles(&body),
     };
+
     change::save(desk.project, change, step)?;
     Ok(Judgement {
         change: change.id.clone(),
@@ -137,6 +140,7 @@ pub(super) fn require_usable(
     if is_usable(&findings) {
         return Ok(());
     }
+
     let count = findings.len();
     user.tell(Event::Notice(Notice::DocumentMistakes(findings)));
     Err(ChangeError::Invalid {
@@ -188,6 +192,7 @@ pub(super) fn titles(body: &str) -> Vec<String> {
             issue.title.trim_start_matches("Issue:").trim()
         )
     };
+
     section::read(&all.body)
         .iter()
         .filter(|issue| issue.level == 3)

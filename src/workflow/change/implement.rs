@@ -106,6 +106,7 @@ pub fn implement_and_review(
     keep_message(project, wish.message.clone(), user)?;
     let mut result = Implemented::of(&change);
     let most = project.settings.change.implementation_iterations;
+
     loop {
         if due_fix(&change).is_some() {
             if result.fixes >= most && result.reviews > 0 {
@@ -114,6 +115,7 @@ pub fn implement_and_review(
             }
             result.fixes += 1;
         }
+
         if let TaskProgress::Stopped(why) = tasks_and_fix(project, &mut change, (wish, &mut *user))?
         {
             result.stopped = Some(why);
@@ -122,6 +124,7 @@ pub fn implement_and_review(
         let judgement = review_locked(project, &mut change, (wish, &mut *user))?;
         result.reviews += 1;
         (result.verdict, result.issues) = (Some(judgement.verdict), judgement.issues);
+
         match judgement.verdict {
             ReviewVerdict::Approved => break,
             ReviewVerdict::Rejected => {
@@ -131,6 +134,7 @@ pub fn implement_and_review(
             ReviewVerdict::NeedsRevision => {}
         }
     }
+
     Ok(result.finish(&change))
 }
 
@@ -152,6 +156,7 @@ pub fn implement(
     if let TaskProgress::Stopped(why) = tasks_and_fix(project, &mut change, (wish, user))? {
         result.stopped = Some(why);
     }
+
     Ok(result.finish(&change))
 }
 
@@ -168,9 +173,11 @@ fn begin(
     allow(&change, Happened::Implement, wanted)?;
     require_usable(id, &change.documents, user)?;
     let stale = change.state.stale(&change.documents);
+
     if !stale.is_empty() {
         user.tell(Event::Notice(Notice::EditedDocuments(stale)));
     }
+
     if change.state.phase == ChangePhase::Challenged {
         let entry = ChangeEntry::of("implement", &now());
         let lines = vec![format!(
@@ -189,6 +196,7 @@ fn begin(
             },
         )?;
     }
+
     work::open_work(project, &change, user)?;
     Ok(change)
 }
@@ -223,6 +231,7 @@ fn tasks_and_fix(
             }
         }
     }
+
     let Some((number, body)) = due_fix(change) else {
         return Ok(TaskProgress::Ready);
     };
@@ -252,6 +261,7 @@ fn tasks_and_fix(
                     lines: Vec::new(),
                 },
             )?;
+
             Ok(TaskProgress::Ready)
         }
         Worked::Stopped(why) => Ok(TaskProgress::Stopped(ImplementStop::Fix {
@@ -277,6 +287,7 @@ fn tick(
     if !stale {
         change.state.seal_one(tasks::FILE, &text, &now());
     }
+
     change.documents.put(tasks::FILE, text);
     let entry = ChangeEntry {
         about: Some(task.number.clone()),
@@ -285,6 +296,7 @@ fn tick(
         ..ChangeEntry::of("task", &now())
     };
     let title = format!("Do {}: {} (turn {turn})", task.number, task.title);
+
     change::save(
         project,
         change,

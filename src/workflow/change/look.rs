@@ -103,6 +103,7 @@ impl Total {
             .zip(self.tokens_out)
             .map(|(read, written)| format!(", {read} tokens in, {written} out"));
         let cost = self.cost.map(|cost| format!(", ${cost:.2}"));
+
         format!(
             "{calls}{}{}",
             tokens.unwrap_or_default(),
@@ -130,6 +131,7 @@ pub fn change_rows(
             Err(error) => damaged.push(format!("`{id}`: {error:#}")),
         }
     }
+
     Ok((rows, damaged))
 }
 
@@ -156,6 +158,7 @@ pub fn change_standing(project: &Project, id: &ChangeId) -> anyhow::Result<Chang
     let issues = latest.map(review::ChangeReview::issues).unwrap_or_default();
     let session = id.session();
     let begun = refs::read(&project.repository, &session.reference())?.is_some();
+
     Ok(ChangeStatus {
         row: row(&change, commit),
         description: change.state.description.clone(),
@@ -192,6 +195,7 @@ fn row(change: &Change, tip: CommitId) -> ChangeListRow {
             .unwrap_or_default()
             .to_owned()
     };
+
     ChangeListRow {
         change: change.id.clone(),
         reference: change.id.reference(),

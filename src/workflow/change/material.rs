@@ -43,6 +43,7 @@ pub(super) fn material(
     text.push_str("\n\n## 2. Project Structure\n");
     block(&mut text, "", &structure(&paths));
     text.push_str("\n## 3. Files of the Project\n\n");
+
     let wanted = wanted(&change.documents, &paths);
     let mut room = MAX_FILES;
     for leaf in leaves
@@ -56,12 +57,15 @@ pub(super) fn material(
             continue;
         };
         let bytes = repository.blob(BlobId::of(leaf.id))?;
+
         file(&mut text, path, &bytes, &mut room);
     }
+
     text.push_str("## 4. Documents of the Change\n\n");
     for (path, content) in &change.documents.0 {
         document(&mut text, path, content);
     }
+
     Ok(redact(&text).into_owned())
 }
 
@@ -86,6 +90,7 @@ fn file(text: &mut String, path: &str, bytes: &[u8], room: &mut usize) {
         Ok(_) => text.push_str(&format!("({} bytes, too large to be shown)\n", bytes.len())),
         Err(_) => text.push_str(&format!("({} bytes, no text)\n", bytes.len())),
     }
+
     text.push('\n');
 }
 
@@ -107,6 +112,7 @@ pub(super) fn agreed(documents: &Documents) -> String {
         let (body, _) = review::split(content);
         document(&mut text, path, body.trim_end());
     }
+
     text
 }
 

@@ -134,6 +134,7 @@ fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyh
     let held = held.context("`git gc` removed objects of the step while it was recorded; nothing was changed, try again")?;
     let expected = change.commit.map_or(Expected::Absent, Expected::At);
     let log = format!("teddy: change {wanted}");
+
     // The ref moves last: a crash before this line leaves only unreachable objects.
     refs::move_to(
         &project.repository,
@@ -148,6 +149,7 @@ fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyh
         ),
         MoveError::Store(error) => error,
     })?;
+
     refs::sync(&project.repository, &change.id.reference())?;
     hold::settle(&project.repository, &held)?;
     *change = Change {
@@ -155,6 +157,7 @@ fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyh
         tree,
         ..after
     };
+
     Ok(())
 }
 
@@ -173,6 +176,7 @@ pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyho
             count += usize::from(turn?.meta.model.is_some_and(|used| used.asked == model));
         }
     }
+
     Ok(count)
 }
 

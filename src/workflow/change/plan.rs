@@ -84,6 +84,7 @@ pub fn plan(
         only_minor_issues: false,
         next: String::new(),
     };
+
     let known = refs::read(&project.repository, &id.reference())?
         .map(|_| change(project, id))
         .transpose()?;
@@ -109,6 +110,7 @@ pub fn plan(
             (planned.phase, planned.iteration) = (phase, iteration);
         }
     }
+
     planned.next = next_step(id, planned.phase);
     Ok(planned)
 }

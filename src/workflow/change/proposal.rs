@@ -92,6 +92,7 @@ fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::
     if refs::read(&project.repository, &id.reference())?.is_some() {
         return change(project, id);
     }
+
     let description = description.map(str::trim).filter(|text| !text.is_empty());
     let description = description.ok_or_else(|| ChangeError::MissingDescription(id.clone()))?;
     let (tree, specs) = change::changes(project).beginning(change::files_now(project)?)?;
@@ -101,6 +102,7 @@ fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::
     };
     let description = crate::text::redact::redact(description);
     let state = ChangeState::new(id, &description, base, &now());
+
     Ok(Change {
         id: id.clone(),
         commit: None,
@@ -135,6 +137,7 @@ fn write(
         input: &input,
         message,
     };
+
     let (text, taken) = desk.ask(question, &|text| read(id, &path, text))?;
     change.documents.put(&path, text);
     let entry = ChangeEntry {
@@ -143,6 +146,7 @@ fn write(
         ..ChangeEntry::of("proposal", &now())
     };
     let (title, lines) = words(change, missing);
+
     change::save(
         desk.project,
         change,
@@ -165,6 +169,7 @@ pub(super) fn read(id: &ChangeId, path: &str, answer: &str) -> Result<String, Ve
     } else {
         text
     };
+
     let mistakes: Vec<Finding> = Documents::check_one(id, path, &text)
         .into_iter()
         .filter(|f| f.severity == Severity::High)

@@ -44,6 +44,7 @@ pub fn reproposal(
         &mut change,
         message,
     )?;
+
     Ok(change)
 }
 
@@ -72,6 +73,7 @@ pub(super) fn revise(
         input: &input,
         message,
     };
+
     let (files, taken) = desk.ask(question, &|text| read(id, text))?;
     let names: Vec<String> = files.iter().map(|(path, _)| path.clone()).collect();
     put(&mut change.documents, files);
@@ -80,6 +82,7 @@ pub(super) fn revise(
         usage: Some(taken),
         ..ChangeEntry::of("reproposal", &now())
     };
+
     let title = format!(
         "Revise {}: {}",
         change.state.iteration + 1,
@@ -96,6 +99,7 @@ pub(super) fn revise(
             lines: Vec::new(),
         },
     )?;
+
     // A spec that the proposal names only now is written at once.
     complete(desk, change).map(|_| ())
 }
@@ -106,6 +110,7 @@ fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>>
     if files.is_empty() {
         return Err(vec!["it has no `<file path=\"...\">` block".to_owned()]);
     }
+
     let (mut found, mut mistakes) = (Vec::new(), Vec::new());
     for (path, text) in files {
         if !can_be_revised(&path) {
@@ -115,11 +120,13 @@ fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>>
             ));
             continue;
         }
+
         match read_document(id, &path, &text) {
             Ok(text) => found.push((path, text)),
             Err(wrong) => mistakes.extend(wrong),
         }
     }
+
     if mistakes.is_empty() {
         Ok(found)
     } else {
@@ -150,6 +157,7 @@ fn put(documents: &mut Documents, files: Vec<(String, String)>) {
         };
         documents.put(&path, text);
     }
+
     if revised {
         let named = proposal::read(documents.text(proposal::FILE)).specs;
         let is_named =
@@ -174,6 +182,7 @@ pub fn edit(
     let mut change = change(project, id)?;
     allow(&change, Happened::Edit, "reproposal")?;
     let mut good = Vec::new();
+
     for (path, text) in files {
         anyhow::ensure!(
             can_be_revised(&path),
@@ -183,6 +192,7 @@ pub fn edit(
             .map_err(|mistakes| anyhow::anyhow!("nothing was changed:\n{}", mistakes.join("\n")))?;
         good.push((path, text));
     }
+
     let names: Vec<String> = good.iter().map(|(path, _)| path.clone()).collect();
     put(&mut change.documents, good);
     let entry = ChangeEntry {
@@ -190,6 +200,7 @@ pub fn edit(
         ..ChangeEntry::of("edit", &now())
     };
     let title = format!("Edit by hand: {}", names.join(", "));
+
     change::save(
         project,
         &mut change,

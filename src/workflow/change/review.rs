@@ -61,6 +61,7 @@ pub(super) fn review_locked(
     let number =
         u32::try_from(review::read(change.documents.text(REVIEW)).len() + 1).unwrap_or(u32::MAX);
     let mut input = material(&project.repository, change, change::files_now(project)?)?;
+
     input.push_str("## 5. What Was Done\n");
     fenced(
         &mut input,
@@ -76,6 +77,7 @@ pub(super) fn review_locked(
         input: &input,
         message,
     };
+
     let ((body, verdict), taken) = RoleClient {
         project,
         id: &id,
@@ -86,6 +88,7 @@ pub(super) fn review_locked(
     let review = block(Role::Reviewer, number, (&body, verdict), &taken.model);
     let issues = review.issues();
     let text = review::append(change.documents.text(REVIEW), &review);
+
     change.documents.put(REVIEW, text.as_str());
     change.state.seal_one(REVIEW, &text, &now());
     let entry = ChangeEntry {
@@ -94,11 +97,13 @@ pub(super) fn review_locked(
         usage: Some(taken),
         ..ChangeEntry::of("review", &now())
     };
+
     let word = if verdict == ReviewVerdict::NeedsRevision {
         "needs fix".to_owned()
     } else {
         verdict.word().to_lowercase()
     };
+
     let title = format!("Review {number}: {word} ({})", issues.words());
     change::save(
         project,
@@ -141,16 +146,19 @@ pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeI
     if refs::read(&project.repository, &session.reference())?.is_none() {
         return Ok(None);
     }
+
     let tip = project.store().tip(&session)?;
     let Some(after) = tip.workspace else {
         return Ok(None);
     };
     let mut before = after;
+
     for turn in project.store().history(tip) {
         if let Some(workspace) = turn?.meta.workspace {
             before = workspace.before;
         }
     }
+
     Ok(Some((
         project.repository.commit(before)?.tree,
         project.repository.commit(after)?.tree,
@@ -172,6 +180,7 @@ fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
             ));
             continue;
         }
+
         let (old, new) = (
             read::text_of(&project.repository, change.old.as_ref())?,
             read::text_of(&project.repository, change.new.as_ref())?,
@@ -185,6 +194,7 @@ fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
             _ => text.push_str(&format!("(`{shown}` is large or not text, and changed)\n")),
         }
     }
+
     Ok(if text.is_empty() {
         "(nothing)\n".to_owned()
     } else {

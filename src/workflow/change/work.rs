@@ -137,6 +137,7 @@ pub(super) fn open_work(
         let transaction = project.enter("change", user)?;
         start(&transaction, project, &session, &agent)?;
     }
+
     project.work_on(&session);
     Ok(())
 }
@@ -155,6 +156,7 @@ pub(super) fn work(
         if let Some((turn, taken)) = settled(project, change, work)? {
             return Ok(Worked::Done(turn, taken));
         }
+
         match prepare(project, (change, work), (&model, said.take()), user) {
             Err(error) if error.is::<MessageCancelled>() => {
                 return Ok(Worked::Stopped(WorkStop::NothingPlanned));
@@ -167,6 +169,7 @@ pub(super) fn work(
             },
             Ok(()) => {}
         }
+
         let options = ExecuteOptions {
             replan: true,
             model: Some(model.clone()),
@@ -176,11 +179,14 @@ pub(super) fn work(
             ReviewedPlan::Undecided(_) => return Ok(Worked::Stopped(WorkStop::Undecided)),
             ReviewedPlan::Recorded(recorded) => recorded,
         };
+
         if must_stop(&recorded) {
             return Ok(Worked::Stopped(WorkStop::Turn(recorded)));
         }
+
         said = recorded.instead().map(ToOwned::to_owned);
     }
+
     match settled(project, change, work)? {
         Some((turn, taken)) => Ok(Worked::Done(turn, taken)),
         None => Ok(Worked::Stopped(WorkStop::Unfinished(MAX_TURNS))),
@@ -200,9 +206,11 @@ fn prepare(
     project.recover(user)?;
     let tip = project.store().tip(&session)?;
     let mut draft = project.store().draft(&tip)?;
+
     if draft.is_planned() {
         return Ok(());
     }
+
     let mut list = draft.artifacts.text_or_empty(artifact::TURN_CONTEXT);
     for resource in work
         .files
@@ -211,6 +219,7 @@ fn prepare(
     {
         list = context_list::add(&list, &context_list::ListEntry::Resource(resource));
     }
+
     draft.artifacts.put(artifact::TURN_CONTEXT, list);
     // The answer to a question of the model waits in the draft; a message that was cut short
     // says its work anew.
@@ -226,6 +235,7 @@ fn prepare(
                 .transpose()?,
         },
     };
+
     let message = work.message(change, said.as_deref());
     let wish = plan::PlanOptions {
         message: Some(message),
@@ -257,11 +267,13 @@ fn settled(
         if turn.number() <= noted || turn.meta.status == Status::Restored {
             return Ok(None);
         }
+
         let about_it = words_of(project, &turn)?.lines().next() == Some(work.key.as_str());
         if turn.meta.status == Status::Executed && about_it && worked(&project.repository, &turn)? {
             return Ok(Some((turn.number(), taken_since(project, &turn, noted)?)));
         }
     }
+
     Ok(None)
 }
 
@@ -271,6 +283,7 @@ fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
     if turn.conclusion(repository)?.is_some() {
         return Ok(true);
     }
+
     let text = turn.text(repository, artifact::PLAN)?.unwrap_or_default();
     let (plan, _) = crate::plan::parse(&text);
     Ok(plan
@@ -305,6 +318,7 @@ fn taken_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Opti
         if turn.number() <= noted {
             break;
         }
+
         let Some(used) = turn.meta.model else {
             continue;
         };
@@ -319,6 +333,7 @@ fn taken_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Opti
             sum.cost = Some(sum.cost.unwrap_or_default() + cost);
         }
     }
+
     Ok(sum)
 }
 

@@ -44,6 +44,7 @@ pub(super) fn prepare(folder: &Path, opened: &[PathBuf]) -> io::Result<()> {
         .into_iter()
         .flatten()
         .flatten();
+
     for entry in entries {
         let name = entry.file_name();
         let is_own = OWN.iter().any(|own| *own == name);
@@ -54,6 +55,7 @@ pub(super) fn prepare(folder: &Path, opened: &[PathBuf]) -> io::Result<()> {
             let _ = std::os::unix::fs::symlink(entry.path(), folder.join(name));
         }
     }
+
     Ok(())
 }
 
@@ -72,6 +74,7 @@ pub(super) fn variables(folder: &Path, network: Network) -> Vec<(String, String)
         Network::On => &[("npm_config_cache", "/npm"), ("GOMODCACHE", "/go-mod")][..],
         Network::Off => &[],
     };
+
     let all = made.iter().chain(fetched);
     all.map(|(name, below)| ((*name).to_owned(), format!("{folder}{below}")))
         .collect()

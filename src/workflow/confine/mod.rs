@@ -45,6 +45,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
             "`-c execute.sandbox=on` confines commands as far as it can",
         ));
     }
+
     let common = project.repository.common_dir();
     let caches = tool_caches(project);
     let policy = policy_of(
@@ -56,10 +57,12 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
             caches: &caches,
         },
     );
+
     if let Some(policy) = &policy {
         caches::prepare(&caches, &policy.write)
             .with_context(|| format!("making `{}`", caches.display()))?;
     }
+
     Ok(policy)
 }
 
@@ -81,12 +84,14 @@ fn policy_of(project: &Project, places: RunPaths<'_>) -> Option<Policy> {
     if settings.sandbox == Sandbox::Off {
         return None;
     }
+
     let mut policy = policy::standard(places);
     policy.network = if settings.network {
         Network::On
     } else {
         Network::Off
     };
+
     // The worktree's links lead into the workspace, which is closed otherwise.
     policy.read.extend(
         project

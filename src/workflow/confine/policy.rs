@@ -51,6 +51,7 @@ pub(super) fn standard(places: RunPaths<'_>) -> Policy {
         private: vec![SHARED_MEMORY.into()],
         network: Network::Off,
     };
+
     policy.write.extend(DEVICES.map(PathBuf::from));
     let path = env::var("PATH").unwrap_or_default();
     policy.read.extend(programs(&path, workspace));

@@ -160,6 +160,7 @@ pub(super) fn private() -> Vec<PathBuf> {
     };
     let cargo = env::folder("CARGO_HOME");
     let machine = MACHINE.iter().map(PathBuf::from);
+
     machine
         .chain(below(env::home(), HOME))
         .chain(below(env::config_home(), CONFIG))

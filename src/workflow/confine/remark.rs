@@ -50,11 +50,13 @@ fn blame(policy: &Policy, text: &str) -> Option<&'static str> {
             "the sandbox has no pseudo-terminals; `execute.sandbox: off` in your own configuration runs commands without it",
         );
     }
+
     if policy.network == Network::Off && says(text, &NETWORK) {
         return Some(
             "the sandbox has no network, be it on this machine; `execute.network: true` in your own configuration opens it",
         );
     }
+
     says(text, &FILES).then_some(
         "the sandbox lets commands write in the worktree and `$TMPDIR`; `execute.writable` in your own configuration names more folders",
     )

@@ -1,11 +1,11 @@
 //! Gathering what `input.md` shows: from one snapshot, so that it is one moment of the project.
 
-use crate::git::diff;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use globset::GlobMatcher;
 
+use crate::git::diff;
 use crate::git::object::{BlobId, EntryMode, Leaf, TreeId};
 use crate::git::refs;
 use crate::host::file::Root;
@@ -89,13 +89,16 @@ pub fn gather(
         seen: BTreeSet::new(),
         shown: Vec::new(),
     };
+
     for (scope, entry) in &sources.lists.entries {
         gatherer.entry(*scope, entry)?;
     }
+
     gatherer.history(sources.depth)?;
     let Gatherer {
         shown, mut tokens, ..
     } = gatherer;
+
     // A cache that cannot be written only costs time.
     let _ = tokens.save();
     Ok(Material {
@@ -122,6 +125,7 @@ fn structure(leaves: &[Leaf], root: &Root) -> anyhow::Result<Vec<String>> {
         .filter(|leaf| !leaf.path.starts_with(b".teddy/") && !ignore.excludes(&leaf.path))
         .map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned())
         .collect();
+
     for name in ignore.included_names() {
         if matches!(
             root.kind(Path::new(name)),
@@ -130,6 +134,7 @@ fn structure(leaves: &[Leaf], root: &Root) -> anyhow::Result<Vec<String>> {
             paths.insert(name.to_owned());
         }
     }
+
     Ok(paths.into_iter().collect())
 }
 
@@ -144,6 +149,7 @@ fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
             head.map(|id| id.to_string()).unwrap_or_default()
         ),
     };
+
     let changes = diff::changes(
         &project.repository,
         refs::head_tree(&project.repository)?,
@@ -152,6 +158,7 @@ fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
     if changes.is_empty() {
         text.push_str("nothing to commit, working tree clean\n");
     }
+
     for change in changes {
         let letter = match (&change.old, &change.new) {
             (None, _) => 'A',
@@ -163,6 +170,7 @@ fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
             crate::text::visible::visible(&String::from_utf8_lossy(&change.path))
         ));
     }
+
     Ok(text)
 }
 
@@ -178,6 +186,7 @@ impl Gatherer<'_, '_> {
                 } else {
                     self.page(url)
                 };
+
                 self.show(scope, url.clone(), body, None);
                 Ok(())
             }
@@ -203,6 +212,7 @@ impl Gatherer<'_, '_> {
         if self.requests.has_whole(artifact) {
             return Ok(ResourceBody::Request);
         }
+
         let Some(turn) = artifacts::turn_of(self.project, self.tip, artifact)? else {
             return Ok(ResourceBody::Missing);
         };
@@ -211,6 +221,7 @@ impl Gatherer<'_, '_> {
                 "what was wrong with a plan before".to_owned(),
             ));
         }
+
         let content = self.project.repository.file(turn.tree, &artifact.name)?;
         Ok(match content.map(|bytes| self.body(&bytes)) {
             Some(ResourceBody::Text(text)) if artifact.name == REPORT => {
@@ -233,10 +244,12 @@ impl Gatherer<'_, '_> {
         let inside: Vec<usize> = (0..self.leaves.len())
             .filter(|&at| self.leaves[at].path.starts_with(below.as_bytes()))
             .collect();
+
         if inside.is_empty() {
             let body = self.outside_the_snapshot(scope, path);
             self.show(scope, path.to_owned(), body, None);
         }
+
         inside.into_iter().try_for_each(|at| self.leaf(scope, at))
     }
 
@@ -251,6 +264,7 @@ impl Gatherer<'_, '_> {
         if !own {
             return ResourceBody::Missing;
         }
+
         let limit = self.project.settings.context.max_resource_size.0;
         self.root
             .read(Path::new(path), limit)
@@ -272,6 +286,7 @@ impl Gatherer<'_, '_> {
         if found.is_empty() {
             self.show(scope, text.to_owned(), ResourceBody::Missing, None);
         }
+
         found.into_iter().try_for_each(|at| self.leaf(scope, at))
     }
 
@@ -282,6 +297,7 @@ impl Gatherer<'_, '_> {
         if self.seen.contains(&name) {
             return Ok(());
         }
+
         let body = match leaf.mode {
             EntryMode::File | EntryMode::Executable => {
                 let (repository, id) = (&self.project.repository, BlobId::of(leaf.id));
@@ -320,6 +336,7 @@ impl Gatherer<'_, '_> {
                 let turn = artifacts::turn_of(self.project, self.tip, &artifact)?;
                 let said = turn.is_some_and(|turn| turn.meta.origin == MessageOrigin::User);
                 let is_there = artifacts::artifact(self.project, self.tip, &artifact)?.is_some();
+
                 if is_there && (said || name != USER_PROMPT) {
                     self.entry(
                         ListScope::Turn,
@@ -328,6 +345,7 @@ impl Gatherer<'_, '_> {
                 }
             }
         }
+
         Ok(())
     }
 
@@ -352,6 +370,7 @@ impl Gatherer<'_, '_> {
         if !self.seen.insert(resource.clone()) {
             return;
         }
+
         let tokens = match &body {
             ResourceBody::Text(text) => {
                 let blob = blob.or_else(|| {

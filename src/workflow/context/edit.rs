@@ -61,6 +61,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
     let tip = project.store().tip(&session)?;
     let mut draft = project.store().draft(&tip)?;
     let recorded = plan::record_locked(project, &tip, user)?;
+
     snapshot::tell_captured(
         &project.repository,
         &tip,
@@ -88,6 +89,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
         draft.artifacts.put(artifact::INPUT, text.as_str());
         project.store().save_draft(&tip, &mut draft)?;
     }
+
     Ok(text)
 }
 
@@ -165,6 +167,7 @@ pub fn edit_context(
                 near,
             }
         };
+
         edited = wanted.iter().zip(changed).map(with_facts).collect();
         Ok(after)
     })?;
@@ -225,6 +228,7 @@ pub fn read_context(project: &Project, scope: ListScope) -> anyhow::Result<Strin
     if scope == ListScope::Global {
         return teddy_files::whole_global_context(&Root::open(project.repository.workdir())?);
     }
+
     let tip = project.store().tip(&project.session()?)?;
     Ok(project
         .store()
@@ -250,14 +254,17 @@ fn change_list(
             None => root.create_new(path, after.as_bytes(), FileMode::Plain)?,
             Some(_) => root.replace(path, after.as_bytes())?,
         }
+
         return Ok(());
     }
+
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "context")?;
     project.recover(user)?;
     let tip: Turn = project.store().tip(&session)?;
     let mut draft: Draft = project.store().draft(&tip)?;
     let after = change(&draft.artifacts.text_or_empty(file(scope)))?;
+
     draft.artifacts.put(file(scope), after);
     project.store().save_draft(&tip, &mut draft)
 }
@@ -295,8 +302,10 @@ fn apply(
                 after = context_list::retain(&after, &|own| own.name() != entry.name())
             }
         }
+
         changed.push(after != before);
     }
+
     (after, changed)
 }
 

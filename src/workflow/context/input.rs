@@ -76,6 +76,7 @@ pub fn make_input(
             };
             (bytes + length, tokens + shown.tokens)
         });
+
     if tokens > project.settings.context.budget {
         let budget = project.settings.context.budget;
         user.tell(Event::Notice(Notice::OverBudget {
@@ -84,6 +85,7 @@ pub fn make_input(
             largest: largest(&material),
         }));
     }
+
     let text = redact_values(&input::render(&material), &[])
         .text
         .into_owned();

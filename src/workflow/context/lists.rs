@@ -91,6 +91,7 @@ impl ContextLists {
                     .map(|bad| (scope, ListedResource::wrong(bad))),
             );
         }
+
         ContextLists { entries }
     }
 

@@ -49,6 +49,7 @@ pub(in crate::workflow) fn ask_for_message(
     if let Some(question) = question {
         return ask_for_answer(question, user);
     }
+
     let question = Question::NextTurn {
         session: tip.session.as_str(),
         turn: draft.meta.number,
@@ -89,10 +90,12 @@ pub fn keep_message(
     project.recover(user)?;
     let tip = project.store().tip(&session)?;
     let mut draft = project.store().draft(&tip)?;
+
     if draft.is_planned() {
         user.tell(Event::Notice(Notice::MessageNotUsed));
         return Ok(());
     }
+
     let message = without_keys(message, user);
     // An answer that waits is not lost to later words.
     let message = match draft.waiting_message() {
@@ -103,6 +106,7 @@ pub fn keep_message(
     draft.artifacts.put(artifact::USER_PROMPT, message);
     project.store().save_draft(&tip, &mut draft)?;
     user.tell(Event::Notice(Notice::MessageKept));
+
     Ok(())
 }
 

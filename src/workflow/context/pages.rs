@@ -48,6 +48,7 @@ impl Pages {
                 .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
                 .collect(),
         );
+
         self
     }
 
@@ -84,6 +85,7 @@ impl Pages {
         if let Some(seen) = self.seen.get(url) {
             return seen.clone();
         }
+
         let page = match self.known.remove(url) {
             Some(page) => Ok(page),
             None if self.recorded.is_some() => Err(NOT_THEN.to_owned()),
@@ -107,6 +109,7 @@ impl Pages {
                 Err(NOT_THEN.to_owned())
             };
         }
+
         let hits = search(&self.engine, query).map_err(|error| error.to_string())?;
         let shown = hits
             .iter()
@@ -164,6 +167,7 @@ fn engine(project: &Project) -> SearchEngine {
         let name = named.or(usual_key(research.engine));
         name.and_then(env::var).unwrap_or_default()
     };
+
     match research.engine {
         Some(settings::EngineKind::Searxng) => SearchEngine::Searxng {
             base_url: research.base_url.clone().unwrap_or_default(),

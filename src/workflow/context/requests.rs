@@ -49,6 +49,7 @@ pub fn requests_but_for(
             ..replaced
         });
     }
+
     // Nothing of a turn in progress is cut before it must be: it stands nowhere else.
     Ok(requests.within(MAX_SIZE))
 }
@@ -105,6 +106,7 @@ pub fn keep_said(
         text: said.clone(),
         cut: false,
     });
+
     let requests = requests.within(MAX_SIZE);
     draft.artifacts.remove(artifact::USER_PROMPT);
     draft.artifacts.put(artifact::REQUESTS, requests.write());
@@ -148,18 +150,22 @@ fn requests_of_chain(project: &Project, from: &Turn) -> anyhow::Result<Requests>
             found.extend(earlier.requests.into_iter().rev());
             break;
         }
+
         if let Some(Restored { turn: back, .. }) = &turn.meta.restored {
             undone_after = undone_after.min(*back);
         }
+
         if let Some(request) = request_of_turn(&project.repository, &turn, undone_after)? {
             size += request.size();
             found.push(request);
         }
+
         if size > limit {
             found.extend(first_request(&project.repository, from, turn.number())?);
             break;
         }
     }
+
     found.reverse();
     Ok(Requests::of(found).within(limit))
 }

@@ -39,6 +39,7 @@ pub fn demo(folder: &Path, stage: &mut dyn DemoStage) -> anyhow::Result<PathBuf>
     let project = folder.join("greet");
     std::fs::create_dir_all(&project).with_context(|| format!("making `{}`", project.display()))?;
     let folder = folder.canonicalize()?;
+
     prepare(&folder)?;
     let project = folder.join("greet");
     for step in STEPS {
@@ -47,6 +48,7 @@ pub fn demo(folder: &Path, stage: &mut dyn DemoStage) -> anyhow::Result<PathBuf>
             DemoStep::Run(line, expected) => run(&folder, line, *expected, stage)?,
         }
     }
+
     Ok(project)
 }
 
@@ -58,10 +60,12 @@ fn prepare(folder: &Path) -> anyhow::Result<()> {
     for (name, text) in FILES {
         write(folder.join("greet").join(name), text)?;
     }
+
     std::fs::create_dir_all(folder.join("answers"))?;
     for (name, text) in ANSWERS {
         write(folder.join("answers").join(name), text)?;
     }
+
     let answers = serde_json::to_string(&folder.join("answers"))?;
     write(
         folder.join("teddy.yaml"),
@@ -78,16 +82,19 @@ fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> a
         "teddy" => process::command(env::current_exe()?),
         other => process::command(other),
     };
+
     for (name, _) in env::all().filter(|(name, _)| {
         name.to_string_lossy().starts_with("GIT_") || name.to_string_lossy().starts_with("TEDDY_")
     }) {
         command.env_remove(name);
     }
+
     for role in ["AUTHOR", "COMMITTER"] {
         command
             .env(format!("GIT_{role}_NAME"), "Demo")
             .env(format!("GIT_{role}_EMAIL"), "demo@localhost");
     }
+
     command
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
@@ -100,6 +107,7 @@ fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> a
         .current_dir(folder.join("greet"))
         .args(arguments)
         .stdin(Stdio::null());
+
     // One pipe for both streams keeps the order in which a person would see them.
     let (mut reader, writer) = std::io::pipe()?;
     let mut child = command
@@ -109,6 +117,7 @@ fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> a
         .with_context(|| format!("starting `{program}`"))?;
     drop(command);
     let mut text = Vec::new();
+
     std::io::Read::read_to_end(&mut reader, &mut text)?;
     let code = child.wait()?.code();
     stage.output(&String::from_utf8_lossy(&text));
@@ -116,5 +125,6 @@ fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> a
         code == Some(expected),
         "`{line}` ended with {code:?} instead of {expected}"
     );
+
     Ok(())
 }

@@ -4,17 +4,17 @@
 //! what was done in them is not brought, so it is not recorded either, and it is said. What went
 //! where nothing can be recorded stays where it was.
 
-use crate::git::diff;
-use crate::git::snapshot;
-use crate::git::snapshot::paths;
 use std::collections::{BTreeMap, HashSet};
 
+use crate::git::diff;
 use crate::git::diff::TreeChange;
 use crate::git::keep::corrupt::Moment;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
+use crate::git::snapshot;
 use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::{Forced, LeftOut, Reason, shown};
+use crate::git::snapshot::paths;
 use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::moved::{Before, Moved};
 use crate::session::meta::NotCaptured;
@@ -70,6 +70,7 @@ pub(super) fn capture(
     leave_links(repository, env, opened, &mut captured)?;
     leave_repositories(repository, env, opened, &mut captured)?;
     take_moved(repository, env, opened, &mut captured)?;
+
     Ok(captured)
 }
 
@@ -86,9 +87,11 @@ fn add_written(
         .left_out
         .extract_if(.., |left| is_secret(left) && names.contains(&left.path));
     let secret: HashSet<String> = secret.map(|left| left.path).collect();
+
     if secret.is_empty() {
         return Ok(());
     }
+
     let mut paths = written.to_vec();
     paths.retain(|path| secret.contains(&shown(path)));
     snapshot.tree = paths::snapshot_paths(repository, snapshot.tree, &paths)?.tree;
@@ -135,6 +138,7 @@ fn leave_repositories(
             edits.insert(path.clone(), old.clone());
         }
     }
+
     captured.edit(repository, &edits)?;
 
     let paths: Vec<Vec<u8>> = edits.into_keys().collect();
@@ -144,6 +148,7 @@ fn leave_repositories(
     for path in worked_in {
         captured.leave(&path, OPAQUE.to_owned());
     }
+
     Ok(())
 }
 
@@ -181,6 +186,7 @@ fn take_moved(
             captured.leave(&to, why);
         }
     }
+
     captured.edit(repository, &edits)
 }
 

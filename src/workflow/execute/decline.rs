@@ -46,6 +46,7 @@ pub fn execute_or_plan(
         Ok(planned) => *replanned = Some(Box::new(planned)),
         Err(error) => user.tell(Event::Notice(Notice::NoPlanInstead(format!("{error:#}")))),
     }
+
     Ok(result)
 }
 
@@ -85,5 +86,6 @@ pub(super) fn decline(
         // What the user wants instead answers what the model had asked, too.
         recorded.question = None;
     }
+
     Ok(recorded)
 }

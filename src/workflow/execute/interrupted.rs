@@ -66,11 +66,13 @@ pub(super) fn record(
         repository_changes: left.taken.repository_changes.clone(),
         not_captured: case.recorded.not_captured.clone(),
     };
+
     let recorded = finish(transaction, project, case, writing, None)?;
 
     if let Err(error) = wait_again(project, &run) {
         user.tell(Event::Notice(Notice::PlanNotKept(format!("{error:#}"))));
     }
+
     Ok(recorded)
 }
 
@@ -84,6 +86,7 @@ fn wait_again(project: &Project, run: &FinishedRun<'_>) -> anyhow::Result<()> {
             || name.starts_with(artifact::STEPS)
             || name.starts_with(artifact::PAGES)
     };
+
     for (name, content) in old.artifacts.0.iter().filter(|(name, _)| is_kept(name)) {
         draft.artifacts.put(name, content.as_slice());
     }
@@ -93,6 +96,7 @@ fn wait_again(project: &Project, run: &FinishedRun<'_>) -> anyhow::Result<()> {
     draft.meta.replans = old.meta.replans;
     draft.meta.pipeline.clone_from(&old.meta.pipeline);
     draft.meta.repair.clone_from(&old.meta.repair);
+
     // The interrupted turn has paid for it.
     draft.meta.model = old.meta.model.as_ref().map(|model| ModelUse {
         asked: model.asked.clone(),

@@ -97,6 +97,7 @@ pub fn execute_text(
         }
         session => session?,
     };
+
     // A text that is not a plan at all is the wrong file: nothing of it is recorded and no model is
     // asked to correct it.
     if !reading.is_plan {
@@ -169,6 +170,7 @@ fn adopt<'a>(
     case.draft.artifacts.remove(artifact::INPUT);
     keep_plan(&mut case.draft, text, &case.judged);
     project.store().save_draft(case.tip, &mut case.draft)?;
+
     Ok(case)
 }
 
@@ -189,6 +191,7 @@ fn open_case<'a>(
     let plan = approved.as_ref().map(|approved| &approved.plan);
     let paths = forced(plan.unwrap_or(&reading.plan));
     let mut case = judged_case(project, start, (reading, &paths), user)?;
+
     // What a crash kept was not repaired yet.
     keep_plan(&mut case.draft, &text, &case.judged);
     Ok(PlanInReview {
@@ -230,6 +233,7 @@ fn judged_case<'a>(
             lists: &lists,
         },
     )?;
+
     Ok(PlanInReview {
         drift: drift::drift(&project.checkout(), tip, recorded.tree)?,
         question: tip.question(&project.repository)?,
@@ -256,6 +260,7 @@ pub(in crate::workflow) fn forced(plan: &Plan) -> Vec<Vec<u8>> {
                 .to_vec(),
         );
     }
+
     paths
 }
 
@@ -282,6 +287,7 @@ fn ask_for_answer(
         // The session waits with the question, and the next message answers it.
         Err(_) => return Ok(()),
     };
+
     let tip = project.store().tip(&recorded.session)?;
     let mut draft = project.store().draft(&tip)?;
     draft.artifacts.put(artifact::USER_PROMPT, answer);

@@ -60,12 +60,14 @@ pub(super) fn prepare(
         extent,
     );
     let mut worktree = opened.context("the session's worktree cannot be made; nothing was run")?;
+
     if let Extent::Paths(_) = extent {
         return Ok(PreparedWorktree {
             worktree,
             linked: Vec::new(),
         });
     }
+
     set_up(project, env, &mut worktree, user)?;
     let brought = bring(project, &worktree)?;
     worktree.make_git_dir(repository, env.before)?;
@@ -91,14 +93,17 @@ fn set_up(
     else {
         return Ok(());
     };
+
     if !worktree.fresh {
         worktree.make_anew(&project.repository, env.before, Extent::Whole)?;
     }
+
     bring(project, worktree)?;
     worktree.make_git_dir(&project.repository, env.before)?;
     user.tell(Event::Notice(Notice::SetupStarted(setup.to_owned())));
     let ended = run_setup(project, env, setup, worktree, user)?;
     worktree.remove_git_dir()?;
+
     if ended != ScriptEnd::Exited(0) {
         worktree::remove_session_worktree(&project.repository, env.name)?;
         return Err(SetupFailed {
@@ -107,6 +112,7 @@ fn set_up(
         }
         .into());
     }
+
     // What it changed besides ignored files is no part of the user's files.
     worktree.put_right(&project.repository, env.before)?;
     worktree.keep_setup(setup)
@@ -128,6 +134,7 @@ fn run_setup(
             Network::Off
         };
     }
+
     let launcher = Launcher::new(policy)
         .context("starting `worktree.setup`")?
         .holding(project.commands_lock(env.name));

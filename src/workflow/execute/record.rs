@@ -49,6 +49,7 @@ pub(super) fn run_and_record(
         tree: case.recorded.tree,
         reach: Reach::AsConfigured,
     };
+
     let left = perform(project, &env, &approved, user)?;
     left.pages.keep_in(&mut case.draft.artifacts);
     let mut run = FinishedRun {
@@ -64,9 +65,11 @@ pub(super) fn run_and_record(
             done => return done,
         }
     }
+
     if interrupt::requested() {
         run.left.ran.interruption = Some(Interruption::User);
     }
+
     interrupted::record(&transaction, project, run, user)
 }
 
@@ -93,6 +96,7 @@ fn bring(
     } else {
         (left.taken.base, left.taken.tree)
     };
+
     let after = run.commit(project, base, tree)?;
     // A command may have changed the user's files too, and takes its time.
     let now = if case.recorded.is_fresh() && !runs_commands(approved) {
@@ -104,6 +108,7 @@ fn bring(
             &super::forced(&approved.plan),
         )?
     };
+
     let (files, overlaps) = match fit(&project.repository, case.recorded.tree, now.tree, tree)? {
         Fit::Clean(files) => (Some(files), Vec::new()),
         Fit::Overlap(paths, _) => (None, shown(&paths)),
@@ -137,6 +142,7 @@ fn bring(
         repository_changes: left.taken.repository_changes.clone(),
         not_captured: union(&case.recorded.not_captured, &left.taken.not_captured),
     };
+
     let mut recorded = finish(transaction, project, case, writing, files.as_ref())?;
     recorded.not_captured = newly_left_out(
         &[&case.recorded.not_captured, &case.tip.meta.not_captured],
@@ -158,6 +164,7 @@ fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Trans
             entered => return entered,
         }
     }
+
     project.enter("execute", user)
 }
 
@@ -173,6 +180,7 @@ pub(super) fn record_declined(
     if let DeclineReply::Instead { message, .. } = &reply {
         case.draft.artifacts.put("declined.txt", message.as_str());
     }
+
     let plan = case.judged.plan.clone();
     let outcomes: Vec<Outcome> = plan
         .actions
@@ -190,6 +198,7 @@ pub(super) fn record_declined(
         repository_changes: Vec::new(),
         not_captured: case.recorded.not_captured.clone(),
     };
+
     finish(&transaction, project, &case, writing, None)
 }
 
@@ -218,6 +227,7 @@ fn next_state(
             None
         }
     });
+
     let invoked: Option<Agent> = invoked
         .map(|name| agents::agent(project, name))
         .transpose()?;

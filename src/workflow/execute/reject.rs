@@ -34,6 +34,7 @@ pub(super) fn reject(
         outline,
         right: &right,
     });
+
     let again = worth_asking(project, &case);
     // Who wrote the plan corrects it.
     let model = options.model.clone().or_else(|| {
@@ -43,14 +44,17 @@ pub(super) fn reject(
             .as_ref()
             .map(|model| model.asked.clone())
     });
+
     let mut recorded = record(project, &case, &diagnostics, user)?;
     if !options.replan {
         return Ok(recorded);
     }
+
     if let Err(why) = again {
         user.tell(Event::Notice(Notice::NotReplanned(why)));
         return Ok(recorded);
     }
+
     let tip = project.store().tip(&session)?;
     recorded.ending = TurnEnding::Rejected {
         diagnostics,
@@ -92,6 +96,7 @@ fn record(
         repository_changes: Vec::new(),
         not_captured: case.recorded.not_captured.clone(),
     };
+
     finish(&transaction, project, case, writing, None)
 }
 
@@ -101,6 +106,7 @@ fn worth_asking(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoRepl
     if case.draft.meta.replans >= max {
         return Err(NoReplan::TooMany(case.draft.meta.replans + 1));
     }
+
     let before = &case.tip.meta.mistakes;
     if case.tip.meta.status == Status::Rejected
         && case
@@ -111,6 +117,7 @@ fn worth_asking(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoRepl
     {
         return Err(NoReplan::SameMistake);
     }
+
     Ok(())
 }
 
@@ -129,6 +136,7 @@ fn replan(
         origin: MessageOrigin::Validation,
         ..plan::PlanOptions::default()
     };
+
     match plan_turn(project, &wish, Start { tip, draft }, user) {
         Ok(planned) => Ok(Some(planned)),
         Err(error) if error.is::<NoModel>() => {

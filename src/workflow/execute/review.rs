@@ -33,6 +33,7 @@ pub(super) fn review_and_run(
         if case.earlier.is_none() && !case.judged.diagnostics().is_empty() {
             return turn_down(project, case, options, user);
         }
+
         let chosen = match review(project, &case, user)? {
             Decision::Quit => return Ok(undecided(case)),
             Decision::Skip(words) => {
@@ -48,12 +49,14 @@ pub(super) fn review_and_run(
         if !case.judged.diagnostics().is_empty() && !fits(project, &case, &chosen)? {
             return turn_down(project, case, options, user);
         }
+
         // The plan runs on what was reviewed in any case; an editor that saves all the time must
         // not keep it from running, as its saves are brought together with the result afterwards.
         if is_still_so(project, &mut case, &chosen)? || review_number == MAX_REVIEWS {
             case.draft.meta.approved_by = Some(approver(user, options));
             return record::run_and_record(project, case, chosen, user).map(recorded);
         }
+
         user.tell(Event::Notice(Notice::ChangedUnderReview));
         case = open_case(
             project,
@@ -65,6 +68,7 @@ pub(super) fn review_and_run(
             user,
         )?;
     }
+
     unreachable!("the last review leads to a run")
 }
 
@@ -77,6 +81,7 @@ fn is_still_so(
     if case.recorded.is_fresh() {
         return Ok(true);
     }
+
     let same =
         snapshot::snapshot(&project.checkout(), &forced(&chosen.plan))?.tree == case.recorded.tree;
     if same {
@@ -141,6 +146,7 @@ fn review(
         artifacts: &case.draft.artifacts,
         tree: case.recorded.tree,
     };
+
     let proposal = ReviewRequest {
         session: case.tip.session.as_str(),
         turn: case.draft.meta.number,

@@ -1,8 +1,5 @@
 //! The stage: the session's worktree at the user's files, the run in it, and what it left.
 
-use crate::git::fingerprint;
-use crate::git::keep::corrupt;
-use crate::git::snapshot::paths;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -11,9 +8,12 @@ use anyhow::Context as _;
 use super::capture::{RecordedWorktree, UsedWorktree, capture};
 use super::prepare::{PreparedWorktree, prepare};
 use super::run_env::{Reach, RunEnv};
+use crate::git::fingerprint;
 use crate::git::fingerprint::Fingerprint;
+use crate::git::keep::corrupt;
 use crate::git::keep::corrupt::Moment;
 use crate::git::object::{CommitId, TreeId};
+use crate::git::snapshot::paths;
 use crate::git::worktree::Extent;
 use crate::git::worktree::moved::Before;
 use crate::git::worktree::private::TakenBack;
@@ -86,6 +86,7 @@ pub(in crate::workflow) fn perform(
     } else {
         Extent::Paths(&targets)
     };
+
     let prepared = prepare(project, env, extent, user)?;
     fault::point("after-worktree")?;
     let began = match extent {
@@ -97,6 +98,7 @@ pub(in crate::workflow) fn perform(
     if let Err(error) = finish_memos(&prepared, approved, &ran) {
         ran.cut_short(&error);
     }
+
     let taken = match outlived {
         Some(error) => Err(error),
         None => {
@@ -108,10 +110,12 @@ pub(in crate::workflow) fn perform(
         ran.cut_short(&error);
         WorktreeResult::nothing(env)
     });
+
     if began.is_some() {
         // What commands made of it is taken by now, or never.
         prepared.worktree.remove_git_dir()?;
     }
+
     Ok(RunResult { ran, pages, taken })
 }
 
@@ -134,6 +138,7 @@ fn run_in(
         Reach::AsConfigured => (pages(project), false),
         Reach::Recorded(turn) => (pages(project).offline(turn), true),
     };
+
     let root = Root::open(&prepared.worktree.path)?;
     let mut policy = confine::policy(project, &prepared.worktree)?;
     policy
@@ -218,6 +223,7 @@ fn take(
         before: &began.files,
         began: began.moment,
     };
+
     let RecordedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
     fault::point("after-run-snapshot")?;
@@ -253,6 +259,7 @@ impl Began {
         } else {
             Some(fingerprint::fingerprint(repository)?)
         };
+
         Ok(Began {
             unconfined,
             moment: corrupt::moment(repository)?,
@@ -265,6 +272,7 @@ impl Began {
         if self.unconfined.is_none() {
             return Ok(Vec::new());
         }
+
         let names = corrupt::set_false_objects_aside(&project.repository, self.moment)?;
         Ok(names
             .iter()
@@ -295,6 +303,7 @@ fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
     if changes.is_empty() {
         return Ok(());
     }
+
     let path = Path::new(MEMOS);
     match root.kind(path)? {
         None => Ok(root.create_new(
@@ -335,5 +344,6 @@ fn written(ran: &Ran, approved: &Approved) -> Vec<Vec<u8>> {
     if ran.is_whole() && approved.memos().next().is_some() {
         unique.insert(MEMOS.as_bytes().to_vec(), ());
     }
+
     unique.into_keys().collect()
 }

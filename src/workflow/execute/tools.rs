@@ -53,6 +53,7 @@ impl Tools for Equipment<'_> {
             launcher: Some(self.launcher.clone()),
             ..Script::new(execute.command.as_str(), cwd)
         };
+
         let finished = shell::run(&script, &mut |bytes| {
             self.user.tell(Event::Output { bytes })
         })?;
@@ -61,6 +62,7 @@ impl Tools for Equipment<'_> {
         let hint = policy.and_then(|policy| {
             confine::remark(policy, finished.end.code(), &finished.output.joined())
         });
+
         Ok(Executed { finished, hint })
     }
 

@@ -68,6 +68,7 @@ pub(super) fn finish(
         anyway: meta.status == Status::Interrupted,
         branch: None,
     };
+
     let Completed {
         commit,
         published: done,
@@ -75,6 +76,7 @@ pub(super) fn finish(
     } = transaction.complete(&project.checkout(), &case.tip.session, &step, files)?;
     let mut overlaps = writing.workspace.overlaps.clone();
     overlaps.extend(shown(&done.conflicts));
+
     Ok(RecordedTurn {
         session: case.tip.session.clone(),
         turn: meta.number,
@@ -114,10 +116,12 @@ fn write(
         repository_changes: writing.repository_changes.clone(),
         ..case.draft.meta.clone()
     };
+
     let mut artifacts = case.draft.artifacts.clone();
     if let Some(approved) = &writing.approved {
         artifacts.put(artifact::APPROVED, approved.as_str());
     }
+
     artifacts.put(artifact::REPORT, report(project, case, writing, &meta));
     outputs(&mut artifacts, writing.ending.outcomes());
     changes(
@@ -132,6 +136,7 @@ fn write(
     } else {
         &writing.plan.title
     };
+
     let new = NewTurn {
         session: &case.tip.session,
         title,
@@ -159,6 +164,7 @@ fn report(
     }
     .to_string();
     let prompt = case.draft.artifacts.text_or_empty(artifact::USER_PROMPT);
+
     // A machine's words are in their own file; a report of them would show them to later turns.
     let prompt = Some(prompt).filter(|_| case.draft.is_asked_by_user());
     let rejected = meta.status == Status::Rejected;
@@ -214,6 +220,7 @@ fn changes(artifacts: &mut Artifacts, writing: &EndedTurn<'_>, limit: usize) {
         let (Modification::File(change) | Modification::Action(change)) = changed;
         (proposed_name(*index), change)
     });
+
     for (name, change) in ran.chain(proposed) {
         let change = crate::text::redact::redact(change);
         if bounded(&change, limit).is_some() {
@@ -236,6 +243,7 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
     put(artifact::TURN_CONTEXT, context_list::write(&next.context));
     put(artifact::SYSTEM_PROMPT, next.system_prompt.clone());
     put(artifact::REQUESTS, next.requests.write());
+
     for (name, text) in [
         (artifact::QUESTION, &next.question),
         (artifact::CONCLUSION, &next.conclusion),
@@ -263,17 +271,20 @@ fn summary(repository: &Repository, writing: &EndedTurn<'_>) -> anyhow::Result<V
         tree(writing.workspace.before)?,
         tree(writing.workspace.after)?,
     )?;
+
     if !changes.is_empty() {
         lines.push(format!(
             "{} changed",
             crate::text::counted(changes.len(), "file")
         ));
     }
+
     if let Some(why) = writing.ending.interruption() {
         lines.push(format!("your files were not updated: {why}"));
     } else if !writing.workspace.synced {
         lines
             .push("not brought to the workspace: it overlaps with the user's own edits".to_owned());
     }
+
     Ok(lines)
 }

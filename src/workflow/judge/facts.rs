@@ -1,9 +1,9 @@
 //! What validation knows of the world: one snapshot of the workspace, the context lists, the memos.
 
-use crate::git::object::read;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::git::object::read;
 use crate::git::object::{EntryMode, TreeId};
 use crate::git::repository::Repository;
 use crate::host::file::{FileKind, Root};
@@ -69,6 +69,7 @@ impl Facts for Snapshotted<'_> {
                 None => break,
             }
         }
+
         Ok(
             match self
                 .repository

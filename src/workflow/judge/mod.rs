@@ -73,10 +73,12 @@ impl Judged {
             };
             let fits = |index: usize| step.places.iter().any(|(at, _)| *at == index);
             let wrong = pairs.iter().enumerate().filter(|(index, _)| !fits(*index));
+
             names.extend(
                 wrong.map(|(_, pair)| format!("{path}#{}", crate::text::digest(&pair.find))),
             );
         }
+
         if names.is_empty() && !self.diagnostics().is_empty() {
             let all: String = self
                 .diagnostics()
@@ -85,6 +87,7 @@ impl Judged {
                 .collect();
             names.push(format!("all#{}", crate::text::digest(&all)));
         }
+
         names
     }
 }
@@ -108,6 +111,7 @@ pub fn judge(
     let mut simulation = with_facts(project, ground, &mut |facts| validate(&plan, facts))?;
     simulation.diagnostics.append(&mut diagnostics);
     simulation.diagnostics.sort_by_key(|d| d.line);
+
     Ok(Judged {
         repaired,
         plan,
@@ -143,6 +147,7 @@ fn with_facts(
             .is_some(),
         _ => false,
     };
+
     let facts = Snapshotted {
         repository: &project.repository,
         tree: ground.tree,

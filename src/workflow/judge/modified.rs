@@ -63,6 +63,7 @@ pub fn as_run(proposed: &Plan, approved: &Approved) -> Option<String> {
     if *approved == Approved::all(proposed) {
         return None;
     }
+
     Some(render(&Plan {
         actions: approved.running().cloned().collect(),
         memos: approved.memos().cloned().collect(),

@@ -94,6 +94,7 @@ fn look_at_page(
             .file(ground.tip.tree, &name)?
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
     };
+
     let page = kept.as_deref().and_then(|text| text.split_once("\n\n"));
     Ok(page.map_or(
         ResourceContent::Nothing("it is fetched when the plan runs"),

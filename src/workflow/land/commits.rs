@@ -78,6 +78,7 @@ pub(super) fn plan(
         .collect();
     let mut tree = target.tree;
     let mut planned: Vec<PlannedCommit> = Vec::new();
+
     for landing in selected.landings {
         let next = match put(&project.repository, tree, &landing)? {
             Ok(next) => next,
@@ -86,6 +87,7 @@ pub(super) fn plan(
         if next == tree {
             continue;
         }
+
         match planned.last_mut().filter(|_| !wish.each) {
             Some(last) => {
                 last.landings.push(landing);
@@ -98,6 +100,7 @@ pub(super) fn plan(
                 tree: next,
             }),
         }
+
         tree = next;
     }
 
@@ -109,9 +112,11 @@ pub(super) fn plan(
             false => LandError::InHead(turns(&all)).into(),
         });
     }
+
     for commit in &mut planned {
         commit.message = message(project, commit, wish)?;
     }
+
     Ok(LandPlan::Commits(planned))
 }
 
@@ -160,6 +165,7 @@ fn message(
             None => draft(&turns),
         },
     };
+
     let trailers = &project.settings.land.trailers;
     Ok(with_trailers(&text, &turns, trailers)?)
 }
@@ -203,6 +209,7 @@ pub(super) fn make(
         });
         (parent, from) = (Some(id), written.tree);
     }
+
     Ok(made)
 }
 
@@ -215,6 +222,7 @@ fn put_all(
     if from == commit.from {
         return Ok(commit.tree);
     }
+
     let mut tree = from;
     for landing in &commit.landings {
         tree = put(repository, tree, landing)?.map_err(|overlap| {
@@ -225,6 +233,7 @@ fn put_all(
             )
         })?;
     }
+
     Ok(tree)
 }
 

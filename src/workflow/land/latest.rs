@@ -40,6 +40,7 @@ pub fn latest(project: &Project, tip: &Turn) -> anyhow::Result<Option<Latest>> {
             since.push(turn);
             continue;
         };
+
         let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
         return Ok(Some(Latest {
             turn: number,
@@ -49,6 +50,7 @@ pub fn latest(project: &Project, tip: &Turn) -> anyhow::Result<Option<Latest>> {
             waiting: waiting(project, tip, &since)?,
         }));
     }
+
     Ok(None)
 }
 
@@ -69,5 +71,6 @@ fn waiting(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Result<Vec<
     };
     let mut numbers: Vec<u64> = since.iter().filter(is_waiting).map(Turn::number).collect();
     numbers.reverse();
+
     Ok(numbers)
 }

@@ -64,11 +64,13 @@ pub(super) fn draft(turns: &[TurnSummary]) -> String {
         }
         return text;
     }
+
     text.push('\n');
     for turn in turns {
         let request = quotation(&turn.request, "  ");
         text.push_str(&format!("- {}\n{request}", turn.title));
     }
+
     text
 }
 
@@ -84,6 +86,7 @@ fn quotation(request: &str, indent: &str) -> String {
         let more = lines.len() - MAX_LINES;
         text.push_str(&format!("{indent}> ... ({more} more lines)\n"));
     }
+
     text
 }
 
@@ -105,13 +108,16 @@ pub(super) fn with_trailers(
     for turn in turns {
         add(format!("Teddy-Session: {}", turn.session));
     }
+
     for turn in turns {
         add(format!("Teddy-Turn: {}", turn.name));
     }
+
     for template in further {
         if !is_trailer(template) {
             return Err(LandError::Trailer(visible(template).into_owned()));
         }
+
         for turn in turns {
             if let Some(trailer) = filled(template, turn) {
                 add(trailer);

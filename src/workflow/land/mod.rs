@@ -143,6 +143,7 @@ pub fn land(
         done.commits = told(project, &planned)?;
         return Ok(done);
     }
+
     commit(project, (&tip, &target), &planned, wish, (done, user))
 }
 
@@ -160,6 +161,7 @@ fn commit(
     } else {
         Verify::Yes
     };
+
     let folder = scratch_folder(&project.checkout(), &tip.session);
     let scratch = LandingWorktree::make(repository, &folder, target.base, verify)?;
     let made = commits::make(project, &scratch, (target, planned), wish)?;
@@ -173,12 +175,14 @@ fn commit(
     if let Some(Err(error)) = waiting.map(|draft| carry::carry(project, tip, draft)) {
         user.tell(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }
+
     drop(transaction);
     // Now only: until here they were nobody's.
     drop(scratch);
     if target.is_current {
         hooks::after_commit(repository);
     }
+
     Ok(done)
 }
 
@@ -195,6 +199,7 @@ fn tell(recording: Recording, done: &mut LandResult) {
     done.obstacles = obstacles(&completed.published);
     done.overlaps = shown(&formatted.overlaps);
     done.overlaps.extend(shown(&completed.published.conflicts));
+
     let published = completed.published;
     done.formatted = shown(&[published.written, published.deleted].concat());
     done.formatted.sort();

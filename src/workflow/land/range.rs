@@ -1,8 +1,5 @@
 //! Which turns land, and what of each: as far as it is in effect.
 
-use crate::git::diff;
-use crate::git::ignore;
-use crate::git::revision;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
@@ -10,9 +7,12 @@ use std::rc::Rc;
 use uuid::Uuid;
 
 use super::error::LandError;
+use crate::git::diff;
 use crate::git::diff::TreeChange;
+use crate::git::ignore;
 use crate::git::land::branch::Target;
 use crate::git::object::{CommitId, TreeEntry, TreeId};
+use crate::git::revision;
 use crate::session::meta::Workspace;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
@@ -68,6 +68,7 @@ pub(super) fn select(
             }
             continue;
         }
+
         if let Some(here) = &here
             && here.of(project, &turn)?.len() < changes.len()
         {
@@ -75,9 +76,11 @@ pub(super) fn select(
         }
         selected.take(project, turn, changes, target)?;
     }
+
     if selected.landings.is_empty() && selected.ignored.is_empty() {
         return Err(LandError::Nothing(tip.session.to_string()).into());
     }
+
     selected.ignored.sort();
     selected.ignored.dedup();
     Ok(selected)
@@ -94,6 +97,7 @@ fn named(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u64, u64
             "`{name}` is not a turn of session `{}`; `-s <session>` names another session",
             tip.session
         );
+
         Ok(turn.number())
     };
     let Some((from, to)) = range.split_once("..") else {
@@ -107,9 +111,11 @@ fn named(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u64, u64
     } else {
         number(to)?
     };
+
     if from > to {
         return Err(LandError::Range(range.to_owned()).into());
     }
+
     Ok((from, to))
 }
 
@@ -127,6 +133,7 @@ fn candidates(
             let turns = landing.commits.iter().flat_map(|commit| &commit.turns);
             landed.extend(turns.map(|turn| turn.turn_id));
         }
+
         let is_wanted = match named {
             Some((from, to)) => (from..=to).contains(&&number),
             None => !landed.contains(&turn.meta.turn_id),
@@ -138,6 +145,7 @@ fn candidates(
             return Err(LandError::Unchanged(number).into());
         }
     }
+
     found.reverse();
     Ok(found)
 }
@@ -159,6 +167,7 @@ impl Selected {
             .collect();
         let standing = ignore::standing(repository, &paths)?;
         let mut edits: BTreeMap<Vec<u8>, Option<TreeEntry>> = BTreeMap::new();
+
         for (change, standing) in changes.into_iter().zip(standing) {
             let is_in_head = repository.entry(target.tree, &change.path)?.is_some();
             if standing.ignored && !standing.tracked && !is_in_head {
@@ -176,6 +185,7 @@ impl Selected {
                 turn,
             });
         }
+
         Ok(())
     }
 }
@@ -218,6 +228,7 @@ impl<'a> InEffect<'a> {
                 found.push(change);
             }
         }
+
         Ok(found)
     }
 
@@ -247,6 +258,7 @@ impl<'a> InEffect<'a> {
             series.is_whole &= patch.below.apart.is_empty();
             next = patch.below.at(path);
         }
+
         let series = Rc::new(series);
         let mut known = self.known.borrow_mut();
         known.insert(path.to_vec(), Rc::clone(&series));

@@ -63,6 +63,7 @@ pub(super) fn record(
             overlaps: Vec::new(),
         },
     };
+
     let files = FileMove {
         from: recorded.tree,
         to: formatted.tree,
@@ -70,6 +71,7 @@ pub(super) fn record(
     let draft = project.store().draft(tip)?;
     let step = write(project, (tip, target), made, (&recorded, &files, &draft))?;
     let completed = transaction.complete(&checkout, &tip.session, &step, Some(&files))?;
+
     Ok(Recording {
         turn: tip.number() + 1,
         completed,
@@ -97,6 +99,7 @@ fn formatted(
             }
         };
     }
+
     formatted.overlaps.sort();
     formatted.overlaps.dedup();
     Ok(formatted)
@@ -128,6 +131,7 @@ fn write(
         synced: true,
         overlaps: Vec::new(),
     };
+
     let published = publish_turn(repository, tip, &workspace, Some(files.to))?;
     let meta = Meta {
         status: Status::Landed,
@@ -139,13 +143,16 @@ fn write(
         repair: None,
         ..draft.meta.clone()
     };
+
     let done = lines(made);
     let mut artifacts = draft.standing();
     tip.hand_on(repository, meta.turn_id, &mut artifacts)?;
+
     // What the user has put on the list since the newest turn stays there.
     for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
         artifacts.put(&in_next(name), draft.artifacts.text_or_empty(name));
     }
+
     artifacts.put(artifact::REPORT, report(&title, &done));
 
     let commit = project.store().write(NewTurn {

@@ -59,6 +59,7 @@ pub fn choose(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<Liste
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
     };
+
     let is_recent = |row: &LogRow| {
         let time = row.time.as_ref();
         let seconds = time.and_then(|time| Some(time.parse::<jiff::Timestamp>().ok()?.as_second()));
@@ -70,6 +71,7 @@ pub fn choose(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<Liste
         let is_wanted = choice.paths.is_empty() || row.files.iter().any(is_below);
         is_wanted && is_recent(row)
     });
+
     listed.truncate(choice.most.unwrap_or(usize::MAX));
     Ok(listed)
 }
@@ -88,9 +90,11 @@ pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result
             vec![(session, tip)]
         }
     };
+
     if sessions.is_empty() {
         return Ok(Vec::new());
     }
+
     let rows: HashMap<CommitId, ListedTurn> = listed(project, all)?
         .into_iter()
         .map(|listed| (listed.row.commit, listed))
@@ -106,6 +110,7 @@ pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result
             drawing: line.drawing,
         }
     };
+
     Ok(drawn.into_iter().map(node).collect())
 }
 
@@ -122,8 +127,10 @@ fn listed(project: &Project, all: bool) -> anyhow::Result<Vec<ListedTurn>> {
             session: session.clone(),
             row,
         });
+
         return Ok(listed.collect());
     }
+
     let mut rows = HashMap::new();
     for (session, _) in store.sessions()? {
         // One that cannot be read hides no other; `verify` names it.
@@ -134,6 +141,7 @@ fn listed(project: &Project, all: bool) -> anyhow::Result<Vec<ListedTurn>> {
             rows.insert(row.commit, row);
         }
     }
+
     let turns = chains(project, None)?.turns.into_iter();
     let listed = turns.filter_map(|turn| {
         let row = rows.remove(&turn.commit)?;
@@ -143,6 +151,7 @@ fn listed(project: &Project, all: bool) -> anyhow::Result<Vec<ListedTurn>> {
         };
         Some((turn.seconds, listed))
     });
+
     let mut listed: Vec<(i64, ListedTurn)> = listed.collect();
     // The id of a turn begins with the millisecond in which it began: for those of one second.
     listed.sort_by_key(|(seconds, listed)| Reverse((*seconds, listed.row.turn_id)));

@@ -99,6 +99,7 @@ fn rows_of(bytes: &[u8]) -> Option<Vec<LogRow>> {
     if serde_json::from_slice::<CacheHeader>(head).ok()? != expected {
         return None;
     }
+
     let rows = serde_json::Deserializer::from_slice(body).into_iter();
     rows.collect::<Result<_, _>>().ok()
 }

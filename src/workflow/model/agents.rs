@@ -79,5 +79,6 @@ pub fn caller(
             }));
         }
     }
+
     Ok(None)
 }

@@ -78,6 +78,7 @@ pub fn spent(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<f64
         let meta = turn?.meta;
         sum += meta.spent.or_else(|| meta.model?.cost).unwrap_or(0.0);
     }
+
     Ok(sum
         + ChangeId::of_session(&tip.session)
             .map_or(Ok(0.0), |id| spent_on_documents(project, &id))?)
@@ -152,6 +153,7 @@ impl Model for MeteredModel {
                 limit: *limit,
             });
         }
+
         let answer = self.chosen.model.answer(request, watch)?;
         spent.set(spent.get() + price::charge(self.chosen.price.as_ref(), answer.usage));
         Ok(answer)

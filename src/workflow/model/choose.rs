@@ -121,6 +121,7 @@ fn open_model(
         .map(|path| answers_path(&project.repository, path));
     let notes = Notes::default();
     let outside = outside(project, &settings, answered, &notes)?;
+
     Ok(PricedModel {
         price: settings.price,
         max_tokens: settings.max_tokens,
@@ -145,12 +146,14 @@ fn outside(
         take: project.hands.take.clone(),
         ..Outside::default()
     };
+
     outside.keys.extend(project.settings.key_variables());
     if settings.kind == ModelKind::Replay {
         outside.replayed = answered;
         let recorded = recorded(project, settings)?;
         outside.recorded = Rc::new(move |_| recorded.clone());
     }
+
     Ok(outside)
 }
 
@@ -171,6 +174,7 @@ fn answers(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<usize> {
     if let Some(id) = ChangeId::of_session(&tip.session) {
         return change::answers_in_change(project, &id, name);
     }
+
     let mut count = 0;
     for turn in project.store().history(tip.clone()) {
         let turn = turn?;
@@ -178,6 +182,7 @@ fn answers(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<usize> {
             count += outputs(&project.repository, &turn)?.len().max(1);
         }
     }
+
     Ok(count)
 }
 
@@ -192,6 +197,7 @@ fn recorded(project: &Project, settings: &ModelConfig) -> anyhow::Result<Option<
     else {
         return Ok(None);
     };
+
     match refs::read(&project.repository, &name.reference())? {
         Some(_) => answers_of(project, &name).map(Some),
         None => Ok(None),
@@ -211,8 +217,10 @@ fn answers_of(project: &Project, session: &SessionName) -> anyhow::Result<Vec<St
                 None => turn.text(&project.repository, artifact::PLAN)?,
             });
         }
+
         texts.extend(answers.into_iter().rev());
     }
+
     texts.reverse();
     Ok(texts)
 }
@@ -222,6 +230,7 @@ fn outputs(repository: &Repository, turn: &Turn) -> anyhow::Result<Vec<String>> 
     if turn.meta.pipeline.is_none() {
         return Ok(Vec::new());
     }
+
     let files = repository.files(turn.tree)?;
     let outputs = files
         .into_iter()

@@ -51,6 +51,7 @@ pub fn prepare_pipeline(
             models.insert(step.model.clone(), chosen);
         }
     }
+
     Ok(PreparedPipeline {
         name: name.to_owned(),
         pipeline,
@@ -75,6 +76,7 @@ pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> 
             .map(drop)
             .map_err(|error| error.to_string())
     };
+
     parse(
         &text,
         &KnownNames {
@@ -98,6 +100,7 @@ fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFi
         their_pipelines(project),
         trust::folder(&project.places.config, FOLDER),
     );
+
     for files in [&theirs]
         .into_iter()
         .filter(|_| project.trusted)
@@ -107,12 +110,14 @@ fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFi
             return Ok((text.clone(), files.clone()));
         }
     }
+
     if theirs.contains_key(&file) {
         return Err(hinted(
             format!("pipeline `{shown}` of this repository is not trusted"),
             "`teddy trust` shows it and remembers it",
         ));
     }
+
     let names = pipelines(project);
     let hint = if names.is_empty() {
         "there is none yet; `teddy plan -m '<message>'` works without".to_owned()
@@ -122,6 +127,7 @@ fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFi
             names.join(", ")
         )
     };
+
     let own = own_folder(project);
     let what = format!(
         "there is no pipeline `{shown}` in `.teddy/{FOLDER}/` or `{}`",

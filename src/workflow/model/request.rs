@@ -76,6 +76,7 @@ pub fn ask(
         message,
         max_tokens: None,
     };
+
     let budget = CostBudget::new(
         budget::spent(project, tip, draft)?,
         project.settings.limits.cost,
@@ -85,6 +86,7 @@ pub fn ask(
         tip,
         draft,
     };
+
     let answer = match source {
         PlanSource::Model(chosen) => ask_model(
             keeper.draft,
@@ -155,6 +157,7 @@ fn ask_model(
     hear(&notes, "", user);
     user.tell(Event::Answered);
     let answer = answer?;
+
     note_use(draft, (model, &answer), user);
     Ok(whole(answer)?)
 }
@@ -199,6 +202,7 @@ fn ask_steps(
             weight,
         })
     };
+
     let models: HashMap<_, _> = models
         .into_iter()
         .map(|(name, chosen)| (name, metered(chosen)))
@@ -224,6 +228,7 @@ fn ask_steps(
                 }));
                 let input = format!("{}/input.md", folder(position, &step.name));
                 keeper.draft.artifacts.put(&input, request.whole_text());
+
                 announce(&model(step.model.as_deref()), request, user);
             }
             StepEvent::Received { text } => hear(&notes, text, user),
@@ -232,6 +237,7 @@ fn ask_steps(
                 let model = model(pipeline.steps[place].model.as_deref());
                 keep_step(keeper.draft, place, ran, used(&model, &ran.answer));
                 note_use(keeper.draft, (&model, &ran.answer), user);
+
                 // The last one's answer is saved as the plan; what cannot be saved now can fail
                 // to be saved then.
                 if place + 1 < count {
@@ -240,6 +246,7 @@ fn ask_steps(
             }
         },
     );
+
     hear(&notes, "", user);
     match ran {
         Ok(mut ran) => Ok(whole(ran.pop().expect("a pipeline has a step").answer)?),
@@ -264,6 +271,7 @@ fn keep_step(draft: &mut Draft, position: usize, ran: &run::StepRun, model: Mode
     draft
         .artifacts
         .put(&format!("{folder}/output.md"), ran.answer.text.as_str());
+
     draft
         .artifacts
         .put(&format!("{folder}/{}", artifact::META), meta::write(&meta));
@@ -332,6 +340,7 @@ fn note_use(
         draft.meta.spent =
             Some(draft.meta.spent.unwrap_or(0.0) + price::charge(price, answer.usage));
     }
+
     tell_unknown(model.name(), price, answer.usage, user);
     let used = used(model, answer);
     draft.meta.model = Some(match draft.meta.model.take() {
@@ -367,6 +376,7 @@ fn keep(
             tip.session.clone(),
         )));
     }
+
     let during = step.map(|step| format!("step `{step}`"));
     draft.meta.failure = Some(
         during
@@ -378,6 +388,7 @@ fn keep(
     );
     project.store().save_draft(tip, draft)?;
     let error = anyhow::Error::from(error);
+
     Ok(match during {
         Some(during) => error.context(during),
         None => error,

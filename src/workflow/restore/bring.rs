@@ -1,10 +1,10 @@
 //! Bringing trees along a way: three-way at each leg, so that the user's own edits stay.
 
-use crate::git::diff;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::OnOverlap;
 use super::way::{Leg, Way};
+use crate::git::diff;
 use crate::git::object::{TreeEntry, TreeId};
 use crate::workflow::project::Project;
 use crate::workspace::fit::{Fit, fit};
@@ -60,6 +60,7 @@ pub(super) fn bring(
         }
         edits.extend(carrier.inside(now, tree)?);
     }
+
     carrier.compose(now, edits)?;
     Ok(carrier.brought)
 }
@@ -89,6 +90,7 @@ impl Carrier<'_> {
                     for path in paths {
                         self.meet(path, (tree, leg), &mut frozen)?;
                     }
+
                     match self.on_overlap {
                         OnOverlap::Theirs => ways.theirs,
                         OnOverlap::Markers => ways.markers,
@@ -98,6 +100,7 @@ impl Carrier<'_> {
             };
             tree = self.keep(next, (tree, leg), &mut frozen)?;
         }
+
         Ok(tree)
     }
 
@@ -112,12 +115,14 @@ impl Carrier<'_> {
         if frozen.contains_key(&path) || !self.parts.contains(self.way.part_of(&path)) {
             return Ok(());
         }
+
         self.brought.overlaps.insert(path.clone());
         if matches!(self.on_overlap, OnOverlap::Stop | OnOverlap::Ours) {
             let entry = self.project.repository.entry(tree, &path)?;
             frozen.insert(path.clone(), entry);
             self.brought.stopped.insert(path, leg.series.clone());
         }
+
         Ok(())
     }
 
@@ -134,6 +139,7 @@ impl Carrier<'_> {
             if frozen.is_empty() {
                 return Ok(next);
             }
+
             let kept = diff::tree_with(repository, next, frozen)?;
             let displaced: Vec<Vec<u8>> = diff::changes(repository, next, kept)?
                 .into_iter()
@@ -143,6 +149,7 @@ impl Carrier<'_> {
             if displaced.is_empty() {
                 return Ok(kept);
             }
+
             for path in displaced {
                 let entry = repository.entry(before, &path)?;
                 frozen.insert(path.clone(), entry);
@@ -186,11 +193,13 @@ impl Carrier<'_> {
                 .into_iter()
                 .partition(|(path, _)| !is_in_line(path, &wrong));
             anyhow::ensure!(!go.is_empty(), "parts of the files do not fit together");
+
             for path in go.into_keys().chain(wrong) {
                 let series = self.way.start(&path);
                 self.brought.overlaps.insert(path.clone());
                 self.brought.stopped.insert(path, series);
             }
+
             edits = stay;
         }
     }

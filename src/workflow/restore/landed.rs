@@ -24,6 +24,7 @@ pub(super) fn still_landed(
         if turn.number() <= *oldest {
             break;
         }
+
         let Some(landed) = turn.meta.landed else {
             continue;
         };
@@ -39,5 +40,6 @@ pub(super) fn still_landed(
             }
         }
     }
+
     Ok(found)
 }

@@ -167,6 +167,7 @@ fn carry_out(
     if !hidden.is_empty() {
         recorded = transaction.record(&project.checkout(), tip, &hidden)?;
     }
+
     check_paths(&project.repository, aim.turn, wish, [target, recorded.tree])?;
     let mut done = RestoreResult {
         turn: aim.turn.number(),
@@ -188,6 +189,7 @@ fn carry_out(
         done.overlaps = brought.overlaps.iter().map(|path| lossy(path)).collect();
         return Ok(done);
     }
+
     let files = FileMove {
         from: recorded.tree,
         to: brought.tree,
@@ -198,14 +200,17 @@ fn carry_out(
         || is_known
             && brought.stopped.is_empty()
             && aim.way.ends_in(aim.planner.stacks, &aim.wanted, wish)?;
+
     if !is_known {
         done.notes
             .push(RestoreNote::NoRecord(aim.planner.stacks.reference()));
     }
+
     tell_changes(project, (tip, aim), (&files, target), &mut done)?;
     if wish.dry_run {
         return Ok(done);
     }
+
     anyhow::ensure!(
         !interrupt::requested(),
         "interrupted before anything was changed"
@@ -227,6 +232,7 @@ fn carry_out(
         anyway: false,
         branch: None,
     };
+
     let Completed {
         commit, published, ..
     } = transaction.complete(&project.checkout(), &tip.session, &step, Some(&files))?;
@@ -234,6 +240,7 @@ fn carry_out(
     done.notes
         .extend(obstacles(&published).into_iter().map(RestoreNote::Obstacle));
     done.commit = Some(commit);
+
     // The files are there: what cannot be told is no failure of theirs.
     let notes = what_went(project, tip, aim.planner.here);
     done.notes.extend(notes.unwrap_or_default());
@@ -270,12 +277,14 @@ fn check_paths(
         for tree in trees {
             is_there |= repository.entry(tree, path.as_bytes())?.is_some();
         }
+
         let (name, number) = (visible(path), turn.number());
         anyhow::ensure!(
             is_there,
             "`{name}` is neither in turn {number} nor in a snapshot of your files"
         );
     }
+
     Ok(())
 }
 
@@ -305,6 +314,7 @@ fn tell_changes(
             (&aim.wanted, &own),
         )?;
     }
+
     Ok(())
 }
 
@@ -326,6 +336,7 @@ fn restrict(
     if paths.is_empty() {
         return Ok(tree);
     }
+
     let changes = diff::changes(repository, elsewhere, tree)?;
     let edits = changes
         .into_iter()

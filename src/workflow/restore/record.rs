@@ -50,6 +50,7 @@ pub(super) fn write(
     let mut draft = project.store().draft(tip)?;
     let from = if wish.files_only { tip } else { aim.turn };
     let requests = requests::requests_back_at(project, (tip, &draft), from)?;
+
     draft.set_answer_aside();
     draft.begin();
     let after = snapshot::advance(
@@ -70,6 +71,7 @@ pub(super) fn write(
         synced: true,
         overlaps: Vec::new(),
     };
+
     let meta = Meta {
         status: Status::Restored,
         ended: Some(clock::stamp()),
@@ -85,6 +87,7 @@ pub(super) fn write(
     from.hand_on(repository, meta.turn_id, &mut artifacts)?;
     artifacts.put(&in_next(artifact::REQUESTS), requests.write());
     let done = files.lines(repository)?;
+
     artifacts.put(artifact::REPORT, report(&aim.title, &done));
 
     let published = publish(writing, tip)?;
@@ -113,6 +116,7 @@ fn publish(writing: &RestoreTurn<'_>, tip: &Turn) -> anyhow::Result<Written> {
     let planner = &aim.planner;
     let mut recorder = Recorder::new(planner.stacks);
     let mut target = Stack::default();
+
     if wish.on_overlap == OnOverlap::Exact && wish.paths.is_empty() {
         target = aim.wanted.clone();
     } else {
@@ -128,6 +132,7 @@ fn publish(writing: &RestoreTurn<'_>, tip: &Turn) -> anyhow::Result<Written> {
     if let Some((_, last)) = planner.stacks.last()? {
         suspects.extend(last.marked);
     }
+
     suspects.sort();
     suspects.dedup();
     let author = Author {
@@ -139,6 +144,7 @@ fn publish(writing: &RestoreTurn<'_>, tip: &Turn) -> anyhow::Result<Written> {
         marked: marked(planner.repository, files.to, &suspects)?,
         ..recorder.publication(author, planner.here)?
     };
+
     recorder.write(&publication, files.to)
 }
 
@@ -152,5 +158,6 @@ fn report(title: &str, done: &[String]) -> String {
     if done.is_empty() {
         text.push_str("*(No file had to change.)*\n");
     }
+
     text
 }

@@ -66,6 +66,7 @@ pub fn undo(
             "`teddy restore @` records which turns they have; unchanged files stay as they are";
         return Err(with_hint(error, hint));
     }
+
     let here = session.stacks.here(&session.tip)?;
     let mut walk = UndoWalk::from(session.newest.position(), Direction::Back);
     let mut redo = to_redo(&session.newest);
@@ -103,11 +104,13 @@ pub fn redo(
     for _ in 0..steps {
         to = Some(redo.pop().ok_or_else(nothing_to_redo)?);
     }
+
     let mut walk = UndoWalk::from(to.ok_or_else(nothing_to_redo)?, Direction::Forward);
     let turn = session.turn(walk.at)?;
     while walk.at > session.newest.position() {
         walk.back(project, &session.tip, &why_never_there)?;
     }
+
     walk.over.reverse();
 
     let aim = session.aim(&walk, &here, &turn, redo)?;
@@ -230,6 +233,7 @@ impl UndoWalk {
                 "`teddy log` lists the turns; `teddy restore <turn>` goes back to one",
             ));
         }
+
         let store = project.store();
         let turn = store.turn(&tip.session, &at.to_string())?;
         self.at = store.turn(&tip.session, &(at - 1).to_string())?.position();
@@ -239,6 +243,7 @@ impl UndoWalk {
             Some(why) => self.passed.push(PassedOver { turn: at, why }),
             None => self.over.push(turn),
         }
+
         Ok(why_not.is_none())
     }
 }

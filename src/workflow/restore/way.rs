@@ -1,11 +1,11 @@
 //! The way from what is in the user's files to what shall be: patches backwards and forwards,
 //! between the user's own edits, part by part.
 
-use crate::git::diff;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::RestoreOptions;
+use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::session::publication::Stack;
@@ -97,6 +97,7 @@ impl Planner<'_> {
             if paths.is_empty() || is_below(path, paths) {
                 self.go(part, &mut way, to)?;
             }
+
             Ok(way)
         })
     }
@@ -125,6 +126,7 @@ impl Planner<'_> {
                     None => self.go(part, &mut way, end)?,
                 }
             }
+
             Ok(way)
         })
     }
@@ -144,10 +146,12 @@ impl Planner<'_> {
             push(&mut way.legs, [after, before], &series);
             series.above.retain(|above| *above != id);
         }
+
         for id in difference.added {
             push(&mut way.legs, self.trees(id)?, &series);
             series.above.push(id);
         }
+
         way.end = to;
         Ok(())
     }
@@ -174,9 +178,11 @@ impl Planner<'_> {
                 parts.insert(path.clone(), make(&mut part, path)?);
                 seen.extend(part.apart);
             }
+
             if seen == paths {
                 return Ok(Way { parts });
             }
+
             paths = seen;
         }
     }
@@ -188,6 +194,7 @@ impl Planner<'_> {
             .as_ref()
             .is_some_and(|publication| publication.change.is_none());
         let mut trees = None;
+
         if let Some(workspace) = turn.meta.workspace.as_ref().filter(|_| is_restore) {
             let tree = |id: CommitId| Ok::<_, anyhow::Error>(self.repository.commit(id)?.tree);
             trees = Some(direction.order([tree(workspace.before)?, tree(workspace.after)?]));
@@ -232,6 +239,7 @@ impl Way {
                 None => routes.push((&way.legs, BTreeSet::from([path.as_slice()]))),
             }
         }
+
         routes
     }
 
@@ -300,6 +308,7 @@ pub(super) fn hidden(project: &Project, now: TreeId, way: &Way) -> anyhow::Resul
                     .map(|change| change.path),
             );
         }
+
         for change in diff::changes(repository, leg.from, leg.to)? {
             let is_there = || {
                 let path = std::ffi::OsStr::from_bytes(&change.path);
@@ -311,6 +320,7 @@ pub(super) fn hidden(project: &Project, now: TreeId, way: &Way) -> anyhow::Resul
             }
         }
     }
+
     Ok(hidden.into_iter().collect())
 }
 

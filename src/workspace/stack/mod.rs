@@ -111,6 +111,7 @@ impl<'a> Stacks<'a> {
                 }
             }
         }
+
         Ok(true)
     }
 
@@ -157,6 +158,7 @@ impl<'a> Stacks<'a> {
                 }
             }
         }
+
         // Without a ref nothing was ever brought here: what says that it was ran in another clone,
         // whose checkout has the same name.
         for turn in store.history(tip.clone()).take_while(|_| brought.is_some()) {
@@ -165,6 +167,7 @@ impl<'a> Stacks<'a> {
                 return Ok(Some(turn));
             }
         }
+
         Ok(None)
     }
 
@@ -178,9 +181,11 @@ impl<'a> Stacks<'a> {
             if let Some((id, publication)) = self.publication(&turn)? {
                 return Ok(publication.stack(id).map(PatchId::Published));
             }
+
             if is_patch(&turn) && turn.published() == turn.workspace {
                 return self.after_patch(&turn);
             }
+
             match turn.previous {
                 Some(previous) => turn = Turn::read(self.repository, &turn.session, previous)?,
                 None => return Ok(Stack::default()),
@@ -202,6 +207,7 @@ impl<'a> Stacks<'a> {
                 stack.set(path.as_bytes(), below.at(path.as_bytes()));
             }
         }
+
         Ok(stack)
     }
 
@@ -227,9 +233,11 @@ impl<'a> Stacks<'a> {
         if let Some((_, publication)) = self.own(turn)? {
             return Ok(publication.below.map(PatchId::Published));
         }
+
         if self.publication(turn)?.is_some() {
             return self.after(turn);
         }
+
         match turn.previous {
             Some(previous) => self.after(&Turn::read(self.repository, &turn.session, previous)?),
             None => Ok(Stack::default()),
@@ -289,6 +297,7 @@ impl<'a> Stacks<'a> {
         };
         let patch = Rc::new(patch);
         self.patches.borrow_mut().insert(id, Rc::clone(&patch));
+
         Ok(patch)
     }
 

@@ -1,12 +1,12 @@
 //! Writing publications: before the turn that names them, as objects that no ref reaches yet.
 
-use crate::git::object::batch;
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 
 use super::series::{PathStacks, Series};
 use super::{PatchId, Stacks};
+use crate::git::object::batch;
 use crate::git::object::{CommitId, NewCommit, TreeId};
 use crate::git::repository::Repository;
 use crate::host::clock;
@@ -88,6 +88,7 @@ impl<'a> Recorder<'a> {
             message: &publication.message(),
             time: &clock::now(),
         })?;
+
         batch.finish()?;
 
         Ok(Written {
@@ -127,6 +128,7 @@ impl<'a> Recorder<'a> {
                 waiting.pop();
                 continue;
             }
+
             let patch = self.stacks.patch(id)?;
             let before = waiting.len();
             waiting.extend(patch.below.tops().filter(|below| is_open(self, below)));
@@ -137,6 +139,7 @@ impl<'a> Recorder<'a> {
                 waiting.pop();
             }
         }
+
         Ok(())
     }
 
@@ -155,6 +158,7 @@ impl<'a> Recorder<'a> {
                 &Stack::default(),
             )?
         };
+
         let after = repository.commit(patch.change.after);
         let commit = repository.write_commit(&NewCommit {
             tree: after.context("reading what a turn changed")?.tree,
@@ -183,6 +187,7 @@ impl<'a> Recorder<'a> {
             let below = self.settle(&Stack::of(top))?;
             top = Some(PatchId::Published(self.write_patch(id, below)?));
         }
+
         Ok(top)
     }
 }
@@ -218,6 +223,7 @@ pub fn publish_turn_with(
         before: workspace.before,
         after: workspace.after,
     });
+
     if let (None, Some((id, _))) = (change, &last) {
         return Ok(Written {
             id: Some(*id),
@@ -246,6 +252,7 @@ pub fn publish_turn_with(
             &stacks.here(tip)?,
         )?
     };
+
     recorder.write(&publication, tree)
 }
 

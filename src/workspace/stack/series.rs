@@ -64,6 +64,7 @@ pub fn differences(
         waiting.sort();
         waiting.dedup();
     }
+
     Ok(found)
 }
 
@@ -118,6 +119,7 @@ impl<'a> PathStacks<'a> {
                 .map(|(id, _)| *id)
                 .collect()
         };
+
         let removed = only(&ours, &our_changes, &their_changes);
         let mut added = only(&theirs, &their_changes, &our_changes);
         added.reverse();
@@ -148,10 +150,12 @@ impl<'a> PathStacks<'a> {
                     heads[1 - side].truncate(*length);
                     return Ok((Some(id), heads));
                 }
+
                 seen[side].insert(id, heads[side].len());
                 heads[side].push(id);
                 at[side] = self.below(id)?;
             }
+
             if at == [None, None] {
                 return Ok((None, heads));
             }

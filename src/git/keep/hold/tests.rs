@@ -73,6 +73,7 @@ fn what_is_held_outlives_a_prune() {
         .expect("all is there");
     prune(&repository);
     let fresh = Repository::open(folder.path()).unwrap();
+
     assert!(is_whole(&fresh, id));
     assert_eq!(keep::keep_files(&repository).len(), 1);
     hold::settle(&repository, &held).unwrap();
@@ -90,6 +91,7 @@ fn what_is_gone_already_cannot_be_held() {
             .unwrap()
             .is_none()
     );
+
     assert!(keep::keep_files(&repository).is_empty());
 }
 
@@ -103,6 +105,7 @@ fn what_is_kept_is_not_kept_twice() {
     let again = hold::hold(&repository, &[id], &[], Older::Join)
         .unwrap()
         .expect("all is there");
+
     assert_eq!(
         (again.keeps, keep::keep_files(&repository).len()),
         (keep::keep_files(&repository), 1)
@@ -129,6 +132,7 @@ fn a_pack_does_not_take_itself_in() {
                 .unwrap(),
         );
         batch.finish().unwrap();
+
         let held = hold::hold(&repository, &[ids[n]], &[], Older::Join)
             .unwrap()
             .expect("all is there");
@@ -149,6 +153,7 @@ fn packs_stay_few_and_lose_nothing() {
             .expect("all is there");
         hold::settle(&repository, &held).unwrap();
     }
+
     let packs = std::fs::read_dir(keep::pack_folder(&repository))
         .unwrap()
         .flatten()
@@ -172,6 +177,7 @@ fn no_pack_goes_while_git_collects() {
             .expect("all is there");
         hold::settle(&repository, &held).unwrap();
     }
+
     assert_eq!(hold::small_packs(&repository).len(), 4);
 }
 
@@ -189,6 +195,7 @@ fn a_damaged_pack_is_not_taken_in() {
         std::fs::read(small.with_extension("pack")).unwrap(),
     );
     let middle = bytes.len() / 2;
+
     bytes[middle] ^= 0xff;
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, bytes).unwrap();
@@ -196,6 +203,7 @@ fn a_damaged_pack_is_not_taken_in() {
     let held = hold::hold(&repository, &[second], &[], Older::Join)
         .unwrap()
         .expect("all is there");
+
     hold::settle(&repository, &held).unwrap();
     assert!(path.is_file());
     prune(&repository);
@@ -216,6 +224,7 @@ fn what_a_crashed_process_of_this_number_kept_is_kept_anew() {
         .expect("all is there");
     hold::settle(&repository, &held).unwrap();
     let [old] = hold::small_packs(&repository).try_into().expect("one pack");
+
     std::fs::write(
         old.with_extension("keep"),
         format!("teddy {}\n", std::process::id()),
@@ -225,9 +234,11 @@ fn what_a_crashed_process_of_this_number_kept_is_kept_anew() {
     let _held = hold::hold(&repository, &[id, more], &[], Older::Stay)
         .unwrap()
         .expect("all is there");
+
     for ending in ["keep", "idx", "pack"] {
         std::fs::remove_file(old.with_extension(ending)).unwrap();
     }
+
     prune(&repository);
     let fresh = Repository::open(folder.path()).unwrap();
     assert!([id, more].into_iter().all(|id| is_whole(&fresh, id)));

@@ -36,6 +36,7 @@ pub(super) fn bytes(
     );
     index.extend_from_slice(HEADER);
     let mut at = 0;
+
     for first in 0..=u8::MAX {
         at += entries[at..]
             .iter()
@@ -47,6 +48,7 @@ pub(super) fn bytes(
                 .to_be_bytes(),
         );
     }
+
     entries
         .iter()
         .for_each(|entry| index.extend_from_slice(entry.id.as_slice()));
@@ -54,6 +56,7 @@ pub(super) fn bytes(
         .iter()
         .for_each(|entry| index.extend_from_slice(&entry.crc.to_be_bytes()));
     let mut large = Vec::new();
+
     for entry in &entries {
         let offset = match u32::try_from(entry.offset) {
             Ok(offset) if offset < LARGE => offset,
@@ -64,6 +67,7 @@ pub(super) fn bytes(
         };
         index.extend_from_slice(&offset.to_be_bytes());
     }
+
     large
         .iter()
         .for_each(|offset| index.extend_from_slice(&offset.to_be_bytes()));
@@ -76,6 +80,7 @@ pub(super) fn bytes(
             .map_err(|e| anyhow::anyhow!("{e}"))?
             .as_slice(),
     );
+
     Ok(index)
 }
 

@@ -54,6 +54,7 @@ fn sign(keep: &Path) -> std::io::Result<File> {
             Err(error) if error.error.kind() == ErrorKind::AlreadyExists => open_regular(keep),
             Err(error) => return Err(error.error),
         };
+
         match taken {
             Ok(file) => {
                 lock(&file)?;
@@ -94,6 +95,7 @@ pub fn release(keep: &Path) -> anyhow::Result<()> {
         // somebody shares it.
         std::thread::sleep(LOOK);
     }
+
     Ok(())
 }
 

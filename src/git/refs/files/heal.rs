@@ -27,6 +27,7 @@ impl FileRefs {
                 found.push(name);
             }
         }
+
         Ok(found)
     }
 
@@ -51,11 +52,13 @@ impl FileRefs {
         if path.is_file() {
             std::fs::remove_file(&path).with_context(|| format!("removing `{name}`"))?;
         }
+
         let packed = self.list(OURS)?;
         let is_broken = |other: &&Reference| other.name == name && !is_there(other.target);
         if packed.iter().any(|other| is_broken(&other)) {
             self.delete(name, Expected::Any)?;
         }
+
         Ok(())
     }
 
@@ -85,6 +88,7 @@ impl FileRefs {
             let null = id.bytes().all(|byte| byte == b'0');
             null || id.parse().is_ok_and(is_there)
         };
+
         let kept: String = text
             .split_inclusive('\n')
             .filter(|line| line.splitn(3, ' ').take(2).all(is_sound))
@@ -116,6 +120,7 @@ impl FileRefs {
                 removed.push(name);
             }
         }
+
         Ok(removed)
     }
 
@@ -139,6 +144,7 @@ impl FileRefs {
                 }
             }
         }
+
         files.sort();
         Ok(files)
     }

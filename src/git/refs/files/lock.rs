@@ -53,6 +53,7 @@ impl<'a> Locked<'a> {
             }
             made => made.with_context(|| format!("cannot make the lock `{}`", lock.display()))?,
         };
+
         Ok(Locked {
             files,
             name: full,
@@ -90,6 +91,7 @@ impl<'a> Locked<'a> {
         else {
             return Ok(None);
         };
+
         let found = packed
             .try_find(self.name.as_ref())
             .during("reading `packed-refs`")?;
@@ -117,6 +119,7 @@ impl<'a> Locked<'a> {
             }
             renamed => renamed?,
         }
+
         // The next lock of this name is somebody else's.
         self.lock = None;
         Ok(())

@@ -104,6 +104,7 @@ impl RefStore for FileRefs {
             }
             found = again;
         }
+
         Ok(found)
     }
 
@@ -117,6 +118,7 @@ impl RefStore for FileRefs {
             }
             found = again;
         }
+
         Ok(found)
     }
 
@@ -132,6 +134,7 @@ impl RefStore for FileRefs {
                 });
             }
         }
+
         found.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(found)
     }
@@ -147,6 +150,7 @@ impl RefStore for FileRefs {
                 Err(_) => all.damaged = all.damaged.saturating_add(1),
             }
         }
+
         Ok(all)
     }
 
@@ -167,6 +171,7 @@ impl RefStore for FileRefs {
         let commit = object
             .peel_to_commit()
             .during(format_args!("`{expression}` is not a commit"))?;
+
         Ok(CommitId(commit.id))
     }
 
@@ -185,6 +190,7 @@ impl RefStore for FileRefs {
                     name: wish.name.to_owned(),
                 });
             }
+
             lock.write(wish.to).with_context(during)?;
             locked.push((lock, wish, old));
         }
@@ -196,6 +202,7 @@ impl RefStore for FileRefs {
             lock.set()
                 .with_context(|| format!("cannot write `{}`", wish.name))?;
         }
+
         Ok(())
     }
 
@@ -213,12 +220,14 @@ impl RefStore for FileRefs {
         }) else {
             return Ok(());
         };
+
         let now = self.held(name).ok().flatten();
         if matches!(expected, Expected::At(commit) if now != Some(commit)) {
             return Err(MoveError::Moved {
                 name: name.to_owned(),
             });
         }
+
         Err(MoveError::Store(
             anyhow::anyhow!("{error:#}").context(format!("cannot delete `{name}`")),
         ))
@@ -231,6 +240,7 @@ impl RefStore for FileRefs {
         if locked.packed()?.is_some() {
             return Ok(false);
         }
+
         let _ = std::fs::remove_file(self.log_of(name));
         match std::fs::remove_file(locked.path()) {
             Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -1,12 +1,12 @@
 //! What a crash left of a reftable: refs without their objects, and the lock of all refs.
 
-use crate::git::refs::reftable::transaction;
 use std::path::Path;
 
 use anyhow::Context as _;
 
 use super::{Reftable, tables};
 use crate::git::object::id::CommitId;
+use crate::git::refs::reftable::transaction;
 use crate::git::refs::stale::outlives;
 use crate::host::boot;
 use crate::host::file::{make_folders, write_atomic};
@@ -35,6 +35,7 @@ impl Reftable {
         for id in self.log_of(name)?.into_iter().filter_map(|(_, id)| id) {
             text.push_str(&format!("{id}\n"));
         }
+
         make_folders(aside)?;
         write_atomic(&aside.join(name.replace('/', "-")), text.as_bytes())
             .with_context(|| format!("keeping what `{name}` was"))
@@ -56,6 +57,7 @@ impl Reftable {
         if gone.is_empty() {
             return Ok(());
         }
+
         let args = ["reflog", "delete", "--rewrite"];
         let args = args.into_iter().chain(gone.iter().map(String::as_str));
         self.ask(&args.collect::<Vec<_>>())
@@ -71,10 +73,12 @@ impl Reftable {
         if !folder.join("lock").exists() {
             return Ok(Vec::new());
         }
+
         let held = Lock::take(&folder, "removing locks", patience())?;
         if !held.abandoned && !is_of_an_earlier_start(&lock) {
             return Ok(Vec::new());
         }
+
         let is_removed = self.unlock()?;
         Ok(is_removed
             .then(|| "reftable/tables.list".to_owned())

@@ -78,6 +78,7 @@ impl Reftable {
         {
             return Ok(Arc::clone(seen));
         }
+
         // To git a table that a power cut emptied is one without refs.
         let lists = lists.sound(&self.common, &self.own)?;
 
@@ -96,9 +97,11 @@ impl Reftable {
                 seen.refs.insert(name.as_bstr().to_string(), id);
             }
         }
+
         if seen.head.commit.is_none() {
             seen.head.branch = Some(self.unborn()?);
         }
+
         let seen = Arc::new(seen);
         *self.seen.borrow_mut() = Some(Arc::clone(&seen));
         Ok(seen)
@@ -115,6 +118,7 @@ impl Reftable {
         if !now.is_next_of(&seen.lists) {
             return;
         }
+
         let seen = Arc::make_mut(seen);
         seen.lists = now;
         for (name, id) in changes {
@@ -237,6 +241,7 @@ impl RefStore for Reftable {
             self.note(moves.iter().map(|wish| (wish.name, Some(wish.to.into()))));
             return Ok(());
         };
+
         for wish in moves {
             let now = self.held(wish.name)?;
             if !wish.expected.is_met(now) {
@@ -245,6 +250,7 @@ impl RefStore for Reftable {
                 });
             }
         }
+
         let names: Vec<_> = moves
             .iter()
             .map(|wish| format!("`{}`", wish.name))
@@ -259,11 +265,13 @@ impl RefStore for Reftable {
             self.note([(name, None)]);
             return Ok(());
         };
+
         if !expected.is_met(self.held(name).ok().flatten()) {
             return Err(MoveError::Moved {
                 name: name.to_owned(),
             });
         }
+
         Err(error.context(format!("cannot delete `{name}`")).into())
     }
 
@@ -327,6 +335,7 @@ impl RefStore for Reftable {
             (None, commit) => commit.map(|id| id.to_string()).unwrap_or_default(),
         };
         let mut parts = vec![("HEAD".to_owned(), head.into_bytes())];
+
         // There may be none.
         let stash = self.ask(&["reflog", "show", "--format=%H", "refs/stash", "--"]);
         parts.extend(stash.ok().map(|log| ("logs/refs/stash".to_owned(), log)));

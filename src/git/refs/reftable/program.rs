@@ -37,6 +37,7 @@ impl Reftable {
         } else {
             ""
         };
+
         anyhow::bail!("git {name} failed: {}{hint}", words.trim());
     }
 
@@ -49,10 +50,12 @@ impl Reftable {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let mut child = command.spawn().context("starting git")?;
+
         if let Some(mut stdin) = child.stdin.take() {
             // It need not read them all.
             let _ = stdin.write_all(lines.as_bytes());
         }
+
         let output = child.wait_with_output().context("waiting for git")?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }

@@ -46,6 +46,7 @@ impl TableLists {
                 }
             }
         });
+
         Ok(TableLists(lists.collect::<anyhow::Result<_>>()?))
     }
 
@@ -77,6 +78,7 @@ impl TableLists {
             if now == lists || looks == LOOKS {
                 return Err(error);
             }
+
             lists = now;
         }
     }
@@ -98,6 +100,7 @@ impl TableLists {
                 return Err(damaged(path, why));
             }
         }
+
         Ok(())
     }
 }
@@ -114,6 +117,7 @@ pub(super) fn flush(git_dir: &Path, done: &mut BTreeSet<String>) -> anyhow::Resu
             if done.contains(name) {
                 continue;
             }
+
             match open_regular(&path).and_then(|table| table.sync_all()) {
                 // It was put together with others meanwhile.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -123,12 +127,15 @@ pub(super) fn flush(git_dir: &Path, done: &mut BTreeSet<String>) -> anyhow::Resu
                 }
             }
         }
+
         let now = list().context("making refs durable")?;
         if now == names {
             break;
         }
+
         names = now;
     }
+
     Ok(())
 }
 
@@ -155,19 +162,23 @@ fn ends_rightly(path: &Path) -> std::io::Result<bool> {
     if read_all(&mut file, &mut start)?.is_none() || &start[..4] != MAGIC {
         return Ok(false);
     }
+
     let Some(&length) = ENDS.get(usize::from(start[4]).wrapping_sub(1)) else {
         // A later version: git knows whether it can read it.
         return Ok(true);
     };
+
     let size = file.metadata()?.len();
     let Some(from) = size.checked_sub(length as u64) else {
         return Ok(false);
     };
     file.seek(SeekFrom::Start(from))?;
     let mut end = vec![0; length];
+
     if read_all(&mut file, &mut end)?.is_none() || !end.starts_with(&start) {
         return Ok(false);
     }
+
     let (body, sum) = end.split_at(length - 4);
     Ok(crc32fast::hash(body).to_be_bytes() == sum)
 }

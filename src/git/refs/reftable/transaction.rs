@@ -55,6 +55,7 @@ pub(super) fn transact(refs: &Reftable, script: &[u8], log: &str) -> anyhow::Res
         if output.status.success() {
             return refs.flush();
         }
+
         let words = String::from_utf8_lossy(&output.stderr);
         let is_locked = IS_LOCKED.iter().any(|part| words.contains(part));
         if is_locked && started.elapsed() < PATIENCE {
@@ -66,6 +67,7 @@ pub(super) fn transact(refs: &Reftable, script: &[u8], log: &str) -> anyhow::Res
         if is_locked && lock.exists() {
             return Err(RefsLocked { lock }.into());
         }
+
         anyhow::bail!("git update-ref failed: {}", words.trim());
     }
 }
@@ -81,6 +83,7 @@ fn update_ref(refs: &Reftable, script: &[u8], log: &str, held: &Lock) -> anyhow:
     for setting in SETTINGS {
         command.args(["-c", setting]);
     }
+
     command.args(["update-ref", "--stdin", "-z", "--create-reflog", "-m", log]);
     command
         .stdin(Stdio::piped())
@@ -90,10 +93,12 @@ fn update_ref(refs: &Reftable, script: &[u8], log: &str, held: &Lock) -> anyhow:
         // Ctrl-c is for this process, which decides what is still done.
         .process_group(0);
     let mut child = command.spawn().context("starting git update-ref")?;
+
     if let Some(mut stdin) = child.stdin.take() {
         // Git stops reading at a mistake, and says which.
         let _ = stdin.write_all(script);
     }
+
     Ok(child)
 }
 
@@ -113,8 +118,10 @@ pub(super) fn moving(moves: &[RefMove<'_>]) -> anyhow::Result<Vec<u8>> {
             Expected::Any => format!("update {name}\0{to}\0\0"),
         };
         orders.push_str("option no-deref\0");
+
         orders.push_str(&order);
     }
+
     Ok(whole(&orders))
 }
 

@@ -45,6 +45,7 @@ fn saved(folder: &Path) -> std::path::PathBuf {
         times,
         tree: id(9),
     };
+
     let first = [
         entry(b"a", EntryKind::Blob, CacheOrigin::Seen),
         entry(b"z\xff", EntryKind::Link, CacheOrigin::Inherited),
@@ -63,6 +64,7 @@ fn saved(folder: &Path) -> std::path::PathBuf {
         stamp: Stamp(Time { secs: 3, nsecs: 4 }),
         root: id(1),
     };
+
     let path = folder.join("index");
     writer
         .save(
@@ -88,6 +90,7 @@ fn what_is_saved_is_loaded() {
         (&[1][..], &[2][..], &[][..])
     );
     let top = cache.folder(cache.find_folder(b"").unwrap());
+
     assert_eq!(
         cache.find_entry(&top, b"z\xff"),
         Some(entry(b"z\xff", EntryKind::Link, CacheOrigin::Inherited))
@@ -98,6 +101,7 @@ fn what_is_saved_is_loaded() {
         cache.entry(inner.entries.start),
         entry(b"x", EntryKind::Commit, CacheOrigin::Watched)
     );
+
     assert_eq!(
         (inner.marks, inner.parent, inner.tree, inner.times.ino),
         (mark::RELIST, 0, id(9), 5)
@@ -118,6 +122,7 @@ fn a_file_that_was_changed_anywhere_is_no_cache() {
             "byte {at}"
         );
     }
+
     std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
     assert!(Cache::load(&path, gix::hash::Kind::Sha1).is_none());
     std::fs::write(&path, &whole).unwrap();

@@ -40,13 +40,16 @@ impl SnapshotLimits {
             if is_first && !self.looks_for_keys(path, &part) {
                 return Ok(None);
             }
+
             is_first = false;
             if let Some(kind) = secret::find(&String::from_utf8_lossy(&part)) {
                 return Ok(Some(kind));
             }
+
             if (read as u64) < room {
                 return Ok(None);
             }
+
             // What begins in one part may end in the next.
             part.drain(..part.len() - OVERLAP);
         }

@@ -146,11 +146,13 @@ pub(super) fn of(user: &Repository) -> Vec<u8> {
         };
         let body = section.body();
         let mut names: Vec<String> = body.value_names().collect();
+
         names.dedup();
         names.retain(|key| keys.contains(&key.to_ascii_lowercase().as_str()));
         if names.is_empty() {
             continue;
         }
+
         text.extend(head(&name, below));
         for key in names {
             if body.value_implicit(&key) == Some(None) {
@@ -162,6 +164,7 @@ pub(super) fn of(user: &Repository) -> Vec<u8> {
             }
         }
     }
+
     let (author, _) = user.signatures(gix::date::Time {
         seconds: clock::now().timestamp().as_second(),
         offset: 0,
@@ -170,6 +173,7 @@ pub(super) fn of(user: &Repository) -> Vec<u8> {
     text.extend(line("name", &author.name));
     text.extend(line("email", &author.email));
     text.extend(FIXED.bytes());
+
     text
 }
 
@@ -182,15 +186,18 @@ fn format_of(user: &Repository) -> String {
     if version > 0 {
         text.push_str("[extensions]\n");
     }
+
     if sha256 {
         let _ = writeln!(text, "\tobjectFormat = {}", user.gix.object_hash());
     }
+
     if let Some(remote) = promisor {
         text.push_str(&String::from_utf8_lossy(&line(
             "partialClone",
             remote.as_bytes(),
         )));
     }
+
     text
 }
 
@@ -214,6 +221,7 @@ fn head(name: &str, below: Option<&BStr>) -> Vec<u8> {
         }
         text.push(b'"');
     }
+
     text.extend(b"]\n");
     text
 }
@@ -231,6 +239,7 @@ fn line(key: &str, value: &[u8]) -> Vec<u8> {
             _ => text.push(byte),
         }
     }
+
     text.extend(b"\"\n");
     text
 }
@@ -245,11 +254,13 @@ fn without_password(value: &BString) -> BString {
         return value.clone();
     };
     let user = &rest[..at];
+
     // The name in `ssh://git@host` is none; a token stands alone in `https://token@host`.
     let keeps = !user.contains(&b':') && scheme.eq_ignore_ascii_case(b"ssh");
     if keeps {
         return value.clone();
     }
+
     [scheme, b"://", &rest[at + 1..]].concat().into()
 }
 

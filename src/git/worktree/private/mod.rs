@@ -10,9 +10,6 @@ mod config;
 mod refs;
 mod tracked;
 
-use crate::git::diff;
-use crate::git::incoming;
-use crate::host::file::{open_up, remove_below};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -23,9 +20,12 @@ use anyhow::Context as _;
 use super::SessionWorktree;
 use super::root::GIT;
 use crate::git::During;
+use crate::git::diff;
+use crate::git::incoming;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::file::{Root, read_regular};
+use crate::host::file::{open_up, remove_below};
 
 /// What commands left in a worktree besides files.
 #[derive(Debug, Default)]
@@ -88,6 +88,7 @@ impl SessionWorktree {
         };
         let received = incoming::receive(user, &git, before)?;
         let mut tracked = self.staged(&git, user.gix.object_hash());
+
         if let Some(commit) = received.commit {
             let (from, to) = (user.commit(before)?.tree, user.commit(commit)?.tree);
             let new = diff::changes(user, from, to)?.into_iter();
@@ -96,6 +97,7 @@ impl SessionWorktree {
                     .map(|change| change.path),
             );
         }
+
         Ok(TakenBack {
             commit: received.commit,
             tracked: tracked.into_iter().collect(),
@@ -118,9 +120,11 @@ impl SessionWorktree {
         ) else {
             return BTreeSet::new();
         };
+
         if theirs == ours {
             return BTreeSet::new();
         }
+
         let paths = |bytes: &[u8]| tracked::paths(bytes, hash).unwrap_or_default();
         let ours = paths(&ours);
         let mut theirs = paths(&theirs);
@@ -134,6 +138,7 @@ impl SessionWorktree {
         for folder in ["refs/heads", "refs/tags", "objects/pack", "objects/info"] {
             git.make_folder(Path::new(folder))?;
         }
+
         put("HEAD", format!("{at}\n").as_bytes())?;
         put("config", &config::of(user))?;
         put("objects/info/alternates", &alternates(user)?)?;
@@ -142,6 +147,7 @@ impl SessionWorktree {
         for (name, target) in refs.symbolic {
             git.create_aside(Path::new(OsStr::from_bytes(&name)), &target)?;
         }
+
         let common = user.common_dir();
         let rules = RULES.map(|name| (name, common.join(name)));
         let sparse = (
@@ -153,16 +159,19 @@ impl SessionWorktree {
             .shallow_file()
             .during("finding the shallow edges")?;
         let edges = ("shallow", edges);
+
         for (name, path) in rules.into_iter().chain([sparse, edges]) {
             if let Some(bytes) = copied(&path, MAX_COPIED) {
                 put(name, &bytes)?;
             }
         }
+
         match read_regular(&self.record.index(), MAX_INDEX) {
             Ok(bytes) => put("index", &bytes)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
         }
+
         Ok(())
     }
 }
@@ -184,6 +193,7 @@ fn alternates(user: &Repository) -> anyhow::Result<Vec<u8>> {
         list.extend(quoted(&folder));
         list.push(b'\n');
     }
+
     Ok(list)
 }
 
@@ -198,6 +208,7 @@ fn quoted(path: &Path) -> Vec<u8> {
             _ => text.push(byte),
         }
     }
+
     text.push(b'"');
     text
 }

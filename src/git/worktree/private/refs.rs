@@ -37,6 +37,7 @@ pub(super) fn of(user: &Repository) -> anyhow::Result<Refs> {
         if LEFT_OUT.iter().any(|start| name.starts_with(start)) {
             continue;
         }
+
         match target {
             Target::Object(id) => direct.push((name.to_vec(), id)),
             Target::Symbolic(target) => {
@@ -45,6 +46,7 @@ pub(super) fn of(user: &Repository) -> anyhow::Result<Refs> {
             }
         }
     }
+
     direct.sort();
     let mut packed = HEADER.to_vec();
     for (name, id) in direct {
@@ -53,5 +55,6 @@ pub(super) fn of(user: &Repository) -> anyhow::Result<Refs> {
         packed.extend(name);
         packed.push(b'\n');
     }
+
     Ok(Refs { packed, symbolic })
 }

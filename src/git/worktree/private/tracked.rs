@@ -30,6 +30,7 @@ pub(super) fn paths(bytes: &[u8], hash: gix::hash::Kind) -> Option<BTreeSet<Vec<
     if !bytes.starts_with(MAGIC) {
         return None;
     }
+
     let version = number(4).filter(|version| (2..=4).contains(version))?;
     let (mut at, mut paths, mut path) = (HEADER, BTreeSet::new(), Vec::new());
     let mut names = 0;
@@ -44,6 +45,7 @@ pub(super) fn paths(bytes: &[u8], hash: gix::hash::Kind) -> Option<BTreeSet<Vec<
         } else {
             path.clear();
         }
+
         let length = bytes.get(name..)?.iter().position(|&byte| byte == 0)?;
         path.extend(&bytes[name..name + length]);
         at = if version == 4 {
@@ -55,8 +57,10 @@ pub(super) fn paths(bytes: &[u8], hash: gix::hash::Kind) -> Option<BTreeSet<Vec<
         if path.len() > MAX_PATH || names > MAX_NAMES {
             return None;
         }
+
         paths.insert(path.clone());
     }
+
     Some(paths)
 }
 

@@ -10,6 +10,7 @@ fn read(text: &str) -> Result<Pipeline, Mistakes> {
             Err("no such file".to_owned())
         }
     };
+
     let model = |name: &str| {
         if name == "fast" {
             Ok(())
@@ -61,6 +62,7 @@ fn st2_a_pipeline_has_steps_and_a_description() {
     let many: String = (0..21)
         .map(|n| format!("  - {{name: s{n}, prompt: x}}\n"))
         .collect();
+
     check(
         &format!("steps:\n{many}"),
         &["there are 21 steps, the limit is 20"],
@@ -96,6 +98,7 @@ fn st4_a_name_is_plain_unique_and_no_input() {
         "steps: [{name: input, prompt: x}]",
         &["step 1 `input`: the name stands for an input already"],
     );
+
     check(
         "steps: [{name: a, prompt: x}, {name: a, prompt: y}]",
         &["step 2 `a`: an earlier step has the same name"],
@@ -127,6 +130,7 @@ fn st5_a_prompt_is_here_or_in_a_file_beside() {
         "steps: [{name: a, prompt_file: b.md}]",
         &["step 1 `a`: cannot read `b.md`: no such file"],
     );
+
     check(
         "steps: [{name: a, prompt_file: ../b.md}]",
         &[
@@ -162,6 +166,7 @@ fn st7_inputs_are_parts_of_the_turn_and_earlier_steps() {
         .iter()
         .map(|step| step.inputs.iter().map(StepInput::name).collect())
         .collect();
+
     assert_eq!(
         names,
         [
@@ -178,6 +183,7 @@ fn st7_inputs_are_parts_of_the_turn_and_earlier_steps() {
         "steps: [{name: a, prompt: x, inputs: [input, input]}]",
         &["step 1 `a`: the input `input` stands there twice"],
     );
+
     check(
         "steps: [{name: a, prompt: x, inputs: input}]",
         &["step 1 `a`: `inputs` must be a list of names"],

@@ -80,6 +80,7 @@ fn a_redirect_is_not_followed() {
         matches!(&error, ModelError::Redirect { location, .. } if location.starts_with(&trap.origin)),
         "{error}"
     );
+
     assert_eq!((fake.requests().len(), trap.requests().len()), (1, 0));
 }
 
@@ -116,6 +117,7 @@ fn half_a_stream_is_broken_and_keeps_what_came() {
     );
     let fake = Fake::answering(&[declared]);
     let error = ask(&model(&fake, |_| ())).unwrap_err();
+
     assert!(
         matches!(&error, ModelError::Broken { partial, .. } if partial == "# Hel"),
         "{error:?}"
@@ -161,6 +163,7 @@ fn nobody_at_the_address_is_said() {
         remote.url = endpoint(&Url::parse("http://127.0.0.1:1").unwrap(), "v1");
     }))
     .unwrap_err();
+
     assert!(
         error
             .to_string()
@@ -193,6 +196,7 @@ fn a_key_that_a_server_echoes_is_in_no_answer() {
     ]);
     let remote = model(&fake, |_| ());
     let answer = ask(&remote).unwrap();
+
     assert_eq!(
         (answer.text.as_str(), answer.model.as_str()),
         ("# [redacted key] Hello\n", "[redacted key]")

@@ -37,6 +37,7 @@ fn model(fake: &Fake, change: impl FnOnce(&mut Remote)) -> Remote {
         variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())),
         ..Outside::default()
     };
+
     let mut remote = Remote::new("mine", &settings, &outside).unwrap();
     remote.limits.pause = Duration::from_millis(1);
     remote.limits.total = Duration::from_secs(20);
@@ -55,6 +56,7 @@ fn ask(remote: &Remote) -> Result<ModelAnswer, ModelError> {
     };
     let result = remote.answer(&request, &mut |_| ());
     assert!(!format!("{result:?}").contains(SECRET), "{result:?}");
+
     result
 }
 
@@ -87,6 +89,7 @@ fn a_stream_becomes_an_answer_with_its_usage() {
         output: 2,
         ..TokenUsage::default()
     };
+
     assert_eq!(
         answer,
         ModelAnswer {
@@ -108,6 +111,7 @@ fn a_request_has_the_key_the_headers_and_the_extra_fields() {
     });
     ask(&remote).unwrap();
     let request = &fake.requests()[0];
+
     for part in [
         "POST /v1/chat/completions HTTP/1.1",
         &format!("authorization: Bearer {SECRET}"),
@@ -128,6 +132,7 @@ fn an_answer_in_one_piece_is_taken_too() {
         body,
     )]);
     let answer = ask(&model(&fake, |_| ())).unwrap();
+
     assert_eq!(
         (answer.text.as_str(), answer.usage.output, answer.finish),
         ("# A", 2, Finish::Stop)
@@ -156,6 +161,7 @@ fn anthropic_is_spoken_with_its_headers_and_events() {
         api_key_env: Some("KEY".into()),
         ..ModelConfig::default()
     };
+
     let outside = Outside {
         variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())),
         ..Outside::default()
@@ -174,6 +180,7 @@ fn anthropic_is_spoken_with_its_headers_and_events() {
         )
     );
     let request = &fake.requests()[0];
+
     assert!(
         request.contains("POST /v1/messages ")
             && request.contains(&format!("x-api-key: {SECRET}"))
@@ -212,6 +219,7 @@ fn a_field_that_the_server_does_not_know_is_left_out() {
     );
     let fake = Fake::answering(&[refusal, events(HELLO)]);
     assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
+
     assert!(
         fake.requests()[0].contains("stream_options")
             && !fake.requests()[1].contains("stream_options")
@@ -253,6 +261,7 @@ fn whoever_watches_hears_that_nothing_comes() {
                 .push(text.to_owned()))
             .is_err()
     );
+
     assert!(
         beats.borrow().len() > 1 && beats.borrow().iter().all(String::is_empty),
         "{beats:?}"

@@ -18,6 +18,7 @@ fn a_huge_answer_is_cut() {
     );
     let fake = flood(&events("data: "), "xxxxxxxx");
     let error = ask(&model(&fake, |remote| remote.limits.event = 5000)).unwrap_err();
+
     assert!(
         matches!(error, ModelError::TooLarge { limit: 5000, .. }),
         "{error}"
@@ -27,6 +28,7 @@ fn a_huge_answer_is_cut() {
         "[[[[[[",
     );
     let error = ask(&model(&fake, |remote| remote.limits.bytes = 100_000)).unwrap_err();
+
     assert!(matches!(error, ModelError::TooLarge { .. }), "{error}");
 }
 
@@ -65,6 +67,7 @@ fn a_compressed_answer_is_measured_as_it_unfolds() {
         ),
         "{error}"
     );
+
     // What is no gzip after all has arrived broken, and is asked for again.
     let broken = vec![
         Act::Send(head),
@@ -87,6 +90,7 @@ fn bomb(length: usize) -> Vec<u8> {
             .enumerate()
             .fold(0, |byte, (at, bit)| byte | bit << at)
     }));
+
     bytes
 }
 
@@ -99,6 +103,7 @@ fn a_million_tiny_events_are_read_at_once() {
     acts.extend(vec![Act::Send(flood); 100]);
     acts.push(Act::Send(HELLO.into()));
     let answer = ask(&model(&Fake::start(vec![acts]), |_| ())).unwrap();
+
     assert_eq!(answer.text.len(), 10_000 + "# Hello\n".len());
     assert!(start.elapsed() < Duration::from_secs(20));
 }

@@ -48,6 +48,7 @@ fn a_slow_drip_meets_the_total_limit() {
     ]]);
     let total = Duration::from_millis(600);
     let error = ask(&model(&fake, |remote| remote.limits.total = total)).unwrap_err();
+
     assert_eq!(
         error,
         ModelError::Timeout {
@@ -74,6 +75,7 @@ fn a_busy_server_is_asked_again() {
     let remote = model(&fake, |remote| {
         remote.note = Rc::new(move |text| log.borrow_mut().push(text.to_owned()))
     });
+
     assert_eq!(ask(&remote).unwrap().text, "# Hello\n");
     assert_eq!(
         *notes.borrow(),
@@ -108,6 +110,7 @@ fn a_pause_beyond_the_total_limit_ends_with_the_reason() {
             detail: "slow down".into()
         }
     );
+
     assert!(start.elapsed() < Duration::from_secs(20));
 }
 
@@ -123,6 +126,7 @@ fn time_that_runs_out_in_a_repetition_ends_with_the_reason() {
         remote.limits.total = Duration::from_millis(400)
     }))
     .unwrap_err();
+
     assert_eq!(
         error,
         ModelError::Server {
@@ -164,6 +168,7 @@ fn an_interruption_comes_through_at_once_and_keeps_what_came() {
     let result = remote.answer(&ModelRequest::default(), &mut |text| {
         *seen.borrow_mut() |= !text.is_empty()
     });
+
     assert_eq!(
         result,
         Err(ModelError::Interrupted {

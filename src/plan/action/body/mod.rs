@@ -91,6 +91,7 @@ impl<'a> Body<'a> {
                 body.cut(block);
             }
         }
+
         body.check_fields();
         body
     }
@@ -114,6 +115,7 @@ impl<'a> Body<'a> {
                     self.message.start = item.first;
                     return;
                 };
+
                 self.fields.push(entry.field);
                 let more = item
                     .blocks
@@ -126,6 +128,7 @@ impl<'a> Body<'a> {
                     return;
                 }
             }
+
             self.message.start = block.last + 1;
         }
     }
@@ -174,6 +177,7 @@ impl<'a> Body<'a> {
             }
             _ => return self.stray(item.first, "list item"),
         }
+
         for block in item.blocks.iter().skip(1) {
             self.cut_nested(block);
         }
@@ -237,6 +241,7 @@ impl<'a> Body<'a> {
                     .hint("put the fences and the content at the start of the line"),
             );
         }
+
         let content = content.unwrap_or_else(|| self.lines.span(code.content.clone()).to_owned());
         let language = code
             .info
@@ -267,6 +272,7 @@ impl<'a> Body<'a> {
             if !field::has_weight(key) && !condition {
                 continue;
             }
+
             if condition || field::is_unsupported(key) || !self.row.keys.contains(&key) {
                 let keys: Vec<String> = self.row.keys.iter().map(|k| format!("`{k}`")).collect();
                 let message = format!("`{key}` has no meaning in {name}");
@@ -300,6 +306,7 @@ pub fn content(lines: &Lines<'_>, code: &MarkdownCode) -> Option<String> {
     if code.indent == 0 {
         return Some(whole.to_owned());
     }
+
     let mut text = String::with_capacity(whole.len());
     for number in code.content.clone() {
         text.push_str(dedented(lines.raw(number), code.indent)?);
@@ -318,10 +325,12 @@ fn dedented(line: &str, indent: usize) -> Option<&str> {
             '\n' | '\r' => return Some(&line[at..]),
             _ => return None,
         }
+
         if column > indent {
             return None;
         }
     }
+
     Some("")
 }
 

@@ -51,6 +51,7 @@ impl Body<'_> {
             );
             return None;
         };
+
         if let Some(second) = fields.get(1).filter(|f| f.key != first.key) {
             self.wrong(
                 second.line,
@@ -58,6 +59,7 @@ impl Body<'_> {
                 "keep one of them",
             );
         }
+
         self.name(first, resource)
     }
 
@@ -72,6 +74,7 @@ impl Body<'_> {
         } else {
             inline
         };
+
         let mut values = Vec::new();
         for value in std::iter::once(inline).chain(field.items.iter().map(String::as_str)) {
             match link::read_all(value) {
@@ -79,6 +82,7 @@ impl Body<'_> {
                 Err(error) => self.bad_name(field.line, value, &error.to_string()),
             }
         }
+
         values
             .iter()
             .filter_map(|name| {
@@ -100,6 +104,7 @@ impl Body<'_> {
         let parsed = parsed
             .map_err(|message| self.bad_name(field.line, &field.value, &message))
             .ok();
+
         if let Some(item) = field.items.first() {
             self.wrong(
                 field.line,
@@ -112,6 +117,7 @@ impl Body<'_> {
             );
             return None;
         }
+
         parsed
     }
 
@@ -158,10 +164,12 @@ impl Body<'_> {
             );
             return None;
         };
+
         for (line, ..) in blocks {
             let hint = "put all of the content into one block whose fence is longer than any run of backticks inside";
             self.wrong(line, format!("{name} has more than one code block"), hint);
         }
+
         Some((content, language))
     }
 
@@ -178,6 +186,7 @@ impl Body<'_> {
                 other => self.misplaced(&other),
             }
         }
+
         blocks
     }
 
@@ -229,9 +238,11 @@ impl Body<'_> {
         while range.start < range.end && blank(range.start) {
             range.start += 1;
         }
+
         while range.start < range.end && (blank(range.end - 1) || self.ends_with_rule(&range)) {
             range.end -= 1;
         }
+
         let text = self.lines.span(range).trim_end_matches(['\n', '\r']);
         if text.is_empty() {
             self.wrong(
@@ -241,6 +252,7 @@ impl Body<'_> {
             );
             return None;
         }
+
         Some(text.to_owned())
     }
 

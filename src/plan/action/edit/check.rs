@@ -20,6 +20,7 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyh
         judge.step().outside_context = true;
         judge.refuse(action, action.line, unknown(edit));
     }
+
     match text_of(judge, edit, found)? {
         Ok(text) => pairs(judge, action, (edit, text))?,
         Err(mistake) => {
@@ -29,6 +30,7 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyh
             }
         }
     }
+
     Ok(())
 }
 
@@ -52,6 +54,7 @@ fn text_of(
             "EDIT changes text files of the project only",
         )));
     }
+
     let Found::File(bytes) = found else {
         return Ok(Err(missing(judge, edit)?));
     };
@@ -79,6 +82,7 @@ fn missing(judge: &Judge<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
     } else {
         format!("there is {}", names.join(" and "))
     };
+
     Ok(Mistake::new(
         format!("there is no file `{}`", visible(edit.path.as_str())),
         hint,
@@ -145,6 +149,7 @@ fn pairs(
             }
         }
     }
+
     tell_what_fits(judge, first, (&places, edit));
     let step = judge.step();
     step.before = Some(before.into_bytes());
@@ -152,6 +157,7 @@ fn pairs(
     step.wrong |= !wrong.is_empty() && !step.provisional;
     step.places = places;
     judge.world.write(&edit.path, text.into_bytes());
+
     Ok(())
 }
 
@@ -192,6 +198,7 @@ fn fails(
         judge.step().provisional = true;
         return Ok(());
     }
+
     let others = judge.world.others(judge.plan)?;
     let words = explain(&FailedPair { others, ..case }, error);
     judge.refuse(action, line, Mistake::new(words.message, words.hint));
@@ -212,6 +219,7 @@ fn tell_what_fits(
     else {
         return;
     };
+
     let numbers: Vec<String> = places
         .iter()
         .map(|(number, _)| (number + 1).to_string())
@@ -228,6 +236,7 @@ fn tell_what_fits(
         ),
         [] => return,
     };
+
     let hint = diagnostic
         .hint
         .take()

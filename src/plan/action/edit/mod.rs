@@ -164,6 +164,7 @@ fn whole_file(edit: &Edit, before: &str, after: String) -> ActionKind {
     let (line, language) = first.map_or((0, String::new()), |pair| {
         (pair.line, pair.language.clone())
     });
+
     // A FIND ends with a line end; where the file does not, both sides get one that the matcher
     // takes off again.
     let end = if before.ends_with('\n') { "" } else { "\n" };

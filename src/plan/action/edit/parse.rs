@@ -26,6 +26,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
     let any = parts
         .iter()
         .any(|part| !matches!(part, BodyPart::Stray { .. }));
+
     for part in parts {
         state = match (part, state) {
             (BodyPart::Label { line, label }, LabelState::Labelled(before, _)) => {
@@ -109,6 +110,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
             }
         };
     }
+
     if let Some(line) = unfinished(&state, pending.as_ref()) {
         body.wrong(
             line,
@@ -116,6 +118,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
             "add `REPLACE:` and its code block; an empty block deletes the lines",
         );
     }
+
     if !any {
         body.wrong(
             body.line,
@@ -123,6 +126,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
             "add `FIND:` with a code block and `REPLACE:` with a code block",
         );
     }
+
     Some(Edit { path: path?, pairs })
 }
 

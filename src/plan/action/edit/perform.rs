@@ -33,6 +33,7 @@ pub(super) fn perform(root: &Root, edit: &Edit) -> Result<Outcome, ActionError> 
         "changed {replaced}: {added} added, {} removed",
         counts.removed
     );
+
     Ok(Outcome {
         places,
         difference: write::difference(&edit.path, Some(&before), &after),
@@ -63,9 +64,11 @@ fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<MatchPlace>), Strin
                 &error,
             )
         })?;
+
         text = after;
         places.push(place);
     }
+
     Ok((text, places))
 }
 

@@ -25,6 +25,7 @@ pub(super) fn check(
             Mistake::new("there is no command", "put the command into the code block"),
         );
     }
+
     let first = execute.command.trim_start();
     if let Some(rest) = first.strip_prefix("$ ") {
         let command = quote(rest);
@@ -34,6 +35,7 @@ pub(super) fn check(
         );
         judge.refuse(action, action.line, mistake);
     }
+
     if let Some(mistake) = execute
         .cwd
         .as_ref()
@@ -43,6 +45,7 @@ pub(super) fn check(
     {
         judge.miss(action, action.line, mistake);
     }
+
     let mut seen = BTreeSet::new();
     for (name, _) in &execute.env {
         if let Some(mistake) =
@@ -51,6 +54,7 @@ pub(super) fn check(
             judge.refuse(action, action.line, mistake);
         }
     }
+
     judge.world.shaken = true;
     Ok(())
 }
@@ -87,6 +91,7 @@ fn wrong_variable(name: &str) -> Option<Mistake> {
             "use letters, digits and `_`",
         ));
     }
+
     (!may_set(name)).then(|| {
         let hint =
             "it decides which programs and services a command reaches; leave it as the user has it";

@@ -36,6 +36,7 @@ impl Execute {
             .map(|limit| format!("at most {} s", limit.as_secs()));
         let failure = self.allow_failure.then(|| "may fail".to_owned());
         let settings = folder.into_iter().chain(env).chain(limit);
+
         settings.chain(failure).collect()
     }
 }

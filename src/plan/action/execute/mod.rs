@@ -93,6 +93,7 @@ impl Behavior for Execute {
                 self.expected_outcome.as_str(),
             ));
         }
+
         fields.extend(
             self.cwd
                 .as_ref()
@@ -109,9 +110,11 @@ impl Behavior for Execute {
                 ..Field::new("env", "")
             });
         }
+
         if self.allow_failure {
             fields.push(Field::new("Allow Failure", "true"));
         }
+
         fields.extend(
             self.timeout
                 .map(|limit| Field::new("Timeout", limit.as_secs().to_string())),
@@ -199,6 +202,7 @@ impl Behavior for Execute {
         } else {
             ""
         };
+
         let command = format!("{}{end}", text.trim_end_matches('\n'));
         let edited = Execute {
             command,
@@ -217,6 +221,7 @@ impl Behavior for Execute {
         let limit = self.timeout.map(|limit| format!(" {}s", limit.as_secs()));
         let failure = self.allow_failure.then(|| " may fail".to_owned());
         let settings = cwd.into_iter().chain(env).chain(limit).chain(failure);
+
         format!("EXECUTE {:?}{}", self.command, settings.collect::<String>())
     }
 }

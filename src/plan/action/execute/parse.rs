@@ -22,6 +22,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Execute> {
         .map(|f| f.value.clone())
         .unwrap_or_default();
     let (command, language) = body.one_block()?;
+
     script::check(body, &command, &language);
     Some(Execute {
         command,
@@ -44,6 +45,7 @@ fn cwd(body: &mut Body<'_>) -> Option<Option<RepoPath>> {
     if matches!(plain, "" | "." | "./") {
         return Some(None);
     }
+
     body.name(&field, |name| {
         RepoPath::parse(
             name.strip_prefix("./")
@@ -77,6 +79,7 @@ fn env(body: &mut Body<'_>) -> Vec<(String, String)> {
             hint,
         );
     }
+
     let mut variables: Vec<(String, String)> = Vec::new();
     for item in &field.items {
         match variable(item) {
@@ -88,6 +91,7 @@ fn env(body: &mut Body<'_>) -> Vec<(String, String)> {
             ),
         }
     }
+
     variables
 }
 
@@ -103,9 +107,11 @@ fn variable(item: &str) -> Option<(String, String)> {
     let mut value = item[at + 1..].trim_start_matches('*').trim();
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         && !name.starts_with(|c: char| c.is_ascii_digit());
+
     if name.is_empty() || !plain {
         return None;
     }
+
     for mark in ['`', '"', '\''] {
         let inner = value
             .strip_prefix(mark)
@@ -115,6 +121,7 @@ fn variable(item: &str) -> Option<(String, String)> {
             break;
         }
     }
+
     Some((name.to_owned(), value.to_owned()))
 }
 
@@ -127,6 +134,7 @@ fn timeout(body: &mut Body<'_>) -> Option<Duration> {
         .find_map(|unit| value.strip_suffix(unit))
         .unwrap_or(&value)
         .trim();
+
     match number.parse::<u64>() {
         Ok(seconds @ 1..=MAX_TIMEOUT) => Some(Duration::from_secs(seconds)),
         _ => {

@@ -16,9 +16,11 @@ pub(super) fn perform(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcom
     if let Some((name, _)) = execute.env.iter().find(|(name, _)| !may_set(name)) {
         return Err(format!("a plan may not set `{}`", visible(name)).into());
     }
+
     if let Some(cwd) = &execute.cwd {
         is_folder(stage.root, cwd)?;
     }
+
     // A command that fails or does not begin is no error: what cannot be had is what runs any.
     let executed = stage.tools.execute(execute).map_err(|error| {
         let why = format!("the command cannot be run: {}", reason(&error));

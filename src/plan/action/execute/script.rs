@@ -59,6 +59,7 @@ pub(super) fn check(body: &mut Body<'_>, script: &str, language: &str) {
         let hint = "write the shell command that does it, such as `python script.py`";
         body.wrong(body.line, message, hint);
     }
+
     let other = body.fields.iter().find(|field| {
         let key: String = field.key.chars().filter(|c| c.is_alphanumeric()).collect();
         let value = field.value.trim_matches(['`', ' ']);

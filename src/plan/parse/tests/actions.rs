@@ -15,6 +15,7 @@ fn p9_paths_are_read_from_links_code_and_plain_text() {
             &["READ src/__main__.py"],
         );
     }
+
     for value in [
         "[my file.md](/my file.md)",
         "[my file.md](</my file.md>)",
@@ -25,6 +26,7 @@ fn p9_paths_are_read_from_links_code_and_plain_text() {
             &["READ my file.md"],
         );
     }
+
     check(
         "### READ\n- **File Path:** [a\\b.toml](/a\\b.toml)\n",
         &["READ a/b.toml"],
@@ -41,6 +43,7 @@ fn p9_paths_are_read_from_links_code_and_plain_text() {
         "### PRUNE\n- **Resource:** [.teddy/x/03/report.md](/.teddy/x/03/report.md)\n",
         &["PRUNE .teddy/x/03/report.md"],
     );
+
     check("### READ\n- **Resource:** [src/](/src/)\n", &["READ src"]);
 }
 
@@ -98,6 +101,7 @@ fn p10_a_name_that_deceives_or_leaves_the_project_is_refused() {
         "[a][b]\n\n[b]: /etc/passwd",
         "the link is not of the form `[path](/path)`: \"[a][b]\"",
     );
+
     one(
         "https://example.com",
         "a URL is not a file of the project: \"https://example.com\"",
@@ -138,6 +142,7 @@ fn p11_create_has_one_block_and_its_bytes_survive() {
             "7 [CREATE a] unexpected text \"That is all.\"",
         ],
     );
+
     check(
         "### CREATE\n```\nx\n```\n",
         &["1 [CREATE] CREATE has no `File Path`"],
@@ -157,6 +162,7 @@ fn p12_create_says_what_a_block_cannot() {
         &["CREATE a \"x\\r\\ny\" "],
     );
     check(&with("- Overwrite: true"), &["CREATE a \"x\\ny\\n\" !"]);
+
     check(
         &with("- Overwrite: maybe"),
         &[
@@ -191,6 +197,7 @@ fn p13_an_indented_block_loses_the_indentation_of_its_fence() {
             "4 [CREATE a] the lines of this code block are not all indented as far as its fence",
         ],
     );
+
     check(
         "### CREATE\n- File Path: a\n\ntext\n\n  ```py\ndef f():\n    pass\n  ```\n",
         &[
@@ -232,6 +239,7 @@ fn p15_execute_runs_its_block() {
         &format!("{list}- **cwd:** .\n```\nls\n```\n"),
         &["EXECUTE \"ls\\n\""],
     );
+
     check(&format!("{list}```\n \n```\n"), &["EXECUTE \" \\n\""]);
 }
 
@@ -252,6 +260,7 @@ fn p15_a_command_runs_inside_the_project() {
             &[&expected],
         );
     }
+
     check(
         "### EXECUTE\n- Timeout: soon\n```\nls\n```\n",
         &[
@@ -269,6 +278,7 @@ fn p16_research_has_a_query_in_each_block() {
         &["RESEARCH [\"q1\", \"q2\\nmore\"]"],
     );
     check(list, &["RESEARCH []", "1 [RESEARCH] RESEARCH has no query"]);
+
     check(
         &format!("{list}```\nq1\n```\nand also\n```\nq2\n```\n"),
         &[
@@ -305,6 +315,7 @@ fn p16_read_and_prune_have_a_list_alone() {
         "### READ\n- **Resource**: [c](/c)\n- *Description:* d\n* **Other:** z\n",
         &["READ c"],
     );
+
     check("### READ\n", &["1 [READ] READ has no `Resource`"]);
 }
 
@@ -329,6 +340,7 @@ fn p17_a_message_is_the_source_down_to_the_next_action() {
         "### PROMPT\n\n",
         &["1 [CHAT_WITH_USER] CHAT_WITH_USER has no message"],
     );
+
     check(
         "### PROMPT\nx\n\n## Words\n\n#### More\n",
         &["CHAT \"x\\n\\n## Words\\n\\n#### More\""],
@@ -363,6 +375,7 @@ fn p17_hand_overs_have_a_list_before_the_message() {
         &["1 [INVOKE] INVOKE has no message"],
     );
     check("### CONCLUDE\n", &["1 [CONCLUDE] CONCLUDE has no message"]);
+
     check(
         "### CONCLUDE\n- **Handoff Resources:** [../a](/../a)\n\nx\n",
         &[

@@ -22,6 +22,7 @@ fn read_as(text: &str, offset: usize) -> Vec<String> {
             .iter()
             .map(|w| format!("{} {}", w.line.saturating_sub(offset), w.message)),
     );
+
     found
 }
 
@@ -37,6 +38,7 @@ fn check_rows(rows: &[Row<'_>], head: &str) {
             ));
         }
     }
+
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 

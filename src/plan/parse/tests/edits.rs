@@ -19,6 +19,7 @@ fn p14_edit_alternates_find_and_replace() {
             &["EDIT a [(\"a\\n\", \"b\\n\")]"],
         );
     }
+
     check(
         &format!("{EDIT}\n`FIND:`\n{pair}\n#### `FIND:`\n{pair}"),
         &["EDIT a [(\"a\\n\", \"b\\n\"), (\"a\\n\", \"b\\n\")]"],
@@ -86,6 +87,7 @@ fn p14_an_edit_that_does_not_alternate_is_wrong() {
             "9 [EDIT a] this code block has no label above it",
         ],
     );
+
     check(
         &format!("{EDIT}\n`FIND:`\n```\n```\n`REPLACE:`\n{block}"),
         &["EDIT a [(\"\", \"a\\n\")]"],

@@ -20,6 +20,7 @@ fn p18_a_swallowed_heading_is_found() {
             "5 [READ a] `Resource` appears twice",
         ],
     );
+
     check(
         &format!("{read}\n###`READ`\n"),
         &[
@@ -79,6 +80,7 @@ fn p20_fields_of_weight_stand_once_and_where_they_mean_something() {
             "2 [READ a Description: x] a path with a space must be a link or in backticks: \"a Description: x\"",
         ],
     );
+
     check(
         "### READ\n- Description: one\n- Description: two\n- Resource: a\n",
         &["READ a"],
@@ -115,6 +117,7 @@ fn p22_limits_are_one_clear_mistake() {
     ] {
         assert!(!parse(&text).1.is_empty());
     }
+
     check_plan(
         &("> ".repeat(100_000) + "x"),
         &["1 lists or quotations are nested 100001 deep; at most 64 are read"],
@@ -150,6 +153,7 @@ fn p22_a_flood_of_mistakes_is_cut_and_costs_no_time() {
             );
         }
     }
+
     assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
     let (_, wrong) = parse(&format!("{HEAD}{EDIT}{}", "words\n\n".repeat(300)));
     assert_eq!(
@@ -167,6 +171,7 @@ fn pp38_a_plan_of_forty_actions_and_two_megabytes_is_read_soon() {
     );
     let started = std::time::Instant::now();
     let (plan, wrong) = parse(&text);
+
     assert_eq!(
         (plan.actions.len(), wrong.len(), text.len() > 2_000_000),
         (40, 0, true)

@@ -20,6 +20,7 @@ fn check(actions: &str, expected: &[&str]) {
             w.message
         )
     }));
+
     assert_eq!(found, expected, "for {actions:?}");
 }
 
@@ -64,6 +65,7 @@ fn p1_a_plan_needs_a_title_a_rationale_and_an_action_plan() {
         "# T\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n",
         &["8 the action plan is empty"],
     );
+
     check_plan(
         "Sure!\n\n# T\n\n## Rationale\n```\nr\n```\n",
         &[
@@ -88,6 +90,7 @@ fn p1_sections_stand_once_and_in_order() {
         "# T\n## Rationale\n```\nr\n```\n### READ\n- Resource: a\n## Action Plan\n### READ\n- Resource: a\n",
         &["6 READ stands outside of the action plan"],
     );
+
     check_plan(
         "# T\n## Rationale\n```\nr\n```\n### READ\n- Resource: a\n### READ\n- Resource: b\n",
         &["6 the plan has no `## Action Plan`"],
@@ -169,6 +172,7 @@ fn p5_header_fields_are_optional_and_the_status_is_read_from_the_header_alone() 
             "{value}"
         );
     }
+
     check_plan(
         "# T\n\n## Rationale\n```\nr\n```\n## Action Plan\n### READ\n- Resource: a\n",
         &[],
@@ -196,6 +200,7 @@ fn p6_the_rationale_is_one_block() {
         &format!("# T\n## Rationale\n```\n \n```\n{tail}"),
         &["2 the rationale is empty"],
     );
+
     check_plan(
         &format!("# T\n## Rationale\n```\n1. Synthesis\nplain\n```\n{tail}"),
         &[],
@@ -233,6 +238,7 @@ fn p7_memos_are_one_block_of_lines() {
         &plan("```\nx\n```\n"),
         &["8 a memo starts with `[+]` or `[-]`: \"x\""],
     );
+
     check_plan(
         &plan("None.\n\n"),
         &["6 `Memos` has no code block", "7 unexpected text \"None.\""],
@@ -281,6 +287,7 @@ fn p3_unknown_headings_and_words_between_actions_are_wrong() {
         "### PROMPT\nx\n\n### `DELETE`\n- **File Path:** a\n",
         &["CHAT \"x\"", "4 [DELETE] unknown action `DELETE`"],
     );
+
     let (_, wrong) = parse(&format!("{HEAD}### SYNTHESIS\n"));
     let allowed = "the actions are `CREATE`, `READ`, `EDIT`, `EXECUTE`, `RESEARCH`, `CHAT_WITH_USER`, `INVOKE`, `CONCLUDE`, `PRUNE`";
     assert_eq!(wrong[0].hint.as_deref(), Some(allowed));

@@ -59,6 +59,7 @@ impl Corpus {
         corpus
             .sources
             .push(("sh", "cat > note.md <<'END'\n```sh\nls\n```\nEND\n".into()));
+
         corpus
     }
 }
@@ -105,10 +106,12 @@ fn document(dice: &mut Dice) -> String {
         });
         text.push('\n');
     }
+
     if dice.below(2) == 0 {
         text.push_str("The end.\n");
     } else {
         text.truncate(text.trim_end().len() + 1);
     }
+
     text
 }

@@ -13,7 +13,7 @@ use super::{Level, repair};
 use crate::plan::action::Action;
 use crate::plan::reading;
 use corpus::{Corpus, Dice};
-use plan::{ALL, Damage, Plan, SLIPS};
+use plan::{ALL, Damage, DamagedPlan, SLIPS};
 
 /// What came of damaged plans.
 #[derive(Debug, Default)]
@@ -43,11 +43,12 @@ struct Wrong {
 fn tally(corpus: &Corpus, dice: &mut Dice, rounds: usize) -> Tally {
     let mut tally = Tally::default();
     for round in 0..rounds {
-        let mut plan = Plan::new(corpus, dice);
+        let mut plan = DamagedPlan::new(corpus, dice);
         let mut damages = vec![ALL[round % ALL.len()]];
         damages.extend((0..dice.below(2) * dice.below(4)).map(|_| ALL[dice.below(ALL.len())]));
         let text = plan.damaged(&damages, dice);
         let repaired = repair(&text);
+
         tally.all += 1;
         if means(&repaired.text, &plan.deeds) {
             tally.exact += 1;
@@ -61,6 +62,7 @@ fn tally(corpus: &Corpus, dice: &mut Dice, rounds: usize) -> Tally {
             });
         }
     }
+
     tally
 }
 
@@ -93,6 +95,7 @@ fn damaged_plans_come_back_as_they_were_meant_and_never_silently_otherwise() {
         silent[0].level,
         silent[0].text
     );
+
     assert!(
         tally.exact * 100 >= tally.all * 97,
         "{} of {} exact",
@@ -106,13 +109,14 @@ fn plans_by_the_rule_come_back_byte_for_byte() {
     let mut dice = Dice(0x7EDD_9000_0000_0002);
     let corpus = Corpus::own(&mut dice);
     for _ in 0..300 {
-        let plan = Plan::new(&corpus, &mut dice);
+        let plan = DamagedPlan::new(&corpus, &mut dice);
         let text = plan.text();
         let repaired = repair(&text);
         assert_eq!(
             (repaired.text.as_str(), repaired.level),
             (text.as_str(), Level::Clean)
         );
+
         assert!(means(&text, &plan.deeds), "{:?}", strict::read(&text));
     }
 }
@@ -122,7 +126,7 @@ fn rp17_a_plan_that_is_cut_off_is_read_as_whole_actions_or_not_at_all() {
     let mut dice = Dice(0x7EDD_9000_0000_0004);
     let corpus = Corpus::own(&mut dice);
     for _ in 0..12 {
-        let plan = Plan::new(&corpus, &mut dice);
+        let plan = DamagedPlan::new(&corpus, &mut dice);
         let text = plan.text();
         let ends: Vec<usize> = text.char_indices().map(|(end, _)| end).collect();
         for _ in 0..50 {
@@ -145,7 +149,7 @@ fn rp16_a_closer_that_is_invented_beside_a_line_that_is_nearly_one_is_in_doubt()
     let mut dice = Dice(0x7EDD_9000_0000_0005);
     let corpus = Corpus::own(&mut dice);
     for round in 0..700 {
-        let mut plan = Plan::new(&corpus, &mut dice);
+        let mut plan = DamagedPlan::new(&corpus, &mut dice);
         let slip = SLIPS[round % SLIPS.len()];
         let text = plan.damaged(&[slip], &mut dice);
         let read = reading::read(&text);
@@ -174,8 +178,10 @@ fn accepted(text: &str) -> Option<Vec<Deed>> {
         } else if kind.new_path().is_some() {
             parts.extend(kind.texts().into_iter().map(str::to_owned));
         }
+
         Deed { name, path, parts }
     };
+
     let fine = read.diagnostics.is_empty();
     fine.then(|| read.plan.actions.iter().map(deed).collect())
 }
@@ -186,19 +192,22 @@ fn promise_d10_no_spelling_makes_a_damaged_plan_mean_something_else() {
     let corpus = Corpus::own(&mut dice);
     let (mut all, mut read) = (0, 0);
     for round in 0..520 {
-        let mut plan = Plan::new(&corpus, &mut dice);
+        let mut plan = DamagedPlan::new(&corpus, &mut dice);
         let mut damages = vec![ALL[round % ALL.len()]];
         damages.extend((0..dice.below(2)).map(|_| ALL[dice.below(ALL.len())]));
         plan.respell(|text| spelled(text, &mut dice));
         let text = plan.damaged(&damages, &mut dice);
+
         all += 1;
         let Some(found) = accepted(&text) else {
             continue;
         };
         read += 1;
         let lf = |deeds: &[Deed]| format!("{deeds:?}").replace("\\r\\n", "\\n");
+
         assert_eq!(lf(&found), lf(&plan.deeds), "{damages:?}\n{text}");
     }
+
     // What is in doubt (a closer that is nearly one) is refused in any spelling.
     assert!(read * 100 >= all * 88, "{read} of {all}");
 }
@@ -223,8 +232,8 @@ fn spelled(text: &str, dice: &mut Dice) -> String {
             ["- **Path:**", "**File Path:**", "- File:"],
         ),
         (
-            "## Action Plan",
-            ["## 🚀 Action Plan", "## Steps", "## Aktionsplan"],
+            "## Action DamagedPlan",
+            ["## 🚀 Action DamagedPlan", "## Steps", "## Aktionsplan"],
         ),
         ("`FIND:`", ["**Find:**", "Search:", "#### FIND"]),
         (

@@ -103,7 +103,7 @@ pub(super) const ALL: [Damage; 13] = {
 };
 
 /// A plan and what it means.
-pub(super) struct Plan {
+pub(super) struct DamagedPlan {
     /// Its parts.
     parts: Vec<Part>,
     /// What it means.
@@ -111,12 +111,12 @@ pub(super) struct Plan {
 }
 
 /// The text above the actions.
-const HEADER: &str = "# Improve the notes\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Developer\n\n## Rationale\n````text\n### 1. Synthesis\nAll went well.\n````\n\n## Action Plan\n";
+const HEADER: &str = "# Improve the notes\n- **Status:** Green 🟢\n- **DamagedPlan Type:** Implementation\n- **Agent:** Developer\n\n## Rationale\n````text\n### 1. Synthesis\nAll went well.\n````\n\n## Action Plan\n";
 
-impl Plan {
+impl DamagedPlan {
     /// Returns a plan of some actions.
     pub(super) fn new(corpus: &Corpus, dice: &mut Dice) -> Self {
-        let mut plan = Plan {
+        let mut plan = DamagedPlan {
             parts: vec![Part::Text(HEADER.to_owned())],
             deeds: Vec::new(),
         };
@@ -140,6 +140,7 @@ impl Plan {
                 _ => plan.read(&format!("{path}.md")),
             }
         }
+
         plan
     }
 
@@ -172,6 +173,7 @@ impl Plan {
                 }
             )
         };
+
         self.parts.push(Part::Text(format!(
             "\n### `{name}`\n{item}- **Description:** Do it.\n"
         )));
@@ -236,12 +238,14 @@ impl Plan {
                     None
                 }
             });
+
             let mut blocks: Vec<_> = blocks.collect();
             if !blocks.is_empty() {
                 let chosen = dice.below(blocks.len());
                 blocks[chosen].damage(damage);
             }
         }
+
         damages
             .iter()
             .fold(self.text(), |text, damage| damage_text(text, *damage))
@@ -316,6 +320,7 @@ impl Block {
                 format!("{lines}{line}")
             }
         };
+
         let content: String = self.content.split_inclusive('\n').map(indented).collect();
         let closer = self.close.as_ref().map(|close| {
             close
@@ -329,6 +334,7 @@ impl Block {
         } else {
             &content
         };
+
         [
             &opener.repeat(self.openers),
             content,

@@ -81,6 +81,7 @@ fn remarked(dice: &mut Dice) -> Remarked {
         Some(next) => format!("{next}{fence}{info}\n{code}x\n{fence}\n"),
         None => String::new(),
     };
+
     let text = format!("{HEAD}{above}{block}{remarks}{rest}{behind}");
     Remarked { text, block }
 }
@@ -98,6 +99,7 @@ fn action(dice: &mut Dice, ending: &str, info: &str) -> (String, Option<&'static
             _ => (format!("{plan}### `EXECUTE`\n- **Description:** d\n"), None),
         };
     }
+
     let name = if ending.is_empty() {
         "run".to_owned()
     } else {
@@ -121,15 +123,18 @@ fn remarks(dice: &mut Dice, mark: &str, len: usize) -> String {
             let words = WORDS[dice.below(WORDS.len())];
             text.push_str(&format!("{blank}{words}\n{blank}"));
         }
+
         let fence = mark.repeat(if dice.below(5) > 0 {
             len
         } else {
             3 + dice.below(len - 1)
         });
+
         let info = dice.pick(&["", "", "", "sh", "python", "text"]);
         let block = BLOCKS[dice.below(BLOCKS.len())];
         text.push_str(&format!("{fence}{info}\n{block}{fence}\n"));
     }
+
     text.push_str(dice.pick(&["", "", "\nThat's all, it's fine.\n"]));
     text
 }
@@ -169,6 +174,7 @@ fn rp15_in_markdown_they_are_content_and_in_other_prose_in_doubt() {
             "{ending}"
         );
     }
+
     for (ending, info) in [
         (".txt", "text"),
         (".rst", ""),

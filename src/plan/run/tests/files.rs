@@ -28,6 +28,7 @@ fn later_actions_see_what_earlier_ones_did() {
     assert_eq!(world.get("gen.rs").as_deref(), Some("changed\n"));
     assert_eq!(ran.outcomes[0].written, [path("new/b.rs")]);
     assert_eq!(ran.outcomes[3].written, []);
+
     assert!(ran.is_whole());
 }
 
@@ -55,6 +56,7 @@ fn a_file_is_made_only_where_none_is() {
         &["Success: replaced as a whole, 2 lines"],
     );
     assert_eq!(world.get("empty.txt").as_deref(), Some("x"));
+
     assert_eq!(world.get("src/a.rs").as_deref(), Some("x\ny\n"));
 }
 
@@ -71,6 +73,7 @@ fn an_edit_applies_as_a_whole_or_not_at_all() {
         vec![edit("src/a.rs", &[("one\n", "1\n"), ("1\ntwo\n", "2\n")])],
         &["Success: changed 2 places: 1 line added, 2 removed"],
     );
+
     assert_eq!(
         ran.outcomes[0]
             .places
@@ -105,6 +108,7 @@ fn an_edit_needs_text() {
         vec![edit("latin.txt", &[("a\n", "b\n")])],
         &["Failure: `latin.txt` is not UTF-8"],
     );
+
     world.check(
         vec![edit("nope", &[("a\n", "b\n")])],
         &["Failure: cannot read `nope`: no such file or directory"],
@@ -126,6 +130,7 @@ fn an_edit_keeps_the_mode_and_leaves_hard_links_alone() {
         0o755
     );
     assert_eq!(world.get("src/a.rs").as_deref(), Some("1\ntwo\nthree\n"));
+
     assert_eq!(world.get("linked").as_deref(), Some("one\ntwo\nthree\n"));
 }
 
@@ -136,6 +141,7 @@ fn no_action_goes_through_a_link_or_into_another_repository() {
     fs::write(outside.path().join("x"), "secret\n").expect("the file can be written");
     symlink(outside.path(), world.folder.path().join("out")).expect("the link can be made");
     world.put("vendor/.git/HEAD", b"ref: refs/heads/main\n");
+
     for kind in [
         ActionKind::Create(create("out/new", "x\n")),
         edit("out/x", &[("secret\n", "b\n")]),
@@ -150,6 +156,7 @@ fn no_action_goes_through_a_link_or_into_another_repository() {
             ran.outcomes[0]
         );
     }
+
     let in_out = ActionKind::Execute(Execute {
         cwd: Some(path("out")),
         ..command("ls")
@@ -164,6 +171,7 @@ fn no_action_goes_through_a_link_or_into_another_repository() {
             .count(),
         1
     );
+
     world.check(
         vec![ActionKind::Create(create("vendor/lib/x", "x\n"))],
         &["Failure: `vendor/lib/x` is in `vendor`, which is a repository of its own"],

@@ -26,6 +26,7 @@ fn what_comes_after_a_failure_is_skipped() {
         (world.get("kept").is_some(), world.get("never")),
         (true, None)
     );
+
     assert_eq!(
         world.log,
         [
@@ -57,6 +58,7 @@ fn a_command_that_may_fail_does_not_stop_the_plan() {
         ],
     );
     assert!(!ran.failed);
+
     assert_eq!(ran.outcomes[1].exit_code, Some(124));
 }
 
@@ -77,6 +79,7 @@ fn a_command_that_cannot_run_is_a_failure() {
             ..command("ls")
         })
     };
+
     world.check(vec![run_in("src")], &["Success: the command succeeded"]);
     world.check(
         vec![run_in("nope")],
@@ -86,6 +89,7 @@ fn a_command_that_cannot_run_is_a_failure() {
         env: vec![("LD_PRELOAD".to_owned(), "x".to_owned())],
         ..command("ls")
     });
+
     world.check(
         vec![with_env],
         &["Failure: a plan may not set `LD_PRELOAD`"],
@@ -109,6 +113,7 @@ fn what_the_user_switched_off_is_skipped_and_stops_nothing() {
             "Success: created, 1 line"
         ]
     );
+
     assert!(!ran.failed);
 }
 
@@ -129,6 +134,7 @@ fn an_interrupt_ends_the_run_after_the_action() {
     assert_eq!(ran.interruption, Some(Interruption::User));
     assert!(ran.failed);
     assert_eq!(ran.outcomes[0].exit_code, Some(130));
+
     let mut world = World {
         stop: true,
         ..World::new()
@@ -138,6 +144,7 @@ fn an_interrupt_ends_the_run_after_the_action() {
         &["Skipped: skipped because the run was interrupted"],
     );
     assert_eq!(ran.interruption, Some(Interruption::User));
+
     assert!(!ran.failed);
 }
 
@@ -154,6 +161,7 @@ fn a_read_that_succeeds_joins_the_context() {
     let effects: Vec<Option<Effect>> = ran.outcomes.iter().map(|o| o.effect.clone()).collect();
     let expected =
         resources.map(|r| Some(Effect::Add(Resource::parse(r).expect("a plain resource"))));
+
     assert_eq!(effects, expected);
     assert_eq!(
         ran.outcomes[0].detail,
@@ -193,6 +201,7 @@ fn a_search_succeeds_if_one_query_does() {
         &["Success: 2 of 3 queries have results; no result for `bad one`: no answer"],
     );
     let output = String::from_utf8_lossy(&ran.outcomes[0].output).into_owned();
+
     assert_eq!(
         output, "Query: rust\n\n- about rust\n\nQuery: git\n\n- about git\n\n",
         "what failed is said once"
@@ -244,5 +253,6 @@ fn what_the_plan_says_to_others_becomes_an_effect() {
             message: message(),
         },
     ];
+
     assert_eq!(effects, expected);
 }

@@ -37,6 +37,7 @@ impl World {
         world.put("src/a.rs", b"one\ntwo\nthree\n");
         world.put("bin.dat", b"a\0b");
         world.put("empty.txt", b"");
+
         world
     }
 
@@ -66,6 +67,7 @@ impl World {
             actions: kinds.into_iter().enumerate().map(action).collect(),
             ..Plan::default()
         };
+
         let chosen: Vec<bool> = (0..plan.actions.len())
             .map(|n| !left_out.contains(&n))
             .collect();
@@ -115,6 +117,7 @@ impl Tools for World {
             }
             _ => ScriptEnd::Exited(0),
         };
+
         let output = CapturedOutput {
             head: execute.command.clone().into_bytes(),
             tail: Vec::new(),

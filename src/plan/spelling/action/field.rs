@@ -23,15 +23,18 @@ impl Speller<'_, '_> {
             "Agent" => self.agent = true,
             _ => {}
         }
+
         let shows = key == "Expected Outcome" && value.is_empty() && below.is_none();
         if shows && is_fence(passage::below(self.lines, line)) {
             return;
         }
+
         if below.is_none() && is_optional(key) && value::is_nothing_for(key, value) {
             self.edits
                 .leave_out(line..=line, "the field without a value");
             return;
         }
+
         if let Some(nested) = below
             && key == "Handoff Resources"
             && let [only] = nested
@@ -40,11 +43,13 @@ impl Speller<'_, '_> {
             self.edits
                 .leave_out(*only..=*only, "the item without a value");
         }
+
         let wanted = self.value(field).filter(|_| below.is_none());
         if wanted.as_deref() == Some("") {
             self.edits.leave_out(line..=line, "the field");
             return;
         }
+
         self.write_field(line, field, wanted.as_deref());
     }
 
@@ -69,6 +74,7 @@ impl Speller<'_, '_> {
                 .leave_out(line..=line, "the second field of one path");
             return;
         }
+
         let exact = link::read(field.value).ok() == name;
         let spelled = name.as_deref().filter(|name| !exact && !is_url(name));
         let wanted = spelled.map(link::write_path);
@@ -83,6 +89,7 @@ impl Speller<'_, '_> {
         let exact = read.is_some_and(|(key, value)| {
             field::canonical(key) == Some(field.key) && value == field.value
         });
+
         // At the end of a line that is no item a backslash only breaks it.
         let breaks = unlisted(text) == text.trim_start() && text.ends_with('\\');
         let plain = match field.value.strip_suffix('\\') {
@@ -93,6 +100,7 @@ impl Speller<'_, '_> {
         if exact && same {
             return;
         }
+
         let value = wanted.unwrap_or(plain);
         let blank = if value.is_empty() { "" } else { " " };
         let indent = &text[..text.len() - text.trim_start_matches([' ', '\t']).len()];
@@ -101,6 +109,7 @@ impl Speller<'_, '_> {
         } else {
             indent
         };
+
         let key = field.key;
         self.edits
             .replace(line, format!("{indent}- **{key}:**{blank}{value}"));
@@ -110,6 +119,7 @@ impl Speller<'_, '_> {
             () if words.contains(key) => format!("read `{words}` as a field"),
             () => format!("read `{words}` as `{key}`"),
         };
+
         self.edits.tell(line, read);
     }
 
@@ -118,6 +128,7 @@ impl Speller<'_, '_> {
         if !self.fenced.is_empty() {
             return;
         }
+
         let nested = below.unwrap_or_default();
         let items = nested.iter().map(|&line| unlisted(self.lines.get(line)));
         let texts = std::iter::once(field.value).chain(items);
@@ -125,6 +136,7 @@ impl Speller<'_, '_> {
             .map(str::trim)
             .filter(|text| !text.is_empty())
             .collect();
+
         // Without its backticks a command cannot be told from words about one.
         let clear = match texts[..] {
             [only] => field.key == QUERY || unquoted(only) != only,
@@ -133,6 +145,7 @@ impl Speller<'_, '_> {
         if !clear || (below.is_some() && nested.is_empty()) {
             return;
         }
+
         self.edits
             .tell(line, format!("put `{}` into a code block", field.key));
         self.edits.remove(line);
@@ -163,6 +176,7 @@ impl Speller<'_, '_> {
         if heading.rest.len() > MAX_VALUE {
             return true;
         }
+
         let shown = heading.rest.split('`').skip(1).step_by(2);
         let is_run = |command: &str| {
             let blocks = self.fenced.iter().cloned();
@@ -179,6 +193,7 @@ impl Speller<'_, '_> {
         if heading.exact {
             return;
         }
+
         let target = heading.target();
         let differs = match (&target, &self.named) {
             (Some(target), Some(named)) => target != named,
@@ -187,6 +202,7 @@ impl Speller<'_, '_> {
         if differs || self.names_another_command(heading) {
             return;
         }
+
         let name = self.row.name;
         let words = self.lines.get(line).trim();
         self.edits
@@ -201,6 +217,7 @@ impl Speller<'_, '_> {
             self.edits.insert(line + 1, heading.rest.as_str());
             self.edits.insert(line + 1, "");
         }
+
         let key = row.target_key().filter(|_| self.named.is_none());
         if let Some((key, target)) = key.zip(target) {
             let link = if is_url(&target) {

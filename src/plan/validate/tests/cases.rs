@@ -19,6 +19,7 @@ fn judged(actions: &str, memos: &str, facts: &Snapshot) -> Vec<String> {
     } else {
         format!("## Memos\n````\n{memos}````\n\n")
     };
+
     let reading = reading::read(&format!("{}{actions}", HEAD.replace("{memos}", &memos)));
     let simulation = validate(&reading.plan, facts).expect("the snapshot can be read");
     let all = reading.diagnostics.iter().chain(&simulation.diagnostics);
@@ -115,6 +116,7 @@ fn v15_a_long_find_in_a_long_file_is_explained_at_once() {
         "",
         &snapshot(),
     );
+
     assert!(
         said.len() == 1 && said[0].contains("the closest place is lines 201 to 300"),
         "{said:?}"

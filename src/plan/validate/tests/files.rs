@@ -35,6 +35,7 @@ fn a_file_is_created_where_nothing_is() {
         vec![create("vendor/x", "x\n")],
         "10 CREATE vendor/x: `vendor/x` is below `vendor`, which is a repository of its own (choose another path)",
     );
+
     check(
         vec![create("huge.csv", "x\n")],
         "10 CREATE huge.csv: `huge.csv` is left out of the snapshot: too large, a secret, or unreadable (choose another path)",
@@ -47,6 +48,7 @@ fn an_overwrite_replaces_a_file_as_a_whole() {
     if let ActionKind::Create(create) = &mut kind {
         create.overwrite = true;
     }
+
     let simulation = validate(&plan(vec![kind]), &snapshot()).expect("the snapshot can be read");
     assert_eq!(simulation.diagnostics, []);
     assert_eq!(
@@ -54,6 +56,7 @@ fn an_overwrite_replaces_a_file_as_a_whole() {
         Some(&b"secret\n"[..])
     );
     assert_eq!(simulation.steps[0].after.as_deref(), Some(&b"new\n"[..]));
+
     assert!(simulation.steps[0].outside_context);
 }
 
@@ -87,6 +90,7 @@ fn names_that_differ_in_case_alone_are_one_name() {
         vec![create("caf\u{e9}", "x\n"), create("cafe\u{301}", "x\n")],
         "20 CREATE cafe\u{301}: `cafe\u{301}` is the same name as `caf\u{e9}` for some file systems (choose another name)",
     );
+
     check(
         vec![create("src/new.rs", "x\n"), create("src/NEW2.rs", "x\n")],
         "",
@@ -123,6 +127,7 @@ fn an_edit_needs_a_text_file_of_the_context() {
         vec![edit("latin.txt", &[("a\n", "b\n")])],
         "10 EDIT latin.txt: `latin.txt` is not UTF-8 (change it with EXECUTE)",
     );
+
     check(
         vec![edit("hidden.rs", &[("secret\n", "b\n")])],
         "10 EDIT hidden.rs: `hidden.rs` is in no context list (READ it in this plan and edit it in the next one, when its text is before you)",
@@ -185,6 +190,7 @@ fn many_pairs_that_fail_are_judged_soon() {
     let started = std::time::Instant::now();
     let simulation = validate(&plan(vec![edit("src/a.rs", &pairs)]), &snapshot())
         .expect("the snapshot can be read");
+
     assert_eq!(
         simulation.diagnostics.len(),
         crate::plan::diagnostic::MAX_MISTAKES + 1
@@ -233,6 +239,7 @@ fn steps_hold_the_files_before_and_after_and_right_actions_are_named() {
             .as_ref()
             .map(|b| String::from_utf8_lossy(b).into_owned())
     };
+
     assert_eq!(
         text(&simulation.steps[0].before).as_deref(),
         Some("one\ntwo\nthree\n")
@@ -258,5 +265,6 @@ fn steps_hold_the_files_before_and_after_and_right_actions_are_named() {
             .collect::<Vec<_>>(),
         [(0, 1), (1, 2)]
     );
+
     assert_eq!(simulation.right(&plan), ["EDIT src/a.rs", "EDIT src/a.rs"]);
 }

@@ -29,6 +29,7 @@ impl Facts for Snapshot {
         let folder = format!("{path}/");
         let inside = self.entries.keys().any(|p| p.starts_with(&folder));
         let found = above.or_else(|| self.entries.get(path.as_str())).cloned();
+
         Ok(found.unwrap_or(if inside { Entry::Folder } else { Entry::Absent }))
     }
 
@@ -197,6 +198,7 @@ fn said(plan: &Plan, facts: &Snapshot) -> String {
             d.hint.as_deref().unwrap_or("-")
         ));
     }
+
     for (n, step) in simulation
         .steps
         .iter()

@@ -57,6 +57,7 @@ fn a_command_needs_text_and_a_folder() {
             ..execute("ls")
         })
     };
+
     check(vec![run_in("src")], "");
     check(vec![create("new/x", "x\n"), run_in("new")], "");
     check(
@@ -71,6 +72,7 @@ fn a_command_needs_text_and_a_folder() {
         vec![run_in("link")],
         "10 EXECUTE ls: `link` is a symbolic link (run in a directory of the project)",
     );
+
     check(
         vec![ActionKind::Execute(execute("mkdir out")), run_in("out")],
         "action 2 is provisional",
@@ -119,6 +121,7 @@ fn a_read_names_something_that_is_there() {
         vec![read("link")],
         "10 READ link: `link` is a symbolic link (name the file itself)",
     );
+
     check(
         vec![read(".teddy/demo/09/report.md")],
         "10 READ .teddy/demo/09/report.md: there is no artifact `.teddy/demo/09/report.md` (name an executed turn and one of its files)",
@@ -136,6 +139,7 @@ fn a_prune_takes_from_the_turns_own_list_once() {
         vec![prune("hidden.rs")],
         "10 PRUNE hidden.rs: `hidden.rs` is not in the turn's context (leave the action out)",
     );
+
     check(
         vec![prune("src/a.rs"), prune("src/a.rs")],
         "20 PRUNE src/a.rs: `src/a.rs` is pruned twice (keep one PRUNE)",
@@ -164,6 +168,7 @@ fn a_hand_over_has_someone_to_go_to() {
         ],
         "",
     );
+
     check(vec![conclude()], "");
 }
 
@@ -229,6 +234,7 @@ fn nul_is_looked_for_in_a_plan_that_a_person_changed() {
         ActionKind::Execute(variable),
     ];
     let plan = plan(kinds);
+
     assert_eq!(
         validate(&plan, &snapshot())
             .expect("the snapshot can be read")
@@ -256,6 +262,7 @@ fn nul_is_looked_for_in_a_plan_that_a_person_changed() {
             .iter()
             .all(|step| step.wrong && step.after.is_none())
     );
+
     assert!(
         found
             .diagnostics
@@ -278,6 +285,7 @@ fn promise_a3_a_search_needs_an_engine() {
         let wrong = found.diagnostics.iter();
         wrong.map(|wrong| wrong.message.clone()).collect::<Vec<_>>()
     };
+
     assert_eq!(judged(None), Vec::<String>::new());
     assert_eq!(judged(Some("why")), ["RESEARCH cannot search: why"]);
 }

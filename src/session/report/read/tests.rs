@@ -99,6 +99,7 @@ fn turn() -> impl Strategy<Value = Turn> {
                 .iter_mut()
                 .take(1)
                 .for_each(|memo| memo.text.push_str(" ` and more"));
+
             Turn {
                 plan,
                 outcomes,
@@ -150,6 +151,7 @@ fn block(caption: &str, language: &str, content: &str) -> CodeBlock {
     if !content.is_empty() && !content.ends_with('\n') {
         content.push('\n');
     }
+
     CodeBlock {
         caption: caption.to_owned(),
         language: language.to_owned(),
@@ -165,6 +167,7 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
     let changed = !outcome.difference.is_empty();
     let change = || block("Change of the file:", "diff", &outcome.difference);
     let mut found: Vec<CodeBlock> = changed.then(change).into_iter().collect();
+
     found.extend(match &action.kind {
         ActionKind::Execute(execute) => vec![block("Command:", "shell", &execute.command)],
         ActionKind::Research(research) => research
@@ -190,6 +193,7 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
             .collect();
         found.push(block("Output:", "text", &shown));
     }
+
     found
 }
 
@@ -217,17 +221,20 @@ proptest! {
         let rejected = if turn.outcomes.is_empty() { "Validation Errors " } else { "" };
         let prompt = if turn.words.trim().is_empty() { "" } else { "User Prompt " };
         let expected = format!("{prompt}Repairs Overlaps Repository Changes {rejected}How the Plan Was Read 1. Rationale");
+
         prop_assert_eq!(sections.join(" "), expected, "{}", text);
         let rationale = &facts.sections.last().expect("the rationale").blocks;
         prop_assert_eq!(rationale, &vec![block("", "text", &turn.plan.rationale)]);
         if !prompt.is_empty() {
             prop_assert_eq!(&facts.sections[0].blocks, &vec![block("", "text", &turn.words)]);
         }
+
         let memos: Vec<bool> = facts.memos.iter().map(|(applied, _)| *applied).collect();
         prop_assert_eq!(&memos, &turn.memos);
         for ((_, said), memo) in facts.memos.iter().zip(&turn.plan.memos) {
             prop_assert!(said.ends_with(&*visible(&memo.text)), "{}", said);
         }
+
         prop_assert_eq!(facts.actions.len(), turn.plan.actions.len(), "{}", text);
         for (index, (found, action)) in facts.actions.iter().zip(&turn.plan.actions).enumerate() {
             let outcome = turn.outcomes.get(index);
@@ -241,6 +248,7 @@ proptest! {
                 Some(Ending::Skipped) => "Skipped 🟡",
                 Some(_) => "Approved ✅",
             };
+
             prop_assert_eq!(found.field("Status"), Some(status));
             let mut expected = blocks(action, outcome);
             let caption = match turn.modification() {
@@ -248,6 +256,7 @@ proptest! {
                 Modification::Action(_) => "The user changed this action:",
             };
             expected.extend((index == 0).then(|| block(caption, "diff", &turn.words)));
+
             prop_assert_eq!(&found.blocks, &expected, "{}", text);
         }
     }
@@ -276,6 +285,7 @@ fn the_documents_example_is_read() {
             action.field("Outcome").unwrap_or_default()
         )
     };
+
     assert_eq!(
         facts.actions.iter().map(said).collect::<Vec<_>>(),
         [
@@ -295,5 +305,6 @@ fn the_documents_example_is_read() {
         facts.actions[1].notes.last().map(String::as_str),
         Some("The whole output is `output/02.txt`.")
     );
+
     assert_eq!(facts.fields[0].value, "Completed 🟢");
 }

@@ -29,6 +29,7 @@ fn blanks_are_counted() {
         "a  = 1",
         "blanks inside the line, at column 3: the file has 2 blanks, FIND has 1 blank",
     );
+
     check(
         "f(a,b)",
         "f(a, b)",
@@ -53,6 +54,7 @@ fn look_alikes_are_named_by_their_code_points() {
         "a \u{2013} b",
         "a character that looks like another: the file has `\u{2013}` (U+2013), FIND has `-` (U+002D), at column 3",
     );
+
     check(
         "cafe\u{301}",
         "caf\u{e9}",
@@ -125,6 +127,7 @@ fn elisions_are_recognised() {
     ] {
         assert!(is_elided(line), "{line:?}");
     }
+
     for line in ["wait...", "let a = &b[..];", "}", "print('...')"] {
         assert!(!is_elided(line), "{line:?}");
     }
@@ -144,5 +147,6 @@ fn what_was_pasted_along_can_be_taken_off() {
     check("```rust\na\n", &[]);
     check("a\n```\n", &[]);
     check("```\n", &[]);
+
     check("a\nb\n", &[]);
 }

@@ -1,0 +1,28 @@
+//! What a call works with, as `-v` tells it.
+
+use crate::workflow::project::Project;
+
+/// Says what a call works with.
+pub(super) fn in_use(project: &Project) -> String {
+    let session = project.session().map_or_else(
+        |_| "no session".to_owned(),
+        |name| format!("session {name}"),
+    );
+    let model = project.settings.model.as_deref().unwrap_or("none");
+    let own = match (
+        project.proposed.contains_key("config.yaml"),
+        project.trusted,
+    ) {
+        (false, _) => "",
+        (true, true) => ", .teddy/config.yaml",
+        (true, false) => {
+            ", .teddy/config.yaml as far as a repository that is not trusted may decide"
+        }
+    };
+
+    let (folder, config) = (
+        project.repository.workdir().display(),
+        project.places.config_file.display(),
+    );
+    format!("Project {folder}, {session}, model {model}. Settings: git config, {config}{own}.")
+}
