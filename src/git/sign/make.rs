@@ -268,7 +268,9 @@ fn told(words: &Path) -> String {
     let said = lines.filter(|line| {
         !line.is_empty() && !line.starts_with("[GNUPG:]") && !line.contains("TAG_EDITMSG")
     });
-    let said: Vec<&str> = said.map(|line| line.trim_end_matches(['.', '?'])).collect();
+    let said: Vec<&str> = said
+        .map(|line| line.trim_end_matches(['.', '?', ':']))
+        .collect();
     match said.is_empty() {
         true => "it did not say why".to_owned(),
         false => said.join("; "),

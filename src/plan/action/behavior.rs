@@ -270,6 +270,17 @@ pub enum UserEdit<'a> {
     },
 }
 
+impl UserEdit<'_> {
+    /// Returns the message, if that was changed: without the empty lines around it that an editor
+    /// leaves.
+    pub fn message(self) -> Option<String> {
+        match self {
+            UserEdit::Text(text) => Some(text.trim_matches('\n').to_owned()),
+            _ => None,
+        }
+    }
+}
+
 /// Returns the first line of a text that is not blank.
 pub fn first_line(text: &str) -> String {
     let mut lines = text.lines();

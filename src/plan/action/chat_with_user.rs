@@ -71,10 +71,7 @@ impl Behavior for ChatWithUser {
     }
 
     fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
-        let UserEdit::Text(text) = edit else {
-            return None;
-        };
-        let message = text.trim_matches('\n').to_owned();
+        let message = edit.message()?;
         Some(ChatWithUser { message }.into())
     }
 

@@ -92,10 +92,7 @@ impl Behavior for Conclude {
     }
 
     fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
-        let UserEdit::Text(text) = edit else {
-            return None;
-        };
-        let message = text.trim_matches('\n').to_owned();
+        let message = edit.message()?;
         Some(
             Conclude {
                 message,

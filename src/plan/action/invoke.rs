@@ -129,10 +129,7 @@ impl Behavior for Invoke {
     }
 
     fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
-        let UserEdit::Text(text) = edit else {
-            return None;
-        };
-        let message = text.trim_matches('\n').to_owned();
+        let message = edit.message()?;
         Some(
             Invoke {
                 message,
