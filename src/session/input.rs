@@ -2,7 +2,8 @@
 //!
 //! Pure: the caller gathers, this writes. The same material gives the same bytes.
 
-use std::collections::BTreeMap;
+mod structure;
+
 use std::fmt::Write as _;
 
 use super::requests::{RequestState, Requests, UserRequest};
@@ -10,8 +11,7 @@ use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::visible::visible;
 
-/// The project's structure is cut off to folders with counts above this many lines.
-pub const MAX_STRUCTURE: usize = 3000;
+pub use structure::structure;
 
 /// Which list names a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -285,89 +285,6 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
     writeln!(text, "{content}").expect("writing to a string");
 }
 
-/// A folder of the structure.
-#[derive(Default)]
-struct StructureFolder<'a> {
-    /// Folders below, by name.
-    folders: BTreeMap<&'a str, StructureFolder<'a>>,
-    /// Files in it.
-    files: Vec<&'a str>,
-}
-
-/// Returns the project's files as an indented list, folders first; above [`MAX_STRUCTURE`]
-/// lines the deepest folders are shown as counts.
-pub fn structure(paths: &[String]) -> String {
-    let mut root = StructureFolder::default();
-    for path in paths {
-        let mut folder = &mut root;
-        let mut components = path.split('/').peekable();
-        while let Some(component) = components.next() {
-            if components.peek().is_none() {
-                folder.files.push(component);
-            } else {
-                folder = folder.folders.entry(component).or_default();
-            }
-        }
-    }
-
-    let deepest = paths
-        .iter()
-        .map(|path| path.matches('/').count())
-        .max()
-        .unwrap_or(0);
-    let fits = |depth: &usize| lines(&root, *depth) <= MAX_STRUCTURE;
-    let depth = (0..=deepest).rev().find(fits).unwrap_or(0);
-    let mut text = String::new();
-
-    write_folder(&mut text, &root, 0, depth);
-    text
-}
-
-/// Returns how many lines a folder takes when it is shown to this depth.
-fn lines(folder: &StructureFolder<'_>, depth: usize) -> usize {
-    let below = |inner: &StructureFolder<'_>| {
-        if depth == 0 {
-            0
-        } else {
-            lines(inner, depth - 1)
-        }
-    };
-    folder.files.len()
-        + folder
-            .folders
-            .values()
-            .map(|inner| 1 + below(inner))
-            .sum::<usize>()
-}
-
-/// Writes what is in a folder.
-fn write_folder(text: &mut String, folder: &StructureFolder<'_>, indent: usize, depth: usize) {
-    for (name, inner) in &folder.folders {
-        let pad = "  ".repeat(indent);
-        if depth == 0 {
-            line(
-                text,
-                format_args!("{pad}{}/ ({} files)", visible(name), count(inner)),
-            );
-        } else {
-            line(text, format_args!("{pad}{}/", visible(name)));
-            write_folder(text, inner, indent + 1, depth - 1);
-        }
-    }
-
-    for name in &folder.files {
-        line(
-            text,
-            format_args!("{}{}", "  ".repeat(indent), visible(name)),
-        );
-    }
-}
-
-/// Returns how many files are in and below a folder.
-fn count(folder: &StructureFolder<'_>) -> usize {
-    folder.files.len() + folder.folders.values().map(count).sum::<usize>()
-}
-
 /// Returns the word behind the fence for a path.
 pub fn language(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -420,13 +337,13 @@ mod tests {
 
     #[test]
     fn a_huge_project_is_shown_as_folders_with_counts() {
-        let many: Vec<String> = (0..MAX_STRUCTURE)
+        let many: Vec<String> = (0..structure::MAX_STRUCTURE)
             .map(|n| format!("big/f{n}"))
             .chain(["a".to_owned()])
             .collect();
         assert_eq!(
             structure(&many),
-            format!("big/ ({MAX_STRUCTURE} files)\na\n")
+            format!("big/ ({} files)\na\n", structure::MAX_STRUCTURE)
         );
     }
 

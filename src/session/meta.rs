@@ -1,10 +1,14 @@
 //! `meta.yaml`: facts about a turn that no other artifact says (`docs/formats/turn.md`).
 
+mod without_plan;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::git::object::CommitId;
 use crate::text::yaml::guard;
+
+pub use without_plan::{Landed, LandedCommit, LandedTurn, Picked, RestoreCommand, Restored};
 
 /// The version of the format that we write.
 pub const SCHEMA: u32 = 1;
@@ -303,75 +307,6 @@ impl Workspace {
     pub fn is_whole(&self) -> bool {
         self.synced && self.overlaps.is_empty()
     }
-}
-
-/// Where a restore went.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restored {
-    /// The turn whose state the workspace has now.
-    pub turn: u64,
-    /// What asked for it.
-    #[serde(default)]
-    pub by: RestoreCommand,
-    /// The turns that `redo` goes through, the next one last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub redo: Vec<u64>,
-    /// The turns that an undo took back or a redo did again, in this order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub over: Vec<u64>,
-}
-
-/// A turn that was picked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Picked {
-    /// Its session.
-    pub session: String,
-    /// Its number.
-    pub turn: u64,
-    /// Its id.
-    pub turn_id: Uuid,
-    /// Its commit.
-    pub commit: CommitId,
-    /// Its title.
-    pub title: String,
-}
-
-/// What landed, and where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Landed {
-    /// The short name of the branch.
-    pub branch: String,
-    /// The commits, oldest first.
-    pub commits: Vec<LandedCommit>,
-}
-
-/// A commit on a branch of the user's that has what turns did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LandedCommit {
-    /// The commit.
-    pub commit: CommitId,
-    /// The turns, oldest first.
-    pub turns: Vec<LandedTurn>,
-}
-
-/// A turn that landed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LandedTurn {
-    /// Its number.
-    pub number: u64,
-    /// Its id, by which a turn is known in every session that has it.
-    pub turn_id: Uuid,
-}
-
-/// What asked for a restore.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RestoreCommand {
-    /// `teddy restore`: a step of its own, which can be undone.
-    #[default]
-    Restore,
-    /// `teddy undo` or `teddy redo`: a move over the steps.
-    Undo,
 }
 
 /// A file that the snapshot does not have.

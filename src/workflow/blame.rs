@@ -6,6 +6,7 @@
 //! and a cherry-pick keep.
 
 mod landed;
+mod trailers;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,6 +28,7 @@ use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workflow::log::{LogRow, rows};
 use crate::workflow::project::Project;
+use trailers::{Named, names};
 
 /// So many commits of a plan's own are looked through for a line.
 const MOST_COMMITS: usize = 1000;
@@ -77,15 +79,6 @@ pub enum LineSource {
     },
     /// Nobody committed it, and no turn made it.
     Uncommitted,
-}
-
-/// A turn that a commit's message names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Named {
-    /// The number.
-    number: u64,
-    /// The id.
-    id: String,
 }
 
 /// Tells where the lines of a file come from, a path below the project's root.
@@ -406,49 +399,5 @@ fn turn(session: &SessionName, row: &LogRow, landed: Option<CommitId>) -> LineSo
         model: row.model.clone(),
         time: row.time.clone(),
         landed,
-    }
-}
-
-/// Returns the sessions and turns that a message names.
-fn names(message: &str) -> (Vec<SessionName>, Vec<Named>) {
-    let (mut sessions, mut turns) = (Vec::new(), Vec::new());
-    for line in message.lines() {
-        if let Some(name) = line.strip_prefix("Teddy-Session: ") {
-            if let Ok(name) = SessionName::from_ref(name.trim())
-                && !sessions.contains(&name)
-            {
-                sessions.push(name);
-            }
-        } else if let Some(turn) = line.strip_prefix("Teddy-Turn: ")
-            && let Some((number, id)) = turn.trim().split_once(' ')
-            && let Ok(number) = number.parse()
-        {
-            turns.push(Named {
-                number,
-                id: id.to_owned(),
-            });
-        }
-    }
-
-    (sessions, turns)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_names_sessions_and_turns() {
-        let (sessions, turns) = names(
-            "Do it\n\nTeddy-Session: demo\nTeddy-Turn: 1 aa\nTeddy-Turn: 2 bb\n\n\
-             Teddy-Session: ../x\nTeddy-Session: demo\nTeddy-Turn: x cc\nTeddy-Turn: 7\n",
-        );
-        let sessions: Vec<String> = sessions.iter().map(ToString::to_string).collect();
-        assert_eq!(sessions, ["demo"]);
-        let turns: Vec<_> = turns
-            .iter()
-            .map(|turn| (turn.number, turn.id.as_str()))
-            .collect();
-        assert_eq!(turns, [(1, "aa"), (2, "bb")]);
     }
 }

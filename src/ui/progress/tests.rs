@@ -1,0 +1,177 @@
+//! What is told while a turn is made.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::workflow::notice::Notice;
+use crate::workspace::notice::FilesNotice;
+
+/// Returns what is written when events are told.
+fn told(width: fn() -> Option<usize>, quiet: bool, events: &[Event<'_>]) -> String {
+    let mut out = Vec::new();
+    let mut progress = Progress::new(
+        &mut out,
+        Manner {
+            paint: Paint::Bare,
+            width,
+            quiet,
+        },
+    );
+    events.iter().for_each(|event| progress.tell(event));
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn an_answer_is_followed_on_a_terminal() {
+    let text = "# Title\n\n## Action Plan\n\n### `CREATE`\n";
+    let events = [
+        Event::Asking {
+            model: "sonnet",
+            tokens: 12_345,
+            estimate: Estimate::Free,
+        },
+        Event::Received { text },
+        Event::Answered,
+    ];
+    let told = told(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>");
+    insta::with_settings!({filters => [(r"\d+ s,", "N s,")]}, { insta::assert_snapshot!(told, @r#"
+    Asking sonnet with about 12,345 tokens
+    Title
+      1. CREATE
+    <clear>sonnet: ~9 tokens, N s, 1 action<clear>sonnet: ~9 tokens, N s, 1 action
+    "#) });
+}
+
+#[test]
+fn a_wait_is_seen_to_go_on() {
+    let events = [
+        Event::Asking {
+            model: "sonnet",
+            tokens: 2,
+            estimate: Estimate::Free,
+        },
+        Event::Received { text: "" },
+        Event::Received { text: "" },
+    ];
+    let told = told(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>");
+    assert_eq!(
+        told,
+        "Asking sonnet with about 2 tokens\n<clear>sonnet: nothing yet, 0 s"
+    );
+}
+
+#[test]
+fn lines_are_folded_on_a_terminal_alone() {
+    assert_eq!(
+        told(
+            || Some(9),
+            false,
+            &[Event::Notice(Notice::ModelRemark(
+                "one two three".to_owned()
+            ))]
+        ),
+        "one two \n↪ three\n"
+    );
+    assert_eq!(
+        told(
+            || None,
+            false,
+            &[Event::Notice(Notice::ModelRemark(
+                "one two three".to_owned()
+            ))]
+        ),
+        "one two three\n"
+    );
+}
+
+#[test]
+fn a_window_that_gets_another_size_is_followed() {
+    static WIDTH: AtomicUsize = AtomicUsize::new(20);
+    let mut out = Vec::new();
+    let manner = Manner {
+        paint: Paint::Bare,
+        width: || Some(WIDTH.load(Ordering::SeqCst)),
+        quiet: false,
+    };
+    let mut progress = Progress::new(&mut out, manner);
+    progress.tell(&Event::Notice(Notice::ModelRemark(
+        "one two three".to_owned(),
+    )));
+    WIDTH.store(9, Ordering::SeqCst);
+    progress.tell(&Event::Notice(Notice::ModelRemark(
+        "one two three".to_owned(),
+    )));
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        "one two three\none two \n↪ three\n"
+    );
+}
+
+#[test]
+fn elsewhere_an_answer_is_awaited_in_silence() {
+    let events = [
+        Event::Asking {
+            model: "sonnet",
+            tokens: 2,
+            estimate: Estimate::Unknown,
+        },
+        Event::Received { text: "# Title\n" },
+        Event::Answered,
+    ];
+    assert_eq!(
+        told(|| None, false, &events),
+        "Asking sonnet with about 2 tokens, price unknown\n"
+    );
+}
+
+#[test]
+fn an_action_that_never_started_says_which_it_is() {
+    let outcome = |ending, detail| Outcome::of(ending, detail);
+    let (done, skipped) = (
+        outcome(Ending::Success, "created"),
+        outcome(Ending::Skipped, "skipped because you left it out"),
+    );
+    let events = [
+        Event::Started {
+            index: 0,
+            label: "CREATE a",
+        },
+        Event::Finished {
+            index: 0,
+            outcome: &done,
+        },
+        Event::Finished {
+            index: 1,
+            outcome: &skipped,
+        },
+    ];
+    assert_eq!(
+        told(|| None, false, &events),
+        "▶ 1. CREATE a\n  ✓ created\n  - 2. skipped because you left it out\n"
+    );
+}
+
+#[test]
+fn the_quiet_manner_keeps_warnings() {
+    assert_eq!(
+        told(
+            || None,
+            true,
+            &[
+                Event::Notice(Notice::ModelRemark("a".to_owned())),
+                Event::Notice(Notice::Files(FilesNotice::ReferenceIncomplete(
+                    "b\u{1b}[2J".to_owned()
+                ))),
+            ]
+        ),
+        "some of what `b\\u{1b}[2J` reaches is gone, and no earlier state of it is whole\n"
+    );
+}
+
+#[test]
+fn numbers_are_grouped() {
+    assert_eq!(
+        [0, 999, 1000, 1_234_567].map(grouped),
+        ["0", "999", "1,000", "1,234,567"]
+    );
+}

@@ -1,0 +1,56 @@
+//! What the trailers of a commit say of turns.
+
+use crate::session::name::SessionName;
+
+/// A turn that a commit's message names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    /// The number.
+    pub(super) number: u64,
+    /// The id.
+    pub(super) id: String,
+}
+
+/// Returns the sessions and turns that a message names.
+pub(super) fn names(message: &str) -> (Vec<SessionName>, Vec<Named>) {
+    let (mut sessions, mut turns) = (Vec::new(), Vec::new());
+    for line in message.lines() {
+        if let Some(name) = line.strip_prefix("Teddy-Session: ") {
+            if let Ok(name) = SessionName::from_ref(name.trim())
+                && !sessions.contains(&name)
+            {
+                sessions.push(name);
+            }
+        } else if let Some(turn) = line.strip_prefix("Teddy-Turn: ")
+            && let Some((number, id)) = turn.trim().split_once(' ')
+            && let Ok(number) = number.parse()
+        {
+            turns.push(Named {
+                number,
+                id: id.to_owned(),
+            });
+        }
+    }
+
+    (sessions, turns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_sessions_and_turns() {
+        let (sessions, turns) = names(
+            "Do it\n\nTeddy-Session: demo\nTeddy-Turn: 1 aa\nTeddy-Turn: 2 bb\n\n\
+             Teddy-Session: ../x\nTeddy-Session: demo\nTeddy-Turn: x cc\nTeddy-Turn: 7\n",
+        );
+        let sessions: Vec<String> = sessions.iter().map(ToString::to_string).collect();
+        assert_eq!(sessions, ["demo"]);
+        let turns: Vec<_> = turns
+            .iter()
+            .map(|turn| (turn.number, turn.id.as_str()))
+            .collect();
+        assert_eq!(turns, [(1, "aa"), (2, "bb")]);
+    }
+}
