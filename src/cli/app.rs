@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use clap::ValueHint;
 use serde_json::Value;
 
+use super::exit;
 use super::failure::{Diagnosis, Malformed, Unfinished, judge, question};
-use super::in_use::in_use;
-use super::{complete, exit};
+use super::global::{Color, Global};
+use super::in_use::{ignored, in_use};
 use crate::host::{env, screen, stdout};
 use crate::session::name::SessionName;
 use crate::text::visible::{visible_block, visible_json};
@@ -18,49 +18,12 @@ use crate::ui::editor::Choices;
 use crate::ui::manual;
 use crate::ui::person::{Person, Wishes};
 use crate::ui::progress::Manner;
+use crate::ui::prompt::PromptHelp;
 use crate::ui::quiet::{Approval, Quiet};
 use crate::ui::style::{self, ColorChoice, Paint, StyledLine, Tone, block};
 use crate::ui::{markdown, terminal};
 use crate::workflow::project::{Project, ProjectOptions, UserFolders};
 use crate::workflow::user::User;
-
-/// Options of every command.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Options of every command")]
-pub(super) struct Global {
-    /// Run as if started in this directory
-    #[arg(short = 'C', global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    directory: Option<PathBuf>,
-    /// The session to work on, instead of the one last used here
-    #[arg(short, long, global = true, env = "TEDDY_SESSION", hide_env_values = true, value_name = "NAME", add = complete::with(complete::sessions))]
-    session: Option<String>,
-    /// Override a setting for this call, such as `-c replan.max=0`
-    #[arg(short = 'c', global = true, value_name = "KEY=VALUE")]
-    setting: Vec<String>,
-    /// Print the result as JSON on standard output
-    #[arg(long, global = true)]
-    pub(super) json: bool,
-    /// Print only errors and warnings
-    #[arg(short, long, global = true)]
-    quiet: bool,
-    /// Also print the project, session, model and settings in use, and how long it took
-    #[arg(short, long, global = true)]
-    verbose: bool,
-    /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    color: Color,
-}
-
-/// When to use colours.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Color {
-    /// On a terminal, unless `NO_COLOR` is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
 
 /// The running program.
 pub(super) struct App {
@@ -99,7 +62,7 @@ impl App {
     /// Says what the user should know of a project before it is used.
     fn introduce(&self, mut project: Project) -> Project {
         if !project.ignored.is_empty() {
-            let names = project.ignored.join(", ");
+            let names = ignored(&project.ignored);
             let hint = if project.trusted {
                 "a repository may not decide that"
             } else {
@@ -201,10 +164,21 @@ impl App {
 
     /// Returns the user: at the terminal, or answering with flags where there is none.
     pub(super) fn user(&self, project: &Project, approve_all: bool) -> Box<dyn User> {
+        self.helped_user(project, approve_all, PromptHelp::default())
+    }
+
+    /// As [`App::user`], with something that helps to write messages.
+    pub(super) fn helped_user(
+        &self,
+        project: &Project,
+        approve_all: bool,
+        prompt: PromptHelp,
+    ) -> Box<dyn User> {
         if self.is_attended() {
             let wishes = Wishes {
                 approve_all,
                 choices: choices(project),
+                prompt,
             };
             return Box::new(Person::new(
                 wishes,
@@ -269,6 +243,20 @@ impl App {
         } else {
             self.print(text)
         }
+    }
+
+    /// Prints what the model said last: its own Markdown into a pipe or file, laid out at a
+    /// terminal; in both, nothing in it moves a cursor.
+    ///
+    /// # Errors
+    /// As for [`App::print`].
+    pub(super) fn print_words(&self, said: &str) -> anyhow::Result<()> {
+        if !screen::is_stdout() {
+            return self.print(format!("{}\n", visible_block(said.trim_end())));
+        }
+
+        let lines = style::wrap_all(markdown::quoted(said), terminal::room().width);
+        self.print(style::text(&lines, self.paint_results()))
     }
 
     /// Prints a long result, through the pager at a terminal.
@@ -386,7 +374,7 @@ impl App {
         let (message, judged) = if crate::host::interrupt::requested() {
             ("interrupted".to_owned(), Diagnosis::interrupted())
         } else {
-            (format!("{error:#}"), judge(&error))
+            (format!("{error:#}"), self.completed(judge(&error)))
         };
 
         if self.global.json {

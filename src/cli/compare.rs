@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
-use super::{complete, diff, exit};
+use super::difference::{self, ShownAs};
+use super::{complete, exit};
 use crate::text::visible::visible;
 use crate::workflow::compare::{Side, compare};
 
@@ -43,7 +44,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     app.print(table(&sides))?;
     if let ([first, second, ..], true) = (sides.as_slice(), args.diff) {
-        diff::show(app, &project, (first.tree, second.tree), |_| true)?;
+        let trees = (first.tree, second.tree);
+        difference::show(app, &project, trees, (ShownAs::Patch, &|_| true))?;
     }
 
     Ok(exit::DONE.into())

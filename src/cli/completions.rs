@@ -52,10 +52,12 @@ _git_teddy() {
     _teddy
 }
 "#;
-/// How zsh does: the same, with the words behind `git` as its own.
+/// How zsh does: the same, with the words behind `git` as its own. A file `_teddy` in `fpath` is run
+/// when the first word is completed, which it has to do itself then.
 const GIT_ZSH: &str = r#"
 _git-teddy() { _clap_dynamic_completer_teddy }
 zstyle ':completion:*:*:git:*' user-commands teddy:'sessions for AI-assisted coding'
+[[ ${funcstack[1]-} != _teddy ]] || _clap_dynamic_completer_teddy "$@"
 "#;
 /// How fish does.
 const GIT_FISH: &str = r#"complete --keep-order --exclusive --command git --condition '__fish_seen_subcommand_from teddy' --arguments "(VARIABLE=fish PROGRAM -- (commandline --current-process --tokenize --cut-at-cursor)[2..] (commandline --current-token))"

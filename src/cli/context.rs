@@ -134,14 +134,17 @@ fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> an
         let near = entry.near.as_deref().map_or_else(String::new, |near| {
             format!("; did you mean `{}`?", visible(near))
         });
+        if edit == ListEdit::Add && entry.changed && entry.is_missing {
+            app.warn(&format!(
+                "there is no `{name}` yet; it is in the list now ({list}){near}"
+            ));
+            continue;
+        }
         app.say(&match (edit, entry.changed) {
-            (ListEdit::Add, true) if entry.is_missing => {
-                format!("Added {name} ({list}); it is not there yet{near}")
-            }
             (ListEdit::Add, true) => format!("Added {name} ({list})"),
             (ListEdit::Add, false) => format!("{name} is there already ({list})"),
             (ListEdit::Remove, true) => format!("Removed {name} ({list})"),
-            (ListEdit::Remove, false) => format!("{name} is not there ({list}){near}"),
+            (ListEdit::Remove, false) => format!("`{name}` is not in the list ({list}){near}"),
         });
     }
 

@@ -2,27 +2,30 @@
 
 use std::process::ExitCode;
 
+use clap::ValueHint;
+
 use super::app::App;
 use super::complete;
+use super::difference::{ShownAs, ViewArgs, show};
 use super::exit;
-use crate::git::diff;
-use crate::git::object::read;
-use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
+use crate::git::object::TreeId;
 use crate::text::counted;
-use crate::text::path::lossy;
-use crate::ui::diff::{FileVersions, unified};
+use crate::ui::diff::{FileVersions, counted as counted_lines, counts, unified};
 use crate::ui::mistakes;
 use crate::ui::style::StyledLine;
-use crate::workflow::dry_run::Rewrite;
 use crate::workflow::dry_run::dry_run;
+use crate::workflow::dry_run::{DryRun, Rewrite};
+use crate::workflow::history::start_tree;
+use crate::workflow::paths;
 use crate::workflow::project::Project;
 
 /// Show what a turn changed, or how two turns differ
 ///
-/// For the turn in progress (`draft`, or its number), shows what the waiting plan would change.
+/// Turn 0 is the start of the session: the files before turn 1. For the turn in progress (`draft`,
+/// or its number), shows what the waiting plan would change.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy diff                        what the newest turn changed\n  teddy diff 3                      what turn 3 changed\n  teddy diff draft                  what the plan that waits would change\n  teddy diff 1 3                    from after turn 1 to after turn 3\n  git show teddy/sessions/add-auth^2"
+    after_help = "Examples:\n  teddy diff                        what the newest turn changed\n  teddy diff 3                      what turn 3 changed\n  teddy diff draft                  what the plan that waits would change\n  teddy diff 1 3                    from after turn 1 to after turn 3\n  teddy diff --session              what the session changed, from its start to now\n  teddy diff 0 @ --stat -- src      the same, by file, below src\n  git show teddy/sessions/add-auth^2"
 )]
 pub(super) struct Args {
     /// A turn; the newest one if omitted
@@ -31,25 +34,46 @@ pub(super) struct Args {
     /// Another turn
     #[arg(add = complete::with(complete::turns))]
     other: Option<String>,
+    /// What the session changed, from its start to its newest turn; `--session` without a name is
+    /// the same
+    #[arg(long, conflicts_with = "turn")]
+    whole: bool,
+    /// How it is shown.
+    #[command(flatten)]
+    view: ViewArgs,
+    /// Only these files or directories
+    #[arg(last = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    paths: Vec<String>,
 }
 
 /// Prints the differences.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let (store, session) = (project.store(), project.session()?);
+    let paths = match args.paths.as_slice() {
+        [] => Vec::new(),
+        named => paths::below(&project.repository, &app.folder()?, named)?,
+    };
     let name = args.turn.as_deref().unwrap_or("@");
-    if args.other.is_none() && store.turn_or_draft(&session, name)?.is_draft() {
-        show_draft(app, &project, name)?;
+    let is_one = args.other.is_none() && !args.whole;
+    if is_one && store.turn_or_draft(&session, name)?.is_draft() {
+        show_draft(app, &project, (name, &args.view), &paths)?;
     } else {
         let sides = trees(&project, &args)?;
-        show(app, &project, sides, |_| true)?;
+        let wanted = |path: &str| paths::is_below(path, &paths);
+        show(app, &project, sides, (args.view.shown_as(), &wanted))?;
     }
 
     Ok(exit::DONE.into())
 }
 
 /// Prints what the plan that waits would change.
-fn show_draft(app: &App, project: &Project, name: &str) -> anyhow::Result<()> {
+fn show_draft(
+    app: &App,
+    project: &Project,
+    (name, view): (&str, &ViewArgs),
+    paths: &[String],
+) -> anyhow::Result<()> {
     let store = project.store();
     let session = store.turn_or_draft(&project.session()?, name)?.session;
     let tip = store.tip(&session)?;
@@ -77,81 +101,47 @@ fn show_draft(app: &App, project: &Project, name: &str) -> anyhow::Result<()> {
         return app.print_json(&run.files.iter().map(row).collect::<Vec<_>>());
     }
 
-    let lines = run.files.iter().flat_map(|(path, file)| {
-        unified(&FileVersions {
-            path,
-            before: file.before.as_deref(),
-            after: Some(&file.after),
+    app.page(project, &draft_lines(&run, view.shown_as(), paths))
+}
+
+/// Returns what a plan that waits would change, as lines.
+fn draft_lines(run: &DryRun, shown_as: ShownAs, paths: &[String]) -> Vec<StyledLine> {
+    let files = run.files.iter();
+    let wanted = files.filter(|(path, _)| paths::is_below(path, paths));
+    wanted
+        .flat_map(|(path, file)| {
+            let versions = FileVersions {
+                path,
+                before: file.before.as_deref(),
+                after: Some(&file.after),
+            };
+            match shown_as {
+                ShownAs::Patch => unified(&versions),
+                ShownAs::NameOnly => vec![StyledLine::plain(path)],
+                ShownAs::Stat => {
+                    let line = StyledLine::plain(&format!(" {path} | "));
+                    vec![line.join(counted_lines(counts(&versions)))]
+                }
+            }
         })
-    });
-    app.page(project, &lines.collect::<Vec<_>>())
-}
-
-/// Prints the difference of two trees, of those paths that are wanted.
-pub(super) fn show(
-    app: &App,
-    project: &Project,
-    (old, new): (TreeId, TreeId),
-    wanted: fn(&str) -> bool,
-) -> anyhow::Result<()> {
-    if !app.global.json {
-        return app.page(project, &lines(project, (old, new), &wanted)?);
-    }
-
-    let changes = diff::changes(&project.repository, old, new)?;
-    let rows = changes.into_iter().filter_map(|change| {
-        let path = lossy(&change.path);
-        let word = match (&change.old, &change.new) {
-            (None, _) => "added",
-            (_, None) => "deleted",
-            _ => "modified",
-        };
-        wanted(&path).then(|| serde_json::json!({ "path": path, "change": word }))
-    });
-    app.print_json(&rows.collect::<Vec<_>>())
-}
-
-/// Returns the difference of two trees as lines, of those paths that are wanted.
-pub(super) fn lines(
-    project: &Project,
-    (old, new): (TreeId, TreeId),
-    wanted: &dyn Fn(&str) -> bool,
-) -> anyhow::Result<Vec<StyledLine>> {
-    let mut lines = Vec::new();
-    for change in diff::changes(&project.repository, old, new)? {
-        let path = lossy(&change.path);
-        if !wanted(&path) {
-            continue;
-        }
-
-        let (before, after) = (
-            content(project, change.old.as_ref())?,
-            content(project, change.new.as_ref())?,
-        );
-        let shown = FileVersions {
-            path: &path,
-            before: before.as_deref(),
-            after: after.as_deref(),
-        };
-        lines.extend(unified(&shown));
-    }
-
-    Ok(lines)
+        .collect()
 }
 
 /// Returns the two sides.
 fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
     let (store, session) = (project.store(), project.session()?);
+    let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
     let after = |name: &str| -> anyhow::Result<TreeId> {
         let turn = store.turn(&session, name)?;
         match turn.workspace {
-            Some(commit) => project.repository.commit(commit).map(|commit| commit.tree),
-            None => anyhow::bail!(
-                "turn {} has no code: it is the session's start",
-                turn.number()
-            ),
+            Some(commit) => tree(commit),
+            None => start_tree(project, &turn.session),
         }
     };
+
+    if args.whole {
+        return Ok((start_tree(project, &session)?, after("@")?));
+    }
 
     if let (Some(old), Some(new)) = (&args.turn, &args.other) {
         return Ok((after(old)?, after(new)?));
@@ -159,38 +149,10 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
 
     let turn = store.turn(&session, args.turn.as_deref().unwrap_or("@"))?;
     match &turn.meta.workspace {
-        Some(workspace) => Ok((
-            project.repository.commit(workspace.before)?.tree,
-            project.repository.commit(workspace.after)?.tree,
-        )),
+        Some(workspace) => Ok((tree(workspace.before)?, tree(workspace.after)?)),
         None => anyhow::bail!(
             "turn {} changed no code: it is the session's start",
             turn.number()
         ),
-    }
-}
-
-/// Returns the content of one side.
-fn content(project: &Project, entry: Option<&TreeEntry>) -> anyhow::Result<Option<Vec<u8>>> {
-    match entry {
-        Some(TreeEntry {
-            mode: EntryMode::Gitlink,
-            id,
-        }) => Ok(Some(format!("repository at {id}\n").into_bytes())),
-        Some(TreeEntry {
-            mode: EntryMode::File | EntryMode::Executable | EntryMode::Link,
-            id,
-        }) => {
-            let bytes = read::small_blob(&project.repository, BlobId::of(*id))?;
-            // What is too large to be compared by lines is shown as what has none.
-            Ok(Some(
-                bytes.unwrap_or_else(|| format!("\0{id}").into_bytes()),
-            ))
-        }
-        Some(TreeEntry {
-            mode: EntryMode::Tree,
-            ..
-        })
-        | None => Ok(None),
     }
 }

@@ -8,19 +8,25 @@ use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
 use super::plan::json as plan_json;
 use super::source;
+use crate::host::screen;
 use crate::plan::Plan;
 use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Ending, Interruption, Outcome};
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
+use crate::text::counted;
+use crate::text::visible::visible;
 use crate::ui::quiet::Unapproved;
-use crate::ui::{markdown, mistakes, notice};
+use crate::ui::{mistakes, notice};
 use crate::workflow::execute::ExecuteOptions;
 use crate::workflow::execute::decline::execute_or_plan;
 use crate::workflow::execute::result::{
-    AnswerStatus, ExecuteResult, RecordedTurn, RefusedPlan, ReviewedPlan, TurnEnding, UndecidedPlan,
+    AnswerStatus, ExecuteResult, FileChange, ReachedFile, RecordedTurn, RefusedPlan, ReviewedPlan,
+    TurnEnding, UndecidedPlan,
 };
+use crate::workflow::hinted::hinted;
+use crate::workflow::project::Project;
 
 /// Check, review and run the plan; record the turn; update your files
 ///
@@ -48,9 +54,13 @@ pub(super) struct Args {
 
 /// Executes and says what came of it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let plan = args
-        .plan
-        .as_deref()
+    let mut project = app.project()?;
+    let named = args.plan.as_deref();
+    let named = match named {
+        Some(word) if is_number(app, word) && waits(&project, word)? => None,
+        named => named,
+    };
+    let plan = named
         .map(|path| {
             source::read(
                 app,
@@ -59,12 +69,16 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             )
         })
         .transpose()?;
-    let mut project = app.project()?;
+    // With `-y` nothing is reviewed, and a script must not wait for anything else either.
+    if args.plan.as_deref() == Some(source::STDIN) && !args.yes {
+        screen::take_keys_from_terminal();
+    }
+
     let mut user = app.user(&project, args.yes);
     let options = ExecuteOptions {
         replan: !args.no_replan,
         model: args.model,
-        yolo: false,
+        ..ExecuteOptions::default()
     };
 
     let result = execute_or_plan(&mut project, plan.as_deref(), &options, user.as_mut());
@@ -78,21 +92,50 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => {
             show(app, recorded)?;
-            tell_answer(app, recorded);
+            if recorded.status() == Status::Failed && !app.global.json {
+                app.say("`teddy resume` lets the model go on; `teddy undo` takes it back.");
+            }
+            tell_answer(app, recorded)?;
         }
     }
 
     Ok(result_code(&result).into())
 }
 
+/// Returns whether a word can only be the number of a turn.
+fn is_number(app: &App, word: &str) -> bool {
+    let is_file = app.folder().is_ok_and(|folder| folder.join(word).exists());
+    !is_file && !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns whether the plan that waits is the one of this turn.
+///
+/// # Errors
+/// Where the turn has run already, or there is none.
+fn waits(project: &Project, number: &str) -> anyhow::Result<bool> {
+    let store = project.store();
+    let session = project.session()?;
+    let turn = store.turn_or_draft(&session, number)?;
+    if turn.is_draft() {
+        return Ok(true);
+    }
+
+    let word = turn.meta.status.word();
+    Err(hinted(
+        format!("turn {number} ran already: it is `{word}`"),
+        format!("`teddy show {number} plan.md | teddy execute -` runs its plan again"),
+    ))
+}
+
 /// Says what became of the model's question.
-fn tell_answer(app: &App, recorded: &RecordedTurn) {
-    let Some(question) = &recorded.question else {
-        return;
+fn tell_answer(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
+    let Some(question) = recorded.question.as_ref().filter(|_| !app.global.json) else {
+        return Ok(());
     };
     match question.answer {
         AnswerStatus::Answered => {
             app.say("Your answer is kept for the next turn. Next: teddy resume");
+            Ok(())
         }
         AnswerStatus::Open | AnswerStatus::UserLeft => tell_question(app, &question.text, ANSWER),
     }
@@ -146,6 +189,9 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     let RecordedTurn { turn, commit, .. } = recorded;
     let (word, id) = (recorded.status().word(), commit.to_string());
     app.print(format!("turn {turn} {word} {}\n", &id[..12]))?;
+    if let Some(line) = reached(recorded) {
+        app.say(&line);
+    }
     for path in &recorded.overlaps {
         app.warn(&format!(
             "`{path}` overlaps with your own edits and was left as it is"
@@ -184,10 +230,43 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     }
 
     if let Some(said) = recorded.conclusion() {
-        tell_conclusion(app, said);
+        tell_conclusion(app, said)?;
     }
 
     Ok(())
+}
+
+/// The most files that are named after a turn.
+const MAX_REACHED: usize = 4;
+
+/// Says in one line what a plan that ran changed in the user's files.
+fn reached(recorded: &RecordedTurn) -> Option<String> {
+    let ran = matches!(recorded.ending, TurnEnding::Ran { .. });
+    if !ran || !recorded.is_synced() {
+        return None;
+    }
+    if recorded.reached.is_empty() {
+        return Some("Your files are unchanged.".to_owned());
+    }
+
+    let named = |file: &ReachedFile| match file.change {
+        FileChange::Added => format!("{} (new)", visible(&file.path)),
+        FileChange::Modified => visible(&file.path).into_owned(),
+        FileChange::Deleted => format!("{} (deleted)", visible(&file.path)),
+    };
+    let names: Vec<String> = recorded
+        .reached
+        .iter()
+        .take(MAX_REACHED)
+        .map(named)
+        .collect();
+    let more = recorded.reached.len().saturating_sub(MAX_REACHED);
+    let more = if more > 0 {
+        format!(" and {}", counted(more, "more file"))
+    } else {
+        String::new()
+    };
+    Some(format!("Updated your files: {}{more}", names.join(", ")))
 }
 
 /// Says what became of files that were not simply written.
@@ -233,16 +312,23 @@ fn show_refused(app: &App, refused: &RefusedPlan) -> anyhow::Result<()> {
 }
 
 /// Shows what the model asks, whole, and says how it is answered.
-pub(super) fn tell_question(app: &App, question: &str, hint: &str) {
+///
+/// # Errors
+/// Where standard output cannot be written.
+pub(super) fn tell_question(app: &App, question: &str, hint: &str) -> anyhow::Result<()> {
     app.warn("the model waits for your answer:");
-    app.tell_lines(&markdown::quoted(question));
+    app.print_words(question)?;
     app.say(&format!("hint: {hint}"));
+    Ok(())
 }
 
 /// Shows what the model said when it called the work done.
-pub(super) fn tell_conclusion(app: &App, said: &str) {
+///
+/// # Errors
+/// Where standard output cannot be written.
+pub(super) fn tell_conclusion(app: &App, said: &str) -> anyhow::Result<()> {
     app.say("The work is done, says the model:");
-    app.say_lines(&markdown::quoted(said));
+    app.print_words(said)
 }
 
 /// Returns a turn as JSON.
@@ -259,6 +345,7 @@ pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {
         "before": recorded.before,
         "after": recorded.after,
         "synced": recorded.is_synced(),
+        "files": recorded.reached.iter().map(|file| serde_json::json!({ "path": file.path, "change": file.change.word() })).collect::<Vec<_>>(),
         "overlaps": recorded.overlaps,
         "notes": notes(recorded),
         "interruption": recorded.interruption().map(ToString::to_string),
@@ -281,6 +368,7 @@ fn unrecorded_json(plan: &Plan, status: &str, diagnostics: &[Diagnostic]) -> ser
         "before": null,
         "after": null,
         "synced": false,
+        "files": [],
         "overlaps": [],
         "notes": [],
         "interruption": null,

@@ -9,7 +9,7 @@ use super::exit::{self, ExitStatus};
 use super::kind::FailureKind;
 use crate::change::error::ChangeError;
 use crate::change::id::IdError;
-use crate::config::layer::ConfigError;
+use crate::config::error::ConfigError;
 use crate::git::land::branch::Obstacle;
 use crate::git::land::scratch::CommitRefused;
 use crate::git::object::absent::MissingObject;
@@ -48,6 +48,16 @@ pub(super) struct NoPattern {
     pub what: &'static str,
     /// Why.
     pub why: String,
+}
+
+/// A word of the command line is not what it may be.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub(super) struct WrongWord {
+    /// What is wrong with it.
+    pub what: String,
+    /// What may have been meant.
+    pub hint: String,
 }
 
 /// A file that is to be rewritten is protected.
@@ -157,12 +167,17 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         return Some(Diagnosis::usage(Some(hint)));
     }
 
+    if let Some(WrongWord { hint, .. }) = cause.downcast_ref() {
+        return Some(Diagnosis::usage(Some(hint.clone())));
+    }
+
     let is_usage = cause.is::<NameError>()
         || cause.is::<IdError>()
         || cause.is::<Malformed>()
         || cause.is::<NoPattern>()
         || cause.downcast_ref().is_some_and(ConfigError::is_of_call);
-    is_usage.then(|| Diagnosis::usage(None))
+    let hint = cause.downcast_ref().and_then(ConfigError::meant);
+    is_usage.then(|| Diagnosis::usage(hint))
 }
 
 /// Judges what waits for somebody: another process, or a person.
@@ -200,12 +215,11 @@ fn waits(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 /// Judges what is not there, or is there already.
 fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     let (kind, hint) = if cause.is::<NoSession>() {
-        let hint =
-            "`teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one";
+        let hint = "`teddy start '<what you want>'` or `teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one";
         (FailureKind::NoSession, hint.to_owned())
     } else if cause.is::<NoPlan>() {
         let hint =
-            "`teddy plan -m <message>` makes one; `teddy execute <file>` takes one from elsewhere";
+            "`teddy plan '<message>'` makes one; `teddy execute <file>` takes one from elsewhere";
         (FailureKind::NoPlan, hint.to_owned())
     } else if let Some(ForeignPlan(session)) = cause.downcast_ref() {
         let hint = format!(
@@ -333,10 +347,15 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         (FailureKind::SnapshotTooLarge, error.hint())
     } else {
         let hint = match cause.downcast_ref()? {
-            UnknownAgent::Untrusted { .. } => "`teddy trust` shows it and remembers it",
-            UnknownAgent::Missing { .. } => "`teddy get-prompt` lists the agents",
+            UnknownAgent::Untrusted { .. } => "`teddy trust` shows it and remembers it".to_owned(),
+            UnknownAgent::Missing {
+                near: Some(near), ..
+            } => format!("did you mean `{near}`?"),
+            UnknownAgent::Missing { near: None, .. } => {
+                "`teddy get-prompt` lists the agents".to_owned()
+            }
         };
-        (FailureKind::AgentNotFound, hint.to_owned())
+        (FailureKind::AgentNotFound, hint)
     };
     Some(Diagnosis::of(kind, Some(hint)))
 }
@@ -352,7 +371,9 @@ fn model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 
     let error: &ModelError = cause.downcast_ref()?;
     let kind = match error {
-        ModelError::Settings(_) | ModelError::Unknown(_) => FailureKind::ModelSettings,
+        ModelError::Settings(_) | ModelError::Unknown(_) | ModelError::NoSuchModel { .. } => {
+            FailureKind::ModelSettings
+        }
         ModelError::NoKey { .. } | ModelError::KeyCommand { .. } => FailureKind::NoKey,
         ModelError::Unauthorized { .. } => FailureKind::KeyRefused,
         ModelError::NotFound { .. } => FailureKind::ModelNotFound,

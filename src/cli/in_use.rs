@@ -1,5 +1,6 @@
-//! What a call works with, as `-v` tells it.
+//! What a call works with, as `-v` tells it, and what of it is ignored.
 
+use crate::config::unknown;
 use crate::workflow::project::Project;
 
 /// Says what a call works with.
@@ -25,4 +26,14 @@ pub(super) fn in_use(project: &Project) -> String {
         project.places.config_file.display(),
     );
     format!("Project {folder}, {session}, model {model}. Settings: git config, {config}{own}.")
+}
+
+/// Lists settings of a repository that are ignored; one that nobody knows with what was meant.
+pub(super) fn ignored(names: &[String]) -> String {
+    let told = names.iter().map(|name| match unknown::meant(name) {
+        None => name.clone(),
+        Some(Some(meant)) => format!("{name} (unknown; did you mean `{meant}`?)"),
+        Some(None) => format!("{name} (unknown)"),
+    });
+    told.collect::<Vec<_>>().join(", ")
 }

@@ -54,7 +54,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             .for_each(|path| app.say(&format!("Made {path}.")));
         let config = places.config_file.display();
         app.say(&format!(
-            "Next: set `model:` in {config} (see .teddy/config.yaml), then teddy new <name>"
+            "Next: teddy start '<what you want>'. `teddy setup` finds a model and writes it to {config}."
         ));
     }
 

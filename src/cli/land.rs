@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::difference::STAT_WIDTH;
 use super::{complete, exit};
 use crate::git::diffstat::diffstat;
 use crate::text::counted;
@@ -117,7 +118,7 @@ fn preview(project: &Project, done: &LandResult) -> anyhow::Result<String> {
         }
 
         let [from, to] = commit.trees;
-        let stat = diffstat(&project.repository, from, to)?;
+        let stat = diffstat(&project.repository, (from, to), (STAT_WIDTH, &[]))?;
         text.push_str(&format!("\n{}", visible_block(&stat)));
     }
 

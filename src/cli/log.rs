@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use clap::ValueHint;
 
 use super::app::App;
-use super::{diff, exit};
-use crate::git::diffstat::diffstat;
-use crate::session::meta::Status;
-use crate::text::counted;
-use crate::ui::style::{StyledLine, Tone, block};
+use super::difference::{self, ShownAs};
+use super::exit;
+use crate::ui::log_row;
+use crate::ui::style::{StyledLine, Tone};
+use crate::ui::terminal;
 use crate::workflow::log::choose::{GraphLine, ListedTurn, LogFilter, choose, draw};
 use crate::workflow::log::{LogRow, log};
 use crate::workflow::paths;
@@ -18,7 +18,7 @@ use crate::workflow::project::Project;
 /// List the turns of the session, newest first
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy log\n  teddy log -n 5 --json\n  teddy log --graph --all                sessions and their branches\n  teddy log -p -- src                    what turns changed below src\n  teddy log --stat --since yesterday\n  git log --first-parent teddy/sessions/add-auth"
+    after_help = "Examples:\n  teddy log\n  teddy log -n 5 --json\n  teddy log --oneline --reverse\n  teddy log --graph --all                sessions and their branches\n  teddy log -p -- src                    what turns changed below src\n  teddy log --stat --since yesterday\n  git log --first-parent teddy/sessions/add-auth"
 )]
 pub(super) struct Args {
     /// Show at most this many turns
@@ -27,8 +27,14 @@ pub(super) struct Args {
     /// List the turns of all sessions, each once
     #[arg(long)]
     all: bool,
+    /// One short line for each turn: number, id and title
+    #[arg(long, conflicts_with = "json")]
+    oneline: bool,
+    /// List the oldest turn first
+    #[arg(long, conflicts_with = "graph")]
+    reverse: bool,
     /// Draw the history as `git log --graph` does; with `--all`, sessions with their branches
-    #[arg(long, conflicts_with_all = ["json", "patch", "stat", "since", "paths"])]
+    #[arg(long, conflicts_with_all = ["json", "since", "paths"])]
     graph: bool,
     /// Also show what each turn changed
     #[arg(short, long, conflicts_with = "json")]
@@ -48,14 +54,18 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     let lines = if args.graph {
-        drawn(&draw(&project, args.all, args.max_count)?)
+        drawn(&project, &draw(&project, args.all, args.max_count)?, &args)?
     } else if args.is_plain() {
-        let rows = log(&project, args.max_count.unwrap_or(usize::MAX))?;
+        let mut rows = log(&project, args.max_count.unwrap_or(usize::MAX))?;
+        if args.reverse {
+            rows.reverse();
+        }
         if app.global.json {
             app.print_json(&rows)?;
             return Ok(exit::DONE.into());
         }
-        rows.iter().map(|row| line(&number(row), row)).collect()
+        let rows = rows.iter();
+        rows.map(|row| args.line(&number(row), row)).collect()
     } else {
         let paths = if args.paths.is_empty() {
             Vec::new()
@@ -69,7 +79,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             since: args.since.clone(),
             paths,
         };
-        let turns = choose(&project, &choice)?;
+        let mut turns = choose(&project, &choice)?;
+        if args.reverse {
+            turns.reverse();
+        }
         if app.global.json {
             let rows: anyhow::Result<Vec<_>> = turns.iter().map(json).collect();
             app.print_json(&rows?)?;
@@ -88,6 +101,31 @@ impl Args {
     fn is_plain(&self) -> bool {
         let is_shaped = self.all || self.patch || self.stat;
         !is_shaped && self.since.is_none() && self.paths.is_empty()
+    }
+
+    /// Returns what a turn changed, in the forms that are asked for.
+    fn changes(&self, project: &Project, row: &LogRow) -> anyhow::Result<Vec<StyledLine>> {
+        let (Some(before), Some(after)) = (row.before, row.after) else {
+            return Ok(Vec::new());
+        };
+        let forms = [(self.stat, ShownAs::Stat), (self.patch, ShownAs::Patch)];
+        let mut lines = Vec::new();
+        for (_, form) in forms.into_iter().filter(|(is_wanted, _)| *is_wanted) {
+            let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
+            let trees = (tree(before)?, tree(after)?);
+            lines.extend(difference::lines(project, trees, (form, &|_| true))?);
+        }
+
+        Ok(lines)
+    }
+
+    /// Returns a turn as a line of the form that is asked for, as wide as the screen allows.
+    fn line(&self, name: &str, row: &LogRow) -> StyledLine {
+        let width = terminal::stdout_width();
+        match self.oneline {
+            true => log_row::oneline(name, row, width),
+            false => log_row::line(name, row, width),
+        }
     }
 }
 
@@ -113,22 +151,8 @@ fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Resul
     let mut lines = Vec::new();
 
     for turn in turns {
-        lines.push(line(&format!("{:width$}", name(turn)), &turn.row));
-        let (Some(before), Some(after)) = (turn.row.before, turn.row.after) else {
-            continue;
-        };
-        let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
-        let trees = (tree(before)?, tree(after)?);
-
-        if args.stat {
-            let stat = diffstat(&project.repository, trees.0, trees.1)?;
-            lines.extend(block(Tone::Faint, stat.trim_end_matches('\n')));
-        }
-
-        if args.patch {
-            lines.extend(diff::lines(project, trees, &|_| true)?);
-        }
-
+        lines.push(args.line(&format!("{:width$}", name(turn)), &turn.row));
+        lines.extend(args.changes(project, &turn.row)?);
         if args.stat || args.patch {
             lines.push(StyledLine::default());
         }
@@ -137,59 +161,34 @@ fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Resul
     Ok(lines)
 }
 
-/// Returns a drawing of sessions as lines.
-fn drawn(nodes: &[GraphLine]) -> Vec<StyledLine> {
-    let node = |node: &GraphLine| {
+/// Returns a drawing of sessions as lines, what turns changed beside their connections.
+fn drawn(project: &Project, nodes: &[GraphLine], args: &Args) -> anyhow::Result<Vec<StyledLine>> {
+    let width = terminal::stdout_width();
+    let mut lines = Vec::new();
+    for (at, node) in nodes.iter().enumerate() {
         let drawing = StyledLine::of(Tone::Faint, &node.drawing);
         let Some(turn) = &node.turn else {
-            return drawing;
+            lines.push(drawing);
+            continue;
         };
         let name = format!("{}:{}", turn.session, turn.row.number);
         let tips: String = node.tips.iter().map(|tip| format!(" ({tip})")).collect();
+        let left = width.map(|width| width.saturating_sub(drawing.width() + tips.len()));
+        let line = match args.oneline {
+            true => log_row::oneline(&name, &turn.row, left),
+            false => log_row::line(&name, &turn.row, left),
+        };
+        lines.push(drawing.join(line).with(Tone::Accent, &tips));
 
-        drawing
-            .join(line(&name, &turn.row))
-            .with(Tone::Accent, &tips)
-    };
-    nodes.iter().map(node).collect()
-}
+        let below = if at + 1 < nodes.len() { "|" } else { " " };
+        let connection = StyledLine::of(Tone::Faint, &node.drawing.replace('*', below));
+        let changes = args.changes(project, &turn.row)?;
+        lines.extend(
+            changes
+                .into_iter()
+                .map(|line| connection.clone().join(line)),
+        );
+    }
 
-/// Returns a row as a line; the turns of an invoked agent are indented.
-fn line(name: &str, row: &LogRow) -> StyledLine {
-    let tone = match row.status {
-        Status::Executed | Status::Restored | Status::Landed | Status::Picked => Tone::Added,
-        Status::Failed | Status::Rejected | Status::Interrupted => Tone::Removed,
-        _ => Tone::Faint,
-    };
-    let files = match row.files.len() {
-        0 => String::new(),
-        number => format!(" ({})", counted(number, "file")),
-    };
-
-    let cost = row
-        .cost
-        .map(|cost| format!(" ${cost:.2}"))
-        .unwrap_or_default();
-    let landed = row.landed.iter().flat_map(|landed| &landed.commits);
-    let landed: Vec<String> = landed
-        .map(|landed| landed.commit.to_string()[..8].to_owned())
-        .collect();
-    let landed = match landed.as_slice() {
-        [] => String::new(),
-        ids => format!(" as {}", ids.join(", ")),
-    };
-
-    let not_brought = match row.not_brought.as_slice() {
-        [] => "",
-        _ => " (not in your files)",
-    };
-    StyledLine::of(Tone::Strong, &format!("{name} "))
-        .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
-        .with(tone, &format!("{:9}", format!("{} ", row.status.word())))
-        .with(
-            Tone::Plain,
-            &format!("{}{}", "  ".repeat(row.depth), row.title),
-        )
-        .with(Tone::Faint, &format!("{landed}{files}{cost}"))
-        .with(Tone::Warning, not_brought)
+    Ok(lines)
 }

@@ -9,8 +9,11 @@ use clap_mangen::Man;
 
 use super::app::App;
 use super::exit;
+use crate::host::{foreground, process, screen};
 
-/// Print the manual page, or write one page per command
+/// Show the manual page, or write one page per command
+///
+/// Into a pipe or file the page goes as it is, for `man -l -`.
 ///
 /// `git teddy --help` shows `git-teddy.1` once `man` can find it; `man` searches `share/man/man1`
 /// beside each `bin` directory of PATH.
@@ -33,12 +36,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut command = super::parser().disable_help_subcommand(true);
     command.build();
     let Some(folder) = args.out else {
-        let page = page(&command)?;
-        if app.global.json {
-            app.print_json(&serde_json::json!({ "page": String::from_utf8_lossy(&page) }))?;
-        } else {
-            app.print(page)?;
-        }
+        show(app, &mut command)?;
         return Ok(exit::DONE.into());
     };
 
@@ -63,6 +61,23 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     Ok(exit::DONE.into())
+}
+
+/// Shows the page: laid out by `man` at a terminal, where there is one, else as help.
+fn show(app: &App, command: &mut Command) -> anyhow::Result<()> {
+    let page = page(command)?;
+    if app.global.json {
+        return app.print_json(&serde_json::json!({ "page": String::from_utf8_lossy(&page) }));
+    }
+    if !screen::is_stdout() {
+        return app.print(page);
+    }
+
+    if process::find("man").is_some() && foreground::read_manual(&page)?.success() {
+        return Ok(());
+    }
+    let help = command.render_long_help().to_string();
+    Ok(crate::host::pager::page(&help, None)?)
 }
 
 /// Returns the pages of the commands below one, by name.

@@ -6,6 +6,8 @@
 
 mod adopt;
 mod app;
+mod ask;
+mod begin;
 mod bisect;
 mod blame;
 mod branch;
@@ -16,31 +18,40 @@ mod completions;
 mod context;
 mod demo;
 mod diff;
+mod difference;
 mod du;
 mod execute;
 mod exit;
+mod expand;
 mod export;
 mod failure;
 mod find;
 mod gc;
 mod get_prompt;
+mod global;
 mod in_use;
 mod init;
 mod kind;
 mod land;
 mod log;
 mod man;
+mod mistyped;
 mod new;
+mod overview;
 mod pick;
 mod plan;
 mod preprocess;
+mod prompt;
+mod ready;
 mod recover;
 mod redo;
 mod replay;
+mod request;
 mod restore;
 mod resume;
 mod retry;
 mod sessions;
+mod setup;
 mod show;
 mod sign;
 mod source;
@@ -50,14 +61,20 @@ mod switch;
 mod trust;
 mod undo;
 mod verify;
+mod version;
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use app::{App, Global};
+use app::App;
+use expand::expand;
+use global::Global;
+use mistyped::{Mistyped, mistyped};
 
 use crate::workflow::project::Project;
 
@@ -67,8 +84,7 @@ use crate::workflow::project::Project;
 /// plan, the report, and the code before and after. Plans run in an isolated worktree; your files
 /// move from one recorded state to the next, or not at all.
 #[derive(Parser)]
-#[command(name = "teddy", version, max_term_width = 100, after_help = EXAMPLES)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "teddy", version = version::line(), max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -77,12 +93,13 @@ struct Cli {
 /// What a beginner types.
 const EXAMPLES: &str = "\
 Examples:
-  teddy demo                          a complete session with recorded answers, in a scratch repository
-  teddy new add-auth                  start a session
-  teddy plan -m 'add a login form'    ask the model for a plan
-  teddy execute                       review it, run it, record it
-  teddy undo                          undo the last turn
-  git log --first-parent teddy/sessions/add-auth";
+  teddy demo                                a complete session with recorded answers
+  teddy setup                               find a model and try it
+  teddy start 'add a login form' src/       plan it, review it, run it, record it
+  teddy 'now validate the password'         go on
+  teddy ask 'where are sessions stored?'    a question; nothing is changed
+  teddy undo                                undo the last turn
+  teddy land                                commit what the turns did to your branch";
 
 /// Makes the list of commands: a variant and its match arms for each row.
 macro_rules! commands {
@@ -103,6 +120,11 @@ macro_rules! commands {
                 Some(program.subcommand(command))
             }
 
+            /// Returns the names of all commands.
+            fn names() -> &'static [&'static str] {
+                &[$($name),*]
+            }
+
             /// Runs it.
             fn run(self, app: &mut App) -> anyhow::Result<ExitCode> {
                 match self {
@@ -114,10 +136,12 @@ macro_rules! commands {
 }
 
 commands! {
+    "setup" Setup => setup,
     "init" Init => init,
     "new" New => new,
     "start" Start => start,
     "plan" Plan => plan,
+    "ask" Ask => ask,
     "execute" Execute => execute,
     #[command(visible_alias = "continue")]
     "resume" Resume => resume,
@@ -167,15 +191,22 @@ pub fn main() -> ExitCode {
     complete::answer(project_of);
     let arguments = expand(crate::host::env::args());
     let is_json = asks_for_json(&arguments);
-    let (global, command) = match parse(arguments) {
+    let is_verbose = version::asks_for_details(&arguments);
+    let (global, command) = match parse(arguments.clone()) {
         Ok(parsed) => parsed,
-        Err(error) => return explain(&error, is_json),
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => {
+            return tell_version(&error, is_json, is_verbose);
+        }
+        Err(error) => return explain(&error, &arguments, is_json),
     };
 
     // Without handlers ctrl-c ends the program at once, which recovery covers.
     let _ = crate::host::interrupt::install();
     let mut app = App::new(global);
-    let done = command.run(&mut app);
+    let done = match command {
+        Some(command) => command.run(&mut app),
+        None => overview::run(&mut app),
+    };
     app.say_time();
 
     match done {
@@ -194,15 +225,24 @@ fn asks_for_json(arguments: &[OsString]) -> bool {
 }
 
 /// Says what is wrong with the command line, or prints the help that was asked for.
-fn explain(error: &clap::Error, is_json: bool) -> ExitCode {
+fn explain(error: &clap::Error, line: &[OsString], is_json: bool) -> ExitCode {
+    let mistyped = mistyped(error, line, Command::names());
     // Where even stderr is gone there is nobody to tell.
-    let _ = error.print();
+    let _ = match &mistyped {
+        Some(Mistyped { message, hint }) => {
+            writeln!(std::io::stderr(), "error: {message}\nhint: {hint}")
+        }
+        None => error.print(),
+    };
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
     }
 
     if is_json {
-        let (message, judged) = failure::misread(error);
+        let (message, judged) = match mistyped {
+            Some(Mistyped { message, hint }) => (message, failure::Diagnosis::usage(Some(hint))),
+            None => failure::misread(error),
+        };
         let value = judged.to_json(&message, serde_json::Value::Null);
         let _ = app::json_text(&value).map(crate::host::stdout::write);
     }
@@ -210,34 +250,22 @@ fn explain(error: &clap::Error, is_json: bool) -> ExitCode {
     exit::USAGE.into()
 }
 
-/// Lets `teddy session <command>` be what `teddy <command>` is, and takes `--session` behind
-/// `context add`, `rm` and `edit` for the list of that name: `-s` names a session there.
-fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    if arguments.len() > 2 && arguments[1] == "session" {
-        arguments.remove(1);
-    }
-
-    let is_edit = |pair: &[OsString]| {
-        pair[0] == "context" && ["add", "rm", "edit"].iter().any(|verb| pair[1] == *verb)
+/// Prints which program this is.
+fn tell_version(error: &clap::Error, is_json: bool, is_verbose: bool) -> ExitCode {
+    // A reader that is gone has seen enough.
+    let _ = if is_json {
+        app::json_text(&version::to_json()).map(crate::host::stdout::write)
+    } else if is_verbose {
+        Ok(crate::host::stdout::write(version::details()))
+    } else {
+        Ok(error.print())
     };
-    let Some(at) = arguments.windows(2).position(is_edit) else {
-        return arguments;
-    };
-    for argument in arguments
-        .iter_mut()
-        .skip(at + 2)
-        .take_while(|argument| *argument != "--")
-    {
-        if argument == "--session" {
-            *argument = OsString::from("--session-list");
-        }
-    }
-
-    arguments
+    ExitCode::SUCCESS
 }
 
-/// Parses the command line; behind git, usage and hints have the words that were typed.
-fn parse(arguments: Vec<OsString>) -> Result<(Global, Command), clap::Error> {
+/// Parses the command line; behind git, usage and hints have the words that were typed. A line
+/// without a command has none.
+fn parse(arguments: Vec<OsString>) -> Result<(Global, Option<Command>), clap::Error> {
     let is_git = arguments
         .first()
         .is_some_and(|program| Path::new(program).file_name() == Some(OsStr::new("git-teddy")));
@@ -247,8 +275,11 @@ fn parse(arguments: Vec<OsString>) -> Result<(Global, Command), clap::Error> {
     }
 
     let matches = parser.try_get_matches_from_mut(arguments)?;
-    let parsed = Global::from_arg_matches(&matches)
-        .and_then(|global| Ok((global, Command::from_arg_matches(&matches)?)));
+    let command = || match matches.subcommand_name() {
+        Some(_) => Command::from_arg_matches(&matches).map(Some),
+        None => Ok(None),
+    };
+    let parsed = Global::from_arg_matches(&matches).and_then(|global| Ok((global, command()?)));
     parsed.map_err(|error| error.format(&mut parser))
 }
 
@@ -279,35 +310,6 @@ fn parser_of(line: &[OsString]) -> clap::Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn session_behind_a_change_of_the_context_is_a_list() {
-        let check = |line: &str, expected: &str| {
-            let words = expand(line.split(' ').map(OsString::from).collect());
-            assert_eq!(
-                words
-                    .iter()
-                    .map(|word| word.to_string_lossy())
-                    .collect::<Vec<_>>()
-                    .join(" "),
-                expected
-            );
-        };
-        check(
-            "teddy context add a.rs --session",
-            "teddy context add a.rs --session-list",
-        );
-        check(
-            "teddy context add --session a.rs",
-            "teddy context add --session-list a.rs",
-        );
-        check(
-            "teddy --session x context rm a.rs",
-            "teddy --session x context rm a.rs",
-        );
-        check("teddy session restore 1", "teddy restore 1");
-        check("teddy log --session x", "teddy log --session x");
-    }
 
     /// Returns the commands below one whose help has no example.
     fn without_example(command: &clap::Command, path: &str) -> Vec<String> {

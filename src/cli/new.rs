@@ -41,7 +41,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else {
         app.print(format!("{}\n", name.reference()))?;
         app.say(&format!(
-            "Started session {name} with the agent {}. Next: teddy plan -m '...'",
+            "Started session {name} with the agent {}. Next: teddy plan '...'",
             agent.name
         ));
     }

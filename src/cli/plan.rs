@@ -3,24 +3,35 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::begin::begin_or_hand_to;
 use super::complete;
 use super::exit::{self, ExitStatus};
+use super::request::RequestFlags;
 use super::source;
-use crate::session::meta::{MessageOrigin, ModelUse};
+use crate::plan;
+use crate::session::meta::ModelUse;
 use crate::text::counted;
 use crate::ui::mistakes;
 use crate::ui::progress::grouped;
-use crate::workflow::plan::{PlanOptions, WaitingPlan, plan};
+use crate::workflow::model::choose::{self, NoModel};
+use crate::workflow::model::pipelines;
+use crate::workflow::plan::{self as planning, PlanOptions, WaitingPlan};
+use crate::workflow::project::Project;
 
 /// Ask the model for a plan and save it as the session's draft
 ///
 /// Builds `input.md`, asks the model, repairs the code fences of its answer and checks the plan.
-/// Nothing runs until `teddy execute`.
+/// Nothing runs until `teddy execute`. If no session is in use, one is started.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy plan -m 'add a --version flag'\n  teddy plan -m - < request.txt\n  teddy plan --from answer.md          take an answer from a chat window\n  teddy plan --model 'command:claude -p' -m 'fix the test'"
+    after_help = "Examples:\n  teddy plan 'add a --version flag'\n  teddy plan 'fix the parser' src/parse.rs tests/\n  teddy plan -m - < request.txt\n  teddy plan --from answer.md          take an answer from a chat window\n  teddy plan --model 'command:claude -p' -m 'fix the test'"
 )]
 pub(super) struct Args {
+    /// What you want, then files to show the model
+    #[arg(value_name = "TEXT|FILE", value_hint = clap::ValueHint::AnyPath)]
+    words: Vec<String>,
+    #[command(flatten)]
+    request: RequestFlags,
     #[command(flatten)]
     wanted: PlanFlags,
     /// Read the model's raw answer from this file (or `-`)
@@ -31,9 +42,9 @@ pub(super) struct Args {
 /// What a plan is asked for with, be it alone or in a loop.
 #[derive(clap::Args)]
 pub(super) struct PlanFlags {
-    /// What you want; `-` reads standard input
-    #[arg(short, long, value_name = "TEXT")]
-    pub(super) message: Option<String>,
+    /// The agent that plans, from now on
+    #[arg(short, long, value_name = "AGENT", add = complete::with(complete::agents))]
+    pub(super) agent: Option<String>,
     /// The model: a name from the configuration, or `kind:id`
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     pub(super) model: Option<String>,
@@ -45,33 +56,73 @@ pub(super) struct PlanFlags {
     pub(super) context_depth: u64,
 }
 
+impl PlanFlags {
+    /// Makes sure that what answers can be had, before anything is written for it.
+    ///
+    /// # Errors
+    /// Where no model is configured, or the one that is wanted is none.
+    pub(super) fn check(&self, project: &Project) -> anyhow::Result<()> {
+        let usual = project
+            .settings
+            .pipeline
+            .as_ref()
+            .filter(|_| self.model.is_none());
+        if let Some(pipeline) = self.pipeline.as_ref().or(usual) {
+            pipelines::read_pipeline(project, pipeline)?;
+            return Ok(());
+        }
+
+        check_model(project, self.model.as_deref())
+    }
+
+    /// Returns the model or the pipeline that is named.
+    pub(super) fn named(&self) -> Option<&str> {
+        self.model.as_deref().or(self.pipeline.as_deref())
+    }
+}
+
+/// Makes sure that a model can be had: the one that is named, or the configured one.
+///
+/// # Errors
+/// Where none is configured, or its settings are wrong.
+pub(super) fn check_model(project: &Project, named: Option<&str>) -> anyhow::Result<()> {
+    let usual = project.settings.model.as_deref();
+    choose::model_settings(project, named.or(usual).ok_or(NoModel::Plan)?)?;
+    Ok(())
+}
+
 /// Plans and says what came of it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.project()?;
-    let mut user = app.user(&project, false);
-    let PlanFlags {
-        message,
-        model,
-        pipeline,
-        context_depth: depth,
-    } = args.wanted;
-    let message = message.map(source::message).transpose()?;
+    let mut project = app.project()?;
+    if args.from.is_none() {
+        app.ready_model(&mut project, args.wanted.named())?;
+    }
+
+    let request = args.request.read(app, &project, args.words, false)?;
     let from = args
         .from
         .as_deref()
         .map(|path| source::read(app, path, "`--from -` reads the answer from standard input"))
         .transpose()?;
-    let wish = PlanOptions {
-        message,
-        from,
-        model,
-        pipeline,
-        depth,
-        origin: MessageOrigin::User,
-        work: None,
-    };
+    if from.is_none() {
+        args.wanted.check(&project)?;
+    }
 
-    let planned = plan(&project, &wish, user.as_mut())?;
+    let title = from.as_deref().map(|answer| plan::parse(answer).0.title);
+    let title = request.message.clone().or(title).unwrap_or_default();
+    begin_or_hand_to(app, &mut project, &title, args.wanted.agent.as_deref())?;
+    request.show_files(app, &project)?;
+
+    let wish = PlanOptions {
+        message: request.message,
+        from,
+        model: args.wanted.model,
+        pipeline: args.wanted.pipeline,
+        depth: args.wanted.context_depth,
+        ..PlanOptions::default()
+    };
+    let mut user = app.user(&project, false);
+    let planned = planning::plan(&project, &wish, user.as_mut())?;
     drop(user);
     show(app, &planned)?;
     Ok(code(&planned).into())

@@ -3,31 +3,37 @@
 use std::process::ExitCode;
 
 use super::app::App;
-use super::execute::{code, json as execute_json, show, tell_conclusion, tell_question};
+use super::begin::begin_or_hand_to;
+use super::execute::{code, tell_conclusion, tell_question};
 use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
 use super::plan::{PlanFlags, json as plan_json};
-use super::source;
+use super::prompt::{self, LoopConsole};
+use super::request::RequestFlags;
 use crate::host::interrupt;
-use crate::session::name::SessionName;
 use crate::text::counted;
-use crate::workflow::model::choose;
-use crate::workflow::model::choose::NoModel;
-use crate::workflow::model::pipelines;
-use crate::workflow::project::Project;
+use crate::workflow::project::{NoSession, Project};
 use crate::workflow::resume::{Ended, ResumeOptions, Resumed, resume};
-use crate::workflow::user::{NobodyToAsk, Question, User};
 
 /// Continue the session: run the waiting plan, or ask for a message and plan the next one
 ///
-/// Ends when you leave (ctrl-d) or when the model says that the work is done. With --yolo it runs
-/// without approval, and stops at a question from the model, at a limit, or at the second corrected
-/// plan in a row that is rejected.
+/// Goes on until you leave (ctrl-d). Where the model has only read files, or something failed, it
+/// goes on by itself: press enter, or say -y beforehand. With --yolo it runs without approval until
+/// the model says that the work is done, and stops at a question from the model, at a limit, or at
+/// the second corrected plan in a row that is rejected. If no session is in use, one is started.
+///
+/// At the prompt, /help lists commands such as /undo, /add and /land; !COMMAND runs a command; and
+/// @FILE shows the model a file.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy resume\n  teddy resume -m 'now the tests'\n  teddy resume --yolo --max-turns 5 --max-cost 1 -m 'make the tests pass'\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded, but your files were not updated,\n5 the model waits for your answer, or the work is not finished and nobody goes on"
+    after_help = "Examples:\n  teddy resume\n  teddy resume 'now the tests'\n  teddy 'now the tests'                 the same\n  teddy resume -y 'rename it' src/     approve every plan, and stop once it is done\n  teddy resume --yolo --max-turns 5 --max-cost 1 'make the tests pass'\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded, but your files were not updated,\n5 the model waits for your answer, or the work is not finished and nobody goes on"
 )]
 pub(super) struct Args {
+    /// What you want, then files to show the model
+    #[arg(value_name = "TEXT|FILE", value_hint = clap::ValueHint::AnyPath)]
+    words: Vec<String>,
+    #[command(flatten)]
+    request: RequestFlags,
     #[command(flatten)]
     how: LoopFlags,
 }
@@ -52,77 +58,54 @@ pub(super) struct LoopFlags {
 }
 
 impl LoopFlags {
-    /// Returns a free session name made of the message.
-    pub(super) fn session_name(&self, project: &Project) -> anyhow::Result<SessionName> {
-        let wanted = SessionName::from_title(self.wanted.message.as_deref().unwrap_or_default());
-        project.free_name(wanted)
+    /// Returns the model or the pipeline that is named.
+    pub(super) fn named(&self) -> Option<&str> {
+        self.wanted.named()
     }
 
-    /// Asks for the message that a session is called by, where there is none; tells whether there
-    /// is one then.
-    pub(super) fn ask(&mut self, user: &mut dyn User) -> anyhow::Result<bool> {
-        if self.wanted.message.is_none() {
-            self.wanted.message = user.ask(&Question::NextTurn {
-                session: "new session",
-                turn: 1,
-            })?;
-        }
-        Ok(self.wanted.message.is_some())
+    /// Returns the agent that is named.
+    pub(super) fn agent(&self) -> Option<&str> {
+        self.wanted.agent.as_deref()
     }
 
-    /// Reads the message from standard input where it is `-`.
-    pub(super) fn read_message(&mut self) -> anyhow::Result<()> {
-        self.wanted.message = self
-            .wanted
-            .message
-            .take()
-            .map(source::message)
-            .transpose()?;
-        Ok(())
-    }
-
-    /// Makes sure that a new session has what its first plan takes.
-    pub(super) fn check(&self, app: &App, project: &Project) -> anyhow::Result<()> {
-        if self.wanted.message.is_none() && !app.is_attended() {
-            let what = "stdin is not a terminal, so nobody can be asked what to do";
-            return Err(NobodyToAsk::new(what, "`-m '<message>'` says it").into());
-        }
-
-        let usual = project
-            .settings
-            .pipeline
-            .as_ref()
-            .filter(|_| self.wanted.model.is_none());
-        if let Some(pipeline) = self.wanted.pipeline.as_ref().or(usual) {
-            pipelines::read_pipeline(project, pipeline)?;
-            return Ok(());
-        }
-
-        let model = self
-            .wanted
-            .model
-            .as_ref()
-            .or(project.settings.model.as_ref())
-            .ok_or(NoModel::Plan)?;
-        choose::model_settings(project, model)?;
-        Ok(())
+    /// Makes sure that what answers can be had.
+    ///
+    /// # Errors
+    /// As for [`PlanFlags::check`].
+    pub(super) fn check(&self, project: &Project) -> anyhow::Result<()> {
+        self.wanted.check(project)
     }
 }
 
 /// Goes on.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.project()?;
-    let mut how = args.how;
-    how.read_message()?;
-    go(app, project, how)
+    let mut project = app.project()?;
+    let how = args.how;
+    let request = args.request.read(app, &project, args.words, false)?;
+    if matches!(project.session(), Err(error) if error.is::<NoSession>()) {
+        app.ready_model(&mut project, how.named())?;
+        how.check(&project)?;
+    } else {
+        app.ready_to_resume(&mut project, how.named())?;
+    }
+
+    let title = request.message.as_deref().unwrap_or_default();
+    begin_or_hand_to(app, &mut project, title, how.agent())?;
+    request.show_files(app, &project)?;
+    go(app, project, request.message, how)
 }
 
 /// Runs the loop of `start` and `resume`, and says what came of each turn as it is recorded.
-pub(super) fn go(app: &App, mut project: Project, how: LoopFlags) -> anyhow::Result<ExitCode> {
+pub(super) fn go(
+    app: &App,
+    mut project: Project,
+    message: Option<String>,
+    how: LoopFlags,
+) -> anyhow::Result<ExitCode> {
     let is_alone = !app.is_attended() || how.yolo;
     let wish = ResumeOptions {
-        once: !app.is_attended() && !how.yolo,
-        message: how.wanted.message,
+        alone: !app.is_attended(),
+        message,
         yolo: how.yolo,
         max_turns: how.max_turns,
         max_cost: how.max_cost,
@@ -131,17 +114,12 @@ pub(super) fn go(app: &App, mut project: Project, how: LoopFlags) -> anyhow::Res
         pipeline: how.wanted.pipeline,
     };
 
-    let mut user = app.user(&project, how.yes || how.yolo);
-    let mut turns = Vec::new();
-    let resumed = resume(&mut project, &wish, user.as_mut(), &mut |recorded| {
-        if app.global.json {
-            turns.push(execute_json(recorded));
-            return Ok(());
-        }
-        show(app, recorded)
-    });
+    let mut user = app.helped_user(&project, how.yes || how.yolo, prompt::help(&app.global));
+    let mut console = LoopConsole::new(app);
+    let resumed = resume(&mut project, wish, user.as_mut(), &mut console);
 
     drop(user);
+    let turns = console.turns;
     let resumed = resumed.map_err(|error| Unfinished {
         shown: json(&turns, None),
         error,
@@ -149,27 +127,27 @@ pub(super) fn go(app: &App, mut project: Project, how: LoopFlags) -> anyhow::Res
     if app.global.json {
         app.print_json(&json(&turns, Some(&resumed)))?;
     } else {
-        tell_end(app, &resumed);
+        tell_end(app, &resumed)?;
     }
 
     Ok(code_of(&resumed, is_alone).into())
 }
 
 /// Says why the loop ended, where the user cannot know.
-fn tell_end(app: &App, resumed: &Resumed) {
-    let user_left = resumed.last.as_ref().is_some_and(|last| last.user_left());
+fn tell_end(app: &App, resumed: &Resumed) -> anyhow::Result<()> {
     match &resumed.ended {
         // Who left at the question has it on the screen.
-        Ended::Question(_) if user_left => {
+        Ended::Question(_) if app.is_attended() => {
             app.say(&format!("The model waits for your answer: {ANSWER}."));
         }
-        Ended::Question(question) => tell_question(app, question, ANSWER),
+        Ended::Question(question) => tell_question(app, question, ANSWER)?,
         Ended::Complete(said) if resumed.last.is_none() => {
-            tell_conclusion(app, said);
-            app.say("Next: teddy resume -m '...', if there is more to do");
+            tell_conclusion(app, said)?;
+            app.say("Next: teddy resume '...', if there is more to do");
         }
         ended => stopped(ended).iter().for_each(|why| app.say(why)),
     }
+    Ok(())
 }
 
 /// Returns why a loop stopped, in words, if it was something that stopped it.
@@ -185,8 +163,9 @@ fn stopped(ended: &Ended) -> Option<String> {
             format!("stopped: the session has cost ${spent:.2}, and the limit is ${limit:.2}")
         }
         Ended::NextCall(why) => format!("stopped: {why}"),
-        Ended::Unfinished => {
-            "stopped after one turn: stdin is not a terminal and the work is not finished; `teddy resume --yolo` continues unattended".to_owned()
+        Ended::Repeated => {
+            "stopped: the model wrote the same plan again; it is waiting, and `teddy execute` runs it"
+                .to_owned()
         }
     })
 }
@@ -200,7 +179,7 @@ fn code_of(resumed: &Resumed, is_alone: bool) -> ExitStatus {
     let last = resumed.last.as_ref().map_or(exit::DONE, |last| code(last));
     match resumed.ended {
         Ended::Question(_) => exit::WAITS,
-        Ended::Turns(_) | Ended::Cost { .. } | Ended::NextCall(_) | Ended::Unfinished
+        Ended::Turns(_) | Ended::Cost { .. } | Ended::NextCall(_) | Ended::Repeated
             if is_alone && last == exit::DONE =>
         {
             exit::WAITS

@@ -27,6 +27,7 @@ pub(super) struct Args {
 /// Asks again and says what came of it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
+    app.ready_to_retry(&mut project, (&args.turn, args.model.as_deref()))?;
     let mut user = app.user(&project, false);
     let planned = retry(
         &mut project,

@@ -39,7 +39,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     app.print(rows.iter().map(line).collect::<String>())?;
     if rows.is_empty() {
-        app.say("There are no sessions; `teddy new <name>` starts one.");
+        app.say("There are no sessions; `teddy start '<what you want>'` starts one.");
     }
 
     Ok(exit::DONE.into())

@@ -1,15 +1,21 @@
 //! `teddy show`
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use super::app::App;
 use super::complete;
+use super::difference::{self, ViewArgs};
 use super::exit;
 use crate::plan;
 use crate::session::artifact;
+use crate::session::turn::Turn;
+use crate::ui::style::StyledLine;
+use crate::ui::{markdown, turn_header};
 use crate::workflow::log;
+use crate::workflow::project::Project;
 
-/// Show a turn: its report, or one of its files
+/// Show a turn: what it was, its report and what it changed; or one of its files
 ///
 /// The turn in progress is called `draft`, or goes by its number; its plan is shown while it waits.
 ///
@@ -17,16 +23,22 @@ use crate::workflow::log;
 /// turn.context, session.context, meta.yaml, steps/, output/, changes/, next/.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy show                        the newest turn's report\n  teddy show 3 plan.md\n  teddy show draft                  the plan that waits\n  git show teddy/sessions/add-auth~2:report.md"
+    after_help = "Examples:\n  teddy show                        the newest turn\n  teddy show 3 --stat               what it changed by file only\n  teddy show 3 plan.md\n  teddy show draft                  the plan that waits\n  git show teddy/sessions/add-auth~2:report.md"
 )]
 pub(super) struct Args {
     /// The turn: a number, `draft`, or anything that `git rev-parse` accepts; the newest one if
     /// omitted
     #[arg(add = complete::with(complete::turns_and_artifacts))]
     turn: Option<String>,
-    /// One of its files; `report.md` if omitted
-    #[arg(add = complete::with(complete::artifacts))]
+    /// One of its files, as it is
+    #[arg(add = complete::with(complete::artifacts), conflicts_with_all = ["stat", "name_only", "no_patch"])]
     artifact: Option<String>,
+    /// How the difference is shown.
+    #[command(flatten)]
+    view: ViewArgs,
+    /// Leave the difference out
+    #[arg(long, conflicts_with_all = ["stat", "name_only"])]
+    no_patch: bool,
 }
 
 /// Prints the file.
@@ -55,6 +67,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Ok(exit::DONE.into());
     }
 
+    if wanted.is_none() && !turn.is_draft() {
+        return show_turn(app, &project, (&turn, &files), &args);
+    }
+
     let defaults = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT];
     let default = defaults.into_iter().find(|name| files.contains_key(*name));
     let name = wanted.or(default).unwrap_or(artifact::META);
@@ -72,5 +88,35 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         _ => app.page_foreign(&project, content)?,
     }
 
+    Ok(exit::DONE.into())
+}
+
+/// Shows a turn: what it was, its report, and the difference.
+fn show_turn(
+    app: &App,
+    project: &Project,
+    (turn, files): (&Turn, &BTreeMap<String, Vec<u8>>),
+    args: &Args,
+) -> anyhow::Result<ExitCode> {
+    let row = log::one_row(project, turn)?;
+    let text = |name| files.get(name).map(|text| String::from_utf8_lossy(text));
+    let request = text(artifact::USER_PROMPT);
+    let mut lines = turn_header::lines(turn.session.as_str(), &row, request.as_deref());
+    if let Some(report) = text(artifact::REPORT) {
+        lines.push(StyledLine::default());
+        lines.extend(markdown::lines(&report));
+    }
+
+    if let Some(workspace) = turn.meta.workspace.as_ref().filter(|_| !args.no_patch) {
+        let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
+        let trees = (tree(workspace.before)?, tree(workspace.after)?);
+        let changes = difference::lines(project, trees, (args.view.shown_as(), &|_| true))?;
+        if !changes.is_empty() {
+            lines.push(StyledLine::default());
+            lines.extend(changes);
+        }
+    }
+
+    app.page(project, &lines)?;
     Ok(exit::DONE.into())
 }

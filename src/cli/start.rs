@@ -3,23 +3,25 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::begin::begin;
+use super::exit;
+use super::request::RequestFlags;
 use super::resume::{LoopFlags, go};
-use super::{complete, exit};
 use crate::session::name::SessionName;
-use crate::workflow;
-use crate::workflow::model::agents;
+use crate::workflow::user::{NobodyToAsk, Question};
 
 /// Start a session and run it: `new` followed by the loop of `resume`
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy start add-auth -m 'add a login form'\n  teddy start -m 'fix the build' --yolo"
+    after_help = "Examples:\n  teddy start 'add a login form'\n  teddy start 'fix the parser' src/parse.rs tests/\n  teddy start add-auth -m 'add a login form'     with a name of its own\n  teddy start 'fix the build' --yolo"
 )]
 pub(super) struct Args {
-    /// The session's name; derived from the message if omitted
-    name: Option<String>,
-    /// The agent that plans
-    #[arg(short, long, value_name = "AGENT", add = complete::with(complete::agents))]
-    agent: Option<String>,
+    /// A session name, what you want, and files to show the model; each is optional. A single
+    /// kebab-case word is taken as the name
+    #[arg(value_name = "NAME|TEXT|FILE", value_hint = clap::ValueHint::AnyPath)]
+    words: Vec<String>,
+    #[command(flatten)]
+    request: RequestFlags,
     #[command(flatten)]
     how: LoopFlags,
 }
@@ -27,28 +29,41 @@ pub(super) struct Args {
 /// Starts and goes on.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
-    let mut how = args.how;
-    how.read_message()?;
-    how.check(app, &project)?;
-    if args.name.is_none() && !how.ask(app.user(&project, false).as_mut())? {
-        app.say("Nothing was started.");
-        return Ok(exit::DONE.into());
+    let how = args.how;
+    let mut request = args.request.read(app, &project, args.words, true)?;
+    let name = request
+        .name
+        .as_deref()
+        .map(SessionName::parse)
+        .transpose()?;
+    if request.message.is_none() && !app.is_attended() {
+        let what = "stdin is not a terminal, so nobody can be asked what to do";
+        return Err(NobodyToAsk::new(what, "`teddy start '<message>'` says it").into());
     }
 
-    let name = match &args.name {
-        Some(name) => SessionName::parse(name)?,
-        None => how.session_name(&project)?,
+    app.ready_model(&mut project, how.named())?;
+    how.check(&project)?;
+    if name.is_none() && request.message.is_none() {
+        request.message = app.user(&project, false).ask(&Question::NextTurn {
+            session: "new session",
+            turn: 1,
+            goes_on: false,
+            takes_commands: false,
+        })?;
+        if request.message.is_none() {
+            app.say("Nothing was started.");
+            return Ok(exit::DONE.into());
+        }
+    }
+
+    let name = match name {
+        Some(name) => name,
+        None => {
+            let title = request.message.as_deref().unwrap_or_default();
+            project.free_name(SessionName::from_title(title))?
+        }
     };
-    let agent = agents::agent(
-        &project,
-        &args.agent.unwrap_or_else(|| project.settings.agent.clone()),
-    )?;
-    {
-        let mut user = app.user(&project, false);
-        let transaction = project.enter("start", user.as_mut())?;
-        workflow::new::new(&transaction, &mut project, &name, &agent)?;
-    }
-
-    app.say(&format!("Started session {name}."));
-    go(app, project, how)
+    begin(app, &mut project, &name, how.agent())?;
+    request.show_files(app, &project)?;
+    go(app, project, request.message, how)
 }

@@ -4,14 +4,17 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use crate::git::refs;
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::drift::lines;
+use crate::ui::style::{self, StyledLine, Tone};
 use crate::workflow::history;
 use crate::workflow::history::SessionStatus;
 use crate::workflow::land::latest::Latest;
 use crate::workflow::land::turns;
+use crate::workflow::project::Project;
 use crate::workspace::changed::Changed;
 
 /// Show the session, its newest turn, the waiting plan and your changes since
@@ -33,23 +36,64 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     let (Some(session), Some(turn)) = (&standing.session, standing.turn) else {
         app.print("No session is in use here.\n")?;
-        app.say("`teddy new <name>` starts one; `teddy sessions` lists them.");
+        app.say("`teddy start '<what you want>'` starts one; `teddy sessions` lists them.");
         return Ok(exit::DONE.into());
     };
 
-    app.print(text(&standing, session, turn))?;
+    let mut lines = vec![heading(&project, session, turn)];
+    lines.extend(toned(&text(&standing, turn)));
+    app.print(style::text(&lines, app.paint_results()))?;
     app.say(match (&standing.draft, &standing.message) {
         (Some(_), _) => "Next: teddy execute",
         (None, Some(_)) => "Next: teddy plan",
         (None, None) if standing.question.is_some() => "Next: teddy resume -m '<answer>'",
-        (None, None) => "Next: teddy plan -m '...'",
+        (None, None) => "Next: teddy '<what you want>'",
     });
     Ok(exit::DONE.into())
 }
 
+/// Returns session, turn, and the user's branch, if it can be told.
+fn heading(project: &Project, session: &str, turn: u64) -> StyledLine {
+    let line = StyledLine::plain("Session ")
+        .with(Tone::Strong, session)
+        .with(Tone::Plain, &format!(", turn {turn}"));
+    match refs::branch(&project.repository) {
+        Ok(Some(branch)) => line
+            .with(Tone::Plain, ", on branch ")
+            .with(Tone::Accent, &branch),
+        Ok(None) => line.with(Tone::Warning, ", on no branch"),
+        Err(_) => line,
+    }
+}
+
+/// Returns the state with a colour for what waits, what changed and what is left out.
+fn toned(text: &str) -> Vec<StyledLine> {
+    let mut below = Tone::Plain;
+    let tone = |line: &str| {
+        if line.starts_with("  ") {
+            return below;
+        }
+        below = match () {
+            () if line.ends_with("changed since:") => Tone::Removed,
+            () if line.starts_with("In no snapshot") => Tone::Faint,
+            () => Tone::Plain,
+        };
+        match () {
+            () if line.starts_with("A plan is waiting") => Tone::Added,
+            () if line.starts_with("The model waits") => Tone::Warning,
+            () if line.starts_with("The model gave no plan") => Tone::Removed,
+            () => Tone::Plain,
+        }
+    };
+    let mut tone = tone;
+    text.lines()
+        .map(|line| StyledLine::of(tone(line), line))
+        .collect()
+}
+
 /// Returns the state of a session in words.
-fn text(standing: &SessionStatus, session: &str, turn: u64) -> String {
-    let mut text = format!("Session {session}, turn {turn}\n");
+fn text(standing: &SessionStatus, turn: u64) -> String {
+    let mut text = String::new();
     match &standing.draft {
         Some(draft) if draft.title.is_empty() => text.push_str(&format!(
             "An answer that is not a plan is waiting for turn {}\n",

@@ -4,17 +4,15 @@ use std::path::Path;
 
 use serde_yaml::{Mapping, Value};
 
+use super::error::ConfigError;
 use super::settings::Settings;
+use super::unknown;
 use crate::host::file::{is_null_device, read_regular_text};
 use crate::text::yaml::guard;
 
 /// The parser refuses far less.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What stands for the settings of one call.
-pub const CALL: &str = "-c";
-/// What stands for the settings in git's configuration.
-pub const GIT: &str = "git config";
 /// The largest configuration file that is read, in bytes.
 pub const MAX_CONFIG: usize = 64 * 1024;
 
@@ -40,45 +38,6 @@ const TRUSTED: [&str; 8] = [
     "change.planning_iterations",
 ];
 
-/// A mistake in a configuration.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error(transparent)]
-    Read(std::io::Error),
-    /// The text is wrong.
-    #[error("{origin}: {message}")]
-    Wrong {
-        /// The file, or what stands for it.
-        origin: String,
-        /// What is wrong.
-        message: String,
-    },
-}
-
-impl ConfigError {
-    /// Returns what the user can do about it.
-    pub fn hint(&self) -> String {
-        let origin = match self {
-            ConfigError::Wrong { origin, .. } => origin.as_str(),
-            ConfigError::Read(_) => "",
-        };
-        match origin.strip_prefix(GIT) {
-            Some(key) => format!("`git config --unset teddy.{}` removes it", key.trim()),
-            None if origin.contains("/.teddy/") => {
-                "correct the file; every command reads it".to_owned()
-            }
-            None => "correct the file; `TEDDY_CONFIG=/dev/null teddy <command>` runs without it"
-                .to_owned(),
-        }
-    }
-
-    /// Tells whether the settings of this call are wrong.
-    pub fn is_of_call(&self) -> bool {
-        matches!(self, ConfigError::Wrong { origin, .. } if origin.split(' ').next() == Some(CALL))
-    }
-}
-
 /// Settings from one place.
 #[derive(Debug, Clone, Default)]
 pub struct Layer {
@@ -86,6 +45,8 @@ pub struct Layer {
     pub origin: String,
     /// The settings, nested.
     pub values: Mapping,
+    /// The file that says so, to find the line of a mistake.
+    text: String,
 }
 
 impl Layer {
@@ -108,7 +69,7 @@ impl Layer {
             {
                 Ok(Layer {
                     origin: path.display().to_string(),
-                    values: Mapping::new(),
+                    ..Layer::default()
                 })
             }
             Err(error) => Err(ConfigError::Read(error)),
@@ -128,11 +89,12 @@ impl Layer {
         match serde_yaml::from_str::<Value>(text).map_err(|e| wrong(e.to_string()))? {
             Value::Null => Ok(Layer {
                 origin: origin.to_owned(),
-                values: Mapping::new(),
+                ..Layer::default()
             }),
             Value::Mapping(values) => Ok(Layer {
                 origin: origin.to_owned(),
                 values,
+                text: text.to_owned(),
             }),
             _ => Err(wrong("must be a mapping of settings".to_owned())),
         }
@@ -145,7 +107,7 @@ impl Layer {
     pub fn from_pairs(origin: &str, pairs: &[(String, String)]) -> Result<Layer, ConfigError> {
         let mut layer = Layer {
             origin: origin.to_owned(),
-            values: Mapping::new(),
+            ..Layer::default()
         };
         for (key, text) in pairs {
             let wrong = |message: String| ConfigError::Wrong {
@@ -178,6 +140,10 @@ impl Layer {
 
     /// Says what is wrong, and of which key, which the message alone does not tell.
     fn wrong(&self, error: &serde_yaml::Error) -> ConfigError {
+        if let Some((name, meant)) = unknown::first(&self.values) {
+            return self.unknown(name, meant);
+        }
+
         let message = error.to_string();
         let is_wrong = |(key, value): &(String, Value)| {
             let mut alone = Mapping::new();
@@ -189,11 +155,7 @@ impl Layer {
             settings(&alone).is_err_and(|error| error.to_string() == message)
         };
 
-        // Of a key that nobody knows the message has the name.
-        let is_named = message.starts_with("unknown field");
-        let culprit = flatten(&self.values)
-            .into_iter()
-            .find(|entry| !is_named && is_wrong(entry));
+        let culprit = flatten(&self.values).into_iter().find(is_wrong);
         let culprit = culprit
             .map(|(key, _)| format!(" {key}"))
             .unwrap_or_default();
@@ -201,6 +163,22 @@ impl Layer {
         ConfigError::Wrong {
             origin: format!("{}{culprit}", self.origin),
             message,
+        }
+    }
+
+    /// Says that nobody knows a setting, and in which line it is.
+    fn unknown(&self, name: String, meant: Option<String>) -> ConfigError {
+        let read = serde_yaml::from_str::<Settings>(&self.text);
+        let line = read
+            .err()
+            .filter(|error| error.to_string().contains("unknown field"))
+            .and_then(|error| error.location());
+        let line = line.map(|at| format!(", line {}", at.line()));
+
+        ConfigError::Unknown {
+            origin: format!("{}{}", self.origin, line.unwrap_or_default()),
+            name,
+            meant,
         }
     }
 
@@ -309,6 +287,7 @@ fn flatten(values: &Mapping) -> Vec<(String, Value)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::error::CALL;
     use super::*;
 
     /// Makes a layer from YAML.
@@ -327,13 +306,23 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_named_with_its_file() {
-        let error = merge(&[layer("modle: x")]).expect_err("a misspelt key");
-        assert!(
-            error
-                .to_string()
-                .starts_with("test.yaml: unknown field `modle`"),
-            "{error}"
+    fn cf2_an_unknown_key_is_named_with_its_file_and_line() {
+        let check = |text: &str, expected: &str, hint: &str| {
+            let error = merge(&[layer(text)]).expect_err("a misspelt key");
+            assert_eq!(
+                (error.to_string().as_str(), error.hint().as_str()),
+                (expected, hint)
+            );
+        };
+        check(
+            "# mine\nmodle: x",
+            "test.yaml, line 2: unknown setting `modle`",
+            "did you mean `model`?",
+        );
+        check(
+            "agent: x\nexecute:\n  sandbox: off\n  timout: 5",
+            "test.yaml, line 4: unknown setting `execute.timout`",
+            "did you mean `execute.timeout`?",
         );
     }
 

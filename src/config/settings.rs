@@ -281,7 +281,7 @@ impl Default for Settings {
         Settings {
             model: None,
             models: BTreeMap::new(),
-            agent: "pathfinder".to_owned(),
+            agent: "assistant".to_owned(),
             pipeline: None,
             preview_command: None,
             replan: Replan::default(),

@@ -31,6 +31,17 @@ pub fn of_seconds(seconds: i64) -> Option<String> {
     Some(time.to_string())
 }
 
+/// Returns an RFC 3339 time in the user's time zone, in a format of `strftime`; nothing if it is
+/// none.
+pub fn in_zone(text: &str, format: &str) -> Option<String> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    Some(
+        time.to_zoned(now().time_zone().clone())
+            .strftime(format)
+            .to_string(),
+    )
+}
+
 /// Reads an RFC 3339 time; the offset becomes the time zone.
 pub fn parse(text: &str) -> Option<Zoned> {
     let instant: Timestamp = text.trim().parse().ok()?;

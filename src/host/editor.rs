@@ -17,6 +17,9 @@ use super::{env, interrupt, process, screen};
 /// More bytes than this nobody has typed.
 pub const MAX_EDITED: u64 = 64 << 20;
 
+/// Editors that most systems have, for who has named none.
+const EDITORS: [&str; 3] = ["vim", "vi", "nano"];
+
 /// Programs that open a window of their own.
 const WINDOWS: [&str; 30] = [
     "atom",
@@ -81,19 +84,45 @@ pub fn previewer(configured: Option<&str>) -> io::Result<Option<Editor>> {
     }
 }
 
-/// Returns the editor for a message or an action: the configured command, else Visual Studio
-/// Code, else git's choice.
+/// Returns the editor for a list or an action: the configured command, else Visual Studio Code,
+/// else [`named_or_found`], else git's last resort.
 ///
 /// # Errors
 /// As [`previewer`].
 pub fn editor(configured: Option<&str>, core_editor: Option<&str>) -> io::Result<Editor> {
-    Ok(previewer(configured)?.unwrap_or_else(|| Editor::Shell(git_editor(core_editor))))
+    let named = || named_or_found(core_editor);
+    let last = || Editor::Shell(git_editor(core_editor));
+    Ok(previewer(configured)?.or_else(named).unwrap_or_else(last))
+}
+
+/// Returns the first editor there is: `VISUAL`, `EDITOR`, git's own choice, `vim`, `vi`, `nano`.
+pub fn named_or_found(core_editor: Option<&str>) -> Option<Editor> {
+    let named = named_first(core_editor).map(Editor::Shell);
+    let mut known = EDITORS.iter();
+    named.or_else(|| {
+        known
+            .find(|name| process::find(name).is_some())
+            .map(|&name| Editor::Words(vec![name.to_owned()]))
+    })
+}
+
+/// Returns the editor that somebody named, the user's own variables before git's.
+fn named_first(core_editor: Option<&str>) -> Option<String> {
+    let visual = env::var("VISUAL").filter(|_| !is_dumb());
+    visual
+        .or_else(|| env::var("EDITOR"))
+        .or_else(|| env::var("GIT_EDITOR"))
+        .or_else(|| core_editor.map(str::to_owned))
+}
+
+/// Returns whether the terminal can only print, so that nothing can be edited on it as a whole.
+fn is_dumb() -> bool {
+    env::var("TERM").is_none_or(|term| term == "dumb")
 }
 
 /// Returns what `git var GIT_EDITOR` says, given the value of `core.editor`.
 pub fn git_editor(core_editor: Option<&str>) -> String {
-    let dumb = env::var("TERM").is_none_or(|term| term == "dumb");
-    let visual = || env::var("VISUAL").filter(|_| !dumb);
+    let visual = || env::var("VISUAL").filter(|_| !is_dumb());
     let core = || core_editor.map(str::to_owned);
     env::var("GIT_EDITOR")
         .or_else(core)

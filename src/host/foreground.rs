@@ -1,16 +1,23 @@
 //! A program that has the terminal for a while, as `git commit` has with its hooks and its editor.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::{interrupt, screen};
+use super::{interrupt, process, screen};
 
 /// How often the program is looked at.
 const TICK: Duration = Duration::from_millis(10);
+/// How long output may still come once the program has ended: what it left in the background can
+/// hold the pipe open.
+const LINGER: Duration = Duration::from_millis(500);
+/// How many pieces of output wait to be shown.
+const MAX_PIECES: usize = 16;
 /// How long it has to end by itself once the user wants to stop.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -69,6 +76,71 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
     }
 }
 
+/// Lets `man` show a page at the terminal.
+///
+/// # Errors
+/// It cannot be started, or there is no temporary file.
+pub fn read_manual(page: &[u8]) -> io::Result<ExitStatus> {
+    let mut file = tempfile::Builder::new().suffix(".1").tempfile()?;
+    file.write_all(page)?;
+    let mut command = process::command("man");
+    command.arg(file.path());
+    interrupt::deaf(|| command.status())
+}
+
+/// Runs a program of the user's own at the terminal; what it writes goes there and to `heard`, in
+/// the order in which it was written. Ctrl-c reaches the program and not us. What it leaves in the
+/// background is not waited for, nor heard.
+///
+/// # Errors
+/// It cannot be started, or its output cannot be read.
+pub fn hear(command: &mut Command, heard: &mut dyn FnMut(&[u8])) -> io::Result<ExitStatus> {
+    let (reader, writer) = io::pipe()?;
+    command.stdin(Stdio::inherit());
+    command.stdout(writer.try_clone()?).stderr(writer);
+
+    interrupt::deaf(|| {
+        let mut child = command.spawn()?;
+        // Else we would hold the pipe open ourselves and wait for its end forever.
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let pieces = pieces(reader);
+        let mut ended = None;
+        while ended.is_none_or(|ended: Instant| ended.elapsed() < LINGER) {
+            match pieces.recv_timeout(TICK) {
+                Ok(bytes) => {
+                    io::stderr().write_all(&bytes)?;
+                    heard(&bytes);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if ended.is_none() && child.try_wait()?.is_some() {
+                ended = Some(Instant::now());
+            }
+        }
+        child.wait()
+    })
+}
+
+/// Reads an output from a thread, piece by piece; what nobody takes any more is let go, so that
+/// whoever writes it can go on.
+fn pieces(mut reader: impl io::Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, pieces) = sync_channel(MAX_PIECES);
+    thread::spawn(move || {
+        let mut bytes = [0; 8192];
+        loop {
+            match reader.read(&mut bytes) {
+                Ok(0) => return,
+                Ok(count) if sender.send(bytes[..count].to_vec()).is_err() => break,
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return,
+                _ => {}
+            }
+        }
+        let _ = io::copy(&mut reader, &mut io::sink());
+    });
+    pieces
+}
+
 /// Returns whether ctrl-c ended a program.
 fn was_interrupted(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt as _;
@@ -91,7 +163,6 @@ fn signal(child: &Child, has_group: bool, signal: Signal) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::process;
 
     #[test]
     fn a_program_is_waited_for() {
@@ -99,5 +170,24 @@ mod tests {
         command.args(["-c", "exit 3"]);
         let status = run(&mut command, Foreground::Watched).unwrap();
         assert_eq!(status.code(), Some(3));
+    }
+
+    #[test]
+    fn what_a_program_writes_is_heard_in_order() {
+        let mut command = process::command("sh");
+        command.args(["-c", "echo a; echo b >&2; echo c; exit 3"]);
+        let mut text = Vec::new();
+        let status = hear(&mut command, &mut |bytes| text.extend(bytes)).unwrap();
+        assert_eq!((status.code(), text), (Some(3), b"a\nb\nc\n".to_vec()));
+    }
+
+    #[test]
+    fn what_a_program_leaves_in_the_background_is_not_waited_for() {
+        let mut command = process::command("sh");
+        command.args(["-c", "sleep 20 & echo a"]);
+        let (begin, mut text) = (Instant::now(), Vec::new());
+        let status = hear(&mut command, &mut |bytes| text.extend(bytes)).unwrap();
+        assert_eq!((status.code(), text), (Some(0), b"a\n".to_vec()));
+        assert!(begin.elapsed() < Duration::from_secs(15));
     }
 }

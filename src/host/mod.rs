@@ -16,6 +16,7 @@ pub mod interrupt;
 pub mod lease;
 pub mod lock;
 pub mod pager;
+pub mod probe;
 pub mod process;
 pub mod raw;
 pub mod sandbox;

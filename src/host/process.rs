@@ -4,7 +4,7 @@
 //! taken for the user's own.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -86,6 +86,14 @@ pub fn find_outside(program: impl AsRef<OsStr>, excluded: &[&Path]) -> Option<Pa
         })
         .map(|folder| folder.join(program))
         .find(|file| is_executable(file))
+}
+
+/// Returns `PATH` without the folders that depend on where one is: for a program that looks
+/// others up itself.
+pub fn absolute_path() -> OsString {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    std::env::join_paths(folders).unwrap_or_default()
 }
 
 /// Returns whether a process is there, whoever's it is.

@@ -1,10 +1,15 @@
 //! Where a person reads what is asked: standard error where that is a terminal; else, as git and
 //! less do it, the terminal from which the keys come. So `teddy execute 2> log` and `teddy execute
-//! 2>&1 | tee log` still ask.
+//! 2>&1 | tee log` still ask. What was read from standard input leaves it to the keys again
+//! ([`take_keys_from_terminal`]).
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::OnceLock;
+
+use rustix::process::getpgrp;
+use rustix::stdio::dup2_stdin;
+use rustix::termios::tcgetpgrp;
 
 use super::env;
 
@@ -36,6 +41,23 @@ impl Write for Screen {
 pub fn is_there() -> bool {
     let dumb = env::var("TERM").is_some_and(|term| term == "dumb");
     !dumb && io::stdin().is_terminal() && is_screen()
+}
+
+/// Lets the keys come from the terminal, where standard input was something to read and has been
+/// read. Nothing changes where there is no terminal, nobody looks at it, or another program has it.
+pub fn take_keys_from_terminal() {
+    if io::stdin().is_terminal() || !(is_stderr() || is_stdout()) {
+        return;
+    }
+    let Ok(terminal) = File::options().read(true).write(true).open("/dev/tty") else {
+        return;
+    };
+
+    // Whoever reads a terminal from behind is stopped, and the shell does not say why.
+    let is_ours = tcgetpgrp(&terminal).is_ok_and(|group| group == getpgrp());
+    if is_ours {
+        let _ = dup2_stdin(&terminal);
+    }
 }
 
 /// Returns whether what is asked is read on a screen.

@@ -26,7 +26,7 @@ pub use stragglers::end_orphans;
 
 use super::supervisor::{self, CommandEnding, Launcher, Supervisor, SupervisorMessage};
 use super::{interrupt, process, sandbox};
-use capture::Capture;
+pub use capture::Capture;
 use stragglers::Marker;
 
 /// How long the supervisor may take to end all after it was told to.

@@ -3,11 +3,13 @@
 use std::fmt;
 
 use super::ModelError;
+use super::likely::advice;
 
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ModelError::Settings(detail) | ModelError::Unknown(detail) => write!(f, "{detail}"),
+            ModelError::NoSuchModel { word, .. } => write!(f, "`{word}` is not a known model"),
             ModelError::NoKey { model, variable } => write!(
                 f,
                 "model `{model}` has no key: {variable} is not set, empty or a placeholder"
@@ -140,6 +142,7 @@ impl ModelError {
     /// Returns what the user can do about it: a sentence without a full stop.
     pub fn remedy(&self) -> String {
         match self {
+            ModelError::NoSuchModel { word, configured } => advice(word, configured),
             ModelError::Unknown(_) => "correct `--model`, or the name in the configuration or pipeline".into(),
             ModelError::Settings(_) => "correct the model's entry under `models:` in the configuration".into(),
             ModelError::NoKey { variable, .. } => {

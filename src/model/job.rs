@@ -89,6 +89,8 @@ impl ProgramJob<'_> {
         });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         process::give_back(&mut command, |_| true);
+        // A program that starts another one, as `env` does, must not find it in a clone.
+        command.env("PATH", process::absolute_path());
         self.withheld.iter().for_each(|name| {
             command.env_remove(name);
         });

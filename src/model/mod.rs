@@ -6,7 +6,9 @@
 
 pub mod command;
 mod error;
+pub mod found;
 mod job;
+mod likely;
 pub mod manual;
 pub mod open;
 pub mod outside;
@@ -94,6 +96,13 @@ pub enum ModelError {
     Settings(String),
     /// A name or a `kind:id` that means no model.
     Unknown(String),
+    /// A word that is the name of no model.
+    NoSuchModel {
+        /// The word.
+        word: String,
+        /// The names in the configuration.
+        configured: Vec<String>,
+    },
     /// There is no key, or a placeholder, in this variable.
     NoKey {
         /// The model's name.

@@ -6,8 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::text::near::nearest;
+
 /// The part on the plan format, which all prompts share.
 const FORMAT: &str = include_str!("../../prompts/format.xml");
+/// The instructions for a question, which no agent has: the answer is no plan.
+pub const ANSWERING: &str = include_str!("../../prompts/answer.xml");
 /// What begins a part for where the web can be searched.
 const OPEN: &str = "{{research}}";
 /// What begins the part for where it cannot.
@@ -56,6 +60,8 @@ pub enum UnknownAgent {
         name: String,
         /// All names that there are.
         available: String,
+        /// The one that may have been meant.
+        near: Option<String>,
     },
     /// Only the repository has it, which is not trusted.
     #[error(
@@ -140,6 +146,7 @@ impl Prompts {
             None => Err(UnknownAgent::Missing {
                 name: name.to_owned(),
                 available: self.names().join(", "),
+                near: nearest(&wanted, self.names()).map(str::to_owned),
             }),
         }
     }

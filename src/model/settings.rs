@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::ModelError;
-use crate::config::settings::{ModelSettings, Price};
+use crate::config::settings::{ModelSettings, Price, Settings};
 
 /// What a model needs to be opened.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -90,6 +90,11 @@ impl ModelKind {
             .map(|(_, kind)| *kind)
     }
 
+    /// Returns the kinds as they are written.
+    pub fn words() -> [&'static str; 5] {
+        ModelKind::ALL.map(|(name, _)| name)
+    }
+
     /// Lists the kinds.
     fn names() -> String {
         ModelKind::ALL
@@ -147,11 +152,12 @@ impl ModelConfig {
     /// `replay:answers/`, `manual`.
     ///
     /// # Errors
-    /// [`ModelError::Unknown`], which lists the kinds.
+    /// [`ModelError::NoSuchModel`] where there is no such kind, [`ModelError::Unknown`] where the rest
+    /// is wrong.
     pub fn from_spec(spec: &str) -> Result<ModelConfig, ModelError> {
         let (kind, rest) = spec.split_once(':').unwrap_or((spec, ""));
         let (kind, rest) = (
-            ModelKind::parse(kind).ok_or_else(|| unknown(spec))?,
+            ModelKind::parse(kind).ok_or_else(|| unknown(spec, &[]))?,
             rest.trim(),
         );
         if rest.is_empty() && kind != ModelKind::Manual {
@@ -181,6 +187,24 @@ impl ModelConfig {
         })
     }
 
+    /// Returns what stands behind a word: the settings of a name in the configuration, else those of
+    /// `kind:id`.
+    ///
+    /// # Errors
+    /// As for the two; [`ModelError::NoSuchModel`] where it is neither.
+    pub fn named(word: &str, settings: &Settings) -> Result<ModelConfig, ModelError> {
+        if let Some(entry) = settings.models.get(word) {
+            return ModelConfig::from_config(word, entry);
+        }
+        ModelConfig::from_spec(word).map_err(|error| match error {
+            ModelError::NoSuchModel { word, .. } => {
+                let configured: Vec<String> = settings.models.keys().cloned().collect();
+                unknown(&word, &configured)
+            }
+            error => error,
+        })
+    }
+
     /// Returns the model's id.
     ///
     /// # Errors
@@ -200,11 +224,12 @@ fn words(line: &str) -> Result<Vec<String>, ModelError> {
     })
 }
 
-/// Says that a name is no model and what one looks like.
-fn unknown(spec: &str) -> ModelError {
-    ModelError::Unknown(format!(
-        "`{spec}` is not a known model: use a name from `models:`, or `openai:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `manual`"
-    ))
+/// Says that a word is no model.
+fn unknown(word: &str, configured: &[String]) -> ModelError {
+    ModelError::NoSuchModel {
+        word: word.to_owned(),
+        configured: configured.to_vec(),
+    }
 }
 
 #[cfg(test)]
@@ -287,11 +312,9 @@ mod tests {
 
     #[test]
     fn a_spec_that_is_none_lists_the_kinds() {
-        let error = ModelConfig::from_spec("sonet").unwrap_err().to_string();
-        assert!(
-            error.starts_with("`sonet` is not a known model: ") && error.contains("anthropic:<id>"),
-            "{error}"
-        );
+        let error = ModelConfig::from_spec("nonsense").unwrap_err();
+        assert_eq!(error.to_string(), "`nonsense` is not a known model");
+        assert!(error.remedy().contains("anthropic:<id>"), "{error:?}");
         assert!(ModelConfig::from_spec("openai:").is_err());
         assert!(ModelConfig::from_spec("command:a 'b").is_err());
     }

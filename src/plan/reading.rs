@@ -5,9 +5,12 @@
 //! is the parser's. What only the project shows is left to validation, which looks at nothing that
 //! the parser refuses.
 
+mod answer;
 mod free;
 
 use std::borrow::Cow;
+
+pub use answer::read_answer;
 
 use super::action::border::looks_like_border;
 use super::diagnostic::Diagnostic;

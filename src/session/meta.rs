@@ -56,6 +56,7 @@ impl Meta {
             replans: 0,
             model: None,
             work: None,
+            question: false,
             pipeline: None,
             spent: None,
             approved_by: None,
@@ -162,6 +163,9 @@ pub struct Meta {
     /// own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
+    /// Whether the message is a question: the answer changes nothing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub question: bool,
     /// The rejected plans in a row before this turn.
     #[serde(default)]
     pub replans: u32,
@@ -237,6 +241,11 @@ pub struct ModelUse {
     /// Dollars; nothing where no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+}
+
+/// Says whether there is nothing to write.
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Says whether there is nothing to write.

@@ -121,6 +121,23 @@ pub fn after_run(current: &Current<'_>, effects: &[Effect], others: &Others) -> 
     next
 }
 
+/// Returns the state after an answer to a question: what was looked at joins, and what was open
+/// before stays open.
+pub fn after_answer(current: &Current<'_>, effects: &[Effect], conclusion: Option<String>) -> Next {
+    let mut next = unchanged(current);
+    for effect in effects {
+        match effect {
+            Effect::Add(resource) => add(&mut next.context, resource),
+            Effect::Remove(resource) => next.context.retain(|entry| !is(entry, resource)),
+            Effect::Invoke { .. } | Effect::Conclude { .. } | Effect::Chat { .. } => {}
+        }
+    }
+
+    append_history(&mut next.context, current, &LEFT_TO_READ);
+    next.conclusion = conclusion;
+    next
+}
+
 /// Returns what a plan asks the user, all of it.
 pub fn asked(effects: &[Effect]) -> Option<String> {
     let messages: Vec<&str> = effects

@@ -301,6 +301,9 @@ impl TurnCheck<'_> {
                     "it was interrupted, and its result is said to be in the files",
                 );
             }
+            _ if self.turn.meta.question && old != new => {
+                self.fault("T20", "it answers a question, and files changed");
+            }
             _ => {}
         }
     }
@@ -325,11 +328,25 @@ impl TurnCheck<'_> {
         let Some(report) = report.as_deref().and_then(read::read) else {
             return self.fault("R1", "it ran, and its report cannot be read");
         };
+        let ran = plan::parse(&ran).0;
+        if self.turn.meta.question && !only_tells(&ran) {
+            self.fault(
+                "T20",
+                "it answers a question, and its plan does more than tell",
+            );
+        }
+
         let whole = self.turn.meta.status == Status::Executed;
-        for what in differences(&plan::parse(&ran).0, &report, whole) {
+        for what in differences(&ran, &report, whole) {
             self.fault("R2", what);
         }
     }
+}
+
+/// Returns whether a plan changes nothing and keeps nothing.
+fn only_tells(plan: &Plan) -> bool {
+    let mut actions = plan.actions.iter();
+    plan.memos.is_empty() && actions.all(|action| action.kind.only_tells())
 }
 
 /// Compares the actions of a plan that ran with those that a report says were approved: all of

@@ -3,6 +3,7 @@
 //! Lines end at `\n` alone, as they do for git, so that a lone CR or a changed line end is seen.
 //! The only user of `similar`.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, DiffTag, TextDiff, TextDiffConfig};
@@ -61,8 +62,13 @@ pub fn unified(old: &str, new: &str, names: (&str, &str)) -> String {
 /// Returns how many lines come and go.
 pub fn counts(old: &str, new: &str) -> Counts {
     let (a, b) = (lines(old), lines(new));
+    counted(compare(&a, &b).ops())
+}
+
+/// Counts the lines that come and go with the steps of a difference.
+fn counted(ops: &[DiffOp]) -> Counts {
     let mut counts = Counts::default();
-    for op in compare(&a, &b).ops() {
+    for op in ops {
         if op.tag() != DiffTag::Equal {
             counts.removed += op.old_range().len();
             counts.added += op.new_range().len();
@@ -72,29 +78,84 @@ pub fn counts(old: &str, new: &str) -> Counts {
     counts
 }
 
-/// Returns the hunks for a preview: runs of lines, with what differs inside of changed lines
-/// marked.
-pub fn hunks(old: &str, new: &str) -> Vec<Vec<DiffLine>> {
+/// A run of lines around changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hunk {
+    /// The lines of the old text that it covers, from 0.
+    pub old: Range<usize>,
+    /// The lines of the new text that it covers, from 0.
+    pub new: Range<usize>,
+    /// Its lines; without the last ones where fewer were wanted.
+    pub lines: Vec<DiffLine>,
+}
+
+/// A difference for a preview.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Difference {
+    /// How many lines come and go.
+    pub counts: Counts,
+    /// The first hunks.
+    pub hunks: Vec<Hunk>,
+    /// How many lines the hunks that were left out, or cut off, have.
+    pub left_out: usize,
+}
+
+/// Returns the hunks for a preview, with what differs inside of changed lines marked.
+pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
+    difference(old, new, usize::MAX).hunks
+}
+
+/// Returns the hunks for a preview up to so many lines, and how many more there are.
+pub fn difference(old: &str, new: &str, most: usize) -> Difference {
     let (a, b) = (lines(old), lines(new));
     let diff = compare(&a, &b);
     let deadline = Instant::now() + TIME_LIMIT;
-    let whole = |group: &Vec<DiffOp>| -> Vec<DiffLine> {
-        group
-            .iter()
-            .flat_map(|op| {
-                diff.iter_inline_changes_deadline(op, Some(deadline))
-                    .map(|c| line(&c))
-                    .collect::<Vec<_>>()
-            })
-            .collect()
+    let mut found = Difference {
+        counts: counted(diff.ops()),
+        ..Difference::default()
     };
 
-    diff.grouped_ops(AROUND).iter().map(whole).collect()
+    let mut left = most;
+    for group in diff.grouped_ops(AROUND) {
+        let length: usize = group.iter().map(rows).sum();
+        let shown = length.min(left);
+        left -= shown;
+        found.left_out += length - shown;
+        if shown == 0 {
+            continue;
+        }
+
+        // What is not shown is not compared word by word either.
+        let changes = group
+            .iter()
+            .flat_map(|op| diff.iter_inline_changes_deadline(op, Some(deadline)));
+        found.hunks.push(Hunk {
+            old: span(&group, DiffOp::old_range),
+            new: span(&group, DiffOp::new_range),
+            lines: changes.take(shown).map(|change| line(&change)).collect(),
+        });
+    }
+
+    found
+}
+
+/// Returns how many lines of a preview a step of a difference takes.
+fn rows(op: &DiffOp) -> usize {
+    match op.tag() {
+        DiffTag::Equal => op.new_range().len(),
+        _ => op.old_range().len() + op.new_range().len(),
+    }
+}
+
+/// Returns the lines of one side that steps of a difference cover.
+fn span(group: &[DiffOp], side: fn(&DiffOp) -> Range<usize>) -> Range<usize> {
+    let start = group.first().map_or(0, |op| side(op).start);
+    start..group.last().map_or(start, |op| side(op).end)
 }
 
 /// Returns which elements of two sequences are paired, as ranges `(old, new)` in order; what is
 /// between two of them differs.
-pub fn align(old: &[u64], new: &[u64]) -> Vec<(std::ops::Range<usize>, std::ops::Range<usize>)> {
+pub fn align(old: &[u64], new: &[u64]) -> Vec<(Range<usize>, Range<usize>)> {
     similar::capture_diff_slices(Algorithm::Myers, old, new)
         .iter()
         .filter(|op| op.tag() == DiffTag::Equal)
@@ -151,7 +212,7 @@ mod tests {
     fn preview(old: &str, new: &str) -> String {
         let number = |n: Option<usize>| n.map_or("-".to_owned(), |n| n.to_string());
         let mut out = String::new();
-        for line in hunks(old, new).iter().flatten() {
+        for line in hunks(old, new).iter().flat_map(|hunk| &hunk.lines) {
             let text: String = line
                 .pieces
                 .iter()
@@ -222,6 +283,21 @@ mod tests {
             ),
             "Kept 1 1 fn a() {\nRemoved 2 - \u{20}   let x = [one];\nRemoved 3 - }\nAdded - 2     let x = [two];\nAdded - 3 } (no line end)\n"
         );
+    }
+
+    #[test]
+    fn a_preview_has_at_most_so_many_lines_and_says_how_many_more() {
+        let old: String = (0..40).map(|n| format!("{n}\n")).collect();
+        let new = old.replace("5\n", "five\n").replace("30\n", "thirty\n");
+        let shown = |most| {
+            let found = difference(&old, &new, most);
+            let lengths: Vec<usize> = found.hunks.iter().map(|hunk| hunk.lines.len()).collect();
+            (lengths, found.left_out)
+        };
+        assert_eq!(shown(usize::MAX).1, 0);
+        let whole: usize = shown(usize::MAX).0.iter().sum();
+        assert_eq!(shown(3), (vec![3], whole - 3));
+        assert_eq!(shown(0), (vec![], whole));
     }
 
     #[test]

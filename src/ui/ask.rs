@@ -9,6 +9,7 @@ use ratatui::crossterm::terminal::{Clear, ClearType};
 
 use super::input::{InputCommand, Layout, TextInput};
 use super::key::Key;
+use super::prompt::TextHelp;
 use super::question;
 use super::room::TextArea;
 use super::style::{Paint, StyledLine, Tone, wrap_all};
@@ -18,6 +19,19 @@ use crate::host::screen::{Screen, is_screen};
 
 /// How long a window keeps its size before what is on it is drawn anew.
 const SETTLING: Duration = Duration::from_millis(50);
+
+/// The keys of a question that is answered with yes or no.
+const YES_OR_NO: [(char, &str); 2] = [('y', "yes"), ('n', "no")];
+
+/// The keys of a text.
+const TEXT_KEYS: [(&str, &str); 6] = [
+    ("enter", "send"),
+    ("\\ enter, alt-enter", "start a new line"),
+    ("ctrl-e", "continue in your editor"),
+    ("ctrl-u, ctrl-w", "delete the line, the word"),
+    ("ctrl-d", "leave without an answer, if nothing is written"),
+    ("ctrl-c", "leave"),
+];
 
 /// How a text came to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,43 +88,36 @@ pub struct KeyQuestion<'a> {
     pub about: &'a dyn Fn(TextArea) -> Vec<StyledLine>,
     /// The question.
     pub question: &'a str,
-    /// The keys that answer.
-    pub keys: &'a [char],
-    /// The answer of who leaves.
-    pub leave: char,
+    /// The keys that answer, each with what it does; the last one is the answer of who leaves.
+    pub keys: &'a [(char, &'a str)],
     /// With colours or without.
     pub paint: Paint,
 }
 
-/// Shows a question and waits for one of its keys; ctrl-c and ctrl-d are `leave`.
+/// Shows a question and waits for one of its keys; ctrl-c and ctrl-d are the last of them.
 ///
 /// # Errors
 /// The terminal is gone.
-pub fn key(question: &str, keys: &[char], leave: char) -> io::Result<char> {
-    Ok(KeyQuestion {
-        about: &|_| Vec::new(),
-        question,
-        keys,
-        leave,
-        paint: Paint::Bare,
-    }
-    .pressed()?
-    .0)
+pub fn key(question: &str, keys: &[(char, &str)]) -> io::Result<char> {
+    Ok(bare(question, keys).pressed()?.0)
 }
 
 /// As [`key`], where to leave is to leave the program: ctrl-c interrupts it.
 ///
 /// # Errors
 /// As for [`key`].
-pub fn key_or_end(question: &str, keys: &[char], leave: char) -> io::Result<char> {
+pub fn key_or_end(question: &str, keys: &[(char, &str)]) -> io::Result<char> {
+    bare(question, keys).key_or_end()
+}
+
+/// Returns a question with nothing above it.
+fn bare<'a>(question: &'a str, keys: &'a [(char, &'a str)]) -> KeyQuestion<'a> {
     KeyQuestion {
         about: &|_| Vec::new(),
         question,
         keys,
-        leave,
         paint: Paint::Bare,
     }
-    .key_or_end()
 }
 
 impl KeyQuestion<'_> {
@@ -138,11 +145,14 @@ impl KeyQuestion<'_> {
             }
 
             match terminal::next_key()? {
-                Key::Char(c) if self.keys.contains(&c.to_ascii_lowercase()) => {
-                    break (c.to_ascii_lowercase(), LeaveKey::Choice);
+                Key::Char(c) if self.has(c) => break (c.to_ascii_lowercase(), LeaveKey::Choice),
+                Key::Ctrl('c') => break (self.leave(), LeaveKey::CtrlC),
+                Key::Ctrl('d') | Key::Closed => break (self.leave(), LeaveKey::Choice),
+                Key::Char('?') => {
+                    write!(out, "?\r\n")?;
+                    put(&self.help(), self.paint);
+                    rows = self.ask()?;
                 }
-                Key::Ctrl('c') => break (self.leave, LeaveKey::CtrlC),
-                Key::Ctrl('d') | Key::Closed => break (self.leave, LeaveKey::Choice),
                 Key::Ctrl('z') => {
                     write!(out, "\r\n")?;
                     terminal::suspend()?;
@@ -161,6 +171,32 @@ impl KeyQuestion<'_> {
         write!(out, "{}\r\n", chosen.0)?;
         out.flush()?;
         Ok(chosen)
+    }
+
+    /// Returns whether a key answers.
+    fn has(&self, key: char) -> bool {
+        let key = key.to_ascii_lowercase();
+        self.keys.iter().any(|(known, _)| *known == key)
+    }
+
+    /// Returns the answer of who leaves.
+    fn leave(&self) -> char {
+        self.keys.last().map_or('q', |(key, _)| *key)
+    }
+
+    /// Returns what the keys do.
+    fn help(&self) -> Vec<StyledLine> {
+        let line = |key: &str, what: &str| {
+            StyledLine::of(Tone::Accent, &format!("  {key:<7}")).with(Tone::Plain, what)
+        };
+        let keys = self.keys.iter();
+        let keys = keys.map(|(key, what)| line(&key.to_string(), what));
+        let leave = format!("the same as {}", self.leave());
+        keys.chain([
+            line("ctrl-d", &leave),
+            line("ctrl-z", "suspend; fg asks again"),
+        ])
+        .collect()
     }
 
     /// Shows what it is about, and asks; returns the rows above the cursor's.
@@ -183,7 +219,7 @@ impl KeyQuestion<'_> {
 /// # Errors
 /// The terminal is gone.
 pub fn yes(question: &str) -> io::Result<bool> {
-    Ok(key(&format!("{question} (y/n) › "), &['y', 'n'], 'n')? == 'y')
+    Ok(key(&format!("{question} (y/n) › "), &YES_OR_NO)? == 'y')
 }
 
 /// As [`yes`], where ctrl-c interrupts the program.
@@ -191,7 +227,7 @@ pub fn yes(question: &str) -> io::Result<bool> {
 /// # Errors
 /// The terminal is gone.
 pub fn yes_or_end(question: &str) -> io::Result<bool> {
-    Ok(key_or_end(&format!("{question} (y/n) › "), &['y', 'n'], 'n')? == 'y')
+    Ok(key_or_end(&format!("{question} (y/n) › "), &YES_OR_NO)? == 'y')
 }
 
 /// Asks for a text, starting from one.
@@ -199,6 +235,14 @@ pub fn yes_or_end(question: &str) -> io::Result<bool> {
 /// # Errors
 /// The terminal is gone.
 pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
+    helped_text(start, &mut (), paint)
+}
+
+/// As [`text`], with something that helps.
+///
+/// # Errors
+/// As for [`text`].
+pub fn helped_text(start: &str, help: &mut dyn TextHelp, paint: Paint) -> io::Result<Reply> {
     let _raw = RawMode::enter()?;
     let mut input = TextInput::new(start);
     let mut drawn = Layout {
@@ -224,8 +268,17 @@ pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
             continue;
         };
 
+        if let Some(other) = replaced(&mut input, act, help, &drawn, paint)? {
+            drawn = other;
+            continue;
+        }
+
         below(&drawn)?;
         match act {
+            InputCommand::Send if input.text().trim() == "?" => {
+                put(&text_help(), paint);
+                input = TextInput::new("");
+            }
             InputCommand::Send => return Ok(Reply::Text(input.text().to_owned())),
             InputCommand::Leave => {
                 return Ok(Reply::Left(if key == Key::Ctrl('c') {
@@ -236,6 +289,7 @@ pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
             }
             InputCommand::Editor => return Ok(Reply::Editor(input.text().to_owned())),
             InputCommand::Suspend => terminal::suspend()?,
+            InputCommand::Earlier | InputCommand::Later | InputCommand::Complete => {}
         }
 
         drawn = Layout {
@@ -246,12 +300,86 @@ pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
     }
 }
 
+/// The most candidates that are shown.
+const MAX_CANDIDATES: usize = 20;
+
+/// Puts another text, or a longer word, in place of what was written, if that is what is wanted;
+/// returns what is on the screen then.
+fn replaced(
+    input: &mut TextInput,
+    act: InputCommand,
+    help: &mut dyn TextHelp,
+    drawn: &Layout,
+    paint: Paint,
+) -> io::Result<Option<Layout>> {
+    let other = match act {
+        InputCommand::Earlier => help.earlier(input.text()),
+        InputCommand::Later => help.later(),
+        InputCommand::Complete => return complete(input, help, drawn, paint).map(Some),
+        _ => return Ok(None),
+    };
+    if let Some(other) = other {
+        *input = TextInput::new(&other);
+    }
+    Ok(Some(drawn.clone()))
+}
+
+/// Completes the word before the cursor, or shows what it may become.
+fn complete(
+    input: &mut TextInput,
+    help: &mut dyn TextHelp,
+    drawn: &Layout,
+    paint: Paint,
+) -> io::Result<Layout> {
+    let candidates = help.candidates(input.before_cursor());
+    if input.complete(&candidates) || candidates.is_empty() {
+        return Ok(drawn.clone());
+    }
+
+    below(drawn)?;
+    let shown: Vec<&str> = candidates
+        .iter()
+        .take(MAX_CANDIDATES)
+        .map(String::as_str)
+        .collect();
+    let more = candidates.len().saturating_sub(MAX_CANDIDATES);
+    let more = if more > 0 {
+        format!("  and {more} more")
+    } else {
+        String::new()
+    };
+    let line = format!("{}{more}", shown.join("  "));
+    show(&[StyledLine::of(Tone::Faint, &line)], paint);
+
+    Ok(Layout {
+        lines: Vec::new(),
+        row: 0,
+        column: 0,
+    })
+}
+
+/// Says how a text is written at the prompt of a loop.
+pub fn prompt_hint() -> StyledLine {
+    StyledLine::of(
+        Tone::Faint,
+        "enter sends, \\ + enter for a new line, @file adds a file, /help, ctrl-d leaves",
+    )
+}
+
 /// Says how a text is written.
 pub fn hint() -> StyledLine {
     StyledLine::of(
         Tone::Faint,
         "enter sends, \\ + enter for another line, ctrl-e for the editor, ctrl-d leaves",
     )
+}
+
+/// Returns the keys of a text; a lone `?` asks for them.
+fn text_help() -> Vec<StyledLine> {
+    let line = |(keys, what): (&str, &str)| {
+        StyledLine::of(Tone::Accent, &format!("  {keys:<19}")).with(Tone::Plain, what)
+    };
+    TEXT_KEYS.map(line).to_vec()
 }
 
 /// Draws the text over what was drawn before; of a text higher than the screen, the part with the

@@ -186,7 +186,7 @@ impl Checklist {
             Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Closed => {
                 Some(ChecklistCommand::Leave)
             }
-            Key::Char('p') => self.edit(),
+            Key::Char('p' | 'e') => self.edit(),
             Key::Char('u') => self.undo(),
             Key::Char('v') => Some(ChecklistCommand::View),
             Key::Char('?') => Some(ChecklistCommand::Help),

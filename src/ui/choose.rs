@@ -34,6 +34,8 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
         .with_prompt(question)
         .items(rows)
         .default(0)
+        // What comes next says what was chosen.
+        .report(false)
         .interact_on_opt(&screen);
 
     // Where it is interrupted, the library leaves the cursor hidden.

@@ -44,9 +44,8 @@ impl EditingPrompts for Terminal {
         ask::show(lines, self.paint);
     }
 
-    fn key(&mut self, question: &str, keys: &[char]) -> io::Result<char> {
-        let leave = keys.last().copied().unwrap_or('c');
-        ask::key(question, keys, leave)
+    fn key(&mut self, question: &str, keys: &[(char, &str)]) -> io::Result<char> {
+        ask::key(question, keys)
     }
 
     fn line(&mut self) -> io::Result<Option<String>> {
@@ -80,7 +79,7 @@ impl EditingPrompts for Terminal {
     fn open(&mut self, path: &Path) -> io::Result<Option<EditorUse>> {
         self.choices
             .preview()?
-            .map(|editor| editor::open(&editor, path))
+            .map(|editor| editor::open_to_change(&editor, path))
             .transpose()
     }
 }
@@ -113,7 +112,7 @@ pub fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
         .suffix(".md")
         .tempfile()?;
     writeln!(file, "{text}")?;
-    if editor::open(editor, file.path())? == EditorUse::Beside
+    if editor::open_to_change(editor, file.path())? == EditorUse::Beside
         && !ask::yes("Have you finished writing and saved the file?")?
     {
         return Ok(text.to_owned());

@@ -3,6 +3,7 @@
 //! Used by the review and by `teddy diff`.
 
 use super::style::{StyledLine, Tone};
+use crate::plan::action::edit::Pair;
 use crate::text::diff::{self, Counts};
 
 /// A file before and after; `None` where there is none.
@@ -40,33 +41,77 @@ pub fn unified(change: &FileVersions<'_>) -> Vec<StyledLine> {
     lines
 }
 
+/// What a difference looks like.
+#[derive(Debug, Clone, Default)]
+pub struct ShownDifference {
+    /// How many lines come and go; nothing for binary content.
+    pub counts: Counts,
+    /// Its first lines.
+    pub lines: Vec<StyledLine>,
+    /// How many more there are.
+    pub left_out: usize,
+}
+
 /// Returns the hunks alone. Line ends that are CRLF all through are said once and not shown in each
 /// line.
 pub fn body(change: &FileVersions<'_>) -> Vec<StyledLine> {
+    shown(change, usize::MAX).lines
+}
+
+/// Returns the hunks up to so many lines.
+pub fn shown(change: &FileVersions<'_>, most: usize) -> ShownDifference {
+    let sentence = |text: &str| ShownDifference {
+        lines: vec![StyledLine::of(Tone::Faint, text)],
+        ..ShownDifference::default()
+    };
     if change.before == change.after {
-        return vec![StyledLine::of(Tone::Faint, "no difference")];
+        return sentence("no difference");
     }
 
     let (Some(before), Some(after)) = (text(change.before), text(change.after)) else {
-        return vec![StyledLine::of(Tone::Faint, "binary content differs")];
+        return sentence("binary content differs");
     };
-    let shown = |before: &str, after: &str| {
-        diff::hunks(before, after)
-            .iter()
-            .flat_map(|lines| hunk(lines))
-            .collect::<Vec<_>>()
-    };
-
     let crlf = (before.contains('\r') || after.contains('\r')) && is_crlf(before) && is_crlf(after);
     if !crlf {
-        return shown(before, after);
+        return of_texts(before, after, most);
     }
 
-    let mut lines = vec![StyledLine::of(Tone::Faint, "(line ends are CRLF)")];
-    lines.extend(shown(
-        &before.replace("\r\n", "\n"),
-        &after.replace("\r\n", "\n"),
-    ));
+    let [before, after] = [before, after].map(|text| text.replace("\r\n", "\n"));
+    let mut shown = of_texts(&before, &after, most);
+    let said = StyledLine::of(Tone::Faint, "(line ends are CRLF)");
+    shown.lines.insert(0, said);
+    shown
+}
+
+/// Returns the hunks of two texts up to so many lines.
+fn of_texts(before: &str, after: &str, most: usize) -> ShownDifference {
+    let found = diff::difference(before, after, most);
+    ShownDifference {
+        counts: found.counts,
+        lines: found.hunks.iter().flat_map(hunk).collect(),
+        left_out: found.left_out,
+    }
+}
+
+/// Returns a pair as lines that go and come.
+pub fn replaced(pair: &Pair) -> Vec<StyledLine> {
+    let change = FileVersions {
+        path: "",
+        before: Some(pair.find.as_bytes()),
+        after: Some(pair.replace.as_bytes()),
+    };
+    let mut lines = vec![StyledLine::of(Tone::Faint, "FIND → REPLACE")];
+    let mut hunks = body(&change).into_iter();
+
+    // The first position says nothing; a further one stands for lines that stay.
+    lines.extend(hunks.next().filter(|line| !line.text().starts_with("@@ ")));
+    lines.extend(hunks.map(|line| {
+        if line.text().starts_with("@@ ") {
+            StyledLine::of(Tone::Faint, "⋯")
+        } else {
+            line
+        }
+    }));
     lines
 }
 
@@ -122,42 +167,38 @@ fn text(bytes: Option<&[u8]>) -> Option<&str> {
 }
 
 /// Returns the lines of a hunk.
-fn hunk(hunk: &[diff::DiffLine]) -> Vec<StyledLine> {
+fn hunk(hunk: &diff::Hunk) -> Vec<StyledLine> {
     let mut lines = vec![StyledLine::of(Tone::Accent, &header(hunk))];
-    for line in hunk {
-        let (sign, tone, marked) = match line.change {
-            diff::LineChange::Kept => (" ", Tone::Plain, Tone::Plain),
-            diff::LineChange::Removed => ("-", Tone::Removed, Tone::RemovedPart),
-            diff::LineChange::Added => ("+", Tone::Added, Tone::AddedPart),
-        };
-        let piece = |line: StyledLine, (differs, text): &(bool, String)| {
-            line.with(if *differs { marked } else { tone }, text)
-        };
-
-        lines.push(line.pieces.iter().fold(StyledLine::of(tone, sign), piece));
-        if line.unended {
-            lines.push(StyledLine::of(Tone::Faint, "\\ No newline at end of file"));
-        }
-    }
-
+    lines.extend(hunk.lines.iter().flat_map(line));
     lines
 }
 
-/// Returns `@@ -1,3 +1,4 @@`.
-fn header(hunk: &[diff::DiffLine]) -> String {
-    let side = |number: &dyn Fn(&diff::DiffLine) -> Option<usize>| {
-        let numbers: Vec<usize> = hunk.iter().filter_map(number).collect();
-        match numbers.as_slice() {
-            [] => "0,0".to_owned(),
-            [one] => one.to_string(),
-            [first, ..] => format!("{first},{}", numbers.len()),
-        }
+/// Returns a line of a hunk, and what git says of one without a line end.
+fn line(line: &diff::DiffLine) -> Vec<StyledLine> {
+    let (sign, tone, marked) = match line.change {
+        diff::LineChange::Kept => (" ", Tone::Plain, Tone::Plain),
+        diff::LineChange::Removed => ("-", Tone::Removed, Tone::RemovedPart),
+        diff::LineChange::Added => ("+", Tone::Added, Tone::AddedPart),
     };
-    format!(
-        "@@ -{} +{} @@",
-        side(&|line| line.old),
-        side(&|line| line.new)
-    )
+    let piece = |line: StyledLine, (differs, text): &(bool, String)| {
+        line.with(if *differs { marked } else { tone }, text)
+    };
+
+    let shown = line.pieces.iter().fold(StyledLine::of(tone, sign), piece);
+    let unended = line
+        .unended
+        .then(|| StyledLine::of(Tone::Faint, "\\ No newline at end of file"));
+    [shown].into_iter().chain(unended).collect()
+}
+
+/// Returns `@@ -1,3 +1,4 @@`.
+fn header(hunk: &diff::Hunk) -> String {
+    let side = |lines: &std::ops::Range<usize>| match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => (lines.start + 1).to_string(),
+        length => format!("{},{length}", lines.start + 1),
+    };
+    format!("@@ -{} +{} @@", side(&hunk.old), side(&hunk.new))
 }
 
 #[cfg(test)]

@@ -154,6 +154,11 @@ impl EditedPlan {
         Ok(())
     }
 
+    /// Returns the plan that runs as the list is switched, without what is switched off.
+    pub fn running_plan(&self, list: &Checklist) -> Plan {
+        judgement::running(&self.approved(list)).0
+    }
+
     /// Returns what runs as the list is switched.
     pub fn approved(&self, list: &Checklist) -> Approved {
         let mut approved = Approved::all(&self.plan);

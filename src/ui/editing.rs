@@ -3,31 +3,35 @@
 //! They talk through [`EditingPrompts`], so that a test can be the person. What comes back is the
 //! action's new content, or nothing if the person changed nothing; it is validated by the caller.
 
+pub mod file;
+
 use std::io;
 use std::path::Path;
 
-use anyhow::Context;
-
+use self::file::Proposed;
 use super::editor::EditorUse;
 use super::style::{StyledLine, Tone, block};
 use super::{preview, summary};
-use crate::host::editor::MAX_EDITED;
-use crate::host::file::read_regular_text;
 use crate::plan::action::behavior::{Editable, UserEdit};
 use crate::plan::action::{Action, ActionKind};
 use crate::plan::memo;
 use crate::plan::validate::Step;
 use crate::text::path::RepoPath;
 
+/// The keys of what can only be looked at.
+pub const CLOSE: [(char, &str); 1] = [('c', "close it")];
+/// The keys of what can be changed.
+const EDIT_OR_CLOSE: [(char, &str); 2] = [('e', "change it"), ('c', "close it; nothing changes")];
+
 /// The ways in which a flow talks to the person.
 pub trait EditingPrompts {
     /// Shows lines.
     fn show(&mut self, lines: &[StyledLine]);
-    /// Asks for one of some keys; leaving is the last of them.
+    /// Asks for one of some keys, each with what it does; leaving is the last of them.
     ///
     /// # Errors
     /// The terminal is gone.
-    fn key(&mut self, question: &str, keys: &[char]) -> io::Result<char>;
+    fn key(&mut self, question: &str, keys: &[(char, &str)]) -> io::Result<char>;
     /// Asks for one line; `None` is the wish to leave.
     ///
     /// # Errors
@@ -61,7 +65,7 @@ pub fn edit(
         Editable::Text(text) => in_terminal(desk, (action, step), &text),
         Editable::Nothing => {
             desk.show(&preview::action(action, step));
-            desk.key("(c)lose › ", &['c'])?;
+            desk.key("(c)lose › ", &CLOSE)?;
             Ok(None)
         }
     }
@@ -80,7 +84,7 @@ pub fn edit_memo(
         summary::memo(change),
         StyledLine::default(),
     ]);
-    if desk.key("(e)dit or (c)lose › ", &['e', 'c'])? == 'c' {
+    if desk.key("(e)dit or (c)lose › ", &EDIT_OR_CLOSE)? == 'c' {
         return Ok(None);
     }
 
@@ -116,9 +120,9 @@ fn save_as(
     (action, step): (&Action, &Step),
     (proposed, content): (&RepoPath, &str),
 ) -> anyhow::Result<Option<Action>> {
-    let file = Proposed::write(proposed, content.as_bytes())?;
-    let opened = file.open(desk, action, step)?;
-    if opened.is_some() {
+    let file = Proposed::write(proposed.file_name(), content.as_bytes())?;
+    let opened = file.open(desk, &preview::action(action, step))?;
+    if opened == Some(EditorUse::Beside) {
         desk.show(&block(
             Tone::Plain,
             "Your editor has been opened to preview the new file's content. You may edit it directly in this preview.",
@@ -128,11 +132,9 @@ fn save_as(
     let Some(path) = new_path(desk, proposed)? else {
         return Ok(None);
     };
+    let question = "Have you finished editing and saved the file content?";
     let written = match opened {
-        Some(_) => file.finished(
-            desk,
-            "Have you finished editing and saved the file content?",
-        )?,
+        Some(opened) => file.finished(desk, opened, question)?,
         None => None,
     };
 
@@ -199,26 +201,30 @@ fn final_version(
             Tone::Warning,
             "its result is not known or no text: it can be switched on or off, but not changed",
         )]);
-        desk.key("(c)lose › ", &['c'])?;
+        desk.key("(c)lose › ", &CLOSE)?;
         return Ok(None);
     };
 
-    let file = Proposed::write(path, after.as_bytes())?;
+    let file = Proposed::write(path.file_name(), after.as_bytes())?;
     desk.show(&[
         StyledLine::plain("Editing: [")
             .with(Tone::Strong, path.as_str())
             .with(Tone::Plain, "]"),
         StyledLine::default(),
     ]);
-    if file.open(desk, action, step)?.is_none() {
-        desk.key("(c)lose › ", &['c'])?;
+    let Some(opened) = file.open(desk, &preview::action(action, step))? else {
+        desk.key("(c)lose › ", &CLOSE)?;
         return Ok(None);
+    };
+
+    if opened == EditorUse::Beside {
+        let words = "Your editor has been opened to preview the proposed changes. You may edit the file directly in this preview to make final adjustments.";
+        desk.show(&block(Tone::Plain, words));
     }
 
-    let words = "Your editor has been opened to preview the proposed changes. You may edit the file directly in this preview to make final adjustments.";
-    desk.show(&block(Tone::Plain, words));
+    let question = "Have you finished editing and saved the file?";
     let Some(content) = file
-        .finished(desk, "Have you finished editing and saved the file?")?
+        .finished(desk, opened, question)?
         .filter(|content| content != after)
     else {
         return Ok(None);
@@ -229,7 +235,7 @@ fn final_version(
             Tone::Warning,
             "That is the file as it was: switch the action off instead.",
         )]);
-        desk.key("(c)lose › ", &['c'])?;
+        desk.key("(c)lose › ", &CLOSE)?;
         return Ok(None);
     }
 
@@ -257,7 +263,7 @@ fn in_terminal(
 ) -> anyhow::Result<Option<Action>> {
     desk.show(&[StyledLine::of(Tone::Strong, action.kind.name())]);
     desk.show(&preview::action(action, step));
-    if desk.key("(e)dit or (c)lose › ", &['e', 'c'])? == 'c' {
+    if desk.key("(e)dit or (c)lose › ", &EDIT_OR_CLOSE)? == 'c' {
         return Ok(None);
     }
 
@@ -269,81 +275,6 @@ fn in_terminal(
 /// Returns content as text.
 fn as_text(bytes: Option<&[u8]>) -> Option<&str> {
     bytes.and_then(|bytes| std::str::from_utf8(bytes).ok())
-}
-
-/// A proposed file in a folder of its own, under its own name.
-struct Proposed {
-    /// Removed when the flow ends.
-    _folder: tempfile::TempDir,
-    /// The file.
-    path: std::path::PathBuf,
-}
-
-impl Proposed {
-    /// Writes the file.
-    fn write(path: &RepoPath, content: &[u8]) -> anyhow::Result<Proposed> {
-        let folder = tempfile::Builder::new()
-            .prefix("teddy-")
-            .tempdir()
-            .context("making a folder for the preview")?;
-        let path = folder.path().join(path.file_name());
-        std::fs::write(&path, content).context("writing the preview")?;
-
-        Ok(Proposed {
-            _folder: folder,
-            path,
-        })
-    }
-
-    /// Opens it; where nothing can, shows the action in the terminal.
-    fn open(
-        &self,
-        desk: &mut dyn EditingPrompts,
-        action: &Action,
-        step: &Step,
-    ) -> anyhow::Result<Option<EditorUse>> {
-        let problem = match desk.open(&self.path) {
-            Ok(Some(opened)) => return Ok(Some(opened)),
-            Ok(None) => {
-                "No editor is known: set `preview_command` or `EDITOR` to change it.".to_owned()
-            }
-            Err(error) => error.to_string(),
-        };
-        desk.show(&preview::action(action, step));
-        desk.show(&[StyledLine::of(Tone::Warning, &problem)]);
-
-        Ok(None)
-    }
-
-    /// Waits until the person has finished and returns the content; `None` where it is to stay as
-    /// it was.
-    fn finished(
-        &self,
-        desk: &mut dyn EditingPrompts,
-        question: &str,
-    ) -> anyhow::Result<Option<String>> {
-        loop {
-            match desk.key(&format!("{question} (y/n) › "), &['y', 'n', 'd'])? {
-                'y' => {}
-                'd' => return Ok(None),
-                _ => {
-                    desk.show(&[StyledLine::of(
-                        Tone::Faint,
-                        "Take your time: y when it is saved, d to drop your changes.",
-                    )]);
-                    continue;
-                }
-            }
-
-            match read_regular_text(&self.path, MAX_EDITED) {
-                Ok(content) => return Ok(Some(content)),
-                Err(error) => desk.show(&[StyledLine::of(
-                    Tone::Warning,
-                    &format!("the file cannot be read: {error}"),
-                )]),
-            }
-        }
-    }
 }
 
 #[cfg(test)]

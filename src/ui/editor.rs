@@ -1,11 +1,16 @@
-//! Which of the person's programs opens a file: the previewer, or the editor that git would take.
+//! Which of the person's programs opens a file: the previewer, or an editor that is named or found.
 
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::terminal;
 use crate::host::editor::{self, Editor};
 use crate::host::env;
+
+/// In less time nobody has read or written anything: a program that has changed nothing either has
+/// handed the file to another one.
+const AT_ONCE: Duration = Duration::from_millis(300);
 
 /// What the choice depends on, besides the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,22 +40,23 @@ impl Choices {
     }
 
     /// Returns the program for a preview that can be edited: as for reading, else an editor that is
-    /// named somewhere.
+    /// named somewhere, or found.
     ///
     /// # Errors
     /// As for [`Choices::reader`].
     pub fn preview(&self) -> io::Result<Option<Editor>> {
-        Ok(self.reader()?.or_else(|| self.named()))
+        let found = || editor::named_or_found(self.core_editor.as_deref());
+        Ok(self.reader()?.or_else(found))
     }
 
-    /// Returns the program for a message: an editor that is named somewhere, the previewer, git's
-    /// last resort.
+    /// Returns the program for a message: git's choice where somebody made one, the previewer, an
+    /// editor that is found, git's last resort.
     ///
     /// # Errors
     /// As for [`Choices::reader`].
     pub fn message(&self) -> io::Result<Editor> {
         let last = || Editor::Shell(editor::git_editor(None));
-        Ok(self.named().or(self.reader()?).unwrap_or_else(last))
+        Ok(self.named().or(self.preview()?).unwrap_or_else(last))
     }
 
     /// Returns git's choice, where somebody made one.
@@ -81,6 +87,27 @@ pub fn open(editor: &Editor, path: &Path) -> io::Result<EditorUse> {
             Ok(EditorUse::Beside)
         }
     }
+}
+
+/// Opens a file to be changed; a program that returns at once and has changed nothing runs on
+/// elsewhere, whatever it is called.
+///
+/// # Errors
+/// As for [`open`].
+pub fn open_to_change(editor: &Editor, path: &Path) -> io::Result<EditorUse> {
+    let (before, start) = (state(path), Instant::now());
+    let opened = open(editor, path)?;
+    let is_handed_on = start.elapsed() < AT_ONCE && state(path) == before;
+    Ok(match is_handed_on {
+        true => EditorUse::Beside,
+        false => opened,
+    })
+}
+
+/// Returns what tells whether a file was written.
+fn state(path: &Path) -> Option<(u64, SystemTime)> {
+    let file = path.metadata().ok()?;
+    Some((file.len(), file.modified().ok()?))
 }
 
 /// Returns an editor's command, as a person would recognize it.
@@ -124,12 +151,19 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_returns_at_once_and_writes_nothing_runs_on_elsewhere() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let hands_on = Editor::Words(vec!["true".to_owned()]);
+        let opened = open_to_change(&hands_on, file.path()).unwrap();
+        assert_eq!(opened, EditorUse::Beside);
+    }
+
+    #[test]
     fn an_editor_that_fails_is_an_error_and_one_that_ends_is_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert_eq!(
-            open(&Editor::Words(vec!["true".to_owned()]), file.path()).unwrap(),
-            EditorUse::Ended
-        );
+        let writes = Editor::Shell("printf mine >".to_owned());
+        let opened = open_to_change(&writes, file.path()).unwrap();
+        assert_eq!(opened, EditorUse::Ended);
         let error = open(&Editor::Words(vec!["false".to_owned()]), file.path())
             .unwrap_err()
             .to_string();

@@ -30,6 +30,12 @@ pub enum InputCommand {
     Editor,
     /// The person wants to suspend the program.
     Suspend,
+    /// The person wants an earlier text in place of this one.
+    Earlier,
+    /// The person wants the text after the one that they went back to.
+    Later,
+    /// The person wants the word before the cursor completed.
+    Complete,
 }
 
 /// A text as it stands on the screen.
@@ -67,6 +73,9 @@ impl TextInput {
             Key::Enter => Some(InputCommand::Send),
             Key::AltEnter | Key::Ctrl('j') => self.insert("\n"),
             Key::Ctrl('e') => Some(InputCommand::Editor),
+            Key::Tab => Some(InputCommand::Complete),
+            Key::Up => self.line_above(),
+            Key::Down => self.line_below(),
             Key::Ctrl('z') => Some(InputCommand::Suspend),
             Key::Ctrl('d') if self.cursor < self.text.len() => self.erase_right(),
             // As in a shell: what is written is not lost to the wish to leave.
@@ -135,6 +144,74 @@ impl TextInput {
         }
 
         None
+    }
+
+    /// Moves the cursor to the line above; on the first line an earlier text is wanted.
+    fn line_above(&mut self) -> Option<InputCommand> {
+        let start = self.line_start();
+        if start == 0 {
+            return Some(InputCommand::Earlier);
+        }
+
+        let column = self.text[start..self.cursor].chars().count();
+        let above = self.text[..start - 1].rfind('\n').map_or(0, |at| at + 1);
+        self.cursor = self.at_column(above, column);
+        None
+    }
+
+    /// Moves the cursor to the line below; on the last line a later text is wanted.
+    fn line_below(&mut self) -> Option<InputCommand> {
+        let Some(end) = self.text[self.cursor..].find('\n') else {
+            return Some(InputCommand::Later);
+        };
+
+        let column = self.text[self.line_start()..self.cursor].chars().count();
+        self.cursor = self.at_column(self.cursor + end + 1, column);
+        None
+    }
+
+    /// Returns the place of a column of the line that starts at a byte, or its end.
+    fn at_column(&self, start: usize, column: usize) -> usize {
+        let line = self.text[start..].split('\n').next().unwrap_or_default();
+        let inside = line.char_indices().nth(column).map(|(at, _)| at);
+        start + inside.unwrap_or(line.len())
+    }
+
+    /// Puts what all candidates for the word before the cursor begin with in its place: all of it
+    /// and a blank where there is one. Returns whether that changed anything.
+    pub fn complete(&mut self, candidates: &[String]) -> bool {
+        let Some(first) = candidates.first() else {
+            return false;
+        };
+
+        let mut common = first.as_str();
+        for other in candidates {
+            let same = common
+                .char_indices()
+                .zip(other.chars())
+                .find(|((_, a), b)| a != b);
+            let end = same.map_or(common.len().min(other.len()), |((at, _), _)| at);
+            common = &common[..end];
+        }
+
+        let before = &self.text[..self.cursor];
+        let start = before.rfind(char::is_whitespace).map_or(0, |at| {
+            at + before[at..].chars().next().map_or(1, char::len_utf8)
+        });
+        let is_whole = candidates.len() == 1 && !common.ends_with('/');
+        let word = format!("{common}{}", if is_whole { " " } else { "" });
+        if word.len() <= self.cursor - start {
+            return false;
+        }
+
+        self.text.replace_range(start..self.cursor, &word);
+        self.cursor = start + word.len();
+        true
+    }
+
+    /// Returns the text before the cursor.
+    pub fn before_cursor(&self) -> &str {
+        &self.text[..self.cursor]
     }
 
     /// Writes text before the cursor.
@@ -240,6 +317,34 @@ mod tests {
             None,
         );
         check("ab", &[Key::Home, Key::Delete, Key::Backspace], "|b", None);
+    }
+
+    #[test]
+    fn arrows_move_between_lines_and_ask_for_other_texts_at_the_ends() {
+        check("one", &[Key::Up], "one|", Some(InputCommand::Earlier));
+        check("one", &[Key::Down], "one|", Some(InputCommand::Later));
+        check("one\nfour", &[Key::Up], "one|\nfour", None);
+        check("öne\nf", &[Key::Up, Key::Down], "öne\nf|", None);
+        check("a\nbc", &[Key::Home, Key::Up], "|a\nbc", None);
+    }
+
+    #[test]
+    fn a_word_is_completed_as_far_as_the_candidates_agree() {
+        let check = |start: &str, candidates: &[&str], expected: &str, changed: bool| {
+            let mut input = TextInput::new(start);
+            let candidates: Vec<String> = candidates.iter().map(|c| (*c).to_owned()).collect();
+            assert_eq!(
+                (input.complete(&candidates), input.text()),
+                (changed, expected)
+            );
+        };
+        check("see @sr", &["@src/"], "see @src/", true);
+        check("see @a", &["@a.rs"], "see @a.rs ", true);
+        check("@s", &["@src/", "@srv/"], "@sr", true);
+        check("@sr", &["@src/", "@srv/"], "@sr", false);
+        check("@x", &[], "@x", false);
+        check("/u", &["/undo"], "/undo ", true);
+        check("@ö", &["@öde", "@öl"], "@ö", false);
     }
 
     #[test]

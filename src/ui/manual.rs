@@ -26,6 +26,13 @@ pub fn hands(folder: PathBuf, choices: Choices, paint: Paint) -> Hands {
     }
 }
 
+/// The keys of the question.
+const KEYS: [(char, &str); 3] = [
+    ('c', "take the answer from the clipboard"),
+    ('e', "write or paste it in your editor"),
+    ('q', "leave; the input stays where it is"),
+];
+
 /// Writes the input, and copies it where there is a clipboard and a person.
 fn give(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
     std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
@@ -53,7 +60,7 @@ fn take(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<Stri
     }
 
     loop {
-        let answer = match ask::key_or_end(QUESTION, &['c', 'e', 'q'], 'q')? {
+        let answer = match ask::key_or_end(QUESTION, &KEYS)? {
             'q' => return Ok(None),
             'c' => clipboard::paste(),
             _ => choices.message().and_then(|editor| edit_text(&editor, "")),

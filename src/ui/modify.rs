@@ -1,5 +1,7 @@
 //! Tier 2 at a terminal: keys in, screens out, until the person runs or leaves.
 
+mod plan_edit;
+
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -12,8 +14,10 @@ use super::draw::{self, Beside, panes};
 use super::key::Key;
 use super::style::{StyledLine, Tone, wrap_all};
 use super::terminal::{self, Full};
-use super::viewer::Viewer;
+use super::viewer::{self, Viewer};
 use super::{editing, preview, reader};
+use crate::plan::Plan;
+use crate::plan::validate::Simulation;
 use crate::workflow::user::{Approved, ReviewRequest};
 
 /// The keys and what they do.
@@ -30,7 +34,7 @@ const HELP: [(&str, &str); 19] = [
         "→ ←  l h, tab",
         "show or hide the pairs of an EDIT, to switch single ones",
     ),
-    ("p", "preview and edit the memo or action"),
+    ("p, e", "preview and edit the memo or action"),
     ("u", "reset the memo or action to what was proposed"),
     ("v", "the preview on the whole screen"),
     ("J K", "scroll the preview"),
@@ -38,7 +42,7 @@ const HELP: [(&str, &str); 19] = [
     ("s", "run what is switched on, in order"),
     (
         "q, esc",
-        "back to the summary; the switches are kept for (m)odify",
+        "back to the summary, which shows what is switched on",
     ),
     ("ctrl-z", "suspend; fg comes back here"),
     ("?", "this help"),
@@ -113,6 +117,42 @@ impl Modify {
         !self.draft.edited.is_empty() || !self.list.items.iter().all(Item::is_whole)
     }
 
+    /// Returns the plan that runs as it is switched and changed now, and what it would do; nothing
+    /// if it is the proposal as it came.
+    ///
+    /// # Errors
+    /// The repository cannot be read.
+    pub fn running(
+        &mut self,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<Option<(Plan, Simulation)>> {
+        if !self.is_changed() {
+            return Ok(None);
+        }
+
+        // What was switched for other files may not go together any more.
+        self.judge(proposal)?;
+        let plan = self.draft.running_plan(&self.list);
+        let simulation = (proposal.revise)(&plan)?;
+        Ok(Some((plan, simulation)))
+    }
+
+    /// Returns why what is switched on cannot run.
+    pub fn problem(&self) -> Option<&str> {
+        self.list.problem()
+    }
+
+    /// Returns how many actions the person changed, and how many are switched off.
+    pub fn changed_and_off(&self) -> (usize, usize) {
+        let is_action = |part: &&ItemPart| matches!(part, ItemPart::Action(_));
+        let changed = self.draft.edited.iter().filter(is_action);
+        let off = self.list.items.iter().filter(|item| !item.on);
+        (
+            changed.count(),
+            off.filter(|item| is_action(&&item.part)).count(),
+        )
+    }
+
     /// Shows the checklist until the person runs, which returns what runs, or leaves.
     ///
     /// # Errors
@@ -140,7 +180,7 @@ impl Modify {
                 Some(ChecklistCommand::View) => self.view(&mut stage, proposal)?,
                 Some(ChecklistCommand::Help) => reader::read(
                     &mut stage.full,
-                    Viewer::new("Keys", help()),
+                    Viewer::new("Keys", viewer::key_lines(&HELP)),
                     stage.desk.paint,
                 )?,
                 Some(ChecklistCommand::Suspend) => stage.full.suspend()?,
@@ -323,15 +363,6 @@ impl Modify {
         )?;
         Ok(())
     }
-}
-
-/// Returns the keys and what they do, as lines.
-fn help() -> Vec<StyledLine> {
-    HELP.iter()
-        .map(|(keys, what)| {
-            StyledLine::of(Tone::Accent, &format!("{keys:<15}")).with(Tone::Plain, what)
-        })
-        .collect()
 }
 
 #[cfg(test)]

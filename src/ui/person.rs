@@ -7,28 +7,46 @@ use ratatui::crossterm::style::force_color_output;
 use super::ask::{self, KeyQuestion, Reply};
 use super::desk::Terminal;
 use super::editor::{self, Choices, EditorUse};
+use super::message::{asked, is_misplaced};
 use super::modify::Modify;
 use super::progress::{Manner, Progress};
+use super::prompt::{PromptHelp, PromptText};
 use super::quiet::APPROVE_ALL;
 use super::room::TextArea;
-use super::style::{Paint, StyledLine, Tone, block};
-use super::summary;
+use super::style::{self, Paint, StyledLine, Tone, block};
+use super::summary::{self, Audience, Summary};
 use super::terminal::{self, Full, RawMode};
 use super::viewer::Viewer;
-use super::{markdown, reader};
+use super::{editing, markdown, reader};
 use crate::host::editor::Editor;
 use crate::host::{interrupt, screen};
+use crate::plan::Plan;
+use crate::text::counted;
 use crate::text::visible::visible_block;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
 
-/// What is said when the person comes back from changes that are not run yet.
-const KEPT: &str = "Your changes are kept in (m)odify; (a) runs the plan as it came.";
-
 /// What is said when some of the plan no longer fits.
 const REST_FITS: &str = "(a) runs the rest, switched as it was; (m)odify shows it.";
+/// What is said when nothing is switched on.
+const NOTHING_ON: &str =
+    "Nothing is switched on: (m)odify switches it on, (s)kip declines the plan.";
 /// What is said when nothing of the plan fits.
 const NOTHING_FITS: &str =
     "Nothing is left to run: (s)kip the plan, or (q)uit and keep it until it fits again.";
+
+/// The keys of the review.
+const KEYS: [(char, &str); 7] = [
+    ('a', "run what is shown, your changes included"),
+    ('r', "read the full plan"),
+    (
+        'm',
+        "switch parts off and change them, with a preview of each",
+    ),
+    ('d', "all differences"),
+    ('e', "edit the plan in your editor"),
+    ('s', "decline the plan, and say what to do instead"),
+    ('q', "leave; the plan waits"),
+];
 
 /// What the person said beforehand.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +55,19 @@ pub struct Wishes {
     pub approve_all: bool,
     /// The programs that open files.
     pub choices: Choices,
+    /// What helps to write messages.
+    pub prompt: PromptHelp,
+}
+
+/// What becomes of a text in which nothing is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BlankText {
+    /// It is asked for again.
+    IsAskedAgain,
+    /// The person leaves.
+    Leaves,
+    /// It means something.
+    Counts,
 }
 
 /// The user at a terminal: keys from stdin, words on stderr.
@@ -47,6 +78,10 @@ pub struct Person {
     paint: Paint,
     /// Tells events.
     progress: Progress<Stderr>,
+    /// The answer to a plan that only asks: it was given with the approval.
+    answer: Option<String>,
+    /// What was typed at the prompt.
+    typed: Vec<String>,
 }
 
 impl Person {
@@ -59,6 +94,8 @@ impl Person {
             wishes,
             paint,
             progress: Progress::new(io::stderr(), manner),
+            answer: None,
+            typed: Vec::new(),
         }
     }
 
@@ -74,17 +111,25 @@ impl Person {
             }
 
             let fits = proposal.simulation.diagnostics.is_empty();
-            let kept = kept(&modify, (!fits).then_some(&misfits));
-            match self.ask_what(proposal, &kept)? {
-                // As it came it cannot run.
-                'a' if !fits => {
+            let running = modify.running(proposal)?;
+            let notes = notes(&modify, (!fits).then_some(&misfits));
+            let shown = match &running {
+                Some((plan, simulation)) => proposal.with(plan, simulation),
+                None => proposal.with(proposal.plan, proposal.simulation),
+            };
+            match self.ask_what(&Summary::new(&shown, Audience::Asked), &notes)? {
+                'a' => {
                     let approved = modify.approved();
-                    if !approved.is_empty() {
+                    if modify.problem().is_none() && !approved.is_empty() {
                         return Ok(Decision::Run(approved));
                     }
                 }
-                'a' => return Ok(Decision::Run(Approved::all(proposal.plan))),
-                'r' => self.read("plan.md", proposal.text)?,
+                'r' => self.read("plan.md", proposal.text, markdown::lines(proposal.text))?,
+                'd' => {
+                    let lines = summary::differences(&shown);
+                    self.read("changes.diff", &style::text(&lines, Paint::Bare), lines)?;
+                }
+                'e' => modify.edit_plan(proposal, &mut self.desk())?,
                 's' => return Ok(Decision::Skip(None)),
                 'q' => return Ok(Decision::Quit),
                 _ => {
@@ -96,26 +141,49 @@ impl Person {
         }
     }
 
+    /// Shows what a plan asks that does nothing else; the answer approves it.
+    fn answered(
+        &mut self,
+        proposal: &ReviewRequest<'_>,
+        message: &str,
+    ) -> anyhow::Result<Decision> {
+        // The files that changed meanwhile change nothing about the question.
+        if proposal.earlier.is_some() && self.answer.is_some() {
+            return Ok(Decision::Run(Approved::all(proposal.plan)));
+        }
+
+        let _raw = RawMode::enter()?;
+        terminal::forget_typed()?;
+        let mut lines = Summary::new(proposal, Audience::Asked).heading();
+        lines.extend(markdown::quoted(message));
+        lines.push(StyledLine::of(Tone::Strong, "Your answer:"));
+        lines.push(ask::hint());
+        ask::show(&lines, self.paint);
+        self.answer = self.write(BlankText::Leaves)?;
+        Ok(match self.answer {
+            Some(_) => Decision::Run(Approved::all(proposal.plan)),
+            None => Decision::Quit,
+        })
+    }
+
     /// Shows the summary and returns the key that was pressed.
-    fn ask_what(&self, proposal: &ReviewRequest<'_>, kept: &[StyledLine]) -> io::Result<char> {
+    fn ask_what(&self, summary: &Summary<'_>, notes: &[StyledLine]) -> io::Result<char> {
         let about = |room: TextArea| {
-            let mut lines = summary::lines(proposal, room);
-            lines.extend_from_slice(kept);
+            let mut lines = summary.lines(room);
+            lines.extend_from_slice(notes);
             lines
         };
-        let keys = &['a', 'r', 'm', 's', 'q'];
         KeyQuestion {
             about: &about,
             question: summary::PROMPT,
-            keys,
-            leave: 'q',
+            keys: &KEYS,
             paint: self.paint,
         }
         .key_or_end()
     }
 
     /// Shows a text in the configured program, or on a full screen.
-    fn read(&self, name: &str, text: &str) -> anyhow::Result<()> {
+    fn read(&self, name: &str, text: &str, lines: Vec<StyledLine>) -> anyhow::Result<()> {
         if let Some(reader) = self.wishes.choices.reader()? {
             match self.read_with(&reader, name, text) {
                 Ok(()) => return Ok(()),
@@ -127,11 +195,7 @@ impl Person {
         }
 
         let mut full = Full::enter()?;
-        reader::read(
-            &mut full,
-            Viewer::new(name, markdown::lines(text)),
-            self.paint,
-        )?;
+        reader::read(&mut full, Viewer::new(name, lines), self.paint)?;
         Ok(())
     }
 
@@ -141,22 +205,29 @@ impl Person {
         let path = folder.path().join(name);
         std::fs::write(&path, visible_block(text).as_bytes())?;
         if editor::open(reader, &path)? == EditorUse::Beside {
-            ask::key("Your previewer has been opened. (c)lose › ", &['c'], 'c')?;
+            ask::key(
+                "Your previewer has been opened. (c)lose › ",
+                &editing::CLOSE,
+            )?;
         }
         Ok(())
     }
 
     /// Asks for a text of one or more lines; a blank one is no answer.
-    fn write(&self) -> anyhow::Result<Option<String>> {
+    fn write(&self, blank: BlankText) -> anyhow::Result<Option<String>> {
         let (mut desk, mut text) = (self.desk(), String::new());
-        ask::show(&[ask::hint()], self.paint);
+        let mut help = PromptText::new(&self.wishes.prompt, &self.typed);
         loop {
-            text = match ask::text(&text, self.paint)? {
+            text = match ask::helped_text(&text, &mut help, self.paint)? {
                 Reply::Left(by) => {
                     by.end();
                     return Ok(None);
                 }
-                Reply::Text(blank) if blank.trim().is_empty() => String::new(),
+                Reply::Text(text) if text.trim().is_empty() => match blank {
+                    BlankText::IsAskedAgain => String::new(),
+                    BlankText::Leaves => return Ok(None),
+                    BlankText::Counts => return Ok(Some(text)),
+                },
                 Reply::Text(text) => return Ok(Some(text)),
                 Reply::Editor(written) => desk.in_editor(&written),
             }
@@ -183,11 +254,15 @@ impl User for Person {
                 TextArea::UNLIMITED
             };
 
-            self.progress.lines(summary::lines(proposal, room));
+            self.progress
+                .lines(Summary::new(proposal, Audience::Told).lines(room));
             return Ok(Decision::Run(Approved::all(proposal.plan)));
         }
 
-        self.decide(proposal)
+        match only_question(proposal.plan) {
+            Some(message) => self.answered(proposal, message),
+            None => self.decide(proposal),
+        }
     }
 
     fn approves_unseen(&self) -> bool {
@@ -196,9 +271,29 @@ impl User for Person {
 
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
         self.progress.clear();
+        if let Question::Answer { .. } = question
+            && let Some(answer) = self.answer.take()
+        {
+            return Ok(Some(answer));
+        }
+
         let _raw = RawMode::enter()?;
         ask::show(&asked(question), self.paint);
-        self.write()
+        let blank = match question {
+            Question::NextTurn { goes_on: true, .. } => BlankText::Counts,
+            _ => BlankText::IsAskedAgain,
+        };
+        let written = loop {
+            let written = self.write(blank)?;
+            if !is_misplaced(question, written.as_deref()) {
+                break written;
+            }
+            let words = "Commands such as /help are for the prompt of `teddy resume`.";
+            ask::show(&[StyledLine::of(Tone::Warning, words)], self.paint);
+        };
+        let text = written.iter().filter(|text| !text.trim().is_empty());
+        self.typed.extend(text.cloned());
+        Ok(written)
     }
 
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
@@ -216,12 +311,12 @@ impl User for Person {
             .map(|choice| choice.label)
             .chain(["(q)uit"])
             .collect();
-        let keys: Vec<char> = choices
+        let keys: Vec<(char, &str)> = choices
             .iter()
-            .map(|choice| choice.key)
-            .chain(['q'])
+            .map(|choice| (choice.key, choice.label))
+            .chain([('q', "leave it as it is")])
             .collect();
-        let key = ask::key_or_end(&format!("{question} {} › ", labels.join(" / ")), &keys, 'q')?;
+        let key = ask::key_or_end(&format!("{question} {} › ", labels.join(" / ")), &keys)?;
 
         Ok(choices.iter().position(|choice| choice.key == key))
     }
@@ -231,13 +326,24 @@ impl User for Person {
     }
 }
 
-/// Returns what to know of changes that are not run yet, and of what no longer fits, where that is
-/// so.
-fn kept(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
+/// Returns the message of a plan that only asks.
+fn only_question(plan: &Plan) -> Option<&str> {
+    match plan.actions.as_slice() {
+        [action] if plan.memos.is_empty() => action.kind.question(),
+        _ => None,
+    }
+}
+
+/// Returns what to know of the person's changes, and of what no longer fits, where that is so.
+fn notes(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
+    let warning = |text: &str| vec![StyledLine::of(Tone::Warning, text)];
     let Some(misfits) = misfits else {
-        let changed = modify.is_changed();
-        let kept = changed.then(|| StyledLine::of(Tone::Warning, KEPT));
-        return kept.into_iter().collect();
+        return match modify.problem() {
+            Some(problem) => warning(&format!("✗ {problem}; (m)odify shows it.")),
+            None if modify.approved().is_empty() => warning(NOTHING_ON),
+            None if modify.is_changed() => warning(&with_changes(modify.changed_and_off())),
+            None => Vec::new(),
+        };
     };
 
     let what_runs = if modify.approved().is_empty() {
@@ -258,36 +364,20 @@ fn kept(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
     [heading].into_iter().chain(listed).chain([end]).collect()
 }
 
-/// Returns what is shown before a message is written.
-fn asked(question: &Question<'_>) -> Vec<StyledLine> {
-    match question {
-        Question::NextTurn { session, turn } => {
-            vec![StyledLine::of(Tone::Strong, session).with(
-                Tone::Plain,
-                &format!(" · turn {turn}: what should be done?"),
-            )]
-        }
-        Question::Instead { title } => {
-            vec![
-                StyledLine::plain("Skipped ")
-                    .with(Tone::Strong, title)
-                    .with(Tone::Plain, ". What should be done instead?"),
-            ]
-        }
-        Question::Reason { change } => {
-            vec![
-                StyledLine::plain("Why is ")
-                    .with(Tone::Strong, change)
-                    .with(
-                        Tone::Plain,
-                        " approved against its review? The reason is recorded.",
-                    ),
-            ]
-        }
-        Question::Answer { message } => {
-            let mut lines = markdown::quoted(message);
-            lines.extend(block(Tone::Strong, "Your answer:"));
-            lines
-        }
+/// Says what the person made of a plan that is shown.
+fn with_changes((changed, off): (usize, usize)) -> String {
+    let part = |number: usize, what: &str| {
+        (number > 0).then(|| format!("{} {what}", counted(number, "action")))
+    };
+    let parts: Vec<String> = [part(changed, "changed"), part(off, "switched off")]
+        .into_iter()
+        .flatten()
+        .collect();
+    match parts.as_slice() {
+        [] => "With your changes; (a) runs what is shown.".to_owned(),
+        parts => format!(
+            "With your changes: {}; (a) runs what is shown.",
+            parts.join(", ")
+        ),
     }
 }

@@ -3,7 +3,7 @@
 mod resource;
 
 use super::checklist::{Checklist, ChecklistRow, ItemPart};
-use super::diff::{self, FileVersions};
+use super::diff::{self, FileVersions, replaced};
 use super::draft::EditedPlan;
 use super::style::{StyledLine, Tone, block};
 use super::{markdown, mistakes, risk, summary};
@@ -128,28 +128,6 @@ fn pair_of(draft: &EditedPlan, part: ItemPart, pair: usize) -> Option<&Pair> {
         ItemPart::Action(at) => draft.plan.actions[at].kind.pairs()?.get(pair),
         ItemPart::Memo(_) => None,
     }
-}
-
-/// Returns a pair as lines that go and come.
-fn replaced(pair: &Pair) -> Vec<StyledLine> {
-    let change = FileVersions {
-        path: "",
-        before: Some(pair.find.as_bytes()),
-        after: Some(pair.replace.as_bytes()),
-    };
-    let mut lines = vec![StyledLine::of(Tone::Faint, "FIND → REPLACE")];
-    let mut hunks = diff::body(&change).into_iter();
-
-    // The first position says nothing; a further one stands for lines that stay.
-    lines.extend(hunks.next().filter(|line| !line.text().starts_with("@@ ")));
-    lines.extend(hunks.map(|line| {
-        if line.text().starts_with("@@ ") {
-            StyledLine::of(Tone::Faint, "⋯")
-        } else {
-            line
-        }
-    }));
-    lines
 }
 
 /// Returns why something cannot run.

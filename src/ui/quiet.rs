@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::progress::{Manner, Progress};
 use super::room::TextArea;
-use super::summary;
+use super::summary::{self, Audience, Summary};
 use crate::workflow::user::{
     Approved, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
 };
@@ -58,7 +58,7 @@ impl<W: Write> User for Quiet<W> {
     fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         self.progress.clear();
         if !self.manner.quiet {
-            for line in summary::lines(proposal, TextArea::UNLIMITED) {
+            for line in Summary::new(proposal, Audience::Told).lines(TextArea::UNLIMITED) {
                 let _ = writeln!(self.out, "{}", line.paint(self.manner.paint));
             }
         }
@@ -79,7 +79,7 @@ impl<W: Write> User for Quiet<W> {
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
         let message = "`-m '<message>'` says it";
         let (what, hint) = match question {
-            Question::NextTurn { session, turn } => (
+            Question::NextTurn { session, turn, .. } => (
                 format!("turn {turn} of `{session}` needs a message"),
                 message,
             ),
@@ -189,12 +189,17 @@ mod tests {
         assert_eq!(
             error(Question::NextTurn {
                 session: "a",
-                turn: 2
+                turn: 2,
+                goes_on: false,
+                takes_commands: false,
             }),
             "turn 2 of `a` needs a message: `-m '<message>'` says it"
         );
         assert_eq!(
-            error(Question::Answer { message: "?" }),
+            error(Question::Answer {
+                message: "?",
+                takes_commands: false
+            }),
             "the model waits for your answer: `teddy resume -m '<answer>'` answers"
         );
     }

@@ -6,7 +6,7 @@ use super::draw;
 use super::key::Key;
 use super::style::Paint;
 use super::terminal::{self, Full};
-use super::viewer::{Viewer, ViewerCommand};
+use super::viewer::{self, Viewer, ViewerCommand};
 
 /// Lines for title and keys.
 const FRAME: u16 = 2;
@@ -17,6 +17,7 @@ const FRAME: u16 = 2;
 /// The terminal is gone.
 pub fn read(full: &mut Full, viewer: Viewer, paint: Paint) -> io::Result<()> {
     let mut viewer = viewer;
+    let mut below = None;
     loop {
         let area = full.screen.size()?;
         viewer = viewer.fit(
@@ -30,7 +31,15 @@ pub fn read(full: &mut Full, viewer: Viewer, paint: Paint) -> io::Result<()> {
 
         viewer = next;
         match act {
-            Some(ViewerCommand::Close) => return Ok(()),
+            // The help lies above what it was asked for.
+            Some(ViewerCommand::Close) => match below.take() {
+                Some(text) => viewer = text,
+                None => return Ok(()),
+            },
+            Some(ViewerCommand::Help) if below.is_none() => {
+                below = Some(std::mem::replace(&mut viewer, viewer::help()));
+            }
+            Some(ViewerCommand::Help) => {}
             Some(ViewerCommand::Suspend) => full.suspend()?,
             None if matches!(key, Key::Resize(..) | Key::Continued) => full.renew()?,
             None => {}

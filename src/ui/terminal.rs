@@ -22,7 +22,7 @@ use rustix::termios::{QueueSelector, tcflush};
 
 use super::key::Key;
 use super::room::TextArea;
-use crate::host::screen::{Screen, is_stderr};
+use crate::host::screen::{Screen, is_stderr, is_stdout};
 use crate::host::{fault, interrupt};
 
 /// How long a wait for a key goes on before the wish to end is looked at.
@@ -69,6 +69,11 @@ pub struct Full {
 /// Returns the width of the screen on which words are read; nothing where there is none.
 pub fn stderr_width() -> Option<usize> {
     is_stderr().then(|| room().width)
+}
+
+/// Returns the width of the screen on which results are read; nothing where there is none.
+pub fn stdout_width() -> Option<usize> {
+    is_stdout().then(|| room().width)
 }
 
 /// Returns the size of the terminal.

@@ -30,12 +30,38 @@ pub struct Viewer {
 pub enum ViewerCommand {
     /// Back to where it was opened.
     Close,
+    /// Show the keys.
+    Help,
     /// Stop the program for a while.
     Suspend,
 }
 
+/// Returns keys and what they do, as lines.
+pub fn key_lines(keys: &[(&str, &str)]) -> Vec<StyledLine> {
+    let line = |(keys, what): &(&str, &str)| {
+        StyledLine::of(Tone::Accent, &format!("{keys:<16}")).with(Tone::Plain, what)
+    };
+    keys.iter().map(line).collect()
+}
+
+/// Returns the keys of a text.
+pub fn help() -> Viewer {
+    Viewer::new("Keys", key_lines(&HELP))
+}
+
 /// The keys, for the last line of the screen.
-const KEYS: &str = "j/k, space, PgUp/PgDn, home/end scroll · / search, n/N next · q back";
+const KEYS: &str = "j/k, space, PgUp/PgDn, g/G scroll · / search, n/N next · ? help · q back";
+/// The keys and what they do.
+const HELP: [(&str, &str); 8] = [
+    ("↑ ↓  k j, enter", "scroll by a line"),
+    ("PgUp PgDn", "scroll by a page, as do b and space"),
+    ("home end  g G", "to the start, to the end"),
+    ("/", "search, upper and lower case alike"),
+    ("n N", "to the next match, to the one before"),
+    ("ctrl-z", "suspend; fg comes back here"),
+    ("?", "this help"),
+    ("q, esc", "back"),
+];
 
 impl Viewer {
     /// Returns a text at its start.
@@ -79,6 +105,7 @@ impl Viewer {
                 return (self, Some(ViewerCommand::Close));
             }
             Key::Ctrl('z') => return (self, Some(ViewerCommand::Suspend)),
+            Key::Char('?') => return (self, Some(ViewerCommand::Help)),
             Key::Char('/') => {
                 self.search = Some(Search::begin());
                 0

@@ -1,13 +1,15 @@
 //! What `sessions`, `status` and `diff` tell: read, never written, without a lock.
 
+use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::git::object::CommitId;
+use crate::git::object::{CommitId, TreeId};
 use crate::host::clock;
 use crate::plan;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
+use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::land::latest::{Latest, latest};
 use crate::workflow::project::Project;
@@ -88,6 +90,44 @@ pub fn changed(project: &Project) -> anyhow::Result<(Turn, Changed)> {
     let tip = project.store().tip(&project.session()?)?;
     let changed = changed_since(&project.checkout(), &tip);
     Ok((tip, changed))
+}
+
+/// Returns the files at the start of a session: those before its first turn.
+///
+/// # Errors
+/// There is no such session, or nothing has run in it yet.
+pub fn start_tree(project: &Project, session: &SessionName) -> anyhow::Result<TreeId> {
+    let store = project.store();
+    let mut first = None;
+    for turn in store.history(store.tip(session)?) {
+        if let Some(workspace) = turn?.meta.workspace {
+            first = Some(workspace.before);
+        }
+    }
+
+    let before = first.with_context(|| {
+        format!("session `{session}` has no code yet: nothing has run since its start")
+    })?;
+    Ok(project.repository.commit(before)?.tree)
+}
+
+/// Returns what the user asked for in the session in use, the newest last.
+///
+/// # Errors
+/// Where there is no session, or the repository cannot be read.
+pub fn messages(project: &Project, most: usize) -> anyhow::Result<Vec<String>> {
+    let tip = project.store().tip(&project.session()?)?;
+    let mut messages = Vec::new();
+    for turn in project.store().history(tip).take(most) {
+        let turn = turn?;
+        let text = turn.text(&project.repository, artifact::USER_PROMPT)?;
+        let own = text.filter(|_| turn.meta.origin == MessageOrigin::User);
+        messages.extend(own.filter(|text| !text.trim().is_empty()));
+    }
+
+    messages.reverse();
+    messages.dedup();
+    Ok(messages)
 }
 
 /// Lists the sessions, the one that changed last first.

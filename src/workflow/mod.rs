@@ -8,6 +8,8 @@
 //! terminal alike.
 
 pub mod adopt;
+pub mod agent;
+pub mod ask;
 pub mod bisect;
 pub mod blame;
 pub mod branch;
@@ -39,6 +41,7 @@ pub mod replay;
 pub mod restore;
 pub mod resume;
 pub mod retry;
+pub mod setup;
 pub mod sign;
 mod trial;
 pub mod trust;

@@ -42,6 +42,15 @@ pub fn below(
     Ok(found)
 }
 
+/// Returns whether a file is at or below one of some paths; without any, each is.
+pub fn is_below(file: &str, paths: &[String]) -> bool {
+    let is_at = |path: &String| {
+        let rest = file.strip_prefix(path.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    paths.is_empty() || paths.iter().any(is_at)
+}
+
 /// Returns entries of a context list as the list has them: paths relative to the project's root,
 /// everything that is no path as it is. A leading `/` is the root; what leads out of the project
 /// stays as it is, to be refused.

@@ -2,12 +2,14 @@
 
 use anyhow::Context as _;
 
+use crate::model::prompt::ANSWERING;
 use crate::plan::diagnostic::Diagnostic;
-use crate::plan::reading;
+use crate::plan::reading::{self, Reading};
 use crate::plan::repair::Level;
 use crate::session::artifact::{self};
 use crate::session::draft::Draft;
 use crate::session::meta::{MessageOrigin, ModelUse, Status};
+use crate::session::requests::Requests;
 use crate::session::turn::Turn;
 use crate::workflow::context::input::{Making, make_input};
 use crate::workflow::context::lists::ContextLists;
@@ -18,8 +20,9 @@ use crate::workflow::context::requests;
 use crate::workflow::judge::judge;
 use crate::workflow::judge::{JudgeInput, Judged};
 use crate::workflow::model::agents;
+use crate::workflow::model::choose;
 use crate::workflow::model::request::{PlanRequest, ask};
-use crate::workflow::model::source::plan_source;
+use crate::workflow::model::source::{PlanSource, plan_source};
 use crate::workflow::project::Project;
 use crate::workflow::user::{User, tell_drift, telling};
 use crate::workspace::drift;
@@ -44,6 +47,8 @@ pub struct PlanOptions {
     pub origin: MessageOrigin,
     /// The piece of work of a change that the message describes.
     pub work: Option<String>,
+    /// Whether the message is a question: the answer changes nothing.
+    pub question: bool,
 }
 
 /// A plan that waits to be executed.
@@ -120,6 +125,11 @@ pub fn plan_turn(
     // A model that cannot be had is found out before the user writes a word.
     let source = match wish.from {
         Some(_) => None,
+        // A pipeline makes plans.
+        None if wish.question => {
+            let model = choose::choose(project, tip, wish.model.as_deref())?;
+            Some(PlanSource::Model(model))
+        }
         None => Some(plan_source(
             project,
             tip,
@@ -148,6 +158,7 @@ pub fn plan_turn(
     let lists = lists(&project.repository, &draft, recorded.tree)?;
     let requests = requests::requests_but_for(project, tip, &draft, &message)?;
     begin(&mut draft, &message, origin);
+    instruct(project, tip, &mut draft, wish)?;
     agents::bring_prompt_up_to_date(project, &mut draft.artifacts);
     draft.meta.work.clone_from(&wish.work);
     draft.artifacts.put(artifact::REQUESTS, requests.write());
@@ -222,7 +233,7 @@ pub fn take_answer(
     } = answered;
     let judged = judge(
         project,
-        reading::read(reply),
+        read_reply(&draft, reply),
         &JudgeInput {
             tip,
             tree: recorded.tree,
@@ -245,6 +256,64 @@ pub fn take_answer(
     })
 }
 
+/// Returns a reply as it was read: an answer, where a question was asked.
+pub fn read_reply(draft: &Draft, reply: &str) -> Reading {
+    if draft.meta.question {
+        reading::read_answer(reply, &question_of(draft))
+    } else {
+        reading::read(reply)
+    }
+}
+
+/// Returns the question that a turn answers: its message, unless that is the machine's own.
+fn question_of(draft: &Draft) -> String {
+    let message = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
+    if draft.meta.origin == MessageOrigin::User {
+        return message;
+    }
+
+    let asked = draft.artifacts.text_or_empty(artifact::REQUESTS);
+    let newest = Requests::read(&asked)
+        .ok()
+        .and_then(|asked| asked.requests.into_iter().next_back());
+    newest.map_or(message, |request| request.text)
+}
+
+/// Gives a turn in progress the instructions for its message: a question has its own. One that
+/// waits stays a question.
+fn instruct(
+    project: &Project,
+    tip: &Turn,
+    draft: &mut Draft,
+    wish: &PlanOptions,
+) -> anyhow::Result<()> {
+    let is_question = wish.question || (wish.message.is_none() && draft.meta.question);
+    if is_question {
+        draft
+            .artifacts
+            .put(artifact::SYSTEM_PROMPT, ANSWERING.to_owned());
+    } else {
+        drop_question(project, tip, draft)?;
+    }
+
+    draft.meta.question = is_question;
+    Ok(())
+}
+
+/// Makes a turn in progress that was to answer a question one like any other: with the
+/// instructions of its agent.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn drop_question(project: &Project, tip: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
+    if draft.meta.question {
+        let standing = agents::standing_prompt(project, tip, &draft.meta.agent)?;
+        draft.artifacts.put(artifact::SYSTEM_PROMPT, standing);
+        draft.meta.question = false;
+    }
+    Ok(())
+}
+
 /// Puts a turn in progress back to its beginning.
 fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.set_answer_aside();
@@ -256,6 +325,10 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.artifacts.put(artifact::USER_PROMPT, message);
     draft.meta.status = Status::Ready;
     draft.meta.origin = origin;
+    if origin == MessageOrigin::User {
+        // What the user asks for now was not answered yet.
+        draft.meta.replans = 0;
+    }
     draft.meta.model = None;
     draft.meta.pipeline = None;
     draft.meta.failure = None;

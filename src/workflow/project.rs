@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use anyhow::Context as _;
 
+use crate::config::error;
 use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
@@ -144,7 +145,7 @@ impl Project {
         };
         let ignored = own.confine(trusted);
         let users = [
-            Layer::from_pairs(layer::GIT, &repository.config_section("teddy"))?,
+            Layer::from_pairs(error::GIT, &repository.config_section("teddy"))?,
             Layer::read(&places.config_file)?,
         ];
 
@@ -157,7 +158,7 @@ impl Project {
             git,
             user,
             own,
-            Layer::from_pairs(layer::CALL, &wanted.settings)?,
+            Layer::from_pairs(error::CALL, &wanted.settings)?,
         ])?;
         process::withhold(
             Outside::default()

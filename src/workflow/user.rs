@@ -106,6 +106,17 @@ pub struct ReviewRequest<'a> {
     pub earlier: Option<&'a Approved>,
 }
 
+impl ReviewRequest<'_> {
+    /// Returns the same proposal with another plan, and what that would do.
+    pub fn with<'a>(&'a self, plan: &'a Plan, simulation: &'a Simulation) -> ReviewRequest<'a> {
+        ReviewRequest {
+            plan,
+            simulation,
+            ..*self
+        }
+    }
+}
+
 /// What a resource has, to be looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceContent {
@@ -181,6 +192,10 @@ pub enum Question<'a> {
         session: &'a str,
         /// The number of the turn to plan.
         turn: u64,
+        /// Whether the model goes on by itself if they say nothing.
+        goes_on: bool,
+        /// Whether commands can be typed, too.
+        takes_commands: bool,
     },
     /// What to do instead of a skipped plan.
     Instead {
@@ -196,6 +211,8 @@ pub enum Question<'a> {
     Answer {
         /// The Markdown that the model wrote.
         message: &'a str,
+        /// Whether commands can be typed, too.
+        takes_commands: bool,
     },
 }
 

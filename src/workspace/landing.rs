@@ -16,9 +16,6 @@ use crate::workspace::Checkout;
 use crate::workspace::notice::{FilesNotice, Tell};
 use crate::workspace::worktrees::try_lock_worktree;
 
-/// The folder below that of the worktrees in which commits are made, a folder for each session.
-const FOLDER: &str = ".landing";
-
 /// A branch that has moved, and the index that follows.
 #[must_use = "the index does not follow the branch yet"]
 pub(super) struct MovedBranch<'a> {
@@ -71,7 +68,10 @@ pub(super) fn not_recorded(branch: &BranchMove, error: MoveError) -> anyhow::Err
 
 /// Returns the folder in which the commits of a session are made.
 pub fn scratch_folder(checkout: &Checkout<'_>, session: &SessionName) -> PathBuf {
-    checkout.worktrees.join(FOLDER).join(session.folder())
+    checkout
+        .worktrees
+        .join(scratch::LANDINGS)
+        .join(session.folder())
 }
 
 /// Removes the worktrees in which commits were made by processes that are gone: git takes the
@@ -80,7 +80,7 @@ pub fn scratch_folder(checkout: &Checkout<'_>, session: &SessionName) -> PathBuf
 /// # Errors
 /// If one cannot be removed.
 pub(super) fn remove_scratch(checkout: &Checkout<'_>) -> anyhow::Result<bool> {
-    let folders = std::fs::read_dir(checkout.worktrees.join(FOLDER));
+    let folders = std::fs::read_dir(checkout.worktrees.join(scratch::LANDINGS));
     let mut any = false;
     for folder in folders.into_iter().flatten().flatten() {
         let name = folder.file_name();

@@ -60,7 +60,7 @@ fn what_is_taken_out_is_gone_and_every_other_byte_stays() {
     repo.done(&["context", "rm", "--global", "a.txt"]);
     assert_eq!(repo.read(".teddy/global.context"), "# mine\n\nREADME.md\n");
     repo.teddy(&["context", "rm", "--global", "a.txt"])
-        .check(0, &["a.txt is not there (global)"]);
+        .check(0, &["`a.txt` is not in the list (global)"]);
     // What cannot be read whole would be lost where it is written anew.
     for (list, why) in [
         (b"caf\xe9\n".to_vec(), "not UTF-8"),
@@ -104,8 +104,10 @@ fn a_path_out_of_the_project_is_refused() {
 #[test]
 fn what_is_not_there_yet_is_added_and_said() {
     let repo = project();
-    repo.teddy(&["context", "add", "/etc/passwd"])
-        .check(0, &["Added etc/passwd (session); it is not there yet"]);
+    repo.teddy(&["context", "add", "/etc/passwd"]).check(
+        0,
+        &["warning: there is no `etc/passwd` yet; it is in the list now (session)"],
+    );
     assert!(
         !repo
             .teddy(&[

@@ -50,7 +50,7 @@ fn promise_a7_conclude_without_a_caller_ends_the_work() {
     let out = repo.teddy(&["resume", "--yolo", "-m", "go"]);
     out.check(
         0,
-        &["turn 1 executed", "The work is done", "Both are there."],
+        &["turn 1 executed", "The work is done", "Both are **there**."],
     );
     assert_eq!(stands(&repo), json!([null, "Both are **there**."]));
     repo.teddy(&["status"]).check(
@@ -338,7 +338,7 @@ fn wrong() -> String {
 
 /// Calls without a person.
 const ALONE: &[Row] = &[
-    // One turn, because nobody says what comes next.
+    // It goes on as long as the model has something to do, and ends where nobody says more.
     Row {
         args: &["resume", "-y", "-m", "go"],
         answers: &[end],
@@ -351,13 +351,28 @@ const ALONE: &[Row] = &[
     },
     Row {
         args: &["resume", "-y", "-m", "go"],
+        answers: &[look, end],
+        code: 0,
+    },
+    Row {
+        args: &["resume", "-y", "-m", "go"],
+        answers: &[look, work, ask],
+        code: 0,
+    },
+    Row {
+        args: &["resume", "-y", "-m", "go"],
+        answers: &[look, look],
+        code: 5,
+    },
+    Row {
+        args: &["resume", "-y", "-m", "go", "--max-turns", "1"],
         answers: &[look],
         code: 5,
     },
     Row {
         args: &["resume", "-y", "-m", "go"],
-        answers: &[hand_over],
-        code: 5,
+        answers: &[hand_over, end, end],
+        code: 0,
     },
     Row {
         args: &["resume", "-y", "-m", "go"],
@@ -371,12 +386,22 @@ const ALONE: &[Row] = &[
     },
     Row {
         args: &["resume", "-y", "-m", "go"],
-        answers: &[fail],
+        answers: &[fail, work],
+        code: 0,
+    },
+    Row {
+        args: &["resume", "-y", "-m", "go"],
+        answers: &[fail, fail],
         code: 1,
     },
     Row {
         args: &["resume", "-y", "-m", "go"],
         answers: &[wrong, work],
+        code: 0,
+    },
+    Row {
+        args: &["resume", "-y", "-m", "go"],
+        answers: &[wrong, wrong],
         code: 3,
     },
     Row {
@@ -386,7 +411,7 @@ const ALONE: &[Row] = &[
     },
     Row {
         args: &["start", "x", "-y", "-m", "go"],
-        answers: &[look],
+        answers: &[look, ask],
         code: 5,
     },
     Row {
@@ -396,8 +421,13 @@ const ALONE: &[Row] = &[
     },
     Row {
         args: &["start", "-y", "-m", "go"],
-        answers: &[look],
+        answers: &[look, look],
         code: 5,
+    },
+    Row {
+        args: &["-c", "limits.turns=2", "start", "-y", "go on"],
+        answers: &[look, fail, work],
+        code: 1,
     },
     // A loop of its own.
     Row {

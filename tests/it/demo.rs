@@ -36,9 +36,9 @@ fn the_transcripts_of_the_documents_are_what_the_demo_prints() {
     let printed: Vec<String> = demo(&repo).stdout.lines().map(plain).collect();
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |page: &str| std::fs::read_to_string(root.join(page)).unwrap();
-    let (readme, walkthrough) = (read("README.md"), read("docs/walkthroughs/session.md"));
-    let blocks = [transcripts(&readme), transcripts(&walkthrough)].concat();
-    assert_eq!(blocks.len(), 9);
+    let walkthrough = read("docs/walkthroughs/session.md");
+    let blocks = transcripts(&walkthrough);
+    assert_eq!(blocks.len(), 7);
     for block in blocks {
         let mut at = 0;
         for part in block
@@ -110,4 +110,23 @@ fn the_commands_of_the_readme_exist() {
         );
     }
     assert!(count > 20, "{count}");
+}
+
+#[test]
+fn a_step_of_the_demo_that_fails_is_named_with_its_exit_code() {
+    let repo = TestRepo::new();
+    // A git that does nothing but its very first command.
+    let folder = repo.beside("tools");
+    std::fs::create_dir(&folder).unwrap();
+    let git = folder.join("git");
+    std::fs::write(&git, "#!/bin/sh\n[ \"$1\" = init ] || exit 7\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&git, mode).unwrap();
+    let mut command = repo.teddy_command(&["demo", repo.beside("scratch").to_str().unwrap()]);
+    let path = format!("{}:/bin:/usr/bin", folder.display());
+    let out = crate::support::Output::of(command.env("PATH", path));
+    out.check(
+        1,
+        &["`git add greet.sh` ended with exit code 7 instead of 0"],
+    );
 }

@@ -58,7 +58,8 @@ fn every_set_up_of_a_model_can_be_copied() {
     assert_eq!(
         set_up,
         [
-            "gpt", "sonnet", "router", "gemini", "local", "local", "claude", "codex"
+            "gpt", "sonnet", "router", "gemini", "local", "local", "claude", "codex", "opencode",
+            "llm"
         ]
     );
 }
@@ -199,4 +200,27 @@ fn every_file_of_ours_in_the_git_directory_is_in_the_table_of_safety() {
     for name in found {
         assert!(documented.contains(&name), "`{name}` is not in the table");
     }
+}
+
+#[test]
+fn those_who_come_from_elsewhere_find_commands_that_exist() {
+    let page = document("docs/coming-from.md");
+    let outside = TestRepo::new();
+    let folder = outside.beside("home");
+    let mut tried = 0;
+    for row in page.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
+        for command in between(cells[1], '`') {
+            let Some(words) = command.strip_prefix("teddy ") else {
+                continue;
+            };
+            let words = shlex::split(words).unwrap();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            // Where there is no repository nothing is done; what cannot be read is refused before.
+            let out = outside.teddy_in(&folder, &words);
+            assert!(out.code != 2, "{command}: {out}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 40, "{tried} commands");
 }

@@ -15,7 +15,8 @@ use crate::tidy::files;
 /// The page.
 const PAGE: &str = "docs/first-change.md";
 /// What of the project is copied.
-const COPIED: [&str; 11] = [
+const COPIED: [&str; 12] = [
+    ".release",
     "Cargo.toml",
     "Cargo.lock",
     "LICENSE-APACHE",

@@ -140,7 +140,7 @@ fn t7_the_message_says_what_was_asked_and_done() {
         .to_owned();
     let expected = format!(
         "Make it\n\n> please\n> make it\n\nCREATE one.txt: done\n1 file changed\n\n\
-         Teddy-Session: demo\nTeddy-Turn: 1\nTeddy-Status: executed\nTeddy-Agent: pathfinder\nTeddy-Model: {model}"
+         Teddy-Session: demo\nTeddy-Turn: 1\nTeddy-Status: executed\nTeddy-Agent: assistant\nTeddy-Model: {model}"
     );
     assert_eq!(message.trim_end(), expected);
 }
@@ -500,7 +500,7 @@ fn cf1_later_layers_win() {
             .unwrap()
             .to_owned()
     };
-    assert_eq!(agent(&repo, &[], "a"), "pathfinder");
+    assert_eq!(agent(&repo, &[], "a"), "assistant");
     repo.git(&["config", "teddy.agent", "architect"]);
     assert_eq!(agent(&repo, &[], "b"), "architect");
     repo.configure("agent: debugger\n");

@@ -106,11 +106,11 @@ fn show_prints_the_report_or_any_file_of_a_turn() {
     let repo = two_turns();
     assert!(
         repo.done(&["show"])
-            .starts_with("# Execution Report: Make b\n")
+            .contains("\n# Execution Report: Make b\n")
     );
     assert!(
         repo.done(&["show", "1"])
-            .starts_with("# Execution Report: Change a\n")
+            .contains("\n# Execution Report: Change a\n")
     );
     assert_eq!(repo.done(&["show", "user_prompt.txt"]), "make b");
     assert_eq!(
@@ -253,4 +253,81 @@ fn looking_writes_nothing() {
         repo.done(args);
     }
     assert_eq!((repo.users(), repo.git(&["for-each-ref"])), before);
+}
+
+#[test]
+fn show_has_what_the_turn_was_its_report_and_what_it_changed() {
+    let repo = two_turns();
+    let shown = repo.done(&["show"]);
+    let id = repo.git(&["rev-parse", "teddy/sessions/demo"]);
+    let header = format!("turn demo:2 {id}\nTitle:   Make b\nStatus:  executed\n");
+    assert!(shown.starts_with(&header), "{shown}");
+    assert!(shown.contains("\nRequest: make b\n"), "{shown}");
+    assert!(
+        shown.contains("\n\n# Execution Report: Make b\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.ends_with("+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n"),
+        "{shown}"
+    );
+    let bare = repo.done(&["show", "--no-patch"]);
+    assert!(
+        shown.starts_with(&bare) && shown.len() > bare.len(),
+        "{bare}"
+    );
+    let stat = repo.done(&["show", "--stat"]);
+    assert!(
+        stat.ends_with("\n b.txt | 1 +\n 1 file changed, 1 insertion(+)\n"),
+        "{stat}"
+    );
+    assert!(repo.done(&["show", "--name-only"]).ends_with("\n\nb.txt\n"));
+    assert!(repo.done(&["show", "0"]).starts_with("turn demo:0 "));
+    repo.teddy(&["show", "2", "plan.md", "--stat"])
+        .check(2, &["cannot be used with"]);
+}
+
+#[test]
+fn diff_goes_from_the_start_of_a_session_to_now() {
+    let repo = two_turns();
+    let whole = repo.done(&["diff", "0", "@"]);
+    let names = |args: &[&str]| repo.done(&[&["diff"], args].concat());
+    assert!(
+        whole.contains("+++ b/b.txt\n") && whole.contains("+++ b/a.txt\n"),
+        "{whole}"
+    );
+    assert_eq!(names(&["--session"]), whole);
+    assert_eq!(names(&["--whole"]), whole);
+    assert_eq!(names(&["0", "1"]), names(&["1"]));
+    assert_eq!(names(&["--session", "--name-only"]), "a.txt\nb.txt\n");
+    assert_eq!(
+        names(&["--session", "--name-only", "--", "b.txt"]),
+        "b.txt\n"
+    );
+    assert_eq!(names(&["--session", "demo", "--name-only"]), "b.txt\n");
+    assert_eq!(
+        names(&["--session", "--stat", "--", "b.txt"]),
+        " b.txt | 1 +\n 1 file changed, 1 insertion(+)\n"
+    );
+    assert_eq!(names(&["--session", "--", "none"]), "");
+    repo.teddy(&["diff", "1", "--whole"])
+        .check(2, &["cannot be used with"]);
+    let coloured = repo.done(&["--color", "always", "diff", "--stat"]);
+    assert!(coloured.contains("\u{1b}["), "{coloured}");
+}
+
+#[test]
+fn status_names_the_branch_in_colour() {
+    let repo = two_turns();
+    let branch = repo.git(&["symbolic-ref", "--short", "HEAD"]);
+    let first = format!("Session demo, turn 2, on branch {branch}\n");
+    assert!(repo.done(&["status"]).starts_with(&first));
+    let coloured = repo.done(&["--color", "always", "status"]);
+    assert!(coloured.contains("\u{1b}["), "{coloured}");
+    repo.git(&["checkout", "-q", "--detach"]);
+    let detached = repo.done(&["status"]);
+    assert!(
+        detached.starts_with("Session demo, turn 2, on no branch\n"),
+        "{detached}"
+    );
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::plans::{conclude, create, invoke, plan, read};
 use crate::support::TestRepo;
 
-/// A project in which the architect was invoked by the pathfinder, and the debugger by the
+/// A project in which the architect was invoked by the assistant, and the debugger by the
 /// architect.
 fn two_levels() -> TestRepo {
     let repo = TestRepo::new()
@@ -82,14 +82,11 @@ fn concluding_returns_to_the_caller_level_by_level() {
     repo.run_plan(&plan("Designed", &[conclude(&["brief.md"], "Here it is.")]));
     assert_eq!(
         (agent(&repo).as_str(), context(&repo)),
-        (
-            "pathfinder",
-            vec!["a.txt".to_owned(), "brief.md".to_owned()]
-        )
+        ("assistant", vec!["a.txt".to_owned(), "brief.md".to_owned()])
     );
     assert_eq!(
         repo.done(&["show", "@", "next/system_prompt.xml"]),
-        repo.done(&["get-prompt", "pathfinder"])
+        repo.done(&["get-prompt", "assistant"])
     );
     assert!(
         !repo
@@ -112,14 +109,14 @@ fn the_ledger_says_who_called_and_log_shows_the_nesting() {
         .map(|row| json!([row["number"], row["agent"], row["depth"]]))
         .collect();
     let expected = json!([
-        [7, "pathfinder", 0],
+        [7, "assistant", 0],
         [6, "architect", 1],
         [5, "debugger", 2],
         [4, "architect", 1],
         [3, "architect", 1],
-        [2, "pathfinder", 0],
-        [1, "pathfinder", 0],
-        [0, "pathfinder", 0]
+        [2, "assistant", 0],
+        [1, "assistant", 0],
+        [0, "assistant", 0]
     ]);
     assert_eq!(json!(shown), expected);
     let log = repo.done(&["log"]);

@@ -93,6 +93,22 @@ fn nothing_lands_in_the_middle_of_something_else() {
 }
 
 #[test]
+fn a_landing_that_is_just_ending_is_not_taken_for_another_worktree() {
+    let repo = three_turns();
+    // So git sees what a landing that was killed leaves, as long as its own git runs.
+    let other = repo.beside("trees/.landing/demo/teddy-land");
+    let path = other.to_str().unwrap();
+    repo.git(&["worktree", "add", "-q", "--force", path, "main"]);
+    let said = [
+        "a landing on `main` that was stopped is just ending",
+        "try again",
+    ];
+    refused(&repo, &["-m", "x"], &said);
+    repo.git(&["worktree", "remove", "--force", path]);
+    repo.done(&["land", "-m", "Land"]);
+}
+
+#[test]
 fn a_branch_that_another_worktree_is_on_stays() {
     let repo = three_turns();
     let other = repo.beside("other");
@@ -446,7 +462,7 @@ fn trailers_of_the_settings_are_added() {
         "-1",
         "--format=%(trailers:key=Assisted-by,valueonly)",
     ]);
-    assert_eq!(trailers.trim(), "TeDDy (pathfinder)");
+    assert_eq!(trailers.trim(), "TeDDy (assistant)");
     assert!(!repo.git(&["log", "-1", "--format=%B"]).contains("Model:"));
     repo.configure("land:\n  trailers: [nonsense]\n");
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));

@@ -16,12 +16,14 @@ fn two_sessions() -> TestRepo {
     repo
 }
 
-/// Returns lines without the ids of commits.
+/// Returns lines without the ids of commits and their time, which is the same for all.
 fn shown(repo: &TestRepo, args: &[&str]) -> Vec<String> {
     let out = repo.done(&[&["log"], args].concat());
     let without_ids = |line: &str| {
-        let is_id = |word: &&str| word.len() != 8 || !word.bytes().all(|b| b.is_ascii_hexdigit());
-        let words: Vec<&str> = line.split(' ').filter(is_id).collect();
+        let is_id = |word: &str| word.len() == 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_time = |word: &str| word == "2026-01-02" || word == "03:04";
+        let is_told = |word: &&str| !is_id(word) && !is_time(word);
+        let words: Vec<&str> = line.split(' ').filter(is_told).collect();
         words.join(" ")
     };
     out.lines().map(without_ids).collect()
@@ -115,4 +117,76 @@ fn what_turns_changed_can_be_shown() {
     assert!(patch.contains("-two\n+2\n"), "{patch}");
     repo.teddy(&["log", "--graph", "--json"])
         .check(2, &["cannot be used with"]);
+}
+
+#[test]
+fn a_short_list_has_number_id_and_title() {
+    let repo = two_sessions();
+    let short = ["   2 Make b", "   1 Change a", "   0 Start session demo"];
+    assert_eq!(shown(&repo, &["-s", "demo", "--oneline"]), short);
+    let mut reversed = short;
+    reversed.reverse();
+    assert_eq!(
+        shown(&repo, &["-s", "demo", "--oneline", "--reverse"]),
+        reversed
+    );
+    assert_eq!(
+        shown(&repo, &["--graph", "--oneline", "-n", "1"]),
+        ["* other:2 Make c (other)"]
+    );
+    assert_eq!(
+        shown(
+            &repo,
+            &[
+                "--all",
+                "--reverse",
+                "--stat",
+                "--oneline",
+                "--",
+                "src/c.txt"
+            ]
+        ),
+        [
+            "other:2 Make c",
+            " src/c.txt | 1 +",
+            " 1 file changed, 1 insertion(+)",
+            ""
+        ]
+    );
+}
+
+#[test]
+fn a_drawing_shows_what_turns_changed_beside_its_lines() {
+    let repo = two_sessions();
+    assert_eq!(
+        shown(&repo, &["-s", "demo", "--graph", "--stat", "--oneline"]),
+        [
+            "* demo:2 Make b (demo)",
+            "|  b.txt | 1 +",
+            "|  1 file changed, 1 insertion(+)",
+            "* demo:1 Change a",
+            "|  src/a.txt | 2 +-",
+            "|  1 file changed, 1 insertion(+), 1 deletion(-)",
+            "* demo:0 Start session demo",
+        ]
+    );
+    let patch = shown(&repo, &["-s", "demo", "--graph", "-p", "-n", "1"]);
+    assert!(patch.contains(&"  +++ b/b.txt".to_owned()), "{patch:?}");
+}
+
+#[test]
+fn a_row_fits_the_terminal() {
+    let repo = two_sessions();
+    let mut screen = crate::screen::Screen::open_with(
+        &repo,
+        (60, 24),
+        (&["log", "-s", "demo"], &[("GIT_PAGER", "cat")]),
+    );
+    screen.end();
+    let shown = screen.shown();
+    assert!(
+        shown.contains(" Jan 02 03:04 executed Make b (1 file)"),
+        "{shown}"
+    );
+    assert_eq!(shown.lines().count(), 3, "{shown}");
 }

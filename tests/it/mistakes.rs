@@ -100,7 +100,6 @@ fn without_a_session_the_way_to_one_is_said() {
         &["restore", "1"],
         &["export"],
         &["context"],
-        &["plan", "-m", "x"],
         &["execute"],
     ] {
         repo.teddy(args)
@@ -115,7 +114,10 @@ fn without_a_session_the_way_to_one_is_said() {
 fn without_a_plan_the_way_to_one_is_said() {
     project().teddy(&["execute", "-y"]).check(
         1,
-        &["no plan is waiting in session `demo`", "teddy plan -m"],
+        &[
+            "no plan is waiting in session `demo`",
+            "teddy plan '<message>'",
+        ],
     );
 }
 

@@ -185,7 +185,7 @@ fn no_model_at_all_names_the_ways_to_one() {
         &[
             "`sonet` is not a known model",
             "openai:<id>",
-            "correct `--model`",
+            "`teddy setup` finds one",
         ],
     );
 }

@@ -222,7 +222,8 @@ fn promise_a2_the_model_is_asked_again_with_the_reason() {
     let repo = project();
     let whole = plan("Change", &[edit("a.txt", "two", "2")]);
     repo.reply(&up_to("touch r")).reply(&whole);
-    repo.teddy(&["resume", "-y", "-m", "go"])
+    repo.teddy(&["plan", "-m", "go"]).check(3, &[]);
+    repo.teddy(&["execute", "-y"])
         .check(3, &["the answer was cut off"]);
     repo.teddy(&["execute", "-y"])
         .check(0, &["turn 2 executed"]);

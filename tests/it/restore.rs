@@ -301,7 +301,7 @@ fn any_expression_of_git_names_a_turn() {
         "demo:1",
     ] {
         assert!(
-            repo.done(&["show", name])
+            repo.done(&["show", name, "report.md"])
                 .starts_with("# Execution Report: Change a"),
             "{name}"
         );
@@ -322,7 +322,7 @@ fn an_abbreviated_id_of_digits_alone_names_its_turn() {
         }
         commit.push('.');
     };
-    let report = repo.done(&["show", &id[..7]]);
+    let report = repo.done(&["show", &id[..7], "report.md"]);
     assert!(
         report.starts_with("# Execution Report: Change a"),
         "{report}"

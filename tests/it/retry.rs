@@ -187,7 +187,7 @@ fn the_turn_of_an_invoked_agent_is_asked_again_as_that_agent() {
     repo.done(&["execute", "-y"]);
     assert!(
         repo.done(&["show", "@", "next/meta.yaml"])
-            .contains("agent: pathfinder")
+            .contains("agent: assistant")
     );
     repo.teddy(&["replay", "@"]).check(0, &["turn 4 same"]);
 }

@@ -120,8 +120,6 @@ fn r7_what_the_person_edits_is_what_runs_and_what_the_report_says() {
     screen.press("mjjp");
     screen.wait_for("File path: [hello.txt]");
     screen.press("mine.txt\r");
-    screen.wait_for("saved the file content? (y/n)");
-    screen.press("y");
     screen.wait_for("CREATE: mine.txt  *modified");
     screen.press("jp");
     screen.wait_for("(e)dit or (c)lose");

@@ -57,8 +57,6 @@ fn promise_a4_r7_an_edit_changed_in_the_editor_is_what_the_file_becomes() {
     );
     screen.press("p");
     screen.wait_for("Editing: [a.toml]");
-    screen.wait_for("Have you finished editing and saved the file? (y/n)");
-    screen.press("y");
     screen.wait_for("EDIT: a.toml  *modified");
     let shown = screen.wait_for("+c = 4");
     assert!(
@@ -291,16 +289,12 @@ fn a_new_file_gets_another_path_and_content_and_is_judged_again() {
     screen.press("p");
     screen.wait_for("File path: [b.txt]");
     screen.press("a.toml\r");
-    screen.wait_for("(y/n)");
-    screen.press("y");
     screen.wait_for("✗ CREATE a.toml:");
     screen.press("s");
     screen.wait_for("cannot run: CREATE a.toml:");
     screen.press("p");
     screen.wait_for("File path: [a.toml]");
     screen.press("c/d.txt\r");
-    screen.wait_for("(y/n)");
-    screen.press("y");
     screen.wait_for("CREATE: c/d.txt  *modified");
     screen.press("s");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
@@ -350,12 +344,93 @@ fn the_preview_command_opens_files_and_the_plan() {
     screen.wait_for("File path: [b.txt]");
     assert_eq!(std::fs::read_to_string(&seen).unwrap(), "theirs\n");
     screen.press("\r");
+    screen.wait_for("*modified");
+    screen.press("s");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.read("b.txt"), "ours\n");
+}
+
+#[test]
+fn an_editor_that_returns_at_once_is_asked_about() {
+    let repo = project(&plan("Make", &[create("b.txt", "theirs\n")]));
+    // As `code` without `--wait` does; the file is written later.
+    let script = "#!/bin/sh\necho \"$1\" > \"${0%/*}/opened\"\n";
+    std::fs::write(repo.beside("window"), script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(repo.beside("window"), mode).unwrap();
+    let editor = repo.beside("window").display().to_string();
+    let mut screen = tree(&repo, &[("VISUAL", &editor)]);
+    screen.press("p");
+    screen.wait_for("File path: [b.txt]");
+    let opened = std::fs::read_to_string(repo.beside("opened")).unwrap();
+    std::fs::write(opened.trim(), "late\n").unwrap();
+    screen.press("\r");
     screen.wait_for("(y/n)");
+    screen.press("?");
+    screen.wait_for("d      drop your changes");
     screen.press("n");
     screen.wait_for("Take your time");
     screen.press("y");
     screen.wait_for("*modified");
     screen.press("s");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
-    assert_eq!(repo.read("b.txt"), "ours\n");
+    assert_eq!(repo.read("b.txt"), "late\n");
+}
+
+#[test]
+fn r7_a_plan_edited_as_a_whole_is_shown_and_runs_as_it_is_shown() {
+    let actions = [create("b.txt", "theirs\n"), execute("echo more > more.txt")];
+    let repo = project(&plan("Make", &actions));
+    let edit = "sed -i -e 's/^theirs/mine/' -e '/EXECUTE/,$d'";
+    let plan = repo.beside("plan.md");
+    let args = ["execute", plan.to_str().unwrap()];
+    let mut screen = Screen::open_with(&repo, (100, 40), (&args, &[("GIT_EDITOR", edit)]));
+    screen.wait_for("(q)uit ›");
+    screen.press("e");
+    let shown = screen.wait_for("1 action changed, 1 action switched off; (a) runs what is shown");
+    let (_, shown) = shown.split_once("(q)uit › e").unwrap();
+    assert!(
+        shown.contains("    +mine") && !shown.contains("more.txt"),
+        "{shown}"
+    );
+    // What was taken out stays out when the plan is opened again.
+    screen.press("e");
+    screen.settled();
+    screen.press("d");
+    screen.wait_for("+++ b/b.txt");
+    screen.press("q");
+    screen.wait_for("(q)uit › d");
+    screen.wait_for("(q)uit ›");
+    screen.press("a");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.read("b.txt"), "mine\n");
+    assert!(!repo.path().join("more.txt").exists());
+    let report = of_turn(&repo, "report.md");
+    assert!(report.contains("#### `CREATE` (user modified)"), "{report}");
+    assert!(
+        report.contains("2 Total / 1 Approved / 1 Skipped"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_plan_that_gets_another_action_is_refused_and_can_be_edited_again() {
+    let repo = project(&plan("Make", &[create("b.txt", "theirs\n")]));
+    let more = execute("echo more > more.txt")
+        .replace('\n', "\\n")
+        .replace('`', "\\140");
+    let editor = format!("printf '\\n{more}' >>");
+    let plan = repo.beside("plan.md");
+    let args = ["execute", plan.to_str().unwrap()];
+    let mut screen = Screen::open_with(&repo, (80, 40), (&args, &[("GIT_EDITOR", &editor)]));
+    screen.wait_for("(q)uit ›");
+    screen.press("e");
+    screen.wait_for("not added or moved");
+    screen.wait_for("(e)dit again or (c)lose");
+    screen.press("c");
+    screen.wait_for("(q)uit ›");
+    screen.press("a");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.read("b.txt"), "theirs\n");
+    assert!(!repo.path().join("more.txt").exists());
 }

@@ -79,18 +79,24 @@ fn the_summary_on_a_common_terminal() {
     ▶ Reviewing Plan: "Start the component 🚀"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Start the component 🚀, because it is wanted.
+     Changes: 2 files  +4 -2
+      src/новый/größe.py  +2  new file
+        +def main():
+        +    print("日本語 🟢 é")
+      app.toml  +2 -2  … 6 more lines: d
      memos.yaml:
       [+] ADD:    All components have a core.py. # agreed
      Action Plan:
       - CREATE: 1 file
-          src/новый/größe.py  +2
       - EDIT: 1 file
-          app.toml  +2 -2
       - READ: 1 resource
           docs/日本語.md
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────
+    d all differences · e edit · ? help
     Execute this plan?
     (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit ›
     "#);
@@ -199,18 +205,29 @@ fn summary_and_tree_on_a_wide_terminal() {
     ▶ Reviewing Plan: "Start the component 🚀"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Start the component 🚀, because it is wanted.
+     Changes: 2 files  +4 -2
+      src/новый/größe.py  +2  new file
+        +def main():
+        +    print("日本語 🟢 é")
+      app.toml  +2 -2
+        @@ -1,3 +1,3 @@
+        -name = "x"
+        +name = "名前"
+        -a = 1
+        +a = 2
      memos.yaml:
       [+] ADD:    All components have a core.py. # agreed
      Action Plan:
       - CREATE: 1 file
-          src/новый/größe.py  +2
       - EDIT: 1 file
-          app.toml  +2 -2
       - READ: 1 resource
           docs/日本語.md
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────────────────────────
+    d all differences · e edit · ? help
     Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit ›
     "#);
     screen.press("m");
@@ -236,17 +253,19 @@ fn summary_and_tree_on_a_wide_terminal() {
 fn everything_on_a_narrow_terminal() {
     let repo = project();
     let mut screen = review(&repo, (40, 12));
-    insta::assert_snapshot!(screen.settled(), @r#"
+    insta::assert_snapshot!(screen.settled(), @r"
     ▶ Start the component 🚀
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────
      memos: 1 added
      CREATE 1 file, EDIT 1 file, READ 1
      ↪ resource, CHAT_WITH_USER 1 message
+     ↪ +4 -2
+    d all differences · e edit · ? help
     Execute this plan?
     (a)pprove all / (r)eview full plan /
     (m)odify / (s)kip / (q)uit ›
-    "#);
+    ");
     screen.press("m");
     screen.wait_for("will run");
     insta::assert_snapshot!(screen.settled(), @r#"
@@ -273,7 +292,7 @@ fn everything_on_a_narrow_terminal() {
     @@ -0,0 +1,2 @@
     +def main():
     +    print("日本語 🟢 é")
-    7/7 j/k, space, PgUp/PgDn, home/end scr…
+    7/7 j/k, space, PgUp/PgDn, g/G scroll ·…
     "#);
     screen.press("q");
     screen.wait_for("will run");
@@ -283,6 +302,7 @@ fn everything_on_a_narrow_terminal() {
 /// Returns the screen on which a new file is changed.
 fn changing_a_new_file(size: (u16, u16)) -> String {
     let repo = project();
+    repo.configure("preview_command: \"true\"\n");
     let mut screen = tree(&repo, size, ("jjp", "or type a new"));
     screen.press("\r");
     screen.wait_for("(y/n)");
@@ -366,13 +386,13 @@ fn a_question_of_the_model() {
     screen.wait_for("enter sends");
     screen.press("yes,\\\rit is 日本");
     screen.wait_for("it is 日本");
-    insta::with_settings!({filters => [(r"\(\d+\.\d s\)", "")]}, { insta::assert_snapshot!(dense(&mut screen), @r#"
-          app.toml  +2 -2
+    insta::with_settings!({filters => [(r"\(\d+\.\d s\)", "")]}, { insta::assert_snapshot!(dense(&mut screen), @r"
       - READ: 1 resource
           docs/日本語.md
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────
+    d all differences · e edit · ? help
     Execute this plan?
     (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › a
     ▶ 1. CREATE src/новый/größe.py
@@ -391,7 +411,7 @@ fn a_question_of_the_model() {
     enter sends, \ + enter for another line, ctrl-e for the editor, ctrl-d leaves
     › yes,
       it is 日本
-    "#) });
+    ") });
     screen.press("\r");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(

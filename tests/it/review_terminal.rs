@@ -131,7 +131,7 @@ fn ctrl_z_gives_the_terminal_back_and_fg_draws_the_tree_again() {
     );
     shell.press("q");
     shell.wait_for("(q)uit ›");
-    shell.wait_for("Your changes are kept in (m)odify");
+    shell.wait_for("1 action switched off; (a) runs what is shown");
     shell.press("\x1a");
     while shell.written().matches("Stopped").count() < 2 {
         shell.read();
@@ -205,13 +205,18 @@ fn a_window_is_resized_while_the_summary_is_open() {
     ▶ Reviewing Plan: "Make it"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────
+     Rationale:
+      Make it, because it is wanted.
+     Changes: 1 file  +1
+      b.txt  +1  new file
+        +b
      Action Plan:
       - CREATE: 1 file
-          b.txt  +1
       - EXECUTE: 1 command (sandboxed, no
       ↪ network)
         $ echo more > more.txt
     ────────────────────────────────────────
+    d all differences · e edit · ? help
     Execute this plan?
     (a)pprove all / (r)eview full plan /
     (m)odify / (s)kip / (q)uit ›
@@ -287,7 +292,7 @@ fn a_summary_that_goes_into_a_file_is_not_cut_to_the_height_of_the_terminal() {
     assert_eq!(screen.end(), 0);
     let log = std::fs::read_to_string(repo.beside("log")).unwrap();
     assert!(
-        (0..40).all(|number| log.contains(&format!("      {number}.txt  +1\n"))),
+        (0..40).all(|number| log.contains(&format!("  {number}.txt  +1  new file\n    +x\n"))),
         "{log}"
     );
     assert!(!log.contains("more: (m)odify lists them all"), "{log}");
@@ -340,9 +345,9 @@ fn an_error_and_its_hint_are_folded_between_words() {
     assert_eq!(screen.end(), 1);
     insta::assert_snapshot!(screen.shown().trim_end(), @r"
     error: no model is configured
-    hint: set `model:` in your configuration or use `--model`,
-    ↪ for example `--model 'command:claude -p'`; `teddy plan
-    ↪ --from <file>` takes an answer from elsewhere
+    hint: `teddy setup` sets one up, `--model` names one for
+    ↪ this call, and `teddy plan --from <file>` takes an answer
+    ↪ from elsewhere
     ");
 }
 
@@ -523,7 +528,7 @@ fn files_that_change_under_the_review_are_noticed_before_anything_runs() {
     repo.write("a.txt", "one and mine\n");
     screen.press("s");
     screen.wait_for("your files changed while the plan was reviewed; it is validated again");
-    screen.wait_for("Your changes are kept in (m)odify");
+    screen.wait_for("1 action switched off; (a) runs what is shown");
     assert!(!repo.path().join("b.txt").exists() && !repo.path().join("more.txt").exists());
     screen.press("m");
     screen.wait_for("1 of 2 actions");
@@ -654,7 +659,7 @@ fn long_results_go_through_the_pager_and_one_that_is_left_early_is_no_error() {
     check(&count, &["show", "1", "user_prompt.txt"], "1");
     check(
         &[("PAGER", "false"), ("GIT_PAGER", "head -n 1")],
-        &["show"],
+        &["show", "1", "report.md"],
         "# Execution Report: Make it",
     );
     check(
@@ -670,7 +675,7 @@ fn long_results_go_through_the_pager_and_one_that_is_left_early_is_no_error() {
     repo.git(&["config", "core.pager", "echo configured; cat > /dev/null"]);
     check(&count, &["diff"], "configured");
     assert!(
-        repo.done(&["show"])
+        repo.done(&["show", "1", "report.md"])
             .starts_with("# Execution Report: Make it\n"),
         "a pipe gets it as it is"
     );

@@ -196,6 +196,11 @@ impl Screen {
         String::from_utf8_lossy(&self.written).into_owned()
     }
 
+    /// Returns every byte that came, as it came.
+    pub fn bytes(&self) -> &[u8] {
+        &self.written
+    }
+
     /// Tells whether the program has a full screen of its own.
     pub fn is_full(&self) -> bool {
         self.parser.screen().alternate_screen()

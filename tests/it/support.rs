@@ -230,7 +230,9 @@ impl TestRepo {
             .env("XDG_CACHE_HOME", self.beside("home/cache"));
         command
             .env("TEDDY_CONFIG", self.beside("teddy.yaml"))
-            .env("TEDDY_NOW", "2026-01-02T03:04:05+00:00");
+            .env("TEDDY_NOW", "2026-01-02T03:04:05+00:00")
+            // What is on the machine is not the test's.
+            .env("TEDDY_DISCOVERY", "off");
         command.args(args);
         command
     }

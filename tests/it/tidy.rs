@@ -78,7 +78,7 @@ impl File {
             .split('/')
             .next()
             .map(|name| name.trim_end_matches(".rs"))
-            .filter(|name| *name != "lib" && *name != "bin")
+            .filter(|name| !["lib", "bin", "build"].contains(name))
     }
 }
 

@@ -21,7 +21,7 @@ fn init_names_the_configuration_that_is_read() {
     repo.teddy(&["init"]).check(
         0,
         &[&format!(
-            "Next: set `model:` in {} (",
+            "writes it to {}.",
             repo.beside("teddy.yaml").display()
         )],
     );
@@ -197,7 +197,7 @@ fn the_manual_comes_from_the_parser_and_has_a_page_for_each_command() {
     );
     assert!(restore.contains("\\-C\\fR \\fI<DIR>"), "{restore}");
     assert!(
-        read("teddy-plan.1").contains("teddy plan \\-m \\(aqadd a \\-\\-version flag\\(aq"),
+        read("teddy-plan.1").contains("teddy plan \\(aqadd a \\-\\-version flag\\(aq"),
         "what is copied from it is what was meant"
     );
     assert!(read("teddy-change-plan.1").contains("teddy change plan"));
@@ -233,7 +233,7 @@ fn usage_errors_exit_with_2_and_help_with_0() {
         &["undo", "0"],
         &["restore", "1", "--ours", "--theirs"],
         &["log", "--color", "pink"],
-        &[],
+        &["change"],
     ] {
         assert_eq!(repo.teddy(args).code, 2, "{args:?}");
     }
@@ -244,7 +244,7 @@ fn usage_errors_exit_with_2_and_help_with_0() {
     repo.teddy(&["-c", "replan.max=[", "status"])
         .check(2, &["-c replan.max: "]);
     repo.teddy(&["-c", "nonsense=1", "status"])
-        .check(2, &["unknown field `nonsense`"]);
+        .check(2, &["unknown setting `nonsense`"]);
     repo.configure("replan: { max: many }\n")
         .teddy(&["status"])
         .check(1, &["teddy.yaml replan.max: invalid type"]);

@@ -46,6 +46,42 @@ fn forged(repo: &TestRepo, forge: impl Fn(&str) -> String) -> Vec<String> {
         .collect()
 }
 
+/// Makes a session as [`forged`] does, with another content of a file of its newest turn.
+fn with_file(repo: &TestRepo, name: &str, content: &str) -> Vec<String> {
+    repo.write("file", format!("{content}\n"));
+    let blob = repo.git(&["hash-object", "-w", "file"]);
+    repo.remove("file");
+    let tree = repo.git(&["ls-tree", "teddy/sessions/demo~3"]);
+    let old = repo.git(&["rev-parse", &format!("teddy/sessions/demo~3:{name}")]);
+    repo.write("tree", format!("{}\n", tree.replace(&old, &blob)));
+    let out = repo
+        .command("sh")
+        .args(["-c", "git mktree < tree"])
+        .current_dir(repo.path())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(out.stdout).unwrap();
+    repo.remove("tree");
+    forged(repo, |commit| {
+        let (_, rest) = commit.split_once('\n').unwrap();
+        format!("tree {}\n{rest}", tree.trim())
+    })
+}
+
+#[test]
+fn t20_an_answer_that_does_more_is_named() {
+    let repo = history();
+    let meta = repo.git(&["show", "teddy/sessions/demo~3:meta.yaml"]);
+    let told = with_file(&repo, "meta.yaml", &format!("{meta}\nquestion: true"));
+    assert_eq!(
+        told,
+        [
+            "T20: it answers a question, and files",
+            "T20: it answers a question, and its"
+        ]
+    );
+}
+
 #[test]
 fn what_teddy_records_is_sound() {
     let repo = history();
@@ -111,24 +147,7 @@ fn what_ran_is_compared_with_what_was_approved() {
     let plan = repo.git(&["show", "teddy/sessions/demo~3:plan.md"]);
     let other = plan.replace("echo built > built.txt", "rm -rf /");
     assert_ne!(plan, other);
-    repo.write("plan", format!("{other}\n"));
-    let blob = repo.git(&["hash-object", "-w", "plan"]);
-    repo.remove("plan");
-    let tree = repo.git(&["ls-tree", "teddy/sessions/demo~3"]);
-    let old = repo.git(&["rev-parse", "teddy/sessions/demo~3:plan.md"]);
-    repo.write("tree", format!("{}\n", tree.replace(&old, &blob)));
-    let out = repo
-        .command("sh")
-        .args(["-c", "git mktree < tree"])
-        .current_dir(repo.path())
-        .output()
-        .unwrap();
-    let tree = String::from_utf8(out.stdout).unwrap();
-    repo.remove("tree");
-    let told = forged(&repo, |commit| {
-        let (_, rest) = commit.split_once('\n').unwrap();
-        format!("tree {}\n{rest}", tree.trim())
-    });
+    let told = with_file(&repo, "plan.md", &other);
     assert_eq!(told, ["R2: the command of action 2 in"]);
 }
 

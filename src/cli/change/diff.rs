@@ -6,7 +6,8 @@ use anyhow::Context as _;
 
 use super::super::app::App;
 use super::super::complete;
-use super::super::{diff, exit};
+use super::super::difference::{self, ShownAs};
+use super::super::exit;
 use super::log::step;
 use crate::change::document::Documents;
 use crate::change::id::ChangeId;
@@ -49,6 +50,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         |_: &str| true
     };
 
-    diff::show(app, &project, sides, wanted)?;
+    difference::show(app, &project, sides, (ShownAs::Patch, &wanted))?;
     Ok(exit::DONE.into())
 }

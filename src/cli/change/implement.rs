@@ -43,7 +43,7 @@ pub(super) struct Args {
 /// Implements and reviews.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
-    let mut project = app.project()?;
+    let mut project = args.how.project(app)?;
     let mut user = app.user(&project, args.yes);
     let wish = wish(args)?;
     let implemented = implement_and_review(&mut project, &id, &wish, user.as_mut())?;
@@ -54,7 +54,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 /// Implements.
 pub(super) fn implement(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
-    let mut project = app.project()?;
+    let mut project = args.how.project(app)?;
     let mut user = app.user(&project, args.yes);
     let wish = wish(args)?;
     let implemented = do_tasks(&mut project, &id, &wish, user.as_mut())?;
@@ -115,7 +115,7 @@ pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitC
     if let Some(question) = work.and_then(WorkStop::question)
         && !app.global.json
     {
-        tell_question(app, question, &answer_hint(&implemented.change));
+        tell_question(app, question, &answer_hint(&implemented.change))?;
     }
     Ok(match (implemented.phase, work) {
         (ChangePhase::Complete, _) => exit::DONE,

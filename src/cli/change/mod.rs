@@ -17,6 +17,7 @@ use clap::Subcommand;
 use super::app::App;
 use super::complete;
 use crate::workflow::change::ChangeOptions;
+use crate::workflow::project::Project;
 
 /// Take a change through its documents: plan, challenge, implement, review, archive
 ///
@@ -67,6 +68,17 @@ struct ModelFlags {
 }
 
 impl ModelFlags {
+    /// Opens the project for a step that asks a model.
+    fn project(&self, app: &App) -> anyhow::Result<Project> {
+        let mut project = app.project()?;
+        if project.settings.change.roles.is_empty() {
+            // A pipeline makes plans, not documents.
+            app.ready_model(&mut project, self.model.as_deref())?;
+        }
+
+        Ok(project)
+    }
+
     /// Returns what is wanted of every step.
     fn wish(&self) -> ChangeOptions {
         ChangeOptions {

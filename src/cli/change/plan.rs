@@ -41,7 +41,7 @@ pub(super) struct Args {
 /// Plans, says what came of it, and asks what to do next.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
-    let mut project = app.project()?;
+    let mut project = args.how.project(app)?;
     let mut user = app.user(&project, false);
     let wish = args.how.wish();
     let mut planned = plan(

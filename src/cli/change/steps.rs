@@ -82,7 +82,7 @@ pub(super) struct ReviewArgs {
 /// Writes what is missing.
 pub(super) fn proposal(args: ProposalArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
-    let project = app.project()?;
+    let project = args.how.project(app)?;
     let mut user = app.user(&project, false);
     let idea = Idea {
         id: &id,
@@ -101,7 +101,7 @@ pub(super) fn proposal(args: ProposalArgs, app: &mut App) -> anyhow::Result<Exit
 /// Challenges.
 pub(super) fn challenge(args: Challenge, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
-    let project = app.project()?;
+    let project = args.how.project(app)?;
     let mut user = app.user(&project, false);
     let judgement = challenging::challenge(&project, &id, &args.how.wish(), user.as_mut())?;
     drop(user);
@@ -111,7 +111,11 @@ pub(super) fn challenge(args: Challenge, app: &mut App) -> anyhow::Result<ExitCo
 /// Revises.
 pub(super) fn reproposal(args: Reproposal, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
-    let project = app.project()?;
+    let project = if args.from.is_empty() {
+        args.how.project(app)?
+    } else {
+        app.project()?
+    };
     let mut user = app.user(&project, false);
     let change = if args.from.is_empty() {
         revising::reproposal(
@@ -159,7 +163,7 @@ fn document(id: &ChangeId, path: &str, text: &str) -> String {
 /// Reviews.
 pub(super) fn review(args: ReviewArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
-    let project = app.project()?;
+    let project = args.how.project(app)?;
     let mut user = app.user(&project, false);
     let judgement = reviewing::review(&project, &id, &args.how.wish(), user.as_mut())?;
     drop(user);

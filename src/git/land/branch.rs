@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::scratch::{LANDINGS, WORKTREE};
 use crate::git::During as _;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, MoveError, choose};
@@ -28,6 +29,9 @@ pub enum Obstacle {
         /// The other worktree.
         path: PathBuf,
     },
+    /// git still works for a landing that was stopped.
+    #[error("a landing on `{0}` that was stopped is just ending")]
+    Ending(String),
     /// There is a branch of that name.
     #[error("a branch named `{0}` already exists")]
     Exists(String),
@@ -52,6 +56,7 @@ impl Obstacle {
                 "land there (`-C {}`), or on a new branch (`--branch <name>`)",
                 path.display()
             ),
+            Obstacle::Ending(_) => "try again in a moment".to_owned(),
             Obstacle::Exists(_) | Obstacle::BadName(_) => "choose another name".to_owned(),
             Obstacle::NoIdentity(_) => {
                 "`git config --global user.name <name>` and `git config --global user.email <address>`"
@@ -115,7 +120,14 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
 
     let name = current.ok_or(Obstacle::Detached)?;
     if let Some(path) = elsewhere(repository, &name)? {
-        return Err(Obstacle::CheckedOut { branch: name, path }.into());
+        // git of a landing that was killed may outlive it for a moment.
+        let mut folders = path.iter();
+        let is_ours = path.ends_with(WORKTREE) && folders.any(|folder| folder == LANDINGS);
+        return Err(if is_ours {
+            Obstacle::Ending(name).into()
+        } else {
+            Obstacle::CheckedOut { branch: name, path }.into()
+        });
     }
 
     Ok(Target {

@@ -20,8 +20,10 @@ use crate::host::file::read_regular_text;
 use crate::host::foreground::{self, Foreground};
 use crate::host::interrupt;
 
+/// The folder below that of the worktrees in which commits are made, a folder for each session.
+pub const LANDINGS: &str = ".landing";
 /// The name of the worktree, below a folder of its own.
-const WORKTREE: &str = "teddy-land";
+pub(super) const WORKTREE: &str = "teddy-land";
 /// The message, beside it.
 const MESSAGE: &str = "message";
 /// The ignore rules for what is linked into it, beside it, too.

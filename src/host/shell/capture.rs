@@ -26,7 +26,7 @@ impl CapturedOutput {
 }
 
 /// Takes output as it comes.
-pub(super) struct Capture {
+pub struct Capture {
     /// The beginning.
     head: Vec<u8>,
     /// What came behind it, at most `tail_limit` bytes.
@@ -41,7 +41,7 @@ pub(super) struct Capture {
 
 impl Capture {
     /// Returns an empty one for so many bytes.
-    pub(super) fn new(limit: usize) -> Capture {
+    pub fn new(limit: usize) -> Capture {
         let head_limit = limit.div_ceil(2);
         Capture {
             head: Vec::new(),
@@ -53,7 +53,7 @@ impl Capture {
     }
 
     /// Takes the next bytes.
-    pub(super) fn add(&mut self, bytes: &[u8]) {
+    pub fn add(&mut self, bytes: &[u8]) {
         let room = self.head_limit - self.head.len();
         let (first, rest) = bytes.split_at(room.min(bytes.len()));
         self.head.extend(first);
@@ -64,7 +64,7 @@ impl Capture {
     }
 
     /// Returns what was kept.
-    pub(super) fn finish(mut self) -> CapturedOutput {
+    pub fn finish(mut self) -> CapturedOutput {
         if self.lost == 0 {
             self.head.extend(self.tail.drain(..));
         }

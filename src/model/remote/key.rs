@@ -153,7 +153,7 @@ fn from_command(settings: &ModelConfig, outside: &Outside) -> Result<String, Mod
 }
 
 /// Says whether a text is what stands in examples instead of a key.
-fn is_placeholder(text: &str) -> bool {
+pub fn is_placeholder(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     text.is_empty()
         || text.contains(|c: char| c.is_whitespace() || c.is_control())

@@ -34,6 +34,8 @@ use sse::SseEvent;
 
 use crate::host::http::Url;
 
+pub use key::is_placeholder;
+
 /// A model behind HTTP.
 pub struct Remote {
     /// The model's name.

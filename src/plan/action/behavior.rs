@@ -158,6 +158,17 @@ pub trait Behavior {
         self.row().name
     }
 
+    /// Returns what it asks the user: nothing goes on before the answer.
+    fn question(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns whether it may be part of an answer to a question: it changes nothing and reaches
+    /// nothing outside of the project.
+    fn only_tells(&self) -> bool {
+        false
+    }
+
     /// Returns whether it can change files.
     fn changes_files(&self) -> bool {
         self.path().is_some() || self.command().is_some()

@@ -62,6 +62,14 @@ impl Behavior for ChatWithUser {
         vec![PreviewPart::Message(&self.message)]
     }
 
+    fn question(&self) -> Option<&str> {
+        Some(&self.message)
+    }
+
+    fn only_tells(&self) -> bool {
+        true
+    }
+
     fn texts(&self) -> Vec<&str> {
         vec![&self.message]
     }

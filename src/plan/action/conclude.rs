@@ -83,6 +83,10 @@ impl Behavior for Conclude {
         }]
     }
 
+    fn only_tells(&self) -> bool {
+        true
+    }
+
     fn texts(&self) -> Vec<&str> {
         vec![&self.message]
     }
@@ -107,6 +111,12 @@ impl Behavior for Conclude {
         let resources = crate::plan::samples::list(&self.resources);
         format!("CONCLUDE [{resources}] {:?}", self.message)
     }
+}
+
+/// Returns the action that says something and ends the work.
+pub fn saying(message: &str) -> ActionKind {
+    let (resources, message) = (Vec::new(), message.trim().to_owned());
+    Conclude { resources, message }.into()
 }
 
 /// Reads the action.

@@ -102,6 +102,10 @@ impl Behavior for Prune {
         vec![PreviewPart::Resource(&self.resource, words)]
     }
 
+    fn only_tells(&self) -> bool {
+        true
+    }
+
     fn texts(&self) -> Vec<&str> {
         Vec::new()
     }

@@ -103,6 +103,10 @@ impl Behavior for Read {
         sentence.into_iter().collect()
     }
 
+    fn only_tells(&self) -> bool {
+        !matches!(self.resource, Resource::Url(_))
+    }
+
     fn texts(&self) -> Vec<&str> {
         Vec::new()
     }

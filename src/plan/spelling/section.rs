@@ -311,7 +311,9 @@ fn respell_memos(
         .collect();
     let texts: Vec<&str> = solid.iter().map(|&line| lines.get(line).trim()).collect();
 
-    if says_nothing(&texts) {
+    // What bears a memo's own mark is one, be it called `na`.
+    let is_marked = |text: &&str| text.starts_with("[+]") || text.starts_with("[-]");
+    if !texts.iter().any(is_marked) && says_nothing(&texts) {
         edits.leave_out(first.first..=last.last, "the memos");
         return;
     }

@@ -172,6 +172,15 @@ fn p29_memos_may_be_a_list_or_none() {
 }
 
 #[test]
+fn p29_a_memo_with_its_mark_is_one_whatever_it_says() {
+    // The action is spelled in a free way, so that the whole plan is.
+    let plan = "# a\n- **Status:** Green 🟢\n\n## Rationale\n````text\nr\n````\n\n## Memos\n````\n[-] na\n````\n\n## Action Plan\n\n### Create\n- **File Path:** [a.md](/a.md)\n\n````md\na\n````\n";
+    let memos = read(plan).plan.memos;
+    assert_eq!(memos.len(), 1);
+    assert_eq!(memos[0].text, "na");
+}
+
+#[test]
 fn p30_the_header_may_be_lines_and_the_title_another_heading() {
     check("header-lines", |found| {
         found.plan.field("Agent") == Some("Developer")

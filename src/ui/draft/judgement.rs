@@ -148,7 +148,7 @@ fn misfit(diagnostic: &Diagnostic) -> String {
 
 /// Returns the plan without what is switched off, and for each action of it its index in the whole
 /// plan.
-fn running(approved: &Approved) -> (Plan, Vec<usize>) {
+pub(super) fn running(approved: &Approved) -> (Plan, Vec<usize>) {
     let mut plan = approved.plan.clone();
     let places: Vec<usize> = (0..plan.actions.len())
         .filter(|&at| approved.actions[at])

@@ -216,14 +216,14 @@ fn a_text_is_drawn_between_title_and_keys() {
         .draw(|frame| text(frame, &viewer, Paint::Bare))
         .unwrap();
 
-    insta::assert_snapshot!(shown(&terminal), @r#"
+    insta::assert_snapshot!(shown(&terminal), @r"
     plan.md
     line 26
     line 27
     line 28
     line 29
-    30/30 j/k, space, PgUp/PgDn, home/end s…
-    "#);
+    30/30 j/k, space, PgUp/PgDn, g/G scroll…
+    ");
 }
 
 #[test]

@@ -16,6 +16,8 @@ struct Script {
     texts: VecDeque<Option<&'static str>>,
     /// What is saved in the editor; without one there is no editor.
     saves: Option<&'static str>,
+    /// Whether the editor has the terminal until it is left.
+    blocks: bool,
     /// The text that was offered for change.
     offered: String,
     /// Everything shown.
@@ -29,9 +31,10 @@ impl EditingPrompts for Script {
             .for_each(|line| self.shown += &(line.text() + "\n"));
     }
 
-    fn key(&mut self, _question: &str, keys: &[char]) -> io::Result<char> {
-        let key = self.keys.pop_front().unwrap_or(keys[keys.len() - 1]);
-        assert!(keys.contains(&key), "{key} is not asked for");
+    fn key(&mut self, _question: &str, keys: &[(char, &str)]) -> io::Result<char> {
+        let key = self.keys.pop_front().unwrap_or(keys[keys.len() - 1].0);
+        let is_known = keys.iter().any(|(known, _)| *known == key);
+        assert!(is_known, "{key} is not asked for");
         Ok(key)
     }
 
@@ -53,7 +56,10 @@ impl EditingPrompts for Script {
             return Ok(None);
         };
         std::fs::write(path, text)?;
-        Ok(Some(EditorUse::Beside))
+        Ok(Some(match self.blocks {
+            true => EditorUse::Ended,
+            false => EditorUse::Beside,
+        }))
     }
 }
 
@@ -321,4 +327,24 @@ fn queries_are_separated_by_blank_lines() {
         Some(research(&["one", "three"]))
     );
     assert_eq!(script.offered, "one\n\ntwo");
+}
+
+#[test]
+fn who_has_closed_the_editor_is_not_asked_whether_that_is_all() {
+    let mut script = Script {
+        saves: Some("mine\n"),
+        blocks: true,
+        texts: [Some("")].into(),
+        ..Script::default()
+    };
+    let theirs = sample::create("a", "theirs\n");
+    assert_eq!(
+        changed(&mut script, theirs, &Step::default()),
+        Some(sample::create("a", "mine\n"))
+    );
+    assert!(
+        !script.shown.contains("has been opened"),
+        "{}",
+        script.shown
+    );
 }

@@ -1,13 +1,16 @@
 //! The summary of a low screen: everything is counted, and only commands and what is risky stand in
 //! full.
 
-use super::{ActionGroup, TextArea, command, facts, groups, risks};
+use super::group::{ActionGroup, by_row};
+use super::{Summary, TextArea, command, difference, facts, prompt_rows};
 use crate::plan::memo::Verb;
+use crate::ui::diff;
 use crate::ui::style::{StyledLine, Tone, wrap_all};
 use crate::workflow::user::ReviewRequest;
 
 /// Returns the summary, folded to the room's width.
-pub(super) fn lines(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<StyledLine> {
+pub(super) fn lines(summary: &Summary<'_>, room: TextArea) -> Vec<StyledLine> {
+    let proposal = summary.proposal;
     let title = StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, &proposal.plan.title);
     let mut lines = vec![
         title.cut(room.width),
@@ -15,19 +18,27 @@ pub(super) fn lines(proposal: &ReviewRequest<'_>, room: TextArea) -> Vec<StyledL
         StyledLine::of(Tone::Faint, &"─".repeat(room.width)),
     ];
     lines.extend(memos(proposal));
-    lines.push(StyledLine::plain(&format!(
-        " {}",
-        counts(proposal).join(", ")
-    )));
+    let counts = StyledLine::plain(&format!(" {}", counts(proposal).join(", ")));
+    lines.push(match summary.files.as_slice() {
+        [] => counts,
+        files => counts
+            .with(Tone::Plain, "  ")
+            .join(diff::counted(difference::counts(files))),
+    });
 
-    for kind in proposal.plan.actions.iter().map(|action| &action.kind) {
-        if let Some(execute) = kind.command() {
+    lines.extend(summary.whole_risk_lines());
+    for (index, action) in proposal.plan.actions.iter().enumerate() {
+        if let Some(execute) = action.kind.command() {
             lines.extend(command(execute));
         }
+        lines.extend(summary.risks_of(Some(index), "  "));
     }
 
-    lines.extend(risks(proposal).listed);
-    wrap_all(lines, room.width)
+    let mut lines = wrap_all(lines, room.width);
+    if lines.len() + prompt_rows(room.width) < room.height {
+        lines.extend(summary.more_keys());
+    }
+    lines
 }
 
 /// Returns how many memos come and go.
@@ -55,7 +66,8 @@ fn memos(proposal: &ReviewRequest<'_>) -> Option<StyledLine> {
 
 /// Returns `CREATE 1 file` for each action's name.
 fn counts(proposal: &ReviewRequest<'_>) -> Vec<String> {
-    let counted: Vec<String> = groups(proposal)
+    let counted: Vec<String> = by_row(proposal)
+        .into_iter()
         .map(
             |ActionGroup {
                  row, number, how, ..

@@ -5,7 +5,8 @@ use super::*;
 
 /// Returns the bare text of a summary.
 fn shown(sample: &sample::Sample, width: usize, height: usize) -> String {
-    let lines = lines(&sample.proposal(), TextArea { width, height });
+    let proposal = sample.proposal();
+    let lines = Summary::new(&proposal, Audience::Asked).lines(TextArea { width, height });
     lines
         .iter()
         .map(|line| line.text().trim_end().to_owned())
@@ -19,21 +20,27 @@ fn a_summary_counts_lists_and_warns() {
     ▶ Reviewing Plan: "Bootstrap New Project Component"
       add-auth · turn 3 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      The component is missing.
+     Changes: 2 files  +3
+      src/components/new_component/core.py  +2  new file
+        +def main():
+        +    pass
+      pyproject.toml  +1  … 4 more lines: d
      memos.yaml:
       [+] ADD:    All new components must have a core.py file. # Establish a new
       ↪ convention.
      Action Plan:
       - CREATE: 1 file
-          src/components/new_component/core.py  +2
       - EDIT: 1 file
-          pyproject.toml  +1
-      - EXECUTE: 1 command (sandboxed, no network)
-        $ poetry lock
       - READ: 1 resource
           docs/日本語.md
+      - EXECUTE: 1 command (sandboxed, no network)
+        $ poetry lock
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────
+    d all differences · e edit · ? help
     "#);
 }
 
@@ -45,30 +52,40 @@ fn a_summary_wraps_on_a_narrow_screen() {
       add-auth · turn 3 · 🟢 Green ·
       ↪ Pathfinder
     ────────────────────────────────────────
+     Rationale:
+      The component is missing.
+     Changes: 2 files  +3
+      src/components/new_component/core.py
+      ↪ +2  new file
+        +def main():
+        +    pass
+      pyproject.toml  +1
+        @@ -1,2 +1,3 @@
+         [tool]
+         name = "x"
+        +version = "2"
      memos.yaml:
       [+] ADD:    All new components must
       ↪ have a core.py file. # Establish a
       ↪ new convention.
      Action Plan:
       - CREATE: 1 file
-          src/components/new_component/core.
-          ↪ py  +2
       - EDIT: 1 file
-          pyproject.toml  +1
+      - READ: 1 resource
+          docs/日本語.md
       - EXECUTE: 1 command (sandboxed, no
       ↪ network)
         $ poetry lock
-      - READ: 1 resource
-          docs/日本語.md
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────
+    d all differences · e edit · ? help
     "#);
 }
 
 #[test]
 fn a_summary_is_compact_on_a_low_screen() {
-    insta::assert_snapshot!(shown(&sample::bootstrap(), 40, 12), @r#"
+    insta::assert_snapshot!(shown(&sample::bootstrap(), 40, 12), @r"
     ▶ Bootstrap New Project Component
       add-auth · turn 3 · 🟢 Green · Pathfi…
     ────────────────────────────────────────
@@ -76,9 +93,9 @@ fn a_summary_is_compact_on_a_low_screen() {
      CREATE 1 file, EDIT 1 file, EXECUTE 1
      ↪ command (sandboxed, no network),
      ↪ READ 1 resource, CHAT_WITH_USER 1
-     ↪ message
+     ↪ message  +3
         $ poetry lock
-    "#);
+    ");
 }
 
 #[test]
@@ -95,7 +112,7 @@ fn a_command_that_no_screen_holds_leaves_the_lists_as_they_are() {
 fn many_files_are_counted_and_the_rest_is_said() {
     let text = shown(&sample::many(500), 80, 24);
     assert!(text.contains("CREATE: 500 files"), "{text}");
-    assert!(text.contains("more: (m)odify lists them all"), "{text}");
+    assert!(text.contains("more files: d"), "{text}");
     assert!(text.lines().count() <= 24, "{text}");
 }
 
@@ -129,9 +146,9 @@ fn a_plan_that_has_a_bit_of_everything_fits_a_screen() {
     let mut more = sample::bootstrap().plan;
     sample.plan.memos = vec![more.memos.remove(0); 20];
     sample.plan.actions.extend(more.actions);
-    let text = shown(&sample, 120, 24);
+    let text = shown(&sample, 120, 28);
 
-    assert!(text.lines().count() <= 24, "{text}");
+    assert!(text.lines().count() <= 27, "{text}");
     assert!(
         text.contains("$ poetry lock") && text.contains("CREATE: 41 files"),
         "{text}"
@@ -162,4 +179,172 @@ fn the_value_has_commands_and_counts() {
     assert_eq!(value["title"], "Bootstrap New Project Component");
     assert_eq!(value["actions"][3]["command"], "poetry lock\n");
     assert_eq!(value["actions"][1]["added"], 1);
+}
+
+/// Returns a plan of these actions.
+fn of_actions(actions: &[String]) -> String {
+    format!(
+        "# T\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n{}",
+        actions.join("")
+    )
+}
+
+/// Returns a CREATE.
+fn create(path: &str, content: &str) -> String {
+    format!("\n### CREATE\n- File Path: {path}\n- Description: d\n````\n{content}````\n")
+}
+
+/// Returns an EXECUTE.
+fn execute(command: &str) -> String {
+    format!("\n### EXECUTE\n- Description: d\n- Expected Outcome: o\n````sh\n{command}\n````\n")
+}
+
+/// Returns numbered lines.
+fn numbered(lines: usize) -> String {
+    (1..=lines).map(|n| format!("line {n}\n")).collect()
+}
+
+/// Returns the lines of the changes in a summary.
+fn changes(sample: &sample::Sample, width: usize, height: usize) -> Vec<String> {
+    let text = shown(sample, width, height);
+    let lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with(" Changes"));
+    let lines = lines.take_while(|line| *line != " Action Plan:");
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn commands_and_risks_stand_in_the_order_in_which_they_run() {
+    let sample = sample::Sample::new(
+        &of_actions(&[
+            create("b.txt", "b\n"),
+            execute("make one"),
+            create("Makefile", "all:\n"),
+            execute("PATH=. make two"),
+        ]),
+        &[],
+    );
+    let text = shown(&sample, 80, 50);
+    let (_, plan) = text.split_once(" Action Plan:\n").unwrap();
+    insta::assert_snapshot!(plan, @r"
+      - CREATE: 1 file  b.txt
+      - EXECUTE: 1 command (sandboxed, no network)
+        $ make one
+      - CREATE: 1 file  Makefile
+        ⚠ CREATE Makefile rests on what a command before it does; it is checked
+        ↪ again when it runs
+        ⚠ Makefile executes later: a build runs it
+      - EXECUTE: 1 command
+        $ PATH=. make two
+    ────────────────────────────────────────────────────────────────────────────────
+    d all differences · e edit · ? help
+    ");
+}
+
+#[test]
+fn the_first_forty_lines_are_shown_and_the_rest_is_said() {
+    let sample = sample::Sample::new(&of_actions(&[create("long.txt", &numbered(160))]), &[]);
+    let changes = changes(&sample, 80, 100);
+    assert_eq!(changes.len(), 1 + 1 + 40 + 1, "{changes:#?}");
+    assert_eq!(changes[1], "  long.txt  +160  new file");
+    assert_eq!(changes[41], "    +line 40");
+    assert_eq!(changes[42], "    … 120 more lines: d");
+}
+
+#[test]
+fn each_file_has_its_header_and_its_part_of_the_lines() {
+    let actions: Vec<String> = (1..=6)
+        .map(|n| create(&format!("{n}.txt"), &numbered(n * 5)))
+        .collect();
+    let sample = sample::Sample::new(&of_actions(&actions), &[]);
+    for (width, height) in [(60, 24), (80, 24), (80, 50), (200, 60)] {
+        let changes = changes(&sample, width, height);
+        for n in 1..=6 {
+            let header = format!("  {n}.txt  +{}  new file", n * 5);
+            let has = changes.iter().any(|line| line.starts_with(&header));
+            assert!(has, "{width}x{height}: {changes:#?}");
+        }
+        let lines = changes
+            .iter()
+            .filter(|line| line.starts_with("    +"))
+            .count();
+        assert!(
+            lines <= 40 && changes.len() <= height,
+            "{width}x{height}: {changes:#?}"
+        );
+    }
+    insta::assert_snapshot!(changes(&sample, 60, 24).join("\n"), @r"
+    Changes: 6 files  +105
+     1.txt  +5  new file
+       +line 1
+       +line 2
+       +line 3
+       +line 4
+       +line 5
+     2.txt  +10  new file  … 10 more lines: d
+     3.txt  +15  new file  … 15 more lines: d
+     4.txt  +20  new file  … 20 more lines: d
+     5.txt  +25  new file  … 25 more lines: d
+     6.txt  +30  new file  … 30 more lines: d
+    ");
+}
+
+#[test]
+fn a_long_line_and_a_huge_file_stay_bounded() {
+    let huge = format!("{}\n{}", "x".repeat(100_000), numbered(50_000));
+    let sample = sample::Sample::new(&of_actions(&[create("huge.txt", &huge)]), &[]);
+    let changes = changes(&sample, 80, 24);
+    assert!(
+        changes.iter().all(|line| line.chars().count() <= 80),
+        "{changes:#?}"
+    );
+    assert!(changes[2].ends_with("xxx…"), "{changes:#?}");
+    let proposal = sample.proposal();
+    let all = differences(&proposal);
+    assert_eq!(all.len(), 2 + 20_000 + 1);
+    assert_eq!(all.last().unwrap().text(), "… 30001 more lines");
+}
+
+#[test]
+fn two_edits_of_a_file_are_one_difference() {
+    let edit = |find: &str, replace: &str| {
+        format!(
+            "\n### EDIT\n- File Path: x\n- Description: d\n\n`FIND:`\n```\n{find}\n```\n`REPLACE:`\n```\n{replace}\n```\n"
+        )
+    };
+    let sample = sample::Sample::new(
+        &of_actions(&[edit("a", "1"), edit("c", "3")]),
+        &[("x", "a\nb\nc\n")],
+    );
+    let found: Vec<String> = differences(&sample.proposal())
+        .iter()
+        .map(StyledLine::text)
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "--- a/x",
+            "+++ b/x",
+            "@@ -1,3 +1,3 @@",
+            "-a",
+            "+1",
+            " b",
+            "-c",
+            "+3"
+        ]
+    );
+}
+
+#[test]
+fn who_is_only_told_sees_no_keys() {
+    let sample = sample::Sample::new(&of_actions(&[create("long.txt", &numbered(160))]), &[]);
+    let proposal = sample.proposal();
+    let lines = Summary::new(&proposal, Audience::Told).lines(TextArea::UNLIMITED);
+    let lines: Vec<String> = lines.iter().map(StyledLine::text).collect();
+    assert!(
+        lines.contains(&"    … 120 more lines".to_owned()),
+        "{lines:#?}"
+    );
+    assert!(lines.last().unwrap().starts_with('─'), "{lines:#?}");
 }

@@ -173,7 +173,7 @@ pub(super) fn work(
         let options = ExecuteOptions {
             replan: true,
             model: Some(model.clone()),
-            yolo: false,
+            ..ExecuteOptions::default()
         };
         let recorded = match execute(project, &options, user)? {
             ReviewedPlan::Undecided(_) => return Ok(Worked::Stopped(WorkStop::Undecided)),

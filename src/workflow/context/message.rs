@@ -53,6 +53,8 @@ pub(in crate::workflow) fn ask_for_message(
     let question = Question::NextTurn {
         session: tip.session.as_str(),
         turn: draft.meta.number,
+        goes_on: false,
+        takes_commands: false,
     };
     user.ask(&question)?
         .filter(|message| !message.trim().is_empty())
@@ -64,7 +66,11 @@ pub(in crate::workflow) fn ask_for_message(
 /// # Errors
 /// [`Unanswered`], or where the terminal is gone.
 pub fn ask_for_answer(question: String, user: &mut dyn User) -> anyhow::Result<String> {
-    match user.ask(&Question::Answer { message: &question }) {
+    let asked = Question::Answer {
+        message: &question,
+        takes_commands: false,
+    };
+    match user.ask(&asked) {
         Ok(answer) => answer
             .filter(|answer| !answer.trim().is_empty())
             .ok_or_else(|| Unanswered(question).into()),

@@ -121,9 +121,12 @@ fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> a
     std::io::Read::read_to_end(&mut reader, &mut text)?;
     let code = child.wait()?.code();
     stage.output(&String::from_utf8_lossy(&text));
+    let ended = code.map_or("was killed".into(), |code| {
+        format!("ended with exit code {code}")
+    });
     anyhow::ensure!(
         code == Some(expected),
-        "`{line}` ended with {code:?} instead of {expected}"
+        "`{line}` {ended} instead of {expected}"
     );
 
     Ok(())

@@ -10,6 +10,7 @@ use crate::session::turn::Turn;
 use crate::text::context_list;
 use crate::workflow::context::lists::ContextLists;
 use crate::workflow::judge::Judged;
+use crate::workflow::model::agents;
 use crate::workflow::project::Project;
 use crate::workflow::user::Approved;
 use crate::workspace::drift::Drift;
@@ -55,15 +56,22 @@ impl PlanInReview<'_> {
             system_prompt: prompt,
             context,
             // A piece of work goes to the model only with the answer to what it asked before.
-            is_asked: self.draft.is_asked_by_user() || self.draft.meta.work.is_some(),
+            // A question of the user's is no answer.
+            is_asked: (self.draft.is_asked_by_user() && !self.draft.meta.question)
+                || self.draft.meta.work.is_some(),
             question: self.question.as_deref(),
             requests: &self.requests,
         }
     }
 
-    /// Returns the instructions of the turn that ends.
-    pub(super) fn prompt(&self) -> String {
-        self.draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT)
+    /// Returns the instructions of the agent: those of the turn that ends, unless that answers a
+    /// question.
+    pub(super) fn prompt(&self, project: &Project) -> anyhow::Result<String> {
+        let meta = &self.draft.meta;
+        if meta.question {
+            return agents::standing_prompt(project, self.tip, &meta.agent);
+        }
+        Ok(self.draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT))
     }
 
     /// Returns the workspace of a turn that changed nothing.

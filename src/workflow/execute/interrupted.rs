@@ -44,7 +44,7 @@ pub(super) fn record(
         approved,
         left,
     } = &run;
-    let (context, prompt) = (case.lists.turn(), case.prompt());
+    let (context, prompt) = (case.lists.turn(), case.prompt(project)?);
     let writing = EndedTurn {
         ending: TurnEnding::Interrupted {
             outcomes: left.ran.outcomes.clone(),

@@ -34,7 +34,7 @@ use crate::workflow::judge::judge;
 use crate::workflow::model::agents;
 use crate::workflow::new::new;
 use crate::workflow::notice::Notice;
-use crate::workflow::plan::{Start, keep_plan};
+use crate::workflow::plan::{Start, drop_question, keep_plan, read_reply};
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::user::{Approved, Event, Question, User, tell_drift, telling};
 use crate::workspace::drift;
@@ -49,6 +49,8 @@ pub struct ExecuteOptions {
     pub model: Option<String>,
     /// Whether turns follow each other without a person.
     pub yolo: bool,
+    /// Whether somebody else asks the user what the model wants to know.
+    pub leaves_question: bool,
 }
 
 /// Executes the plan that waits in the session in use.
@@ -121,7 +123,9 @@ fn finish(
 ) -> anyhow::Result<ReviewedPlan> {
     tell_drift(&case.drift, case.tip.number(), user);
     let mut reviewed = review::review_and_run(project, case, options, user)?;
-    if let ReviewedPlan::Recorded(recorded) = &mut reviewed {
+    if let ReviewedPlan::Recorded(recorded) = &mut reviewed
+        && !options.leaves_question
+    {
         ask_for_answer(project, recorded, user)?;
     }
     Ok(reviewed)
@@ -159,10 +163,12 @@ fn begin(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Res
 /// Makes a plan from elsewhere the plan of the turn in progress, and judges it.
 fn adopt<'a>(
     project: &Project,
-    start: Start<'a>,
+    mut start: Start<'a>,
     (text, reading): (&str, Reading),
     user: &mut dyn User,
 ) -> anyhow::Result<PlanInReview<'a>> {
+    // What is no answer of the model's may do more than tell.
+    drop_question(project, start.tip, &mut start.draft)?;
     let paths = forced(&reading.plan);
     let mut case = judged_case(project, start, (reading, &paths), user)?;
     case.draft.set_answer_aside();
@@ -187,7 +193,7 @@ fn open_case<'a>(
         .artifacts
         .text(artifact::REPLY)
         .unwrap_or_else(|| start.draft.artifacts.text_or_empty(artifact::PLAN));
-    let reading = reading::read(&text);
+    let reading = read_reply(&start.draft, &text);
     let plan = approved.as_ref().map(|approved| &approved.plan);
     let paths = forced(plan.unwrap_or(&reading.plan));
     let mut case = judged_case(project, start, (reading, &paths), user)?;
@@ -277,6 +283,7 @@ fn ask_for_answer(
 
     let asked = Question::Answer {
         message: &question.text,
+        takes_commands: false,
     };
     let answer = match user.ask(&asked) {
         Ok(Some(answer)) => without_keys(answer, user),

@@ -175,7 +175,8 @@ pub(super) fn record_declined(
     reply: DeclineReply,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordedTurn> {
-    let next = transition::without_effects(&case.current(&case.lists.turn(), &case.prompt()));
+    let next =
+        transition::without_effects(&case.current(&case.lists.turn(), &case.prompt(project)?));
     let transaction = project.enter("execute", user)?;
     if let DeclineReply::Instead { message, .. } = &reply {
         case.draft.artifacts.put("declined.txt", message.as_str());
@@ -231,7 +232,13 @@ fn next_state(
     let invoked: Option<Agent> = invoked
         .map(|name| agents::agent(project, name))
         .transpose()?;
-    let (context, prompt) = (case.lists.turn(), case.prompt());
+    let (context, prompt) = (case.lists.turn(), case.prompt(project)?);
+    if case.draft.meta.question {
+        let conclusion = case.tip.conclusion(&project.repository)?;
+        let current = case.current(&context, &prompt);
+        return Ok(transition::after_answer(&current, &effects, conclusion));
+    }
+
     Ok(transition::after_run(
         &case.current(&context, &prompt),
         &effects,

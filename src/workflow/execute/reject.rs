@@ -35,6 +35,7 @@ pub(super) fn reject(
         right: &right,
     });
 
+    let question = case.draft.meta.question;
     let again = worth_asking(project, &case);
     // Who wrote the plan corrects it.
     let model = options.model.clone().or_else(|| {
@@ -58,7 +59,17 @@ pub(super) fn reject(
     let tip = project.store().tip(&session)?;
     recorded.ending = TurnEnding::Rejected {
         diagnostics,
-        replanned: replan(project, &tip, message, ReplanRequest { model, user })?.map(Box::new),
+        replanned: replan(
+            project,
+            &tip,
+            message,
+            ReplanRequest {
+                model,
+                question,
+                user,
+            },
+        )?
+        .map(Box::new),
     };
     Ok(recorded)
 }
@@ -67,6 +78,8 @@ pub(super) fn reject(
 struct ReplanRequest<'a> {
     /// The model; the configured one without it.
     model: Option<String>,
+    /// Whether a question is to be answered.
+    question: bool,
     /// The user.
     user: &'a mut dyn User,
 }
@@ -78,7 +91,7 @@ fn record(
     diagnostics: &[Diagnostic],
     user: &mut dyn User,
 ) -> anyhow::Result<RecordedTurn> {
-    let (context, prompt) = (case.lists.turn(), case.prompt());
+    let (context, prompt) = (case.lists.turn(), case.prompt(project)?);
     let next =
         transition::after_rejection(&case.current(&context, &prompt), &case.judged.mistaken());
     let transaction = project.enter("execute", user)?;
@@ -108,7 +121,9 @@ fn worth_asking(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoRepl
     }
 
     let before = &case.tip.meta.mistakes;
-    if case.tip.meta.status == Status::Rejected
+    let is_correction = case.draft.meta.origin == MessageOrigin::Validation;
+    if is_correction
+        && case.tip.meta.status == Status::Rejected
         && case
             .judged
             .mistakes()
@@ -128,12 +143,17 @@ fn replan(
     message: String,
     again: ReplanRequest<'_>,
 ) -> anyhow::Result<Option<WaitingPlan>> {
-    let ReplanRequest { model, user } = again;
+    let ReplanRequest {
+        model,
+        question,
+        user,
+    } = again;
     let draft = project.store().draft(tip)?;
     let wish = plan::PlanOptions {
         message: Some(message),
         model,
         origin: MessageOrigin::Validation,
+        question,
         ..plan::PlanOptions::default()
     };
 

@@ -71,6 +71,8 @@ pub struct RecordedTurn {
     pub ending: TurnEnding,
     /// What the model has asked and not heard an answer to when the turn ended.
     pub question: Option<ModelQuestion>,
+    /// What the plan changed in the user's files.
+    pub reached: Vec<ReachedFile>,
     /// The files that overlap with the user's own edits and were left as they were.
     pub overlaps: Vec<String>,
     /// What stood in the way of writing files, other than an overlap.
@@ -79,6 +81,37 @@ pub struct RecordedTurn {
     pub not_captured: Vec<NotCaptured>,
     /// How far the user's files were from the turn before.
     pub drift: Drift,
+}
+
+/// A file of the user's that a plan changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReachedFile {
+    /// Its path.
+    pub path: String,
+    /// What became of it.
+    pub change: FileChange,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileChange {
+    /// It is new.
+    Added,
+    /// It has other content, or another mode.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+impl FileChange {
+    /// Returns the word for it, as `--json` has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            FileChange::Added => "added",
+            FileChange::Modified => "modified",
+            FileChange::Deleted => "deleted",
+        }
+    }
 }
 
 /// How a turn ended.
@@ -161,6 +194,11 @@ impl RecordedTurn {
     /// Returns whether the result is in the user's files as far as they allowed it.
     pub fn is_synced(&self) -> bool {
         self.overlaps.is_empty()
+    }
+
+    /// Returns whether the plan was wrong and did not run.
+    pub fn is_rejected(&self) -> bool {
+        matches!(self.ending, TurnEnding::Rejected { .. })
     }
 
     /// Returns the question for whose answer the model waits.

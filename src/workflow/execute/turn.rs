@@ -1,7 +1,7 @@
 //! The commit of a turn: its artifacts, its message, and its way to the session and the files.
 
 use super::PlanInReview;
-use super::result::{ModelQuestion, RecordedTurn, TurnEnding};
+use super::result::{FileChange, ModelQuestion, ReachedFile, RecordedTurn, TurnEnding};
 use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::Expected;
@@ -16,7 +16,7 @@ use crate::session::report::{Modification, Report};
 use crate::session::store::NewTurn;
 use crate::session::transition::Next;
 use crate::text::context_list;
-use crate::text::path::shown;
+use crate::text::path::{lossy, shown};
 use crate::text::resource::Artifact;
 use crate::workflow::project::Project;
 use crate::workspace::complete::{Completed, SessionMove};
@@ -76,6 +76,12 @@ pub(super) fn finish(
     } = transaction.complete(&project.checkout(), &case.tip.session, &step, files)?;
     let mut overlaps = writing.workspace.overlaps.clone();
     overlaps.extend(shown(&done.conflicts));
+    let has_arrived = overlaps.is_empty() && meta.status != Status::Interrupted;
+    let reached = if has_arrived {
+        reached(&project.repository, &writing.workspace)?
+    } else {
+        Vec::new()
+    };
 
     Ok(RecordedTurn {
         session: case.tip.session.clone(),
@@ -86,6 +92,7 @@ pub(super) fn finish(
         plan: writing.plan.clone(),
         ending: writing.ending,
         question: writing.next.question.map(ModelQuestion::open),
+        reached,
         overlaps,
         obstacles: obstacles(&done),
         not_captured: Vec::new(),
@@ -252,6 +259,31 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
     }
 }
 
+/// Returns the files that a plan changed.
+fn changed_files(
+    repository: &Repository,
+    workspace: &Workspace,
+) -> anyhow::Result<Vec<diff::TreeChange>> {
+    let tree = |id: CommitId| -> anyhow::Result<TreeId> { Ok(repository.commit(id)?.tree) };
+    diff::changes(repository, tree(workspace.before)?, tree(workspace.after)?)
+}
+
+/// Returns what a plan changed in the user's files.
+fn reached(repository: &Repository, workspace: &Workspace) -> anyhow::Result<Vec<ReachedFile>> {
+    let row = |change: diff::TreeChange| ReachedFile {
+        path: lossy(&change.path),
+        change: match (&change.old, &change.new) {
+            (None, _) => FileChange::Added,
+            (_, None) => FileChange::Deleted,
+            _ => FileChange::Modified,
+        },
+    };
+    Ok(changed_files(repository, workspace)?
+        .into_iter()
+        .map(row)
+        .collect())
+}
+
 /// Says what was done, a line for each action and file.
 fn summary(repository: &Repository, writing: &EndedTurn<'_>) -> anyhow::Result<Vec<String>> {
     let actions = writing.plan.actions.iter().zip(writing.ending.outcomes());
@@ -265,12 +297,7 @@ fn summary(repository: &Repository, writing: &EndedTurn<'_>) -> anyhow::Result<V
             format!("{} {}: {ending}", action.kind.name(), action.kind.target())
         })
         .collect();
-    let tree = |id: CommitId| -> anyhow::Result<TreeId> { Ok(repository.commit(id)?.tree) };
-    let changes = diff::changes(
-        repository,
-        tree(writing.workspace.before)?,
-        tree(writing.workspace.after)?,
-    )?;
+    let changes = changed_files(repository, &writing.workspace)?;
 
     if !changes.is_empty() {
         lines.push(format!(

@@ -8,6 +8,7 @@ use crate::git::history;
 use crate::git::object::CommitId;
 use crate::session::name::SessionName;
 use crate::workflow::chains::chains;
+use crate::workflow::paths;
 use crate::workflow::project::Project;
 
 /// What to list.
@@ -52,13 +53,7 @@ pub fn choose(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<Liste
     let since = since
         .map(|text| history::since(&project.repository, text))
         .transpose()?;
-    let is_below = |file: &String| {
-        choice.paths.is_empty()
-            || choice.paths.iter().any(|path| {
-                let rest = file.strip_prefix(path.as_str());
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            })
-    };
+    let is_below = |file: &String| paths::is_below(file, &choice.paths);
 
     let is_recent = |row: &LogRow| {
         let time = row.time.as_ref();

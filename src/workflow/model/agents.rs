@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::model::prompt::Prompts;
 use crate::session::artifact;
 use crate::session::transition::{Agent, Caller};
-use crate::session::turn::Turn;
+use crate::session::turn::{Turn, in_next};
 use crate::text::context_list;
 use crate::workflow::context::pages;
 use crate::workflow::project::Project;
@@ -43,6 +43,19 @@ pub fn prompts(project: &Project) -> Prompts {
     } else {
         Prompts::new([], searches).without_trust(own.map(|(name, _)| name))
     }
+}
+
+/// Returns the instructions that an agent has before a turn, whatever the turn itself was given.
+///
+/// # Errors
+/// Where the repository cannot be read, or the agent is gone.
+pub fn standing_prompt(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<String> {
+    let repository = &project.repository;
+    if tip.next(repository)?.agent == name {
+        let prompt = tip.text(repository, &in_next(artifact::SYSTEM_PROMPT))?;
+        return Ok(prompt.unwrap_or_default());
+    }
+    Ok(agent(project, name)?.system_prompt)
 }
 
 /// Makes the prompt of a turn say of RESEARCH what holds now, whenever its session began.

@@ -51,10 +51,10 @@ impl NoModel {
     pub fn hint(self) -> &'static str {
         match self {
             NoModel::Plan => {
-                "set `model:` in your configuration or use `--model`, for example `--model 'command:claude -p'`; `teddy plan --from <file>` takes an answer from elsewhere"
+                "`teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere"
             }
             NoModel::Document => {
-                "set `model:`, or `change.roles` for each role, in your configuration, or use `--model`, for example `--model 'command:claude -p'`"
+                "`teddy setup` sets one up, `change.roles` in your configuration names one for each role, and `--model` one for this call"
             }
         }
     }
@@ -102,10 +102,7 @@ pub fn model_after(project: &Project, name: &str, answered: usize) -> anyhow::Re
 /// # Errors
 /// Where it is neither a name of the configuration nor `kind:id`.
 pub fn model_settings(project: &Project, name: &str) -> anyhow::Result<ModelConfig> {
-    Ok(match project.settings.models.get(name) {
-        Some(entry) => ModelConfig::from_config(name, entry)?,
-        None => ModelConfig::from_spec(name)?,
-    })
+    Ok(ModelConfig::named(name, &project.settings)?)
 }
 
 /// Opens the model that settings describe.

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::config::trust;
+use crate::model::ModelError;
 use crate::model::pipeline::Pipeline;
 use crate::model::pipeline::parse::{KnownNames, parse};
 use crate::session::turn::Turn;
@@ -74,7 +75,12 @@ pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> 
     let known = |name: &str| {
         choose::model_settings(project, name)
             .map(drop)
-            .map_err(|error| error.to_string())
+            .map_err(|error| match error.downcast_ref::<ModelError>() {
+                Some(model @ ModelError::NoSuchModel { .. }) => {
+                    format!("{model}: {}", model.remedy())
+                }
+                _ => error.to_string(),
+            })
     };
 
     parse(

@@ -10,6 +10,7 @@ use crate::host::lock::Lock;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
+use crate::text::counted;
 use crate::workflow::hinted::{hinted, with_hint};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
@@ -227,6 +228,14 @@ impl UndoWalk {
         why_not: &dyn Fn(&Turn) -> anyhow::Result<Option<WhyPassedOver>>,
     ) -> anyhow::Result<bool> {
         let at = self.at;
+        if at == 0 && !self.over.is_empty() {
+            let count = self.over.len();
+            return Err(hinted(
+                format!("only {} can be undone", counted(count, "turn")),
+                format!("`teddy undo {count}` goes back to the start"),
+            ));
+        }
+
         if at == 0 {
             return Err(hinted(
                 "there is nothing to undo: no turn of this session that changed files is in them",

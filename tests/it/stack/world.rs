@@ -676,7 +676,11 @@ impl World {
             &mut Hasty { save: None },
         );
         match undone {
-            Err(error) if error.to_string().contains("nothing to undo") => {
+            Err(error)
+                if ["nothing to undo", "can be undone"]
+                    .iter()
+                    .any(|words| error.to_string().contains(words)) =>
+            {
                 self.check_files(at, &now, "an undo")
             }
             other => Err(format!("there is nothing to undo, but {other:?}")),

@@ -1,0 +1,150 @@
+//! Short spellings of a command line, written out before it is parsed.
+
+use std::ffi::OsString;
+
+/// Lets `teddy "<message>"` be what `teddy resume "<message>"` is, `teddy session <command>` be what
+/// `teddy <command>` is, and `teddy models` the list of `setup`, and takes `--session` behind
+/// `context add`, `rm` and `edit` for the list of that name: `-s` names a session there. Behind
+/// `diff`, `--session` without a name is `--whole`.
+pub(super) fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.len() > 2 && arguments[1] == "session" {
+        arguments.remove(1);
+    }
+    if arguments.get(1).is_some_and(|word| word == "models") {
+        arguments.splice(1..2, ["setup", "--list"].map(OsString::from));
+    }
+
+    if let Some(at) = whole_session(&arguments) {
+        arguments[at] = OsString::from("--whole");
+    }
+
+    // No command has a blank in it: these are words for the model.
+    let first = first_word(&arguments).map(|word| word.to_string_lossy());
+    if first.is_some_and(|word| word.trim().contains(char::is_whitespace)) {
+        arguments.insert(1, OsString::from("resume"));
+    }
+
+    let is_edit = |pair: &[OsString]| {
+        pair[0] == "context" && ["add", "rm", "edit"].iter().any(|verb| pair[1] == *verb)
+    };
+    let Some(at) = arguments.windows(2).position(is_edit) else {
+        return arguments;
+    };
+    for argument in arguments
+        .iter_mut()
+        .skip(at + 2)
+        .take_while(|argument| *argument != "--")
+    {
+        if argument == "--session" {
+            *argument = OsString::from("--session-list");
+        }
+    }
+
+    arguments
+}
+
+/// Finds the `--session` behind `diff` that names none: it can only mean all of the session.
+fn whole_session(arguments: &[OsString]) -> Option<usize> {
+    let diff = arguments.iter().position(|argument| *argument == "diff")?;
+    let end = arguments.iter().position(|argument| *argument == "--");
+    let is_name = |next: &OsString| !next.as_encoded_bytes().starts_with(b"-");
+    (diff + 1..end.unwrap_or(arguments.len()))
+        .find(|&at| arguments[at] == "--session" && !arguments.get(at + 1).is_some_and(is_name))
+}
+
+/// The options of `resume`, and of every command, behind which a value stands.
+const WITH_VALUE: [&str; 15] = [
+    "-C",
+    "-s",
+    "--session",
+    "-c",
+    "--color",
+    "-m",
+    "--message",
+    "-f",
+    "--file",
+    "-a",
+    "--agent",
+    "--model",
+    "--pipeline",
+    "--max-turns",
+    "--max-cost",
+];
+
+/// Returns the first word of a command line that is neither an option nor the value of one.
+fn first_word(arguments: &[OsString]) -> Option<&OsString> {
+    let mut words = arguments.iter().skip(1);
+    while let Some(word) = words.next() {
+        if WITH_VALUE.iter().any(|option| word == option) {
+            words.next();
+        } else if word == "--" {
+            return words.next();
+        } else if !word.as_encoded_bytes().starts_with(b"-") {
+            return Some(word);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_behind_a_change_of_the_context_is_a_list() {
+        let check = |line: &str, expected: &str| {
+            let words = expand(line.split(' ').map(OsString::from).collect());
+            assert_eq!(
+                words
+                    .iter()
+                    .map(|word| word.to_string_lossy())
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                expected
+            );
+        };
+        check(
+            "teddy context add a.rs --session",
+            "teddy context add a.rs --session-list",
+        );
+        check(
+            "teddy context add --session a.rs",
+            "teddy context add --session-list a.rs",
+        );
+        check(
+            "teddy --session x context rm a.rs",
+            "teddy --session x context rm a.rs",
+        );
+        check("teddy session restore 1", "teddy restore 1");
+        check("teddy models --json", "teddy setup --list --json");
+        check("teddy show models", "teddy show models");
+        check("teddy log --session x", "teddy log --session x");
+    }
+
+    #[test]
+    fn words_for_the_model_are_no_command() {
+        let check = |words: &[&str], expected: &[&str]| {
+            let words = words.iter().map(OsString::from).collect();
+            assert_eq!(expand(words), expected);
+        };
+        check(
+            &["teddy", "add a form", "a.rs"],
+            &["teddy", "resume", "add a form", "a.rs"],
+        );
+        check(
+            &["teddy", "-q", "-s", "a b", "add a form"],
+            &["teddy", "resume", "-q", "-s", "a b", "add a form"],
+        );
+        check(
+            &["teddy", "-y", "--", "add a form"],
+            &["teddy", "resume", "-y", "--", "add a form"],
+        );
+        check(&["teddy", "log"], &["teddy", "log"]);
+        check(&["teddy", "find", "a b"], &["teddy", "find", "a b"]);
+        check(
+            &["teddy", "-C", "a b", "log"],
+            &["teddy", "-C", "a b", "log"],
+        );
+        check(&["teddy", "--color=a b"], &["teddy", "--color=a b"]);
+    }
+}

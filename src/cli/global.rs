@@ -1,0 +1,61 @@
+//! The options of every command.
+
+use std::path::PathBuf;
+
+use clap::ValueHint;
+
+use super::complete;
+
+/// Options of every command.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(super) struct Global {
+    /// Run as if started in this directory
+    #[arg(short = 'C', global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(super) directory: Option<PathBuf>,
+    /// The session to work on, instead of the one last used here
+    #[arg(short, long, global = true, env = "TEDDY_SESSION", hide_env_values = true, value_name = "NAME", add = complete::with(complete::sessions))]
+    pub(super) session: Option<String>,
+    /// Override a setting for this call, such as `-c replan.max=0`
+    #[arg(short = 'c', global = true, value_name = "KEY=VALUE")]
+    pub(super) setting: Vec<String>,
+    /// Print the result as JSON on standard output
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Print only errors and warnings
+    #[arg(short, long, global = true)]
+    pub(super) quiet: bool,
+    /// Also print the project, session, model and settings in use, and how long it took
+    #[arg(short, long, global = true)]
+    pub(super) verbose: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(super) color: Color,
+}
+
+impl Global {
+    /// Returns the options of a command that is typed while the program runs with these: what it
+    /// does not say is as it was.
+    pub(super) fn below(&self, typed: Global) -> Global {
+        Global {
+            directory: typed.directory.or_else(|| self.directory.clone()),
+            session: typed.session.or_else(|| self.session.clone()),
+            setting: self.setting.iter().cloned().chain(typed.setting).collect(),
+            color: self.color,
+            quiet: self.quiet || typed.quiet,
+            verbose: self.verbose || typed.verbose,
+            json: typed.json,
+        }
+    }
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}

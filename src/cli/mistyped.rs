@@ -1,0 +1,216 @@
+//! A command that does not exist: what may have been meant, by its sense and not by its letters
+//! alone.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::text::near::nearest;
+use crate::text::visible::visible;
+
+/// What other tools call something, and how it is done here.
+const ELSEWHERE: &[(&[&str], &str)] = &[
+    (
+        &["delete", "remove", "del", "drop"],
+        "`teddy gc <session>` deletes a session; `teddy undo` takes a turn back",
+    ),
+    (
+        &["rm"],
+        "`teddy context rm <file>` takes a file out of the context; `teddy gc <session>` deletes a session",
+    ),
+    (
+        &["rename", "mv", "move"],
+        "`teddy branch <new-name>` continues the session under another name; `teddy gc <old-name>` deletes the old one",
+    ),
+    (
+        &["commit", "ci"],
+        "`teddy land` commits what the turns did to your branch; each turn is recorded by itself",
+    ),
+    (
+        &["merge"],
+        "`teddy land` commits to your branch; `teddy pick <session>:<turn>` takes a turn of another session",
+    ),
+    (
+        &["cherry-pick"],
+        "`teddy pick <session>:<turn>` takes a turn of another session",
+    ),
+    (
+        &["config", "configure", "settings"],
+        "`teddy setup` chooses a model; `teddy -v status` says which files the settings are in",
+    ),
+    (
+        &["model", "providers", "login", "auth"],
+        "`teddy setup` finds and chooses models; `teddy setup --list` lists them",
+    ),
+    (
+        &["agent", "agents", "prompt", "prompts"],
+        "`teddy get-prompt` lists the agents; `-a <agent>` chooses one",
+    ),
+    (
+        &["add"],
+        "`teddy context add <file>` shows the model a file",
+    ),
+    (
+        &["list", "ls"],
+        "`teddy sessions` lists the sessions, `teddy log` the turns, `teddy context list` what the model sees",
+    ),
+    (
+        &["session"],
+        "`teddy sessions` lists the sessions; `teddy new <name>` starts one",
+    ),
+    (
+        &["checkout", "co"],
+        "`teddy switch <session>` changes the session; `teddy restore <turn>` brings files back",
+    ),
+    (
+        &["reset", "revert", "rollback", "rewind"],
+        "`teddy undo` undoes the last turn; `teddy restore <turn>` goes to any",
+    ),
+    (&["history"], "`teddy log` lists the turns"),
+    (
+        &["run", "apply", "accept", "approve"],
+        "`teddy execute` reviews and runs the plan that waits",
+    ),
+    (
+        &["chat", "prompt-user", "code", "edit", "do"],
+        "`teddy start '<message>'` starts a session; `teddy resume` goes on with one",
+    ),
+    (
+        &["next", "go", "goon"],
+        "`teddy resume` goes on with the session",
+    ),
+    (&["create"], "`teddy new <name>` starts a session"),
+    (
+        &["question", "explain", "query"],
+        "`teddy ask '<question>'` asks about the files",
+    ),
+    (
+        &["search", "grep"],
+        "`teddy find <pattern>` searches all sessions",
+    ),
+    (
+        &["save", "snapshot", "stash", "checkpoint"],
+        "every turn is recorded by itself; `teddy branch <name>` keeps a name for this point",
+    ),
+    (
+        &["cleanup", "clean", "prune"],
+        "`teddy gc` frees disk space",
+    ),
+    (&["version"], "`teddy --version` prints it"),
+    (
+        &["update", "upgrade"],
+        "the program is updated as it was installed; see the README",
+    ),
+    (
+        &["push", "pull", "fetch", "share"],
+        "git shares sessions: `git push origin 'refs/teddy/sessions/*:refs/teddy/sessions/*'`",
+    ),
+    (
+        &["squash", "rebase"],
+        "`teddy land` commits all turns as one; plain `git rebase` works on landed commits",
+    ),
+];
+
+/// A command that does not exist.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mistyped {
+    /// What is wrong.
+    pub message: String,
+    /// What may have been meant.
+    pub hint: String,
+}
+
+/// Returns what to say of a command line that names a command which does not exist; nothing if
+/// something else is wrong with it.
+pub(super) fn mistyped(
+    error: &clap::Error,
+    line: &[OsString],
+    names: &[&'static str],
+) -> Option<Mistyped> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+
+    // The commands below another one are few, and clap names them.
+    let mut before = line.iter().take_while(|part| *part != word.as_str());
+    let is_below = before.any(|part| names.iter().any(|name| part == name));
+    let is_ours = error.kind() == ErrorKind::InvalidSubcommand && !is_below;
+    is_ours.then(|| meant(word, names.iter().copied()))
+}
+
+/// Returns what to say of a command that does not exist.
+fn meant<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Mistyped {
+    let lower = word.to_lowercase();
+    let elsewhere = ELSEWHERE
+        .iter()
+        .find(|(words, _)| words.contains(&lower.as_str()))
+        .map(|(_, hint)| (*hint).to_owned());
+    let begun = |names: &[&'n str]| {
+        names
+            .iter()
+            .copied()
+            .find(|name| lower.len() > 2 && name.starts_with(&lower))
+    };
+    let names: Vec<&'n str> = names.into_iter().collect();
+    let near = || {
+        begun(&names)
+            .or_else(|| nearest(word, names.iter().copied()))
+            .map(|name| format!("did you mean `teddy {name}`?"))
+    };
+    let usual = || {
+        "`teddy --help` lists the commands; a message of several words needs quotes, as in `teddy \"add a form\"`".to_owned()
+    };
+    Mistyped {
+        message: format!("there is no command `{}`", visible(word)),
+        hint: elsewhere.or_else(near).unwrap_or_else(usual),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what is said to a word where these commands exist.
+    fn check(word: &str, expected: &str) {
+        let names = ["execute", "resume", "undo", "log", "land"];
+        let found = meant(word, names).hint;
+        assert!(found.contains(expected), "{word}: {found}");
+    }
+
+    #[test]
+    fn a_word_of_other_tools_leads_to_ours() {
+        check("delete", "teddy gc <session>");
+        check("rename", "teddy branch <new-name>");
+        check("commit", "teddy land");
+        check("config", "teddy setup");
+        check("model", "teddy setup --list");
+        check("DELETE", "teddy gc <session>");
+    }
+
+    #[test]
+    fn a_slip_of_the_keys_leads_to_the_command() {
+        check("exeucte", "did you mean `teddy execute`?");
+        check("exec", "did you mean `teddy execute`?");
+        check("udno", "did you mean `teddy undo`?");
+        check("xyzzy", "`teddy --help`");
+    }
+
+    #[test]
+    fn no_word_of_the_table_is_a_command_or_stands_there_twice() {
+        let commands = super::super::parser();
+        let mut words: Vec<&str> = ELSEWHERE
+            .iter()
+            .flat_map(|(words, _)| words.iter().copied())
+            .collect();
+        words.sort_unstable();
+        let before = words.clone();
+        words.dedup();
+        assert_eq!(words, before);
+        for name in commands
+            .get_subcommands()
+            .flat_map(|command| command.get_name_and_visible_aliases())
+        {
+            assert!(!words.contains(&name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `teddy` alone: where things stand, and what comes next.
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::{exit, status};
+use crate::git::open::OpenError;
+use crate::text::visible::visible;
+use crate::workflow::project::Project;
+
+/// What somebody reads who is in no repository.
+const OUTSIDE: &str = "\
+TeDDy makes each turn of AI-assisted coding a git commit: reviewed, undoable, replayable.
+In a repository, `teddy start '<what you want>'` begins; `teddy setup` finds a model first.
+`teddy demo` plays a complete session in a scratch repository; `teddy help` lists the commands.
+";
+
+/// Says where things stand.
+pub(super) fn run(app: &mut App) -> anyhow::Result<ExitCode> {
+    if app.global.json {
+        return status::run(status::Args {}, app);
+    }
+
+    let project = match app.project() {
+        Ok(project) => project,
+        Err(error) if matches!(error.downcast_ref(), Some(OpenError::None(_))) => {
+            app.print(OUTSIDE)?;
+            return Ok(exit::DONE.into());
+        }
+        Err(error) => return Err(error),
+    };
+
+    let is_new = project.session().is_err() && project.store().sessions()?.is_empty();
+    if is_new {
+        app.print("No session in this repository yet.\n")?;
+        app.print(model(&project))?;
+        app.say("Next: teddy start '<what you want>'");
+        app.say("`teddy help` lists the commands; `teddy demo` plays a complete session.");
+        return Ok(exit::DONE.into());
+    }
+
+    app.print(model(&project))?;
+    status::run(status::Args {}, app)
+}
+
+/// Says which model plans.
+fn model(project: &Project) -> String {
+    let settings = &project.settings;
+    match (&settings.model, &settings.pipeline) {
+        (_, Some(pipeline)) => format!("Pipeline {}\n", visible(pipeline)),
+        (Some(model), None) => format!("Model {}\n", visible(model)),
+        (None, None) => "No model is configured yet; `teddy setup` finds one.\n".to_owned(),
+    }
+}

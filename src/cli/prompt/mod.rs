@@ -1,0 +1,269 @@
+//! The prompt of a loop: commands behind a `/`, the shell's behind a `!`, files behind an `@`.
+
+mod line;
+mod names;
+mod shell;
+
+use std::ffi::OsString;
+use std::rc::Rc;
+
+use line::{COMMANDS, PromptAct, PromptCommand, PromptLine, mentions};
+
+use super::app::App;
+use super::execute::{json, show};
+use super::global::Global;
+use super::request::{add_files, is_file};
+use super::source;
+use crate::host::interrupt;
+use crate::session::artifact;
+use crate::session::input::ListScope;
+use crate::text::visible::visible;
+use crate::ui::prompt::PromptHelp;
+use crate::workflow::agent::hand_to;
+use crate::workflow::execute::result::RecordedTurn;
+use crate::workflow::history;
+use crate::workflow::model::{agents, choose};
+use crate::workflow::project::Project;
+use crate::workflow::resume::{Console, Typed};
+
+/// The most messages that one can go back to.
+const MAX_HISTORY: usize = 100;
+
+/// The command line around a loop.
+pub(super) struct LoopConsole<'a> {
+    /// The running program.
+    app: &'a App,
+    /// The turns that were recorded, where they are printed at the end.
+    pub(super) turns: Vec<serde_json::Value>,
+    /// What goes along with the next message.
+    attached: Vec<String>,
+}
+
+impl LoopConsole<'_> {
+    /// Returns the console of a loop that begins.
+    pub(super) fn new(app: &App) -> LoopConsole<'_> {
+        LoopConsole {
+            app,
+            turns: Vec::new(),
+            attached: Vec::new(),
+        }
+    }
+
+    /// Does a command.
+    fn command(
+        &mut self,
+        project: &Project,
+        command: PromptCommand,
+        rest: &str,
+    ) -> anyhow::Result<Typed> {
+        match command.act {
+            PromptAct::Quit => return Ok(Typed::Leave),
+            PromptAct::Help => self.help(),
+            PromptAct::Run(words) => self.run(words, rest),
+            PromptAct::Plan if rest.is_empty() => self.plan(project)?,
+            PromptAct::Plan => return Ok(self.message(project, rest.to_owned())),
+            PromptAct::Model if rest.is_empty() => self.models(project),
+            PromptAct::Model => match choose::model_settings(project, rest) {
+                Ok(_) => {
+                    self.app
+                        .say(&format!("{} answers from now on.", visible(rest)));
+                    return Ok(Typed::Model(rest.to_owned()));
+                }
+                Err(error) => self.failed(error),
+            },
+            PromptAct::Agent if rest.is_empty() => self.agents(project),
+            PromptAct::Agent => {
+                let mut user = self.app.user(project, false);
+                match hand_to(project, rest, user.as_mut()) {
+                    Ok(name) => self
+                        .app
+                        .say(&format!("The agent {name} plans from now on.")),
+                    Err(error) => self.failed(error),
+                }
+            }
+        }
+
+        Ok(Typed::Done)
+    }
+
+    /// Runs a command of the command line; what fails is told, and the prompt comes again.
+    fn run(&self, words: &[&str], rest: &str) {
+        let Some(more) = shlex::split(rest) else {
+            self.app.warn("a quote is not closed");
+            return;
+        };
+
+        let words = words.iter().map(|word| (*word).to_owned());
+        let line = ["teddy".to_owned()].into_iter().chain(words).chain(more);
+        match super::parse(line.map(OsString::from).collect()) {
+            Ok((_, None)) => {}
+            Ok((typed, Some(command))) => {
+                let mut app = App::new(self.app.global.below(typed));
+                if let Err(error) = command.run(&mut app) {
+                    self.failed(error);
+                }
+            }
+            // Where even stderr is gone there is nobody to tell.
+            Err(error) => {
+                let _ = error.print();
+            }
+        }
+    }
+
+    /// Tells why a command failed.
+    fn failed(&self, error: anyhow::Error) {
+        self.app.fail(error);
+    }
+
+    /// Shows the newest plan.
+    fn plan(&self, project: &Project) -> anyhow::Result<()> {
+        let tip = project.store().tip(&project.session()?)?;
+        for turn in project.store().history(tip) {
+            let turn = turn?;
+            if turn.text(&project.repository, artifact::PLAN)?.is_some() {
+                self.run(&["show"], &format!("{} plan.md", turn.number()));
+                return Ok(());
+            }
+        }
+
+        self.app.say("There is no plan yet.");
+        Ok(())
+    }
+
+    /// Lists the commands.
+    fn help(&self) {
+        let usage = |command: &PromptCommand| format!("/{} {}", command.name, command.arguments);
+        let widest = COMMANDS.iter().map(|command| usage(command).len()).max();
+        let width = widest.unwrap_or_default();
+        for command in COMMANDS {
+            self.app
+                .say(&format!("  {:width$}  {}", usage(command), command.about));
+        }
+        self.app.say(&format!(
+            "  {:width$}  run a command in your files, and show the model what it says",
+            "!COMMAND"
+        ));
+        self.app.say(&format!(
+            "  {:width$}  show the model a file; the tab key completes its name",
+            "@FILE"
+        ));
+        self.app
+            .say("Anything else is a message for the model. A blank before a / or ! makes it one.");
+    }
+
+    /// Lists the models that are configured.
+    fn models(&self, project: &Project) {
+        let usual = project.settings.model.as_deref().unwrap_or("none");
+        self.app.say(&format!("Configured: {usual}"));
+        for name in project.settings.models.keys() {
+            self.app.say(&format!("  {}", visible(name)));
+        }
+        self.app
+            .say("Anything that `--model` takes can be named, such as `/model openai:gpt-5`.");
+    }
+
+    /// Lists the agents.
+    fn agents(&self, project: &Project) {
+        for prompt in agents::prompts(project).all() {
+            self.app.say(&format!(
+                "  {:12}  {}",
+                visible(&prompt.name),
+                visible(&prompt.description)
+            ));
+        }
+    }
+
+    /// Returns a message with what goes along with it, once the files that it mentions are in the
+    /// context.
+    fn message(&mut self, project: &Project, text: String) -> Typed {
+        let (files, others): (Vec<String>, Vec<String>) = mentions(&text)
+            .map(str::to_owned)
+            .partition(|name| is_file(self.app, project, name));
+        for name in others {
+            if let Some(near) = source::near(self.app, &name) {
+                let name = visible(&name);
+                self.app.warn(&format!(
+                    "there is no file `{name}`; did you mean `@{near}`?"
+                ));
+            }
+        }
+        if !files.is_empty()
+            && let Err(error) = add_files(self.app, project, &files, ListScope::Turn)
+        {
+            self.failed(error);
+            return Typed::Done;
+        }
+
+        let attached = std::mem::take(&mut self.attached);
+        let parts = [text].into_iter().chain(attached);
+        Typed::Message(parts.collect::<Vec<_>>().join("\n\n"))
+    }
+}
+
+impl Console for LoopConsole<'_> {
+    fn recorded(&mut self, turn: &RecordedTurn) -> anyhow::Result<()> {
+        if self.app.global.json {
+            self.turns.push(json(turn));
+            return Ok(());
+        }
+        show(self.app, turn)
+    }
+
+    fn typed(&mut self, project: &mut Project, text: String) -> anyhow::Result<Typed> {
+        let typed = self.take(project, text)?;
+        // Who stops a command of ours wants to leave.
+        Ok(if interrupt::requested() {
+            Typed::Leave
+        } else {
+            typed
+        })
+    }
+}
+
+impl LoopConsole<'_> {
+    /// Takes what was typed at the prompt.
+    fn take(&mut self, project: &Project, text: String) -> anyhow::Result<Typed> {
+        match PromptLine::read(&text) {
+            PromptLine::Message(_) => Ok(self.message(project, text)),
+            PromptLine::Command(command, rest) => self.command(project, command, rest),
+            PromptLine::Shell(command) => {
+                let end = shell::run(self.app, project, command)?;
+                self.attached.extend(end.attached);
+                match end.next {
+                    Some(text) => self.take(project, text),
+                    None => Ok(Typed::Done),
+                }
+            }
+            PromptLine::Unknown(word, near) => {
+                let near = near.map_or_else(
+                    || "`/help` lists the commands".to_owned(),
+                    |near| format!("did you mean `/{near}`?"),
+                );
+                let word = visible(word);
+                self.app
+                    .warn(&format!("there is no command `/{word}`; {near}"));
+                Ok(Typed::Done)
+            }
+        }
+    }
+}
+
+/// Returns what helps a person to write messages: those of the session, and names that can be
+/// completed. The project is opened once somebody wants them.
+pub(super) fn help(global: &Global) -> PromptHelp {
+    let (one, other) = (App::new(global.clone()), App::new(global.clone()));
+    PromptHelp {
+        history: Rc::new(move || {
+            let project = one.open().ok();
+            project
+                .and_then(|project| history::messages(&project, MAX_HISTORY).ok())
+                .unwrap_or_default()
+        }),
+        candidates: Rc::new(move |before| {
+            let (Ok(project), Ok(folder)) = (other.open(), other.folder()) else {
+                return Vec::new();
+            };
+            names::candidates(&project, &folder, before)
+        }),
+    }
+}

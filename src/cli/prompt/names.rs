@@ -1,0 +1,141 @@
+//! What is completed at the prompt: commands, files, models and agents.
+
+use std::path::Path;
+
+use super::line::{COMMANDS, PromptAct, names};
+use crate::git::refs;
+use crate::text::path::lossy;
+use crate::text::visible::visible;
+use crate::workflow::model::agents;
+use crate::workflow::project::Project;
+
+/// The most names that are looked at.
+const MAX_NAMES: usize = 200;
+
+/// What a word at the end of a text is to be completed from.
+#[derive(Debug, PartialEq, Eq)]
+enum CompletionKind<'a> {
+    /// The commands; the word begins with `/`.
+    Commands(&'a str),
+    /// Files; what stands before the path, and the path so far.
+    Files(&'static str, &'a str),
+    /// The configured models.
+    Models(&'a str),
+    /// The agents.
+    Agents(&'a str),
+    /// Nothing.
+    Nothing,
+}
+
+/// Returns what the word at the end of a text may become.
+pub(super) fn candidates(project: &Project, folder: &Path, before: &str) -> Vec<String> {
+    let found = match wanted(before) {
+        CompletionKind::Commands(word) => matching(names().map(|name| format!("/{name}")), word),
+        CompletionKind::Files(mark, path) => files(project, folder, path)
+            .into_iter()
+            .map(|path| format!("{mark}{path}"))
+            .collect(),
+        CompletionKind::Models(word) => matching(project.settings.models.keys().cloned(), word),
+        CompletionKind::Agents(word) => matching(agents::agents(project), word),
+        CompletionKind::Nothing => Vec::new(),
+    };
+
+    // What a terminal would not show as it is nobody can have meant.
+    found
+        .into_iter()
+        .filter(|name| visible(name) == *name && !name.contains(char::is_whitespace))
+        .collect()
+}
+
+/// Returns what the word at the end of a text is to be completed from.
+fn wanted(before: &str) -> CompletionKind<'_> {
+    let word = before.rsplit(char::is_whitespace).next().unwrap_or(before);
+    if let Some(path) = word.strip_prefix('@') {
+        return CompletionKind::Files("@", path);
+    }
+
+    let Some(line) = before.strip_prefix('/') else {
+        return CompletionKind::Nothing;
+    };
+    let Some((name, _)) = line.split_once(char::is_whitespace) else {
+        return CompletionKind::Commands(before);
+    };
+    let command = COMMANDS.iter().find(|command| command.name == name);
+    match command.map(|command| command.act) {
+        Some(PromptAct::Run(["context", "add" | "rm"])) => CompletionKind::Files("", word),
+        Some(PromptAct::Model) => CompletionKind::Models(word),
+        Some(PromptAct::Agent) => CompletionKind::Agents(word),
+        _ => CompletionKind::Nothing,
+    }
+}
+
+/// Returns the names that go on from a word.
+fn matching(names: impl IntoIterator<Item = String>, word: &str) -> Vec<String> {
+    names
+        .into_iter()
+        .filter(|name| name.starts_with(word))
+        .collect()
+}
+
+/// Returns the files and folders whose path goes on from what is typed; where there is none, the
+/// files of the newest commit whose path holds it.
+fn files(project: &Project, folder: &Path, typed: &str) -> Vec<String> {
+    let (above, start) = typed
+        .rsplit_once('/')
+        .map_or(("", typed), |(above, start)| {
+            (&typed[..above.len() + 1], start)
+        });
+    let entries = std::fs::read_dir(folder.join(above)).into_iter().flatten();
+    let mut found: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let is_hidden = name.starts_with('.') && !start.starts_with('.');
+            if !name.starts_with(start) || is_hidden || name == ".git" {
+                return None;
+            }
+            let slash = if entry.path().is_dir() { "/" } else { "" };
+            Some(format!("{above}{name}{slash}"))
+        })
+        .take(MAX_NAMES)
+        .collect();
+    found.sort();
+    if found.is_empty() && !typed.is_empty() && folder == project.repository.workdir() {
+        found = committed(project, typed).unwrap_or_default();
+    }
+
+    found
+}
+
+/// Returns the files of the newest commit whose path holds a text.
+fn committed(project: &Project, part: &str) -> Option<Vec<String>> {
+    let tree = refs::head_tree(&project.repository).ok()?;
+    let leaves = project.repository.leaves(tree).ok()?;
+    let paths = leaves.iter().map(|leaf| lossy(&leaf.path));
+    Some(
+        paths
+            .filter(|path| path.contains(part))
+            .take(MAX_NAMES)
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_completed_depends_on_what_stands_before() {
+        let check =
+            |before: &str, expected: CompletionKind<'_>| assert_eq!(wanted(before), expected);
+        check("/un", CompletionKind::Commands("/un"));
+        check("/add src/", CompletionKind::Files("", "src/"));
+        check("/drop a b", CompletionKind::Files("", "b"));
+        check("/model so", CompletionKind::Models("so"));
+        check("/agent ", CompletionKind::Agents(""));
+        check("/undo ", CompletionKind::Nothing);
+        check("see @sr", CompletionKind::Files("@", "sr"));
+        check("/plan see @sr", CompletionKind::Files("@", "sr"));
+        check("see sr", CompletionKind::Nothing);
+    }
+}

@@ -1,0 +1,118 @@
+//! `!COMMAND` at the prompt: run in the user's files, and offered to the model.
+
+use std::io::Write as _;
+
+use crate::host::foreground;
+use crate::host::process;
+use crate::host::shell::Capture;
+use crate::text::fence::fence_for;
+use crate::ui::ask::{self, Reply};
+use crate::ui::style::{StyledLine, Tone};
+use crate::ui::terminal;
+use crate::workflow::project::Project;
+
+use super::super::app::App;
+
+/// How many bytes of the output the model gets.
+const MAX_OUTPUT: usize = 32 * 1024;
+
+/// What is asked about the output.
+const QUESTION: &str = "Show this to the model with your next message? [y/N]";
+
+/// What comes of a command.
+#[derive(Debug, Default)]
+pub(super) struct ShellEnd {
+    /// What goes along with the next message.
+    pub attached: Option<String>,
+    /// What was typed in place of an answer.
+    pub next: Option<String>,
+}
+
+/// Runs a command where the user is, shows what it writes, and returns it as a part of the next
+/// message, if that is wanted.
+///
+/// # Errors
+/// The terminal is gone.
+pub(super) fn run(app: &App, project: &Project, text: &str) -> anyhow::Result<ShellEnd> {
+    if text.is_empty() {
+        app.say("`!` runs a command in your files, as in `!make test`.");
+        return Ok(ShellEnd::default());
+    }
+
+    let shell = &project.settings.execute.shell;
+    let words = shlex::split(shell).filter(|words| !words.is_empty());
+    let words = words.unwrap_or_else(|| vec!["sh".to_owned()]);
+    let mut command = process::command(&words[0]);
+    command.args(&words[1..]).arg("-c").arg(text);
+    command.current_dir(app.folder()?);
+
+    let mut kept = Capture::new(MAX_OUTPUT);
+    let status = match foreground::hear(&mut command, &mut |bytes| kept.add(bytes)) {
+        Ok(status) => status,
+        Err(error) => {
+            app.warn(&format!("`{text}` did not run: {error}"));
+            return Ok(ShellEnd::default());
+        }
+    };
+
+    if !status.success() {
+        app.say(&match status.code() {
+            Some(code) => format!("`{text}` exited with {code}."),
+            None => format!("`{text}` was ended: {status}."),
+        });
+    }
+    let output = kept.finish().joined();
+    // The next line is ours, in our colours.
+    let end = if output.is_empty() || output.ends_with(b"\n") {
+        ""
+    } else {
+        "\n"
+    };
+    let _ = write!(std::io::stderr().lock(), "{end}\x1b[0m");
+    if output.is_empty() && status.success() {
+        return Ok(ShellEnd::default());
+    }
+
+    // A line, not a key: who types on while the command runs has not answered.
+    terminal::forget_typed()?;
+    let show = |line| ask::show(&[line], app.paint(true));
+    show(StyledLine::of(Tone::Strong, QUESTION));
+    let said = match ask::text("", app.paint(true))? {
+        Reply::Text(said) | Reply::Editor(said) => said,
+        Reply::Left(_) => String::new(),
+    };
+    let said = said.trim();
+    if ["y", "yes"].contains(&said.to_lowercase().as_str()) {
+        let output = String::from_utf8_lossy(&output);
+        return Ok(ShellEnd {
+            attached: Some(attached(text, &status.to_string(), &output)),
+            next: None,
+        });
+    }
+
+    let is_no = ["", "n", "no"].contains(&said.to_lowercase().as_str());
+    Ok(ShellEnd {
+        attached: None,
+        next: (!is_no).then(|| said.to_owned()),
+    })
+}
+
+/// Returns a command and what it wrote as a part of a message.
+fn attached(command: &str, status: &str, output: &str) -> String {
+    let fence = fence_for(output, 4);
+    let output = output.trim_end();
+    format!("I ran `{command}` ({status}):\n\n{fence}text\n{output}\n{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_output_gets_out_of_its_fence() {
+        assert_eq!(
+            attached("cat a.md", "exit status: 0", "````\nhi\n````\n"),
+            "I ran `cat a.md` (exit status: 0):\n\n`````text\n````\nhi\n````\n`````"
+        );
+    }
+}

@@ -1,0 +1,243 @@
+//! What is asked for on the command line: words for the model, and files that it sees.
+
+use super::app::App;
+use super::failure::WrongWord;
+use super::source;
+use crate::session::input::ListScope;
+use crate::session::name::SessionName;
+use crate::text::resource::is_url;
+use crate::text::visible::visible;
+use crate::workflow::context::edit::{self, ListEdit};
+use crate::workflow::paths;
+use crate::workflow::project::Project;
+
+/// What a plan is asked for with.
+#[derive(clap::Args)]
+pub(super) struct RequestFlags {
+    /// What you want; `-` reads standard input
+    #[arg(short, long, value_name = "TEXT")]
+    pub(super) message: Option<String>,
+    /// Show the model this file, directory, pattern or URL in every turn of the session
+    #[arg(short, long = "file", value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
+    pub(super) files: Vec<String>,
+}
+
+/// A request, sorted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Request {
+    /// The name of a session to start.
+    pub(super) name: Option<String>,
+    /// What is wanted.
+    pub(super) message: Option<String>,
+    /// What the model shall see.
+    pub(super) files: Vec<String>,
+}
+
+/// A word that is neither a name nor the message nor a file.
+#[derive(Debug, PartialEq, Eq)]
+struct StrayWord(String);
+
+impl RequestFlags {
+    /// Sorts the words of a command line, and reads a message from standard input where that is
+    /// wanted.
+    ///
+    /// # Errors
+    /// Where a word is nothing of what it may be, the message is empty, or a file is not there.
+    pub(super) fn read(
+        self,
+        app: &App,
+        project: &Project,
+        words: Vec<String>,
+        takes_name: bool,
+    ) -> anyhow::Result<Request> {
+        // Of what is a pattern in a context list, a question has one, too: `why?`.
+        let is_there = |word: &str| word.contains('*') || is_resource(app, project, word);
+        let mut request = sort(words, self.message.is_some(), takes_name, &is_there)
+            .map_err(|stray| unquoted(app, stray))?;
+        request.message = request
+            .message
+            .or(self.message)
+            .map(source::message)
+            .transpose()?;
+
+        if let Some(missing) = self
+            .files
+            .iter()
+            .find(|file| !is_listed(app, project, file))
+        {
+            return Err(not_there(app, missing));
+        }
+        request.files.extend(self.files);
+        Ok(request)
+    }
+}
+
+impl Request {
+    /// Puts the files into the session's context, and says so.
+    ///
+    /// # Errors
+    /// Where the list cannot be written.
+    pub(super) fn show_files(&self, app: &App, project: &Project) -> anyhow::Result<()> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        add_files(app, project, &self.files, ListScope::Session)
+    }
+}
+
+/// Adds files to a context list, and names those that joined.
+///
+/// # Errors
+/// Where the list cannot be written.
+pub(super) fn add_files(
+    app: &App,
+    project: &Project,
+    files: &[String],
+    scope: ListScope,
+) -> anyhow::Result<()> {
+    let entries = paths::entries(&project.repository, &app.folder()?, files)?;
+    let mut user = app.user(project, false);
+    let edited = edit::edit_context(project, scope, ListEdit::Add, &entries, user.as_mut())?;
+    let list = scope.title().to_lowercase();
+    for entry in edited.iter().filter(|entry| entry.changed) {
+        app.say(&format!("Added {} ({list})", visible(&entry.name)));
+    }
+
+    Ok(())
+}
+
+/// Sorts words: a session's name first where one is taken, then the message unless it is given
+/// already, then files. A word that is a file is never taken for the message.
+fn sort(
+    words: Vec<String>,
+    mut has_message: bool,
+    takes_name: bool,
+    is_there: &dyn Fn(&str) -> bool,
+) -> Result<Request, StrayWord> {
+    let mut request = Request::default();
+    for (at, word) in words.into_iter().enumerate() {
+        let is_name = SessionName::parse(&word).is_ok() || (has_message && !is_there(&word));
+        if at == 0 && takes_name && is_name {
+            request.name = Some(word);
+        } else if is_there(&word) && !word.contains(char::is_whitespace) {
+            request.files.push(word);
+        } else if !has_message && request.files.is_empty() {
+            has_message = true;
+            request.message = Some(word);
+        } else {
+            return Err(StrayWord(word));
+        }
+    }
+
+    Ok(request)
+}
+
+/// Returns whether a list can have a word: what is there, a page, or a pattern.
+fn is_listed(app: &App, project: &Project, word: &str) -> bool {
+    word.contains(['*', '?', '[']) || is_resource(app, project, word)
+}
+
+/// Returns whether a word names something that is there, or a page.
+fn is_resource(app: &App, project: &Project, word: &str) -> bool {
+    is_url(word) || is_file(app, project, word)
+}
+
+/// Returns whether a word names a file or folder that is there; a leading `/` is the root of the
+/// project.
+pub(super) fn is_file(app: &App, project: &Project, word: &str) -> bool {
+    let path = match word.strip_prefix('/') {
+        Some(below) => project.repository.workdir().join(below),
+        None => match app.folder() {
+            Ok(folder) => folder.join(word),
+            Err(_) => return false,
+        },
+    };
+    word != source::STDIN && path.symlink_metadata().is_ok()
+}
+
+/// Returns the error of a word that is left over.
+fn unquoted(app: &App, StrayWord(word): StrayWord) -> anyhow::Error {
+    let quotes = "a message of several words needs quotes, as in `\"add a form\"`";
+    let hint = match source::near(app, &word) {
+        Some(near) => format!("did you mean `{near}`? Else, {quotes}"),
+        None => quotes.to_owned(),
+    };
+    WrongWord {
+        what: format!("there is no file `{}`", visible(&word)),
+        hint,
+    }
+    .into()
+}
+
+/// Returns the error of a file that is not there.
+fn not_there(app: &App, file: &str) -> anyhow::Error {
+    let usual = || "`-f` takes a file, a directory, a pattern or a URL".to_owned();
+    let near = source::near(app, file).map(|near| format!("did you mean `{near}`?"));
+    WrongWord {
+        what: format!("there is no file `{}`", visible(file)),
+        hint: near.unwrap_or_else(usual),
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what becomes of words where `src` and `a.rs` are there: the name, the message and
+    /// the files.
+    fn check(line: &[&str], has_message: bool, takes_name: bool, expected: &str) {
+        let words = line.iter().map(|word| (*word).to_owned()).collect();
+        let is_there = |word: &str| ["src", "a.rs"].contains(&word);
+        let found = match sort(words, has_message, takes_name, &is_there) {
+            Ok(Request {
+                name,
+                message,
+                files,
+            }) => format!(
+                "{}|{}|{}",
+                name.unwrap_or_default(),
+                message.unwrap_or_default(),
+                files.join(" ")
+            ),
+            Err(StrayWord(word)) => format!("stray {word}"),
+        };
+        assert_eq!(found, expected, "{line:?}");
+    }
+
+    #[test]
+    fn a_name_comes_first_then_the_message_then_files() {
+        check(&["add-form"], false, true, "add-form||");
+        check(&["add a form"], false, true, "|add a form|");
+        check(
+            &["add-form", "add a form", "a.rs"],
+            false,
+            true,
+            "add-form|add a form|a.rs",
+        );
+        check(
+            &["add a form", "a.rs", "src"],
+            false,
+            true,
+            "|add a form|a.rs src",
+        );
+        check(&["a.rs"], false, true, "||a.rs");
+        check(&["src", "a.rs"], true, true, "src||a.rs");
+        check(&[], false, true, "||");
+    }
+
+    #[test]
+    fn without_a_name_the_first_word_that_is_no_file_is_the_message() {
+        check(&["fix"], false, false, "|fix|");
+        check(&["a.rs"], false, false, "||a.rs");
+        check(&["a.rs", "src"], true, false, "||a.rs src");
+    }
+
+    #[test]
+    fn a_message_without_quotes_is_no_message() {
+        check(&["add", "a", "form"], false, true, "stray form");
+        check(&["fix", "the"], false, false, "stray the");
+        check(&["fix"], true, false, "stray fix");
+        check(&["a.rs", "fix it"], false, false, "stray fix it");
+    }
+}

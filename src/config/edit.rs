@@ -1,0 +1,384 @@
+//! A change of the user's configuration file that leaves every other line as it is.
+//!
+//! Only `model` and one entry of `models` are ever written. The new text is read again, and must
+//! say what the old one did and the new settings besides: a file that is written in a way that this
+//! does not know is left alone.
+
+mod lines;
+
+use serde_yaml::{Mapping, Value};
+
+use self::lines::ConfigLines;
+use super::layer::Layer;
+use super::settings::{ModelSettings, Price};
+
+/// A model to be written down.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewModel {
+    /// What `model` is set to: a name, or `kind:id`.
+    pub model: String,
+    /// The entry of that name, where it takes one.
+    pub entry: Option<ModelSettings>,
+}
+
+/// Why a file is left as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditRefusal {
+    /// It is no configuration as it stands.
+    #[error("{0}")]
+    Wrong(String),
+    /// It is one, and written in a way that would not survive.
+    #[error("its layout is not one that can be changed safely")]
+    Layout,
+}
+
+impl NewModel {
+    /// Returns it with a name that the file does not use for another model; an entry that says the
+    /// same is used as it is.
+    pub fn fitted(mut self, text: &str) -> NewModel {
+        let Ok(layer) = Layer::parse("", text) else {
+            return self;
+        };
+        let Some(settings) = self.entry.clone() else {
+            return self;
+        };
+
+        let names = (1..).map(|number| match number {
+            1 => self.model.clone(),
+            number => format!("{}-{number}", self.model),
+        });
+        for name in names {
+            match entry(&layer.values, &name) {
+                None => {
+                    self.model = name;
+                    return self;
+                }
+                Some(value) if is_same(value, &settings) => {
+                    return NewModel {
+                        model: name,
+                        entry: None,
+                    };
+                }
+                Some(_) => {}
+            }
+        }
+        self
+    }
+
+    /// Returns the lines that say it, for somebody to write by hand.
+    pub fn lines(&self) -> String {
+        let model = format!("model: {}\n", scalar(&self.model));
+        match &self.entry {
+            Some(settings) => {
+                let name = scalar(&self.model);
+                format!("{model}models:\n  {name}: {}\n", flow(settings))
+            }
+            None => model,
+        }
+    }
+
+    /// Returns a file's text with the model in it.
+    ///
+    /// # Errors
+    /// [`EditRefusal`]; the file is to be left as it is.
+    pub fn written(&self, text: &str) -> Result<String, EditRefusal> {
+        let before = Layer::parse("", text).map_err(|error| {
+            let message = error.to_string();
+            EditRefusal::Wrong(message.trim_start_matches(": ").to_owned())
+        })?;
+
+        let mut lines = ConfigLines::of(text);
+        if let Some(settings) = &self.entry {
+            lines.add_entry(&scalar(&self.model), &flow(settings))?;
+        }
+        lines.set_model(&scalar(&self.model));
+
+        let text = lines.text();
+        let after = Layer::parse("", &text).map_err(|_| EditRefusal::Layout)?;
+        if after.values == self.wanted(before.values) {
+            Ok(text)
+        } else {
+            Err(EditRefusal::Layout)
+        }
+    }
+
+    /// Returns what a file must say afterwards.
+    fn wanted(&self, mut values: Mapping) -> Mapping {
+        let key = |name: &str| Value::String(name.to_owned());
+        values.insert(key("model"), key(&self.model));
+        let Some(settings) = &self.entry else {
+            return values;
+        };
+
+        let entry = serde_yaml::from_str(&flow(settings)).unwrap_or_default();
+        let models = values.entry(key("models")).or_insert(Value::Null);
+        if models.is_null() {
+            *models = Value::Mapping(Mapping::new());
+        }
+        if let Value::Mapping(models) = models {
+            models.insert(key(&self.model), entry);
+        }
+
+        values
+    }
+}
+
+/// Returns the entry of a model.
+fn entry<'v>(values: &'v Mapping, name: &str) -> Option<&'v Value> {
+    values.get("models")?.as_mapping()?.get(name)
+}
+
+/// Tells whether an entry says exactly these settings.
+fn is_same(value: &Value, settings: &ModelSettings) -> bool {
+    serde_yaml::from_value::<ModelSettings>(value.clone()).is_ok_and(|found| found == *settings)
+}
+
+/// Returns a text as YAML that means just this text.
+fn scalar(text: &str) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-');
+    let is_plain = text.chars().all(is_word)
+        && matches!(
+            serde_yaml::from_str(text),
+            Ok(Value::String(read)) if read == text
+        );
+    if is_plain {
+        text.to_owned()
+    } else {
+        // What JSON makes of a text YAML reads as the same.
+        serde_json::json!(text).to_string()
+    }
+}
+
+/// Returns a model's settings in one line, as an entry of `models` has them.
+pub fn flow(settings: &ModelSettings) -> String {
+    let text = |key: &str, value: &str| format!("{key}: {}", scalar(value));
+    let mut parts = vec![text("kind", &settings.kind)];
+    if !settings.id.is_empty() {
+        parts.push(text("id", &settings.id));
+    }
+    if !settings.run.is_empty() {
+        let words: Vec<String> = settings.run.iter().map(|word| scalar(word)).collect();
+        parts.push(format!("run: [{}]", words.join(", ")));
+    }
+
+    let further = [
+        ("base_url", &settings.base_url),
+        ("api_key_env", &settings.api_key_env),
+    ];
+    for (key, value) in further {
+        parts.extend(value.as_ref().map(|value| text(key, value)));
+    }
+    parts.extend(settings.price.as_ref().map(prices));
+    parts.extend(
+        settings
+            .timeout
+            .map(|seconds| format!("timeout: {seconds}")),
+    );
+
+    format!("{{ {} }}", parts.join(", "))
+}
+
+/// Returns prices in one line.
+fn prices(price: &Price) -> String {
+    let (input, output) = (price.input, price.output);
+    let cached = price
+        .cache_read
+        .map(|price| format!(", cache_read: {price}"));
+    format!(
+        "price: {{ input: {input}, output: {output}{} }}",
+        cached.unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::ProptestConfig;
+
+    use super::*;
+
+    /// Returns the model that is added.
+    fn claude() -> NewModel {
+        NewModel {
+            model: "claude".to_owned(),
+            entry: Some(ModelSettings {
+                kind: "command".to_owned(),
+                run: ["claude", "-p", "--tools", ""].map(str::to_owned).to_vec(),
+                timeout: Some(900),
+                ..ModelSettings::default()
+            }),
+        }
+    }
+
+    /// The line of its entry.
+    const ENTRY: &str =
+        r#"claude: { kind: command, run: [claude, -p, --tools, ""], timeout: 900 }"#;
+
+    /// Compares a file afterwards; `ENTRY` stands for the entry.
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let written = claude().written(text);
+        assert_eq!(written, Ok(expected.replace("ENTRY", ENTRY)), "{text}");
+    }
+
+    /// Checks that a file is left alone.
+    #[track_caller]
+    fn refuse(text: &str) {
+        let written = claude().written(text);
+        assert!(written.is_err(), "{text}\n{written:?}");
+    }
+
+    #[test]
+    fn cf7_a_model_is_written_into_an_empty_file() {
+        check("", "model: claude\nmodels:\n  ENTRY\n");
+        check("# mine\n", "# mine\nmodel: claude\nmodels:\n  ENTRY\n");
+        check("agent: x", "agent: x\nmodel: claude\nmodels:\n  ENTRY\n");
+    }
+
+    #[test]
+    fn cf7_every_other_line_stays_as_it_is() {
+        check(
+            "# top\nmodel: gpt   # the old one\n\nmodels: # all\n    # of mine\n    gpt: { kind: openai, id: gpt-5 }   # dear\nlimits: {cost: 1}\n# end",
+            "# top\nmodel: claude   # the old one\n\nmodels: # all\n    ENTRY\n    # of mine\n    gpt: { kind: openai, id: gpt-5 }   # dear\nlimits: {cost: 1}\n# end",
+        );
+        check(
+            "agent: x\r\nmodel: \"a # b\" # c\r\n",
+            "agent: x\r\nmodel: claude # c\r\nmodels:\r\n  ENTRY\r\n",
+        );
+        check(
+            "models: {gpt: { kind: openai, id: gpt-5 }}\nagent: x\n",
+            "model: claude\nmodels: { ENTRY, gpt: { kind: openai, id: gpt-5 }}\nagent: x\n",
+        );
+        check("models: {}\n", "model: claude\nmodels: { ENTRY }\n");
+        check(
+            "model: # none yet\n",
+            "model: claude # none yet\nmodels:\n  ENTRY\n",
+        );
+        check(
+            "models:\nagent: x\n",
+            "model: claude\nmodels:\n  ENTRY\nagent: x\n",
+        );
+    }
+
+    #[test]
+    fn cf7_a_layout_that_is_not_known_is_left_alone() {
+        refuse("{ agent: x }\n");
+        refuse("\"model\": gpt\n");
+        refuse("model: >\n  gpt\n");
+        refuse("model: &a gpt\nagent: *a\n");
+        refuse("models: &all\n  gpt: { kind: openai, id: gpt-5 }\n");
+        refuse("models: [a]\n");
+        refuse("agent: x\n...\n");
+        refuse("agent: [\n");
+        refuse("- a\n");
+        refuse(&"a".repeat(70_000));
+    }
+
+    #[test]
+    fn cf7_nobodys_entry_is_overwritten() {
+        let other = "models:\n  claude: { kind: command, run: [claude] }\n";
+        let fitted = claude().fitted(other);
+        assert_eq!(fitted.model, "claude-2");
+        assert_eq!(
+            fitted.written(other),
+            Ok(format!(
+                "model: claude-2\nmodels:\n  {}\n  claude: {{ kind: command, run: [claude] }}\n",
+                ENTRY.replacen("claude", "claude-2", 1)
+            ))
+        );
+
+        let same = claude().written("").unwrap();
+        let fitted = claude().fitted(&same);
+        assert_eq!(fitted.entry, None);
+        assert_eq!(fitted.written(&same), Ok(same));
+    }
+
+    #[test]
+    fn a_text_means_itself() {
+        for text in [
+            "a",
+            "a b",
+            "true",
+            "12",
+            "1e3",
+            "~",
+            "-",
+            "- a",
+            "a: b",
+            "a #b",
+            "\"",
+            "'",
+            "\u{e9}\n",
+            "{x}",
+            "",
+            "qwen3:30b",
+            "*a",
+            "-p",
+            "0x1f",
+            "null",
+            "2026-01-01",
+        ] {
+            let read: Value = serde_yaml::from_str(&format!("[{}]", scalar(text))).unwrap();
+            assert_eq!(read[0].as_str(), Some(text), "{}", scalar(text));
+        }
+        assert_eq!(scalar("-p"), "-p");
+        assert_eq!(scalar("qwen3:30b"), "\"qwen3:30b\"");
+    }
+
+    #[test]
+    fn the_lines_for_a_hand_are_what_would_be_written() {
+        assert_eq!(Ok(claude().lines()), claude().written(""));
+        let bare = NewModel {
+            model: "openai:gpt-5".to_owned(),
+            entry: None,
+        };
+        assert_eq!(bare.lines(), "model: \"openai:gpt-5\"\n");
+        assert_eq!(
+            bare.written("agent: x\n"),
+            Ok("agent: x\nmodel: \"openai:gpt-5\"\n".to_owned())
+        );
+    }
+
+    /// Lines that a configuration may have, in any order and number.
+    const LINES: [&str; 16] = [
+        "# a comment",
+        "",
+        "model: gpt # why",
+        "model:",
+        "models:",
+        "models: # all",
+        "models: {}",
+        "models: {a: {kind: manual}}",
+        "  gpt: { kind: openai, id: gpt-5 }",
+        "  claude: { kind: manual }",
+        "  # deeper",
+        "agent: x",
+        "limits:",
+        "  cost: 1",
+        "preview_command: |",
+        "  model: not one",
+    ];
+
+    proptest::proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn cf7_whatever_is_written_no_other_line_changes(
+            chosen in proptest::collection::vec(0..LINES.len(), 0..9),
+            end in proptest::sample::select(vec!["\n", "\r\n"]),
+            is_ended in proptest::bool::ANY,
+        ) {
+            let lines: Vec<&str> = chosen.iter().map(|&at| LINES[at]).collect();
+            let text = lines.join(end) + if is_ended { end } else { "" };
+            let model = claude().fitted(&text);
+            if let Ok(written) = model.written(&text) {
+                let mut after = written.lines();
+                let kept = text.lines().filter(|line| !line.starts_with("model"));
+                for line in kept {
+                    proptest::prop_assert!(after.any(|found| found == line), "{line:?} in {written:?}");
+                }
+                let again = claude().fitted(&written);
+                proptest::prop_assert_eq!(again.written(&written), Ok(written));
+            }
+        }
+    }
+}

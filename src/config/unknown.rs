@@ -1,0 +1,153 @@
+//! Settings that nobody knows, and what was probably meant.
+//!
+//! Which settings there are the settings themselves say: a name that none can have is put beside
+//! them, and the answer lists those that are.
+
+use serde_yaml::{Mapping, Value};
+
+use super::settings::Settings;
+use crate::text::near::nearest;
+
+/// A name that no setting has.
+const NOBODY: &str = "\u{0}";
+/// The section whose names are the user's own.
+const MODELS: &str = "models";
+
+/// Returns the first setting that nobody knows, dotted, and the one that was probably meant.
+pub fn first(values: &Mapping) -> Option<(String, Option<String>)> {
+    below(&[], values)
+}
+
+/// Returns the setting that was probably meant by a dotted name that nobody knows; nothing where the
+/// name is known.
+pub fn meant(name: &str) -> Option<Option<String>> {
+    let mut value = Value::Null;
+    for part in name.rsplit('.') {
+        let mut outer = Mapping::new();
+        outer.insert(Value::String(part.to_owned()), value);
+        value = Value::Mapping(outer);
+    }
+    first(value.as_mapping()?).map(|(_, meant)| meant)
+}
+
+/// Looks for one in a section and those in it.
+fn below(section: &[&str], values: &Mapping) -> Option<(String, Option<String>)> {
+    let known = names(section);
+    values.iter().find_map(|(key, value)| {
+        let key = key.as_str().unwrap_or_default();
+        let path = [section, &[key]].concat();
+        let is_free = section == [MODELS];
+        if !is_free && !known.is_empty() && !known.iter().any(|name| name == key) {
+            return Some((path.join("."), likely(section, key, &known)));
+        }
+
+        let inner = value.as_mapping()?;
+        (is_free || known.iter().any(|name| name == key))
+            .then(|| below(&path, inner))
+            .flatten()
+    })
+}
+
+/// Returns the setting that was probably meant: one of the same section with a name like it, else
+/// one of that name elsewhere.
+fn likely(section: &[&str], key: &str, known: &[String]) -> Option<String> {
+    let dotted = |name: &str| [section, &[name]].concat().join(".");
+    if let Some(near) = nearest(key, known.iter().map(String::as_str)) {
+        return Some(dotted(near));
+    }
+
+    let last = key.rsplit('.').next().unwrap_or(key);
+    names(&[])
+        .iter()
+        .filter(|section| *section != MODELS)
+        .find_map(|section| {
+            let inner = names(&[section]);
+            let found = inner.iter().find(|name| *name == last)?;
+            Some(format!("{section}.{found}"))
+        })
+}
+
+/// Returns the names of the settings in a section; none where it is a setting itself.
+fn names(section: &[&str]) -> Vec<String> {
+    let mut value = Value::Null;
+    for part in [section, &[NOBODY]].concat().into_iter().rev() {
+        let mut outer = Mapping::new();
+        outer.insert(Value::String(part.to_owned()), value);
+        value = Value::Mapping(outer);
+    }
+
+    let Err(error) = serde_yaml::from_value::<Settings>(value) else {
+        return Vec::new();
+    };
+    let message = error.to_string();
+    match message.split_once("unknown field") {
+        Some((_, list)) => list
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|name| *name != NOBODY)
+            .map(str::to_owned)
+            .collect(),
+        None => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what is found in a configuration.
+    #[track_caller]
+    fn check(text: &str, expected: Option<(&str, Option<&str>)>) {
+        let values: Mapping = serde_yaml::from_str(text).unwrap();
+        let found = first(&values);
+        let found = found
+            .as_ref()
+            .map(|(name, meant)| (name.as_str(), meant.as_deref()));
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn cf2_an_unknown_setting_gets_the_nearest_name() {
+        check("modle: x", Some(("modle", Some("model"))));
+        check(
+            "execute: {timout: 5}",
+            Some(("execute.timout", Some("execute.timeout"))),
+        );
+        check("exeucte: {timeout: 5}", Some(("exeucte", Some("execute"))));
+        check("timeout: 5", Some(("timeout", Some("execute.timeout"))));
+        check(
+            "change: {roles: {author: x}, role: {}}",
+            Some(("change.role", Some("change.roles"))),
+        );
+        check(
+            "models: {any: {kind: openai, base-url: x}}",
+            Some(("models.any.base-url", Some("models.any.base_url"))),
+        );
+        check("nonsense: x", Some(("nonsense", None)));
+    }
+
+    #[test]
+    fn what_is_known_is_not_suspected() {
+        check(
+            "model: x\nmodels: {any: {kind: openai}}\nexecute: {timeout: 5}",
+            None,
+        );
+        check(
+            "models: {any: {extra: {a: {b: 1}}, price: {input: 1, output: 2}, headers: {X-A: b}}}",
+            None,
+        );
+        check("change: {roles: {nobody: x}}", None);
+        check("execute: 5", None);
+    }
+
+    #[test]
+    fn a_dotted_name_is_looked_up() {
+        assert_eq!(meant("execute.timeout"), None);
+        assert_eq!(
+            meant("execute.timout"),
+            Some(Some("execute.timeout".to_owned()))
+        );
+        assert_eq!(meant("nonsense"), Some(None));
+    }
+}

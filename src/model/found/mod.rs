@@ -1,0 +1,77 @@
+//! What of models is there on this machine: keys in the environment, programs on the `PATH`,
+//! servers that listen here.
+//!
+//! Everything is looked for at once and within [`program::LIMIT`]. What a program or a server says
+//! is a stranger's: it is bounded, and taken over only where it is a plain version or a plain name.
+
+pub mod offer;
+pub mod program;
+pub mod server;
+pub mod service;
+
+use std::path::Path;
+use std::thread;
+
+use program::FoundProgram;
+use server::{FoundServer, ServerAddress};
+use service::FoundKey;
+
+use super::outside::Variable;
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoundModels {
+    /// The services whose key is in the environment.
+    pub keys: Vec<FoundKey>,
+    /// The programs.
+    pub programs: Vec<FoundProgram>,
+    /// The servers that answer.
+    pub servers: Vec<FoundServer>,
+}
+
+/// Where is looked.
+#[derive(Debug, Clone, Default)]
+pub struct LookPlaces<'a> {
+    /// The repository in use: what lies in it is never run.
+    pub repository: Option<&'a Path>,
+    /// The servers that are asked.
+    pub servers: Vec<ServerAddress>,
+    /// Whether programs are looked for.
+    pub programs: bool,
+}
+
+impl FoundModels {
+    /// Looks everywhere at once.
+    pub fn look(places: &LookPlaces<'_>, variable: &Variable) -> FoundModels {
+        let found = if places.programs {
+            program::on_path(places.repository)
+        } else {
+            Vec::new()
+        };
+        let keys = service::keys(variable);
+
+        thread::scope(|scope| {
+            let programs: Vec<_> = found
+                .iter()
+                .map(|(known, path)| scope.spawn(move || program::ask(known, path)))
+                .collect();
+            let servers: Vec<_> = places
+                .servers
+                .iter()
+                .map(|address| scope.spawn(move || server::ask(address)))
+                .collect();
+
+            FoundModels {
+                keys,
+                programs: programs
+                    .into_iter()
+                    .filter_map(|thread| thread.join().ok())
+                    .collect(),
+                servers: servers
+                    .into_iter()
+                    .filter_map(|thread| thread.join().ok().flatten())
+                    .collect(),
+            }
+        })
+    }
+}

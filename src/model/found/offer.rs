@@ -1,0 +1,313 @@
+//! What can be made of what was found: models as the configuration has them, each with what it is
+//! good for.
+
+use super::FoundModels;
+use super::program::{FoundProgram, KnownProgram, PROGRAMS, ProgramUsage};
+use super::server::FoundServer;
+use super::service::{ApiService, SERVICES};
+use crate::config::edit::NewModel;
+use crate::config::settings::{ModelSettings, Price};
+
+/// How many models of one server are offered.
+const MAX_SERVED: usize = 5;
+/// How long a program may take for an answer, in seconds.
+const PROGRAM_TIMEOUT: u64 = 900;
+/// The same for a server on this machine, which may be slow.
+const SERVER_TIMEOUT: u64 = 3600;
+
+/// A model that can be set up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelOffer {
+    /// What it is called in the configuration.
+    pub name: String,
+    /// Which model or program it is.
+    pub about: String,
+    /// What it is good for.
+    pub what: String,
+    /// Whether a call costs money.
+    pub is_paid: bool,
+    /// What the configuration says of it.
+    pub settings: ModelSettings,
+}
+
+impl ModelOffer {
+    /// Returns what is written into a configuration.
+    pub fn to_new(&self) -> NewModel {
+        NewModel {
+            model: self.name.clone(),
+            entry: Some(self.settings.clone()),
+        }
+    }
+}
+
+impl FoundModels {
+    /// Returns the models that can be made of it: programs with a subscription first, then services,
+    /// servers, and programs of which nobody knows what they ask.
+    pub fn offers(&self) -> Vec<ModelOffer> {
+        let programs = |is_paid: bool| {
+            self.programs
+                .iter()
+                .filter(|found| found.refusal().is_none())
+                .filter_map(|found| Some((found, of_program(found.known)?)))
+                .filter(move |(_, offer)| offer.is_paid == is_paid)
+                .map(|(found, offer)| ModelOffer {
+                    about: found.titled(),
+                    ..offer
+                })
+        };
+        let services = self
+            .keys
+            .iter()
+            .map(|key| of_service(key.service, key.variable, None));
+        let servers = self.servers.iter().flat_map(of_server);
+
+        programs(false)
+            .chain(services)
+            .chain(servers)
+            .chain(programs(true))
+            .collect()
+    }
+
+    /// Returns the programs that are there and not offered, with the reason.
+    pub fn refused(&self) -> impl Iterator<Item = (&FoundProgram, String)> {
+        self.programs.iter().filter_map(|found| {
+            let server = self
+                .servers
+                .iter()
+                .find(|server| server.address.title == found.known.title);
+            match (server, found.getting()) {
+                (Some(server), Some(get)) if server.models.is_empty() => {
+                    Some((found, format!("it has no model yet; `{get}` gets one")))
+                }
+                (Some(_), Some(_)) => None,
+                _ => Some((found, found.refusal()?)),
+            }
+        })
+    }
+
+    /// Returns the model that a word names: an offer by its name, or `name:id` for one of its other
+    /// models. What is known is named even where it was not found.
+    pub fn named(&self, word: &str) -> Option<ModelOffer> {
+        let (name, id) = match word.split_once(':') {
+            Some((name, id)) => (name, Some(id.trim())),
+            None => (word, None),
+        };
+        if id.is_some_and(str::is_empty) {
+            return None;
+        }
+
+        let service = SERVICES.iter().find(|service| service.name == name);
+        if let Some(service) = service {
+            let found = self.keys.iter().find(|key| key.service == service);
+            let variable = found.map_or(service.variables[0], |key| key.variable);
+            return Some(of_service(service, variable, id));
+        }
+
+        let server = self
+            .servers
+            .iter()
+            .find(|server| server.address.name == name);
+        if let (Some(server), Some(id)) = (server, id) {
+            return Some(served(server, id));
+        }
+
+        self.offers()
+            .into_iter()
+            .find(|offer| id.is_none() && offer.name == name)
+            .or_else(|| {
+                let known = PROGRAMS.iter().find(|known| known.name == name)?;
+                of_program(known).filter(|_| id.is_none())
+            })
+    }
+}
+
+/// Returns the model of a program that answers.
+fn of_program(known: &KnownProgram) -> Option<ModelOffer> {
+    let ProgramUsage::Answers {
+        run, what, is_paid, ..
+    } = known.usage
+    else {
+        return None;
+    };
+    Some(ModelOffer {
+        name: known.name.to_owned(),
+        about: known.title.to_owned(),
+        what: what.to_owned(),
+        is_paid,
+        settings: ModelSettings {
+            kind: "command".to_owned(),
+            run: run.iter().map(|&word| word.to_owned()).collect(),
+            timeout: Some(PROGRAM_TIMEOUT),
+            ..ModelSettings::default()
+        },
+    })
+}
+
+/// Returns a model of a service.
+fn of_service(service: &ApiService, variable: &str, id: Option<&str>) -> ModelOffer {
+    let id = id.unwrap_or(service.model);
+    // The protocol knows its own variable, and gives its key to its own address alone.
+    let is_usual = service.base_url.is_none();
+    ModelOffer {
+        name: service.name.to_owned(),
+        about: format!("{id} with {variable}"),
+        what: format!("the API of {}, paid per token", service.title),
+        is_paid: true,
+        settings: ModelSettings {
+            kind: service.kind.to_owned(),
+            id: id.to_owned(),
+            base_url: service.base_url.map(str::to_owned),
+            api_key_env: (!is_usual).then(|| variable.to_owned()),
+            ..ModelSettings::default()
+        },
+    }
+}
+
+/// Returns the models of a server.
+fn of_server(server: &FoundServer) -> Vec<ModelOffer> {
+    let ids = server.models.iter().take(MAX_SERVED);
+    ids.map(|id| served(server, id)).collect()
+}
+
+/// Returns a model of a server.
+fn served(server: &FoundServer, id: &str) -> ModelOffer {
+    ModelOffer {
+        name: server.address.name.to_owned(),
+        about: format!("{id}, {}", server.titled()),
+        what: "local, free; small models often fail; 14B or more recommended".to_owned(),
+        is_paid: false,
+        settings: ModelSettings {
+            kind: "openai".to_owned(),
+            id: id.to_owned(),
+            base_url: Some(server.base_url()),
+            timeout: Some(SERVER_TIMEOUT),
+            price: Some(Price {
+                input: 0.0,
+                output: 0.0,
+                cache_read: Some(0.0),
+                cache_write: None,
+            }),
+            ..ModelSettings::default()
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::config::edit::flow;
+    use crate::model::found::server::{named, usual};
+    use crate::model::found::service::FoundKey;
+
+    /// Returns everything that may be found.
+    fn all() -> FoundModels {
+        FoundModels {
+            keys: SERVICES
+                .iter()
+                .map(|service| FoundKey {
+                    service,
+                    variable: service.variables[0],
+                })
+                .collect(),
+            programs: PROGRAMS
+                .iter()
+                .map(|known| FoundProgram {
+                    known,
+                    path: PathBuf::new(),
+                    version: Some("1.5.0".to_owned()),
+                })
+                .collect(),
+            servers: vec![FoundServer {
+                address: named("http://127.0.0.1:9").unwrap(),
+                models: vec!["b".to_owned(), "a:7b".to_owned()],
+            }],
+        }
+    }
+
+    #[test]
+    fn subscriptions_come_first_and_unknown_costs_last() {
+        let offers = all().offers();
+        let names: Vec<&str> = offers.iter().map(|offer| offer.name.as_str()).collect();
+        assert_eq!(names[..3], ["claude", "codex", "anthropic"]);
+        assert_eq!(
+            names[names.len() - 4..],
+            ["local", "local", "opencode", "llm"]
+        );
+        let refused: Vec<&str> = all()
+            .refused()
+            .map(|(found, _)| found.known.name)
+            .collect::<Vec<_>>();
+        assert_eq!(refused, ["gemini", "aider", "ollama", "lms"]);
+    }
+
+    #[test]
+    fn a_server_without_models_says_how_to_get_one() {
+        let check = |models: &[&str], expected: Option<&str>| {
+            let mut found = all();
+            found.servers = vec![FoundServer {
+                address: usual(&|_| None).remove(0),
+                models: models.iter().map(|&id| id.to_owned()).collect(),
+            }];
+            let why = found
+                .refused()
+                .find(|(program, _)| program.known.name == "ollama")
+                .map(|(_, why)| why);
+            assert_eq!(why.as_deref(), expected);
+        };
+        check(
+            &[],
+            Some("it has no model yet; `ollama pull <model>` gets one"),
+        );
+        check(&["qwen3"], None);
+    }
+
+    #[test]
+    fn a_word_names_an_offer_or_another_model_of_it() {
+        let check = |word: &str, expected: Option<(&str, &str)>| {
+            let offer = all().named(word);
+            let found = offer
+                .as_ref()
+                .map(|offer| (offer.name.as_str(), offer.settings.id.as_str()));
+            assert_eq!(found, expected, "{word}");
+        };
+        check("claude", Some(("claude", "")));
+        check("groq", Some(("groq", "openai/gpt-oss-120b")));
+        check("openai:gpt-5", Some(("openai", "gpt-5")));
+        check("local", Some(("local", "b")));
+        check("local:a:7b", Some(("local", "a:7b")));
+        check("claude:x", None);
+        check("gemini:x", Some(("gemini", "x")));
+        check("aider", None);
+        check("openai:", None);
+        let none = FoundModels::default();
+        assert_eq!(
+            none.named("codex").map(|offer| offer.name).as_deref(),
+            Some("codex")
+        );
+    }
+
+    #[test]
+    fn what_is_offered_is_what_the_document_shows() {
+        let document = include_str!("../../../docs/models.md");
+        for known in &PROGRAMS {
+            let Some(offer) = of_program(known) else {
+                continue;
+            };
+            let start = format!("  {}: {{", known.name);
+            let line = document.lines().find(|line| line.starts_with(&start));
+            let (_, entry) = line.unwrap().split_once(": ").unwrap();
+            let shown: ModelSettings = serde_yaml::from_str(entry).unwrap();
+            assert_eq!(shown, offer.settings, "{}", known.name);
+        }
+    }
+
+    #[test]
+    fn every_offer_can_be_written_down() {
+        for offer in all().offers() {
+            let read: ModelSettings = serde_yaml::from_str(&flow(&offer.settings)).unwrap();
+            assert_eq!(read, offer.settings, "{}", offer.name);
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The programs that may stand behind a model: which there are, how each is held to answering
+//! alone, and which version is there.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::service;
+use crate::host::{probe, process};
+
+/// How long a program may take to say its version.
+pub const LIMIT: Duration = Duration::from_secs(2);
+/// The longest version.
+const MAX_VERSION: usize = 32;
+
+/// A program that is looked for.
+#[derive(Debug, PartialEq, Eq)]
+pub struct KnownProgram {
+    /// The name under which it is started.
+    pub name: &'static str,
+    /// Its own name.
+    pub title: &'static str,
+    /// What it is good for.
+    pub usage: ProgramUsage,
+}
+
+/// What a program is good for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ProgramUsage {
+    /// It reads an input and prints an answer, and does nothing else.
+    Answers {
+        /// The program and its arguments.
+        run: &'static [&'static str],
+        /// What it is, in a few words.
+        what: &'static str,
+        /// Whether a call may cost money beside a subscription.
+        is_paid: bool,
+        /// The major version for which that holds; any without it.
+        only: Option<u32>,
+    },
+    /// It serves models, which are found where it listens.
+    Serves {
+        /// The command that starts the server.
+        start: &'static str,
+        /// The command that gets a model for it.
+        get: &'static str,
+    },
+    /// It cannot be held to answering.
+    Agent {
+        /// Why, and what does instead.
+        why: &'static str,
+    },
+}
+
+/// The programs. None of those that answer has a tool, reads settings of the repository that could
+/// give it one, or asks anybody.
+pub const PROGRAMS: [KnownProgram; 8] = [
+    KnownProgram {
+        name: "claude",
+        title: "Claude Code",
+        usage: ProgramUsage::Answers {
+            run: &[
+                "claude",
+                "-p",
+                "--tools",
+                "",
+                "--strict-mcp-config",
+                "--setting-sources",
+                "user",
+            ],
+            what: "your Claude subscription, answers only",
+            is_paid: false,
+            only: None,
+        },
+    },
+    KnownProgram {
+        name: "codex",
+        title: "Codex",
+        usage: ProgramUsage::Answers {
+            run: &[
+                "codex",
+                "exec",
+                "--sandbox",
+                "read-only",
+                "--skip-git-repo-check",
+                "-",
+            ],
+            what: "your ChatGPT subscription, reads but cannot write",
+            is_paid: false,
+            only: None,
+        },
+    },
+    KnownProgram {
+        name: "opencode",
+        title: "OpenCode",
+        usage: ProgramUsage::Answers {
+            run: &[
+                "env",
+                "OPENCODE_DISABLE_PROJECT_CONFIG=1",
+                r#"OPENCODE_PERMISSION={"*":"deny"}"#,
+                "opencode",
+                "run",
+            ],
+            what: "the provider set up in OpenCode, answers only",
+            is_paid: true,
+            only: Some(1),
+        },
+    },
+    KnownProgram {
+        name: "llm",
+        title: "LLM",
+        usage: ProgramUsage::Answers {
+            run: &["llm", "prompt", "--no-log"],
+            what: "the default model of LLM",
+            is_paid: true,
+            only: None,
+        },
+    },
+    KnownProgram {
+        name: "gemini",
+        title: "Gemini CLI",
+        usage: ProgramUsage::Agent {
+            why: "it edits files itself unless a policy forbids it; a GEMINI_API_KEY serves the same models",
+        },
+    },
+    KnownProgram {
+        name: "aider",
+        title: "aider",
+        usage: ProgramUsage::Agent {
+            why: "it prints its own words around an answer; the key that it uses serves the same models",
+        },
+    },
+    KnownProgram {
+        name: "ollama",
+        title: "Ollama",
+        usage: ProgramUsage::Serves {
+            start: "ollama serve",
+            get: "ollama pull <model>",
+        },
+    },
+    KnownProgram {
+        name: "lms",
+        title: "LM Studio",
+        usage: ProgramUsage::Serves {
+            start: "lms server start",
+            get: "lms get <model>",
+        },
+    },
+];
+
+/// A program that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundProgram {
+    /// Which one.
+    pub known: &'static KnownProgram,
+    /// Its file.
+    pub path: PathBuf,
+    /// Its version, if it says one.
+    pub version: Option<String>,
+}
+
+impl FoundProgram {
+    /// Returns its name and version.
+    pub fn titled(&self) -> String {
+        match &self.version {
+            Some(version) => format!("{} {version}", self.known.title),
+            None => self.known.title.to_owned(),
+        }
+    }
+
+    /// Returns why it is not offered as a model, if it is not.
+    pub fn refusal(&self) -> Option<String> {
+        match self.known.usage {
+            ProgramUsage::Answers {
+                only: Some(major), ..
+            } if self.major() != Some(major) => Some(format!(
+                "only version {major} is known to be held to answering"
+            )),
+            ProgramUsage::Answers { .. } => None,
+            ProgramUsage::Serves { start, .. } => {
+                Some(format!("`{start}` makes its models available"))
+            }
+            ProgramUsage::Agent { why } => Some(why.to_owned()),
+        }
+    }
+
+    /// Returns what gets a model for the server that it starts.
+    pub fn getting(&self) -> Option<&'static str> {
+        match self.known.usage {
+            ProgramUsage::Serves { get, .. } => Some(get),
+            _ => None,
+        }
+    }
+
+    /// Returns the first number of its version.
+    fn major(&self) -> Option<u32> {
+        self.version.as_ref()?.split('.').next()?.parse().ok()
+    }
+}
+
+/// Returns the programs that are on the `PATH`: in its absolute folders, and nowhere in the
+/// repository.
+pub(super) fn on_path(repository: Option<&Path>) -> Vec<(&'static KnownProgram, PathBuf)> {
+    let excluded: Vec<&Path> = repository.into_iter().collect();
+    PROGRAMS
+        .iter()
+        .filter_map(|known| {
+            let path = process::find_outside(known.name, &excluded)?;
+            // A folder of the `PATH` may be a link into it.
+            let real = path.canonicalize().ok()?;
+            let is_inside = repository.is_some_and(|repository| {
+                let repository = repository.canonicalize();
+                repository.map_or(true, |repository| real.starts_with(repository))
+            });
+            (!is_inside).then_some((known, path))
+        })
+        .collect()
+}
+
+/// Asks a program for its version.
+pub(super) fn ask(known: &'static KnownProgram, path: &Path) -> FoundProgram {
+    let mut command = process::command(path);
+    command.arg("--version");
+    service::variables().for_each(|variable| {
+        command.env_remove(variable);
+    });
+
+    let said = probe::ask(&mut command, LIMIT);
+    FoundProgram {
+        known,
+        path: path.to_owned(),
+        version: said.and_then(|said| version(&said)),
+    }
+}
+
+/// Returns the version in what a program says: the first word that begins with two numbers and a
+/// point between them.
+fn version(said: &str) -> Option<String> {
+    said.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '"'))
+        .map(|word| word.strip_prefix(['v', 'V']).unwrap_or(word))
+        .map(|word| word.trim_end_matches(['.', ':']))
+        .find(|word| is_version(word))
+        .map(str::to_owned)
+}
+
+/// Tells whether a word is a version, and plain.
+fn is_version(word: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_');
+    let is_number = |part: &str| {
+        let digits = part.chars().take_while(char::is_ascii_digit).count();
+        (1..=9).contains(&digits)
+    };
+    let mut parts = word.splitn(2, '.');
+
+    word.len() <= MAX_VERSION
+        && word.chars().all(is_plain)
+        && parts
+            .next()
+            .is_some_and(|part| is_number(part) && part.chars().all(|c| c.is_ascii_digit()))
+        && parts.next().is_some_and(is_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares the version that is read.
+    fn check(said: &str, expected: Option<&str>) {
+        assert_eq!(version(said).as_deref(), expected, "{said:?}");
+    }
+
+    #[test]
+    fn a_version_is_found_in_what_programs_say() {
+        check("2.1.287 (Claude Code)\n", Some("2.1.287"));
+        check("codex-cli 0.98.0\n", Some("0.98.0"));
+        check("aider 0.86.1", Some("0.86.1"));
+        check("llm, version 0.27.1", Some("0.27.1"));
+        check("ollama version is 0.12.3", Some("0.12.3"));
+        check(
+            "Warning: no server.\nclient version is v0.5.0-rc1.",
+            Some("0.5.0-rc1"),
+        );
+        check("opencode 1.18.18+build.5", Some("1.18.18+build.5"));
+    }
+
+    #[test]
+    fn what_is_no_version_is_none() {
+        check("", None);
+        check("usage: claude [options]", None);
+        check("version 5", None);
+        check("see https://example.org/1.2", None);
+        check("1.2\u{1b}[31m", None);
+        check(&format!("1.{}", "2".repeat(100)), None);
+        check(".5 5. a.1 1.a", None);
+    }
+
+    #[test]
+    fn a_program_of_another_generation_is_not_offered() {
+        let known = PROGRAMS.iter().find(|known| known.name == "opencode");
+        let found = |version: Option<&str>| FoundProgram {
+            known: known.unwrap(),
+            path: PathBuf::new(),
+            version: version.map(str::to_owned),
+        };
+        assert_eq!(found(Some("1.18.0")).refusal(), None);
+        for other in [Some("2.0.1"), None] {
+            let why = found(other).refusal().unwrap();
+            assert!(why.starts_with("only version 1"), "{why}");
+        }
+    }
+}

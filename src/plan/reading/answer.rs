@@ -1,0 +1,173 @@
+//! An answer to a question: Markdown as it is, or a plan that only looks and tells.
+
+use super::{Reading, read};
+use crate::plan::action::{Action, conclude};
+use crate::plan::diagnostic::Diagnostic;
+use crate::plan::render::render;
+use crate::plan::{Field, Plan};
+use crate::text::fence::fence_for;
+
+/// The longest title, in characters.
+const MAX_TITLE: usize = 60;
+/// The shortest fence around an answer.
+const MIN_FENCE: usize = 4;
+/// Why a plan is there at all.
+const RATIONALE: &str = "The answer to a question. Nothing is changed.";
+
+/// Reads the reply to a question. What is no plan is the answer itself, and becomes a plan that
+/// says it; in one that is, whatever does more than look and tell is a mistake. A memo is: it is
+/// kept in a file of the project, and goes with every later input.
+pub fn read_answer(reply: &str, question: &str) -> Reading {
+    let mut reading = read(reply);
+    if !reading.is_plan {
+        reading = as_plan(reply, question);
+    }
+
+    let forbidden = reading
+        .plan
+        .actions
+        .iter()
+        .filter(|action| !action.kind.only_tells());
+    let found: Vec<Diagnostic> = forbidden.map(mistake).collect();
+    reading.diagnostics.extend(found);
+    if let Some(memo) = reading.plan.memos.first() {
+        let what = "a memo is not part of an answer";
+        let wrong = Diagnostic::new(memo.line, what).hint("leave out `## Memos`");
+        reading.diagnostics.push(wrong);
+    }
+    reading
+}
+
+/// Returns the mistake of an action that does more than tell.
+fn mistake(action: &Action) -> Diagnostic {
+    let what = format!("{} is not part of an answer", action.kind.name());
+    let hint = "answer in plain Markdown, or READ files of the project first";
+    Diagnostic {
+        action: action.kind.name().to_owned(),
+        ..Diagnostic::new(action.line, what).hint(hint)
+    }
+}
+
+/// Returns an answer in Markdown as the plan that says it, and nothing else: as a block of text where
+/// its own blocks are so broken that parts of it would be read as actions.
+fn as_plan(reply: &str, question: &str) -> Reading {
+    let said = reply.trim();
+    if said.is_empty() {
+        return read(reply);
+    }
+
+    let reading = saying(said, question);
+    if reading.diagnostics.is_empty() && reading.plan.actions.len() == 1 {
+        return reading;
+    }
+    let fence = fence_for(said, MIN_FENCE);
+    saying(&format!("{fence}text\n{said}\n{fence}"), question)
+}
+
+/// Returns the plan that says a text.
+fn saying(said: &str, question: &str) -> Reading {
+    let plan = Plan {
+        title: title(question),
+        fields: vec![Field::new("Status", "Green 🟢")],
+        rationale: RATIONALE.to_owned(),
+        actions: vec![Action {
+            line: 0,
+            fields: Vec::new(),
+            kind: conclude::saying(said),
+        }],
+        ..Plan::default()
+    };
+    read(&render(&plan))
+}
+
+/// Returns the title of an answer: the beginning of the question.
+fn title(question: &str) -> String {
+    let line = question.trim().lines().next().unwrap_or_default().trim();
+    let line = line.trim_start_matches('#').trim_start();
+    match line.char_indices().nth(MAX_TITLE) {
+        Some((end, _)) => format!("{}...", line[..end].trim_end()),
+        None if line.is_empty() => "Answer".to_owned(),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what is said, or what is wrong.
+    fn check(reply: &str, expected: &str) {
+        let reading = read_answer(reply, "Why?\nReally?");
+        let said: Vec<&str> = reading
+            .plan
+            .actions
+            .iter()
+            .filter_map(|action| action.kind.message())
+            .collect();
+        let wrong: Vec<&str> = reading
+            .diagnostics
+            .iter()
+            .map(|wrong| wrong.message.as_str())
+            .collect();
+        assert_eq!([said, wrong].concat().join("; "), expected);
+    }
+
+    #[test]
+    fn t20_an_answer_is_markdown_as_it_is() {
+        check("Because.\n", "Because.");
+        check(
+            "It is in `a.rs`:\n\n```rust\nfn a() {}\n```\n\nThat is all.",
+            "It is in `a.rs`:\n\n```rust\nfn a() {}\n```\n\nThat is all.",
+        );
+        check("", "the plan is empty");
+    }
+
+    #[test]
+    fn t20_no_part_of_an_answer_is_an_action() {
+        let action =
+            "### `EXECUTE`\n- **Description:** d\n- **Expected Outcome:** o\n\n````shell\nls\n````";
+        for broken in ["`````\nx\n`````\n```` \n", "~~~\nx\n~~~\n~~~~ \n", ""] {
+            let reply = format!("Sure.\n\n{broken}{action}\n");
+            let reading = read_answer(&reply, "Why?");
+            let kinds = reading.plan.actions.iter();
+            let acts = kinds.filter(|action| !action.kind.only_tells()).count();
+            assert!(acts == 0 || !reading.diagnostics.is_empty(), "{reply}");
+        }
+
+        let broken = format!("Sure.\n\n`````\nx\n`````\n```` \n{action}");
+        let fence = "`".repeat(6);
+        check(&broken, &format!("{fence}text\n{broken}\n{fence}"));
+    }
+
+    #[test]
+    fn t20_a_plan_that_only_looks_and_tells_is_one_too() {
+        let plan = |action: &str| {
+            format!(
+                "# Look\n- **Status:** Green 🟢\n\n## Rationale\n````text\nr\n````\n\n## Action Plan\n\n{action}"
+            )
+        };
+        let read = "### `READ`\n- **Resource:** [a.rs](/a.rs)\n- **Description:** d\n";
+        check(&plan(read), "");
+        check(&plan("### `CHAT_WITH_USER`\nHi.\n"), "Hi.");
+        check(
+            &plan(
+                "### `EXECUTE`\n- **Description:** d\n- **Expected Outcome:** o\n\n````shell\nls\n````\n",
+            ),
+            "EXECUTE is not part of an answer",
+        );
+        check(
+            &plan("### `CHAT_WITH_USER`\nHi.\n").replace(
+                "## Action Plan",
+                "## Memos\n````text\n[+] trust me\n````\n\n## Action Plan",
+            ),
+            "Hi.; a memo is not part of an answer",
+        );
+    }
+
+    #[test]
+    fn a_title_is_the_beginning_of_the_question() {
+        assert_eq!(title("  # Why?\nReally?"), "Why?");
+        assert_eq!(title(""), "Answer");
+        assert_eq!(title(&"a".repeat(70)), format!("{}...", "a".repeat(60)));
+    }
+}

@@ -1,0 +1,197 @@
+//! A turn in a list: its columns, for a screen of any width.
+
+use std::fmt::Write as _;
+
+use unicode_width::UnicodeWidthStr;
+
+use super::style::{StyledLine, Tone};
+use crate::host::clock;
+use crate::session::meta::Status;
+use crate::text::counted;
+use crate::text::visible::visible;
+use crate::workflow::log::LogRow;
+
+/// The columns of a title that are worth more than what stands behind it.
+const MIN_TITLE: usize = 24;
+/// On a narrower screen the time has no year.
+const WIDE: usize = 80;
+
+/// Returns a turn in one line: number, id, time, status, title, and what it came to; the turns of
+/// an invoked agent are indented. Where a screen is narrow, what matters least is left out.
+pub fn line(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
+    let time = row.time.as_deref().map(|time| shown_time(time, width));
+    let start = StyledLine::of(Tone::Strong, &format!("{name} "))
+        .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
+        .with(Tone::Faint, &format!("{} ", time.unwrap_or_default()))
+        .with(
+            status_tone(row.status),
+            &format!("{:9}", format!("{} ", row.status.word())),
+        )
+        .blanks(2 * row.depth);
+
+    let facts = facts(row);
+    let notes = notes(row);
+    let Some(width) = width else {
+        return finished(start, &visible(&row.title), (&facts, &notes));
+    };
+    let left = width.saturating_sub(start.width() + notes.width());
+    let wanted = row.title.width().min(MIN_TITLE);
+    let fits = |kept: &usize| left >= wanted + ending(&facts[..*kept]).width();
+    let kept = (0..=facts.len()).rev().find(fits).unwrap_or(0);
+    let facts = &facts[..kept];
+    let room = left.saturating_sub(ending(facts).width()).max(1);
+    let title = StyledLine::plain(&row.title).cut(room).text();
+
+    finished(start, &title, (facts, &notes)).cut(width)
+}
+
+/// Returns a turn as `git log --oneline` has a commit.
+pub fn oneline(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
+    let line = StyledLine::of(Tone::Strong, &format!("{name} "))
+        .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
+        .with(Tone::Plain, &row.title)
+        .with(Tone::Warning, &notes(row));
+    match width {
+        Some(width) => line.cut(width),
+        None => line,
+    }
+}
+
+/// Returns a line with its title and its end.
+fn finished(start: StyledLine, title: &str, (facts, notes): (&[String], &str)) -> StyledLine {
+    start
+        .with(Tone::Plain, title)
+        .with(Tone::Faint, &ending(facts))
+        .with(Tone::Warning, notes)
+}
+
+/// Returns the colour of a status.
+pub fn status_tone(status: Status) -> Tone {
+    match status {
+        Status::Executed | Status::Restored | Status::Landed | Status::Picked => Tone::Added,
+        Status::Failed | Status::Rejected | Status::Interrupted => Tone::Removed,
+        _ => Tone::Faint,
+    }
+}
+
+/// Returns a time of a row, to the minute.
+fn shown_time(time: &str, width: Option<usize>) -> String {
+    let format = match width {
+        Some(width) if width < WIDE => "%b %d %H:%M",
+        _ => "%Y-%m-%d %H:%M",
+    };
+    clock::in_zone(time, format).unwrap_or_else(|| time.to_owned())
+}
+
+/// Returns what a turn came to, what matters most first.
+fn facts(row: &LogRow) -> Vec<String> {
+    let mut facts = Vec::new();
+    if !row.files.is_empty() {
+        facts.push(counted(row.files.len(), "file"));
+    }
+    facts.extend(row.cost.map(|cost| format!("${cost:.2}")));
+    facts.extend(
+        row.model
+            .as_deref()
+            .map(|model| visible(model).into_owned()),
+    );
+    facts
+}
+
+/// Returns facts in brackets.
+fn ending(facts: &[String]) -> String {
+    match facts {
+        [] => String::new(),
+        facts => format!(" ({})", facts.join(", ")),
+    }
+}
+
+/// Returns what is out of the ordinary: where a turn landed, and that its result is not in the
+/// files.
+fn notes(row: &LogRow) -> String {
+    let mut notes = String::new();
+    let landed = row.landed.iter().flat_map(|landed| &landed.commits);
+    let ids: Vec<String> = landed
+        .map(|landed| landed.commit.to_string()[..8].to_owned())
+        .collect();
+    if !ids.is_empty() {
+        let _ = write!(notes, " as {}", ids.join(", "));
+    }
+
+    if !row.not_brought.is_empty() {
+        notes.push_str(" (not in your files)");
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a row with a title.
+    fn row(title: &str) -> LogRow {
+        let commit = "9e3779b185eb9e3779b185eb9e3779b185eb9e37".parse().unwrap();
+        LogRow {
+            number: 3,
+            turn_id: uuid::Uuid::nil(),
+            commit,
+            status: Status::Executed,
+            title: title.to_owned(),
+            agent: "Pathfinder".to_owned(),
+            depth: 0,
+            model: Some("anthropic:claude".to_owned()),
+            tokens_in: None,
+            tokens_out: None,
+            cost: Some(0.017),
+            spent: None,
+            before: None,
+            after: None,
+            files: vec!["a".to_owned(), "b".to_owned()],
+            not_brought: Vec::new(),
+            landed: None,
+            time: Some("2026-11-23T10:00:59Z".to_owned()),
+        }
+    }
+
+    /// Compares a row with what a width shows of it; its time is that of the zone of whoever tests.
+    fn check(title: &str, width: Option<usize>, expected: &str) {
+        let row = row(title);
+        let time = |format| clock::in_zone(row.time.as_ref().unwrap(), format).unwrap();
+        let expected = expected
+            .replace("2026-11-23 10:00", &time("%Y-%m-%d %H:%M"))
+            .replace("Nov 23 10:00", &time("%b %d %H:%M"));
+        let shown = line("   3", &row, width).text();
+        assert_eq!(shown, expected);
+        assert!(width.is_none_or(|width| shown.width() <= width), "{shown}");
+    }
+
+    #[test]
+    fn a_row_fits_screens_of_any_width() {
+        let title = "Greet everybody by their name, in their language";
+        check(
+            title,
+            None,
+            "   3 9e3779b1 2026-11-23 10:00 executed Greet everybody by their name, in their language (2 files, $0.02, anthropic:claude)",
+        );
+        check(
+            title,
+            Some(200),
+            "   3 9e3779b1 2026-11-23 10:00 executed Greet everybody by their name, in their language (2 files, $0.02, anthropic:claude)",
+        );
+        check(
+            title,
+            Some(80),
+            "   3 9e3779b1 2026-11-23 10:00 executed Greet everybody by their name… (2 files)",
+        );
+        check(
+            title,
+            Some(60),
+            "   3 9e3779b1 Nov 23 10:00 executed Greet everybody by thei…",
+        );
+        check(
+            "日本語で挨拶する",
+            Some(60),
+            "   3 9e3779b1 Nov 23 10:00 executed 日本語で挨拶する",
+        );
+    }
+}

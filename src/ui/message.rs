@@ -1,0 +1,83 @@
+//! What a person is asked to write a message for: the words before it, and what is no message.
+
+use super::ask;
+use super::markdown;
+use super::style::{StyledLine, Tone, block};
+use crate::workflow::user::Question;
+
+/// Returns whether a text looks like a command, where none is taken: nobody means it for a model.
+pub fn is_misplaced(question: &Question<'_>, written: Option<&str>) -> bool {
+    let takes_none = matches!(
+        question,
+        Question::NextTurn {
+            takes_commands: false,
+            ..
+        }
+    );
+    let name = written.and_then(|text| text.strip_prefix('/'));
+    takes_none
+        && name.is_some_and(|name| {
+            let word = name.split_whitespace().next().unwrap_or_default();
+            !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase())
+        })
+}
+
+/// Says how a text is written.
+fn hint(takes_commands: bool) -> StyledLine {
+    if takes_commands {
+        ask::prompt_hint()
+    } else {
+        ask::hint()
+    }
+}
+
+/// Returns what is shown before a message is written.
+pub fn asked(question: &Question<'_>) -> Vec<StyledLine> {
+    match question {
+        Question::NextTurn {
+            session,
+            turn,
+            goes_on,
+            takes_commands,
+        } => {
+            let what = if *goes_on {
+                "enter lets the model go on, or say what should be done"
+            } else {
+                "what should be done?"
+            };
+            vec![
+                StyledLine::of(Tone::Strong, session)
+                    .with(Tone::Plain, &format!(" · turn {turn}: {what}")),
+                hint(*takes_commands),
+            ]
+        }
+        Question::Instead { title } => {
+            vec![
+                StyledLine::plain("Skipped ")
+                    .with(Tone::Strong, title)
+                    .with(Tone::Plain, ". What should be done instead?"),
+                ask::hint(),
+            ]
+        }
+        Question::Reason { change } => {
+            vec![
+                StyledLine::plain("Why is ")
+                    .with(Tone::Strong, change)
+                    .with(
+                        Tone::Plain,
+                        " approved against its review? The reason is recorded.",
+                    ),
+                ask::hint(),
+            ]
+        }
+        Question::Answer {
+            message,
+            takes_commands,
+        } => {
+            let mut lines = markdown::quoted(message);
+            lines.extend(block(Tone::Strong, "Your answer:"));
+            lines.push(hint(*takes_commands));
+            lines
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! A plan that the person changes as a whole, in an editor: which of its actions are which.
+//!
+//! Actions and memos can be changed and taken out; one that is new, or comes earlier than it did,
+//! was never proposed, and the record would not say whose it is.
+
+use super::Modify;
+use crate::plan::action::Action;
+use crate::plan::memo::MemoChange;
+use crate::plan::{Plan, parse, render, repair};
+use crate::session::artifact;
+use crate::ui::checklist::{Item, ItemPart};
+use crate::ui::desk::Terminal;
+use crate::ui::editing::EditingPrompts as _;
+use crate::ui::editing::file::edit_file;
+use crate::ui::mistakes;
+use crate::ui::style::{StyledLine, Tone};
+use crate::workflow::user::ReviewRequest;
+
+/// The keys after an edit that cannot be taken.
+const AGAIN: [(char, &str); 2] = [
+    ('e', "go on with what you wrote"),
+    ('c', "drop it; the plan stays as it was"),
+];
+
+/// What is said where more than memos and actions was changed.
+const ONLY_PARTS: &str =
+    "Title, header and rationale stay as the model wrote them; your memos and actions are taken.";
+
+/// For each part that was there, the place of what it has become; nothing where it is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct EditedParts {
+    /// The actions.
+    actions: Vec<Option<usize>>,
+    /// The memos.
+    memos: Vec<Option<usize>>,
+}
+
+/// What is said of an action that was not there.
+const NEW_ACTION: &str = "actions can be changed or taken out here, but not added or moved; \
+                          (s)kip the plan and say what is missing";
+/// What is said of a memo that was not there.
+const NEW_MEMO: &str = "memos can be changed or taken out here, but not added";
+
+impl Modify {
+    /// Lets the person change the plan that would run, in their editor.
+    ///
+    /// # Errors
+    /// The terminal is gone, or the repository cannot be read.
+    pub fn edit_plan(
+        &mut self,
+        proposal: &ReviewRequest<'_>,
+        desk: &mut Terminal,
+    ) -> anyhow::Result<()> {
+        let mut text = match self.is_changed() {
+            true => render::render(&self.draft.running_plan(&self.list)),
+            false => proposal.text.to_owned(),
+        };
+        loop {
+            let written = edit_file(desk, artifact::PLAN, &text)?;
+            let Some(written) = written.filter(|written| *written != text) else {
+                return Ok(());
+            };
+            match self.take_plan(&written, proposal)? {
+                Ok(notes) => {
+                    desk.show(&notes);
+                    return Ok(());
+                }
+                Err(words) => desk.show(&words),
+            }
+
+            if desk.key("(e)dit again or (c)lose › ", &AGAIN)? == 'c' {
+                return Ok(());
+            }
+            text = written;
+        }
+    }
+
+    /// Takes what the person made of the plan, with what they should know of it; or returns why it
+    /// cannot be taken.
+    fn take_plan(
+        &mut self,
+        text: &str,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<Result<Vec<StyledLine>, Vec<StyledLine>>> {
+        let (edited, mistakes) = parse(&repair::repair(text).text);
+        if !mistakes.is_empty() {
+            return Ok(Err(mistakes::rejected(&mistakes)));
+        }
+        let parts = match match_parts(&self.draft.plan, &edited) {
+            Ok(parts) => parts,
+            Err(words) => return Ok(Err(vec![StyledLine::of(Tone::Warning, words)])),
+        };
+
+        for (at, place) in parts.actions.into_iter().enumerate() {
+            let taken = place.map(|place| &edited.actions[place]);
+            if let Some(action) = taken.filter(|taken| !same(taken, &self.draft.plan.actions[at])) {
+                self.draft.change(at, action.clone());
+            }
+            self.refresh(ItemPart::Action(at), taken.is_some());
+        }
+
+        for (at, place) in parts.memos.into_iter().enumerate() {
+            let taken = place.map(|place| &edited.memos[place]);
+            let is_changed = |taken: &&MemoChange| {
+                let before = &self.draft.plan.memos[at];
+                (&taken.text, taken.verb, &taken.comment)
+                    != (&before.text, before.verb, &before.comment)
+            };
+            if let Some(memo) = taken.filter(is_changed) {
+                self.draft.change_memo(at, memo.clone());
+            }
+            self.refresh(ItemPart::Memo(at), taken.is_some());
+        }
+
+        self.draft.plan = renumbered(&self.draft.plan);
+        self.judge(proposal)?;
+        let has_more =
+            (&edited.title, &edited.rationale) != (&proposal.plan.title, &proposal.plan.rationale);
+        Ok(Ok(match has_more {
+            true => vec![StyledLine::of(Tone::Warning, ONLY_PARTS)],
+            false => Vec::new(),
+        }))
+    }
+
+    /// Shows an item as the draft has it now, switched on or off.
+    fn refresh(&mut self, part: ItemPart, on: bool) {
+        let fresh = self.draft.item(part);
+        if let Some(item) = self.list.items.iter_mut().find(|item| item.part == part) {
+            *item = Item { on, ..fresh };
+        }
+    }
+}
+
+/// Finds the parts of a plan in what the person made of it.
+///
+/// # Errors
+/// Something was added or moved; the words say what can be done instead.
+fn match_parts(plan: &Plan, edited: &Plan) -> Result<EditedParts, &'static str> {
+    let likeness = |one: &Action, other: &Action| match () {
+        () if one.kind.row() != other.kind.row() => None,
+        () if same(one, other) => Some(3),
+        () if one.kind.target() == other.kind.target() => Some(2),
+        () => Some(1),
+    };
+    let likeness_of_memos = |one: &MemoChange, other: &MemoChange| {
+        Some(match (one.verb, &one.text) == (other.verb, &other.text) {
+            true => 2,
+            false => 1,
+        })
+    };
+
+    Ok(EditedParts {
+        actions: aligned(&plan.actions, &edited.actions, likeness).ok_or(NEW_ACTION)?,
+        memos: aligned(&plan.memos, &edited.memos, likeness_of_memos).ok_or(NEW_MEMO)?,
+    })
+}
+
+/// Returns whether two actions are the same but for the lines in which they stand.
+fn same(one: &Action, other: &Action) -> bool {
+    one.fields == other.fields && one.kind.without_lines() == other.kind.without_lines()
+}
+
+/// Returns the plan with the lines in which it stands when it is written, so that a mistake in it
+/// is found.
+fn renumbered(plan: &Plan) -> Plan {
+    let (written, mistakes) = parse(&render::render(plan));
+    let is_whole = mistakes.is_empty() && written.actions.len() == plan.actions.len();
+    match is_whole && written.memos.len() == plan.memos.len() {
+        true => written,
+        false => plan.clone(),
+    }
+}
+
+/// Pairs each of `new` with one of `old`, in order, so that those that are most alike meet; nothing
+/// if that cannot be.
+fn aligned<T>(
+    old: &[T],
+    new: &[T],
+    likeness: impl Fn(&T, &T) -> Option<u32>,
+) -> Option<Vec<Option<usize>>> {
+    // The best score for the rest of both, from their ends; without one they cannot be paired.
+    let mut best = vec![vec![None; new.len() + 1]; old.len() + 1];
+    for row in &mut best {
+        row[new.len()] = Some(0);
+    }
+    let paired = |best: &[Vec<Option<u32>>], i: usize, j: usize| {
+        let score = likeness(&old[i], &new[j])?;
+        best[i + 1][j + 1].map(|rest| rest + score)
+    };
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            best[i][j] = paired(&best, i, j).max(best[i + 1][j]);
+        }
+    }
+
+    best[0][0]?;
+    let mut found = vec![None; old.len()];
+    let mut next = 0;
+    for (i, place) in found.iter_mut().enumerate() {
+        if next < new.len() && paired(&best, i, next) == best[i][next] {
+            *place = Some(next);
+            next += 1;
+        }
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::sample;
+
+    /// Returns a plan with these actions.
+    fn plan(actions: &[(&str, &str)]) -> Plan {
+        let actions = actions.iter().enumerate();
+        let action = |(at, (path, text)): (usize, &(&str, &str))| {
+            sample::action(at + 1, sample::create(path, text))
+        };
+        let mut plan = sample::bootstrap().plan;
+        plan.actions = actions.map(action).collect();
+        plan
+    }
+
+    /// Compares the places that actions have after an edit.
+    fn check(
+        before: &[(&str, &str)],
+        after: &[(&str, &str)],
+        expected: Result<&[Option<usize>], &str>,
+    ) {
+        let found = match_parts(&plan(before), &plan(after)).map(|parts| parts.actions);
+        assert_eq!(found.as_deref().map_err(|words| *words), expected);
+    }
+
+    #[test]
+    fn actions_that_changed_are_found_in_their_places() {
+        let before = [("a", "1"), ("b", "2")];
+        check(&before, &before, Ok(&[Some(0), Some(1)]));
+        check(&before, &[("x", "1"), ("b", "3")], Ok(&[Some(0), Some(1)]));
+    }
+
+    #[test]
+    fn an_action_that_is_gone_is_the_one_that_is_least_like_the_others() {
+        let before = [("a", "1"), ("b", "2"), ("c", "3")];
+        check(&before, &[("b", "2")], Ok(&[None, Some(0), None]));
+        check(
+            &before,
+            &[("a", "9"), ("c", "3")],
+            Ok(&[Some(0), None, Some(1)]),
+        );
+        check(&before, &[], Ok(&[None, None, None]));
+    }
+
+    #[test]
+    fn an_action_that_is_new_is_refused() {
+        check(&[("a", "1")], &[("a", "1"), ("b", "2")], Err(NEW_ACTION));
+        let mut other = plan(&[]);
+        other.actions = vec![sample::bootstrap().plan.actions.remove(1)];
+        assert_eq!(match_parts(&plan(&[("a", "1")]), &other), Err(NEW_ACTION));
+    }
+
+    #[test]
+    fn a_memo_that_is_gone_is_found_and_one_that_is_new_is_refused() {
+        let (before, mut after) = (plan(&[]), plan(&[]));
+        let memo = after.memos.remove(0);
+        assert_eq!(match_parts(&before, &after).unwrap().memos, [None]);
+        after.memos = vec![memo.clone(), memo];
+        assert_eq!(match_parts(&before, &after), Err(NEW_MEMO));
+    }
+
+    #[test]
+    fn a_plan_that_is_written_anew_has_its_own_lines() {
+        let plan = plan(&[("a", "1\n"), ("b", "2\n")]);
+        let found = renumbered(&plan);
+        assert!(found.actions[0].line > 2 && found.actions[1].line > found.actions[0].line);
+        assert_eq!(
+            found.actions[1].kind.without_lines(),
+            plan.actions[1].kind.without_lines()
+        );
+    }
+}

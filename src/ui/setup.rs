@@ -1,0 +1,279 @@
+//! The words of setting up a model: what can be chosen, what was found, and what it is good for.
+
+use std::time::Duration;
+
+use super::style::{StyledLine, Tone};
+use crate::config::settings::Settings;
+use crate::model::ModelError;
+use crate::model::found::FoundModels;
+use crate::model::found::offer::ModelOffer;
+use crate::model::found::server::FoundServer;
+use crate::text::visible::visible;
+use crate::workflow::setup::TriedModel;
+
+/// The question above the list.
+pub const QUESTION: &str = "Choose a model: (enter chooses, esc leaves)";
+/// The model that a person is.
+pub const MANUAL: &str = "manual";
+/// What that is good for.
+const MANUAL_IS: &str = "a chat window: you carry the input there and the answer back";
+/// The longest answer that is shown, in columns.
+const MAX_ANSWER: usize = 60;
+/// The widest name that others are aligned with.
+const MAX_NAME: usize = 16;
+
+/// Returns the rows of the list; the last one is a chat window.
+pub fn rows(offers: &[ModelOffer]) -> Vec<String> {
+    let width = width(offers.iter().map(|offer| offer.name.as_str()));
+    let row = |name: &str, words: &str| format!("{name:width$}  {words}");
+    offers
+        .iter()
+        .map(|offer| row(&offer.name, &words(offer)))
+        .chain([row(MANUAL, MANUAL_IS)])
+        .collect()
+}
+
+/// Returns what is said before the list.
+pub fn introduction(found: &FoundModels) -> Vec<StyledLine> {
+    let mut lines = refused(found);
+    if found.offers().is_empty() {
+        lines.extend(nothing());
+    }
+    lines
+}
+
+/// Returns what was found, for somebody who only looks.
+pub fn found(found: &FoundModels) -> Vec<StyledLine> {
+    let offers = found.offers();
+    let mut lines = vec![StyledLine::of(Tone::Strong, "Found:")];
+    if offers.is_empty() {
+        lines = nothing();
+    }
+
+    let width = width(offers.iter().map(|offer| offer.name.as_str()));
+    lines.extend(offers.iter().map(|offer| {
+        StyledLine::plain("  ")
+            .with(Tone::Accent, &format!("{:width$}", offer.name))
+            .with(Tone::Plain, &format!("  {}", words(offer)))
+    }));
+    lines.extend(refused(found));
+    lines
+}
+
+/// Returns what is configured.
+pub fn configured(settings: &Settings, file: &str) -> Vec<StyledLine> {
+    let chosen = settings.model.as_deref();
+    let mut lines = vec![match chosen {
+        Some(model) => StyledLine::plain("Model in use: ").with(Tone::Strong, model),
+        None => StyledLine::plain("No model is configured."),
+    }];
+    if settings.models.is_empty() {
+        return lines;
+    }
+
+    lines.push(StyledLine::of(
+        Tone::Strong,
+        &format!("Configured in {file}:"),
+    ));
+    let width = width(settings.models.keys().map(String::as_str));
+    lines.extend(settings.models.iter().map(|(name, model)| {
+        let what = match model.run.as_slice() {
+            [] => model.id.clone(),
+            run => {
+                shlex::try_join(run.iter().map(String::as_str)).unwrap_or_else(|_| run.join(" "))
+            }
+        };
+        let mark = if chosen == Some(name.as_str()) {
+            "* "
+        } else {
+            "  "
+        };
+        StyledLine::plain(mark)
+            .with(Tone::Accent, &format!("{name:width$}"))
+            .with(Tone::Plain, &format!("  {}: {what}", model.kind))
+    }));
+    lines
+}
+
+/// Returns what to know of a model that was set up, if there is something.
+pub fn note(name: &str) -> Option<&'static str> {
+    name.starts_with("ollama").then_some(
+        "Ollama cuts inputs that are longer than its context: start it with `OLLAMA_CONTEXT_LENGTH=32768 ollama serve` or more.",
+    )
+}
+
+/// Asks whether a model that costs money is tried.
+pub fn paid(name: &str) -> String {
+    format!("Try {name} with one short request? It may cost a fraction of a cent.")
+}
+
+/// Says that a model answered.
+pub fn answered(tried: &TriedModel) -> StyledLine {
+    let first = tried.answer.trim().lines().next().unwrap_or_default();
+    StyledLine::of(Tone::Added, "It answers: ")
+        .with(
+            Tone::Plain,
+            &StyledLine::plain(first).cut(MAX_ANSWER).text(),
+        )
+        .with(Tone::Faint, &format!(" ({})", seconds(tried.duration)))
+}
+
+/// Says why a model of the list does not answer, and what helps.
+pub fn failed(name: &str, error: &ModelError) -> Vec<StyledLine> {
+    let remedy = match error {
+        ModelError::CommandFailed { .. } | ModelError::CommandSilent { .. } => {
+            format!("run `{name}` by hand once to log in or set it up, or choose another model")
+        }
+        ModelError::NotFound { .. } => {
+            format!("`teddy setup --model {name}:<id>` takes another model of this service")
+        }
+        error => error.remedy(),
+    };
+    vec![
+        StyledLine::of(Tone::Warning, &error.to_string()),
+        StyledLine::plain(&format!("hint: {remedy}")),
+    ]
+}
+
+/// Returns what was found and the line that would use it, for somebody who cannot be asked; nothing
+/// where nothing was.
+pub fn in_a_line(found: &FoundModels) -> Option<String> {
+    let offers = found.offers();
+    let first = offers.first()?;
+    let programs = found
+        .programs
+        .iter()
+        .filter(|program| program.refusal().is_none())
+        .map(|program| match &program.version {
+            Some(version) => format!("`{}` {version}", program.known.name),
+            None => format!("`{}`", program.known.name),
+        });
+    let keys = found.keys.iter().map(|key| key.variable.to_owned());
+    let servers = found
+        .servers
+        .iter()
+        .filter(|server| !server.models.is_empty())
+        .map(FoundServer::titled);
+
+    let all: Vec<String> = programs.chain(keys).chain(servers).collect();
+    Some(format!(
+        "found {}: `teddy setup --model {}` sets it up",
+        all.join(", "),
+        first.name
+    ))
+}
+
+/// Returns what an offer is.
+fn words(offer: &ModelOffer) -> String {
+    format!("{} · {}", visible(&offer.about), offer.what)
+}
+
+/// Returns the programs that are there and cannot be offered.
+fn refused(found: &FoundModels) -> Vec<StyledLine> {
+    found
+        .refused()
+        .map(|(program, why)| {
+            StyledLine::of(
+                Tone::Faint,
+                &format!(
+                    "Not offered: {} ({}): {why}",
+                    program.known.name,
+                    program.titled()
+                ),
+            )
+        })
+        .collect()
+}
+
+/// Says what could be there.
+fn nothing() -> Vec<StyledLine> {
+    vec![StyledLine::plain(
+        "No model was found: set a key such as ANTHROPIC_API_KEY, log in to Claude Code or Codex, or start Ollama.",
+    )]
+}
+
+/// Returns the column in which names are written.
+fn width<'n>(names: impl Iterator<Item = &'n str>) -> usize {
+    let longest = names.map(|name| name.chars().count()).max();
+    longest.unwrap_or_default().max(MANUAL.len()).min(MAX_NAME)
+}
+
+/// Returns a time in words.
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::model::found::program::{FoundProgram, PROGRAMS};
+    use crate::model::found::server::named;
+    use crate::model::found::service::{FoundKey, SERVICES};
+
+    /// Returns what may be found: a program that answers, one that does not, a key and a server.
+    fn all() -> FoundModels {
+        let program = |name: &str, version: &str| FoundProgram {
+            known: PROGRAMS.iter().find(|known| known.name == name).unwrap(),
+            path: PathBuf::new(),
+            version: Some(version.to_owned()),
+        };
+        FoundModels {
+            keys: vec![FoundKey {
+                service: &SERVICES[0],
+                variable: "ANTHROPIC_API_KEY",
+            }],
+            programs: vec![program("claude", "2.1.0"), program("gemini", "0.64.0")],
+            servers: vec![FoundServer {
+                address: named("http://127.0.0.1:9").unwrap(),
+                models: vec!["qwen3-coder:30b".to_owned()],
+            }],
+        }
+    }
+
+    #[test]
+    fn a_row_says_what_a_model_is_good_for() {
+        assert_eq!(
+            rows(&all().offers()),
+            [
+                "claude     Claude Code 2.1.0 · your Claude subscription, answers only",
+                "anthropic  claude-sonnet-5 with ANTHROPIC_API_KEY · the API of Anthropic, paid per token",
+                "local      qwen3-coder:30b, http://127.0.0.1:9 · local, free; small models often fail; 14B or more recommended",
+                "manual     a chat window: you carry the input there and the answer back",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_offered_has_a_reason() {
+        let lines: Vec<String> = introduction(&all()).iter().map(StyledLine::text).collect();
+        assert_eq!(lines.len(), 1);
+        assert!(
+            lines[0].starts_with("Not offered: gemini (Gemini CLI 0.64.0): it edits files itself"),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn who_cannot_be_asked_gets_one_line() {
+        assert_eq!(
+            in_a_line(&all()).as_deref(),
+            Some(
+                "found `claude` 2.1.0, ANTHROPIC_API_KEY, http://127.0.0.1:9: `teddy setup --model claude` sets it up"
+            )
+        );
+        assert_eq!(in_a_line(&FoundModels::default()), None);
+    }
+
+    #[test]
+    fn an_answer_is_shown_in_one_visible_line() {
+        let tried = TriedModel {
+            answer: format!("\nready\u{1b}[2J{}\nmore", "x".repeat(100)),
+            duration: Duration::from_millis(2140),
+        };
+        let line = answered(&tried).text();
+        assert!(line.starts_with("It answers: ready\\u{1b}[2Jxxx"), "{line}");
+        assert!(line.ends_with("… (2.1 s)"), "{line}");
+    }
+}

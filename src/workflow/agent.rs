@@ -1,0 +1,35 @@
+//! Giving a session to another agent, from the turn in progress on.
+
+use crate::session::artifact;
+use crate::workflow::hinted::hinted;
+use crate::workflow::model::agents;
+use crate::workflow::project::Project;
+use crate::workflow::user::User;
+
+/// Lets another agent plan the session in use from the next plan on; returns its name. Nobody gets
+/// the session back from it.
+///
+/// # Errors
+/// Where there is no such agent, a plan waits, or the repository cannot be written.
+pub fn hand_to(project: &Project, name: &str, user: &mut dyn User) -> anyhow::Result<String> {
+    let agent = agents::agent(project, name)?;
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "agent")?;
+    project.recover(user)?;
+    let tip = project.store().tip(&session)?;
+    let mut draft = project.store().draft(&tip)?;
+    if draft.is_planned() {
+        return Err(hinted(
+            format!("a plan of the agent {} is waiting", draft.meta.agent),
+            "`teddy execute` runs it",
+        ));
+    }
+
+    draft.meta.agent.clone_from(&agent.name);
+    draft.meta.caller_turn_id = None;
+    draft
+        .artifacts
+        .put(artifact::SYSTEM_PROMPT, agent.system_prompt);
+    project.store().save_draft(&tip, &mut draft)?;
+    Ok(agent.name)
+}

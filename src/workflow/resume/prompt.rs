@@ -1,0 +1,149 @@
+//! Where the next message comes from: given, waiting, the model's own going on, or the person.
+
+use super::left::{LeftToDo, left_to_do};
+use super::state::{NextStep, Rounds};
+use super::{Console, Ended, Typed};
+use crate::session::draft::Draft;
+use crate::session::meta::MessageOrigin;
+use crate::session::turn::Turn;
+use crate::workflow::model::source::plan_source;
+use crate::workflow::user::{NobodyToAsk, Question, User};
+
+impl Rounds<'_> {
+    /// Returns what comes before the plan of a turn in progress that has none.
+    pub(super) fn next_step(
+        &mut self,
+        (tip, draft): (&Turn, &Draft),
+        user: &mut dyn User,
+        console: &mut dyn Console,
+    ) -> anyhow::Result<NextStep> {
+        // What was said for the turn after this one is kept for the next call.
+        let is_left = self.is_one_message() && self.turns > 0;
+        if is_left && self.message.is_some() {
+            return Ok(NextStep::End(Ended::Left));
+        }
+
+        if let Some(message) = self.message.take() {
+            return Ok(NextStep::Plan(Some(message), MessageOrigin::User));
+        }
+
+        let waiting = draft.waiting_message();
+        if waiting.is_some_and(|(_, origin)| origin != MessageOrigin::Loop) {
+            return Ok(NextStep::Plan(None, MessageOrigin::User));
+        }
+
+        if let Some(said) = tip.conclusion(&self.project.repository)? {
+            if self.ends_when_done() {
+                return Ok(NextStep::End(Ended::Complete(said)));
+            }
+            return self.ask(
+                (tip, draft),
+                LoopPrompt::Next { goes_on: false },
+                user,
+                console,
+            );
+        }
+
+        // Words that nobody said are no answer.
+        if let Some(question) = tip.question(&self.project.repository)? {
+            return self.ask((tip, draft), LoopPrompt::Answer(question), user, console);
+        }
+
+        let left = left_to_do(self.project, tip)?;
+        if self.wish.yolo || (self.unseen && left == LeftToDo::Work) {
+            return Ok(NextStep::go_on());
+        }
+
+        let goes_on = left != LeftToDo::Nothing;
+        let prompt = LoopPrompt::Next { goes_on };
+        self.ask((tip, draft), prompt, user, console)
+    }
+
+    /// Tells whether the loop ends where the model calls the work done. A person who is at it has
+    /// perhaps more to ask for; nobody is asked about work that was done before.
+    fn ends_when_done(&self) -> bool {
+        self.wish.alone || self.unseen || self.turns == 0
+    }
+
+    /// Asks the person what comes next, and takes what they type.
+    fn ask(
+        &mut self,
+        (tip, draft): (&Turn, &Draft),
+        prompt: LoopPrompt,
+        user: &mut dyn User,
+        console: &mut dyn Console,
+    ) -> anyhow::Result<NextStep> {
+        // A model that cannot be had is found out before the user writes a word.
+        let (model, pipeline) = (self.wish.model.as_deref(), self.wish.pipeline.as_deref());
+        plan_source(self.project, tip, model, pipeline, MessageOrigin::User)?;
+
+        let typed = match user.ask(&prompt.question(tip, draft)) {
+            Ok(Some(typed)) => typed,
+            Ok(None) => return Ok(NextStep::End(prompt.left())),
+            Err(error) => return prompt.unanswered(error),
+        };
+        if typed.trim().is_empty() {
+            return Ok(match prompt {
+                LoopPrompt::Next { goes_on: true } => NextStep::go_on(),
+                _ => NextStep::Again,
+            });
+        }
+
+        Ok(match console.typed(self.project, typed)? {
+            Typed::Message(message) => NextStep::Plan(Some(message), MessageOrigin::User),
+            Typed::Done => NextStep::Again,
+            Typed::Model(model) => {
+                self.wish.model = Some(model);
+                NextStep::Again
+            }
+            Typed::Leave => NextStep::End(prompt.left()),
+        })
+    }
+}
+
+/// What the person is asked.
+enum LoopPrompt {
+    /// The answer to this question of the model's.
+    Answer(String),
+    /// What comes next.
+    Next {
+        /// Whether the model goes on by itself if they say nothing.
+        goes_on: bool,
+    },
+}
+
+impl LoopPrompt {
+    /// Returns it as the user is asked.
+    fn question<'a>(&'a self, tip: &'a Turn, draft: &Draft) -> Question<'a> {
+        match self {
+            LoopPrompt::Answer(message) => Question::Answer {
+                message,
+                takes_commands: true,
+            },
+            LoopPrompt::Next { goes_on } => Question::NextTurn {
+                session: tip.session.as_str(),
+                turn: draft.meta.number,
+                goes_on: *goes_on,
+                takes_commands: true,
+            },
+        }
+    }
+
+    /// Returns how the loop ends for who leaves.
+    fn left(self) -> Ended {
+        match self {
+            LoopPrompt::Answer(question) => Ended::Question(question),
+            LoopPrompt::Next { .. } => Ended::Left,
+        }
+    }
+
+    /// Returns how the loop ends where nobody can be asked.
+    fn unanswered(self, error: anyhow::Error) -> anyhow::Result<NextStep> {
+        match self {
+            LoopPrompt::Answer(question) if error.is::<NobodyToAsk>() => {
+                Ok(NextStep::End(Ended::Question(question)))
+            }
+            _ => Err(error),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! A loop under way: plan, execute, and whether it ends.
+
+use super::left::{LeftToDo, left_to_do};
+use super::state::{NextStep, Rounds};
+use super::{Console, Ended};
+use crate::host::interrupt;
+use crate::model::ModelError;
+use crate::session::artifact;
+use crate::session::draft::Draft;
+use crate::session::meta::MessageOrigin;
+use crate::session::turn::Turn;
+use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan, TurnEnding};
+use crate::workflow::execute::{ExecuteOptions, execute};
+use crate::workflow::model::budget;
+use crate::workflow::plan::{PlanOptions, plan};
+use crate::workflow::project::Project;
+use crate::workflow::user::User;
+
+impl Rounds<'_> {
+    /// Plans and executes until something ends it; says what.
+    pub(super) fn run(
+        &mut self,
+        user: &mut dyn User,
+        console: &mut dyn Console,
+    ) -> anyhow::Result<Ended> {
+        loop {
+            let (tip, draft) = in_progress(self.project)?;
+            if !draft.is_planned() {
+                match self.next_step((&tip, &draft), user, console)? {
+                    NextStep::Plan(message, origin) => {
+                        if let Some(ended) = self.plan(&tip, message, origin, user)? {
+                            return Ok(ended);
+                        }
+                    }
+                    NextStep::Again => continue,
+                    NextStep::End(ended) => return Ok(ended),
+                }
+            }
+
+            let recorded = match self.execute(user)? {
+                ReviewedPlan::Undecided(plan) => return Ok(Ended::Undecided(plan.turn)),
+                ReviewedPlan::Recorded(recorded) => recorded,
+            };
+            console.recorded(&recorded)?;
+
+            let ended = self.why_stop(&recorded)?;
+            self.last = Some(recorded);
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Makes the next plan; says why there is none that may run.
+    fn plan(
+        &mut self,
+        tip: &Turn,
+        message: Option<String>,
+        origin: MessageOrigin,
+        user: &mut dyn User,
+    ) -> anyhow::Result<Option<Ended>> {
+        let wanted = PlanOptions {
+            message,
+            model: self.wish.model.clone(),
+            pipeline: self.wish.pipeline.clone(),
+            depth: self.wish.depth,
+            origin,
+            ..PlanOptions::default()
+        };
+        let planned = match plan(self.project, &wanted, user) {
+            Ok(planned) => planned,
+            Err(error) => return self.why_no_plan(error, origin).map(Some),
+        };
+
+        // Nobody looks at what runs here: a model that goes in circles would do so to the limit.
+        let before = tip.text(&self.project.repository, artifact::PLAN)?;
+        let agent = self.project.store().draft(tip)?.meta.agent;
+        let is_circle = origin == MessageOrigin::Loop
+            && !self.wish.yolo
+            && tip.meta.agent == agent
+            && before.as_ref() == Some(&planned.text);
+        self.waiting = Some(planned);
+        Ok((is_circle && self.unseen).then_some(Ended::Repeated))
+    }
+
+    /// Returns why a loop ends that has no plan, where that is not a failure: a loop that went on
+    /// by itself has done what it was asked to before.
+    fn why_no_plan(&self, error: anyhow::Error, origin: MessageOrigin) -> anyhow::Result<Ended> {
+        let by_itself = origin == MessageOrigin::Loop && self.is_one_message();
+        let ends = by_itself || (self.wish.yolo && is_cost_limit(&error));
+        if ends && !interrupt::requested() {
+            return Ok(Ended::NextCall(format!("{error:#}")));
+        }
+        Err(error)
+    }
+
+    /// Executes the plan that waits.
+    fn execute(&mut self, user: &mut dyn User) -> anyhow::Result<ReviewedPlan> {
+        let options = ExecuteOptions {
+            replan: true,
+            model: self.wish.model.clone(),
+            yolo: self.wish.yolo,
+            leaves_question: true,
+        };
+        let reviewed = execute(self.project, &options, user)?;
+        let ReviewedPlan::Recorded(recorded) = &reviewed else {
+            return Ok(reviewed);
+        };
+
+        if let Some(instead) = recorded.instead() {
+            // What the user says now comes before what they said earlier.
+            let later = self
+                .message
+                .take()
+                .map(|later| format!("\n\n{later}"))
+                .unwrap_or_default();
+            self.message = Some(format!("{instead}{later}"));
+        }
+
+        self.turns += 1;
+        self.waiting = recorded.replanned().cloned();
+        Ok(reviewed)
+    }
+
+    /// Returns why the loop ends after a turn, if it does.
+    fn why_stop(&self, recorded: &RecordedTurn) -> anyhow::Result<Option<Ended>> {
+        if recorded.interruption().is_some() {
+            return Ok(Some(Ended::Left));
+        }
+
+        if !recorded.overlaps.is_empty() {
+            return Ok(Some(Ended::Overlap));
+        }
+
+        if let Some(question) = recorded.unanswered() {
+            return Ok(self
+                .wish
+                .alone
+                .then(|| Ended::Question(question.to_owned())));
+        }
+
+        if recorded.user_left() {
+            return Ok(Some(Ended::Left));
+        }
+
+        // Who is at the terminal is asked what comes next; to answer is not to run a turn.
+        if recorded.conclusion().is_some() {
+            return Ok(None);
+        }
+
+        self.why_stop_unseen(recorded)
+    }
+
+    /// Returns why a loop ends after a turn whose plan nobody looked at.
+    fn why_stop_unseen(&self, recorded: &RecordedTurn) -> anyhow::Result<Option<Ended>> {
+        let is_rejected = matches!(
+            recorded.ending,
+            TurnEnding::Rejected {
+                replanned: None,
+                ..
+            }
+        );
+        if is_rejected && (self.wish.yolo || self.wish.alone) {
+            return Ok(Some(Ended::Rejected));
+        }
+
+        let (tip, draft) = in_progress(self.project)?;
+        if self.wish.yolo {
+            let spent = budget::spent(self.project, &tip, &draft)?;
+            let limit = self.project.settings.limits.cost;
+            if spent >= limit {
+                return Ok(Some(Ended::Cost { spent, limit }));
+            }
+        }
+
+        let goes_on = draft.is_planned() || left_to_do(self.project, &tip)? == LeftToDo::Work;
+        if self.is_one_message() && !goes_on {
+            return Ok(Some(Ended::Left));
+        }
+
+        let is_full = self.most.is_some_and(|most| self.turns >= most);
+        Ok(is_full.then_some(Ended::Turns(self.turns)))
+    }
+}
+
+/// Returns the newest turn and the turn in progress.
+fn in_progress(project: &Project) -> anyhow::Result<(Turn, Draft)> {
+    let tip = project.store().tip(&project.session()?)?;
+    let draft = project.store().draft(&tip)?;
+    Ok((tip, draft))
+}
+
+/// Returns whether the session has no money left.
+fn is_cost_limit(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref::<ModelError>(),
+        Some(ModelError::CostLimit { .. })
+    )
+}

@@ -1,0 +1,152 @@
+//! The first use: from the program to a landed change, with a program, with a server on this machine,
+//! and with a key.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::fake::{Fake, response, stream};
+use crate::machine::Machine;
+use crate::plans::{conclude, create, execute, plan};
+use crate::screen::Screen;
+
+/// The most commands that somebody new types.
+const MAX_COMMANDS: usize = 6;
+/// The longest that it takes, the person's own time left out.
+const MAX_TIME: Duration = Duration::from_secs(120);
+
+/// What the model answers: a change, a check and a last word.
+fn answer() -> String {
+    let actions = [
+        create("form.txt", "name:\n"),
+        execute("cat form.txt"),
+        conclude(&[], "The form is there."),
+    ];
+    plan("Add a form", &actions)
+}
+
+/// Somebody who types commands.
+struct Newcomer {
+    /// Their machine.
+    machine: Machine,
+    /// Their environment.
+    variables: Vec<(&'static str, String)>,
+    /// How many commands they have typed.
+    commands: usize,
+    /// When they began.
+    start: Instant,
+}
+
+impl Newcomer {
+    /// Sits down.
+    fn new(machine: Machine, variables: Vec<(&'static str, String)>) -> Newcomer {
+        Newcomer {
+            machine,
+            variables,
+            commands: 0,
+            start: Instant::now(),
+        }
+    }
+
+    /// Types a command.
+    fn types(&mut self, args: &[&str]) -> Screen {
+        self.commands += 1;
+        let variables: Vec<_> = self
+            .variables
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        self.machine.screen(args, &variables)
+    }
+
+    /// Approves the plan on the screen, sees what it did, leaves, and lands it.
+    fn approves_and_lands(mut self, mut screen: Screen) {
+        screen.wait_for("(a)pprove all");
+        screen.settled();
+        screen.press("a");
+        screen.wait_for("Updated your files: form.txt (new)");
+        screen.wait_for("The form is there.");
+        screen.wait_for("turn 2: what should be done?");
+        screen.settled();
+        screen.press("\x04");
+        assert_eq!(screen.end(), 0, "{}", screen.shown());
+
+        let mut screen = self.types(&["land", "-m", "Add a form"]);
+        assert_eq!(screen.end(), 0, "{}", screen.shown());
+        let repo = &self.machine.repo;
+        assert_eq!(repo.git(&["show", "HEAD:form.txt"]), "name:");
+        assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Add a form");
+        assert_eq!(repo.git(&["status", "--porcelain"]), "");
+        assert!(self.commands <= MAX_COMMANDS, "{} commands", self.commands);
+        assert!(
+            self.start.elapsed() <= MAX_TIME,
+            "{:?}",
+            self.start.elapsed()
+        );
+    }
+}
+
+/// Chooses the model under the cursor once the list is there.
+fn choose(screen: &mut Screen) {
+    screen.wait_for("manual ");
+    screen.settled();
+    screen.press("\r");
+}
+
+/// Makes the list of a server's models.
+fn models(id: &str) -> String {
+    let body = json!({ "object": "list", "data": [{ "id": id }] }).to_string();
+    response("200 OK", "content-type: application/json\r\n", &body)
+}
+
+#[test]
+fn with_a_program_two_commands_lead_to_a_landed_change() {
+    let machine = Machine::new();
+    let plan = machine.repo.beside("plan.md");
+    std::fs::write(&plan, answer()).unwrap();
+    // The first call is the one that tries it.
+    let script = format!(
+        "cat > /dev/null\nif [ -e {seen} ]; then cat {plan}; else : > {seen}; echo ready; fi",
+        seen = machine.repo.beside("seen").display(),
+        plan = plan.display()
+    );
+    let mut newcomer = Newcomer::new(machine.model("claude", "2.1.0", &script), Vec::new());
+    let mut screen = newcomer.types(&["start", "add a form"]);
+    choose(&mut screen);
+    screen.wait_for("It answers: ready");
+    newcomer.approves_and_lands(screen);
+}
+
+#[test]
+fn with_a_server_on_this_machine_two_commands_lead_to_a_landed_change() {
+    let fake = Fake::answering(&[
+        models("qwen3-coder:30b"),
+        stream("ready", "stop", (10, 1)),
+        stream(&answer(), "stop", (10, 10)),
+    ]);
+    let mut newcomer = Newcomer::new(Machine::new().server(&fake), Vec::new());
+    let mut screen = newcomer.types(&["start", "add a form"]);
+    choose(&mut screen);
+    screen.wait_for("It answers: ready");
+    newcomer.approves_and_lands(screen);
+}
+
+#[test]
+fn with_a_key_two_commands_lead_to_a_landed_change() {
+    let fake = Fake::answering(&[
+        stream("ready", "stop", (10, 1)),
+        stream(&answer(), "stop", (10, 10)),
+    ]);
+    let variables = vec![
+        ("OPENAI_API_KEY", "sk-abcdef123456".to_owned()),
+        ("OPENAI_BASE_URL", format!("{}/v1", fake.origin)),
+    ];
+    let mut newcomer = Newcomer::new(Machine::new(), variables);
+    let mut screen = newcomer.types(&["start", "add a form"]);
+    choose(&mut screen);
+    screen.wait_for("with one short request?");
+    screen.settled();
+    screen.press("y");
+    screen.wait_for("It answers: ready");
+    newcomer.approves_and_lands(screen);
+}

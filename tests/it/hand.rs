@@ -1,0 +1,152 @@
+//! Mistakes of the hand: what people type, and what they are told.
+
+use crate::machine::Machine;
+use crate::plans::{create, plan};
+use crate::support::TestRepo;
+
+/// A project with one executed turn.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("notes.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.reply(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.done(&["resume", "-y", "-m", "make b"]);
+    repo
+}
+
+/// Runs a command line and compares the exit code and what is said.
+fn check(repo: &TestRepo, line: &[&str], code: i32, words: &[&str]) {
+    repo.teddy(line).check(code, words);
+}
+
+#[test]
+fn a_number_is_a_turn_and_no_plan() {
+    let repo = project();
+    check(
+        &repo,
+        &["execute", "1"],
+        1,
+        &[
+            "turn 1 ran already",
+            "teddy show 1 plan.md | teddy execute -",
+        ],
+    );
+    repo.reply(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.done(&["plan", "make c"]);
+    // The turn whose plan waits is the one that runs anyway.
+    check(&repo, &["execute", "2", "-y"], 0, &["turn 2 executed"]);
+    check(
+        &repo,
+        &["execute", "7"],
+        1,
+        &["session `demo` has no turn `7`; its turns are 0 to 2"],
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_a_warning_with_the_nearest_name() {
+    let repo = project();
+    check(
+        &repo,
+        &["-q", "context", "add", "note.txt"],
+        0,
+        &[
+            "warning: there is no `note.txt` yet",
+            "did you mean `notes.txt`?",
+        ],
+    );
+}
+
+#[test]
+fn a_command_of_another_tool_leads_to_ours() {
+    let repo = project();
+    for (word, way) in [
+        ("delete", "teddy gc <session>"),
+        ("rm", "teddy context rm"),
+        ("rename", "teddy branch <new-name>"),
+        ("commit", "teddy land"),
+        ("config", "teddy setup"),
+        ("model", "teddy setup --list"),
+        ("checkout", "teddy switch"),
+        ("sesions", "did you mean `teddy sessions`?"),
+    ] {
+        check(
+            &repo,
+            &[word],
+            2,
+            &[&format!("there is no command `{word}`"), way],
+        );
+        let out = repo.teddy(&[word]);
+        assert!(!out.stderr.contains("execute"), "{word}: {out}");
+    }
+}
+
+#[test]
+fn the_manual_is_a_page_at_a_terminal_and_troff_in_a_pipe() {
+    // With `man`, which lays it out.
+    let machine = Machine::new()
+        .program("man", "echo \"laid out: $(head -c 3 \"$1\")\"")
+        .program("head", "exec /usr/bin/head \"$@\"");
+    let mut screen = machine.screen(&["man"], &[]);
+    screen.wait_for("laid out: .ie");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    // Without it, as help.
+    let mut screen = Machine::new().screen(&["man"], &[("PAGER", "cat")]);
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert!(
+        screen.written().contains("Usage: teddy"),
+        "{}",
+        screen.written()
+    );
+    assert!(!screen.written().contains(".TH"), "{}", screen.written());
+    assert!(TestRepo::new().done(&["man"]).contains("\n.TH teddy 1"));
+}
+
+#[test]
+fn undo_says_how_far_it_can_go() {
+    let repo = project();
+    check(
+        &repo,
+        &["undo", "99"],
+        1,
+        &["only 1 turn can be undone", "teddy undo 1"],
+    );
+    assert!(repo.path().join("b.txt").exists());
+}
+
+#[test]
+fn an_option_that_does_not_exist_leads_to_the_one_that_does() {
+    let repo = project();
+    check(&repo, &["plan", "--mesage", "x"], 2, &["--message"]);
+    check(&repo, &["restore", "--exat", "1"], 2, &["--exact"]);
+}
+
+#[test]
+fn a_message_without_quotes_is_told_apart_from_files() {
+    let repo = project();
+    check(
+        &repo,
+        &["start", "add", "a", "form"],
+        2,
+        &["there is no file `form`", "quotes"],
+    );
+    check(
+        &repo,
+        &["plan", "fix", "it", "now"],
+        2,
+        &["there is no file `it`", "quotes"],
+    );
+}
+
+#[test]
+fn a_name_that_does_not_exist_leads_to_the_nearest() {
+    let repo = project();
+    check(&repo, &["switch", "dmeo"], 1, &["did you mean `demo`?"]);
+    check(&repo, &["-s", "dem", "log"], 1, &["did you mean `demo`?"]);
+    check(
+        &repo,
+        &["new", "x", "-a", "develper"],
+        1,
+        &["did you mean `developer`?"],
+    );
+}

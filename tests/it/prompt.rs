@@ -1,0 +1,313 @@
+//! The prompt of a loop, at a terminal: commands, the shell, files, history, completion.
+
+use crate::plans::{chat, create, execute, plan, read};
+use crate::screen::Screen;
+use crate::support::TestRepo;
+
+/// A project with a session.
+fn project() -> TestRepo {
+    let repo = TestRepo::new()
+        .file("a.txt", "one\n")
+        .file("src/long_name.txt", "two\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo
+}
+
+/// A plan that makes a file.
+fn make(name: &str) -> String {
+    plan(
+        &format!("Make {name}"),
+        &[create(&format!("{name}.txt"), "x\n")],
+    )
+}
+
+/// Opens the loop and waits for its prompt.
+fn open(repo: &TestRepo) -> Screen {
+    let mut screen = Screen::open(repo, (100, 60), &["resume"]);
+    ready(&mut screen, "turn 1: what should be done?");
+    screen
+}
+
+/// Waits for a question and the empty prompt below it.
+fn ready(screen: &mut Screen, question: &str) {
+    screen.wait_for(question);
+    while !screen.settled().trim_end().ends_with('›') {
+        screen.read();
+    }
+}
+
+/// Approves the plan in review.
+fn approve(screen: &mut Screen, title: &str) {
+    screen.wait_for(&format!("Reviewing Plan: \"{title}\""));
+    while !screen.settled().trim_end().ends_with('›') {
+        screen.read();
+    }
+    screen.press("a");
+}
+
+/// Leaves the loop and returns the requests that were sent.
+fn leave(mut screen: Screen, repo: &TestRepo) -> Vec<String> {
+    screen.press("\x04");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let turns = repo.json(&["log"], 0);
+    let turns = turns.as_array().unwrap();
+    (1..turns.len())
+        .map(|turn| {
+            let out = repo.teddy(&["show", &turn.to_string(), "user_prompt.txt"]);
+            if out.code == 0 {
+                out.stdout
+            } else {
+                "-".to_owned()
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn a_command_is_done_and_never_sent() {
+    let repo = project();
+    repo.reply(&make("b")).reply(&make("c"));
+    let mut screen = open(&repo);
+    screen.press("make b\r");
+    approve(&mut screen, "Make b");
+    ready(&mut screen, "turn 2: what should be done?");
+    assert!(
+        screen.shown().contains("Updated your files: b.txt (new)"),
+        "{}",
+        screen.shown()
+    );
+
+    screen.press("/undo\r");
+    ready(&mut screen, "turn 3: what should be done?");
+    assert!(!repo.path().join("b.txt").exists());
+    screen.press("/redo\r");
+    ready(&mut screen, "turn 4: what should be done?");
+    assert!(repo.path().join("b.txt").exists());
+    screen.press("/undp\r");
+    screen.wait_for("there is no command `/undp`; did you mean `/undo`?");
+    ready(&mut screen, "turn 4: what should be done?");
+    screen.press("/help\r");
+    screen.wait_for("/land [OPTION...]");
+    ready(&mut screen, "turn 4: what should be done?");
+    screen.press("/status\r");
+    screen.wait_for("Session demo, turn 3");
+    ready(&mut screen, "turn 4: what should be done?");
+    screen.press("/undo nonsense\r");
+    screen.wait_for("invalid value 'nonsense'");
+    ready(&mut screen, "turn 4: what should be done?");
+    assert_eq!(leave(screen, &repo), ["make b", "-", "-"]);
+}
+
+#[test]
+fn files_join_and_leave_and_a_message_can_name_one() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let mut screen = open(&repo);
+    screen.press("/add a.txt\r");
+    screen.wait_for("Added a.txt (session)");
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("/drop a.txt\r");
+    screen.wait_for("Removed a.txt (session)");
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("look at @src/lo\t and @a.tx\r");
+    screen.wait_for("there is no file `a.tx`; did you mean `@a.txt`?");
+    screen.wait_for("Added src/long_name.txt (turn)");
+    approve(&mut screen, "Make b");
+    ready(&mut screen, "turn 2: what should be done?");
+    assert_eq!(
+        leave(screen, &repo),
+        ["look at @src/long_name.txt  and @a.tx"]
+    );
+    let input = repo.done(&["show", "1", "input.md"]);
+    assert!(input.contains("two\n"), "{input}");
+}
+
+#[test]
+fn a_file_outside_of_the_project_is_refused_and_nothing_is_sent() {
+    let repo = project();
+    repo.reply(&make("b"));
+    std::fs::write(repo.beside("secret.txt"), "s\n").unwrap();
+    let mut screen = open(&repo);
+    screen.press("look at @../secret.txt\r");
+    screen.wait_for("error: ");
+    ready(&mut screen, "turn 1: what should be done?");
+    assert_eq!(leave(screen, &repo), Vec::<String>::new());
+}
+
+#[test]
+fn a_plan_is_asked_for_with_all_that_goes_along() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let mut screen = open(&repo);
+    screen.press("!echo from the shell\r");
+    screen.wait_for("with your next message? [y/N]");
+    screen.settled();
+    screen.press("y\r");
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("/plan see @a.txt, not @/etc/passwd\r");
+    screen.wait_for("Added a.txt (turn)");
+    approve(&mut screen, "Make b");
+    assert!(!screen.shown().contains("passwd (turn)"));
+    ready(&mut screen, "turn 2: what should be done?");
+    let sent = leave(screen, &repo).remove(0);
+    assert!(
+        sent.starts_with("see @a.txt, not @/etc/passwd\n\nI ran `echo from the shell`"),
+        "{sent}"
+    );
+}
+
+#[test]
+fn a_command_of_the_shell_is_offered_to_the_model() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let mut screen = open(&repo);
+    screen.press("!echo from the shell; pwd; exit 3\r");
+    screen.wait_for("Show this to the model with your next message? [y/N]");
+    assert!(
+        screen.shown().contains("exited with 3"),
+        "{}",
+        screen.shown()
+    );
+    screen.settled();
+    screen.press("y\r");
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("why?\r");
+    approve(&mut screen, "Make b");
+    ready(&mut screen, "turn 2: what should be done?");
+    let sent = leave(screen, &repo).remove(0);
+    assert!(sent.starts_with("why?\n\nI ran `echo from the shell; pwd; exit 3` (exit status: 3):\n\n````text\nfrom the shell\n"), "{sent}");
+    assert!(sent.contains(repo.path().to_str().unwrap()), "{sent}");
+}
+
+#[test]
+fn enter_goes_on_where_something_is_left_to_do() {
+    let repo = project();
+    repo.reply(&plan("Look", &[read("a.txt")]))
+        .reply(&plan("Test", &[execute("false")]))
+        .reply(&make("b"));
+    let mut screen = open(&repo);
+    screen.press("go\r");
+    approve(&mut screen, "Look");
+    ready(&mut screen, "turn 2: enter lets the model go on");
+    screen.press("\r");
+    approve(&mut screen, "Test");
+    ready(&mut screen, "turn 3: enter lets the model go on");
+    screen.press("\r");
+    approve(&mut screen, "Make b");
+    ready(&mut screen, "turn 4: what should be done?");
+    // There is nothing to go on with: an empty line is nothing.
+    screen.press("\r");
+    screen.settled();
+    assert_eq!(
+        leave(screen, &repo),
+        [
+            "go",
+            "Continue with the next step.",
+            "Continue with the next step."
+        ]
+    );
+}
+
+#[test]
+fn a_question_is_answered_in_place_and_commands_work_there_too() {
+    let repo = project();
+    repo.reply(&plan("Ask", &[chat("Red or blue?")]))
+        .reply(&make("blue"));
+    let mut screen = open(&repo);
+    screen.press("paint it\r");
+    ready(&mut screen, "Your answer:");
+    screen.press("/context\r");
+    screen.wait_for("total");
+    ready(&mut screen, "Your answer:");
+    screen.press("blue\r");
+    approve(&mut screen, "Make blue");
+    ready(&mut screen, "turn 3: what should be done?");
+    assert_eq!(leave(screen, &repo), ["paint it", "blue"]);
+}
+
+#[test]
+fn the_arrows_bring_earlier_messages_back() {
+    let repo = project();
+    repo.reply(&make("b")).reply(&make("c"));
+    repo.teddy(&["resume", "-y", "first words"]).check(0, &[]);
+    let mut screen = Screen::open(&repo, (100, 60), &["resume"]);
+    ready(&mut screen, "turn 2: what should be done?");
+    screen.press("/status\r");
+    ready(&mut screen, "turn 2: what should be done?");
+    screen.press("kept");
+    screen.press("\x1b[A");
+    screen.wait_for("› /status");
+    screen.press("\x1b[A");
+    screen.wait_for("› first words");
+    screen.press("\x1b[B\x1b[B");
+    screen.wait_for("› kept");
+    screen.press("\x1b[A\x1b[A again\r");
+    approve(&mut screen, "Make c");
+    ready(&mut screen, "turn 3: what should be done?");
+    assert_eq!(leave(screen, &repo), ["first words", "first words again"]);
+}
+
+#[test]
+fn the_model_and_the_agent_can_be_chosen() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let other = repo.beside("other.md");
+    std::fs::write(&other, make("other")).unwrap();
+    let mut screen = open(&repo);
+    screen.press("/model gpt-none\r");
+    screen.wait_for("error: ");
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press(&format!("/model replay:{}\r", other.display()));
+    screen.wait_for("answers from now on.");
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("/agent developer\r");
+    screen.wait_for("The agent developer plans from now on.");
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("go\r");
+    approve(&mut screen, "Make other");
+    ready(&mut screen, "turn 2: what should be done?");
+    leave(screen, &repo);
+    assert_eq!(repo.json(&["show", "1"], 0)["agent"], "developer");
+}
+
+#[test]
+fn a_command_is_not_sent_from_where_none_is_taken() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let mut screen = Screen::open(&repo, (100, 60), &["start"]);
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("/help\r");
+    screen.wait_for("are for the prompt of `teddy resume`");
+    screen.settled();
+    screen.press("make b\r");
+    approve(&mut screen, "Make b");
+    ready(&mut screen, "turn 2: what should be done?");
+    assert_eq!(leave(screen, &repo), ["make b"]);
+}
+
+#[test]
+fn quit_leaves_as_ctrl_d_does() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let mut screen = open(&repo);
+    screen.press("/quit\r");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+}
+
+#[test]
+fn ctrl_c_ends_a_command_of_the_shell_and_not_the_loop() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let mut screen = open(&repo);
+    screen.press("!echo 'be''gun'; sleep 60\r");
+    screen.wait_for("begun");
+    // A shell can miss one that comes while it starts its next command; a person presses again.
+    while !screen.settled().contains("Show this to the model") {
+        screen.press("\x03");
+    }
+    screen.settled();
+    screen.press("\r");
+    ready(&mut screen, "turn 1: what should be done?");
+    leave(screen, &repo);
+}
