@@ -96,8 +96,13 @@ impl ProgramJob<'_> {
         });
 
         own_group(&mut command);
+        // A folder of `PATH` that this user may not enter hides what may be in it.
+        let is_searched = !program.contains('/');
         command.spawn().map_err(|error| match error.kind() {
             ErrorKind::NotFound => ModelError::CommandMissing {
+                program: program.to_owned(),
+            },
+            ErrorKind::PermissionDenied if is_searched => ModelError::CommandMissing {
                 program: program.to_owned(),
             },
             _ => ModelError::Io {

@@ -238,6 +238,26 @@ fn promise_c3_errors_of_models_have_kinds() {
 }
 
 #[test]
+fn a_program_that_this_user_may_not_start_is_not_there() {
+    let repo = project();
+    let folder = repo.beside("programs");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("no-such-program"), "#!/bin/sh\n").unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+
+    let mut command = repo.teddy_command(&[
+        "--json",
+        "plan",
+        "-m",
+        "x",
+        "--model",
+        "command:no-such-program",
+    ]);
+    let out = Output::of(command.current_dir(repo.path()).env("PATH", path));
+    check(&out, ("ModelCommand", 1));
+}
+
+#[test]
 fn promise_c3_errors_of_changes_keep_their_names() {
     let repo = project();
     fails(&repo, &["change", "show", "x"], ("ChangeNotFound", 1));
