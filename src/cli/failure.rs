@@ -394,6 +394,7 @@ fn model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         ModelError::CommandMissing { .. }
         | ModelError::CommandFailed { .. }
         | ModelError::CommandSilent { .. }
+        | ModelError::Agent { .. }
         | ModelError::ReplayEnded { .. } => FailureKind::ModelCommand,
         ModelError::CostLimit { .. } => FailureKind::CostLimit,
         ModelError::Nobody { .. } => FailureKind::NobodyToAsk,

@@ -66,9 +66,9 @@ impl Settings {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
-    /// The protocol: `openai`, `anthropic`, `command`, `replay` or `manual`.
+    /// The protocol: `openai`, `anthropic`, `command`, `replay`, `manual`, `acp` or `agent`.
     pub kind: String,
-    /// The provider's name of the model.
+    /// The provider's name of the model; `acp`, `agent`: the known agent.
     pub id: String,
     /// Where requests go.
     pub base_url: Option<String>,
@@ -76,8 +76,16 @@ pub struct ModelSettings {
     pub api_key_env: Option<String>,
     /// The program that prints the key.
     pub api_key_command: Vec<String>,
-    /// `command`: the program and its arguments.
+    /// `command`, `acp`, `agent`: the program and its arguments.
     pub run: Vec<String>,
+    /// `agent`: the same, to go on with a conversation.
+    pub go_on: Vec<String>,
+    /// `acp`, `agent`: the mode in which the agent works.
+    pub mode: Option<String>,
+    /// `acp`, `agent`: what the agent may write besides its worktree.
+    pub state: Option<Vec<String>>,
+    /// `agent`: where to find what in the lines that it prints.
+    pub facts: BTreeMap<String, String>,
     /// `replay`: a file or folder of answers.
     pub path: Option<String>,
     /// The limit of one answer, in seconds.

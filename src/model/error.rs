@@ -109,6 +109,7 @@ impl ModelError {
             ModelError::CommandSilent { program, stderr } => {
                 write!(f, "`{program}` printed no answer{}", colon(stderr))
             }
+            ModelError::Agent { detail, .. } => write!(f, "{detail}"),
             ModelError::ReplayEnded { answers } => {
                 write!(f, "all {answers} recorded answers are used up")
             }
@@ -184,6 +185,7 @@ impl ModelError {
             ModelError::CommandFailed { .. } | ModelError::CommandSilent { .. } => {
                 "run it by hand: it gets the input on stdin and must print the plan on stdout; a key that it needs is named with `api_key_env`".into()
             }
+            ModelError::Agent { remedy, .. } => remedy.clone(),
             ModelError::ReplayEnded { .. } => "add another answer, or use another model with `--model`".into(),
             ModelError::Nobody { .. } => "take the input to your chat, and its answer back with `teddy plan --from <file>`".into(),
             ModelError::Io { .. } => "check the path and its permissions".into(),

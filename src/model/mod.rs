@@ -4,6 +4,7 @@
 //! [`ModelError`] that keeps what had arrived. Nothing here knows sessions, plans or a terminal;
 //! what depends on the machine and the person comes in through [`outside::Outside`].
 
+pub mod acting;
 pub mod command;
 mod error;
 pub mod found;
@@ -248,6 +249,14 @@ pub enum ModelError {
         program: String,
         /// The end of what it wrote to stderr.
         stderr: String,
+    },
+    /// An agent did not do its work: it is not installed, not logged in, or broke off; or a model
+    /// that edits files itself was asked for an answer.
+    Agent {
+        /// What went wrong.
+        detail: String,
+        /// What the user can do about it.
+        remedy: String,
     },
     /// The recorded answers are used up.
     ReplayEnded {

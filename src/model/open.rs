@@ -33,7 +33,18 @@ pub fn open(
             outside.give.clone(),
             outside.take.clone(),
         )),
+        ModelKind::Acp | ModelKind::Agent => return Err(acts(name)),
     })
+}
+
+/// Says that a model does not answer but edits files itself.
+fn acts(name: &str) -> ModelError {
+    ModelError::Agent {
+        detail: format!("model `{name}` edits files itself and cannot be asked for an answer here"),
+        remedy:
+            "use a model that answers with a text, such as `openai:<id>` or `command:<program>`"
+                .to_owned(),
+    }
 }
 
 /// Makes a replay of files or of a recorded session.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::ModelError;
+use super::acting::preset::{self, AgentPreset};
 use crate::config::settings::{ModelSettings, Price, Settings};
 
 /// What a model needs to be opened.
@@ -13,7 +14,7 @@ use crate::config::settings::{ModelSettings, Price, Settings};
 pub struct ModelConfig {
     /// What stands behind the name.
     pub kind: ModelKind,
-    /// The provider's name for the model.
+    /// The provider's name for the model; `acp` and `agent`: the known agent.
     pub id: Option<String>,
     /// Where the API begins, mostly ending in `/v1`.
     pub base_url: Option<String>,
@@ -21,9 +22,11 @@ pub struct ModelConfig {
     pub api_key_env: Option<String>,
     /// A program and its arguments that print the key.
     pub api_key_command: Vec<String>,
-    /// `command`: the program and its arguments; `{input}` becomes the path of a file with the
-    /// input.
+    /// `command`, `acp` and `agent`: the program and its arguments; `{input}` becomes the path of a
+    /// file with the input.
     pub run: Vec<String>,
+    /// What only a model that acts has.
+    pub acting: ActingConfig,
     /// `replay`: a file with an answer, or a folder of them in the order of their names.
     pub path: Option<PathBuf>,
     /// The limit of the whole answer.
@@ -46,6 +49,19 @@ pub struct ModelConfig {
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
+/// What only the settings of a model that acts have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ActingConfig {
+    /// The program and its arguments that go on with a conversation.
+    pub go_on: Vec<String>,
+    /// The mode in which it works.
+    pub mode: Option<String>,
+    /// What it may write besides its folder; what the known agent writes without it.
+    pub state: Option<Vec<String>>,
+    /// Where to find what in the lines that it prints.
+    pub facts: BTreeMap<String, String>,
+}
+
 /// What stands behind a model's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ModelKind {
@@ -60,6 +76,10 @@ pub enum ModelKind {
     Replay,
     /// A person who carries the text to a chat window and back.
     Manual,
+    /// An agent that edits files itself and speaks the Agent Client Protocol.
+    Acp,
+    /// Any other agent that edits files itself.
+    Agent,
 }
 
 /// HTTP headers. Their values may be secret, so `Debug` shows the names alone.
@@ -74,12 +94,14 @@ impl fmt::Debug for Headers {
 
 impl ModelKind {
     /// The kinds by name.
-    const ALL: [(&'static str, ModelKind); 5] = [
+    const ALL: [(&'static str, ModelKind); 7] = [
         ("openai", ModelKind::Openai),
         ("anthropic", ModelKind::Anthropic),
         ("command", ModelKind::Command),
         ("replay", ModelKind::Replay),
         ("manual", ModelKind::Manual),
+        ("acp", ModelKind::Acp),
+        ("agent", ModelKind::Agent),
     ];
 
     /// Reads a kind.
@@ -91,8 +113,17 @@ impl ModelKind {
     }
 
     /// Returns the kinds as they are written.
-    pub fn words() -> [&'static str; 5] {
+    pub fn words() -> [&'static str; 7] {
         ModelKind::ALL.map(|(name, _)| name)
+    }
+
+    /// Returns the known agents of this kind; none where it does not act.
+    pub fn presets(self) -> &'static [AgentPreset] {
+        match self {
+            ModelKind::Acp => &preset::ACP,
+            ModelKind::Agent => &preset::COMMANDS,
+            _ => &[],
+        }
     }
 
     /// Lists the kinds.
@@ -133,6 +164,7 @@ impl ModelConfig {
             api_key_env: entry.api_key_env.clone(),
             api_key_command: entry.api_key_command.clone(),
             run: entry.run.clone(),
+            acting: ActingConfig::of(entry),
             path: entry.path.as_ref().map(PathBuf::from),
             timeout: seconds("timeout", entry.timeout)?,
             idle_timeout: seconds("idle_timeout", entry.idle_timeout)?,
@@ -184,6 +216,7 @@ impl ModelConfig {
                 ..settings
             },
             ModelKind::Manual => settings,
+            ModelKind::Acp | ModelKind::Agent => agent(settings, spec, rest)?,
         })
     }
 
@@ -215,6 +248,37 @@ impl ModelConfig {
             .filter(|id| !id.trim().is_empty())
             .ok_or_else(|| ModelError::Settings(format!("model `{name}` has no `id`")))
     }
+}
+
+impl ActingConfig {
+    /// Takes what an entry says.
+    fn of(entry: &ModelSettings) -> ActingConfig {
+        ActingConfig {
+            go_on: entry.go_on.clone(),
+            mode: entry.mode.clone(),
+            state: entry.state.clone(),
+            facts: entry.facts.clone(),
+        }
+    }
+}
+
+/// Reads what stands behind `acp:` and `agent:`: the name of a known agent, or a command line,
+/// which has a blank or a `/` in it.
+fn agent(settings: ModelConfig, spec: &str, rest: &str) -> Result<ModelConfig, ModelError> {
+    if rest.contains(['/', ' ']) {
+        let run = words(rest)?;
+        return Ok(ModelConfig { run, ..settings });
+    }
+
+    let presets = settings.kind.presets();
+    if preset::named(presets, rest).is_none() {
+        let kind = spec.split(':').next().unwrap_or_default();
+        return Err(ModelError::Unknown(preset::unknown(presets, kind, rest)));
+    }
+    Ok(ModelConfig {
+        id: Some(rest.to_owned()),
+        ..settings
+    })
 }
 
 /// Splits a command line into words, as a shell would, without running one.
@@ -266,7 +330,7 @@ mod tests {
 
     #[test]
     fn an_entry_that_makes_no_model_is_explained() {
-        let kinds = "`openai`, `anthropic`, `command`, `replay`, `manual`";
+        let kinds = "`openai`, `anthropic`, `command`, `replay`, `manual`, `acp`, `agent`";
         assert_eq!(
             parse("{ kind: gemini }"),
             Err(format!(
@@ -307,6 +371,21 @@ mod tests {
         assert_eq!(
             ModelConfig::from_spec("manual").unwrap().kind,
             ModelKind::Manual
+        );
+    }
+
+    #[test]
+    fn a_spec_names_an_agent_or_its_command_line() {
+        let read = |spec: &str| ModelConfig::from_spec(spec);
+        let known = read("acp:claude").unwrap();
+        assert_eq!(
+            (known.kind, known.id.as_deref(), known.run.is_empty()),
+            (ModelKind::Acp, Some("claude"), true)
+        );
+        assert_eq!(read("agent:./go 'a b'").unwrap().run, ["./go", "a b"]);
+        assert_eq!(
+            read("agent:aidr").unwrap_err().to_string(),
+            "`agent:aidr` is not a known agent; did you mean `agent:aider`?"
         );
     }
 
