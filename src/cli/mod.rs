@@ -43,6 +43,7 @@ mod plan;
 mod preprocess;
 mod prompt;
 mod ready;
+mod record;
 mod recover;
 mod redo;
 mod replay;
@@ -156,6 +157,7 @@ commands! {
     "redo" Redo => redo,
     "land" Land => land,
     "pick" Pick => pick,
+    "record" Record => record,
     "retry" Retry => retry,
     "replay" Replay => replay,
     "branch" Branch => branch,

@@ -26,6 +26,21 @@ pub fn first_parent(
     Ok(CommitId(id))
 }
 
+/// Returns a commit that two commits both come from, the newest; nothing if there is none.
+///
+/// # Errors
+/// Where a commit cannot be read.
+pub fn merge_base(
+    repository: &Repository,
+    one: CommitId,
+    other: CommitId,
+) -> anyhow::Result<Option<CommitId>> {
+    let base = repository.gix.merge_base(one.0, other.0);
+    Ok(base
+        .during("comparing commits")?
+        .map(|base| CommitId(base.detach())))
+}
+
 /// Returns whether `ancestor` is `descendant` or reachable from it.
 ///
 /// # Errors

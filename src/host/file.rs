@@ -7,6 +7,7 @@
 
 mod beneath;
 mod bounded;
+mod end;
 mod failure;
 mod folder;
 mod make;
@@ -26,6 +27,7 @@ use rustix::io::Errno;
 pub use beneath::{Mounts, open_beneath};
 pub use bounded::{append_regular, is_null_device, open_regular};
 pub use bounded::{read_named, read_regular, read_regular_text, read_sized};
+pub use end::FileEnd;
 pub use failure::{failure, reason};
 pub use make::make_folders;
 pub use remove::{open_up, remove_at, remove_below};

@@ -30,6 +30,9 @@ pub const REQUESTS: &str = "requests.yaml";
 pub const QUESTION: &str = "question.md";
 /// In [`NEXT`]: what the model said when it called the work done.
 pub const CONCLUSION: &str = "conclusion.md";
+/// What an agent that worked in the user's files wrote down of it, by its kind: in lines of JSON, as
+/// Markdown, or as any other text.
+pub const TRANSCRIPTS: [&str; 3] = ["transcript.jsonl", "transcript.md", "transcript.txt"];
 /// The folder of commands' full output.
 pub const OUTPUT: &str = "output/";
 /// The folder of what became of files, where the report shows a part of it.

@@ -8,7 +8,9 @@ use uuid::Uuid;
 use crate::git::object::CommitId;
 use crate::text::yaml::guard;
 
-pub use without_plan::{Landed, LandedCommit, LandedTurn, Picked, RestoreCommand, Restored};
+pub use without_plan::{
+    Landed, LandedCommit, LandedTurn, Picked, Recorded, RestoreCommand, Restored,
+};
 
 /// The version of the format that we write.
 pub const SCHEMA: u32 = 1;
@@ -39,6 +41,8 @@ pub enum Status {
     Landed,
     /// What a turn of another session did was done in this one, too.
     Picked,
+    /// What somebody else did in the user's files was recorded.
+    Recorded,
 }
 
 impl Meta {
@@ -69,6 +73,7 @@ impl Meta {
             restored: None,
             landed: None,
             picked: None,
+            recorded: None,
             mistakes: Vec::new(),
             not_captured: Vec::new(),
             repository_changes: Vec::new(),
@@ -91,6 +96,7 @@ impl Status {
             Status::Restored => "restored",
             Status::Landed => "landed",
             Status::Picked => "picked",
+            Status::Recorded => "recorded",
         }
     }
 }
@@ -209,6 +215,9 @@ pub struct Meta {
     /// For a pick: the turn that was picked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picked: Option<Picked>,
+    /// For what TeDDy took no part in: who did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Recorded>,
     /// For a rejected plan: what names its mistakes, so that the same one is not asked for for
     /// ever.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -126,6 +126,30 @@ impl TurnCheck<'_> {
         if matches!(self.turn.meta.status, Status::Executed | Status::Failed) {
             self.approval();
         }
+
+        self.recorded();
+    }
+
+    /// A recorded turn says so twice, has files, and no plan.
+    fn recorded(&mut self) {
+        let meta = &self.turn.meta;
+        if (meta.status == Status::Recorded) != meta.recorded.is_some() {
+            let word = meta.status.word();
+            return self.fault(
+                "T21",
+                format!("it is {word}, and `recorded` says otherwise"),
+            );
+        }
+
+        if meta.recorded.is_none() {
+            return;
+        }
+        if meta.workspace.is_none() {
+            self.fault("T21", "it is recorded, and says nothing of the files");
+        }
+        if !matches!(self.turn.text(self.repository, artifact::PLAN), Ok(None)) {
+            self.fault("T21", "it is recorded, and has a plan");
+        }
     }
 
     /// The parents are the turn before, the code after it, and what is said to be in the files.
@@ -300,6 +324,9 @@ impl TurnCheck<'_> {
                     "T13",
                     "it was interrupted, and its result is said to be in the files",
                 );
+            }
+            Status::Recorded if !workspace.is_whole() => {
+                self.fault("T21", "it records files, and says that they are not there");
             }
             _ if self.turn.meta.question && old != new => {
                 self.fault("T20", "it answers a question, and files changed");

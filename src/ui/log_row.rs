@@ -68,7 +68,11 @@ fn finished(start: StyledLine, title: &str, (facts, notes): (&[String], &str)) -
 /// Returns the colour of a status.
 pub fn status_tone(status: Status) -> Tone {
     match status {
-        Status::Executed | Status::Restored | Status::Landed | Status::Picked => Tone::Added,
+        Status::Executed
+        | Status::Restored
+        | Status::Landed
+        | Status::Picked
+        | Status::Recorded => Tone::Added,
         Status::Failed | Status::Rejected | Status::Interrupted => Tone::Removed,
         _ => Tone::Faint,
     }

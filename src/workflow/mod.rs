@@ -37,6 +37,7 @@ pub mod paths;
 pub mod pick;
 pub mod plan;
 pub mod project;
+pub mod record;
 pub mod replay;
 pub mod restore;
 pub mod resume;

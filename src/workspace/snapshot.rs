@@ -170,6 +170,26 @@ pub(super) fn record(
     )
 }
 
+/// Returns a workspace commit with this tree that a ref reaches: HEAD, the newest turn's, or a new
+/// one.
+///
+/// # Errors
+/// Where the repository cannot be written.
+pub fn commit_of(checkout: &Checkout<'_>, tree: TreeId, tip: &Turn) -> anyhow::Result<CommitId> {
+    let repository = checkout.repository;
+    let commit = place(repository, tree, tip)?;
+    if [refs::head(repository)?, tip.workspace].contains(&Some(commit)) {
+        return Ok(commit);
+    }
+
+    let is_kept = keep(checkout, commit, &reached(repository, tip.workspace))?;
+    anyhow::ensure!(
+        is_kept,
+        "`git gc` removed objects while they were recorded; nothing was changed, try again"
+    );
+    Ok(commit)
+}
+
 /// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on them.
 fn place(repository: &Repository, tree: TreeId, tip: &Turn) -> anyhow::Result<CommitId> {
     let (head, last) = (refs::head(repository)?, tip.workspace);

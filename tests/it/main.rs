@@ -72,6 +72,7 @@ mod promise_plan;
 mod prompt;
 mod prompts;
 mod publish;
+mod record;
 mod recording;
 mod repairs;
 mod replan;

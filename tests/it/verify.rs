@@ -83,6 +83,14 @@ fn t20_an_answer_that_does_more_is_named() {
 }
 
 #[test]
+fn t21_a_turn_that_ran_was_not_recorded() {
+    let repo = history();
+    let meta = repo.git(&["show", "teddy/sessions/demo~3:meta.yaml"]);
+    let told = with_file(&repo, "meta.yaml", &format!("{meta}\nrecorded: {{}}"));
+    assert_eq!(told, ["T21: it is executed, and `recorded` says"]);
+}
+
+#[test]
 fn what_teddy_records_is_sound() {
     let repo = history();
     assert_eq!(

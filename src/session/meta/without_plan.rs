@@ -1,4 +1,5 @@
-//! What a turn without a plan did: restored, picked or landed others.
+//! What a turn without a plan did: restored, picked or landed others, or recorded what somebody
+//! else did.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -34,6 +35,20 @@ pub struct Picked {
     pub commit: CommitId,
     /// Its title.
     pub title: String,
+}
+
+/// What TeDDy took no part in, as far as whoever recorded it says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// Who did it: a program, an agent, a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The conversation in which an agent did it, by the agent's own id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// The exit code of the program that did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
 }
 
 /// What landed, and where.

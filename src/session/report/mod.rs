@@ -295,6 +295,7 @@ fn overall(status: Status) -> (&'static str, &'static str) {
         Status::Restored => ("Restored", "🟢"),
         Status::Landed => ("Landed", "🟢"),
         Status::Picked => ("Picked", "🟢"),
+        Status::Recorded => ("Recorded", "🟢"),
         Status::Started | Status::Ready | Status::Planned => ("Pending", "🟡"),
     }
 }

@@ -1,0 +1,99 @@
+//! `teddy record`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::{exit, source};
+use crate::session::meta::Recorded;
+use crate::text::counted;
+use crate::text::visible::visible;
+use crate::workflow::hinted::with_hint;
+use crate::workflow::record::transcript::{self, Transcript};
+use crate::workflow::record::{NothingToRecord, RecordOptions, RecordResult, record};
+
+/// Make a turn of what was changed without TeDDy
+///
+/// Records the difference between the session's newest turn and your files as they are now: what
+/// an agent did that you drive yourself, or your own edits. Nothing is run and no file is changed;
+/// undo, restore, blame and land work as for any turn. If no session is in use, one is started, and
+/// the turn has what changed since HEAD.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy record -m 'add a login form'\n  teddy record -m 'add a login form' --by aider --transcript .aider.chat.history.md\n  git log -1 --format=%B | teddy record -m -"
+)]
+pub(super) struct Args {
+    /// What was asked for; `-` reads standard input
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+    /// What the agent wrote down of it: the end of this file is kept with the turn
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    transcript: Option<String>,
+    /// Who did it
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+    /// Record a turn although no file changed
+    #[arg(long)]
+    allow_empty: bool,
+}
+
+/// Records and says what.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let mut project = app.project()?;
+    let message = args.message.map(source::message).transpose()?;
+    let wish = RecordOptions {
+        message: message.unwrap_or_default(),
+        work: Recorded {
+            by: args.by,
+            ..Recorded::default()
+        },
+        transcript: read_transcript(app, args.transcript.as_deref())?,
+        allow_empty: args.allow_empty,
+    };
+
+    let mut user = app.user(&project, true);
+    let done = record(&mut project, &wish, user.as_mut()).map_err(hint_at_empty)?;
+    if app.global.json {
+        app.print_json(&done)?;
+    } else {
+        say(app, &done)?;
+    }
+
+    Ok(exit::DONE.into())
+}
+
+/// Adds what helps who wants a turn without a change.
+fn hint_at_empty(error: anyhow::Error) -> anyhow::Error {
+    match error.is::<NothingToRecord>() {
+        true => with_hint(error, "`--allow-empty` records a turn all the same"),
+        false => error,
+    }
+}
+
+/// Reads the transcript that is named.
+pub(super) fn read_transcript(app: &App, path: Option<&str>) -> anyhow::Result<Option<Transcript>> {
+    let path = path.map(|path| Ok::<_, anyhow::Error>(app.folder()?.join(path)));
+    path.transpose()?
+        .map(|path| transcript::read(&path))
+        .transpose()
+}
+
+/// Says what was recorded.
+fn say(app: &App, done: &RecordResult) -> anyhow::Result<()> {
+    let line = |word: &str, path: &String| format!("{word} {}\n", visible(path));
+    let written = done.written.iter().map(|path| line("write", path));
+    let deleted = done.deleted.iter().map(|path| line("delete", path));
+    app.print(written.chain(deleted).collect::<String>())?;
+
+    say_turn(app, done);
+    Ok(())
+}
+
+/// Says which turn it is.
+pub(super) fn say_turn(app: &App, done: &RecordResult) {
+    if done.started {
+        app.say(&format!("Started session {}.", visible(&done.session)));
+    }
+
+    let files = counted(done.written.len() + done.deleted.len(), "file");
+    app.say(&format!("Recorded as turn {}: {files} changed.", done.turn));
+}

@@ -1,0 +1,89 @@
+//! The end of a long file that others write: what came last, however much there is of it.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use rustix::fs::{FileType, OFlags};
+
+use super::{Mounts, Root, failure, open_beneath};
+
+/// The end of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileEnd {
+    /// The last bytes.
+    pub bytes: Vec<u8>,
+    /// How many are before them that were to be read and are left out.
+    pub left_out: u64,
+}
+
+impl Root {
+    /// Returns what a regular file below the folder has from `start` on, at most the last `limit`
+    /// bytes of it. A file that is shorter than `start` was written anew and is read from its
+    /// beginning. No link is followed, and nothing is waited for.
+    ///
+    /// # Errors
+    /// There is no such file, it is a link or no regular file, or it cannot be read.
+    pub fn read_end(&self, path: &Path, start: u64, limit: u64) -> io::Result<FileEnd> {
+        let during = |error: io::Error| failure("read", path, error);
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let opened = open_beneath(&self.folder, path, flags, Mounts::Entered);
+        let opened = opened.map_err(|errno| during(errno.into()))?;
+        let stat = rustix::fs::fstat(&opened).map_err(|errno| during(errno.into()))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            let why = "it is not a regular file";
+            return Err(during(io::Error::new(io::ErrorKind::InvalidInput, why)));
+        }
+
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        let start = if start > size { 0 } else { start };
+        let left_out = (size - start).saturating_sub(limit);
+        let mut file = File::from(opened);
+        file.seek(SeekFrom::Start(start + left_out))
+            .map_err(during)?;
+        let mut bytes = Vec::new();
+        file.take(limit).read_to_end(&mut bytes).map_err(during)?;
+
+        Ok(FileEnd { bytes, left_out })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(start: u64, limit: u64, expected: (&str, u64)) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "0123456789").unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let end = root.read_end(Path::new("a"), start, limit).unwrap();
+        let found = String::from_utf8(end.bytes).unwrap();
+        assert_eq!((found.as_str(), end.left_out), expected);
+    }
+
+    #[test]
+    fn the_end_is_what_came_last() {
+        check(0, 100, ("0123456789", 0));
+        check(4, 100, ("456789", 0));
+        check(4, 2, ("89", 4));
+        check(10, 5, ("", 0));
+        check(11, 5, ("56789", 5));
+    }
+
+    #[test]
+    fn links_and_pipes_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("real")).unwrap();
+        std::fs::write(folder.path().join("real/a"), "secret").unwrap();
+        std::os::unix::fs::symlink("real", folder.path().join("linked")).unwrap();
+        std::os::unix::fs::symlink("real/a", folder.path().join("link")).unwrap();
+        let pipe = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::RWXU;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, mode, 0).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        for path in ["link", "linked/a", "pipe", "real", "gone", "../x"] {
+            assert!(root.read_end(Path::new(path), 0, 9).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What the user's files were before the work that is recorded: as the newest turn left them, or as
+//! they were when it began, with what other turns brought to them since.
+
+use std::collections::BTreeMap;
+
+use super::RecordStart;
+use crate::git::merge::{Merged, merge};
+use crate::git::object::{CommitId, TreeId};
+use crate::git::refs;
+use crate::git::repository::Repository;
+use crate::git::revision;
+use crate::session::meta::Workspace;
+use crate::session::publication::Publication;
+use crate::session::turn::Turn;
+use crate::workflow::project::Project;
+use crate::workspace::snapshot;
+use crate::workspace::stack::{PatchId, Stacks};
+
+/// How many turns of others are told apart from the work that they were brought into.
+const MAX_BETWEEN: usize = 64;
+
+/// Returns a commit with the files as the newest turn of the session left them. Where another
+/// session brought something to them since, or they are on another branch, they are what HEAD has
+/// and what turns brought on top of it.
+///
+/// # Errors
+/// If the repository cannot be read or written.
+pub(super) fn known(project: &Project, tip: &Turn) -> anyhow::Result<CommitId> {
+    let repository = &project.repository;
+    let last = Stacks::new(repository).last()?;
+    let is_newest = last.is_none_or(|(id, _)| tip.publication == Some(id));
+    let workspace = tip.meta.workspace.as_ref().filter(|_| is_newest);
+    let branch = refs::branch_or_head(repository)?;
+    let workspace = workspace.filter(|left| {
+        left.worktree == repository.worktree_name()
+            && left.branch.as_ref().is_none_or(|old| *old == branch)
+    });
+
+    let tree = match workspace {
+        Some(workspace) => left_by(repository, workspace)?,
+        None => without_session(project)?,
+    };
+    snapshot::commit_of(&project.checkout(), tree, tip)
+}
+
+/// Returns what a turn left in the user's files.
+fn left_by(repository: &Repository, workspace: &Workspace) -> anyhow::Result<TreeId> {
+    let tree = |id: CommitId| Ok::<_, anyhow::Error>(repository.commit(id)?.tree);
+    if !workspace.synced {
+        return tree(workspace.before);
+    }
+
+    let paths = workspace.overlaps.iter();
+    let paths = paths.map(|path| path.as_bytes().to_vec()).collect();
+    but_for(repository, paths, [workspace.before, workspace.after])
+}
+
+/// Returns the files after a change to all but some paths.
+fn but_for(
+    repository: &Repository,
+    paths: Vec<Vec<u8>>,
+    [before, after]: [CommitId; 2],
+) -> anyhow::Result<TreeId> {
+    let tree = repository.commit(after)?.tree;
+    if paths.is_empty() {
+        return Ok(tree);
+    }
+
+    let before = repository.commit(before)?.tree;
+    let mut edits = BTreeMap::new();
+    for path in paths {
+        let entry = repository.entry(before, &path)?;
+        edits.insert(path, entry);
+    }
+    crate::git::diff::tree_with(repository, tree, &edits)
+}
+
+/// Returns what is known of the user's files without a session of one's own: what HEAD has, and on
+/// top of it what turns brought last.
+///
+/// # Errors
+/// If the repository cannot be read or written.
+pub(super) fn without_session(project: &Project) -> anyhow::Result<TreeId> {
+    let repository = &project.repository;
+    let head = refs::head(repository)?;
+    let Some((id, publication)) = Stacks::new(repository).last()? else {
+        return refs::head_tree(repository);
+    };
+    let brought = brought(repository, id, &publication)?;
+    let Some(head) = head else {
+        return Ok(brought);
+    };
+    let Some(base) = revision::merge_base(repository, head, id)? else {
+        return refs::head_tree(repository);
+    };
+
+    let base = repository.commit(base)?.tree;
+    Ok(
+        match merge(repository, base, refs::head_tree(repository)?, brought)? {
+            Merged::Clean(tree) => tree,
+            // What was committed since is newer.
+            Merged::Overlap { ours, .. } => ours,
+        },
+    )
+}
+
+/// Returns what a publication brought to the files.
+fn brought(
+    repository: &Repository,
+    id: CommitId,
+    publication: &Publication,
+) -> anyhow::Result<TreeId> {
+    match publication.change {
+        Some(change) if publication.applied => {
+            but_for(repository, publication.left.clone(), [change.before, id])
+        }
+        Some(change) => Ok(repository.commit(change.before)?.tree),
+        None => Ok(repository.commit(id)?.tree),
+    }
+}
+
+/// Returns a commit with the files as they were when the work began, and with what turns brought to
+/// them since, which is not part of the work.
+///
+/// # Errors
+/// If the repository cannot be read or written.
+pub(super) fn since(project: &Project, tip: &Turn, begun: RecordStart) -> anyhow::Result<CommitId> {
+    let repository = &project.repository;
+    let stacks = Stacks::new(repository);
+    let last = stacks.last()?;
+    if last.as_ref().map(|(id, _)| *id) == begun.published {
+        return Ok(begun.files);
+    }
+
+    let mut between = Vec::new();
+    let mut next = stacks.here(tip)?.top;
+    let start = begun.published.map(PatchId::Published);
+    while let Some(id) = next.filter(|id| Some(*id) != start && between.len() < MAX_BETWEEN) {
+        let patch = stacks.patch(id)?;
+        between.push(patch.change);
+        next = patch.below.top;
+    }
+
+    // A restore went elsewhere: what it brought is the newest that is known.
+    if next != start {
+        let newest = last.map(|(id, publication)| brought(repository, id, &publication));
+        let Some(newest) = newest.transpose()? else {
+            return Ok(begun.files);
+        };
+        return snapshot::commit_of(&project.checkout(), newest, tip);
+    }
+
+    let tree = |id: CommitId| Ok::<_, anyhow::Error>(repository.commit(id)?.tree);
+    let mut now = tree(begun.files)?;
+    for change in between.iter().rev() {
+        now = match merge(repository, tree(change.before)?, now, tree(change.after)?)? {
+            Merged::Clean(tree) => tree,
+            Merged::Overlap { theirs, .. } => theirs,
+        };
+    }
+    snapshot::commit_of(&project.checkout(), now, tip)
+}

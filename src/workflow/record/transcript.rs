@@ -1,0 +1,138 @@
+//! What an agent wrote down of its work, as it becomes a file of the turn: bounded, without keys,
+//! named by what it is.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::host::file::{FileEnd, Root};
+use crate::text::redact::redact;
+
+/// The most bytes that a turn keeps: the end of a longer one.
+pub const MAX_TRANSCRIPT: u64 = 2 << 20;
+/// How many lines are looked at to tell what it is.
+const LOOKED_AT: usize = 8;
+
+/// A transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transcript {
+    /// The name of the file in the turn.
+    pub name: &'static str,
+    /// Its text.
+    pub text: String,
+}
+
+/// Reads the transcript that a user names: a regular file and no link.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read(path: &Path) -> anyhow::Result<Transcript> {
+    let named = || format!("cannot read the transcript `{}`", path.display());
+    let name = path.file_name().with_context(named)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+
+    let root = Root::open(folder)?;
+    let end = root.read_end(Path::new(name), 0, MAX_TRANSCRIPT)?;
+    Ok(transcript(&name.to_string_lossy(), end))
+}
+
+/// Returns the transcript that the end of a file is. `name` is the file's: it decides where the
+/// text does not.
+pub fn transcript(name: &str, end: FileEnd) -> Transcript {
+    let FileEnd { bytes, left_out } = end;
+    let text = String::from_utf8_lossy(&bytes);
+    let text = match text.split_once('\n') {
+        // The line that the cut went through says nothing.
+        Some((_, rest)) if left_out > 0 => rest,
+        _ => &text,
+    };
+
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_markdown = ["md", "markdown"].contains(&ending.to_ascii_lowercase().as_str());
+    let (name, mark) = if is_json_lines(text) {
+        ("transcript.jsonl", format!("{{\"left_out\":{left_out}}}\n"))
+    } else if is_markdown {
+        (
+            "transcript.md",
+            format!("*({left_out} bytes left out)*\n\n"),
+        )
+    } else {
+        ("transcript.txt", format!("({left_out} bytes left out)\n"))
+    };
+
+    let mark = if left_out > 0 { mark } else { String::new() };
+    Transcript {
+        name,
+        text: mark + &redact(text),
+    }
+}
+
+/// Returns whether each of the first lines is an object of JSON.
+fn is_json_lines(text: &str) -> bool {
+    let mut lines = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .take(LOOKED_AT)
+        .peekable();
+    let is_object = |line: &str| {
+        serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line).is_ok()
+    };
+    lines.peek().is_some() && lines.all(is_object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(file: &str, bytes: &[u8], left_out: u64, expected: (&str, &str)) {
+        let end = FileEnd {
+            bytes: bytes.to_vec(),
+            left_out,
+        };
+        let found = transcript(file, end);
+        assert_eq!((found.name, found.text.as_str()), expected);
+    }
+
+    #[test]
+    fn a_transcript_is_named_by_what_it_is() {
+        let lines = "{\"a\":1}\n\n{}\n";
+        check("a.md", lines.as_bytes(), 0, ("transcript.jsonl", lines));
+        check("a.jsonl", b"{\"a\n", 0, ("transcript.txt", "{\"a\n"));
+        check("A.MD", b"# Hello\n", 0, ("transcript.md", "# Hello\n"));
+        check("a", b"", 0, ("transcript.txt", ""));
+        check("a", b"\xff\n", 0, ("transcript.txt", "\u{fffd}\n"));
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        let cut = b"1}\n{\"b\":2}\n";
+        let kept = "{\"left_out\":9}\n{\"b\":2}\n";
+        check("a", cut, 9, ("transcript.jsonl", kept));
+        check(
+            "a.md",
+            b"x\ny",
+            9,
+            ("transcript.md", "*(9 bytes left out)*\n\ny"),
+        );
+        check("a", b"x\ny", 9, ("transcript.txt", "(9 bytes left out)\ny"));
+    }
+
+    #[test]
+    fn keys_are_taken_out() {
+        let key = format!("sk-ant-{}", "aB3dE5gH7j".repeat(4));
+        let found = transcript(
+            "a",
+            FileEnd {
+                bytes: format!("{{\"k\":\"{key}\"}}\n").into_bytes(),
+                left_out: 0,
+            },
+        );
+        assert!(!found.text.contains(&key), "{}", found.text);
+    }
+}

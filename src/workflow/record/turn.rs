@@ -1,0 +1,198 @@
+//! The turn that records what somebody else did.
+
+use super::RecordOptions;
+use crate::git::object::CommitId;
+use crate::git::refs::{self, Expected};
+use crate::host::clock;
+use crate::session::artifact;
+use crate::session::draft::Draft;
+use crate::session::message::subject;
+use crate::session::meta::{MessageOrigin, Meta, Recorded, Status, Workspace};
+use crate::session::store::NewTurn;
+use crate::session::turn::{Turn, in_next};
+use crate::text::counted;
+use crate::text::visible::visible;
+use crate::workflow::context::requests;
+use crate::workflow::project::Project;
+use crate::workspace::complete::SessionMove;
+use crate::workspace::file_move::FileMove;
+use crate::workspace::snapshot::{self, RecordedFiles};
+use crate::workspace::stack::record::publish_turn;
+
+/// Writes the turn: from the files `before` to those that were recorded now.
+pub(super) fn write(
+    project: &Project,
+    tip: &Turn,
+    (before, recorded): (CommitId, &RecordedFiles),
+    wish: &RecordOptions,
+) -> anyhow::Result<(SessionMove, FileMove)> {
+    let repository = &project.repository;
+    let did = FileMove {
+        from: repository.commit(before)?.tree,
+        to: recorded.tree,
+    };
+    let lines = did.lines(repository)?;
+    let title = title(&wish.message, &wish.work, &lines);
+    let trailer = format!("Teddy-Session: {}", tip.session);
+    let text = format!("{}\n\n{trailer}\n", subject(&title));
+    let after = snapshot::advance(repository, before, recorded.tree, &text)?;
+    let workspace = Workspace {
+        worktree: repository.worktree_name(),
+        branch: Some(refs::branch_or_head(repository)?),
+        before,
+        after,
+        synced: true,
+        overlaps: Vec::new(),
+    };
+
+    let published = publish_turn(repository, tip, &workspace, Some(recorded.tree))?;
+    let draft = beginning(project, tip, &wish.message)?;
+    let meta = Meta {
+        status: Status::Recorded,
+        ended: Some(clock::stamp()),
+        workspace: Some(workspace),
+        recorded: Some(wish.work.clone()),
+        not_captured: recorded.not_captured.clone(),
+        ..draft.meta.clone()
+    };
+
+    let mut artifacts = artifacts(project, tip, (&draft, &meta), wish)?;
+    artifacts.put(artifact::REPORT, report(&title, &wish.work, &lines));
+    let commit = project.store().write(NewTurn {
+        session: &tip.session,
+        title: &title,
+        done: &lines,
+        artifacts,
+        meta: &meta,
+        previous: Some(tip.commit),
+        workspace: Some(after),
+        publication: published.id,
+    })?;
+
+    let step = SessionMove {
+        expected: Expected::At(tip.commit),
+        new: commit,
+        published,
+        log: format!("teddy: record turn {}", meta.number),
+        // The work is done, whoever wants to stop now.
+        anyway: true,
+        branch: None,
+    };
+    let stay = FileMove {
+        from: recorded.tree,
+        to: recorded.tree,
+    };
+    Ok((step, stay))
+}
+
+/// Returns the turn as it begins: with the words that the work was asked for with, and nothing of
+/// what waits in the session.
+fn beginning(project: &Project, tip: &Turn, message: &str) -> anyhow::Result<Draft> {
+    let mut draft = project.store().draft(tip)?;
+    draft.set_answer_aside();
+    draft.begin();
+    draft.artifacts.put(artifact::USER_PROMPT, message);
+    draft.meta.origin = MessageOrigin::User;
+    draft.meta.work = None;
+    draft.meta.question = false;
+    draft.meta.replans = 0;
+    draft.meta.model = None;
+    draft.meta.pipeline = None;
+    draft.meta.repair = None;
+    draft.meta.failure = None;
+    Ok(draft)
+}
+
+/// Returns the files of the turn, but for its report.
+fn artifacts(
+    project: &Project,
+    tip: &Turn,
+    (draft, meta): (&Draft, &Meta),
+    wish: &RecordOptions,
+) -> anyhow::Result<artifact::Artifacts> {
+    let mut artifacts = draft.standing();
+    tip.hand_on(&project.repository, meta.turn_id, &mut artifacts)?;
+    for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
+        artifacts.put(&in_next(name), draft.artifacts.text_or_empty(name));
+    }
+
+    if !wish.message.trim().is_empty() {
+        artifacts.put(artifact::USER_PROMPT, wish.message.as_str());
+        let requests = requests::requests_with(project, tip, draft)?;
+        artifacts.put(&in_next(artifact::REQUESTS), requests.write());
+    }
+
+    if let Some(transcript) = &wish.transcript {
+        artifacts.put(transcript.name, transcript.text.as_str());
+    }
+
+    Ok(artifacts)
+}
+
+/// Returns the title: what was asked for, else who did it, else what it changed.
+fn title(message: &str, work: &Recorded, lines: &[String]) -> String {
+    let first = message.trim().lines().next().unwrap_or_default();
+    if !first.trim().is_empty() {
+        return first.to_owned();
+    }
+
+    let what = match lines {
+        [] => "nothing".to_owned(),
+        [one] => one.split_once(' ').map_or("", |(_, path)| path).to_owned(),
+        _ => counted(lines.len(), "file"),
+    };
+    match &work.by {
+        Some(by) => format!("Record {by}: {what}"),
+        None => format!("Record {what}"),
+    }
+}
+
+/// Writes the report.
+fn report(title: &str, work: &Recorded, lines: &[String]) -> String {
+    let mut text = format!(
+        "# Execution Report: {}\n- **Overall Status:** Recorded 🟢\n",
+        visible(title)
+    );
+    if let Some(by) = &work.by {
+        text.push_str(&format!("- **Done by:** {}\n", visible(by)));
+    }
+
+    if let Some(code) = work.exit_code {
+        text.push_str(&format!("- **Exit Code:** {code}\n"));
+    }
+
+    text.push_str("\n## Changed Files\n\n");
+    for line in lines {
+        text.push_str(&format!("- {}\n", visible(line)));
+    }
+
+    if lines.is_empty() {
+        text.push_str("*(No file changed.)*\n");
+    }
+
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(message: &str, by: Option<&str>, lines: &[&str], expected: &str) {
+        let work = Recorded {
+            by: by.map(str::to_owned),
+            ..Recorded::default()
+        };
+        let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        assert_eq!(title(message, &work, &lines), expected);
+    }
+
+    #[test]
+    fn a_title_says_what_was_wanted_or_who_did_what() {
+        check("\n add a form\nplease", None, &[], "add a form");
+        check(" ", None, &["write a b.txt"], "Record a b.txt");
+        check("", None, &["write a", "delete b"], "Record 2 files");
+        check("", Some("claude"), &["delete b"], "Record claude: b");
+        check("", Some("claude"), &[], "Record claude: nothing");
+    }
+}
