@@ -244,7 +244,11 @@ fn a_program_that_this_user_may_not_start_is_not_there() {
     let folder = repo.beside("programs");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("no-such-program"), "#!/bin/sh\n").unwrap();
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let path = format!(
+        "{}:{}",
+        folder.display(),
+        teddy::host::env::var("PATH").unwrap()
+    );
 
     let mut command = repo.teddy_command(&[
         "--json",
