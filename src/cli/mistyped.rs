@@ -68,7 +68,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     ),
     (&["history"], "`teddy log` lists the turns"),
     (
-        &["run", "apply", "accept", "approve"],
+        &["apply", "accept", "approve"],
         "`teddy execute` reviews and runs the plan that waits",
     ),
     (

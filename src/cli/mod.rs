@@ -51,6 +51,7 @@ mod request;
 mod restore;
 mod resume;
 mod retry;
+mod run;
 mod sessions;
 mod setup;
 mod show;
@@ -158,6 +159,7 @@ commands! {
     "land" Land => land,
     "pick" Pick => pick,
     "record" Record => record,
+    "run" Run => run,
     "retry" Retry => retry,
     "replay" Replay => replay,
     "branch" Branch => branch,

@@ -76,6 +76,29 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
     }
 }
 
+/// Runs a program of the user's own that has the terminal, and with it ctrl-c. Who asks us to end
+/// asks the program.
+///
+/// # Errors
+/// It cannot be started.
+pub fn accompany(command: &mut Command) -> io::Result<ExitStatus> {
+    interrupt::deaf(|| {
+        let mut child = command.spawn()?;
+        let mut is_told = false;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            if !is_told && interrupt::requested() {
+                signal(&child, false, Signal::TERM);
+                is_told = true;
+            }
+
+            thread::sleep(TICK);
+        }
+    })
+}
+
 /// Lets `man` show a page at the terminal.
 ///
 /// # Errors

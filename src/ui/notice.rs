@@ -33,6 +33,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::PartialAnswerKept(_)
         | Notice::StepChanged { .. }
         | Notice::ChangedUnderReview
+        | Notice::FilesTouched { .. }
         | Notice::NoPlanInstead(_)
         | Notice::WaitingToRecord(_)
         | Notice::PlanNotKept(_)
@@ -118,6 +119,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
             "pipeline `{pipeline}` is not as it was: step `{step}` was sent something else"
         ),
         Notice::FilesDiffer => "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back".to_owned(),
+        Notice::FilesTouched { model, paths } => touched(model, paths),
         Notice::ChangedUnderReview => {
             "your files changed while the plan was reviewed; it is validated again".to_owned()
         }
@@ -150,6 +152,24 @@ fn sentences(notice: &Notice) -> Vec<String> {
         ),
     };
     vec![sentence]
+}
+
+/// Says that files changed while a program was asked, and what to do if it did that.
+fn touched(model: &str, paths: &[String]) -> String {
+    let named: Vec<_> = paths
+        .iter()
+        .take(MAX_FILES)
+        .map(|path| visible(path))
+        .collect();
+    let more = match paths.len().saturating_sub(MAX_FILES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let model = visible(model);
+    format!(
+        "your files changed while the model `{model}` was asked: {}{more}. If it did that, `teddy record --by {model}` makes a turn of it, which can be undone; a model of `kind: agent` works in a worktree of its own",
+        named.join(", ")
+    )
 }
 
 /// Says that the context is too large, and what is the most of it.

@@ -59,6 +59,13 @@ pub enum Notice {
     },
     /// The files are not as before the turn that is tried again.
     FilesDiffer,
+    /// The user's files changed while a model was asked that is a program.
+    FilesTouched {
+        /// The model.
+        model: String,
+        /// The files.
+        paths: Vec<String>,
+    },
     /// The files changed while the plan was reviewed.
     ChangedUnderReview,
     /// The model is not asked again; why.

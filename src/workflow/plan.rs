@@ -21,8 +21,9 @@ use crate::workflow::judge::judge;
 use crate::workflow::judge::{JudgeInput, Judged};
 use crate::workflow::model::agents;
 use crate::workflow::model::choose;
-use crate::workflow::model::request::{PlanRequest, ask};
+use crate::workflow::model::request::PlanRequest;
 use crate::workflow::model::source::{PlanSource, plan_source};
+use crate::workflow::model::touched::ask_watching;
 use crate::workflow::project::Project;
 use crate::workflow::user::{User, tell_drift, telling};
 use crate::workspace::drift;
@@ -179,8 +180,9 @@ pub fn plan_turn(
     pages.keep_in(&mut draft.artifacts);
     draft.artifacts.put(artifact::INPUT, made.text.as_str());
     let reply = match (source, &wish.from) {
-        (Some(source), _) => ask(
+        (Some(source), _) => ask_watching(
             project,
+            recorded.tree,
             PlanRequest {
                 tip,
                 draft: &mut draft,

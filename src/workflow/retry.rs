@@ -13,9 +13,10 @@ use crate::session::turn::Turn;
 use crate::workflow::branch::branch;
 use crate::workflow::context::lists::lists;
 use crate::workflow::model::budget::TokenEstimate;
-use crate::workflow::model::request::{PlanRequest, ask};
+use crate::workflow::model::request::PlanRequest;
 use crate::workflow::model::source::PlanSource;
 use crate::workflow::model::source::plan_source;
+use crate::workflow::model::touched::ask_watching;
 use crate::workflow::notice::Notice;
 use crate::workflow::plan;
 use crate::workflow::plan::{Answered, WaitingPlan, take_answer};
@@ -130,8 +131,9 @@ fn ask_again(
     let recorded = plan::record_locked(project, &tip, user)?;
     let lists = lists(&project.repository, &draft, recorded.tree)?;
     let weight = TokenEstimate::of_input(input, (0, 0));
-    let reply = ask(
+    let reply = ask_watching(
         project,
+        recorded.tree,
         PlanRequest {
             tip: &tip,
             draft: &mut draft,

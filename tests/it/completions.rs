@@ -89,7 +89,9 @@ fn bash_offers_what_only_the_project_knows() {
     check(&["undo", "--ex"], &["--exact"]);
     check(
         &["re"],
-        &["resume", "restore", "redo", "retry", "replay", "recover"],
+        &[
+            "resume", "restore", "redo", "record", "retry", "replay", "recover",
+        ],
     );
     check(&["-C", "/nowhere", "switch", "o"], &[]);
 }

@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 64] = [
+const CALLS: [(&[&str], &str); 65] = [
     (&["setup"], "NobodyToAsk"),
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
@@ -86,6 +86,7 @@ const CALLS: [(&[&str], &str); 64] = [
     (&["land", "-m", "x"], "NoRepository"),
     (&["pick", "x:1"], "NoRepository"),
     (&["record"], "NoRepository"),
+    (&["run", "--json", "--", "true"], "NoRepository"),
     (&["retry"], "NoRepository"),
     (&["replay", "1"], "NoRepository"),
     (&["branch", "1", "x"], "NoRepository"),

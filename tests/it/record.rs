@@ -191,3 +191,109 @@ fn a_key_in_the_words_or_the_transcript_is_not_recorded() {
         assert!(!text.contains(&key), "{name}: {text}");
     }
 }
+
+#[test]
+fn what_a_program_changes_is_a_turn_without_what_had_changed_before() {
+    let repo = project();
+    repo.write("a.txt", "mine\n");
+    let script = "read line; echo \"$line\"; echo theirs > b.txt; echo key=$SECRET_KEY; exit 3";
+    let mut command = repo.teddy_command(&["run", "-m", "write b", "--", "sh", "-c", script]);
+    let mut child = command
+        .current_dir(repo.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .env("SECRET_KEY", "s3")
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"hello\n").unwrap();
+    let out = child.wait_with_output().unwrap();
+    let (stdout, stderr) = [out.stdout, out.stderr]
+        .map(|bytes| String::from_utf8(bytes).unwrap())
+        .into();
+    assert_eq!(out.status.code(), Some(3), "{stderr}");
+    assert_eq!(stdout, "hello\nkey=s3\n");
+    assert!(stderr.contains("Recorded as turn 1: 1 file"), "{stderr}");
+
+    let row = &repo.json(&["log"], 0)[0];
+    assert_eq!(
+        [&row["title"], &row["files"]],
+        [&json!("write b"), &json!(["b.txt"])]
+    );
+    let meta = repo.done(&["show", "1", "meta.yaml"]);
+    assert!(meta.contains("  by: sh\n  exit_code: 3\n"), "{meta}");
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("a.txt"), "mine\n");
+    assert!(!repo.path().join("b.txt").exists());
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn what_other_turns_bring_while_a_program_runs_is_not_its_work() {
+    let repo = project();
+    repo.done(&["new", "other"]);
+    repo.reply(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.done(&["plan", "-m", "make d"]);
+    repo.done(&["switch", "demo"]);
+    let teddy = env!("CARGO_BIN_EXE_teddy");
+    let script = format!("echo 1 > one; {teddy} -s other execute -y; echo 2 > two");
+    repo.done(&["run", "--", "sh", "-c", &script]);
+    assert_eq!(repo.json(&["log"], 0)[0]["files"], json!(["one", "two"]));
+    repo.done(&["undo"]);
+    assert!(!repo.path().join("one").exists());
+    assert_eq!(repo.read("d.txt"), "d\n");
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn a_program_that_changes_nothing_or_does_not_start_leaves_no_turn() {
+    let repo = project();
+    repo.teddy(&["run", "--", "true"])
+        .check(0, &["No file changed; no turn is recorded."]);
+    repo.teddy(&["run", "--", "no-such-program"])
+        .check(1, &["cannot run `no-such-program`"]);
+    repo.teddy(&["run", "--", "sh", "-c", "kill -9 $$"])
+        .check(137, &["No file changed"]);
+    repo.teddy(&["run", "true"]).check(2, &[]);
+    assert_eq!(repo.json(&["status"], 0)["turn"], 0);
+    let value = repo.json(&["run", "--", "sh", "-c", "echo x; echo y > b.txt"], 0);
+    assert_eq!(
+        [&value["exit_code"], &value["recorded"]["written"]],
+        [&json!(0), &json!(["b.txt"])]
+    );
+}
+
+#[test]
+fn trouble_with_the_record_is_the_result_of_a_program_that_had_none() {
+    let repo = project();
+    for (script, code) in [("echo x > b.txt", 1), ("echo y > b.txt; exit 7", 7)] {
+        let args = ["run", "--transcript", "gone", "--", "sh", "-c", script];
+        repo.teddy(&args).check(code, &["cannot read `gone`"]);
+    }
+}
+
+#[test]
+fn a_model_that_changes_files_while_it_is_asked_is_named() {
+    let repo = project();
+    let answer = plan("Make d", &[create("d.txt", "d\n")]);
+    std::fs::write(repo.beside("answer.md"), answer).unwrap();
+    let run = format!(
+        "cat > /dev/null; echo x > b.txt; cat {}",
+        repo.beside("answer.md").display()
+    );
+    std::fs::write(repo.beside("agent.sh"), run).unwrap();
+    repo.configure(&format!(
+        "model: busy\nmodels:\n  busy: {{ kind: command, run: [sh, {}] }}\n",
+        repo.beside("agent.sh").display()
+    ));
+    repo.teddy(&["plan", "-m", "x"]).check(
+        0,
+        &[
+            "your files changed while the model `busy` was asked: b.txt.",
+            "`teddy record --by busy`",
+            "`kind: agent`",
+        ],
+    );
+    let out = repo.teddy(&["plan", "-m", "x"]);
+    assert!(!out.stderr.contains("your files changed"), "{out}");
+}

@@ -196,6 +196,7 @@ mod tests {
             price,
             max_tokens: None,
             is_free: false,
+            is_program: false,
             notes: Notes::default(),
         };
         let metered = MeteredModel {

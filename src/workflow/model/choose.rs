@@ -32,6 +32,8 @@ pub struct PricedModel {
     pub max_tokens: Option<u32>,
     /// Whether it never costs anything.
     pub is_free: bool,
+    /// Whether it is a program, which can do more than answer.
+    pub is_program: bool,
     /// What it has to say.
     pub notes: Notes,
 }
@@ -123,6 +125,7 @@ fn open_model(
         price: settings.price,
         max_tokens: settings.max_tokens,
         is_free: matches!(settings.kind, ModelKind::Replay | ModelKind::Manual),
+        is_program: settings.kind == ModelKind::Command,
         model: open(name, &settings, &outside)?,
         notes,
     })

@@ -6,3 +6,4 @@ pub mod choose;
 pub mod pipelines;
 pub mod request;
 pub mod source;
+pub mod touched;

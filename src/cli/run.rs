@@ -1,0 +1,141 @@
+//! `teddy run`
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, ExitCode, ExitStatus};
+
+use anyhow::Context as _;
+
+use super::app::App;
+use super::record::{read_transcript, say_turn};
+use super::source;
+use crate::host::{foreground, process};
+use crate::session::meta::Recorded;
+use crate::workflow::project::{NoSession, Project};
+use crate::workflow::record::{
+    self, NothingToRecord, RecordOptions, RecordResult, begin, record_since,
+};
+
+/// Run a program of your own, and record what it changed as a turn
+///
+/// The program has your terminal, your files and ctrl-c: nothing is isolated. When it ends, what
+/// changed meanwhile is recorded as one turn, which can be undone; what had changed before is not
+/// part of it. The exit code is the program's.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy run -- claude\n  teddy run -m 'add a login form' -- aider --message 'add a login form'\n  teddy run -- ./scripts/generate.sh"
+)]
+pub(super) struct Args {
+    /// What was asked for; `-` reads standard input
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+    /// What the program wrote down of it: the end of this file is kept with the turn
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    transcript: Option<String>,
+    /// Who did it, if not the program
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+    /// Record a turn although no file changed
+    #[arg(long)]
+    allow_empty: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM", value_hint = clap::ValueHint::CommandWithArguments)]
+    program: Vec<OsString>,
+}
+
+/// Runs the program and records what it changed.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let mut project = app.project()?;
+    let message = args.message.map(source::message).transpose()?;
+    let message = message.unwrap_or_default();
+    let name = Path::new(&args.program[0]).file_name();
+    let name = name.map(|name| name.to_string_lossy().into_owned());
+    let by = args.by.or(name).unwrap_or_default();
+
+    let mut user = app.user(&project, true);
+    let started = start(&mut project, [&message, &by], user.as_mut())?;
+    let begun = begin(&project, user.as_mut())?;
+    let status = foreground::accompany(&mut command(app, &args.program)?)
+        .with_context(|| format!("cannot run `{}`", args.program[0].display()))?;
+    let code = code(status);
+
+    let recorded = read_transcript(app, args.transcript.as_deref()).and_then(|transcript| {
+        let wish = RecordOptions {
+            message,
+            work: Recorded {
+                by: Some(by),
+                exit_code: Some(code),
+                ..Recorded::default()
+            },
+            transcript,
+            allow_empty: args.allow_empty,
+        };
+        let done = record_since(&project, begun, &wish, user.as_mut())?;
+        Ok(RecordResult { started, ..done })
+    });
+    tell(app, code, recorded)
+}
+
+/// Starts a session if none is in use; says whether.
+fn start(
+    project: &mut Project,
+    words: [&str; 2],
+    user: &mut dyn crate::workflow::user::User,
+) -> anyhow::Result<bool> {
+    match project.session() {
+        Err(error) if error.is::<NoSession>() => {
+            let named = words.iter().find(|words| !words.trim().is_empty());
+            record::start(project, named.unwrap_or(&""), user)?;
+            Ok(true)
+        }
+        session => session.map(|_| false),
+    }
+}
+
+/// Returns the program as a command: in the folder in use, with every variable, and with our
+/// standard output unless that is for one value alone.
+fn command(app: &App, words: &[OsString]) -> anyhow::Result<Command> {
+    let folder = app.folder()?;
+    let program = Path::new(&words[0]);
+    let mut command = match program.components().count() {
+        0 | 1 => process::command(program),
+        _ => process::command(folder.join(program)),
+    };
+
+    process::give_back(&mut command, |_| true);
+    command.args(&words[1..]).current_dir(folder);
+    if app.global.json {
+        command.stdout(std::io::stderr());
+    }
+    Ok(command)
+}
+
+/// Returns the exit code of a program, as a shell has it.
+fn code(status: ExitStatus) -> i32 {
+    let signal = status.signal().map(|signal| 128 + signal);
+    status.code().or(signal).unwrap_or(1)
+}
+
+/// Says what was recorded; trouble with that is the result only of a program that had none.
+fn tell(app: &App, code: i32, recorded: anyhow::Result<RecordResult>) -> anyhow::Result<ExitCode> {
+    let recorded = match recorded {
+        Ok(done) => Some(done),
+        Err(error) if error.is::<NothingToRecord>() => None,
+        Err(error) if code == 0 => return Err(error.context("the program has run")),
+        Err(error) => {
+            app.warn(&format!("what it changed is not recorded: {error:#}"));
+            None
+        }
+    };
+
+    match &recorded {
+        _ if app.global.json => {
+            app.print_json(&serde_json::json!({ "exit_code": code, "recorded": recorded }))?;
+        }
+        Some(done) => say_turn(app, done),
+        None => app.say("No file changed; no turn is recorded."),
+    }
+
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
