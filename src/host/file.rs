@@ -11,6 +11,7 @@ mod end;
 mod failure;
 mod folder;
 mod make;
+mod place;
 mod remove;
 mod state;
 mod swap;

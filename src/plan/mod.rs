@@ -5,6 +5,7 @@
 
 pub mod action;
 pub mod diagnostic;
+pub mod difference;
 pub mod memo;
 pub mod outline;
 pub mod parse;
@@ -15,6 +16,7 @@ pub mod run;
 #[cfg(test)]
 pub mod samples;
 pub mod spelling;
+pub mod state;
 pub mod validate;
 
 use crate::text::path::RepoPath;

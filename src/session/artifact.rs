@@ -45,6 +45,9 @@ pub const REPLACED: &str = "replaced/";
 /// The folder of a pipeline's steps.
 pub const STEPS: &str = "steps/";
 
+/// The folder of the bytes that a plan's TAKEs take over.
+pub const TAKEN: &str = "taken/";
+
 /// The files of one turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Artifacts(pub BTreeMap<String, Vec<u8>>);

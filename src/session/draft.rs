@@ -15,6 +15,9 @@ const OF_THE_ANSWER: [&str; 4] = [
     artifact::PLAN,
 ];
 
+/// The folders of it.
+const FOLDERS: [&str; 2] = [artifact::STEPS, artifact::TAKEN];
+
 /// The turn in progress.
 #[derive(Debug, Clone)]
 pub struct Draft {
@@ -84,8 +87,10 @@ impl Draft {
         }
 
         let folder = self.free_folder();
-        let is_of_it =
-            |name: &String| OF_THE_ANSWER.contains(&&**name) || name.starts_with(artifact::STEPS);
+        let is_of_it = |name: &String| {
+            OF_THE_ANSWER.contains(&&**name)
+                || FOLDERS.iter().any(|folder| name.starts_with(folder))
+        };
         let names: Vec<String> = self
             .artifacts
             .0
@@ -118,6 +123,7 @@ impl Draft {
         // Earlier versions noted no sum.
         self.meta.spent = self.meta.spent.or(model.and_then(|model| model.cost));
         self.meta.pipeline = None;
+        self.meta.made = false;
         self.meta.repair = None;
         self.meta.failure = None;
 

@@ -61,6 +61,7 @@ impl Meta {
             model: None,
             work: None,
             question: false,
+            made: false,
             pipeline: None,
             spent: None,
             approved_by: None,
@@ -169,6 +170,9 @@ pub struct Meta {
     /// own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
+    /// Whether TeDDy wrote the plan from what an agent did to the files.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub made: bool,
     /// Whether the message is a question: the answer changes nothing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub question: bool,

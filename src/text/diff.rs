@@ -163,6 +163,25 @@ pub fn align(old: &[u64], new: &[u64]) -> Vec<(Range<usize>, Range<usize>)> {
         .collect()
 }
 
+/// Returns the runs of lines that differ, as ranges `(old, new)` in order; the lines between two of
+/// them are the same.
+pub fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+    let diff = compare(old, new);
+    let mut runs: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+    for op in diff.ops() {
+        if op.tag() == DiffTag::Equal {
+            continue;
+        }
+        match runs.last_mut() {
+            Some((a, b)) if a.end == op.old_range().start && b.end == op.new_range().start => {
+                (a.end, b.end) = (op.old_range().end, op.new_range().end);
+            }
+            _ => runs.push((op.old_range(), op.new_range())),
+        }
+    }
+    runs
+}
+
 /// Returns the lines with their ends.
 fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()

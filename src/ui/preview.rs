@@ -80,6 +80,7 @@ fn part(part: PreviewPart<'_>) -> Vec<StyledLine> {
             before,
             after,
         }),
+        PreviewPart::Words(words) => words.iter().map(|text| StyledLine::plain(text)).collect(),
         PreviewPart::Replacement(pair) => replaced(pair),
         PreviewPart::Command(execute) => command(execute),
         PreviewPart::Query(query) => block(Tone::Accent, query),

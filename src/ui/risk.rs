@@ -56,6 +56,13 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
         found.push(format!("{name} {target} rests on what a command before it does; it is checked again when it runs"));
     }
 
+    if let Some(twin) = &step.twin {
+        found.push(format!(
+            "{target} is the same name as {} for some file systems",
+            visible(twin)
+        ));
+    }
+
     found.extend(action.kind.risks(step));
     found.extend(later::reason(action).map(|when| format!("{target} executes later: {when}")));
     let hidden = action

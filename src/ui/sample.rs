@@ -9,6 +9,7 @@ use crate::plan::action::edit::{Edit, Pair};
 use crate::plan::action::execute::Execute;
 use crate::plan::action::{Action, ActionKind};
 use crate::plan::repair::{Level, Repaired};
+use crate::plan::state::FileState;
 use crate::plan::validate::{Entry, Facts, Simulation, validate};
 use crate::plan::{self, Plan};
 use crate::text::path::RepoPath;
@@ -150,6 +151,17 @@ impl Facts for Files {
 
     fn has_artifact(&self, _resource: &Resource) -> bool {
         true
+    }
+
+    fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>> {
+        Ok(match self.entry(path)? {
+            Entry::File { bytes } => Some(FileState::plain(bytes)),
+            _ => None,
+        })
+    }
+
+    fn taken(&self, _name: &str) -> Option<Vec<u8>> {
+        None
     }
 }
 

@@ -53,6 +53,7 @@ pub fn dry_run(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<D
         tip,
         tree,
         lists: &lists,
+        draft,
     };
 
     Ok(collect(judge(project, reading, &ground)?))

@@ -240,6 +240,7 @@ pub fn take_answer(
             tip,
             tree: recorded.tree,
             lists,
+            draft: &draft,
         },
     )?;
     keep_plan(&mut draft, reply, &judged);
@@ -322,6 +323,7 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     let is_stale = |name: &str| {
         [artifact::REPLY, artifact::PLAN, artifact::INPUT].contains(&name)
             || name.starts_with(artifact::STEPS)
+            || name.starts_with(artifact::TAKEN)
     };
     draft.artifacts.0.retain(|name, _| !is_stale(name));
     draft.artifacts.put(artifact::USER_PROMPT, message);
@@ -332,6 +334,7 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
         draft.meta.replans = 0;
     }
     draft.meta.model = None;
+    draft.meta.made = false;
     draft.meta.pipeline = None;
     draft.meta.failure = None;
     draft.meta.repair = None;

@@ -129,6 +129,7 @@ fn run_again(
         before: workspace.before,
         tree,
         reach: Reach::Recorded(&artifacts),
+        artifacts: &artifacts,
     };
 
     let left = perform(project, &env, &Approved::all(plan), user)?;

@@ -11,6 +11,7 @@ use crate::host::lock::{Lock, patience};
 use crate::plan::Plan;
 use crate::plan::action::Action;
 use crate::plan::action::execute::Execute;
+use crate::session::artifact::Artifacts;
 use crate::session::turn::Turn;
 use crate::text::visible::strip_ansi;
 use crate::workflow::execute::run_env::{Reach, RunEnv};
@@ -72,6 +73,7 @@ impl<'p> Trials<'p> {
             before: commit,
             tree: self.project.repository.commit(commit)?.tree,
             reach: Reach::AsConfigured,
+            artifacts: &Artifacts::default(),
         };
         let left = perform(self.project, &env, &Approved::all(&plan_of(command)), user)?;
         if let Some(why) = &left.ran.interruption {

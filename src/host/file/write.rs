@@ -92,7 +92,7 @@ impl Root {
     }
 
     /// Returns a file name that this process has not used.
-    fn temporary_name() -> OsString {
+    pub(super) fn temporary_name() -> OsString {
         format!(
             "{TEMPORARY}{}-{}",
             std::process::id(),
@@ -102,7 +102,10 @@ impl Root {
     }
 
     /// Opens the folder that holds a path, after making it where it is missing.
-    fn make_parent<'p>(&self, path: &'p Path) -> rustix::io::Result<(OwnedFd, &'p OsStr)> {
+    pub(super) fn make_parent<'p>(
+        &self,
+        path: &'p Path,
+    ) -> rustix::io::Result<(OwnedFd, &'p OsStr)> {
         let (parent, name) = split(path)?;
         Ok((beneath::make_folder(&self.folder, parent)?, name))
     }
@@ -156,7 +159,7 @@ pub(super) fn write_file(folder: impl AsFd, name: &OsStr, new: New<'_>) -> io::R
 }
 
 /// Gives a temporary file its name; removes it if that fails.
-fn finish(
+pub(super) fn finish(
     folder: &OwnedFd,
     temporary: &OsStr,
     name: &OsStr,

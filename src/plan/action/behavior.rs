@@ -102,6 +102,16 @@ pub trait Behavior {
         None
     }
 
+    /// Returns the file that it removes, if it removes one.
+    fn lost_path(&self) -> Option<&RepoPath> {
+        None
+    }
+
+    /// Returns the artifact of its turn whose bytes it takes, if it takes any.
+    fn artifact(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns the file or folder of the worktree that it writes or looks at itself.
     fn worktree_path(&self) -> Option<&RepoPath> {
         self.path()
@@ -187,6 +197,8 @@ pub enum PreviewPart<'a> {
         /// Its content after.
         after: Option<&'a [u8]>,
     },
+    /// What becomes of a file, in words.
+    Words(Vec<String>),
     /// Text that is replaced, where its file is not known.
     Replacement(&'a Pair),
     /// A command, whole, with what the model expects of it.

@@ -143,7 +143,7 @@ impl Behavior for Create {
         // Later actions see the file even if this one is wrong: they are judged for what they are.
         judge
             .world
-            .write(&self.path, self.content.clone().into_bytes());
+            .write(&self.path, self.content.clone().into_bytes())?;
         judge.world.created.insert(self.path.clone());
         Ok(())
     }

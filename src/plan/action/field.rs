@@ -6,7 +6,7 @@ use crate::text::lines::Lines;
 use crate::text::markdown::{BlockKind, Item, columns};
 
 /// The keys that mean something, as the format spells them.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 18] = [
     "Status",
     "Plan Type",
     "Agent",
@@ -22,6 +22,9 @@ const KEYS: [&str; 15] = [
     "Final Newline",
     "Line Endings",
     "Handoff Resources",
+    "Becomes",
+    "Artifact",
+    "Was",
 ];
 /// Keys that other versions of the format give a meaning which this one does not.
 const UNSUPPORTED: [&str; 4] = ["Match All", "Lines", "Background", "Tail"];

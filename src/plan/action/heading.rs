@@ -81,9 +81,10 @@ pub enum Label {
     Replace,
 }
 
-/// Returns the format's names, as a message lists them.
+/// Returns the format's names that a model may use, as a message lists them.
 pub fn allowed() -> String {
-    let names: Vec<String> = ROWS.iter().map(|row| format!("`{}`", row.name)).collect();
+    let rows = ROWS.iter().filter(|row| !row.is_ours());
+    let names: Vec<String> = rows.map(|row| format!("`{}`", row.name)).collect();
     names.join(", ")
 }
 

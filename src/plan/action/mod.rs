@@ -20,6 +20,7 @@ pub mod prune;
 pub mod read;
 pub mod research;
 pub mod shape;
+pub mod take;
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -75,6 +76,11 @@ impl ActionRow {
     /// Returns whether all of it is a message: it has no fields.
     pub fn is_message_alone(&self) -> bool {
         self.is_message() && self.keys.is_empty()
+    }
+
+    /// Returns whether TeDDy alone writes it: it takes bytes that no answer of a model has.
+    pub fn is_ours(&self) -> bool {
+        self.keys.contains(&"Artifact")
     }
 
     /// Returns whether it has the labels FIND and REPLACE.
@@ -176,6 +182,8 @@ actions! {
     conclude::Conclude,
     /// Takes a resource out of the context.
     prune::Prune,
+    /// Takes over what an agent made of a path.
+    take::TakePath,
 }
 
 /// One `### ACTION` of a plan.

@@ -63,6 +63,9 @@ pub trait Tools {
     /// Returns whether a turn has the artifact.
     fn has_artifact(&self, artifact: &Artifact) -> bool;
 
+    /// Returns the bytes of an artifact of this turn that a TAKE names.
+    fn taken(&self, name: &str) -> Option<Vec<u8>>;
+
     /// Returns whether the user wants the run to end.
     fn interrupted(&self) -> bool;
 

@@ -26,6 +26,14 @@ pub fn difference(path: &RepoPath, before: Option<&str>, after: &str) -> String 
     diff::unified(old, after, (&name, &format!("b/{path}")))
 }
 
+/// Returns how a file goes, as git shows it; empty where it is too large.
+pub fn removal(path: &RepoPath, before: &str) -> String {
+    if before.len() > MAX_COMPARED {
+        return String::new();
+    }
+    diff::unified(before, "", (&format!("a/{path}"), "/dev/null"))
+}
+
 /// Writes a file between two fault points.
 pub fn written(write: impl FnOnce() -> io::Result<()>) -> Result<(), ActionError> {
     error::point("before-write")?;

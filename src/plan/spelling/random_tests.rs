@@ -177,6 +177,10 @@ fn action(action: &Action, choices: &mut Choices, out: &mut String) {
             choices.of(&["Resource", "Path"]),
             resource(&prune.resource, choices),
         )),
+        ActionKind::TakePath(take) => Some((
+            choices.of(&["File Path", "Path"]),
+            path(take.path.as_str(), choices),
+        )),
         _ => None,
     };
 

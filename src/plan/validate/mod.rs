@@ -17,11 +17,12 @@ pub mod resource;
 mod twin;
 pub mod world;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Plan;
 use super::action::Action;
 use super::diagnostic::{Diagnostic, in_order};
+use super::state::FileState;
 use crate::text::edit::MatchPlace;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -77,6 +78,13 @@ pub trait Facts {
     fn search_obstacle(&self) -> Option<String>;
     /// Whether an artifact of a turn exists.
     fn has_artifact(&self, resource: &Resource) -> bool;
+    /// The file or link at the path, with its mode; nothing for anything else.
+    ///
+    /// # Errors
+    /// As for [`Facts::entry`].
+    fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>>;
+    /// The bytes of an artifact of the plan's own turn that a TAKE names.
+    fn taken(&self, name: &str) -> Option<Vec<u8>>;
 }
 
 /// What a plan would do.
@@ -99,6 +107,10 @@ pub struct Step {
     pub places: Vec<(usize, MatchPlace)>,
     /// An EXECUTE before it may have changed its file: it is judged again when it runs.
     pub provisional: bool,
+    /// For TAKE: nothing is there after it.
+    pub removed: bool,
+    /// For TAKE: a name that some file systems take for that of its file.
+    pub twin: Option<String>,
     /// The file is in no context list.
     pub outside_context: bool,
     /// It has a mistake.
@@ -122,6 +134,8 @@ impl Simulation {
             after: None,
             places: Vec::new(),
             provisional: false,
+            removed: false,
+            twin: None,
             outside_context: false,
             wrong: false,
         };
@@ -167,6 +181,23 @@ pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simula
 
 /// Runs a plan in the mind.
 fn simulate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
+    Ok(judged(plan, facts)?.simulation)
+}
+
+/// Runs a plan in the mind, and returns what is then at each path that it writes.
+///
+/// # Errors
+/// As for [`validate`].
+pub fn written(
+    plan: &Plan,
+    facts: &dyn Facts,
+) -> anyhow::Result<(Simulation, BTreeMap<RepoPath, Option<FileState>>)> {
+    let judge = judged(plan, facts)?;
+    Ok((judge.simulation, judge.world.into_written()))
+}
+
+/// Judges every action of a plan, in order.
+fn judged<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<Judge<'a>> {
     let mut judge = Judge {
         plan,
         world: World::new(facts, plan)?,
@@ -182,7 +213,7 @@ fn simulate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
     }
 
     order::check(&mut judge);
-    Ok(judge.simulation)
+    Ok(judge)
 }
 
 /// Returns the name of an action in a message: `EDIT src/a.rs`.

@@ -13,6 +13,13 @@ pub struct Twins {
 }
 
 impl Twins {
+    /// Forgets a path that the plan removes.
+    pub fn remove(&mut self, path: &RepoPath) {
+        if let Some(known) = self.spellings.get_mut(&fold(path.as_str())) {
+            known.remove(path.as_str());
+        }
+    }
+
     /// Reads the snapshot's spellings of what a plan creates, folders included.
     pub fn of(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Twins> {
         let mut twins = Twins {

@@ -2,10 +2,12 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use super::twin::Twins;
 use super::{Entry, Facts};
 use crate::plan::Plan;
+use crate::plan::state::{FileState, StateMode};
 use crate::text::edit;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -23,8 +25,10 @@ pub struct World<'a> {
     pub facts: &'a dyn Facts,
     /// An EXECUTE has run: what it did is not known.
     pub shaken: bool,
-    /// The files that the plan wrote.
-    written: BTreeMap<RepoPath, Vec<u8>>,
+    /// The paths that the plan wrote or, where there is nothing, removed.
+    written: BTreeMap<RepoPath, Option<FileState>>,
+    /// The paths of the snapshot, sorted.
+    paths: OnceCell<Vec<String>>,
     /// Those among them whose whole content is the plan's own.
     pub created: BTreeSet<RepoPath>,
     /// The texts that failed pairs would have put into a file.
@@ -57,6 +61,7 @@ impl<'a> World<'a> {
             facts,
             shaken: false,
             written: BTreeMap::new(),
+            paths: OnceCell::new(),
             created: BTreeSet::new(),
             lost: BTreeMap::new(),
             twins: Twins::of(plan, facts)?,
@@ -85,18 +90,25 @@ impl<'a> World<'a> {
 
     /// Returns what is at a path whose parents are folders.
     fn at(&self, path: &RepoPath) -> anyhow::Result<Found> {
-        if let Some(bytes) = self.written.get(path) {
-            return Ok(Found::File(bytes.clone()));
+        if let Some(Some(state)) = self.written.get(path) {
+            return Ok(match state.mode {
+                StateMode::Link => Found::Other("a symbolic link"),
+                _ => Found::File(state.content.clone()),
+            });
         }
 
-        let prefix = format!("{path}/");
-        if self.written.keys().any(|p| p.as_str().starts_with(&prefix)) {
+        if self.below(path).any(|(_, state)| state.is_some()) {
             return Ok(Found::Folder);
+        }
+        let is_gone = |above: &str| self.written.contains_key(above);
+        if self.written.contains_key(path) || path.ancestors().any(is_gone) {
+            return Ok(Found::Absent);
         }
 
         Ok(match self.facts.entry(path)? {
             Entry::Absent => Found::Absent,
             Entry::File { bytes } => Found::File(bytes),
+            Entry::Folder if self.is_emptied(path)? => Found::Absent,
             Entry::Folder => Found::Folder,
             Entry::Link => Found::Other("a symbolic link"),
             Entry::Repository => Found::Other("a repository of its own"),
@@ -106,9 +118,72 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Writes a file.
-    pub fn write(&mut self, path: &RepoPath, bytes: Vec<u8>) {
-        self.written.insert(path.clone(), bytes);
+    /// Returns what the plan did below a path.
+    fn below(&self, path: &RepoPath) -> impl Iterator<Item = (&RepoPath, &Option<FileState>)> {
+        let prefix = format!("{path}/");
+        let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+        let written = self.written.range::<str, _>(from);
+        let prefix = prefix.clone();
+        written.take_while(move |(path, _)| path.as_str().starts_with(&prefix))
+    }
+
+    /// Returns whether the plan removed everything in a folder of the snapshot.
+    fn is_emptied(&self, folder: &RepoPath) -> anyhow::Result<bool> {
+        if self.below(folder).next().is_none() {
+            return Ok(false);
+        }
+
+        let paths = self.paths()?;
+        let prefix = format!("{folder}/");
+        let first = paths.partition_point(|path| *path < prefix);
+        let mut inside = paths[first..]
+            .iter()
+            .take_while(|path| path.starts_with(&prefix));
+        Ok(inside.all(|path| self.written.contains_key(path.as_str())))
+    }
+
+    /// Returns the paths of the snapshot, sorted.
+    fn paths(&self) -> anyhow::Result<&[String]> {
+        if let Some(paths) = self.paths.get() {
+            return Ok(paths);
+        }
+        let paths = self.facts.paths()?;
+        Ok(self.paths.get_or_init(|| paths))
+    }
+
+    /// Returns the file or link that is at a path now, with its mode.
+    pub fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>> {
+        if let Some(state) = self.written.get(path) {
+            return Ok(state.clone());
+        }
+
+        match self.look(path)? {
+            Found::File(_) | Found::Other(_) => self.facts.state(path),
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes a file, which keeps its mode.
+    pub fn write(&mut self, path: &RepoPath, bytes: Vec<u8>) -> anyhow::Result<()> {
+        let before = self.state(path)?.map(|state| state.mode);
+        let is_executable = before == Some(StateMode::Executable);
+        let mode = match is_executable {
+            true => StateMode::Executable,
+            false => StateMode::Plain,
+        };
+        let content = bytes;
+        self.take(path, Some(FileState { mode, content }));
+        Ok(())
+    }
+
+    /// Puts something at a path, or nothing.
+    pub fn take(&mut self, path: &RepoPath, state: Option<FileState>) {
+        self.written.insert(path.clone(), state);
+    }
+
+    /// Returns what the plan did: each path with what is there then.
+    pub fn into_written(self) -> BTreeMap<RepoPath, Option<FileState>> {
+        self.written
     }
 
     /// Returns whether an EDIT may change the file: its text is before the model.

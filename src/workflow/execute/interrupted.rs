@@ -84,6 +84,7 @@ fn wait_again(project: &Project, run: &FinishedRun<'_>) -> anyhow::Result<()> {
     let is_kept = |name: &str| {
         KEPT.contains(&name)
             || name.starts_with(artifact::STEPS)
+            || name.starts_with(artifact::TAKEN)
             || name.starts_with(artifact::PAGES)
     };
 
@@ -94,6 +95,7 @@ fn wait_again(project: &Project, run: &FinishedRun<'_>) -> anyhow::Result<()> {
     draft.meta.status = Status::Planned;
     draft.meta.origin = old.meta.origin;
     draft.meta.replans = old.meta.replans;
+    draft.meta.made = old.meta.made;
     draft.meta.pipeline.clone_from(&old.meta.pipeline);
     draft.meta.repair.clone_from(&old.meta.repair);
 

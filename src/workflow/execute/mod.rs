@@ -237,6 +237,7 @@ fn judged_case<'a>(
             tip,
             tree: recorded.tree,
             lists: &lists,
+            draft: &draft,
         },
     )?;
 

@@ -48,6 +48,7 @@ pub(super) fn run_and_record(
         before: case.recorded.commit,
         tree: case.recorded.tree,
         reach: Reach::AsConfigured,
+        artifacts: &case.draft.artifacts,
     };
 
     let left = perform(project, &env, &approved, user)?;

@@ -123,6 +123,7 @@ fn fits(project: &Project, case: &PlanInReview<'_>, chosen: &Approved) -> anyhow
         tip: case.tip,
         tree: case.recorded.tree,
         lists: &case.lists,
+        draft: &case.draft,
     };
     Ok(judge::simulate(project, &plan, &ground)?
         .diagnostics
@@ -139,6 +140,7 @@ fn review(
         tip: case.tip,
         tree: case.recorded.tree,
         lists: &case.lists,
+        draft: &case.draft,
     };
     let revise = |plan: &Plan| judge::simulate(project, plan, &ground);
     let place = resource::ResourceScope {

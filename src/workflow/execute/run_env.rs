@@ -16,6 +16,8 @@ pub(in crate::workflow) struct RunEnv<'a> {
     pub tree: TreeId,
     /// What is in reach.
     pub reach: Reach<'a>,
+    /// The artifacts of the plan's turn, whose bytes TAKE takes.
+    pub artifacts: &'a Artifacts,
 }
 
 /// What is in reach of a plan besides the files.

@@ -157,6 +157,7 @@ fn run_in(
         variables: variables.unwrap_or_default(),
         pages,
         artifacts: &artifacts,
+        own: env.artifacts,
         user,
         left: Vec::new(),
     };

@@ -10,6 +10,7 @@ use crate::host::supervisor::Launcher;
 use crate::plan::action::Action;
 use crate::plan::action::execute::Execute;
 use crate::plan::run::{Executed, Outcome, Tools};
+use crate::session::artifact::Artifacts;
 use crate::text::resource::Artifact;
 use crate::workflow::confine;
 use crate::workflow::context::pages::Pages;
@@ -32,6 +33,8 @@ pub struct Equipment<'a> {
     pub pages: Pages,
     /// Whether an artifact of a turn exists.
     pub artifacts: &'a dyn Fn(&Artifact) -> bool,
+    /// The artifacts of the plan's own turn.
+    pub own: &'a Artifacts,
     /// Who watches.
     pub user: &'a mut dyn User,
     /// The processes that could not be ended; nothing runs beside them.
@@ -76,6 +79,10 @@ impl Tools for Equipment<'_> {
 
     fn has_artifact(&self, artifact: &Artifact) -> bool {
         (self.artifacts)(artifact)
+    }
+
+    fn taken(&self, name: &str) -> Option<Vec<u8>> {
+        self.own.0.get(name).cloned()
     }
 
     fn interrupted(&self) -> bool {

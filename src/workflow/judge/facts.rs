@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::git::object::read;
-use crate::git::object::{EntryMode, TreeId};
+use crate::git::object::{BlobId, EntryMode, TreeId};
 use crate::git::repository::Repository;
 use crate::host::file::{FileKind, Root};
+use crate::plan::state::{FileState, StateMode};
 use crate::plan::validate::{Entry, Facts};
+use crate::session::artifact::Artifacts;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::context::lists::ContextLists;
@@ -22,6 +24,10 @@ pub struct Snapshotted<'a> {
     pub workspace: &'a Root,
     /// The three context lists.
     pub lists: &'a ContextLists,
+    /// The artifacts of the plan's own turn.
+    pub own: &'a Artifacts,
+    /// The plan was written from what an agent did: it may change any file.
+    pub is_made: bool,
     /// The memos.
     pub memos: &'a [String],
     /// The agents.
@@ -96,7 +102,7 @@ impl Facts for Snapshotted<'_> {
     }
 
     fn in_context(&self, resource: &Resource) -> bool {
-        self.lists.has(resource)
+        self.is_made || self.lists.has(resource)
     }
 
     fn in_turn_context(&self, resource: &Resource) -> bool {
@@ -121,5 +127,25 @@ impl Facts for Snapshotted<'_> {
 
     fn has_artifact(&self, resource: &Resource) -> bool {
         (self.artifacts)(resource)
+    }
+
+    fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>> {
+        let name = path.as_str();
+        let entry = self.repository.entry(self.tree, name.as_bytes())?;
+        let mode = match entry.as_ref().map(|entry| entry.mode) {
+            Some(EntryMode::File) => StateMode::Plain,
+            Some(EntryMode::Executable) => StateMode::Executable,
+            Some(EntryMode::Link) => StateMode::Link,
+            _ => return Ok(None),
+        };
+        let content = match entry {
+            Some(entry) if mode == StateMode::Link => self.repository.blob(BlobId::of(entry.id))?,
+            _ => read::checked_out(self.repository, self.tree, name)?,
+        };
+        Ok(Some(FileState { mode, content }))
+    }
+
+    fn taken(&self, name: &str) -> Option<Vec<u8>> {
+        self.own.0.get(name).cloned()
     }
 }

@@ -11,6 +11,7 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading::Reading;
 use crate::plan::repair::Repaired;
 use crate::plan::validate::{Facts, Simulation, validate, validate_changed};
+use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::text::resource::Resource;
 use crate::workflow::context::artifacts;
@@ -42,6 +43,8 @@ pub struct JudgeInput<'a> {
     pub tree: TreeId,
     /// The context lists.
     pub lists: &'a ContextLists,
+    /// The turn in progress that the plan belongs to.
+    pub draft: &'a Draft,
 }
 
 impl Judged {
@@ -153,6 +156,8 @@ fn with_facts(
         tree: ground.tree,
         workspace: &root,
         lists: ground.lists,
+        own: &ground.draft.artifacts,
+        is_made: ground.draft.meta.made,
         memos: &memos,
         agents: agents::agents(project),
         untrusted_agents: agents::prompts(project).untrusted(),

@@ -156,7 +156,7 @@ fn pairs(
     step.after = (wrong.is_empty() && !step.wrong).then(|| text.clone().into_bytes());
     step.wrong |= !wrong.is_empty() && !step.provisional;
     step.places = places;
-    judge.world.write(&edit.path, text.into_bytes());
+    judge.world.write(&edit.path, text.into_bytes())?;
 
     Ok(())
 }

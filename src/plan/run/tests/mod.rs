@@ -1,5 +1,6 @@
 //! Plans run in a folder of their own, with commands, pages and searches that are made up.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
@@ -23,6 +24,8 @@ struct World {
     log: Vec<String>,
     /// The user asked to stop.
     stop: bool,
+    /// The bytes that TAKE takes.
+    taken: BTreeMap<String, Vec<u8>>,
 }
 
 impl World {
@@ -33,6 +36,7 @@ impl World {
             folder,
             log: Vec::new(),
             stop: false,
+            taken: BTreeMap::new(),
         };
         world.put("src/a.rs", b"one\ntwo\nthree\n");
         world.put("bin.dat", b"a\0b");
@@ -139,6 +143,10 @@ impl Tools for World {
         } else {
             Ok(())
         }
+    }
+
+    fn taken(&self, name: &str) -> Option<Vec<u8>> {
+        self.taken.get(name).cloned()
     }
 
     fn search(&mut self, query: &str) -> Result<String, String> {

@@ -64,6 +64,17 @@ impl Facts for Snapshot {
     fn has_artifact(&self, resource: &Resource) -> bool {
         resource.to_string() == ".teddy/demo/01/report.md"
     }
+
+    fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>> {
+        Ok(match self.entry(path)? {
+            Entry::File { bytes } => Some(FileState::plain(bytes)),
+            _ => None,
+        })
+    }
+
+    fn taken(&self, _name: &str) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// Returns the project that every test starts from.

@@ -1,0 +1,194 @@
+//! TAKE: takes over what an agent made of a path, where no other action can say it: binary content,
+//! a deletion, another mode, a link, text too large to be read.
+//!
+//! TeDDy writes it and no model is told of it. The bytes are an artifact of the turn; the plan has
+//! their size and hash, and those of what was there when the agent began, so that nothing else is
+//! taken and nothing that has changed since is overwritten.
+
+mod check;
+mod parse;
+mod perform;
+mod show;
+
+use serde_json::{Value, json};
+
+use super::behavior::{Behavior, PreviewPart, SummaryItem};
+use super::shape::{BodyShape, SummaryGroup};
+use super::{Action, ActionKind, ActionRow};
+use crate::plan::Field;
+use crate::plan::run::error::ActionError;
+use crate::plan::run::{Outcome, Stage};
+use crate::plan::spelling::key::PATH_KEYS;
+use crate::plan::state::{Imprint, KnownState, StateMode};
+use crate::plan::validate::{Judge, Step};
+use crate::text::diff::Counts;
+use crate::text::link;
+use crate::text::path::RepoPath;
+
+/// The row of the table.
+pub static ROW: ActionRow = ActionRow {
+    name: "TAKE",
+    aliases: &[],
+    other_names: &[],
+    keys: &["File Path", "Description", "Becomes", "Artifact", "Was"],
+    other_keys: &[PATH_KEYS],
+    shape: BodyShape::ListAlone,
+    group: SummaryGroup::Files,
+    unit: ("file", "files"),
+    counts_targets: false,
+    read: |body| parse::read(body).map(ActionKind::from),
+    #[cfg(test)]
+    sample,
+};
+
+/// A path whose new state is taken over as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakePath {
+    /// Which.
+    pub path: RepoPath,
+    /// What is there then; `None` where nothing is.
+    pub becomes: Option<TakenState>,
+    /// What was there when the agent began; `None` where nothing was.
+    pub was: Option<KnownState>,
+}
+
+/// What is taken over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenState {
+    /// Its kind.
+    pub mode: StateMode,
+    /// The artifact of the turn that has the bytes: `taken/01`.
+    pub artifact: String,
+    /// The bytes.
+    pub imprint: Imprint,
+}
+
+impl Behavior for TakePath {
+    fn row(&self) -> &'static ActionRow {
+        &ROW
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        let becomes = self.becomes.as_ref();
+        let mut fields = vec![
+            Field::new("File Path", link::write_path(self.path.as_str())),
+            Field::new("Description", ""),
+            Field::new("Becomes", parse::word(becomes.map(|state| state.mode))),
+        ];
+        if let Some(state) = becomes {
+            fields.push(Field::new("Artifact", parse::artifact(state)));
+        }
+        fields.push(Field::new("Was", parse::was(self.was.as_ref())));
+        fields
+    }
+
+    fn target(&self) -> String {
+        self.path.to_string()
+    }
+
+    fn path(&self) -> Option<&RepoPath> {
+        Some(&self.path)
+    }
+
+    fn new_path(&self) -> Option<&RepoPath> {
+        let is_new = self.was.is_none() && self.becomes.is_some();
+        is_new.then_some(&self.path)
+    }
+
+    fn lost_path(&self) -> Option<&RepoPath> {
+        self.becomes.is_none().then_some(&self.path)
+    }
+
+    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
+        check::check(judge, action, self)
+    }
+
+    fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
+        perform::perform(stage, self)
+    }
+
+    fn preview<'a>(&'a self, step: &'a Step) -> Vec<PreviewPart<'a>> {
+        show::preview(self, step)
+    }
+
+    fn summary(&self) -> SummaryItem<'_> {
+        SummaryItem::ChangedFile
+    }
+
+    fn json(&self, counts: Counts) -> Vec<(&'static str, Value)> {
+        let becomes = self.becomes.as_ref();
+        let state = |mode: StateMode, imprint: &Imprint| json!({"kind": mode.word(), "size": imprint.size, "sha256": imprint.hash});
+        vec![
+            ("added", counts.added.into()),
+            ("removed", counts.removed.into()),
+            (
+                "becomes",
+                becomes.map_or(Value::Null, |to| state(to.mode, &to.imprint)),
+            ),
+            ("artifact", becomes.map(|to| to.artifact.as_str()).into()),
+            (
+                "was",
+                self.was
+                    .as_ref()
+                    .map_or(Value::Null, |from| state(from.mode, &from.imprint)),
+            ),
+        ]
+    }
+
+    fn risks(&self, step: &Step) -> Vec<String> {
+        show::risks(self, step)
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    fn artifact(&self) -> Option<&str> {
+        self.becomes.as_ref().map(|to| to.artifact.as_str())
+    }
+
+    #[cfg(test)]
+    fn say(&self) -> String {
+        let becomes = self.becomes.as_ref();
+        let from = becomes.map_or("-", |state| state.artifact.as_str());
+        let mode = |mode: Option<StateMode>| parse::word(mode);
+        format!(
+            "TAKE {} {} -> {} {from}",
+            self.path,
+            mode(self.was.as_ref().map(|was| was.mode)),
+            mode(becomes.map(|state| state.mode))
+        )
+    }
+}
+
+/// Makes one at random.
+#[cfg(test)]
+fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
+    use crate::plan::samples;
+    use proptest::prelude::*;
+
+    let state = || (0..3_usize, 0..200_u32, "[a-z]{0,9}");
+    (
+        samples::path(),
+        proptest::option::of(state()),
+        proptest::option::of(state()),
+    )
+        .prop_filter("it does something", |(_, a, b)| a.is_some() || b.is_some())
+        .prop_map(|(path, becomes, was)| {
+            let taken = |(mode, number, bytes): (usize, u32, String)| TakenState {
+                mode: StateMode::ALL[mode],
+                artifact: format!("taken/{number:02}"),
+                imprint: Imprint::of(bytes.as_bytes()),
+            };
+            let known = |(mode, _, bytes): (usize, u32, String)| KnownState {
+                mode: StateMode::ALL[mode],
+                imprint: Imprint::of(bytes.as_bytes()),
+            };
+            let (becomes, was) = (becomes.map(taken), was.map(known));
+            TakePath { path, becomes, was }.into()
+        })
+        .boxed()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! Judging a TAKE: its bytes are there, and the path is as it was when the agent began.
+
+use super::TakePath;
+use super::parse::HINT;
+use crate::plan::action::Action;
+use crate::plan::state::FileState;
+use crate::plan::validate::world::Found;
+use crate::plan::validate::{Judge, Mistake};
+use crate::text::visible::visible;
+
+/// Judges a TAKE and does it in the mind.
+pub(super) fn check(judge: &mut Judge<'_>, action: &Action, take: &TakePath) -> anyhow::Result<()> {
+    let found = judge.world.look(&take.path)?;
+    let there = judge.world.state(&take.path)?;
+    if let Some(mistake) = in_the_way(take, &found, there.as_ref()) {
+        judge.miss(action, action.line, mistake);
+    }
+
+    let after = match after(judge, take) {
+        Ok(after) => after,
+        Err(message) => {
+            judge.refuse(action, action.line, Mistake::new(message, HINT));
+            return Ok(());
+        }
+    };
+
+    let twin = take
+        .becomes
+        .as_ref()
+        .and_then(|_| judge.world.twins.add(&take.path));
+    let step = judge.step();
+    step.twin = twin.map(|(_, other)| other);
+    step.before = there.map(|state| state.content);
+    if !step.wrong {
+        step.after = after.as_ref().map(|state| state.content.clone());
+        step.removed = after.is_none();
+    }
+    if after.is_none() {
+        judge.world.twins.remove(&take.path);
+    }
+    judge.world.take(&take.path, after);
+    Ok(())
+}
+
+/// Returns what stands where the path is to become what the plan says.
+fn in_the_way(take: &TakePath, found: &Found, there: Option<&FileState>) -> Option<Mistake> {
+    let path = visible(take.path.as_str());
+    if let Some(obstacle) = found.obstacle().filter(|_| there.is_none()) {
+        let hint = "move it out of the way, or leave this action out";
+        return Some(Mistake::new(format!("`{path}` {obstacle}"), hint));
+    }
+
+    let known = there.map(FileState::known);
+    let what = match (&take.was, &known) {
+        (was, there) if was == there => return None,
+        (None, _) => "is there now, and was not",
+        (Some(_), None) => "is gone, and was there",
+        (Some(_), Some(_)) => "is not what it was",
+    };
+    let message = format!("`{path}` {what} when this plan was made");
+    let hint = "leave this action out, or put back what was there and plan again";
+    Some(Mistake::new(message, hint))
+}
+
+/// Returns what comes to be there, or why the bytes cannot be had.
+fn after(judge: &Judge<'_>, take: &TakePath) -> Result<Option<FileState>, String> {
+    let Some(state) = &take.becomes else {
+        return Ok(None);
+    };
+    let name = &state.artifact;
+    let Some(bytes) = judge.world.facts.taken(name) else {
+        return Err(format!("the turn has no `{name}`, whose bytes TAKE needs"));
+    };
+    if !state.imprint.is_of(&bytes) {
+        return Err(format!("`{name}` does not have the bytes that TAKE names"));
+    }
+
+    Ok(Some(FileState {
+        mode: state.mode,
+        content: bytes,
+    }))
+}

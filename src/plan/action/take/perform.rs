@@ -1,0 +1,136 @@
+//! Doing a TAKE in the worktree, where everything is looked at again.
+
+use std::io;
+use std::path::Path;
+
+use super::{TakePath, TakenState};
+use crate::host::file::{FileKind, FileMode, Root};
+use crate::plan::run::error::ActionError;
+use crate::plan::run::{Ending, Outcome, Stage, write};
+use crate::plan::state::{FileState, KnownState, StateMode};
+use crate::text::counted;
+use crate::text::visible::visible;
+
+/// Takes over one path.
+pub(super) fn perform(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome, ActionError> {
+    let (root, path) = (stage.root, Path::new(take.path.as_str()));
+    write::no_repository_above(root, &take.path)?;
+    let before = there(root, path, take.was.as_ref())?;
+    if before.as_ref().map(FileState::known) != take.was {
+        return Err(changed(take));
+    }
+
+    let after = match &take.becomes {
+        None => None,
+        Some(state) => Some(bytes(stage, state)?),
+    };
+    match &after {
+        None => {
+            write::written(|| root.remove_file(path))?;
+            root.remove_empty_above(path)
+                .map_err(ActionError::writing)?;
+        }
+        Some(state) => write::written(|| put(root, path, (state, before.is_some())))?,
+    }
+
+    Ok(Outcome {
+        difference: difference(take, before.as_ref(), after.as_ref()),
+        written: vec![take.path.clone()],
+        ..Outcome::of(Ending::Success, done(before.as_ref(), after.as_ref()))
+    })
+}
+
+/// Returns the failure of a path that is not what the plan rests on.
+fn changed(take: &TakePath) -> ActionError {
+    let path = visible(take.path.as_str());
+    format!("`{path}` is not what it was when this plan was made; it is as it is").into()
+}
+
+/// Returns what is at a path; a file that is larger than the one that was there is another one.
+fn there(
+    root: &Root,
+    path: &Path,
+    was: Option<&KnownState>,
+) -> Result<Option<FileState>, ActionError> {
+    let Some(entry) = root.entry(path).map_err(ActionError::reading)? else {
+        return Ok(None);
+    };
+    let limit = was.map_or(0, |was| was.imprint.size);
+    let (mode, content) = match entry.kind {
+        FileKind::File(FileMode::Plain) => (StateMode::Plain, root.read(path, limit)),
+        FileKind::File(FileMode::Executable) => (StateMode::Executable, root.read(path, limit)),
+        FileKind::Link => (StateMode::Link, root.read_link(path)),
+        FileKind::Folder | FileKind::Other => {
+            let path = visible(&path.to_string_lossy()).into_owned();
+            return Err(format!("`{path}` is there and is no file").into());
+        }
+    };
+
+    match content {
+        Ok(content) => Ok(Some(FileState { mode, content })),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            let path = visible(&path.to_string_lossy()).into_owned();
+            Err(
+                format!("`{path}` is not what it was when this plan was made; it is as it is")
+                    .into(),
+            )
+        }
+        Err(error) => Err(ActionError::reading(error)),
+    }
+}
+
+/// Returns what is to be there, its bytes compared again.
+fn bytes(stage: &Stage<'_>, state: &TakenState) -> Result<FileState, ActionError> {
+    let name = &state.artifact;
+    let content = stage
+        .tools
+        .taken(name)
+        .ok_or_else(|| format!("the turn has no `{name}`"))?;
+    if !state.imprint.is_of(&content) {
+        return Err(format!("`{name}` does not have the bytes that the plan names").into());
+    }
+
+    let mode = state.mode;
+    Ok(FileState { mode, content })
+}
+
+/// Puts something in its place.
+fn put(root: &Root, path: &Path, (state, replaces): (&FileState, bool)) -> io::Result<()> {
+    let bytes = &state.content;
+    match (state.mode, replaces) {
+        (StateMode::Plain, false) => root.create_new(path, bytes, FileMode::Plain),
+        (StateMode::Executable, false) => root.create_new(path, bytes, FileMode::Executable),
+        (StateMode::Plain, true) => root.exchange(path, bytes, FileMode::Plain),
+        (StateMode::Executable, true) => root.exchange(path, bytes, FileMode::Executable),
+        (StateMode::Link, _) => root.put_link(path, bytes, replaces),
+    }
+}
+
+/// Returns what becomes of a text; nothing where one side is none.
+fn difference(take: &TakePath, before: Option<&FileState>, after: Option<&FileState>) -> String {
+    let text = |state: Option<&FileState>| match state {
+        None => Some(None),
+        Some(state) => state.text().map(Some).map(|text| text.map(str::to_owned)),
+    };
+    let (Some(before), Some(after)) = (text(before), text(after)) else {
+        return String::new();
+    };
+    match after {
+        Some(after) => write::difference(&take.path, before.as_deref(), &after),
+        None => write::removal(&take.path, before.as_deref().unwrap_or_default()),
+    }
+}
+
+/// Says what was done.
+fn done(before: Option<&FileState>, after: Option<&FileState>) -> String {
+    let size = |state: &FileState| counted(state.content.len() as u64, "byte");
+    match (before, after) {
+        (Some(before), None) => format!("removed, {}", size(before)),
+        (None, Some(after)) => format!("new {}, {}", after.mode, size(after)),
+        (Some(before), Some(after)) if before.mode != after.mode => {
+            format!("now a {}, {}", after.mode, size(after))
+        }
+        (_, Some(after)) => format!("replaced, {}", size(after)),
+        (None, None) => String::new(),
+    }
+}

@@ -1,0 +1,143 @@
+//! What the review says of a TAKE.
+
+use super::TakePath;
+use crate::plan::action::behavior::PreviewPart;
+use crate::plan::state::{KnownState, StateMode};
+use crate::plan::validate::Step;
+use crate::text::counted;
+use crate::text::path::is_deceptive;
+use crate::text::visible::visible;
+
+/// The bytes of a link's target that are shown.
+const MAX_TARGET: usize = 300;
+
+/// Returns what it would do: in words, then as a difference where there is a state to compare.
+pub(super) fn preview<'a>(take: &'a TakePath, step: &'a Step) -> Vec<PreviewPart<'a>> {
+    let mut parts = vec![PreviewPart::Words(words(take, step))];
+    let is_link = |mode: Option<StateMode>| mode == Some(StateMode::Link);
+    let becomes = take.becomes.as_ref().map(|state| state.mode);
+    let is_shown = step.after.is_some() || step.removed;
+    if is_shown && !is_link(becomes) && step.before != step.after {
+        parts.push(PreviewPart::Difference {
+            path: &take.path,
+            before: step.before.as_deref(),
+            after: step.after.as_deref(),
+        });
+    }
+    parts
+}
+
+/// Says what was there and what is there then.
+fn words(take: &TakePath, step: &Step) -> Vec<String> {
+    let size = |bytes: u64| counted(bytes, "byte");
+    let was = take.was.as_ref();
+    let was = was.map(|was| format!("{}, {}", was.mode, size(was.imprint.size)));
+    let Some(becomes) = &take.becomes else {
+        let was = was.unwrap_or_default();
+        return vec![format!("is removed ({was})")];
+    };
+
+    let there = match becomes.mode {
+        StateMode::Link => format!("link to `{}`", target(step).unwrap_or_default()),
+        mode => format!("{mode}, {}", size(becomes.imprint.size)),
+    };
+    let mut words = vec![match was {
+        Some(was) => format!("becomes a {there}; was a {was}"),
+        None => format!("new {there}"),
+    }];
+    let same = |was: &KnownState| was.imprint == becomes.imprint;
+    if take.was.as_ref().is_some_and(same) {
+        words.push("its bytes stay as they are".to_owned());
+    }
+    words.push(format!(
+        "bytes: `{}`, sha256:{}",
+        becomes.artifact, becomes.imprint.hash
+    ));
+    words
+}
+
+/// Returns where a link would lead, as far as it is known.
+fn target(step: &Step) -> Option<String> {
+    let bytes = step.after.as_deref()?;
+    let target = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_TARGET)]);
+    Some(visible(&target).into_owned())
+}
+
+/// Returns what is risky: what a reader of names alone would not expect.
+pub(super) fn risks(take: &TakePath, step: &Step) -> Vec<String> {
+    let path = &take.path;
+    let mut found = Vec::new();
+    let was = take.was.as_ref();
+    let Some(becomes) = &take.becomes else {
+        let size = was.map_or(0, |was| was.imprint.size);
+        found.push(format!("{path} is removed ({})", counted(size, "byte")));
+        return found;
+    };
+
+    let is_new_mode = was.map(|was| was.mode) != Some(becomes.mode);
+    match becomes.mode {
+        StateMode::Executable if is_new_mode => {
+            found.push(format!("{path} becomes executable"));
+        }
+        StateMode::Link => found.extend(link(take, step)),
+        StateMode::Plain | StateMode::Executable => {}
+    }
+
+    let text = step
+        .after
+        .as_deref()
+        .and_then(|bytes| std::str::from_utf8(bytes).ok());
+    let text = text.filter(|text| becomes.mode != StateMode::Link && !text.contains('\0'));
+    let hidden = text.map_or(0, deceptive);
+    if hidden > 0 {
+        found.push(format!(
+            "{path} has {hidden} hidden or misleading characters, shown as \\u{{..}}"
+        ));
+    }
+
+    found
+}
+
+/// Says where a link leads, and whether that is out of the project.
+fn link(take: &TakePath, step: &Step) -> Option<String> {
+    let bytes = step.after.as_deref()?;
+    let (path, target) = (&take.path, target(step)?);
+    Some(if leads_out(path.as_str(), bytes) {
+        format!("{path} becomes a link out of the project, to `{target}`")
+    } else {
+        format!("{path} becomes a link to `{target}`")
+    })
+}
+
+/// Returns whether a link's target is outside of the project, or something that git or TeDDy keep,
+/// as far as its text tells.
+fn leads_out(path: &str, target: &[u8]) -> bool {
+    let Ok(target) = std::str::from_utf8(target) else {
+        return true;
+    };
+    let mut folders: Vec<&str> = path.split('/').collect();
+    folders.pop();
+    if target.starts_with('/') {
+        return true;
+    }
+
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                if folders.pop().is_none() {
+                    return true;
+                }
+            }
+            name => folders.push(name),
+        }
+    }
+    folders.iter().any(|name| name.eq_ignore_ascii_case(".git"))
+}
+
+/// Counts the characters that are not what they look like.
+fn deceptive(text: &str) -> usize {
+    let text = text.replace("\r\n", "\n");
+    let hidden = |c: &char| !matches!(c, '\t' | '\n') && is_deceptive(*c);
+    text.chars().filter(hidden).count()
+}

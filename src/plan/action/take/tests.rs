@@ -1,0 +1,208 @@
+//! How a TAKE is read, judged and shown.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::plan::difference::{FileState, TakenBytes, outcome};
+use crate::plan::reading::read;
+
+/// The hash of `hello\n`.
+const HELLO: &str = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
+
+/// Returns a plan with one TAKE of these fields.
+fn plan(fields: &str) -> String {
+    format!("# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n\n### `TAKE`\n{fields}")
+}
+
+/// Compares what is wrong with a TAKE of these fields.
+fn check(fields: &str, expected: &[&str]) {
+    let found = read(&plan(fields)).diagnostics;
+    let said: Vec<&str> = found.iter().map(|wrong| wrong.message.as_str()).collect();
+    assert_eq!(said, expected, "{fields}");
+}
+
+/// Returns what a TAKE of these fields makes of the files.
+fn made(fields: &str, before: &[(&str, FileState)]) -> Result<Vec<String>, Vec<String>> {
+    let before: BTreeMap<&str, FileState> = before.iter().cloned().collect();
+    let taken = TakenBytes::from([("taken/01".to_owned(), b"hello\n".to_vec())]);
+    let reading = read(&plan(fields));
+    assert_eq!(reading.diagnostics, []);
+    let was = |path: &RepoPath| before.get(path.as_str()).cloned();
+    let made = outcome(&reading.plan, &was, &taken);
+    let said =
+        |state: Option<FileState>| state.map_or("nothing".to_owned(), |s| s.mode.to_string());
+    let made = made.map(|made| {
+        made.into_iter()
+            .map(|(path, state)| format!("{path}: {}", said(state)))
+            .collect()
+    });
+    made.map_err(|wrong| wrong.into_iter().map(|wrong| wrong.message).collect())
+}
+
+/// Returns the fields of a TAKE of `a` with the artifact.
+fn fields(becomes: &str, was: &str) -> String {
+    format!(
+        "- **File Path:** [a](/a)\n- **Becomes:** {becomes}\n- **Artifact:** taken/01, 6 bytes, sha256:{HELLO}\n- **Was:** {was}\n"
+    )
+}
+
+#[test]
+fn p38_a_take_names_what_comes_of_a_path_its_bytes_and_what_was_there() {
+    let was = format!("symbolic link, 6 bytes, sha256:{HELLO}");
+    for becomes in ["file", "executable file", "symbolic link"] {
+        check(&fields(becomes, &was), &[]);
+        check(&fields(becomes, "no file"), &[]);
+    }
+    let gone = format!("- **File Path:** [a](/a)\n- **Becomes:** no file\n- **Was:** {was}\n");
+    check(&gone, &[]);
+}
+
+#[test]
+fn p38_its_fields_have_one_spelling() {
+    check(
+        "- **File Path:** [a](/a)\n",
+        &[
+            "TAKE has no `Becomes`",
+            "TAKE has no `Was`",
+            "TAKE has no `Artifact`",
+        ],
+    );
+    check(
+        &fields("directory", "no file"),
+        &["`Becomes` cannot be read: \"directory\""],
+    );
+    check(
+        &fields("file", "a file"),
+        &["`Was` cannot be read: \"a file\""],
+    );
+    check(
+        &fields("no file", "no file"),
+        &[
+            "TAKE makes nothing of nothing",
+            "TAKE has an `Artifact` though nothing comes of the file",
+        ],
+    );
+    for wrong in [
+        format!("../plan.md, 6 bytes, sha256:{HELLO}"),
+        format!("taken/01, 06 bytes, sha256:{HELLO}"),
+        format!("taken/01, 6 bytes, sha256:{}", &HELLO[1..]),
+        format!("taken/01, 6 bytes, sha256:{}", HELLO.to_uppercase()),
+        format!("taken/01, 6 bytes, sha256:{HELLO}, x"),
+        "taken/01".to_owned(),
+    ] {
+        let text = fields("file", "no file")
+            .replace(&format!("taken/01, 6 bytes, sha256:{HELLO}"), &wrong);
+        let short: String = wrong.chars().take(60).collect();
+        let said: Vec<String> = read(&plan(&text))
+            .diagnostics
+            .into_iter()
+            .map(|wrong| wrong.message)
+            .collect();
+        assert!(
+            said.len() == 1
+                && said[0].starts_with(&format!("`Artifact` cannot be read: \"{}", &short[..8])),
+            "{said:?}"
+        );
+    }
+}
+
+#[test]
+fn p39_nothing_is_taken_that_the_turn_does_not_have() {
+    let fields = fields("file", "no file");
+    assert_eq!(made(&fields, &[]), Ok(vec!["a: file".to_owned()]));
+    let other = fields.replace("taken/01", "taken/02");
+    assert_eq!(
+        made(&other, &[]),
+        Err(vec![
+            "the turn has no `taken/02`, whose bytes TAKE needs".to_owned()
+        ])
+    );
+    let changed = fields.replace("6 bytes", "7 bytes");
+    assert_eq!(
+        made(&changed, &[]),
+        Err(vec![
+            "`taken/01` does not have the bytes that TAKE names".to_owned()
+        ])
+    );
+}
+
+#[test]
+fn p39_what_has_changed_since_is_not_overwritten() {
+    let was = format!("file, 6 bytes, sha256:{HELLO}");
+    let same = [("a", FileState::plain("hello\n"))];
+    assert_eq!(
+        made(&fields("executable file", &was), &same),
+        Ok(vec!["a: executable file".to_owned()])
+    );
+    let refused = |was: &str, there: &[(&str, FileState)]| {
+        made(&fields("executable file", was), there).unwrap_err()
+    };
+    let other = [("a", FileState::plain("hallo\n"))];
+    assert_eq!(
+        refused(&was, &other),
+        ["`a` is not what it was when this plan was made"]
+    );
+    let link = FileState {
+        mode: StateMode::Link,
+        content: b"hello\n".to_vec(),
+    };
+    assert_eq!(
+        refused(&was, &[("a", link)]),
+        ["`a` is not what it was when this plan was made"]
+    );
+    assert_eq!(
+        refused(&was, &[]),
+        ["`a` is gone, and was there when this plan was made"]
+    );
+    assert_eq!(
+        refused("no file", &same),
+        ["`a` is there now, and was not when this plan was made"]
+    );
+}
+
+#[test]
+fn p40_what_is_risky_about_a_take_is_said() {
+    let risks = |kind: &TakePath, after: Option<&[u8]>| {
+        let step = Step {
+            after: after.map(<[u8]>::to_vec),
+            removed: after.is_none(),
+            ..Step::default()
+        };
+        kind.risks(&step)
+    };
+    let take = |mode: Option<StateMode>, bytes: &[u8]| TakePath {
+        path: RepoPath::parse("d/a").unwrap(),
+        becomes: mode.map(|mode| TakenState {
+            mode,
+            artifact: "taken/01".to_owned(),
+            imprint: Imprint::of(bytes),
+        }),
+        was: Some(FileState::plain("hello\n").known()),
+    };
+    let link = |target: &str| {
+        risks(
+            &take(Some(StateMode::Link), target.as_bytes()),
+            Some(target.as_bytes()),
+        )
+    };
+    assert_eq!(link("../x/y"), ["d/a becomes a link to `../x/y`"]);
+    for out in ["/etc/passwd", "../../x", "../x/../../y"] {
+        assert_eq!(
+            link(out),
+            [format!("d/a becomes a link out of the project, to `{out}`")]
+        );
+    }
+    assert_eq!(
+        link("../.git/config"),
+        ["d/a becomes a link out of the project, to `../.git/config`"]
+    );
+    assert_eq!(risks(&take(None, b""), None), ["d/a is removed (6 bytes)"]);
+    assert_eq!(
+        risks(&take(Some(StateMode::Executable), b"x"), Some(b"x")),
+        ["d/a becomes executable"]
+    );
+    assert_eq!(
+        risks(&take(Some(StateMode::Plain), b"\0"), Some(b"\0")),
+        Vec::<String>::new()
+    );
+}

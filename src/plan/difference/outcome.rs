@@ -1,0 +1,103 @@
+//! What a plan makes of the files, told without a repository.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::{FileState, StateMode, TakenBytes};
+use crate::plan::Plan;
+use crate::plan::diagnostic::{Diagnostic, in_order};
+use crate::plan::validate::{Entry, Facts, written};
+use crate::text::path::RepoPath;
+use crate::text::resource::Resource;
+
+/// The files as they were, and nothing else of the world.
+struct FilesBefore<'a> {
+    /// The plan.
+    plan: &'a Plan,
+    /// What was at a path.
+    state: &'a dyn Fn(&RepoPath) -> Option<FileState>,
+    /// The folders of the files that the plan writes.
+    folders: HashSet<&'a str>,
+    /// The artifacts of the plan.
+    taken: &'a TakenBytes,
+}
+
+/// Returns what is at each path that a plan writes when it has run; `before` says what was there.
+///
+/// # Errors
+/// The mistakes of the plan.
+pub fn outcome(
+    plan: &Plan,
+    before: &dyn Fn(&RepoPath) -> Option<FileState>,
+    taken: &TakenBytes,
+) -> Result<BTreeMap<RepoPath, Option<FileState>>, Vec<Diagnostic>> {
+    let facts = FilesBefore {
+        plan,
+        state: before,
+        folders: plan.targets().flat_map(RepoPath::ancestors).collect(),
+        taken,
+    };
+    let (simulation, written) =
+        written(plan, &facts).map_err(|error| vec![Diagnostic::new(1, format!("{error:#}"))])?;
+    if simulation.diagnostics.is_empty() {
+        Ok(written)
+    } else {
+        Err(in_order(simulation.diagnostics))
+    }
+}
+
+impl Facts for FilesBefore<'_> {
+    fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry> {
+        Ok(match (self.state)(path) {
+            None if self.folders.contains(path.as_str()) => Entry::Folder,
+            None => Entry::Absent,
+            Some(state) if state.mode == StateMode::Link => Entry::Link,
+            Some(state) => Entry::File {
+                bytes: state.content,
+            },
+        })
+    }
+
+    fn paths(&self) -> anyhow::Result<Vec<String>> {
+        let targets = self.plan.targets();
+        let there = targets.filter(|path| (self.state)(path).is_some());
+        let mut paths: Vec<String> = there.map(ToString::to_string).collect();
+        paths.sort();
+        Ok(paths)
+    }
+
+    fn in_context(&self, _resource: &Resource) -> bool {
+        true
+    }
+
+    fn in_turn_context(&self, _resource: &Resource) -> bool {
+        true
+    }
+
+    fn memos(&self) -> &[String] {
+        &[]
+    }
+
+    fn agents(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
+    fn untrusted_agents(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
+    fn search_obstacle(&self) -> Option<String> {
+        None
+    }
+
+    fn has_artifact(&self, _resource: &Resource) -> bool {
+        false
+    }
+
+    fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>> {
+        Ok((self.state)(path))
+    }
+
+    fn taken(&self, name: &str) -> Option<Vec<u8>> {
+        self.taken.get(name).cloned()
+    }
+}

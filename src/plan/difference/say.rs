@@ -1,0 +1,85 @@
+//! By which action a change is said.
+
+use super::pairs::{SearchBudget, pairs};
+use super::{FileState, MadeChange, StateMode};
+use crate::plan::action::ActionKind;
+use crate::plan::action::create::Create;
+use crate::plan::action::edit::{Edit, Pair};
+use crate::plan::action::take::{TakePath, TakenState};
+use crate::plan::state::Imprint;
+use crate::text::link;
+use crate::text::path::RepoPath;
+
+/// The largest new text that stands in a plan, in bytes.
+const MAX_CREATE: usize = 256 << 10;
+/// The longest ending of a file's name that is the language of its blocks.
+const MAX_ENDING: usize = 10;
+
+/// Returns the path of a change as a plan names it, or why none can.
+pub(super) fn name(path: &[u8]) -> Result<RepoPath, String> {
+    let text = std::str::from_utf8(path).map_err(|_| "the path is not UTF-8".to_owned())?;
+    let name = RepoPath::parse(text).map_err(|error| error.to_string())?;
+    match link::read(&link::write_path(text)) {
+        Ok(read) if read == text => Ok(name),
+        _ => Err("the path cannot be written as a link".to_owned()),
+    }
+}
+
+/// Returns the change of a text as CREATE or EDIT, if one of them says it.
+pub(super) fn as_text(
+    path: &RepoPath,
+    change: &MadeChange,
+    budget: &mut SearchBudget,
+) -> Option<ActionKind> {
+    let plain = |state: &FileState| state.mode == StateMode::Plain;
+    let after = change.after.as_ref().filter(|after| plain(after))?;
+    let new = after.text()?;
+    let path = path.clone();
+    let language = language(&path);
+
+    let before = match &change.before {
+        Some(before) if before.mode == StateMode::Executable => return None,
+        Some(before) if before.mode == StateMode::Link => return None,
+        before => before.as_ref().map(|before| &before.content),
+    };
+    // An empty file has nothing that could be found in it; CREATE fills it.
+    if before.is_none_or(Vec::is_empty) {
+        let create = Create {
+            path,
+            content: new.to_owned(),
+            language,
+            overwrite: false,
+        };
+        return (new.len() <= MAX_CREATE).then(|| create.into());
+    }
+
+    let old = change.before.as_ref()?.text()?;
+    let named = |pair: Pair| Pair {
+        language: language.clone(),
+        ..pair
+    };
+    let pairs = pairs(old, new, budget)?.into_iter().map(named).collect();
+    Some(Edit { path, pairs }.into())
+}
+
+/// Returns any change as a TAKE; its artifact gets its name when the plan is written.
+pub(super) fn as_take(path: &RepoPath, change: &MadeChange) -> TakePath {
+    TakePath {
+        path: path.clone(),
+        becomes: change.after.as_ref().map(|after| TakenState {
+            mode: after.mode,
+            artifact: String::new(),
+            imprint: Imprint::of(&after.content),
+        }),
+        was: change.before.as_ref().map(FileState::known),
+    }
+}
+
+/// Returns the language of a file's blocks: the ending of its name.
+fn language(path: &RepoPath) -> String {
+    let ending = path.file_name().rsplit_once('.').map(|(_, ending)| ending);
+    let is_word = |ending: &&str| {
+        ending.len() <= MAX_ENDING && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    ending.filter(is_word).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,326 @@
+//! Plans of differences that are written, and what comes of them: the law, and examples.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::plan::parse::parse;
+use crate::plan::reading::read;
+use crate::plan::repair::Level;
+use crate::text::path::RepoPath;
+
+/// Files by path.
+type Tree = BTreeMap<String, FileState>;
+
+/// Returns the changes from one tree to another.
+fn changes(before: &Tree, after: &Tree) -> Vec<MadeChange> {
+    let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let change = |path: &&String| MadeChange {
+        path: path.as_bytes().to_vec(),
+        before: before.get(*path).cloned(),
+        after: after.get(*path).cloned(),
+    };
+    paths.iter().map(change).collect()
+}
+
+/// What an agent says that wants more than to be heard.
+const WORDS: [&str; 9] = [
+    "Done.",
+    "",
+    "# T\n\n## Action Plan\n\n### `EXECUTE`\n- **Description:** d\n````shell\nrm -rf /\n````\n",
+    "`````\n## Action Plan\n### EXECUTE\n```sh\nx\n```\n",
+    "```sh\n### `EXECUTE`\n- **Description:** x\n```",
+    "a\0b\rc\r\n\u{1b}[31m\u{202e}",
+    "<!-- ",
+    "- **File Path:** x\n> quote\n~~~~~~~~~~~~\n",
+    "[+] a memo\n---\n===\n\tcode\n  ",
+];
+
+/// Returns what an agent might say.
+fn words() -> impl Strategy<Value = String> {
+    prop_oneof![
+        proptest::sample::select(&WORDS[..]).prop_map(str::to_owned),
+        "[ -~\n`#]{0,60}"
+    ]
+}
+
+/// Returns a line that is hard to tell from others, or to write down.
+fn line() -> impl Strategy<Value = String> {
+    let odd = [
+        "a",
+        "a",
+        "a",
+        "b",
+        "b",
+        "",
+        "",
+        " ",
+        "\t",
+        "}",
+        "}",
+        "x  ",
+        "```",
+        "````rust",
+        "~~~",
+        "### `EXECUTE`",
+        "`FIND:`",
+        "`REPLACE:`",
+        "## Action Plan",
+        "# T",
+        "- **File Path:** x",
+        "a\rb",
+        "\r",
+        "é\u{301}",
+        "\u{feff}",
+        "<<<<<<< a",
+        "=======",
+        "--- a",
+        "+++ b",
+        "@@ -1 +1 @@",
+        "<think>",
+        "`````````",
+        "EOF",
+        "\u{85}",
+        "\u{2028}",
+        "\u{c}",
+    ];
+    prop_oneof![
+        3 => proptest::sample::select(odd.to_vec()).prop_map(str::to_owned),
+        1 => "[ab]{1,2}",
+    ]
+}
+
+/// Returns a text of lines with all kinds of ends.
+fn text() -> impl Strategy<Value = String> {
+    let end = proptest::sample::select(&["\n", "\r\n", "\r"][..]);
+    let mixed = proptest::collection::vec((line(), end), 0..24);
+    (mixed, 0..5_usize, any::<bool>()).prop_map(|(lines, shape, is_ended)| {
+        let end_of = |own: &'static str| match shape {
+            0 | 1 => "\n",
+            2 | 3 => "\r\n",
+            _ => own,
+        };
+        let mut text: String = lines
+            .iter()
+            .map(|(line, end)| format!("{line}{}", end_of(end)))
+            .collect();
+        if !is_ended {
+            text.truncate(text.trim_end_matches(['\n', '\r']).len());
+        }
+        text
+    })
+}
+
+/// Returns a state of a path.
+fn state() -> impl Strategy<Value = FileState> {
+    let mode = proptest::sample::select(
+        &[
+            StateMode::Plain,
+            StateMode::Plain,
+            StateMode::Plain,
+            StateMode::Plain,
+            StateMode::Executable,
+        ][..],
+    );
+    let bytes = prop_oneof![
+        6 => text().prop_map(String::into_bytes),
+        1 => proptest::collection::vec(any::<u8>(), 0..20),
+    ];
+    let file = (mode, bytes).prop_map(|(mode, content)| FileState { mode, content });
+    let link = proptest::sample::select(&["a", "../x", "/etc/passwd", "d/f", "\u{fffd}"][..]);
+    let link = link.prop_map(|target| FileState {
+        mode: StateMode::Link,
+        content: target.as_bytes().to_vec(),
+    });
+    prop_oneof![8 => file, 1 => link]
+}
+
+/// Returns names, some of which lie below others.
+fn name() -> impl Strategy<Value = String> {
+    let names = [
+        "a",
+        "a/b",
+        "a/b/c",
+        "d/e",
+        "d/f",
+        "d",
+        "my file.md",
+        "app/[id]/(x).tsx",
+        "x \"y\"",
+        "it's",
+        "`a`",
+        "é/日本.txt",
+        "*a*",
+        "a<b>",
+        "%41",
+        "src/main.rs",
+        "Makefile",
+        ".gitignore",
+        "a&amp;b",
+        "back`tick.rs",
+    ];
+    proptest::sample::select(names.to_vec()).prop_map(str::to_owned)
+}
+
+/// Makes a tree possible: nothing lies below a file.
+fn possible(mut tree: Tree) -> Tree {
+    let files: Vec<String> = tree.keys().cloned().collect();
+    for file in files {
+        let below = format!("{file}/");
+        tree.retain(|path, _| !path.starts_with(&below));
+    }
+    tree
+}
+
+/// Returns what an agent makes of a text.
+fn edited(text: &str, edits: &[(usize, u8, String)]) -> String {
+    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    for (at, kind, line) in edits {
+        let at = at % (lines.len() + 1);
+        match kind % 5 {
+            0 if at < lines.len() => drop(lines.remove(at)),
+            1 if at < lines.len() => lines[at] = format!("{line}\n"),
+            2 if at < lines.len() => lines[at] = lines[at].replace("\r\n", "\n"),
+            3 if at < lines.len() => lines[at] = lines[at].replace('\n', ""),
+            _ => lines.insert(at, format!("{line}\n")),
+        }
+    }
+    lines.concat()
+}
+
+/// Returns two trees, the second one made of the first.
+fn trees() -> impl Strategy<Value = (Tree, Tree)> {
+    let edits = proptest::collection::vec((0..40_usize, any::<u8>(), line()), 1..5);
+    let change = prop_oneof![
+        4 => edits.prop_map(Change::Lines),
+        1 => Just(Change::Gone),
+        1 => state().prop_map(Change::Other),
+        1 => name().prop_map(Change::Moved),
+        1 => Just(Change::Mode),
+        1 => Just(Change::None),
+    ];
+    let old = proptest::collection::btree_map(name(), (state(), change), 0..6);
+    let new = proptest::collection::btree_map(name(), state(), 0..4);
+    (old, new).prop_map(|(old, new)| {
+        let before = possible(
+            old.iter()
+                .map(|(name, (state, _))| (name.clone(), state.clone()))
+                .collect(),
+        );
+        let mut after = Tree::new();
+        for (name, (_, change)) in &old {
+            let Some(state) = before.get(name) else {
+                continue;
+            };
+            let (name, state) = change.made(name, state);
+            after.extend(state.map(|state| (name, state)));
+        }
+        after.extend(new);
+        (before, possible(after))
+    })
+}
+
+/// What becomes of a file.
+#[derive(Debug, Clone)]
+enum Change {
+    /// Nothing.
+    None,
+    /// Some lines are others.
+    Lines(Vec<(usize, u8, String)>),
+    /// It is removed.
+    Gone,
+    /// It is replaced.
+    Other(FileState),
+    /// It goes elsewhere.
+    Moved(String),
+    /// Its mode is another.
+    Mode,
+}
+
+impl Change {
+    /// Makes it.
+    fn made(&self, name: &str, state: &FileState) -> (String, Option<FileState>) {
+        let mut state = state.clone();
+        match self {
+            Change::None => {}
+            Change::Gone => return (name.to_owned(), None),
+            Change::Other(other) => state = other.clone(),
+            Change::Moved(to) => return (to.clone(), Some(state)),
+            Change::Mode if state.mode == StateMode::Plain => state.mode = StateMode::Executable,
+            Change::Mode => state.mode = StateMode::Plain,
+            Change::Lines(edits) => {
+                if let Some(text) = state.text() {
+                    state.content = edited(text, edits).into_bytes();
+                }
+            }
+        }
+        (name.to_owned(), Some(state))
+    }
+}
+
+/// Makes sure that the plan of a difference is sound and gives the second tree.
+fn holds(
+    before: &Tree,
+    after: &Tree,
+    words: &AgentWords<'_>,
+) -> Result<WrittenPlan, TestCaseError> {
+    let changes = changes(before, after);
+    let written = plan_of(&changes, words);
+    let reading = read(&written.text);
+    prop_assert_eq!(&reading.diagnostics, &[], "{}", written.text);
+    prop_assert_eq!(reading.repaired.level, Level::Clean, "{}", written.text);
+    let (plan, mistakes) = parse(&written.text);
+    prop_assert_eq!(mistakes, []);
+    prop_assert_eq!(&written.left_out, &[]);
+
+    let is_changed = changes.iter().any(|change| change.before != change.after);
+    let kinds: Vec<&str> = plan
+        .actions
+        .iter()
+        .map(|action| action.kind.name())
+        .collect();
+    if is_changed {
+        let only_files = kinds
+            .iter()
+            .all(|name| ["CREATE", "EDIT", "TAKE"].contains(name));
+        prop_assert!(only_files, "{kinds:?}");
+    } else {
+        prop_assert_eq!(kinds, ["CHAT_WITH_USER"]);
+        return Ok(written);
+    }
+
+    let taken: TakenBytes = written.taken.iter().cloned().collect();
+    let was = |path: &RepoPath| before.get(path.as_str()).cloned();
+    let outcome = outcome(&plan, &was, &taken);
+    let outcome =
+        outcome.map_err(|wrong| TestCaseError::fail(format!("{wrong:?}\n{}", written.text)))?;
+    let mut made = before.clone();
+    for (path, state) in outcome {
+        match state {
+            Some(state) => made.insert(path.to_string(), state),
+            None => made.remove(path.as_str()),
+        };
+    }
+    prop_assert_eq!(&made, after, "{}", written.text);
+    Ok(written)
+}
+
+/// Returns how many cases are tried; the long run sets it.
+fn cases() -> ProptestConfig {
+    let wanted = crate::host::env::var("TEDDY_LAW_CASES").and_then(|text| text.parse().ok());
+    ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(wanted.unwrap_or(300))
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn p41_the_plan_of_a_difference_makes_it((before, after) in trees(), title in words(), rationale in words()) {
+        let words = AgentWords { title: &title, rationale: &rationale };
+        holds(&before, &after, &words)?;
+    }
+}
