@@ -5,6 +5,7 @@ pub mod chance;
 pub mod clipboard;
 pub mod clock;
 pub mod descriptors;
+pub mod dialogue;
 pub mod editor;
 pub mod env;
 pub mod fault;

@@ -24,10 +24,13 @@ pub use capture::CapturedOutput;
 pub use environment::may_set;
 pub use stragglers::end_orphans;
 
-use super::supervisor::{self, CommandEnding, Launcher, Supervisor, SupervisorMessage};
+use super::supervisor::{
+    self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
+};
 use super::{interrupt, process, sandbox};
 pub use capture::Capture;
-use stragglers::Marker;
+pub(super) use environment::CommandEnvironment;
+pub(super) use stragglers::{Marker, VARIABLE};
 
 /// How long the supervisor may take to end all after it was told to.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -254,13 +257,23 @@ impl Running {
         }
 
         let mut command = launcher.command()?;
-        environment::apply(&mut command, script, &scratch.temporary());
-        command.env(stragglers::VARIABLE, Marker::new().value());
+        let environment = CommandEnvironment {
+            keep: &script.keep_env,
+            temporary: &scratch.temporary(),
+            is_confined: launcher.policy.is_some(),
+        };
+        environment.give(&mut command);
+        command.env(VARIABLE, Marker::new().value());
         let mut order = supervisor::order(&launcher, words, &script.cwd);
         order.variables.clone_from(&script.env);
 
+        // One pipe for both keeps the order in which it writes.
         let (reader, writer) = io::pipe()?;
-        let running = Supervisor::start(command, &order, writer)?;
+        let outputs = CommandOutputs {
+            stdout: writer.try_clone()?,
+            stderr: writer,
+        };
+        let running = Supervisor::start(command, &order, outputs)?;
         Running::observe(running, reader)
     }
 

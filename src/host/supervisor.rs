@@ -88,6 +88,14 @@ impl Launcher {
     }
 }
 
+/// Where a command writes to.
+pub(super) struct CommandOutputs {
+    /// What takes its output.
+    pub(super) stdout: io::PipeWriter,
+    /// What takes its error output.
+    pub(super) stderr: io::PipeWriter,
+}
+
 /// A supervisor at work. Dropping it ends the command and all that it started.
 pub(super) struct Supervisor {
     /// Its process.
@@ -97,23 +105,22 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts a supervisor and gives it its order. `output` takes what the command writes to
-    /// either stream.
+    /// Starts a supervisor and gives it its order.
     ///
     /// # Errors
     /// The system has no socket or process for it.
     pub(super) fn start(
         mut command: Command,
         order: &Order,
-        output: io::PipeWriter,
+        outputs: CommandOutputs,
     ) -> io::Result<Supervisor> {
         strays::adopt();
         let (ours, theirs) = UnixStream::pair()?;
         command
             .current_dir("/")
             .stdin(OwnedFd::from(theirs))
-            .stdout(output.try_clone()?)
-            .stderr(output);
+            .stdout(outputs.stdout)
+            .stderr(outputs.stderr);
         let child = command.spawn()?;
 
         // The command holds the ends of the socket and the pipe; while they live neither closes.
@@ -226,6 +233,7 @@ pub(super) fn order(launcher: &Launcher, words: Vec<OsString>, folder: &Path) ->
         words: words.into_iter().map(Into::into).collect(),
         folder: folder.to_owned().into_os_string().into(),
         variables: Vec::new(),
+        input: None,
         lock: launcher
             .lock
             .as_ref()

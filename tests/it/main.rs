@@ -1,6 +1,7 @@
 //! End-to-end tests.
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
+mod acting;
 mod agents;
 mod approval;
 mod ask;
@@ -91,6 +92,7 @@ mod review_terminal;
 mod rig;
 mod sandbox;
 mod screen;
+mod scripted_agent;
 mod sessions;
 mod setup;
 mod shell;

@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::Script;
 use crate::host::{env, process};
 
 /// Parts of names that say that the value is a secret.
@@ -32,37 +31,48 @@ pub fn may_set(name: &str) -> bool {
         && !name.ends_with("_BASE_URL")
 }
 
-/// Gives a command the script's environment, but for what the script itself sets.
-pub(super) fn apply(command: &mut Command, script: &Script, temporary: &Path) {
-    for (name, _) in env::all() {
-        let text = name.to_string_lossy();
-        if !passes(&text) && !script.keep_env.iter().any(|kept| *kept == text) {
-            command.env_remove(&name);
+/// What a command gets of the environment.
+pub(in crate::host) struct CommandEnvironment<'a> {
+    /// Inherited variables that pass although their name says secret or git.
+    pub(in crate::host) keep: &'a [String],
+    /// The folder for its temporary files.
+    pub(in crate::host) temporary: &'a Path,
+    /// Whether it is confined.
+    pub(in crate::host) is_confined: bool,
+}
+
+impl CommandEnvironment<'_> {
+    /// Gives it to a command, but for what the command itself sets.
+    pub(in crate::host) fn give(&self, command: &mut Command) {
+        for (name, _) in env::all() {
+            let text = name.to_string_lossy();
+            if !passes(&text) && !self.keeps(&text) {
+                command.env_remove(&name);
+            }
+        }
+
+        process::give_back(command, |name| self.keeps(name));
+        command.env("TMPDIR", self.temporary);
+
+        // Nobody is there to answer or to write a message.
+        command
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_EDITOR", ":");
+        if self.is_confined {
+            // The user's repository is not open to it.
+            command.env("GIT_CONFIG_COUNT", "2");
+            command
+                .env("GIT_CONFIG_KEY_0", "gc.auto")
+                .env("GIT_CONFIG_VALUE_0", "0");
+            command
+                .env("GIT_CONFIG_KEY_1", "maintenance.auto")
+                .env("GIT_CONFIG_VALUE_1", "false");
         }
     }
 
-    process::give_back(command, |name| {
-        script.keep_env.iter().any(|kept| kept == name)
-    });
-    command.env("TMPDIR", temporary);
-
-    // Nobody is there to answer or to write a message.
-    command
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_EDITOR", ":");
-    if script
-        .launcher
-        .as_ref()
-        .is_some_and(|launcher| launcher.policy.is_some())
-    {
-        // The user's repository is not open to it.
-        command.env("GIT_CONFIG_COUNT", "2");
-        command
-            .env("GIT_CONFIG_KEY_0", "gc.auto")
-            .env("GIT_CONFIG_VALUE_0", "0");
-        command
-            .env("GIT_CONFIG_KEY_1", "maintenance.auto")
-            .env("GIT_CONFIG_VALUE_1", "false");
+    /// Returns whether a variable passes whatever its name says.
+    fn keeps(&self, name: &str) -> bool {
+        self.keep.iter().any(|kept| kept == name)
     }
 }
 

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal};
 use crate::host::env;
 
 /// The variable's name. Its value is a list of marks: a script may run TeDDy itself.
-pub(super) const VARIABLE: &str = "TEDDY_RUN";
+pub(in crate::host) const VARIABLE: &str = "TEDDY_RUN";
 /// What stands between two marks.
 const SEPARATOR: char = ':';
 /// How often it is looked again for what was born meanwhile.
@@ -14,14 +14,14 @@ const ROUNDS: usize = 8;
 
 /// The mark of one script's processes: this process's number, the namespace in which that counts,
 /// and something that no other script has.
-pub(super) struct Marker {
+pub(in crate::host) struct Marker {
     /// The variable's value: the marks of the scripts around this one, then its own.
     value: String,
 }
 
 impl Marker {
     /// Returns a new mark.
-    pub(super) fn new() -> Marker {
+    pub(in crate::host) fn new() -> Marker {
         let (process, namespace) = (std::process::id(), namespace());
         let own = format!("{process}.{namespace}.{}", uuid::Uuid::now_v7());
         let value = env::var(VARIABLE)
@@ -30,7 +30,7 @@ impl Marker {
     }
 
     /// Returns the variable's value.
-    pub(super) fn value(&self) -> &str {
+    pub(in crate::host) fn value(&self) -> &str {
         &self.value
     }
 }

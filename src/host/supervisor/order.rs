@@ -23,6 +23,8 @@ pub struct Order {
     pub folder: RawText,
     /// Variables that the command gets and the supervisor does not obey.
     pub variables: Vec<(String, String)>,
+    /// The named pipe that is the command's input; without one it has none.
+    pub input: Option<RawText>,
     /// The file that is locked until nothing is left.
     pub lock: Option<RawText>,
 }

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpgrp, getpid, kill_process_group, wait,
@@ -331,7 +333,7 @@ fn hold(path: &OsStr) -> Result<File, String> {
 /// Starts the command from a thread that has restricted itself.
 fn spawn(order: &Order) -> Result<Child, String> {
     // Opened here: the policy need not allow it.
-    let input = File::open("/dev/null").map_err(|error| reason(&error))?;
+    let input = input(order).map_err(|error| reason(&error))?;
     let confined = || {
         order.policy.as_ref().map_or(Ok(()), |policy| {
             sandbox::enforce(policy, &order.kernel, &watching())
@@ -346,6 +348,22 @@ fn spawn(order: &Order) -> Result<Child, String> {
         Ok(started) => started,
         Err(_) => Err("the supervisor failed".to_owned()),
     })
+}
+
+/// Opens what the command reads.
+fn input(order: &Order) -> io::Result<File> {
+    let Some(path) = &order.input else {
+        return File::open("/dev/null");
+    };
+    // A pipe whose writer is gone already must not hold this process up.
+    let waits_not = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let pipe = File::options()
+        .read(true)
+        .custom_flags(waits_not)
+        .open(path.as_os_str())?;
+    fcntl_setfl(&pipe, OFlags::empty())?;
+
+    Ok(pipe)
 }
 
 /// Returns this process and its parent.

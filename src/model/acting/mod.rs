@@ -5,18 +5,26 @@
 //! not told here: only the folder tells. Nothing here knows sessions, plans or a terminal; who
 //! watches and who answers is an [`AgentHost`].
 
+mod acp;
+mod agent;
+mod clock;
+mod command;
+mod complaint;
+mod facts;
+mod label;
+mod lines;
+pub mod open;
 pub mod preset;
+mod record;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::outside::Outside;
-use super::settings::{ModelConfig, ModelKind};
 use super::{ModelError, TokenUsage};
 use crate::host::supervisor::Launcher;
 
 /// A model that edits files itself.
-pub trait ActingModel {
+pub trait ActingModel: Send {
     /// Returns the name under which the user knows it.
     fn name(&self) -> &str;
 
@@ -255,24 +263,4 @@ pub struct AgentFailure {
     pub error: ModelError,
     /// What is known of its work; `stop` says [`StopReason::Cancelled`].
     pub work: AgentResult,
-}
-
-/// Says whether models of this kind act.
-pub fn is_acting(kind: ModelKind) -> bool {
-    matches!(kind, ModelKind::Acp | ModelKind::Agent)
-}
-
-/// Makes the acting model that settings describe.
-///
-/// # Errors
-/// [`ModelError::Settings`] where they make none.
-pub fn open_acting(
-    name: &str,
-    settings: &ModelConfig,
-    outside: &Outside,
-) -> Result<Box<dyn ActingModel>, ModelError> {
-    let _ = (settings, outside);
-    Err(ModelError::Settings(format!(
-        "model `{name}` does not edit files itself"
-    )))
 }

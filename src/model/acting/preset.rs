@@ -31,6 +31,8 @@ pub struct AgentPreset {
     pub facts: &'static [(&'static str, &'static str)],
     /// Whether a conversation survives to be resumed.
     pub resumes: bool,
+    /// Whether the tokens that it tells are those of its last step only.
+    pub tells_last_step: bool,
     /// How to install it.
     pub install: &'static str,
     /// How to log in.
@@ -50,6 +52,7 @@ const PLAIN: AgentPreset = AgentPreset {
     leaves: &[],
     facts: &[],
     resumes: true,
+    tells_last_step: false,
     install: "",
     login: "",
 };
@@ -134,6 +137,7 @@ pub const ACP: [AgentPreset; 5] = [
         run: &["opencode", "acp"],
         state: OPENCODE_STATE,
         keys: PROVIDER_KEYS,
+        tells_last_step: true,
         install: "npm install -g opencode-ai",
         login: OPENCODE_LOGIN,
         ..PLAIN

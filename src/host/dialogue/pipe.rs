@@ -1,0 +1,81 @@
+//! The named pipe that is a program's input.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+
+use rustix::fs::OFlags;
+
+/// Both ends of the named pipe, until the program has its own.
+pub(super) struct InputPipe {
+    /// Keeps the pipe open until the first byte is written: else nobody would read it yet.
+    reader: File,
+    /// Our end.
+    writer: File,
+}
+
+impl InputPipe {
+    /// Makes the pipe; one that is left from a start that failed is made again.
+    pub(super) fn make(path: &Path) -> io::Result<InputPipe> {
+        let _ = std::fs::remove_file(path);
+        make_pipe(path)?;
+        let waits_not = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let reader = File::options()
+            .read(true)
+            .custom_flags(waits_not)
+            .open(path)?;
+        let writer = File::options().write(true).open(path)?;
+        Ok(InputPipe { reader, writer })
+    }
+
+    /// Writes what is sent, on a thread: a program that does not read cannot hold us up.
+    pub(super) fn speak(self) -> io::Result<Sender<Vec<u8>>> {
+        let (sender, pieces) = channel::<Vec<u8>>();
+        let mut pipe = Some(self);
+        std::thread::Builder::new()
+            .name("input".to_owned())
+            .spawn(move || {
+                // The first piece comes after the program was started and has its own end.
+                let Some(InputPipe { reader, mut writer }) = pipe.take() else {
+                    return;
+                };
+                let first = pieces.recv();
+                drop(reader);
+                for bytes in first.into_iter().chain(pieces) {
+                    if writer.write_all(&bytes).is_err() {
+                        return;
+                    }
+                }
+            })?;
+
+        Ok(sender)
+    }
+}
+
+/// Makes a named pipe.
+#[cfg(not(target_vendor = "apple"))]
+fn make_pipe(path: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    Ok(mknodat(
+        CWD,
+        path,
+        FileType::Fifo,
+        Mode::RUSR | Mode::WUSR,
+        0,
+    )?)
+}
+
+/// Makes a named pipe; no safe function does here.
+#[cfg(target_vendor = "apple")]
+fn make_pipe(path: &Path) -> io::Result<()> {
+    let status = crate::host::process::command("/usr/bin/mkfifo")
+        .arg(path)
+        .status()?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other("`mkfifo` failed")),
+    }
+}

@@ -1,0 +1,173 @@
+//! Messages of the protocol: JSON-RPC 2.0, one object on a line.
+
+use serde_json::{Value, json};
+
+/// The code of a method that is not there.
+const NO_METHOD: i64 = -32601;
+/// The code of an agent that wants one to log in first.
+pub(super) const NOT_LOGGED_IN: i64 = -32000;
+
+/// A message of an agent's.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Incoming {
+    /// An answer to a request of ours.
+    Answer {
+        /// The request's number.
+        id: u64,
+        /// What it is answered.
+        outcome: Result<Value, RpcFailure>,
+    },
+    /// A request, which must be answered.
+    Asked {
+        /// What the answer must have.
+        id: Value,
+        /// What is asked.
+        method: String,
+        /// With what.
+        params: Value,
+    },
+    /// A word that needs no answer.
+    Told {
+        /// What is told.
+        method: String,
+        /// The rest.
+        params: Value,
+    },
+}
+
+/// An error that an agent answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct RpcFailure {
+    /// Its number.
+    pub(super) code: i64,
+    /// Its words.
+    pub(super) message: String,
+}
+
+impl Incoming {
+    /// Reads a message; nothing where it is none.
+    pub(super) fn read(message: &Value) -> Option<Incoming> {
+        let params = || message.get("params").cloned().unwrap_or_default();
+        let method = message.get("method").and_then(Value::as_str);
+        match (method, message.get("id")) {
+            (Some(method), Some(id)) if !id.is_null() => Some(Incoming::Asked {
+                id: id.clone(),
+                method: method.to_owned(),
+                params: params(),
+            }),
+            (Some(method), _) => Some(Incoming::Told {
+                method: method.to_owned(),
+                params: params(),
+            }),
+            (None, Some(id)) => Some(Incoming::Answer {
+                id: id.as_u64()?,
+                outcome: outcome(message),
+            }),
+            (None, None) => None,
+        }
+    }
+}
+
+/// Returns what an answer says.
+fn outcome(message: &Value) -> Result<Value, RpcFailure> {
+    let Some(error) = message.get("error").filter(|error| !error.is_null()) else {
+        return Ok(message.get("result").cloned().unwrap_or_default());
+    };
+    let words = error.get("message").and_then(Value::as_str);
+    // Some agents have only `Internal error` there, and the reason beside it.
+    let detail = ["/data/details", "/data/message", "/data"]
+        .iter()
+        .find_map(|place| error.pointer(place)?.as_str());
+    let words: Vec<&str> = words.into_iter().chain(detail).collect();
+
+    Err(RpcFailure {
+        code: error.get("code").and_then(Value::as_i64).unwrap_or(0),
+        message: words.join(": "),
+    })
+}
+
+/// Returns a request.
+pub(super) fn request(id: u64, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+/// Returns a word that needs no answer.
+pub(super) fn notification(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "method": method, "params": params })
+}
+
+/// Returns an answer.
+pub(super) fn answer(id: &Value, result: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "result": result })
+}
+
+/// Returns the answer that there is no such method.
+pub(super) fn no_method(id: &Value, method: &str) -> Value {
+    let error = json!({ "code": NO_METHOD, "message": format!("no method `{method}`") });
+    json!({ "jsonrpc": "2.0", "id": id, "error": error })
+}
+
+/// Returns a message as the line that is sent.
+pub(super) fn line(message: &Value) -> Vec<u8> {
+    format!("{message}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<Incoming>) {
+        let message: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(Incoming::read(&message), expected, "{text}");
+    }
+
+    #[test]
+    fn the_three_forms_are_told_apart() {
+        let answered = |outcome| Some(Incoming::Answer { id: 1, outcome });
+        check(
+            r#"{"id":1,"result":{"a":2}}"#,
+            answered(Ok(json!({ "a": 2 }))),
+        );
+        check(r#"{"id":1}"#, answered(Ok(Value::Null)));
+        check(
+            r#"{"id":"x","method":"m","params":[1]}"#,
+            Some(Incoming::Asked {
+                id: "x".into(),
+                method: "m".into(),
+                params: json!([1]),
+            }),
+        );
+        check(
+            r#"{"method":"m"}"#,
+            Some(Incoming::Told {
+                method: "m".into(),
+                params: Value::Null,
+            }),
+        );
+    }
+
+    #[test]
+    fn what_is_none_is_junk() {
+        check("{}", None);
+        check("[1]", None);
+        check("3", None);
+        check(r#"{"id":"not ours","result":1}"#, None);
+    }
+
+    #[test]
+    fn an_error_has_its_reason() {
+        let failed = |text: &str| match Incoming::read(&serde_json::from_str(text).unwrap()) {
+            Some(Incoming::Answer { outcome, .. }) => outcome.unwrap_err(),
+            other => panic!("{other:?}"),
+        };
+        let error = failed(
+            r#"{"id":1,"error":{"code":-32603,"message":"Internal error","data":{"details":"no key"}}}"#,
+        );
+        assert_eq!(
+            (error.code, error.message.as_str()),
+            (-32603, "Internal error: no key")
+        );
+        assert_eq!(failed(r#"{"id":1,"error":7}"#), RpcFailure::default());
+    }
+}

@@ -1,0 +1,420 @@
+//! An agent that speaks the Agent Client Protocol, version 1: greeted, given a conversation, a mode
+//! and its task, and ended.
+
+mod message;
+mod mode;
+mod talk;
+mod update;
+
+use serde_json::{Value, json};
+
+use super::agent::AgentSettings;
+use super::clock::{AgentClock, none_left, too_much};
+use super::facts::is_id;
+use super::label::label;
+use super::lines::MAX_LINE;
+use super::record::TranscriptRecorder;
+use super::{
+    ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds, AgentProgress,
+    AgentResult, AgentTask, StopReason,
+};
+use crate::host::dialogue::{Dialogue, DialogueFolder, DialogueOrder};
+use crate::model::ModelError;
+use message::{NOT_LOGGED_IN, RpcFailure};
+use mode::AgentMode;
+use talk::{Halt, Talk};
+use update::text;
+
+/// The version of the protocol that is spoken.
+const VERSION: u64 = 1;
+
+/// An agent that speaks the protocol.
+pub(super) struct AcpModel {
+    /// How it is set up.
+    agent: AgentSettings,
+}
+
+/// What was agreed on so far.
+#[derive(Default)]
+struct Agreement {
+    /// Who the agent says it is.
+    identity: Option<AgentIdentity>,
+    /// The conversation; empty before there is one.
+    conversation: String,
+    /// Whether it is the one of the task.
+    resumed: bool,
+    /// What the agent can do.
+    abilities: Value,
+    /// How one logs in, in its words.
+    logins: Vec<Value>,
+}
+
+/// Why it does not go on.
+enum Trouble {
+    /// The talk ended.
+    Halt(Halt),
+    /// Something that a person must hear of.
+    Told(ModelError),
+}
+
+impl From<Halt> for Trouble {
+    fn from(halt: Halt) -> Trouble {
+        Trouble::Halt(halt)
+    }
+}
+
+impl AcpModel {
+    /// Makes a model of an agent.
+    pub(super) fn new(agent: AgentSettings) -> AcpModel {
+        AcpModel { agent }
+    }
+
+    /// Starts the agent.
+    fn start(&self, task: &AgentTask<'_>, folder: &DialogueFolder) -> Result<Dialogue, ModelError> {
+        self.agent.make_state();
+        let order = DialogueOrder {
+            words: &self.agent.run,
+            folder: task.folder,
+            launcher: &task.launcher,
+            variables: &self.agent.variables(task),
+            keep_env: &self.agent.needs.keys,
+        };
+        Dialogue::start(&order, folder).map_err(|refusal| self.agent.refused(refusal))
+    }
+
+    /// Greets it, agrees on a conversation and a mode, and gives it its task.
+    fn converse(
+        &self,
+        talk: &mut Talk<'_>,
+        task: &AgentTask<'_>,
+        agreed: &mut Agreement,
+    ) -> Result<StopReason, Trouble> {
+        self.greet(talk, agreed)?;
+        let begun = self.open(talk, task, agreed)?;
+        self.set_mode(talk, task, &begun, &agreed.conversation)?;
+        let end = match talk.prompt(&agreed.conversation, task.text) {
+            Err(Halt::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
+            end => end?,
+        };
+        if self.agent.tells_tokens() {
+            talk.work.used(&end);
+        }
+
+        Ok(match text(&end, "/stopReason") {
+            "end_turn" | "" => StopReason::Done,
+            "max_tokens" => StopReason::MaxTokens,
+            "max_turn_requests" => StopReason::MaxRequests,
+            "refusal" => StopReason::Refused,
+            "cancelled" => StopReason::Cancelled,
+            other => StopReason::Other(label(other)),
+        })
+    }
+
+    /// Agrees on the version of the protocol, and hears who it is.
+    fn greet(&self, talk: &mut Talk<'_>, agreed: &mut Agreement) -> Result<(), Trouble> {
+        let params = json!({
+            "protocolVersion": VERSION,
+            "clientCapabilities": {
+                "fs": { "readTextFile": false, "writeTextFile": false },
+                "terminal": false,
+            },
+            "clientInfo": { "name": "teddy", "title": "TeDDy", "version": env!("CARGO_PKG_VERSION") },
+        });
+        let greeting = match talk.ask("initialize", params) {
+            Err(Halt::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
+            greeting => greeting?,
+        };
+
+        let version = greeting.get("protocolVersion").and_then(Value::as_u64);
+        if version != Some(VERSION) {
+            let theirs = version.map_or_else(|| "none".to_owned(), |version| version.to_string());
+            let program = &self.agent.run[0];
+            return Err(Trouble::Told(ModelError::Agent {
+                detail: format!(
+                    "`{program}` speaks version {theirs} of the Agent Client Protocol, and TeDDy version {VERSION}"
+                ),
+                remedy: "install a version of the agent that speaks version 1 as well, or use it as a command with `kind: agent`".to_owned(),
+            }));
+        }
+
+        let named = |place: &str| label(text(&greeting, place));
+        let identity = AgentIdentity {
+            name: named("/agentInfo/name"),
+            version: named("/agentInfo/version"),
+        };
+        if !identity.name.is_empty() {
+            talk.host.progress(AgentProgress::Started(&identity));
+            agreed.identity = Some(identity);
+        }
+
+        agreed.abilities = greeting
+            .get("agentCapabilities")
+            .cloned()
+            .unwrap_or_default();
+        let logins = greeting.get("authMethods").and_then(Value::as_array);
+        agreed.logins = logins.cloned().unwrap_or_default();
+        Ok(())
+    }
+
+    /// Goes on with the conversation of the task, or begins one; returns what the agent tells of
+    /// it.
+    fn open(
+        &self,
+        talk: &mut Talk<'_>,
+        task: &AgentTask<'_>,
+        agreed: &mut Agreement,
+    ) -> Result<Value, Trouble> {
+        if let Some(id) = task.conversation.as_deref().filter(|id| is_id(id)) {
+            match self.resume(talk, task, (id, agreed)) {
+                Ok(begun) => return Ok(begun),
+                Err(Halt::Failed(failure)) => {
+                    let why = label(&failure.message);
+                    let note = format!(
+                        "the conversation could not be resumed, so a new one begins: {why}"
+                    );
+                    talk.record.note(&note);
+                    talk.host.progress(AgentProgress::Note(&note));
+                }
+                Err(halt) => return Err(halt.into()),
+            }
+        }
+
+        let params = json!({ "cwd": task.folder, "mcpServers": [] });
+        let begun = match talk.ask("session/new", params.clone()) {
+            Err(Halt::Failed(failure)) if failure.code == NOT_LOGGED_IN => {
+                self.log_in(talk, &failure, agreed)?;
+                talk.ask("session/new", params)
+            }
+            begun => begun,
+        };
+        let begun = match begun {
+            Err(Halt::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
+            begun => begun?,
+        };
+
+        agreed.conversation = text(&begun, "/sessionId").to_owned();
+        Ok(begun)
+    }
+
+    /// Goes on with an earlier conversation.
+    fn resume(
+        &self,
+        talk: &mut Talk<'_>,
+        task: &AgentTask<'_>,
+        (id, agreed): (&str, &mut Agreement),
+    ) -> Result<Value, Halt> {
+        let resumes = agreed.abilities.pointer("/sessionCapabilities/resume");
+        let loads = agreed.abilities.get("loadSession");
+        let method = match () {
+            () if !self.agent.resumes => None,
+            () if resumes.is_some_and(|ability| !ability.is_null()) => Some("session/resume"),
+            () if loads.and_then(Value::as_bool) == Some(true) => Some("session/load"),
+            () => None,
+        };
+        let Some(method) = method else {
+            return Err(Halt::Failed(RpcFailure {
+                code: 0,
+                message: "the agent cannot do that".to_owned(),
+            }));
+        };
+
+        let params = json!({ "sessionId": id, "cwd": task.folder, "mcpServers": [] });
+        let begun = talk.ask_memory(method, params)?;
+        agreed.conversation = id.to_owned();
+        agreed.resumed = true;
+        Ok(begun)
+    }
+
+    /// Logs in with a key of the environment, where the agent has a way for that.
+    fn log_in(
+        &self,
+        talk: &mut Talk<'_>,
+        failure: &RpcFailure,
+        agreed: &Agreement,
+    ) -> Result<(), Trouble> {
+        let has_key = !self.agent.secrets.is_empty();
+        let by_key = agreed.logins.iter().map(|login| text(login, "/id"));
+        let by_key = by_key.filter(|_| has_key).find(|id| {
+            let id = id.to_ascii_lowercase().replace('_', "-");
+            id.contains("api-key") || id.contains("apikey")
+        });
+        let Some(method) = by_key else {
+            return Err(self.failed(failure, agreed).into());
+        };
+
+        match talk.ask("authenticate", json!({ "methodId": method })) {
+            Err(Halt::Failed(failure)) => Err(self.failed(&failure, agreed).into()),
+            Err(halt) => Err(halt.into()),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Sets the mode in which it works. It works in its own one where it does not have ours: what
+    /// it asks then is answered.
+    fn set_mode(
+        &self,
+        talk: &mut Talk<'_>,
+        task: &AgentTask<'_>,
+        begun: &Value,
+        conversation: &str,
+    ) -> Result<(), Halt> {
+        let wanted = self.agent.modes(task.is_confined);
+        let Some(first) = wanted.first() else {
+            return Ok(());
+        };
+        let set = match AgentMode::find(begun, &wanted) {
+            Some(AgentMode::Current) => return Ok(()),
+            Some(AgentMode::Plain(mode)) => {
+                let params = json!({ "sessionId": conversation, "modeId": mode });
+                talk.ask("session/set_mode", params)
+            }
+            Some(AgentMode::Option { option, mode }) => {
+                let params =
+                    json!({ "sessionId": conversation, "configId": option, "value": mode });
+                talk.ask("session/set_config_option", params)
+            }
+            None => Err(Halt::Failed(RpcFailure {
+                code: 0,
+                message: "there is none of this name".to_owned(),
+            })),
+        };
+
+        match set {
+            Ok(_) => Ok(()),
+            Err(Halt::Failed(failure)) => {
+                let why = label(&failure.message);
+                let note = format!("the mode `{first}` was not set, so it may ask more: {why}");
+                talk.record.note(&note);
+                talk.host.progress(AgentProgress::Note(&note));
+                Ok(())
+            }
+            Err(halt) => Err(halt),
+        }
+    }
+
+    /// Says why an agent answered with an error.
+    fn failed(&self, failure: &RpcFailure, agreed: &Agreement) -> ModelError {
+        let program = &self.agent.run[0];
+        let why = label(&failure.message);
+        if failure.code != NOT_LOGGED_IN {
+            return ModelError::Agent {
+                detail: format!("`{program}` answered with an error: {why}"),
+                remedy: "run `teddy plan` again, or use another model with `--model`".to_owned(),
+            };
+        }
+
+        let ways = agreed.logins.iter().map(|login| text(login, "/name"));
+        let ways: Vec<String> = ways.filter(|name| !name.is_empty()).map(label).collect();
+        let login = self.agent.login();
+        ModelError::Agent {
+            detail: format!("`{program}` is not logged in: {why}"),
+            remedy: match ways.as_slice() {
+                [] => login,
+                ways => format!("{login}; it knows {}", ways.join(", ")),
+            },
+        }
+    }
+
+    /// Says why the talk ended.
+    fn halted(&self, halt: Halt, talk: &Talk<'_>, agreed: &Agreement) -> ModelError {
+        let program = &self.agent.run[0];
+        match halt {
+            Halt::Stop(stop) => stop.error(&talk.work.message),
+            Halt::Line => too_much(MAX_LINE as u64),
+            Halt::Failed(failure) => self.failed(&failure, agreed),
+            Halt::Over(ending) => {
+                let why = talk.complaints.behind_colon();
+                let when = match &agreed.conversation {
+                    id if id.is_empty() => "before it began to work",
+                    _ => "before its work was done",
+                };
+                ModelError::Agent {
+                    detail: format!("`{program}` ended {when} ({ending}){why}"),
+                    remedy: format!("run it by hand to see more, or give `{program}` another try"),
+                }
+            }
+        }
+    }
+}
+
+impl From<ModelError> for Trouble {
+    fn from(error: ModelError) -> Trouble {
+        Trouble::Told(error)
+    }
+}
+
+impl ActingModel for AcpModel {
+    fn name(&self) -> &str {
+        &self.agent.name
+    }
+
+    fn needs(&self) -> &AgentNeeds {
+        &self.agent.needs
+    }
+
+    fn limits(&self) -> AgentLimits {
+        self.agent.limits
+    }
+
+    fn act(
+        &self,
+        task: &AgentTask<'_>,
+        host: &mut dyn AgentHost,
+    ) -> Result<AgentResult, Box<AgentFailure>> {
+        let nothing = |error: ModelError| {
+            let work = AgentResult::default();
+            Box::new(AgentFailure { error, work })
+        };
+        let folder = DialogueFolder::new().map_err(|error| {
+            nothing(ModelError::Io {
+                action: "making a temporary folder".to_owned(),
+                detail: error.to_string(),
+            })
+        })?;
+        let dialogue = self.start(task, &folder).map_err(nothing)?;
+        let mut record = TranscriptRecorder::new(self.agent.secrets.clone());
+        record.start(&self.agent.run, task.is_confined);
+        let mut talk = Talk::new(dialogue, host, AgentClock::new(task.limits), record);
+
+        let mut agreed = Agreement::default();
+        let outcome = self.converse(&mut talk, task, &mut agreed);
+        if let Err(Trouble::Halt(Halt::Stop(_) | Halt::Line)) = &outcome
+            && !agreed.conversation.is_empty()
+        {
+            talk.cancel(&agreed.conversation);
+        }
+
+        let outcome = outcome.map_err(|trouble| match trouble {
+            Trouble::Halt(halt) => self.halted(halt, &talk, &agreed),
+            Trouble::Told(error) => error,
+        });
+        finish(talk, agreed, outcome)
+    }
+}
+
+/// Ends the agent, and returns what is known of its work.
+fn finish(
+    talk: Talk<'_>,
+    agreed: Agreement,
+    outcome: Result<StopReason, ModelError>,
+) -> Result<AgentResult, Box<AgentFailure>> {
+    let mut work = AgentResult {
+        message: talk.work.message.clone(),
+        conversation: Some(agreed.conversation).filter(|id| is_id(id)),
+        resumed: agreed.resumed,
+        agent: agreed.identity,
+        usage: talk.work.usage,
+        cost: talk.work.cost(),
+        stop: StopReason::Cancelled,
+        transcript: Vec::new(),
+    };
+    let (left, record) = talk.end(outcome.is_ok());
+    let outcome = none_left(&left).and(outcome);
+    let error = outcome.as_ref().err().map(ToString::to_string);
+    work.transcript = record.finish(&work, error);
+
+    match outcome {
+        Ok(stop) => Ok(AgentResult { stop, ..work }),
+        Err(error) => Err(Box::new(AgentFailure { error, work })),
+    }
+}

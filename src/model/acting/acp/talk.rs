@@ -1,0 +1,328 @@
+//! The loop of the protocol: one message after the other, in both directions.
+//!
+//! Requests of ours are answered one at a time; what comes between is taken in as it comes. The
+//! agent is offered no way to read or write files and no terminal: what it does it does itself,
+//! inside of its sandbox.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::message::{self, Incoming, RpcFailure};
+use super::update::{WorkState, text};
+use crate::host::dialogue::{Dialogue, DialogueEnding, DialogueEvent};
+use crate::model::acting::clock::{AgentClock, AgentStop};
+use crate::model::acting::complaint::Complaints;
+use crate::model::acting::lines::LineSplitter;
+use crate::model::acting::record::{Speaker, TranscriptRecorder};
+use crate::model::acting::{
+    AgentHost, AgentProgress, PermissionDecision, PermissionGiver, PermissionQuestion,
+};
+
+/// How often the limits and the user's wish are looked at.
+const TICK: Duration = Duration::from_millis(50);
+/// How long an agent may take to stop once it is cancelled.
+const CANCEL: Duration = Duration::from_secs(3);
+/// The most of a line that is no message that is recorded, in characters.
+const MAX_JUNK: usize = 2000;
+
+/// Why the talk does not go on.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// A limit, or somebody wants it.
+    Stop(AgentStop),
+    /// A line is longer than any message.
+    Line,
+    /// The agent has ended.
+    Over(DialogueEnding),
+    /// It answered with an error.
+    Failed(RpcFailure),
+}
+
+/// What the talk is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TalkPhase {
+    /// The agent is told what it needs to know, or works.
+    Work,
+    /// It tells again what was said in an earlier conversation.
+    Memory,
+    /// It was cancelled, and nothing that it says counts.
+    Cancelled,
+}
+
+/// What a talk is made of.
+pub(super) struct Talk<'a> {
+    /// The agent.
+    dialogue: Dialogue,
+    /// Who watches and answers.
+    pub(super) host: &'a mut dyn AgentHost,
+    /// What is said.
+    pub(super) record: TranscriptRecorder,
+    /// The limits.
+    clock: AgentClock,
+    /// What is known of its work.
+    pub(super) work: WorkState,
+    /// The end of its error output.
+    pub(super) complaints: Complaints,
+    /// Lines that are not whole.
+    lines: LineSplitter,
+    /// Messages that wait.
+    waiting: VecDeque<Incoming>,
+    /// The kinds of tools that are allowed for good.
+    allowed: BTreeSet<String>,
+    /// The number of the next request.
+    next: u64,
+    /// What the talk is about.
+    phase: TalkPhase,
+}
+
+impl<'a> Talk<'a> {
+    /// Begins to talk.
+    pub(super) fn new(
+        dialogue: Dialogue,
+        host: &'a mut dyn AgentHost,
+        clock: AgentClock,
+        record: TranscriptRecorder,
+    ) -> Talk<'a> {
+        Talk {
+            dialogue,
+            host,
+            record,
+            clock,
+            work: WorkState::default(),
+            complaints: Complaints::default(),
+            lines: LineSplitter::default(),
+            waiting: VecDeque::new(),
+            allowed: BTreeSet::new(),
+            next: 0,
+            phase: TalkPhase::Work,
+        }
+    }
+
+    /// Asks for something and waits for the answer.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub(super) fn ask(&mut self, method: &str, params: Value) -> Result<Value, Halt> {
+        let request = message::request(self.next, method, params);
+        self.record.message(Speaker::Teddy, &request);
+        self.ask_unrecorded(&request)
+    }
+
+    /// Asks for an earlier conversation, in which nothing that it tells again counts.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub(super) fn ask_memory(&mut self, method: &str, params: Value) -> Result<Value, Halt> {
+        self.phase = TalkPhase::Memory;
+        let answer = self.ask(method, params);
+        self.phase = TalkPhase::Work;
+        answer
+    }
+
+    /// Gives it its task and waits until it is done. The text itself is not recorded: the caller
+    /// has it.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub(super) fn prompt(&mut self, conversation: &str, text: &str) -> Result<Value, Halt> {
+        self.work.begin_prompt();
+        let shown = json!({ "sessionId": conversation, "prompt": "the text of the turn" });
+        let shown = message::request(self.next, "session/prompt", shown);
+        self.record.message(Speaker::Teddy, &shown);
+
+        let parts = json!([{ "type": "text", "text": text }]);
+        let params = json!({ "sessionId": conversation, "prompt": parts });
+        self.ask_unrecorded(&message::request(self.next, "session/prompt", params))
+    }
+
+    /// Tells the agent to stop, and waits a while until it has. Whatever it says is passed over.
+    pub(super) fn cancel(&mut self, conversation: &str) {
+        let told = message::notification("session/cancel", json!({ "sessionId": conversation }));
+        self.send(&told);
+        self.phase = TalkPhase::Cancelled;
+
+        let last = self.next.saturating_sub(1);
+        let deadline = Instant::now() + CANCEL;
+        while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+            let Ok(incoming) = self.hear(left.min(TICK)) else {
+                return;
+            };
+            match incoming {
+                Some(Incoming::Answer { id, .. }) if id == last => return,
+                Some(incoming) => self.take(incoming),
+                None => {}
+            }
+        }
+    }
+
+    /// Ends the agent with all that it started; returns what is left, and what was recorded.
+    pub(super) fn end(mut self, is_well: bool) -> (Vec<String>, TranscriptRecorder) {
+        let ended = if is_well {
+            self.dialogue.finish()
+        } else {
+            self.dialogue.end()
+        };
+        self.complaints.add(&ended.complaints);
+        self.record.complaint(&self.complaints.text());
+        (ended.left, self.record)
+    }
+
+    /// Sends a request and waits for its answer.
+    fn ask_unrecorded(&mut self, request: &Value) -> Result<Value, Halt> {
+        let own = self.next;
+        self.next += 1;
+        self.dialogue.say(message::line(request));
+
+        loop {
+            self.check()?;
+            match self.hear(TICK)? {
+                Some(Incoming::Answer { id, outcome }) if id == own => {
+                    return outcome.map_err(Halt::Failed);
+                }
+                Some(incoming) => self.take(incoming),
+                None => {
+                    let quiet = self.clock.quiet();
+                    self.host.progress(AgentProgress::Quiet(quiet));
+                }
+            }
+        }
+    }
+
+    /// Looks at the limits and the user's wish.
+    fn check(&mut self) -> Result<(), Halt> {
+        if self.host.stopped() {
+            return Err(Halt::Stop(AgentStop::Wanted));
+        }
+
+        self.clock.has_tool = self.work.has_tool;
+        self.clock
+            .met()
+            .map_or(Ok(()), |stop| Err(Halt::Stop(stop)))
+    }
+
+    /// Waits for a message, at most for so long.
+    fn hear(&mut self, limit: Duration) -> Result<Option<Incoming>, Halt> {
+        if let Some(incoming) = self.waiting.pop_front() {
+            return Ok(Some(incoming));
+        }
+
+        match self.dialogue.hear(limit) {
+            DialogueEvent::Said(bytes) => {
+                self.clock.heard(bytes.len());
+                let lines = self.lines.add(&bytes).map_err(|_| Halt::Line)?;
+                lines.iter().for_each(|line| self.read(line));
+            }
+            DialogueEvent::Complained(bytes) => self.complaints.add(&bytes),
+            DialogueEvent::Silence => {}
+            DialogueEvent::Over(ending) => {
+                let rest = self.lines.take();
+                rest.iter().for_each(|line| self.read(line));
+                if self.waiting.is_empty() {
+                    return Err(Halt::Over(ending));
+                }
+            }
+        }
+
+        Ok(self.waiting.pop_front())
+    }
+
+    /// Reads a line: a message, or junk.
+    fn read(&mut self, line: &[u8]) {
+        let said: Option<Value> = serde_json::from_slice(line).ok();
+        let incoming = said.as_ref().and_then(Incoming::read);
+        match (said, incoming) {
+            (Some(said), Some(incoming)) => {
+                if self.phase == TalkPhase::Work {
+                    self.record.message(Speaker::Agent, &said);
+                }
+                self.waiting.push_back(incoming);
+            }
+            _ if self.phase == TalkPhase::Work => {
+                let line = String::from_utf8_lossy(line);
+                let start: String = line.chars().take(MAX_JUNK).collect();
+                self.record.text(&start);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in a message that no request of ours waits for.
+    fn take(&mut self, incoming: Incoming) {
+        match incoming {
+            Incoming::Asked { id, method, params } if method == "session/request_permission" => {
+                self.permit(&id, &params);
+            }
+            Incoming::Asked { id, method, .. } => self.send(&message::no_method(&id, &method)),
+            Incoming::Told { method, params } if method == "session/update" => {
+                if let (TalkPhase::Work, Some(update)) = (self.phase, params.get("update")) {
+                    self.work.update(update, self.host);
+                }
+            }
+            Incoming::Told { .. } | Incoming::Answer { .. } => {}
+        }
+    }
+
+    /// Answers a request for permission.
+    fn permit(&mut self, id: &Value, params: &Value) {
+        let question = self.work.question(params);
+        let (decision, by) = self.decide(&question);
+        self.record.permission(&question, decision, by);
+
+        let options = params.get("options").and_then(Value::as_array);
+        let option = options.and_then(|options| choose(options, decision));
+        let outcome = match option {
+            Some(option) => json!({ "outcome": "selected", "optionId": option }),
+            None => json!({ "outcome": "cancelled" }),
+        };
+        self.send(&message::answer(id, json!({ "outcome": outcome })));
+    }
+
+    /// Decides on a question: what was allowed for good is; all else the host is asked.
+    fn decide(
+        &mut self,
+        question: &PermissionQuestion,
+    ) -> (PermissionDecision, Option<PermissionGiver>) {
+        if self.phase == TalkPhase::Cancelled || self.host.stopped() {
+            return (PermissionDecision::Cancelled, None);
+        }
+
+        if self.allowed.contains(&question.kind) {
+            return (PermissionDecision::Once, None);
+        }
+
+        let host = &mut *self.host;
+        let answer = self.clock.waiting(|| host.permission(question));
+        // Who stops all while a question waits does not say yes to it.
+        if self.host.stopped() {
+            return (PermissionDecision::Cancelled, Some(answer.by));
+        }
+
+        if answer.decision == PermissionDecision::Always && !question.kind.is_empty() {
+            self.allowed.insert(question.kind.clone());
+        }
+        (answer.decision, Some(answer.by))
+    }
+
+    /// Sends a message and records it.
+    fn send(&mut self, message: &Value) {
+        self.record.message(Speaker::Teddy, message);
+        self.dialogue.say(message::line(message));
+    }
+}
+
+/// Returns the id of the option that says a decision. What is allowed for good is remembered here
+/// and not by the agent, which would write it into its settings.
+fn choose(options: &[Value], decision: PermissionDecision) -> Option<&Value> {
+    let kinds: &[&str] = match decision {
+        PermissionDecision::Once | PermissionDecision::Always => &["allow_once", "allow_always"],
+        PermissionDecision::No => &["reject_once", "reject_always"],
+        PermissionDecision::Cancelled => &[],
+    };
+    let of_kind = |kind: &&str| {
+        let option = options.iter().find(|option| text(option, "/kind") == *kind);
+        option?.get("optionId")
+    };
+    kinds.iter().find_map(of_kind)
+}

@@ -1,0 +1,331 @@
+//! What an agent tells of its work while it works: `session/update`, and the end of a prompt.
+//!
+//! Whatever is unknown is passed over. Nothing of it says for certain what changed.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::model::TokenUsage;
+use crate::model::acting::facts::{MAX_MESSAGE, bound};
+use crate::model::acting::label::label;
+use crate::model::acting::{
+    AgentHost, AgentPlanEntry, AgentProgress, PermissionQuestion, ToolStatus, ToolUse,
+};
+
+/// The most tools that are remembered by their ids.
+const MAX_TOOLS: usize = 10_000;
+/// The most steps of a plan that are shown.
+const MAX_STEPS: usize = 100;
+/// The most paths of a question that are shown.
+const MAX_PATHS: usize = 10;
+
+/// What is known of an agent's work.
+#[derive(Debug, Default)]
+pub(super) struct WorkState {
+    /// Its last message.
+    pub(super) message: String,
+    /// Whether a tool came after the last message, so that the next piece begins another one.
+    is_ended: bool,
+    /// The tools by their ids.
+    tools: HashMap<String, ToolUse>,
+    /// Whether the last that was told is that a tool is at work.
+    pub(super) has_tool: bool,
+    /// The tokens of the prompt.
+    pub(super) usage: TokenUsage,
+    /// The dollars of the conversation, as it tells them.
+    cost: Option<f64>,
+    /// The dollars that it told before the prompt.
+    cost_before: f64,
+}
+
+impl WorkState {
+    /// Forgets what was told so far but for its cost: it was about earlier prompts.
+    pub(super) fn begin_prompt(&mut self) {
+        *self = WorkState {
+            cost_before: self.cost.unwrap_or_default(),
+            ..WorkState::default()
+        };
+    }
+
+    /// Returns the dollars of the prompt, where it tells.
+    pub(super) fn cost(&self) -> Option<f64> {
+        self.cost.map(|cost| (cost - self.cost_before).max(0.0))
+    }
+
+    /// Takes in an update and tells the host of it.
+    pub(super) fn update(&mut self, update: &Value, host: &mut dyn AgentHost) {
+        let kind = text(update, "/sessionUpdate");
+        self.has_tool = false;
+        match kind {
+            "agent_message_chunk" => self.say(text(update, "/content/text"), host),
+            "agent_thought_chunk" => {
+                host.progress(AgentProgress::Thinks(text(update, "/content/text")));
+            }
+            "tool_call" | "tool_call_update" => {
+                self.is_ended = true;
+                let tool = self.tool(update);
+                self.has_tool = matches!(tool.status, ToolStatus::Pending | ToolStatus::Running);
+                host.progress(AgentProgress::Tool(&tool));
+            }
+            "plan" => host.progress(AgentProgress::Plan(&steps(update))),
+            "usage_update" => {
+                let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
+                let cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
+                self.cost = cost.or(self.cost);
+                let usage = self.usage;
+                let cost = self.cost();
+                host.progress(AgentProgress::Used { usage, cost });
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in what the end of a prompt tells of its tokens.
+    pub(super) fn used(&mut self, end: &Value) {
+        let usage = usage(end);
+        if usage.is_known() {
+            self.usage = usage;
+        }
+    }
+
+    /// Returns the question that a request for permission is.
+    pub(super) fn question(&mut self, params: &Value) -> PermissionQuestion {
+        let call = params.get("toolCall").unwrap_or(&Value::Null);
+        let tool = self.tool(call);
+        let command = ["/rawInput/command", "/rawInput/cmd"]
+            .iter()
+            .find_map(|place| call.pointer(place).and_then(words));
+        let paths = call.get("locations").and_then(Value::as_array);
+        let paths = paths.into_iter().flatten().take(MAX_PATHS);
+        let paths = paths.map(|location| text(location, "/path").to_owned());
+        let detail = command.into_iter().chain(paths);
+
+        PermissionQuestion {
+            title: tool.title,
+            kind: tool.kind,
+            detail: detail
+                .filter(|text| !text.is_empty())
+                .map(|text| label(&text))
+                .collect(),
+        }
+    }
+
+    /// Adds a piece of a message.
+    fn say(&mut self, piece: &str, host: &mut dyn AgentHost) {
+        if std::mem::take(&mut self.is_ended) && !piece.trim().is_empty() {
+            self.message.clear();
+        }
+        if self.message.len() < MAX_MESSAGE {
+            self.message.push_str(piece);
+            bound(&mut self.message);
+        }
+        host.progress(AgentProgress::Says(piece));
+    }
+
+    /// Takes in what is told of a tool, and returns all that is known of it.
+    fn tool(&mut self, told: &Value) -> ToolUse {
+        let id = label(text(told, "/toolCallId"));
+        let mut tool = self.tools.get(&id).cloned().unwrap_or_default();
+        tool.id.clone_from(&id);
+        for (place, field) in [("/title", &mut tool.title), ("/kind", &mut tool.kind)] {
+            let said = text(told, place);
+            if !said.is_empty() {
+                *field = label(said);
+            }
+        }
+
+        tool.status = match text(told, "/status") {
+            "pending" => ToolStatus::Pending,
+            "in_progress" => ToolStatus::Running,
+            "completed" => ToolStatus::Completed,
+            "failed" => ToolStatus::Failed,
+            _ => tool.status,
+        };
+        if self.tools.len() < MAX_TOOLS || self.tools.contains_key(&id) {
+            self.tools.insert(id, tool.clone());
+        }
+
+        tool
+    }
+}
+
+/// Returns a command, which is a text or a list of words.
+fn words(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => {
+            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            Some(words.join(" "))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the steps of a plan.
+fn steps(update: &Value) -> Vec<AgentPlanEntry> {
+    let entries = update.get("entries").and_then(Value::as_array);
+    let entries = entries.into_iter().flatten().take(MAX_STEPS);
+    let step = |entry: &Value| AgentPlanEntry {
+        content: label(text(entry, "/content")),
+        status: label(text(entry, "/status")),
+    };
+    entries.map(step).collect()
+}
+
+/// Returns the tokens of a prompt. Some count what came from a cache among those that were sent,
+/// and some do not; their sum tells which.
+fn usage(end: &Value) -> TokenUsage {
+    let number = |place: &str| end.pointer(place).and_then(Value::as_u64).unwrap_or(0);
+    let quota = "/_meta/quota/token_count";
+    let input = number("/usage/inputTokens").max(number(&format!("{quota}/input_tokens")));
+    let output = number("/usage/outputTokens").max(number(&format!("{quota}/output_tokens")));
+    let thought = number("/usage/thoughtTokens");
+    let cached = number("/usage/cachedReadTokens");
+    let cache_written = number("/usage/cachedWriteTokens");
+    let total = number("/usage/totalTokens");
+
+    let with_cache = input.saturating_add(cached).saturating_add(cache_written);
+    let is_apart = total >= with_cache.saturating_add(output) && total > 0;
+    let input = if is_apart { with_cache } else { input };
+    let is_thought_apart =
+        total > 0 && total >= input.saturating_add(output).saturating_add(thought);
+
+    TokenUsage {
+        input,
+        output: output + if is_thought_apart { thought } else { 0 },
+        cached,
+        cache_written,
+    }
+}
+
+/// Returns the text at a place; empty where there is none.
+pub(super) fn text<'v>(value: &'v Value, place: &str) -> &'v str {
+    value
+        .pointer(place)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::acting::PermissionAnswer;
+
+    /// Hears everything.
+    #[derive(Default)]
+    struct Ear(Vec<String>);
+
+    impl AgentHost for Ear {
+        fn progress(&mut self, progress: AgentProgress<'_>) {
+            self.0.push(format!("{progress:?}"));
+        }
+
+        fn permission(&mut self, _: &PermissionQuestion) -> PermissionAnswer {
+            panic!("nobody asks")
+        }
+
+        fn stopped(&self) -> bool {
+            false
+        }
+    }
+
+    /// Returns what is known after some updates.
+    fn after(updates: &[Value]) -> WorkState {
+        let (mut work, mut ear) = (WorkState::default(), Ear::default());
+        updates
+            .iter()
+            .for_each(|update| work.update(update, &mut ear));
+        work
+    }
+
+    /// Returns a piece of a message.
+    fn piece(text: &str) -> Value {
+        json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } })
+    }
+
+    /// Returns a tool's update.
+    fn tool(status: &str) -> Value {
+        json!({ "sessionUpdate": "tool_call", "toolCallId": "1", "title": "Edit a", "kind": "edit", "status": status })
+    }
+
+    #[test]
+    fn the_last_message_is_what_came_behind_the_last_tool() {
+        let work = after(&[
+            piece("I will."),
+            tool("completed"),
+            piece("Do"),
+            piece("ne."),
+        ]);
+        assert_eq!(work.message, "Done.");
+        assert_eq!(
+            after(&[piece("I will."), tool("completed")]).message,
+            "I will."
+        );
+    }
+
+    #[test]
+    fn a_tool_at_work_may_be_silent() {
+        assert!(after(&[tool("in_progress")]).has_tool);
+        assert!(!after(&[tool("in_progress"), tool("completed")]).has_tool);
+        assert!(!after(&[tool("in_progress"), piece("a")]).has_tool);
+    }
+
+    #[test]
+    fn what_is_unknown_or_broken_is_passed_over() {
+        let work = after(&[
+            json!(3),
+            json!({ "sessionUpdate": "new" }),
+            piece("a"),
+            tool("x"),
+        ]);
+        assert_eq!(work.message, "a");
+    }
+
+    #[test]
+    fn a_question_shows_what_was_told_before() {
+        let mut work = after(&[tool("pending")]);
+        let question = work.question(&json!({ "toolCall": {
+            "toolCallId": "1", "rawInput": { "command": ["rm", "\u{1b}[2J"] }, "locations": [{ "path": "/w/a" }],
+        } }));
+        assert_eq!(
+            (
+                question.title.as_str(),
+                question.kind.as_str(),
+                question.detail
+            ),
+            (
+                "Edit a",
+                "edit",
+                vec!["rm \\u{1b}[2J".to_owned(), "/w/a".to_owned()]
+            )
+        );
+    }
+
+    #[test]
+    fn the_cost_of_an_earlier_prompt_is_not_counted_again() {
+        let cost =
+            |amount: f64| json!({ "sessionUpdate": "usage_update", "cost": { "amount": amount } });
+        let mut work = after(&[cost(2.0)]);
+        work.begin_prompt();
+        assert_eq!(work.cost(), None);
+        work.update(&cost(2.5), &mut Ear::default());
+        assert_eq!(work.cost(), Some(0.5));
+    }
+
+    #[test]
+    fn tokens_from_a_cache_are_counted_once() {
+        let used = |usage: Value| {
+            let usage = super::usage(&json!({ "usage": usage }));
+            (usage.input, usage.output)
+        };
+        let apart = json!({ "inputTokens": 10, "outputTokens": 5, "cachedReadTokens": 100, "totalTokens": 115 });
+        assert_eq!(used(apart), (110, 5));
+        let within = json!({ "inputTokens": 110, "outputTokens": 5, "cachedReadTokens": 100, "totalTokens": 115 });
+        assert_eq!(used(within), (110, 5));
+        let quota = json!({ "_meta": { "quota": { "token_count": { "input_tokens": 7, "output_tokens": 2 } } } });
+        assert_eq!(super::usage(&quota).input, 7);
+    }
+}

@@ -1,0 +1,164 @@
+//! The limits of an agent, and whether it is to be stopped.
+
+use std::time::{Duration, Instant};
+
+use super::AgentLimits;
+use crate::model::ModelError;
+
+/// Why an agent is not listened to any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AgentStop {
+    /// The user wants it, or it costs too much.
+    Wanted,
+    /// It took too long.
+    Total(Duration),
+    /// It said nothing for too long.
+    Idle(Duration),
+    /// It said too much, in bytes.
+    Output(u64),
+}
+
+impl AgentStop {
+    /// Returns the error that says so, with what the agent had said.
+    pub(super) fn error(self, said: &str) -> ModelError {
+        let partial = said.to_owned();
+        match self {
+            AgentStop::Wanted => ModelError::Interrupted { partial },
+            AgentStop::Total(limit) => ModelError::Timeout { limit, partial },
+            AgentStop::Idle(limit) => ModelError::Idle { limit, partial },
+            AgentStop::Output(limit) => too_much(limit),
+        }
+    }
+}
+
+/// Says that an agent printed too much, all in all or on one line.
+pub(super) fn too_much(limit: u64) -> ModelError {
+    ModelError::Agent {
+        detail: format!("the agent printed more than {} MB", limit.div_ceil(1 << 20)),
+        remedy: "run it by hand to see what it prints; an agent that works well prints far less"
+            .to_owned(),
+    }
+}
+
+/// Makes sure that nothing of an agent is left.
+///
+/// # Errors
+/// Something is: the files cannot be believed while it lives.
+pub(super) fn none_left(left: &[String]) -> Result<(), ModelError> {
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(ModelError::Agent {
+        detail: format!(
+            "the agent left processes that cannot be ended: {}",
+            left.join(", ")
+        ),
+        remedy: "end them, and ask again: they may still write in the worktree".to_owned(),
+    })
+}
+
+/// What is measured of an agent.
+#[derive(Debug)]
+pub(super) struct AgentClock {
+    /// What is allowed.
+    limits: AgentLimits,
+    /// When it began.
+    start: Instant,
+    /// When it was last heard.
+    last: Instant,
+    /// How long it waited for a person.
+    waited: Duration,
+    /// How much it said.
+    said: u64,
+    /// Whether a tool of its is at work, which may be silent for long.
+    pub(super) has_tool: bool,
+}
+
+impl AgentClock {
+    /// Begins to measure.
+    pub(super) fn new(limits: AgentLimits) -> AgentClock {
+        let now = Instant::now();
+        AgentClock {
+            limits,
+            start: now,
+            last: now,
+            waited: Duration::ZERO,
+            said: 0,
+            has_tool: false,
+        }
+    }
+
+    /// Notes that it said something.
+    pub(super) fn heard(&mut self, bytes: usize) {
+        self.last = Instant::now();
+        self.said += bytes as u64;
+    }
+
+    /// Does something during which it waits for a person.
+    pub(super) fn waiting<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let done = work();
+        self.waited += begin.elapsed();
+        self.last = Instant::now();
+        done
+    }
+
+    /// Returns how long it has been silent.
+    pub(super) fn quiet(&self) -> Duration {
+        self.last.elapsed()
+    }
+
+    /// Returns the limit that it has met.
+    pub(super) fn met(&self) -> Option<AgentStop> {
+        let limits = &self.limits;
+        if self.said > limits.output {
+            return Some(AgentStop::Output(limits.output));
+        }
+
+        if self.start.elapsed().saturating_sub(self.waited) > limits.total {
+            return Some(AgentStop::Total(limits.total));
+        }
+        (!self.has_tool && self.quiet() > limits.idle).then_some(AgentStop::Idle(limits.idle))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a clock with these limits.
+    fn clock(total: u64, idle: u64) -> AgentClock {
+        AgentClock::new(AgentLimits {
+            total: Duration::from_millis(total),
+            idle: Duration::from_millis(idle),
+            output: 10,
+        })
+    }
+
+    #[test]
+    fn silence_counts_but_for_a_tool_at_work() {
+        let mut silent = clock(60_000, 0);
+        std::thread::park_timeout(Duration::from_millis(2));
+        assert_eq!(silent.met(), Some(AgentStop::Idle(Duration::ZERO)));
+        silent.has_tool = true;
+        assert_eq!(silent.met(), None);
+    }
+
+    #[test]
+    fn waiting_for_a_person_does_not_count() {
+        let mut asked = clock(10, 60_000);
+        asked.waiting(|| std::thread::park_timeout(Duration::from_millis(30)));
+        assert_eq!(asked.met(), None);
+        std::thread::park_timeout(Duration::from_millis(30));
+        assert!(matches!(asked.met(), Some(AgentStop::Total(_))));
+    }
+
+    #[test]
+    fn too_much_is_too_much() {
+        let mut talker = clock(60_000, 60_000);
+        talker.heard(10);
+        assert_eq!(talker.met(), None);
+        talker.heard(1);
+        assert_eq!(talker.met(), Some(AgentStop::Output(10)));
+    }
+}

@@ -1,0 +1,381 @@
+//! An agent that is any command: it gets its task as an argument, a file or its input, works, and
+//! prints. What it prints is its message, or JSON lines in which the settings say what is where.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::agent::AgentSettings;
+use super::clock::{AgentClock, AgentStop, none_left, too_much};
+use super::complaint::Complaints;
+use super::facts::{AgentFacts, FactRule, bound, is_id};
+use super::label::label;
+use super::lines::{LineSplitter, MAX_LINE};
+use super::record::{Speaker, TranscriptRecorder};
+use super::{
+    ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds, AgentProgress,
+    AgentResult, AgentTask, StopReason,
+};
+use crate::host::dialogue::{
+    Dialogue, DialogueEnding, DialogueEvent, DialogueFolder, DialogueOrder,
+};
+use crate::model::ModelError;
+use crate::text::visible::strip_ansi;
+
+/// How often the limits and the user's wish are looked at.
+const TICK: Duration = Duration::from_millis(50);
+
+/// An agent that is a command.
+pub(super) struct CommandAgent {
+    /// How it is set up.
+    agent: AgentSettings,
+    /// Where to find what in its lines.
+    rules: Vec<FactRule>,
+}
+
+/// How a command is started.
+struct CommandStart {
+    /// The program and its arguments.
+    words: Vec<String>,
+    /// What it reads from its input.
+    input: Vec<u8>,
+    /// Whether it goes on with a conversation.
+    resumed: bool,
+}
+
+/// A command that runs.
+struct RunningCommand<'a> {
+    /// Its process.
+    dialogue: Dialogue,
+    /// Who watches.
+    host: &'a mut dyn AgentHost,
+    /// The limits.
+    clock: AgentClock,
+    /// What it says.
+    record: TranscriptRecorder,
+    /// What it tells of itself.
+    facts: AgentFacts,
+    /// What of its output is no JSON, or all of it where no facts are looked for.
+    said: String,
+    /// Whether there are facts to look for.
+    has_facts: bool,
+    /// Lines that are not whole.
+    lines: LineSplitter,
+    /// The end of its error output.
+    complaints: Complaints,
+}
+
+/// Why a command is not listened to any more.
+enum CommandHalt {
+    /// A limit, or somebody wants it.
+    Stop(AgentStop),
+    /// A line is longer than any message.
+    Line,
+}
+
+impl CommandAgent {
+    /// Makes a model of an agent.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`] for a fact that is none.
+    pub(super) fn new(agent: AgentSettings) -> Result<CommandAgent, ModelError> {
+        let rules = agent.facts.iter();
+        let rules = rules.map(|(name, rule)| FactRule::parse(name, rule));
+        let rules = rules
+            .collect::<Result<_, _>>()
+            .map_err(|why| ModelError::Settings(format!("model `{}`: {why}", agent.name)))?;
+        Ok(CommandAgent { agent, rules })
+    }
+
+    /// Puts the task into the words, or into the input where the words have no place for it.
+    fn prepare(
+        &self,
+        task: &AgentTask<'_>,
+        folder: &DialogueFolder,
+    ) -> Result<CommandStart, ModelError> {
+        let conversation = task.conversation.as_deref();
+        let conversation = conversation.filter(|id| is_id(id) && !self.agent.go_on.is_empty());
+        let words = match conversation {
+            Some(_) if self.agent.resumes => &self.agent.go_on,
+            _ => &self.agent.run,
+        };
+        let has = |place: &str| words.iter().any(|word| word.contains(place));
+
+        let file = folder.temporary().join("input.md");
+        if has("{input}") {
+            std::fs::write(&file, task.text).map_err(|error| ModelError::Io {
+                action: "writing the input to a file".to_owned(),
+                detail: error.to_string(),
+            })?;
+        }
+
+        let modes = self.agent.modes(task.is_confined);
+        if has("{mode}") && modes.is_empty() {
+            let name = &self.agent.name;
+            let why = format!("model `{name}` has `{{mode}}` in `run` and no `mode`");
+            return Err(ModelError::Settings(why));
+        }
+
+        // A message that begins with a dash would be an option.
+        let message = match task.message {
+            message if message.starts_with('-') => format!(" {message}"),
+            message => message.to_owned(),
+        };
+        let places = [
+            ("{input}", file.to_string_lossy().into_owned()),
+            ("{message}", message),
+            ("{mode}", modes.first().map_or("", |mode| mode).to_owned()),
+            (
+                "{conversation}",
+                conversation.unwrap_or_default().to_owned(),
+            ),
+            ("{tmp}", folder.temporary().to_string_lossy().into_owned()),
+        ];
+        let is_told = has("{input}") || has("{message}");
+
+        Ok(CommandStart {
+            words: words.iter().map(|word| filled(word, &places)).collect(),
+            input: if is_told {
+                Vec::new()
+            } else {
+                task.text.as_bytes().to_vec()
+            },
+            resumed: conversation.is_some() && self.agent.resumes,
+        })
+    }
+
+    /// Starts it, and gives it its input.
+    fn start(
+        &self,
+        task: &AgentTask<'_>,
+        folder: &DialogueFolder,
+        start: &CommandStart,
+    ) -> Result<Dialogue, ModelError> {
+        self.agent.make_state();
+        let order = DialogueOrder {
+            words: &start.words,
+            folder: task.folder,
+            launcher: &task.launcher,
+            variables: &self.agent.variables(task),
+            keep_env: &self.agent.needs.keys,
+        };
+        let mut dialogue =
+            Dialogue::start(&order, folder).map_err(|refusal| self.agent.refused(refusal))?;
+        if !start.input.is_empty() {
+            dialogue.say(start.input.clone());
+        }
+        dialogue.hang_up();
+
+        Ok(dialogue)
+    }
+
+    /// Returns the error of a command that did not end well.
+    fn failed(&self, ending: &DialogueEnding, complaints: &Complaints) -> ModelError {
+        let program = &self.agent.run[0];
+        let why = complaints.behind_colon();
+        ModelError::Agent {
+            detail: format!("`{program}` failed ({ending}){why}"),
+            remedy: format!(
+                "run `{program}` by hand to see more; if it is not logged in: {}",
+                self.agent.login()
+            ),
+        }
+    }
+}
+
+impl ActingModel for CommandAgent {
+    fn name(&self) -> &str {
+        &self.agent.name
+    }
+
+    fn needs(&self) -> &AgentNeeds {
+        &self.agent.needs
+    }
+
+    fn limits(&self) -> AgentLimits {
+        self.agent.limits
+    }
+
+    fn act(
+        &self,
+        task: &AgentTask<'_>,
+        host: &mut dyn AgentHost,
+    ) -> Result<AgentResult, Box<AgentFailure>> {
+        let nothing = |error: ModelError| {
+            let work = AgentResult::default();
+            Box::new(AgentFailure { error, work })
+        };
+        let folder = DialogueFolder::new().map_err(|error| {
+            nothing(ModelError::Io {
+                action: "making a temporary folder".to_owned(),
+                detail: error.to_string(),
+            })
+        })?;
+        let start = self.prepare(task, &folder).map_err(nothing)?;
+        let dialogue = self.start(task, &folder, &start).map_err(nothing)?;
+
+        let mut record = TranscriptRecorder::new(self.agent.secrets.clone());
+        record.start(&self.agent.run, task.is_confined);
+        let mut running = RunningCommand {
+            dialogue,
+            host,
+            clock: AgentClock::new(task.limits),
+            record,
+            facts: AgentFacts::new(&self.rules),
+            said: String::new(),
+            has_facts: !self.rules.is_empty(),
+            lines: LineSplitter::default(),
+            complaints: Complaints::default(),
+        };
+
+        let ending = running.watch();
+        let outcome = match ending {
+            Ok(DialogueEnding::Exited(0)) => Ok(()),
+            Ok(ending) => Err(self.failed(&ending, &running.complaints)),
+            Err(CommandHalt::Stop(stop)) => Err(stop.error(&running.message())),
+            Err(CommandHalt::Line) => Err(too_much(MAX_LINE as u64)),
+        };
+        running.finish(start.resumed, outcome)
+    }
+}
+
+impl RunningCommand<'_> {
+    /// Listens until it has ended.
+    fn watch(&mut self) -> Result<DialogueEnding, CommandHalt> {
+        loop {
+            if self.host.stopped() {
+                return Err(CommandHalt::Stop(AgentStop::Wanted));
+            }
+            if let Some(stop) = self.clock.met() {
+                return Err(CommandHalt::Stop(stop));
+            }
+
+            match self.dialogue.hear(TICK) {
+                DialogueEvent::Said(bytes) => {
+                    self.clock.heard(bytes.len());
+                    let lines = self.lines.add(&bytes).map_err(|_| CommandHalt::Line)?;
+                    lines.iter().for_each(|line| self.read(line));
+                }
+                DialogueEvent::Complained(bytes) => {
+                    self.clock.heard(bytes.len());
+                    self.complaints.add(&bytes);
+                }
+                DialogueEvent::Silence => {
+                    let quiet = self.clock.quiet();
+                    self.host.progress(AgentProgress::Quiet(quiet));
+                }
+                DialogueEvent::Over(ending) => {
+                    let rest = self.lines.take();
+                    rest.iter().for_each(|line| self.read(line));
+                    return Ok(ending);
+                }
+            }
+        }
+    }
+
+    /// Reads a line.
+    fn read(&mut self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        let object = serde_json::from_str(&text).ok().filter(Value::is_object);
+        let Some(object) = object.filter(|_| self.has_facts) else {
+            let text = strip_ansi(&text);
+            self.record.text(&text);
+            self.host.progress(AgentProgress::Says(&text));
+            self.host.progress(AgentProgress::Says("\n"));
+            self.said.push_str(&text);
+            self.said.push('\n');
+            bound(&mut self.said);
+            return;
+        };
+
+        self.record.message(Speaker::Agent, &object);
+        let before = (self.facts.usage, self.facts.cost);
+        if let Some(said) = self.facts.read(&object) {
+            self.host.progress(AgentProgress::Says(said));
+        }
+
+        if before != (self.facts.usage, self.facts.cost) {
+            let (usage, cost) = (self.facts.usage, self.facts.cost);
+            self.host.progress(AgentProgress::Used { usage, cost });
+        }
+    }
+
+    /// Returns its message: the fact, else all that it printed.
+    fn message(&self) -> String {
+        let message = self.facts.message.as_deref().unwrap_or(&self.said);
+        message.trim().to_owned()
+    }
+
+    /// Ends it, and returns what is known of its work.
+    fn finish(
+        self,
+        resumed: bool,
+        outcome: Result<(), ModelError>,
+    ) -> Result<AgentResult, Box<AgentFailure>> {
+        let version = self.facts.version.as_deref();
+        let mut work = AgentResult {
+            message: self.message(),
+            conversation: self.facts.conversation.clone(),
+            resumed,
+            agent: version.map(|version| AgentIdentity {
+                name: String::new(),
+                version: label(version),
+            }),
+            usage: self.facts.usage,
+            cost: self.facts.cost,
+            stop: StopReason::Cancelled,
+            transcript: Vec::new(),
+        };
+        let ended = self.dialogue.end();
+        let outcome = none_left(&ended.left).and(outcome);
+
+        let error = outcome.as_ref().err().map(ToString::to_string);
+        let mut record = self.record;
+        record.complaint(&self.complaints.text());
+        work.transcript = record.finish(&work, error);
+        match outcome {
+            Ok(()) => Ok(AgentResult {
+                stop: StopReason::Done,
+                ..work
+            }),
+            Err(error) => Err(Box::new(AgentFailure { error, work })),
+        }
+    }
+}
+
+/// Puts values into the places of a word, each place once: a value is not looked through again.
+fn filled(word: &str, places: &[(&str, String)]) -> String {
+    let mut filled = String::new();
+    let mut rest = word;
+    while let Some(start) = rest.find('{') {
+        let (before, behind) = rest.split_at(start);
+        filled.push_str(before);
+        let place = places.iter().find(|(name, _)| behind.starts_with(name));
+        let (value, length) = place.map_or(("{", 1), |(name, value)| (value, name.len()));
+        filled.push_str(value);
+        rest = &behind[length..];
+    }
+    filled + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(word: &str, expected: &str) {
+        let places = [
+            ("{message}", "say {mode}".to_owned()),
+            ("{mode}", "all".to_owned()),
+        ];
+        assert_eq!(filled(word, &places), expected);
+    }
+
+    #[test]
+    fn a_value_is_not_looked_through_again() {
+        check("{message}", "say {mode}");
+        check("-m={mode},{message}", "-m=all,say {mode}");
+        check("{\"a\": {other}}", "{\"a\": {other}}");
+        check("plain", "plain");
+    }
+}

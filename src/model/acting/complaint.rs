@@ -1,0 +1,58 @@
+//! The end of what an agent writes to its error output, for the error that needs it.
+
+use crate::text::redact::redact;
+use crate::text::visible::{strip_ansi, visible_block};
+
+/// How much is kept, in bytes.
+const MAX: usize = 4096;
+/// How much of it an error has, in characters.
+const MAX_IN_ERROR: usize = 1000;
+
+/// The end of an error output.
+#[derive(Debug, Default)]
+pub(super) struct Complaints {
+    /// Its bytes.
+    tail: Vec<u8>,
+}
+
+impl Complaints {
+    /// Adds a piece.
+    pub(super) fn add(&mut self, piece: &[u8]) {
+        self.tail.extend(&piece[piece.len().saturating_sub(MAX)..]);
+        let surplus = self.tail.len().saturating_sub(MAX);
+        self.tail.drain(..surplus);
+    }
+
+    /// Returns it as text fit for an error: no colours, no keys, nothing invisible.
+    pub(super) fn text(&self) -> String {
+        let text = String::from_utf8_lossy(&self.tail);
+        visible_block(&redact(&strip_ansi(text.trim()))).into_owned()
+    }
+
+    /// Returns the last of it behind a colon; nothing where it is silent.
+    pub(super) fn behind_colon(&self) -> String {
+        let text = self.text();
+        if text.is_empty() {
+            return text;
+        }
+
+        let skipped = text.chars().count().saturating_sub(MAX_IN_ERROR);
+        let end: String = text.chars().skip(skipped).collect();
+        format!(": {end}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_kept_and_made_harmless() {
+        let mut complaints = Complaints::default();
+        assert_eq!(complaints.behind_colon(), "");
+        complaints.add(&vec![b'x'; 1 << 20]);
+        complaints.add(b"\n\x1b[31mno\x07 key\x1b[0m\n");
+        assert!(complaints.text().len() < MAX + 20);
+        assert!(complaints.behind_colon().ends_with("x\nno\\u{7} key"));
+    }
+}

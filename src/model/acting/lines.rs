@@ -1,0 +1,76 @@
+//! Lines out of pieces, none longer than a limit.
+
+/// The longest line that is taken, in bytes.
+pub(super) const MAX_LINE: usize = 64 << 20;
+
+/// A line that is longer than the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LineTooLong;
+
+/// Pieces of output that become lines.
+#[derive(Debug, Default)]
+pub(super) struct LineSplitter {
+    /// What came after the last end of a line.
+    rest: Vec<u8>,
+}
+
+impl LineSplitter {
+    /// Adds a piece and returns the lines that it completes, without their ends and without empty
+    /// ones.
+    ///
+    /// # Errors
+    /// [`LineTooLong`]; nothing of the line is kept.
+    pub(super) fn add(&mut self, piece: &[u8]) -> Result<Vec<Vec<u8>>, LineTooLong> {
+        let mut lines = Vec::new();
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            if self.rest.len() + part.len() > MAX_LINE {
+                self.rest = Vec::new();
+                return Err(LineTooLong);
+            }
+
+            self.rest.extend_from_slice(part);
+            if self.rest.last() == Some(&b'\n') {
+                lines.extend(self.take());
+            }
+        }
+
+        Ok(lines)
+    }
+
+    /// Returns what has no end.
+    pub(super) fn take(&mut self) -> Option<Vec<u8>> {
+        let line = std::mem::take(&mut self.rest);
+        let line = line.trim_ascii();
+        (!line.is_empty()).then(|| line.to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pieces: &[&str], expected: &[&str], rest: Option<&str>) {
+        let mut lines = LineSplitter::default();
+        let got = pieces
+            .iter()
+            .flat_map(|piece| lines.add(piece.as_bytes()).unwrap());
+        let got: Vec<String> = got.map(|line| String::from_utf8(line).unwrap()).collect();
+        assert_eq!(got, expected);
+        assert_eq!(lines.take().as_deref(), rest.map(str::as_bytes));
+    }
+
+    #[test]
+    fn lines_are_put_together() {
+        check(&["a", "b\nc\r\n", "\n\nd"], &["ab", "c"], Some("d"));
+        check(&[], &[], None);
+    }
+
+    #[test]
+    fn an_endless_line_is_not_kept() {
+        let mut lines = LineSplitter::default();
+        let piece = vec![b'x'; 1 << 20];
+        let taken = (0..65).take_while(|_| lines.add(&piece).is_ok()).count();
+        assert_eq!((taken, lines.take()), (64, None));
+    }
+}

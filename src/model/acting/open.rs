@@ -1,0 +1,77 @@
+//! From settings to a model that acts.
+
+use super::ActingModel;
+use super::acp::AcpModel;
+use super::agent::AgentSettings;
+use super::command::CommandAgent;
+use crate::model::ModelError;
+use crate::model::outside::Outside;
+use crate::model::settings::{ModelConfig, ModelKind};
+
+/// Says whether models of this kind act.
+pub fn is_acting(kind: ModelKind) -> bool {
+    matches!(kind, ModelKind::Acp | ModelKind::Agent)
+}
+
+/// Makes the acting model that settings describe.
+///
+/// # Errors
+/// [`ModelError::Settings`] where they make none.
+pub fn open_acting(
+    name: &str,
+    settings: &ModelConfig,
+    outside: &Outside,
+) -> Result<Box<dyn ActingModel>, ModelError> {
+    if !is_acting(settings.kind) {
+        return Err(ModelError::Settings(format!(
+            "model `{name}` does not edit files itself"
+        )));
+    }
+
+    let agent = AgentSettings::of(name, settings, &*outside.variable)?;
+    Ok(match settings.kind {
+        ModelKind::Acp => Box::new(AcpModel::new(agent)),
+        _ => Box::new(CommandAgent::new(agent)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(spec: &str, expected: Result<&str, &str>) {
+        let opened = ModelConfig::from_spec(spec)
+            .and_then(|settings| open_acting("m", &settings, &Outside::default()));
+        let got = opened
+            .map(|model| model.name().to_owned())
+            .map_err(|error| error.to_string());
+        assert_eq!(got.as_deref().map_err(String::as_str), expected);
+    }
+
+    #[test]
+    fn both_kinds_are_opened() {
+        check("acp:claude", Ok("m"));
+        check("agent:aider", Ok("m"));
+        check("agent:sh -c true", Ok("m"));
+    }
+
+    #[test]
+    fn a_model_that_answers_does_not_act() {
+        check("manual", Err("model `m` does not edit files itself"));
+    }
+
+    #[test]
+    fn a_fact_that_is_none_is_found_before_anything_runs() {
+        let mut settings = ModelConfig::from_spec("agent:sh -c true").unwrap();
+        settings.acting.facts.insert("price".into(), "a".into());
+        let error = open_acting("m", &settings, &Outside::default()).err();
+        assert_eq!(
+            error.map(|error| error.to_string()).as_deref(),
+            Some(
+                "model `m`: `price` is not a fact; use one of `conversation`, `message`, `cost`, \
+                 `tokens_in`, `tokens_out`, `cached`, `version`"
+            )
+        );
+    }
+}

@@ -1,0 +1,243 @@
+//! `transcript.jsonl`, as it is written while an agent works: docs/formats/transcript.md.
+
+use serde_json::{Value, json};
+
+use super::{AgentResult, PermissionDecision, PermissionGiver, PermissionQuestion};
+use crate::host::clock;
+use crate::text::redact::redact_values;
+
+/// The longest line that is recorded, in bytes.
+const MAX_LINE: usize = 1 << 20;
+/// The most that is recorded, in bytes.
+const MAX_BYTES: usize = 32 << 20;
+/// What of answers and updates is dropped: long lists that say nothing of the work.
+const LISTS: [&str; 4] = [
+    "models",
+    "availableModels",
+    "availableCommands",
+    "configOptions",
+];
+
+/// Who a line of a transcript is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    /// The agent.
+    Agent,
+    /// We.
+    Teddy,
+}
+
+/// A transcript that is being written.
+#[derive(Debug, Default)]
+pub(super) struct TranscriptRecorder {
+    /// The lines so far.
+    lines: Vec<u8>,
+    /// How many had no room.
+    left_out: u64,
+    /// Values that are taken out wherever they are.
+    secrets: Vec<String>,
+}
+
+impl TranscriptRecorder {
+    /// Begins a transcript in which some values must not be.
+    pub(super) fn new(secrets: Vec<String>) -> TranscriptRecorder {
+        TranscriptRecorder {
+            secrets,
+            ..TranscriptRecorder::default()
+        }
+    }
+
+    /// Records a message of the protocol, or a line of JSON.
+    pub(super) fn message(&mut self, from: Speaker, message: &Value) {
+        if let Some(message) = without_lists(message) {
+            self.line(from, "message", message);
+        }
+    }
+
+    /// Records a line that is no JSON.
+    pub(super) fn text(&mut self, text: &str) {
+        self.line(Speaker::Agent, "text", text.into());
+    }
+
+    /// Records the end of what it complained of.
+    pub(super) fn complaint(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.line(Speaker::Agent, "complaint", text.into());
+        }
+    }
+
+    /// Records something that we did not send.
+    pub(super) fn note(&mut self, text: &str) {
+        self.line(Speaker::Teddy, "note", text.into());
+    }
+
+    /// Records how the agent is started.
+    pub(super) fn start(&mut self, words: &[String], is_confined: bool) {
+        let start = json!({ "run": words, "confined": is_confined });
+        self.line(Speaker::Teddy, "start", start);
+    }
+
+    /// Records an answer to a question, and whose it is.
+    pub(super) fn permission(
+        &mut self,
+        question: &PermissionQuestion,
+        decision: PermissionDecision,
+        by: Option<PermissionGiver>,
+    ) {
+        let decision = match decision {
+            PermissionDecision::Once => "once",
+            PermissionDecision::Always => "always",
+            PermissionDecision::No => "no",
+            PermissionDecision::Cancelled => "cancelled",
+        };
+        let by = match by {
+            Some(PermissionGiver::Person) => "person",
+            Some(PermissionGiver::Sandbox) => "sandbox",
+            Some(PermissionGiver::Nobody) => "nobody",
+            None => "earlier answer",
+        };
+        let answer = json!({
+            "title": question.title,
+            "kind": question.kind,
+            "detail": question.detail,
+            "decision": decision,
+            "by": by,
+        });
+        self.line(Speaker::Teddy, "permission", answer);
+    }
+
+    /// Records the end, and returns all.
+    pub(super) fn finish(mut self, work: &AgentResult, error: Option<String>) -> Vec<u8> {
+        if self.left_out > 0 {
+            let left_out = self.left_out;
+            self.add("note", &format!("{left_out} lines had no room"));
+        }
+
+        let end = json!({
+            "message": work.message,
+            "agent": work.agent.as_ref().map(|agent| [&agent.name, &agent.version]),
+            "conversation": work.conversation,
+            "resumed": work.resumed,
+            "tokens": work.usage.is_known().then_some(work.usage),
+            "cost": work.cost,
+            "error": error,
+        });
+        let end = self.entry(Speaker::Teddy, "end", end);
+        self.lines.extend(end.as_bytes());
+        self.lines
+    }
+
+    /// Adds a line, if there is room.
+    fn line(&mut self, from: Speaker, key: &str, value: Value) {
+        if self.lines.len() > MAX_BYTES {
+            self.left_out += 1;
+            return;
+        }
+
+        let entry = self.entry(from, key, value);
+        if entry.len() > MAX_LINE {
+            let size = entry.len();
+            self.add("note", &format!("a line of {size} bytes is left out"));
+        } else {
+            self.lines.extend(entry.as_bytes());
+        }
+    }
+
+    /// Adds a note, whether there is room or not.
+    fn add(&mut self, key: &str, text: &str) {
+        let entry = self.entry(Speaker::Teddy, key, text.into());
+        self.lines.extend(entry.as_bytes());
+    }
+
+    /// Returns a line without keys.
+    fn entry(&self, from: Speaker, key: &str, value: Value) -> String {
+        let from = match from {
+            Speaker::Agent => "agent",
+            Speaker::Teddy => "teddy",
+        };
+        let entry = json!({ "time": clock::stamp(), "from": from, key: value });
+        let secrets: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
+        let line = entry.to_string();
+        let clean = redact_values(&line, &secrets).text;
+        if serde_json::from_str::<serde::de::IgnoredAny>(&clean).is_ok() {
+            return format!("{clean}\n");
+        }
+
+        // A key that goes over the end of a string took the line's form with it.
+        let entry = json!({ "time": clock::stamp(), "from": from, "text": clean });
+        format!("{entry}\n")
+    }
+}
+
+/// Returns a message without long lists; nothing where it is one.
+fn without_lists(message: &Value) -> Option<Value> {
+    let kind = message
+        .pointer("/params/update/sessionUpdate")
+        .and_then(Value::as_str);
+    if matches!(
+        kind,
+        Some("available_commands_update" | "config_option_update")
+    ) {
+        return None;
+    }
+
+    let mut message = message.clone();
+    for place in ["/result", "/params/update"] {
+        if let Some(Value::Object(fields)) = message.pointer_mut(place) {
+            LISTS.iter().for_each(|list| drop(fields.remove(*list)));
+        }
+    }
+    Some(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what is recorded of a message, without its time.
+    fn recorded(message: &Value, secrets: &[&str]) -> Option<Value> {
+        let secrets = secrets.iter().map(|value| (*value).to_owned()).collect();
+        let mut recorder = TranscriptRecorder::new(secrets);
+        recorder.message(Speaker::Agent, message);
+        let mut line: Value = serde_json::from_slice(&recorder.lines).ok()?;
+        line.as_object_mut()?.remove("time");
+        Some(line)
+    }
+
+    #[test]
+    fn tr3_lists_of_models_and_commands_are_dropped() {
+        let answer = json!({ "id": 1, "result": { "sessionId": "a", "models": [1], "modes": 2 } });
+        assert_eq!(
+            recorded(&answer, &[]).unwrap()["message"],
+            json!({ "id": 1, "result": { "sessionId": "a", "modes": 2 } })
+        );
+        let update =
+            json!({ "params": { "update": { "sessionUpdate": "available_commands_update" } } });
+        assert_eq!(recorded(&update, &[]), None);
+    }
+
+    #[test]
+    fn tr4_keys_are_taken_out() {
+        let key = format!("sk-ant-{}", "a1B2".repeat(10));
+        let got = recorded(
+            &json!({ "a": key, "b": "my-own-secret" }),
+            &["my-own-secret"],
+        );
+        assert_eq!(
+            got.unwrap()["message"],
+            json!({ "a": "[redacted anthropic key]", "b": "[redacted key]" })
+        );
+    }
+
+    #[test]
+    fn tr5_a_line_that_is_too_long_is_counted_only() {
+        let got = recorded(&json!("x".repeat(2 << 20)), &[]).unwrap();
+        assert!(got["note"].as_str().unwrap().ends_with("bytes is left out"));
+        let mut recorder = TranscriptRecorder::default();
+        let long = "x".repeat(1 << 19);
+        (0..100).for_each(|_| recorder.text(&long));
+        assert!(recorder.lines.len() < MAX_BYTES + MAX_LINE);
+        let text = String::from_utf8(recorder.finish(&AgentResult::default(), None)).unwrap();
+        assert!(text.contains("lines had no room"));
+    }
+}
