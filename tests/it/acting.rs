@@ -8,6 +8,7 @@ use serde_json::Value;
 use teddy::config::settings::ModelSettings;
 use teddy::host::sandbox::{Availability, Network, Policy, availability};
 use teddy::model::acting::open::open_acting;
+use teddy::model::acting::transcript::render_transcript;
 use teddy::model::acting::{
     AgentFailure, AgentHost, AgentLimits, AgentProgress, AgentResult, AgentTask, PermissionAnswer,
     PermissionDecision, PermissionGiver, PermissionQuestion, StopReason,
@@ -252,6 +253,28 @@ fn tr1_the_transcript_has_both_sides_and_no_lists() {
         "{text}"
     );
     assert_eq!(lines.last().unwrap()["end"]["message"], "hello");
+}
+
+#[test]
+fn tr2_the_first_line_is_the_start_and_the_last_one_the_end() {
+    for worked in [
+        Trial::default().acp("message hi"),
+        Trial::default().acp("exit 1"),
+        Trial::default().command("", "echo hi"),
+        Trial::default().command("", "exit 1"),
+    ] {
+        let lines = worked.transcript();
+        let (first, last) = (lines.first().unwrap(), lines.last().unwrap());
+        assert!(
+            first["start"]["run"][0]
+                .as_str()
+                .unwrap()
+                .ends_with("agent.sh")
+        );
+        assert_eq!(last["end"]["error"].is_string(), worked.result.is_err());
+        let text = render_transcript(&worked.work().transcript);
+        assert_eq!(text.contains("\n- Failed: "), worked.result.is_err());
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use teddy::config::settings::Settings;
+use teddy::model::acting::open::{is_acting, open_acting};
 use teddy::model::open::open;
 use teddy::model::outside::Outside;
 use teddy::model::settings::ModelConfig as ModelSettings;
@@ -35,9 +36,13 @@ fn models(yaml: &str) -> Vec<String> {
         ..Outside::default()
     };
     for (name, entry) in &settings.models {
-        let model = ModelSettings::from_config(name, entry)
-            .and_then(|settings| open(name, &settings, &outside));
-        assert!(model.is_ok(), "{name}: {:?} in\n{yaml}", model.err());
+        let opened = ModelSettings::from_config(name, entry).and_then(|settings| {
+            if is_acting(settings.kind) {
+                return open_acting(name, &settings, &outside).map(drop);
+            }
+            open(name, &settings, &outside).map(drop)
+        });
+        assert!(opened.is_ok(), "{name}: {:?} in\n{yaml}", opened.err());
     }
     let used = settings
         .model
@@ -59,7 +64,7 @@ fn every_set_up_of_a_model_can_be_copied() {
         set_up,
         [
             "gpt", "sonnet", "router", "gemini", "local", "local", "claude", "codex", "opencode",
-            "llm"
+            "llm", "claude", "mine", "other"
         ]
     );
 }

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn state_is_a_place_of_its_own() {
+    fn cf8_state_is_a_place_of_its_own() {
         let check = |state: &str| {
             let mut settings = ModelConfig::from_spec("acp:claude").unwrap();
             settings.acting.state = Some(vec![state.to_owned()]);

@@ -16,6 +16,7 @@ mod lines;
 pub mod open;
 pub mod preset;
 mod record;
+pub mod transcript;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,0 +1,238 @@
+//! The course of an agent's work: its messages, tools, questions and plan, in their order.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{span, string};
+use crate::text::fence::fence_for;
+use crate::text::redact::redact;
+use crate::text::visible::visible_text;
+
+/// The most of the course that is written, in bytes, and a message more.
+const MAX: usize = 1 << 20;
+/// The most of a message that is written, in bytes.
+const MAX_MESSAGE: usize = 64 << 10;
+/// The most tools that are remembered.
+const MAX_TOOLS: usize = 10_000;
+
+/// The course of the work, as it is written.
+#[derive(Debug, Default)]
+pub(super) struct Course {
+    /// What is written.
+    text: String,
+    /// The message that is being said.
+    message: String,
+    /// Whether any message was written.
+    has_message: bool,
+    /// Whether the last that was written is an item of a list.
+    is_list: bool,
+    /// Whether there was more than is written.
+    is_cut: bool,
+    /// Lines of JSON that are no messages of the protocol.
+    others: usize,
+    /// The tools that have not ended: title and kind, by their ids, in the order of their ids.
+    tools: BTreeMap<String, [String; 2]>,
+    /// The last plan.
+    plan: Vec<String>,
+}
+
+impl Course {
+    /// Takes in a line.
+    pub(super) fn take(&mut self, line: &Value) {
+        if self.text.len() > MAX {
+            self.is_cut = true;
+            return;
+        }
+
+        match string(line, "/from") {
+            "agent" => self.agent(line),
+            "teddy" => self.teddy(line),
+            _ => {}
+        }
+    }
+
+    /// Returns all that is written.
+    pub(super) fn finish(mut self) -> String {
+        self.end_message();
+        for [title, kind] in std::mem::take(&mut self.tools).into_values() {
+            self.item(&format!("{}: not finished", tool(&title, &kind)));
+        }
+
+        let plan = std::mem::take(&mut self.plan);
+        if !plan.is_empty() {
+            let gap = if self.is_list { "\n" } else { "" };
+            self.text.push_str(&format!("{gap}## Plan\n\n"));
+            plan.iter().for_each(|step| self.item(step));
+        }
+        if self.is_cut {
+            self.text.push_str("\nThe rest is in `transcript.jsonl`.\n");
+        }
+
+        let text = self.text.trim_end();
+        match text {
+            "" => String::new(),
+            text => format!("\n## Course\n\n{text}\n"),
+        }
+    }
+
+    /// Takes in a line of the agent's.
+    fn agent(&mut self, line: &Value) {
+        if let Some(text) = line.get("text").and_then(Value::as_str) {
+            self.say(text);
+            self.say("\n");
+        } else if !string(line, "/complaint").is_empty() {
+            self.end_message();
+            self.item("error output:");
+            self.is_list = false;
+            self.text.push('\n');
+            self.block(string(line, "/complaint"));
+        } else if let Some(update) = line.pointer("/message/params/update") {
+            self.update(update);
+        } else if line.pointer("/message/jsonrpc").is_none() && line.get("message").is_some() {
+            self.others += 1;
+        }
+    }
+
+    /// Takes in a line of ours.
+    fn teddy(&mut self, line: &Value) {
+        if let Some(permission) = line.get("permission") {
+            self.end_message();
+            let [title, kind] = ["/title", "/kind"].map(|place| string(permission, place));
+            let by = match string(permission, "/by") {
+                "" => String::new(),
+                "person" => ", by the person".to_owned(),
+                "sandbox" => ", by the sandbox".to_owned(),
+                "nobody" => ", as nobody could be asked".to_owned(),
+                "earlier answer" => ", by an earlier answer".to_owned(),
+                other => format!(", by {}", span(other)),
+            };
+            let decision = match string(permission, "/decision") {
+                known @ ("once" | "always" | "no" | "cancelled") => known.to_owned(),
+                other => span(other),
+            };
+            let detail = details(permission);
+            self.item(&format!(
+                "asked for {}: {decision}{by}{detail}",
+                tool(title, kind)
+            ));
+        } else if let Some(note) = line.get("note").and_then(Value::as_str) {
+            self.end_message();
+            self.item(&format!("note: {}", span(note)));
+        } else if let Some(end) = line.get("end") {
+            self.end_message();
+            if self.others > 0 {
+                self.item(&format!("{} lines of JSON", self.others));
+            }
+            if !self.has_message {
+                self.say(string(end, "/message"));
+                self.end_message();
+            }
+        }
+    }
+
+    /// Takes in an update of the protocol.
+    fn update(&mut self, update: &Value) {
+        match string(update, "/sessionUpdate") {
+            "agent_message_chunk" => self.say(string(update, "/content/text")),
+            "tool_call" | "tool_call_update" => self.tool(update),
+            "plan" => {
+                let steps = update.get("entries").and_then(Value::as_array);
+                let steps = steps.into_iter().flatten().take(100);
+                let step = |step: &Value| {
+                    let [content, status] =
+                        ["/content", "/status"].map(|place| string(step, place));
+                    format!("{}: {}", span(content), span(status))
+                };
+                self.plan = steps.map(step).collect();
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in what is told of a tool; writes of it once it has ended.
+    fn tool(&mut self, update: &Value) {
+        self.end_message();
+        let id = string(update, "/toolCallId").to_owned();
+        let mut known = self.tools.remove(&id).unwrap_or_default();
+        for (place, field) in ["/title", "/kind"].iter().zip(&mut known) {
+            let said = string(update, place);
+            if !said.is_empty() {
+                said.clone_into(field);
+            }
+        }
+
+        match string(update, "/status") {
+            status @ ("completed" | "failed") => {
+                self.item(&format!("{}: {status}", tool(&known[0], &known[1])));
+            }
+            _ if self.tools.len() < MAX_TOOLS => drop(self.tools.insert(id, known)),
+            _ => {}
+        }
+    }
+
+    /// Adds a piece of a message.
+    fn say(&mut self, piece: &str) {
+        let room = MAX_MESSAGE.saturating_sub(self.message.len());
+        let end = (0..=room.min(piece.len()))
+            .rev()
+            .find(|end| piece.is_char_boundary(*end));
+        self.message.push_str(&piece[..end.unwrap_or_default()]);
+        if end != Some(piece.len()) {
+            self.is_cut = true;
+        }
+    }
+
+    /// Writes the message that was said.
+    fn end_message(&mut self) {
+        let message = std::mem::take(&mut self.message);
+        if message.trim().is_empty() {
+            return;
+        }
+
+        self.has_message = true;
+        if std::mem::take(&mut self.is_list) {
+            self.text.push('\n');
+        }
+        self.block(&message);
+    }
+
+    /// Writes a text of the agent's as a block in which nothing is Markdown.
+    fn block(&mut self, text: &str) {
+        let text = redact(text.trim_end());
+        let text = visible_text(&text);
+        let fence = fence_for(&text, 3);
+        write!(self.text, "{fence}text\n{text}\n{fence}\n\n")
+            .expect("writing to a string cannot fail");
+    }
+
+    /// Writes an item of a list.
+    fn item(&mut self, text: &str) {
+        self.is_list = true;
+        writeln!(self.text, "- {text}").expect("writing to a string cannot fail");
+    }
+}
+
+/// Returns the words for a tool.
+fn tool(title: &str, kind: &str) -> String {
+    let title = match span(title) {
+        title if title.is_empty() => "a tool".to_owned(),
+        title => title,
+    };
+    match span(kind) {
+        kind if kind.is_empty() => title,
+        kind => format!("{title} ({kind})"),
+    }
+}
+
+/// Returns the command and the paths of a question behind a colon; nothing where there are none.
+fn details(permission: &Value) -> String {
+    let details = permission.get("detail").and_then(Value::as_array);
+    let details = details.into_iter().flatten().take(10);
+    let details: Vec<String> = details.filter_map(Value::as_str).map(span).collect();
+    match details.as_slice() {
+        [] => String::new(),
+        details => format!("; {}", details.join(", ")),
+    }
+}
