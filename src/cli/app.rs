@@ -174,12 +174,26 @@ impl App {
         approve_all: bool,
         prompt: PromptHelp,
     ) -> Box<dyn User> {
+        self.user_with(Wishes {
+            approve_all,
+            choices: choices(project),
+            prompt,
+        })
+    }
+
+    /// As [`App::user`], where there need not be a project.
+    pub(super) fn user_of_no_project(&self) -> Box<dyn User> {
+        self.user_with(Wishes {
+            approve_all: false,
+            choices: Choices::default(),
+            prompt: PromptHelp::default(),
+        })
+    }
+
+    /// Returns the user with these wishes.
+    fn user_with(&self, wishes: Wishes) -> Box<dyn User> {
+        let approve_all = wishes.approve_all;
         if self.is_attended() {
-            let wishes = Wishes {
-                approve_all,
-                choices: choices(project),
-                prompt,
-            };
             return Box::new(Person::new(
                 wishes,
                 self.manner(),

@@ -29,6 +29,8 @@ mod find;
 mod gc;
 mod get_prompt;
 mod global;
+mod hook;
+mod hooks;
 mod in_use;
 mod init;
 mod kind;
@@ -160,6 +162,9 @@ commands! {
     "pick" Pick => pick,
     "record" Record => record,
     "run" Run => run,
+    "hooks" Hooks => hooks,
+    #[command(hide = true)]
+    "hook" Hook => hook,
     "retry" Retry => retry,
     "replay" Replay => replay,
     "branch" Branch => branch,

@@ -34,6 +34,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Ok(exit::DONE.into());
     }
 
+    tell_troubles(app, &standing.hook_troubles);
     let (Some(session), Some(turn)) = (&standing.session, standing.turn) else {
         app.print("No session is in use here.\n")?;
         app.say("`teddy start '<what you want>'` starts one; `teddy sessions` lists them.");
@@ -50,6 +51,19 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         (None, None) => "Next: teddy '<what you want>'",
     });
     Ok(exit::DONE.into())
+}
+
+/// Says what went wrong in the hooks of agents, which nobody saw.
+fn tell_troubles(app: &App, troubles: &[String]) {
+    let Some(last) = troubles.last() else { return };
+    let more = match troubles.len() {
+        1 => String::new(),
+        all => format!(" (the last of {all}: `teddy hooks status`)"),
+    };
+    app.warn(&format!(
+        "an agent's prompt may be in no turn: {}{more}",
+        visible(last)
+    ));
 }
 
 /// Returns session, turn, and the user's branch, if it can be told.

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use rustix::fs::Access;
@@ -94,6 +95,20 @@ pub fn absolute_path() -> OsString {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     std::env::join_paths(folders).unwrap_or_default()
+}
+
+/// Starts a program that lives on after us, in a group of its own, with no stream of ours: whoever
+/// waits for the end of our output does not wait for it.
+///
+/// # Errors
+/// It cannot be started.
+pub fn start_apart(command: &mut Command) -> std::io::Result<()> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
+    command.spawn().map(drop)
 }
 
 /// Returns whether a process is there, whoever's it is.

@@ -6,6 +6,7 @@ pub mod context_list;
 pub mod diff;
 pub mod edit;
 pub mod fence;
+pub mod json_edit;
 pub mod language;
 pub mod lines;
 pub mod link;

@@ -11,6 +11,7 @@ use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::workflow::hooks::{self, trouble};
 use crate::workflow::land::latest::{Latest, latest};
 use crate::workflow::project::Project;
 use crate::workspace::changed::{Changed, changed_since};
@@ -63,6 +64,9 @@ pub struct SessionStatus {
     pub landed: Option<Latest>,
     /// The user's files.
     pub workspace: Changed,
+    /// What went wrong in the hooks of agents since they recorded a turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hook_troubles: Vec<String>,
 }
 
 /// A plan that waits.
@@ -165,9 +169,11 @@ pub fn session_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
 /// # Errors
 /// Where the repository or the files cannot be read.
 pub fn standing(project: &Project) -> anyhow::Result<SessionStatus> {
+    let hook_troubles = trouble::noted(&hooks::folder(&project.repository.teddy_dir()));
     let Ok(session) = project.session() else {
         return Ok(SessionStatus {
             state: "none",
+            hook_troubles,
             ..SessionStatus::default()
         });
     };
@@ -177,6 +183,7 @@ pub fn standing(project: &Project) -> anyhow::Result<SessionStatus> {
     let (plan, _) = plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));
     let is_open = !draft.is_planned() && !draft.is_asked_by_user();
     Ok(SessionStatus {
+        hook_troubles,
         session: Some(session.to_string()),
         reference: Some(session.reference()),
         tip: Some(tip.commit),

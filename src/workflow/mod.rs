@@ -27,6 +27,7 @@ pub mod find;
 pub mod gc;
 pub mod hinted;
 pub mod history;
+pub mod hooks;
 pub mod judge;
 pub mod land;
 pub mod log;

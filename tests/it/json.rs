@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 65] = [
+const CALLS: [(&[&str], &str); 66] = [
     (&["setup"], "NobodyToAsk"),
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
@@ -87,6 +87,7 @@ const CALLS: [(&[&str], &str); 65] = [
     (&["pick", "x:1"], "NoRepository"),
     (&["record"], "NoRepository"),
     (&["run", "--json", "--", "true"], "NoRepository"),
+    (&["hooks", "install", "claude"], "NoRepository"),
     (&["retry"], "NoRepository"),
     (&["replay", "1"], "NoRepository"),
     (&["branch", "1", "x"], "NoRepository"),

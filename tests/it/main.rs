@@ -37,6 +37,7 @@ mod gale;
 mod gc;
 mod hand;
 mod history;
+mod hooks;
 mod hostile;
 mod installing;
 mod interrupted;

@@ -1,0 +1,124 @@
+//! `teddy hook`: what an agent's own settings call. Hidden; nobody types it.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::git::repository::Repository;
+use crate::host::{env, process};
+use crate::workflow::hooks::event::{self, HookEvent};
+use crate::workflow::hooks::take::take;
+use crate::workflow::hooks::{HookedAgent, folder, queue, trouble};
+use crate::workflow::project::{Project, ProjectOptions};
+
+/// The most that an agent is listened to.
+const MAX_INPUT: u64 = 16 << 20;
+/// The word with which a hook starts what records.
+const TAKE: &str = "take-events";
+
+/// Take an event from an agent (its settings call this)
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy hook claude < event.json")]
+pub(super) struct Args {
+    /// The agent, and what it tells; nothing here is ever refused
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "AGENT"
+    )]
+    words: Vec<OsString>,
+}
+
+/// Writes the event down and starts what records it. Whatever happens, the agent hears nothing of
+/// it.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    // In a worktree of ours an agent works for us: that is a turn already.
+    if !env::is_set("TEDDY_RUN") {
+        let mut words = args.words.iter().map(|word| word.to_string_lossy());
+        let done = match words.next().as_deref() {
+            Some(TAKE) => take_events(app),
+            Some(name) => tell(app, name, words.next().as_deref()),
+            None => Ok(()),
+        };
+        if let Err(error) = done {
+            note(app, &error);
+        }
+    }
+
+    Ok(exit::DONE.into())
+}
+
+/// Writes down what an agent tells.
+fn tell(app: &App, name: &str, payload: Option<&str>) -> anyhow::Result<()> {
+    let Some(agent) = HookedAgent::named(name) else {
+        anyhow::bail!("there is no hook for `{name}`");
+    };
+    let text = match payload {
+        Some(payload) => payload.to_owned(),
+        None => stdin()?,
+    };
+    let Some(told) = event::read(agent, &text)? else {
+        return Ok(());
+    };
+
+    let here = told.folder.clone().map_or_else(|| app.folder(), Ok)?;
+    let Some(hooks) = hooks(app, &here) else {
+        return Ok(());
+    };
+    let told = HookEvent {
+        folder: Some(here.clone()),
+        ..told
+    };
+    queue::put(&hooks, &told)?;
+
+    let mut command = process::command(env::current_exe()?);
+    command.args(["hook", TAKE]).current_dir(here);
+    Ok(process::start_apart(&mut command)?)
+}
+
+/// Reads what an agent tells on standard input.
+fn stdin() -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(MAX_INPUT).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Records all events that wait.
+fn take_events(app: &App) -> anyhow::Result<()> {
+    let Some(hooks) = hooks(app, &app.folder()?) else {
+        return Ok(());
+    };
+    let mut take_one = |told: &HookEvent| {
+        let folder = told.folder.clone().unwrap_or_default();
+        let mut project = Project::open(&folder, app.places()?, ProjectOptions::default())?;
+        if project
+            .repository
+            .workdir()
+            .starts_with(project.worktrees())
+        {
+            return Ok(());
+        }
+        let mut user = app.user(&project, true);
+        take(&mut project, told, user.as_mut())
+    };
+
+    queue::drain(&hooks, &mut take_one)
+}
+
+/// Notes what went wrong, if there is a repository to note it in.
+fn note(app: &App, error: &anyhow::Error) {
+    let hooks = app.folder().ok().and_then(|here| hooks(app, &here));
+    if let Some(hooks) = hooks {
+        trouble::note(&hooks, &format!("{error:#}"));
+    }
+}
+
+/// Returns where the repository of a folder keeps what hooks tell; nothing outside of one.
+fn hooks(app: &App, here: &Path) -> Option<PathBuf> {
+    let home = app.places().ok()?.home;
+    let repository = Repository::discover(here, home.as_deref()).ok()?;
+    Some(folder(&repository.teddy_dir()))
+}

@@ -1,0 +1,242 @@
+//! `teddy hooks`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::app::App;
+use super::exit;
+use crate::text::diff::unified;
+use crate::text::visible::visible_block;
+use crate::ui::style::{Tone, block};
+use crate::workflow::hooks::entry::EntryState;
+use crate::workflow::hooks::place::{HookChange, HookFile, HookScope};
+use crate::workflow::hooks::{HookedAgent, folder, trouble};
+
+/// Let an agent that you drive yourself tell each prompt, so that it becomes a turn
+///
+/// Writes an entry into the agent's own settings, and removes it again. From then on each prompt
+/// is a turn of a session that belongs to the agent's conversation: your words, an excerpt of the
+/// transcript, and what changed in your files. The session in use stays the one in use. The agent
+/// waits for nothing and is told nothing.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy hooks install claude          in this project's .claude/settings.json\n  teddy hooks install codex --user    in ~/.codex/config.toml\n  teddy hooks remove claude\n  teddy hooks status"
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: HooksCommand,
+}
+
+/// What to do with an entry.
+#[derive(clap::Subcommand)]
+enum HooksCommand {
+    /// Add the entry, after showing it
+    #[command(
+        after_help = "Examples:\n  teddy hooks install claude\n  teddy hooks install gemini --user -y"
+    )]
+    Install(HookChoice),
+    /// Remove the entry, and nothing else
+    #[command(
+        after_help = "Examples:\n  teddy hooks remove claude\n  teddy hooks remove codex --user"
+    )]
+    Remove(HookChoice),
+    /// Show where the entry is, and what went wrong since the last turn
+    #[command(after_help = "Examples:\n  teddy hooks status\n  teddy hooks status claude")]
+    Status {
+        /// The agent; all of them without it
+        #[arg(value_parser = ["claude", "codex", "gemini"])]
+        agent: Option<String>,
+    },
+}
+
+/// Which entry.
+#[derive(clap::Args)]
+struct HookChoice {
+    /// The agent
+    #[arg(value_parser = ["claude", "codex", "gemini"])]
+    agent: String,
+    /// In the project's settings, which others may share (the default, but for codex)
+    #[arg(long, group = "scope")]
+    project: bool,
+    /// In your own settings, for every repository
+    #[arg(long, group = "scope")]
+    user: bool,
+    /// Show what would change without changing anything
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Don't ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// Changes or shows entries.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    match args.command {
+        HooksCommand::Install(choice) => change(app, &choice, HookFile::to_install),
+        HooksCommand::Remove(choice) => change(app, &choice, HookFile::to_remove),
+        HooksCommand::Status { agent } => status(app, agent.as_deref()),
+    }
+}
+
+/// Returns an agent by its name, which was checked.
+fn named(name: &str) -> HookedAgent {
+    HookedAgent::named(name).expect("the command line takes only agents")
+}
+
+/// Returns the file of a choice.
+fn file(app: &App, agent: HookedAgent, scope: HookScope) -> anyhow::Result<HookFile> {
+    match scope {
+        HookScope::User => HookFile::of_user(agent, app.places()?.home.as_deref()),
+        HookScope::Project => HookFile::of_project(agent, app.project()?.repository.workdir()),
+    }
+}
+
+/// Shows a change, asks, and writes it.
+fn change(
+    app: &App,
+    choice: &HookChoice,
+    make: fn(&HookFile) -> anyhow::Result<HookChange>,
+) -> anyhow::Result<ExitCode> {
+    let agent = named(&choice.agent);
+    let is_user = choice.user || (agent == HookedAgent::Codex && !choice.project);
+    let scope = if is_user {
+        HookScope::User
+    } else {
+        HookScope::Project
+    };
+    let file = file(app, agent, scope)?;
+    let change = make(&file)?;
+    let is_new = change.before != change.after;
+    let told =
+        |written: bool| json!({ "file": file.path(), "changed": is_new, "written": written });
+
+    if !app.global.json {
+        app.print(shown(app, &file.path(), &change))?;
+    }
+    if !is_new || choice.dry_run {
+        app.say(match is_new {
+            true => "Nothing was written.",
+            false => "There is nothing to change.",
+        });
+        return finish(app, &told(false));
+    }
+
+    let question = format!("Write `{}`?", file.path().display());
+    if !choice.yes && !app.user_of_no_project().confirm(&question, "-y")? {
+        app.say("Nothing was written.");
+        return Ok(exit::FAILED.into());
+    }
+
+    file.write(&change)?;
+    app.say(&format!("Wrote `{}`.", file.path().display()));
+    finish(app, &told(true))
+}
+
+/// Prints what programs get.
+fn finish(app: &App, told: &serde_json::Value) -> anyhow::Result<ExitCode> {
+    if app.global.json {
+        app.print_json(told)?;
+    }
+    Ok(exit::DONE.into())
+}
+
+/// Returns a change as a difference.
+fn shown(app: &App, path: &std::path::Path, change: &HookChange) -> String {
+    let text = |side: &Option<String>| side.clone().unwrap_or_default();
+    let name = path.display().to_string();
+    let text = unified(&text(&change.before), &text(&change.after), (&name, &name));
+    let lines = block(Tone::Plain, &visible_block(&text));
+    crate::ui::style::text(&lines, app.paint_results())
+}
+
+/// Shows where our entries are, and what went wrong.
+fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
+    let project = app.open().ok();
+    let mut rows = Vec::new();
+    let agents = HookedAgent::ALL.into_iter();
+    for agent in agents.filter(|agent| only.is_none_or(|only| only == agent.name())) {
+        let own = HookFile::of_user(agent, app.places()?.home.as_deref());
+        let project = project.as_ref().map(|project| project.repository.workdir());
+        let shared = project.map(|folder| HookFile::of_project(agent, folder));
+        // Codex has none in a project.
+        let shared = shared.filter(|_| agent != HookedAgent::Codex);
+        for (scope, file) in [("project", shared), ("user", Some(own))] {
+            let Some(file) = file else { continue };
+            let (path, state) = match file {
+                Ok(file) => (Some(file.path()), file.state()),
+                Err(error) => (None, Err(error)),
+            };
+            rows.push(HookRow::of(agent, scope, (path, state)));
+        }
+    }
+
+    let troubles = project.map(|project| trouble::noted(&folder(&project.repository.teddy_dir())));
+    let troubles = troubles.unwrap_or_default();
+    if app.global.json {
+        app.print_json(&json!({ "hooks": rows, "troubles": troubles }))?;
+        return Ok(exit::DONE.into());
+    }
+
+    let lines = rows.iter().map(HookRow::line);
+    app.print(lines.collect::<String>())?;
+    for line in &troubles {
+        app.warn(&visible_block(line));
+    }
+    Ok(exit::DONE.into())
+}
+
+/// What a file of settings says of us.
+#[derive(serde::Serialize)]
+struct HookRow {
+    /// The agent.
+    agent: &'static str,
+    /// `project` or `user`.
+    scope: &'static str,
+    /// The file.
+    file: Option<PathBuf>,
+    /// `installed`, `partial`, `absent`, `foreign` or `unreadable`.
+    state: &'static str,
+    /// What else is there, or why it cannot be read.
+    detail: Option<String>,
+}
+
+impl HookRow {
+    /// Returns the row of a file.
+    fn of(
+        agent: HookedAgent,
+        scope: &'static str,
+        (file, state): (Option<PathBuf>, anyhow::Result<EntryState>),
+    ) -> HookRow {
+        let (state, detail) = match state {
+            Ok(EntryState::Installed) => ("installed", None),
+            Ok(EntryState::Partial) => ("partial", None),
+            Ok(EntryState::Absent) => ("absent", None),
+            Ok(EntryState::Foreign(other)) => ("foreign", Some(other)),
+            Err(error) => ("unreadable", Some(format!("{error:#}"))),
+        };
+        HookRow {
+            agent: agent.name(),
+            scope,
+            file,
+            state,
+            detail,
+        }
+    }
+
+    /// Returns it as a line.
+    fn line(&self) -> String {
+        let file = self.file.as_ref().map(|file| file.display().to_string());
+        let detail = self.detail.as_deref().map(|detail| format!("  ({detail})"));
+        let text = format!(
+            "{:8} {:8} {:11} {}{}",
+            self.agent,
+            self.scope,
+            self.state,
+            file.unwrap_or_default(),
+            detail.unwrap_or_default()
+        );
+        format!("{}\n", visible_block(&text).trim_end())
+    }
+}

@@ -1,0 +1,384 @@
+//! Edits of a JSON text that leave every other byte as it is: one value at the end of a list, and
+//! one out of it.
+//!
+//! What an addition made on the way (the list, the objects around it) goes again with the last
+//! value in it.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+/// A value and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct JsonNode {
+    /// From its first byte to behind its last.
+    span: Range<usize>,
+    /// What is in it.
+    children: JsonChildren,
+}
+
+/// What is in a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum JsonChildren {
+    /// Members: key, where the key begins, value.
+    Object(Vec<(String, usize, JsonNode)>),
+    /// Elements.
+    Array(Vec<JsonNode>),
+    /// Nothing: a string, a number, a word.
+    None,
+}
+
+/// Returns the text with a value at the end of the list at a path of keys; what is missing of the
+/// path is made. Nothing if the text is not JSON, or something else stands on the path.
+pub fn push(text: &str, path: &[&str], value: &Value) -> Option<String> {
+    let text = if text.trim().is_empty() { "{}\n" } else { text };
+    let mut node = parse(text)?;
+    for (at, key) in path.iter().enumerate() {
+        let JsonChildren::Object(members) = &node.children else {
+            return None;
+        };
+        let Some((_, _, found)) = members.iter().rev().find(|(name, ..)| name == key) else {
+            let new = path[at + 1..].iter().rev().fold(
+                Value::Array(vec![value.clone()]),
+                |inner, key| serde_json::json!({ *key: inner }),
+            );
+            return Some(insert(text, &node, Some(key), &new));
+        };
+        node = found.clone();
+    }
+
+    match node.children {
+        JsonChildren::Array(_) => Some(insert(text, &node, None, value)),
+        _ => None,
+    }
+}
+
+/// Returns the text without an element of the list at a path of keys, and without what is empty
+/// then on the path. Nothing if there is no such element.
+pub fn remove(text: &str, path: &[&str], index: usize) -> Option<String> {
+    let mut nodes = vec![parse(text)?];
+    let mut places = Vec::new();
+    for key in path {
+        let JsonChildren::Object(members) = &nodes.last()?.children else {
+            return None;
+        };
+        let place = members.iter().rposition(|(name, ..)| name == key)?;
+        let node = members[place].2.clone();
+        places.push(place);
+        nodes.push(node);
+    }
+
+    if !matches!(nodes.last()?.children, JsonChildren::Array(_)) {
+        return None;
+    }
+    places.push(index);
+    while let (Some(node), Some(place)) = (nodes.pop(), places.pop()) {
+        let spans = node.spans();
+        if place >= spans.len() {
+            return None;
+        }
+        if spans.len() > 1 || nodes.is_empty() {
+            return Some(without(text, &node, &spans, place));
+        }
+    }
+
+    None
+}
+
+/// Returns the text without one child of a value.
+fn without(text: &str, node: &JsonNode, spans: &[Range<usize>], place: usize) -> String {
+    let cut = match (place, spans.len()) {
+        (_, 1) => node.span.start + 1..node.span.end - 1,
+        (0, _) => spans[0].start..spans[1].start,
+        _ => spans[place - 1].end..spans[place].end,
+    };
+    format!("{}{}", &text[..cut.start], &text[cut.end..])
+}
+
+/// Returns the text with one more child in a value, under a key if it is an object.
+fn insert(text: &str, node: &JsonNode, key: Option<&str>, value: &Value) -> String {
+    let layout = JsonLayout::of(text);
+    let whole = &text[node.span.clone()];
+    let spans = node.spans();
+    let named = |shown: String| match key {
+        Some(key) => format!("{}: {shown}", Value::from(key)),
+        None => shown,
+    };
+
+    if let Some(last) = spans.last() {
+        let (before, after) = text.split_at(last.end);
+        if !whole.contains('\n') {
+            return format!("{before}, {}{after}", named(value.to_string()));
+        }
+        let inner = indent_at(text, spans[0].start);
+        let shown = named(layout.pretty(value, inner));
+        return format!("{before},{}{inner}{shown}{after}", layout.line_end);
+    }
+
+    let outer = indent_at(text, node.span.start);
+    let inner = format!("{outer}{}", layout.unit);
+    let shown = named(layout.pretty(value, &inner));
+    let end = layout.line_end;
+    format!(
+        "{}{end}{inner}{shown}{end}{outer}{}",
+        &text[..=node.span.start],
+        &text[node.span.end - 1..]
+    )
+}
+
+/// How a text is laid out.
+struct JsonLayout<'t> {
+    /// What one step is indented by.
+    unit: &'t str,
+    /// What ends a line.
+    line_end: &'static str,
+}
+
+impl JsonLayout<'_> {
+    /// Looks at a text.
+    fn of(text: &str) -> JsonLayout<'_> {
+        let indents = text.lines().map(indent);
+        let unit = indents.into_iter().find(|indent| !indent.is_empty());
+        JsonLayout {
+            unit: unit.unwrap_or("  "),
+            line_end: if text.contains("\r\n") { "\r\n" } else { "\n" },
+        }
+    }
+
+    /// Returns a value in lines; those after the first begin with `outer`.
+    fn pretty(&self, value: &Value, outer: &str) -> String {
+        let mut bytes = Vec::new();
+        let formatter = serde_json::ser::PrettyFormatter::with_indent(self.unit.as_bytes());
+        let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
+        serde::Serialize::serialize(value, &mut serializer)
+            .expect("a value is always JSON, and memory can be written");
+        let text = String::from_utf8(bytes).expect("JSON is UTF-8");
+        text.replace('\n', &format!("{}{outer}", self.line_end))
+    }
+}
+
+/// Returns the blanks at the beginning of a line.
+fn indent(line: &str) -> &str {
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+/// Returns the blanks at the beginning of the line of a byte.
+fn indent_at(text: &str, at: usize) -> &str {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    indent(&text[start..at])
+}
+
+impl JsonNode {
+    /// Returns where each child stands, with its key.
+    fn spans(&self) -> Vec<Range<usize>> {
+        match &self.children {
+            JsonChildren::Object(members) => members
+                .iter()
+                .map(|(_, start, node)| *start..node.span.end)
+                .collect(),
+            JsonChildren::Array(nodes) => nodes.iter().map(|node| node.span.clone()).collect(),
+            JsonChildren::None => Vec::new(),
+        }
+    }
+}
+
+/// Reads a text; nothing if it is not JSON.
+fn parse(text: &str) -> Option<JsonNode> {
+    // It says what JSON is, and how deep; the scanner only says where.
+    serde_json::from_str::<Value>(text).ok()?;
+    let mut scanner = JsonScanner { text, at: 0 };
+    scanner.value()
+}
+
+/// Finds where values stand in a text that is JSON.
+struct JsonScanner<'t> {
+    /// The text.
+    text: &'t str,
+    /// How far it was read.
+    at: usize,
+}
+
+impl JsonScanner<'_> {
+    /// Passes over blanks and returns the next byte.
+    fn peek(&mut self) -> Option<u8> {
+        let rest = &self.text.as_bytes()[self.at..];
+        self.at += rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Passes over a separator; says whether the list ended.
+    fn is_end(&mut self, close: u8) -> Option<bool> {
+        let byte = self.peek()?;
+        if byte == close || byte == b',' {
+            self.at += 1;
+        }
+        Some(byte == close)
+    }
+
+    /// Reads a value.
+    fn value(&mut self) -> Option<JsonNode> {
+        let first = self.peek()?;
+        let start = self.at;
+        let children = match first {
+            b'{' => JsonChildren::Object(self.members()?),
+            b'[' => JsonChildren::Array(self.elements()?),
+            b'"' => {
+                self.string()?;
+                JsonChildren::None
+            }
+            _ => {
+                let rest = &self.text.as_bytes()[self.at..];
+                let is_part =
+                    |byte: &&u8| !matches!(byte, b',' | b']' | b'}') && !byte.is_ascii_whitespace();
+                self.at += rest.iter().take_while(is_part).count();
+                JsonChildren::None
+            }
+        };
+
+        Some(JsonNode {
+            span: start..self.at,
+            children,
+        })
+    }
+
+    /// Reads the members of an object.
+    fn members(&mut self) -> Option<Vec<(String, usize, JsonNode)>> {
+        self.at += 1;
+        let mut members = Vec::new();
+        while !self.is_end(b'}')? {
+            self.peek()?;
+            let start = self.at;
+            let key = self.string()?;
+            self.peek()?;
+            self.at += 1;
+            members.push((key, start, self.value()?));
+        }
+        Some(members)
+    }
+
+    /// Reads the elements of a list.
+    fn elements(&mut self) -> Option<Vec<JsonNode>> {
+        self.at += 1;
+        let mut elements = Vec::new();
+        while !self.is_end(b']')? {
+            elements.push(self.value()?);
+        }
+        Some(elements)
+    }
+
+    /// Reads a string.
+    fn string(&mut self) -> Option<String> {
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        self.at += 1;
+        while bytes.get(self.at)? != &b'"' {
+            self.at += if bytes[self.at] == b'\\' { 2 } else { 1 };
+        }
+        self.at += 1;
+        serde_json::from_str(&self.text[start..self.at]).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Checks what a text is after an addition, and that it is what it was after the removal.
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let pushed = push(text, &["hooks", "Stop"], &json!({"a": [1]})).unwrap();
+        assert_eq!(pushed, expected);
+        let value: Value = serde_json::from_str(&pushed).unwrap();
+        let index = value["hooks"]["Stop"].as_array().unwrap().len() - 1;
+        assert_eq!(remove(&pushed, &["hooks", "Stop"], index).unwrap(), text);
+    }
+
+    #[test]
+    fn a_value_is_added_as_the_text_is_laid_out() {
+        let entry = "{\n        \"a\": [\n          1\n        ]\n      }";
+        let stop = format!("\"hooks\": {{\n    \"Stop\": [\n      {entry}\n    ]\n  }}");
+        check("{}", &format!("{{\n  {stop}\n}}"));
+        check(
+            "{\n  \"z\": 1,\n  \"b\": {}\n}\n",
+            &format!("{{\n  \"z\": 1,\n  \"b\": {{}},\n  {stop}\n}}\n"),
+        );
+        check(
+            "{\"z\":1}",
+            "{\"z\":1, \"hooks\": {\"Stop\":[{\"a\":[1]}]}}",
+        );
+        check(
+            "{\"hooks\": {\"Stop\": [\"\\\"]\"]}}",
+            "{\"hooks\": {\"Stop\": [\"\\\"]\", {\"a\":[1]}]}}",
+        );
+        check(
+            "{\r\n\t\"hooks\": {\r\n\t\t\"Stop\": [\r\n\t\t\t{}\r\n\t\t]\r\n\t}\r\n}",
+            "{\r\n\t\"hooks\": {\r\n\t\t\"Stop\": [\r\n\t\t\t{},\r\n\t\t\t{\r\n\t\t\t\t\"a\": [\r\n\t\t\t\t\t1\r\n\t\t\t\t]\r\n\t\t\t}\r\n\t\t]\r\n\t}\r\n}",
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_changed_is_left_alone() {
+        let add = |text: &str| push(text, &["hooks", "Stop"], &json!(1));
+        for text in [
+            "{",
+            "// a\n{}",
+            "[]",
+            "{\"hooks\": 1}",
+            "{\"hooks\": {\"Stop\": {}}}",
+        ] {
+            assert_eq!(add(text), None, "{text}");
+        }
+        assert_eq!(remove("{\"a\": [1]}", &["a"], 1), None);
+        assert_eq!(remove("{\"a\": {}}", &["a"], 0), None);
+        assert_eq!(remove("{\"a\": [1]}", &["a"], 0).unwrap(), "{}");
+    }
+
+    /// Returns any JSON whose objects and lists on the way have something in them.
+    fn documents() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "\\PC{0,6}".prop_map(Value::from),
+        ];
+        let inner = leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-z\\\\\"é]{0,3}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        });
+        let member = prop::collection::btree_map("[a-z]{1,3}", inner.clone(), 1..4);
+        (member, prop::collection::vec(inner, 1..3), 0..3).prop_map(|(members, list, way)| {
+            let mut value = Value::Object(members.into_iter().collect());
+            match way {
+                0 => {}
+                1 => value["hooks"] = json!({ "Other": list }),
+                _ => value["hooks"] = json!({ "Stop": list }),
+            }
+            value
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_added_is_there_and_goes_again(value in documents(), is_pretty: bool) {
+            let text = if is_pretty {
+                serde_json::to_string_pretty(&value).unwrap()
+            } else {
+                value.to_string()
+            };
+            let path = ["hooks", "Stop"];
+            let pushed = push(&text, &path, &json!({"x": 1})).unwrap();
+            let read: Value = serde_json::from_str(&pushed).unwrap();
+            let list = read["hooks"]["Stop"].as_array().unwrap();
+            prop_assert_eq!(list.last().unwrap(), &json!({"x": 1}));
+            prop_assert_eq!(remove(&pushed, &path, list.len() - 1).unwrap(), text);
+        }
+    }
+}

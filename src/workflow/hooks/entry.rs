@@ -1,0 +1,264 @@
+//! Our entry in the settings of an agent: found, added and taken out again, with every other byte
+//! as it was. Pure.
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use toml_edit::{Array, DocumentMut, Item};
+
+use super::HookedAgent;
+use crate::text::json_edit;
+use crate::workflow::hinted::hinted;
+
+/// Seconds that an agent waits at most for a hook that needs a few milliseconds.
+const TIMEOUT: u32 = 10;
+
+/// What the settings of an agent say of us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryState {
+    /// Nothing.
+    Absent,
+    /// Our entry, as it is written today.
+    Installed,
+    /// A part of it.
+    Partial,
+    /// Something else, where there is room for one only.
+    Foreign(String),
+}
+
+/// Returns what settings say.
+///
+/// # Errors
+/// They cannot be read.
+pub fn state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState> {
+    if agent == HookedAgent::Codex {
+        return notify_state(&toml(text)?);
+    }
+
+    let value = value(text)?;
+    let events = events(agent);
+    let found = events
+        .iter()
+        .filter(|event| ours(agent, &value, event).is_some());
+    Ok(match found.count() {
+        0 => EntryState::Absent,
+        count if count == events.len() => EntryState::Installed,
+        _ => EntryState::Partial,
+    })
+}
+
+/// Returns settings with our entry.
+///
+/// # Errors
+/// They cannot be read, or something else is where it should be.
+pub fn added(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
+    if agent == HookedAgent::Codex {
+        return with_notify(text);
+    }
+
+    let mut text = text.to_owned();
+    for event in events(agent) {
+        if ours(agent, &value(&text)?, event).is_none() {
+            text = json_edit::push(&text, &["hooks", event], &group(agent))
+                .with_context(|| format!("`hooks` or `hooks.{event}` is something else"))?;
+        }
+    }
+
+    Ok(text)
+}
+
+/// Returns settings without our entry.
+///
+/// # Errors
+/// They cannot be read, or our entry stands in one with others.
+pub fn removed(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
+    if agent == HookedAgent::Codex {
+        return without_notify(text);
+    }
+
+    let mut text = text.to_owned();
+    for event in events(agent) {
+        while let Some(index) = ours(agent, &value(&text)?, event) {
+            let group = &value(&text)?["hooks"][event][index];
+            let is_alone = group["hooks"].as_array().is_some_and(|all| all.len() == 1);
+            let without = json_edit::remove(&text, &["hooks", event], index);
+            text = without.filter(|_| is_alone).with_context(|| {
+                format!("`hooks.{event}` has our entry in one with others: remove it by hand")
+            })?;
+        }
+    }
+
+    Ok(text)
+}
+
+/// Returns the events of an agent: a prompt begins, and is done.
+fn events(agent: HookedAgent) -> [&'static str; 2] {
+    match agent {
+        HookedAgent::Gemini => ["BeforeAgent", "AfterAgent"],
+        HookedAgent::Claude | HookedAgent::Codex => ["UserPromptSubmit", "Stop"],
+    }
+}
+
+/// Returns the entry for one event. Where TeDDy is not there, or anything else is wrong, the agent
+/// hears nothing of it.
+fn group(agent: HookedAgent) -> Value {
+    let command = format!("teddy hook {} 2>/dev/null || true", agent.name());
+    match agent {
+        // It counts milliseconds.
+        HookedAgent::Gemini => json!({ "hooks": [
+            { "name": "teddy", "type": "command", "command": command, "timeout": TIMEOUT * 1000 }
+        ] }),
+        _ => json!({ "hooks": [
+            { "type": "command", "command": command, "timeout": TIMEOUT }
+        ] }),
+    }
+}
+
+/// Returns the position of our entry among those for an event.
+fn ours(agent: HookedAgent, value: &Value, event: &str) -> Option<usize> {
+    let is_ours = |hook: &Value| {
+        let command = hook["command"].as_str().unwrap_or_default();
+        is_our_command(agent, &command.split_whitespace().collect::<Vec<_>>())
+    };
+    let groups = value["hooks"][event].as_array()?;
+    groups.iter().position(|group| {
+        group["hooks"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(is_ours))
+    })
+}
+
+/// Returns whether words call our hook for an agent.
+fn is_our_command(agent: HookedAgent, words: &[&str]) -> bool {
+    words.windows(3).any(|words| {
+        let program = words[0].rsplit('/').next().unwrap_or_default();
+        ["teddy", "git-teddy"].contains(&program) && words[1..] == ["hook", agent.name()]
+    })
+}
+
+/// Reads settings in JSON; an empty file says nothing.
+fn value(text: &str) -> anyhow::Result<Value> {
+    if text.trim().is_empty() {
+        return Ok(json!({}));
+    }
+
+    let value: Value = serde_json::from_str(text).context("it is not plain JSON")?;
+    anyhow::ensure!(value.is_object(), "it is not an object");
+    Ok(value)
+}
+
+/// Reads settings in TOML.
+fn toml(text: &str) -> anyhow::Result<DocumentMut> {
+    let parsed = text.parse::<DocumentMut>();
+    parsed.map_err(|error| anyhow::anyhow!("it is not TOML: {}", error.message()))
+}
+
+/// Returns the program that settings of Codex name.
+fn notify_state(document: &DocumentMut) -> anyhow::Result<EntryState> {
+    let Some(notify) = document.get("notify") else {
+        return Ok(EntryState::Absent);
+    };
+    let words: Option<Vec<&str>> = notify
+        .as_array()
+        .and_then(|words| words.iter().map(|word| word.as_str()).collect());
+    let is_ours = words.is_some_and(|words| is_our_command(HookedAgent::Codex, &words));
+    Ok(match is_ours {
+        true => EntryState::Installed,
+        false => EntryState::Foreign(notify.to_string().trim().to_owned()),
+    })
+}
+
+/// Returns settings of Codex that name our program.
+fn with_notify(text: &str) -> anyhow::Result<String> {
+    let mut document = toml(text)?;
+    match notify_state(&document)? {
+        EntryState::Foreign(other) => Err(hinted(
+            format!("`notify` is set already: {other}"),
+            "Codex has room for one program; `teddy record` and `teddy run` work without it",
+        )),
+        EntryState::Installed => Ok(text.to_owned()),
+        EntryState::Absent | EntryState::Partial => {
+            let words = Array::from_iter(["teddy", "hook", "codex"]);
+            document.insert("notify", Item::Value(words.into()));
+            Ok(document.to_string())
+        }
+    }
+}
+
+/// Returns settings of Codex that do not name our program.
+fn without_notify(text: &str) -> anyhow::Result<String> {
+    let mut document = toml(text)?;
+    if notify_state(&document)? != EntryState::Installed {
+        return Ok(text.to_owned());
+    }
+    document.remove("notify");
+    Ok(document.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks that our entry comes and goes, and leaves the text as it was.
+    #[track_caller]
+    fn check(agent: HookedAgent, text: &str) -> String {
+        let with = added(agent, text).unwrap();
+        assert_eq!(state(agent, &with).unwrap(), EntryState::Installed);
+        assert_eq!(added(agent, &with).unwrap(), with);
+        assert_eq!(removed(agent, &with).unwrap(), text);
+        assert_eq!(removed(agent, text).unwrap(), text);
+        with
+    }
+
+    #[test]
+    fn an_entry_comes_and_goes_and_leaves_the_rest_as_it_was() {
+        let with = check(HookedAgent::Claude, "{}");
+        assert!(with.contains("\"teddy hook claude 2>/dev/null || true\""));
+        assert!(with.contains("\"timeout\": 10\n"), "{with}");
+        let with = check(HookedAgent::Gemini, "{\n    \"theme\": \"x\"\n}\n");
+        assert!(with.contains("\"BeforeAgent\"") && with.contains("\"timeout\": 10000"));
+        check(
+            HookedAgent::Claude,
+            "{ \"b\": 1,\n  \"hooks\": {\"Stop\": [ {\"hooks\": [{\"command\": \"say\"}]} ]},  \"a\" : 2 }\n",
+        );
+    }
+
+    #[test]
+    fn an_entry_of_codex_comes_and_goes() {
+        let with = check(HookedAgent::Codex, "");
+        assert_eq!(with, "notify = [\"teddy\", \"hook\", \"codex\"]\n");
+        let text = "# mine\nmodel = \"x\" # yes\n\n[tools] # none\nweb = true\n";
+        let with = check(HookedAgent::Codex, text);
+        assert_eq!(
+            with,
+            "# mine\nmodel = \"x\" # yes\nnotify = [\"teddy\", \"hook\", \"codex\"]\n\n[tools] # none\nweb = true\n"
+        );
+    }
+
+    #[test]
+    fn what_another_program_has_stays_its_own() {
+        let text = "notify = [\"say\", \"done\"]\n";
+        let error = added(HookedAgent::Codex, text).unwrap_err().to_string();
+        assert_eq!(error, "`notify` is set already: [\"say\", \"done\"]");
+        assert_eq!(removed(HookedAgent::Codex, text).unwrap(), text);
+        for (agent, text) in [
+            (HookedAgent::Codex, "notify = "),
+            (HookedAgent::Claude, "// {}\n{}"),
+            (HookedAgent::Claude, "[]"),
+            (HookedAgent::Claude, "{\"hooks\": {\"Stop\": 1}}"),
+        ] {
+            assert!(added(agent, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_entry_among_others_is_left_to_the_user() {
+        let ours = "{\"command\": \"/opt/bin/teddy hook claude\"}";
+        let text = format!("{{\"hooks\": {{\"Stop\": [{{\"hooks\": [{ours}, {{}}]}}]}}}}");
+        assert_eq!(
+            state(HookedAgent::Claude, &text).unwrap(),
+            EntryState::Partial
+        );
+        let error = removed(HookedAgent::Claude, &text).unwrap_err().to_string();
+        assert!(error.contains("remove it by hand"), "{error}");
+    }
+}

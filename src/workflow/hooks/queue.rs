@@ -1,0 +1,171 @@
+//! The events of hooks that wait to be taken, one file for each, in the order in which they were
+//! told.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::event::HookEvent;
+use super::trouble;
+use crate::host::file::{FileMode, Root, make_folders};
+use crate::host::lock::{Lock, LockError, patience};
+
+/// So many events wait at most: nobody has taken any for long.
+const MAX_WAITING: usize = 1000;
+/// The largest event that is read.
+const MAX_EVENT: u64 = 4 << 20;
+
+/// Writes an event down, behind those that wait.
+///
+/// # Errors
+/// The folder cannot be written, or too many wait.
+pub fn put(hooks: &Path, event: &HookEvent) -> anyhow::Result<()> {
+    let root = open(hooks)?;
+    let text = serde_json::to_string(event)?;
+    let waiting = waiting(&root)?;
+    anyhow::ensure!(
+        waiting.len() < MAX_WAITING,
+        "{MAX_WAITING} prompts wait to be recorded"
+    );
+    let last = waiting.last().map_or(0, |(number, _)| *number);
+
+    // Another hook may write at the same time: each number is had once.
+    for number in last + 1.. {
+        let name = PathBuf::from(format!("{number:08}.json"));
+        match root.create_new(&name, text.as_bytes(), FileMode::Plain) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            written => return Ok(written?),
+        }
+    }
+
+    Ok(())
+}
+
+/// Takes one event after the other until none waits. One process does that at a time; what it finds
+/// wrong with an event is noted, and the next one is taken.
+///
+/// # Errors
+/// Another process is at it for too long, or the folder cannot be read.
+pub fn drain(
+    hooks: &Path,
+    take: &mut dyn FnMut(&HookEvent) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let root = open(hooks)?;
+    let _lock = Lock::take(hooks, "hook", patience())?;
+    while let Some((_, name)) = waiting(&root)?.into_iter().next() {
+        let read = root.read(&name, MAX_EVENT).map_err(anyhow::Error::from);
+        let event = read.and_then(|bytes| Ok(serde_json::from_slice::<HookEvent>(&bytes)?));
+        match event.and_then(|event| take(&event)) {
+            // The user's own command is at work: it is taken with the next one.
+            Err(error) if is_busy(&error) => {
+                trouble::note(hooks, &format!("{error:#}"));
+                return Ok(());
+            }
+            Err(error) => trouble::note(hooks, &format!("{error:#}")),
+            Ok(()) => trouble::forget(hooks),
+        }
+
+        std::fs::remove_file(hooks.join(QUEUE).join(&name))?;
+    }
+
+    Ok(())
+}
+
+/// The folder of the events.
+const QUEUE: &str = "queue";
+
+/// Opens the folder of the events.
+fn open(hooks: &Path) -> anyhow::Result<Root> {
+    make_folders(&hooks.join(QUEUE))?;
+    Ok(Root::open(&hooks.join(QUEUE))?)
+}
+
+/// Returns the events that wait, oldest first.
+fn waiting(root: &Root) -> anyhow::Result<Vec<(u64, PathBuf)>> {
+    let names = root.names()?.into_iter();
+    let mut waiting: Vec<(u64, PathBuf)> = names
+        .filter_map(|name| {
+            let number = name.to_str()?.strip_suffix(".json")?.parse().ok()?;
+            Some((number, name.into()))
+        })
+        .collect();
+    waiting.sort();
+    Ok(waiting)
+}
+
+/// Returns whether another process holds a lock.
+fn is_busy(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(LockError::Busy { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::HookedAgent;
+    use super::super::event::HookMoment;
+    use super::*;
+
+    /// Returns an event with these words.
+    fn event(words: &str) -> HookEvent {
+        HookEvent {
+            agent: HookedAgent::Claude,
+            moment: HookMoment::Prompt,
+            conversation: "c".to_owned(),
+            folder: None,
+            words: words.to_owned(),
+            said: String::new(),
+            transcript: None,
+        }
+    }
+
+    #[test]
+    fn events_are_taken_in_order_and_a_bad_one_does_not_stop_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        for words in ["1", "2", "3"] {
+            put(folder.path(), &event(words)).unwrap();
+        }
+        std::fs::write(folder.path().join("queue/00000002.json"), "{").unwrap();
+        let mut taken = Vec::new();
+        drain(folder.path(), &mut |event| {
+            taken.push(event.words.clone());
+            anyhow::ensure!(event.words != "3", "three is wrong");
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(taken, ["1", "3"]);
+        let noted = trouble::noted(folder.path());
+        assert_eq!(noted.len(), 2, "{noted:?}");
+        assert!(noted[1].ends_with("three is wrong"), "{noted:?}");
+        assert_eq!(waiting(&open(folder.path()).unwrap()).unwrap(), []);
+    }
+
+    #[test]
+    fn an_event_waits_while_another_process_is_at_work() {
+        let folder = tempfile::tempdir().unwrap();
+        put(folder.path(), &event("1")).unwrap();
+        let busy = || LockError::Busy {
+            holder: "process 1".to_owned(),
+        };
+        drain(folder.path(), &mut |_| Err(busy().into())).unwrap();
+        let mut taken = 0;
+        drain(folder.path(), &mut |_| {
+            taken += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((taken, trouble::noted(folder.path()).len()), (1, 0));
+    }
+
+    #[test]
+    fn every_event_of_many_hooks_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        put(folder.path(), &event("x")).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(waiting(&open(folder.path()).unwrap()).unwrap().len(), 80);
+    }
+}

@@ -1,0 +1,168 @@
+//! Taking an event: a prompt begins, or is done and becomes a turn of its conversation's session.
+
+use std::path::{Path, PathBuf};
+
+use super::event::{HookEvent, HookMoment};
+use super::state::{self, Conversation, OpenPrompt};
+use super::{HookedAgent, folder};
+use crate::host::env;
+use crate::host::file::Root;
+use crate::session::meta::Recorded;
+use crate::session::name::SessionName;
+use crate::text::redact::redact;
+use crate::workflow::model::agents;
+use crate::workflow::new;
+use crate::workflow::project::Project;
+use crate::workflow::record::transcript::{MAX_TRANSCRIPT, Transcript, transcript};
+use crate::workflow::record::{self, NothingToRecord, RecordOptions, begin, exists, record_since};
+use crate::workflow::user::User;
+
+/// Takes an event in the project of its folder.
+///
+/// # Errors
+/// The turn cannot be recorded; or another process holds a lock, and it can be taken later.
+pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> anyhow::Result<()> {
+    let hooks = folder(&project.repository.teddy_dir());
+    let Some(mut known) = known(project, &hooks, event, user)? else {
+        return Ok(());
+    };
+    project.work_on(&SessionName::from_ref(&known.session)?);
+
+    // A prompt that was interrupted is never said to be done.
+    if let Some(prompt) = known.prompt.take() {
+        let done = finish(project, event, Some(&prompt), user);
+        state::write(&hooks, event, &known)?;
+        done?;
+    } else if event.moment != HookMoment::Prompt {
+        finish(project, event, None, user)?;
+    }
+
+    if event.moment == HookMoment::Prompt {
+        let start = begin(project, user)?;
+        known.prompt = Some(OpenPrompt {
+            words: event.words.clone(),
+            files: start.files,
+            published: start.published,
+            transcript_from: transcript_size(project, event),
+        });
+        state::write(&hooks, event, &known)?;
+    }
+
+    Ok(())
+}
+
+/// Returns what is known of a conversation; the first prompt starts a session for it. Nothing if
+/// it is done with a prompt that nobody saw begin.
+fn known(
+    project: &Project,
+    hooks: &Path,
+    event: &HookEvent,
+    user: &mut dyn User,
+) -> anyhow::Result<Option<Conversation>> {
+    if let Some(known) = state::read(hooks, event)
+        && let Ok(name) = SessionName::from_ref(&known.session)
+        && exists(project, &name)?
+    {
+        return Ok(Some(known));
+    }
+    if event.moment == HookMoment::Stop {
+        return Ok(None);
+    }
+
+    let name = project.free_name(SessionName::from_title(&event.session()))?;
+    let agent = agents::agent(project, &project.settings.agent)?;
+    let transaction = project.enter("hook", user)?;
+    new::start(&transaction, project, &name, &agent)?;
+    let known = Conversation {
+        session: name.to_string(),
+        prompt: None,
+    };
+    state::write(hooks, event, &known)?;
+    Ok(Some(known))
+}
+
+/// Records what was done for a prompt; without one, what was done since the newest turn.
+fn finish(
+    project: &mut Project,
+    event: &HookEvent,
+    prompt: Option<&OpenPrompt>,
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    let words = prompt.map_or(&event.words, |prompt| &prompt.words);
+    let is_whole = event.moment == HookMoment::Whole;
+    let wish = RecordOptions {
+        message: words.clone(),
+        work: Recorded {
+            by: Some(event.agent.name().to_owned()),
+            conversation: Some(event.conversation.clone()),
+            exit_code: None,
+        },
+        transcript: written(project, event, prompt),
+        allow_empty: prompt.is_some() || is_whole,
+    };
+
+    let done = match prompt {
+        Some(prompt) => record_since(project, prompt.start(), &wish, user),
+        None if is_whole => record::record(project, &wish, user),
+        // It was said to be done before: what it did since belongs to the same words.
+        None => record::record(
+            project,
+            &RecordOptions {
+                message: String::new(),
+                ..wish
+            },
+            user,
+        ),
+    };
+    match done {
+        Err(error) if error.is::<NothingToRecord>() => Ok(()),
+        done => done.map(|_| ()),
+    }
+}
+
+/// Returns what the agent wrote down of a prompt; else what it said last.
+fn written(
+    project: &Project,
+    event: &HookEvent,
+    prompt: Option<&OpenPrompt>,
+) -> Option<Transcript> {
+    let from = prompt.map_or(0, |prompt| prompt.transcript_from);
+    let excerpt = event.transcript.as_deref().and_then(|path| {
+        let (root, below) = beneath(project, event.agent, path)?;
+        let end = root.read_end(&below, from, MAX_TRANSCRIPT).ok()?;
+        let found = transcript(&below.to_string_lossy(), end);
+        (!found.text.trim().is_empty()).then_some(found)
+    });
+    let said = (!event.said.trim().is_empty()).then(|| Transcript {
+        name: "transcript.md",
+        text: format!("{}\n", redact(event.said.trim_end())),
+    });
+    excerpt.or(said)
+}
+
+/// Returns how long a transcript is; one that is written anew each time counts as empty.
+fn transcript_size(project: &Project, event: &HookEvent) -> u64 {
+    let size = event.transcript.as_deref().and_then(|path| {
+        let (root, below) = beneath(project, event.agent, path)?;
+        let is_added_to = below.extension().is_some_and(|ending| ending == "jsonl");
+        is_added_to.then_some(root.entry(&below).ok()??.size)
+    });
+    size.unwrap_or_default()
+}
+
+/// Returns the folder in which a transcript may be, and its path below: that of the agent in the
+/// user's home, or the project.
+fn beneath(project: &Project, agent: HookedAgent, path: &Path) -> Option<(Root, PathBuf)> {
+    let own = agent.folder_variable().and_then(env::folder);
+    let home = project.places.home.as_ref();
+    let homes = home.map(|home| home.join(agent.folder()));
+    let project = project.repository.workdir().to_owned();
+    for folder in [own, homes, Some(project)].into_iter().flatten() {
+        let Ok(below) = path.strip_prefix(&folder) else {
+            continue;
+        };
+        // Whatever leads out of it again is refused where it is opened.
+        return Some((Root::open(&folder).ok()?, below.to_owned()));
+    }
+    None
+}

@@ -1,0 +1,65 @@
+//! What went wrong in a hook, which nobody saw: kept in a file until a turn is recorded again.
+
+use std::path::{Path, PathBuf};
+
+use crate::host::clock;
+use crate::host::file::{append_regular, make_folders, read_regular};
+use crate::text::visible::visible;
+
+/// The largest file; more is not written.
+const MAX_FILE: u64 = 32 << 10;
+/// The longest line, in characters.
+const MAX_LINE: usize = 500;
+
+/// Notes that something went wrong. Where even that fails there is nobody to tell.
+pub fn note(hooks: &Path, what: &str) {
+    let file = file(hooks);
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    if size > MAX_FILE || make_folders(hooks).is_err() {
+        return;
+    }
+
+    let line: String = visible(what).chars().take(MAX_LINE).collect();
+    let _ = append_regular(&file, format!("{} {line}\n", clock::stamp()).as_bytes());
+}
+
+/// Returns what went wrong since the last turn that a hook recorded, oldest first.
+pub fn noted(hooks: &Path) -> Vec<String> {
+    let bytes = read_regular(&file(hooks), 4 * MAX_FILE).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Forgets it.
+pub fn forget(hooks: &Path) {
+    // It is mostly not there.
+    let _ = std::fs::remove_file(file(hooks));
+}
+
+/// Returns the file.
+pub fn file(hooks: &Path) -> PathBuf {
+    hooks.join("troubles.log")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn troubles_are_kept_in_order_bounded_and_visible() {
+        let folder = tempfile::tempdir().unwrap();
+        let hooks = folder.path().join("hooks");
+        assert_eq!(noted(&hooks), Vec::<String>::new());
+        note(&hooks, "one\n\u{1b}[2J");
+        note(&hooks, &"x".repeat(10_000));
+        let found = noted(&hooks);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].ends_with("one\\u{a}\\u{1b}[2J"), "{found:?}");
+        for _ in 0..1000 {
+            note(&hooks, &"y".repeat(400));
+        }
+        assert!(file(&hooks).metadata().unwrap().len() < MAX_FILE + 1000);
+        forget(&hooks);
+        assert_eq!(noted(&hooks), Vec::<String>::new());
+    }
+}
