@@ -91,10 +91,10 @@ fn show_draft(
 
     if app.global.json {
         let row = |(path, file): (&String, &Rewrite)| {
-            let word = if file.before.is_some() {
-                "modified"
-            } else {
-                "added"
+            let word = match (&file.before, &file.after) {
+                (None, _) => "added",
+                (Some(_), None) => "deleted",
+                (Some(_), Some(_)) => "modified",
             };
             serde_json::json!({ "path": path, "change": word })
         };
@@ -113,7 +113,7 @@ fn draft_lines(run: &DryRun, shown_as: ShownAs, paths: &[String]) -> Vec<StyledL
             let versions = FileVersions {
                 path,
                 before: file.before.as_deref(),
-                after: Some(&file.after),
+                after: file.after.as_deref(),
             };
             match shown_as {
                 ShownAs::Patch => unified(&versions),

@@ -367,6 +367,13 @@ impl TurnCheck<'_> {
         for what in differences(&ran, &report, whole) {
             self.fault("R2", what);
         }
+
+        for action in &ran.actions {
+            let taken = |name: &str| self.repository.file(self.turn.tree, name);
+            if let Some(what) = action.kind.lacks(&|name| taken(name).ok().flatten()) {
+                self.fault("P39", what);
+            }
+        }
     }
 }
 

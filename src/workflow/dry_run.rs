@@ -30,8 +30,10 @@ pub struct DryRun {
 pub struct Rewrite {
     /// Its bytes now; nothing where there is none.
     pub before: Option<Vec<u8>>,
-    /// Its bytes then.
-    pub after: Vec<u8>,
+    /// Its bytes then; nothing where there is none.
+    pub after: Option<Vec<u8>>,
+    /// What it is, and not only its bytes, may be another thing.
+    pub is_taken: bool,
 }
 
 /// Returns what the plan of a turn in progress would do.
@@ -66,17 +68,23 @@ fn collect(judged: Judged) -> DryRun {
     } = judged;
     let mut files: BTreeMap<String, Rewrite> = BTreeMap::new();
     for (action, step) in plan.actions.iter().zip(simulation.steps) {
-        let (Some(path), Some(after)) = (action.kind.path(), step.after) else {
+        let Some(path) = action.kind.path() else {
             continue;
         };
+        if step.after.is_none() && !step.removed {
+            continue;
+        }
+
         let file = files.entry(path.to_string()).or_insert_with(|| Rewrite {
             before: step.before,
-            after: Vec::new(),
+            after: None,
+            is_taken: false,
         });
-        file.after = after;
+        file.after = step.after;
+        file.is_taken |= action.kind.artifact().is_some();
     }
 
-    files.retain(|_, file| file.before.as_ref() != Some(&file.after));
+    files.retain(|_, file| file.before != file.after || file.is_taken);
     DryRun {
         files,
         commands: commands(&plan),

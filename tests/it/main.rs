@@ -104,6 +104,7 @@ mod stack;
 mod stores;
 mod storm;
 mod support;
+mod take;
 mod theirs;
 mod tidy;
 mod tidy_circles;

@@ -112,6 +112,11 @@ pub trait Behavior {
         None
     }
 
+    /// Says what is wrong with the bytes that it takes, if any are missing or are others.
+    fn lacks(&self, _bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<String> {
+        None
+    }
+
     /// Returns the file or folder of the worktree that it writes or looks at itself.
     fn worktree_path(&self) -> Option<&RepoPath> {
         self.path()

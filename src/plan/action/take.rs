@@ -143,6 +143,10 @@ impl Behavior for TakePath {
         Vec::new()
     }
 
+    fn lacks(&self, bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<String> {
+        self.becomes.as_ref()?.content(bytes).err()
+    }
+
     fn artifact(&self) -> Option<&str> {
         self.becomes.as_ref().map(|to| to.artifact.as_str())
     }
@@ -158,6 +162,18 @@ impl Behavior for TakePath {
             mode(self.was.as_ref().map(|was| was.mode)),
             mode(becomes.map(|state| state.mode))
         )
+    }
+}
+
+impl TakenState {
+    /// Returns its bytes, or why they cannot be had.
+    fn content(&self, bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Vec<u8>, String> {
+        let name = &self.artifact;
+        match bytes(name) {
+            None => Err(format!("the turn has no `{name}`, whose bytes TAKE needs")),
+            Some(bytes) if self.imprint.is_of(&bytes) => Ok(bytes),
+            Some(_) => Err(format!("`{name}` does not have the bytes that TAKE names")),
+        }
     }
 }
 

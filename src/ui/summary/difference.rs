@@ -30,6 +30,8 @@ pub(super) struct FileDifference {
     path: String,
     /// Whether there is none yet.
     is_new: bool,
+    /// What becomes of it, where lines do not tell.
+    note: Option<String>,
     /// How many lines come and go.
     counts: Counts,
     /// The first lines of the difference.
@@ -55,6 +57,8 @@ struct FileSteps<'a> {
     ends: Option<Ends<'a>>,
     /// What is replaced in it, if that is all that is known.
     pairs: Vec<&'a Pair>,
+    /// What becomes of it, in words.
+    note: Option<String>,
 }
 
 /// Returns what becomes of each file, in the order in which the plan comes to them.
@@ -96,21 +100,27 @@ fn steps<'a>(plan: &'a Plan, simulation: &'a Simulation) -> Vec<FileSteps<'a>> {
         for part in action.kind.preview(simulation.step(index)) {
             let known = files.iter_mut().rfind(|file| file.path == path);
             match (part, known) {
+                (PreviewPart::Words(words), _) => files.push(FileSteps {
+                    note: words.into_iter().next(),
+                    ..FileSteps::of(path, None)
+                }),
+                (PreviewPart::Difference { before, after, .. }, Some(file))
+                    if file.note.is_some() && file.ends.is_none() =>
+                {
+                    file.ends = Some(Ends { before, after });
+                }
                 (PreviewPart::Difference { before, after, .. }, Some(file))
                     if file.ends.is_some_and(|ends| ends.after == before) =>
                 {
                     file.ends = file.ends.map(|ends| Ends { after, ..ends });
                 }
-                (PreviewPart::Difference { before, after, .. }, _) => files.push(FileSteps {
-                    path: path.to_owned(),
-                    ends: Some(Ends { before, after }),
-                    pairs: Vec::new(),
-                }),
+                (PreviewPart::Difference { before, after, .. }, _) => {
+                    files.push(FileSteps::of(path, Some(Ends { before, after })));
+                }
                 (PreviewPart::Replacement(pair), Some(file)) => file.pairs.push(pair),
                 (PreviewPart::Replacement(pair), None) => files.push(FileSteps {
-                    path: path.to_owned(),
-                    ends: None,
                     pairs: vec![pair],
+                    ..FileSteps::of(path, None)
                 }),
                 _ => {}
             }
@@ -120,7 +130,17 @@ fn steps<'a>(plan: &'a Plan, simulation: &'a Simulation) -> Vec<FileSteps<'a>> {
     files
 }
 
-impl FileSteps<'_> {
+impl<'a> FileSteps<'a> {
+    /// Starts with what becomes of a file.
+    fn of(path: &str, ends: Option<Ends<'a>>) -> FileSteps<'a> {
+        FileSteps {
+            path: path.to_owned(),
+            ends,
+            pairs: Vec::new(),
+            note: None,
+        }
+    }
+
     /// Returns what is shown of it, up to so many lines of its difference.
     fn shown(&self, most: usize) -> FileDifference {
         let is_new = self.ends.is_some_and(|ends| ends.before.is_none());
@@ -145,6 +165,7 @@ impl FileSteps<'_> {
         FileDifference {
             path: self.path.clone(),
             is_new,
+            note: self.note.clone(),
             counts: difference.counts,
             lines: difference.lines.into_iter().map(bounded).collect(),
             left_out: difference.left_out + beyond,
@@ -154,12 +175,20 @@ impl FileSteps<'_> {
     /// Returns the names that head its difference.
     fn names(&self) -> [StyledLine; 2] {
         let is_new = self.ends.is_some_and(|ends| ends.before.is_none());
-        let before = match is_new {
+        let is_gone = self.ends.is_some_and(|ends| ends.after.is_none());
+        let name = |side: &str, is_none: bool| match is_none {
             true => "/dev/null".to_owned(),
-            false => format!("a/{}", self.path),
+            false => format!("{side}/{}", self.path),
         };
-        [format!("--- {before}"), format!("+++ b/{}", self.path)]
-            .map(|name| StyledLine::of(Tone::Strong, &name))
+        let note = self
+            .note
+            .as_ref()
+            .map_or_else(String::new, |note| format!("  ({note})"));
+        [
+            format!("--- {}", name("a", is_new)),
+            format!("+++ {}{note}", name("b", is_gone)),
+        ]
+        .map(|name| StyledLine::of(Tone::Strong, &name))
     }
 }
 
@@ -176,13 +205,16 @@ impl FileDifference {
 
     /// Returns its header.
     fn header(&self) -> StyledLine {
-        let header = StyledLine::plain("  ")
-            .with(Tone::Strong, &self.path)
-            .with(Tone::Plain, "  ")
-            .join(diff::counted(self.counts));
-        match self.is_new {
-            true => header.with(Tone::Faint, "  new file"),
-            false => header,
+        let path = StyledLine::plain("  ").with(Tone::Strong, &self.path);
+        let counts = || diff::counted(self.counts);
+        let header = match &self.note {
+            Some(_) if self.counts == Counts::default() => path,
+            _ => path.with(Tone::Plain, "  ").join(counts()),
+        };
+        match (&self.note, self.is_new) {
+            (Some(note), _) => header.with(Tone::Faint, &format!("  {note}")),
+            (None, true) => header.with(Tone::Faint, "  new file"),
+            (None, false) => header,
         }
     }
 

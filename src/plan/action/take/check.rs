@@ -67,16 +67,9 @@ fn after(judge: &Judge<'_>, take: &TakePath) -> Result<Option<FileState>, String
     let Some(state) = &take.becomes else {
         return Ok(None);
     };
-    let name = &state.artifact;
-    let Some(bytes) = judge.world.facts.taken(name) else {
-        return Err(format!("the turn has no `{name}`, whose bytes TAKE needs"));
-    };
-    if !state.imprint.is_of(&bytes) {
-        return Err(format!("`{name}` does not have the bytes that TAKE names"));
-    }
-
+    let content = state.content(&|name| judge.world.facts.taken(name))?;
     Ok(Some(FileState {
         mode: state.mode,
-        content: bytes,
+        content,
     }))
 }

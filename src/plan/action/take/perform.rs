@@ -81,15 +81,7 @@ fn there(
 
 /// Returns what is to be there, its bytes compared again.
 fn bytes(stage: &Stage<'_>, state: &TakenState) -> Result<FileState, ActionError> {
-    let name = &state.artifact;
-    let content = stage
-        .tools
-        .taken(name)
-        .ok_or_else(|| format!("the turn has no `{name}`"))?;
-    if !state.imprint.is_of(&content) {
-        return Err(format!("`{name}` does not have the bytes that the plan names").into());
-    }
-
+    let content = state.content(&|name| stage.tools.taken(name))?;
     let mode = state.mode;
     Ok(FileState { mode, content })
 }
@@ -128,7 +120,7 @@ fn done(before: Option<&FileState>, after: Option<&FileState>) -> String {
         (Some(before), None) => format!("removed, {}", size(before)),
         (None, Some(after)) => format!("new {}, {}", after.mode, size(after)),
         (Some(before), Some(after)) if before.mode != after.mode => {
-            format!("now a {}, {}", after.mode, size(after))
+            format!("{} → {}, {}", before.mode, after.mode, size(after))
         }
         (_, Some(after)) => format!("replaced, {}", size(after)),
         (None, None) => String::new(),

@@ -34,15 +34,15 @@ fn words(take: &TakePath, step: &Step) -> Vec<String> {
     let was = was.map(|was| format!("{}, {}", was.mode, size(was.imprint.size)));
     let Some(becomes) = &take.becomes else {
         let was = was.unwrap_or_default();
-        return vec![format!("is removed ({was})")];
+        return vec![format!("removed ({was})")];
     };
 
     let there = match becomes.mode {
-        StateMode::Link => format!("link to `{}`", target(step).unwrap_or_default()),
+        StateMode::Link => format!("{} to `{}`", becomes.mode, target(step).unwrap_or_default()),
         mode => format!("{mode}, {}", size(becomes.imprint.size)),
     };
     let mut words = vec![match was {
-        Some(was) => format!("becomes a {there}; was a {was}"),
+        Some(was) => format!("{was} → {there}"),
         None => format!("new {there}"),
     }];
     let same = |was: &KnownState| was.imprint == becomes.imprint;

@@ -1,0 +1,241 @@
+//! What a person reads of a plan that was written from a difference.
+
+use std::fmt::Write as _;
+
+use super::*;
+use crate::plan::samples::say;
+
+/// Returns a change of a text.
+fn text(path: &str, before: Option<&str>, after: Option<&str>) -> MadeChange {
+    bytes(path, before.map(str::as_bytes), after.map(str::as_bytes))
+}
+
+/// Returns a change of a file.
+fn bytes(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> MadeChange {
+    MadeChange {
+        path: path.as_bytes().to_vec(),
+        before: before.map(FileState::plain),
+        after: after.map(FileState::plain),
+    }
+}
+
+/// Compares the actions of the plan of some changes, a line each.
+fn check(changes: &[MadeChange], expected: &[&str]) -> WrittenPlan {
+    let words = AgentWords {
+        title: "T",
+        rationale: "Because.",
+    };
+    let written = plan_of(changes, &words);
+    let (plan, mistakes) = parse(&written.text);
+    assert_eq!(mistakes, []);
+    let said: Vec<String> = plan
+        .actions
+        .iter()
+        .map(|action| say(&action.kind))
+        .collect();
+    assert_eq!(said, expected, "{}", written.text);
+    written
+}
+
+/// Returns numbered lines, with others at some places.
+fn lines(count: usize, other: &[(usize, &str)]) -> String {
+    let line = |at: usize| {
+        let other = other.iter().find(|(place, _)| *place == at);
+        other.map_or_else(|| format!("line {at}\n"), |(_, text)| (*text).to_owned())
+    };
+    (1..=count).map(line).collect()
+}
+
+#[test]
+fn p41_each_place_is_a_pair_with_a_line_around_it() {
+    let after = lines(40, &[(10, "ten\n"), (30, "")]);
+    let written = check(
+        &[text("a.txt", Some(&lines(40, &[])), Some(&after))],
+        &[
+            r#"EDIT a.txt [("line 9\nline 10\nline 11\n", "line 9\nten\nline 11\n"), ("line 29\nline 30\nline 31\n", "line 29\nline 31\n")]"#,
+        ],
+    );
+    let expected = "# T\n\n## Rationale\n````text\nBecause.\n````\n\n## Action Plan\n\n### `EDIT`\n\
+                    - **File Path:** [a.txt](/a.txt)\n\n`FIND:`\n````txt\nline 9\n";
+    assert!(written.text.starts_with(expected), "{}", written.text);
+}
+
+#[test]
+fn p41_places_that_are_near_or_alike_are_one_pair() {
+    let after = lines(9, &[(3, "three\n"), (5, "five\n")]);
+    check(
+        &[text("a", Some(&lines(9, &[])), Some(&after))],
+        &[
+            r#"EDIT a [("line 2\nline 3\nline 4\nline 5\nline 6\n", "line 2\nthree\nline 4\nfive\nline 6\n")]"#,
+        ],
+    );
+    let (six, five) = ("x\n".repeat(6), "x\n".repeat(5));
+    let edit = format!("EDIT a [({six:?}, {five:?})]");
+    check(&[text("a", Some(&six), Some(&five))], &[&edit]);
+}
+
+#[test]
+fn p41_line_ends_are_kept_and_shown_plainly() {
+    let crlf = |text: &str| text.replace('\n', "\r\n");
+    let changes = [
+        text("crlf", Some(&crlf("a\nb\nc\n")), Some(&crlf("a\nB\nc\n"))),
+        text("new", None, Some(&crlf("a\nb\n"))),
+        text("none", Some("a\nb"), Some("a\nc")),
+        text("to-lf", Some("a\r\nb\n"), Some("a\nb\n")),
+    ];
+    check(
+        &changes,
+        &[
+            r#"EDIT crlf [("a\nb\nc\n", "a\nB\nc\n")]"#,
+            r#"CREATE new "a\r\nb\r\n" "#,
+            r#"EDIT none [("a\nb\n", "a\nc\n")]"#,
+            r#"EDIT to-lf [("a\r\nb\n", "a\nb\n")]"#,
+        ],
+    );
+}
+
+#[test]
+fn p41_what_text_cannot_say_is_taken() {
+    let mode = |path: &str, mode: StateMode, content: &str| MadeChange {
+        path: path.as_bytes().to_vec(),
+        before: Some(FileState::plain("a\n")),
+        after: Some(FileState {
+            mode,
+            content: content.as_bytes().to_vec(),
+        }),
+    };
+    let changes = [
+        bytes("bin", Some(b"\0"), Some(b"\0\x01")),
+        text("end", Some("a\n"), Some("a")),
+        text("gone", Some("g\n"), None),
+        mode("link", StateMode::Link, "gone"),
+        mode("run", StateMode::Executable, "b\n"),
+        text("old", Some("m\n"), None),
+        text("young", None, Some("m\n")),
+        text("empty", Some(""), Some("e\n")),
+    ];
+    let written = check(
+        &changes,
+        &[
+            "TAKE gone file -> no file -",
+            "TAKE old file -> no file -",
+            "TAKE bin file -> file taken/01",
+            r#"CREATE empty "e\n" "#,
+            "TAKE end file -> file taken/02",
+            "TAKE link file -> symbolic link taken/03",
+            "TAKE run file -> executable file taken/04",
+            r#"CREATE young "m\n" "#,
+        ],
+    );
+    let taken = written.taken.iter().map(|(_, bytes)| &**bytes);
+    let expected = [&b"\0\x01"[..], b"a", b"gone", b"b\n"];
+    assert_eq!(taken.collect::<Vec<_>>(), expected);
+    for note in ["renamed to `young`", "renamed from `old`"] {
+        assert!(
+            written
+                .text
+                .contains(&format!("- **Description:** {note}\n"))
+        );
+    }
+}
+
+#[test]
+fn p41_a_path_that_no_plan_can_name_is_left_out_and_said() {
+    let mut changes = vec![text("a", None, Some("a\n"))];
+    for path in [&b"\xff"[..], b"a\nb", b".git/hooks/x", b"back\\slash"] {
+        changes.push(MadeChange {
+            path: path.to_vec(),
+            ..changes[0].clone()
+        });
+    }
+    let written = check(&changes, &[r#"CREATE a "a\n" "#]);
+    let said: Vec<&str> = written.left_out.iter().map(|(_, why)| &**why).collect();
+    assert_eq!(
+        said,
+        [
+            "`.git` is git's own",
+            "the path has the character U+000A, which is not allowed in a path",
+            "the path has the character U+005C, which is not allowed in a path",
+            "the path is not UTF-8",
+        ]
+    );
+    let named = "\nNot in this plan:\n- .git/hooks/x: `.git` is git's own\n";
+    assert!(written.text.contains(named), "{}", written.text);
+}
+
+#[test]
+fn p41_an_agent_that_changed_nothing_has_its_message_shown() {
+    let told = |rationale: &str| {
+        let written = plan_of(
+            &[],
+            &AgentWords {
+                title: "Q",
+                rationale,
+            },
+        );
+        let reading = read(&written.text);
+        assert_eq!(reading.diagnostics, []);
+        let actions = reading.plan.actions.iter();
+        let messages = actions.map(|action| action.kind.message().map(str::to_owned));
+        messages.collect::<Vec<_>>()
+    };
+    assert_eq!(told("Which one?\n"), [Some("Which one?".to_owned())]);
+    assert_eq!(told(" \n"), [Some("The agent said nothing.".to_owned())]);
+    let code = "```\n### `EXECUTE`\n- **Description:** x\n```\n";
+    assert_eq!(told(code), [Some(code.trim_end().to_owned())]);
+}
+
+#[test]
+fn p39_names_that_some_file_systems_take_for_one_can_be_taken() {
+    let changes = [
+        text("README", None, Some("b\n")),
+        text("readme", None, Some("a\n")),
+    ];
+    let made = |whole: &[&[u8]]| {
+        let whole = whole.iter().map(|path| path.to_vec()).collect();
+        let written = plan_taking(&changes, &AgentWords::default(), &whole);
+        let taken = written.taken.iter().cloned().collect();
+        outcome(&parse(&written.text).0, &|_| None, &taken).map(|made| made.len())
+    };
+    assert_eq!(made(&[b"readme"]), Ok(2));
+    assert!(made(&[]).is_err());
+}
+
+#[test]
+fn p40_a_name_that_is_spelt_anew_is_no_twin_of_itself() {
+    let changes = [
+        text("readme", Some("a\n"), None),
+        text("README", None, Some("a\n")),
+    ];
+    let written = check(
+        &changes,
+        &["TAKE readme file -> no file -", r#"CREATE README "a\n" "#],
+    );
+    let was = |path: &RepoPath| (path.as_str() == "readme").then(|| FileState::plain("a\n"));
+    let made = outcome(&parse(&written.text).0, &was, &TakenBytes::new());
+    assert_eq!(made.map(|made| made.len()), Ok(2));
+}
+
+#[test]
+fn p41_many_files_and_large_ones_take_no_more_time_than_their_bytes() {
+    let started = std::time::Instant::now();
+    let change = |n| {
+        text(
+            &format!("d{}/f{n}", n % 100),
+            Some("a\nb\n"),
+            Some("a\nc\n"),
+        )
+    };
+    let many: Vec<MadeChange> = (0..50_000).map(change).collect();
+    let written = plan_of(&many, &AgentWords::default());
+    assert_eq!(written.left_out.len(), 48_000);
+
+    let mut large = String::new();
+    for n in 0..100_000 {
+        writeln!(large, "{}", n % 7).expect("writing to a string");
+    }
+    let other = large.replace("3\n4\n", "3\nx\n4\n");
+    let taken = ["TAKE large file -> file taken/01"];
+    check(&[text("large", Some(&large), Some(&other))], &taken);
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}

@@ -1,0 +1,97 @@
+//! Plans of differences that are written, and what comes of them: the law, and examples.
+
+mod examples;
+mod folder;
+mod trees;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::plan::parse::parse;
+use crate::plan::reading::read;
+use crate::plan::repair::Level;
+use crate::text::path::RepoPath;
+use trees::{Tree, trees, words};
+
+/// Returns the changes from one tree to another.
+fn changes(before: &Tree, after: &Tree) -> Vec<MadeChange> {
+    let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let change = |path: &&String| MadeChange {
+        path: path.as_bytes().to_vec(),
+        before: before.get(*path).cloned(),
+        after: after.get(*path).cloned(),
+    };
+    paths.iter().map(change).collect()
+}
+
+/// Makes sure that the plan of a difference is sound and gives the second tree.
+fn holds(
+    before: &Tree,
+    after: &Tree,
+    words: &AgentWords<'_>,
+) -> Result<WrittenPlan, TestCaseError> {
+    let changes = changes(before, after);
+    let written = plan_of(&changes, words);
+    let reading = read(&written.text);
+    prop_assert_eq!(&reading.diagnostics, &[], "{}", written.text);
+    prop_assert_eq!(reading.repaired.level, Level::Clean, "{}", written.text);
+    let (plan, mistakes) = parse(&written.text);
+    prop_assert_eq!(mistakes, []);
+    prop_assert_eq!(&written.left_out, &[]);
+
+    let is_changed = changes.iter().any(|change| change.before != change.after);
+    let kinds: Vec<&str> = plan
+        .actions
+        .iter()
+        .map(|action| action.kind.name())
+        .collect();
+    if is_changed {
+        let only_files = kinds
+            .iter()
+            .all(|name| ["CREATE", "EDIT", "TAKE"].contains(name));
+        prop_assert!(only_files, "{kinds:?}");
+    } else {
+        prop_assert_eq!(kinds, ["CHAT_WITH_USER"]);
+        return Ok(written);
+    }
+
+    let taken: TakenBytes = written.taken.iter().cloned().collect();
+    let was = |path: &RepoPath| before.get(path.as_str()).cloned();
+    let outcome = outcome(&plan, &was, &taken);
+    let outcome =
+        outcome.map_err(|wrong| TestCaseError::fail(format!("{wrong:?}\n{}", written.text)))?;
+    let mut made = before.clone();
+    for (path, state) in outcome {
+        match state {
+            Some(state) => made.insert(path.to_string(), state),
+            None => made.remove(path.as_str()),
+        };
+    }
+    prop_assert_eq!(&made, after, "{}", written.text);
+    Ok(written)
+}
+
+/// Returns how many cases are tried; the long run sets it.
+fn cases() -> ProptestConfig {
+    let wanted = crate::host::env::var("TEDDY_LAW_CASES").and_then(|text| text.parse().ok());
+    ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(wanted.unwrap_or(300))
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn p41_the_plan_of_a_difference_makes_it((before, after) in trees(), title in words(), rationale in words()) {
+        let words = AgentWords { title: &title, rationale: &rationale };
+        holds(&before, &after, &words)?;
+    }
+
+    #[test]
+    fn p41_a_run_in_a_folder_makes_it_too((before, after) in trees()) {
+        let written = holds(&before, &after, &AgentWords::default())?;
+        prop_assert_eq!(&folder::run(&before, &written), &after, "{}", written.text);
+    }
+}
