@@ -215,7 +215,7 @@ impl App {
     }
 
     /// Returns how words are told.
-    fn manner(&self) -> Manner {
+    pub(super) fn manner(&self) -> Manner {
         Manner {
             paint: self.paint(screen::is_stderr()),
             width: terminal::stderr_width,

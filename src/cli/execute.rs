@@ -52,6 +52,18 @@ pub(super) struct Args {
     model: Option<String>,
 }
 
+impl Args {
+    /// Returns the arguments that review the plan that waits.
+    pub(super) fn of_draft() -> Args {
+        Args {
+            plan: None,
+            yes: false,
+            no_replan: false,
+            model: None,
+        }
+    }
+}
+
 /// Executes and says what came of it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;

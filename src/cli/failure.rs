@@ -396,7 +396,9 @@ fn model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         | ModelError::CommandSilent { .. }
         | ModelError::Agent { .. }
         | ModelError::ReplayEnded { .. } => FailureKind::ModelCommand,
-        ModelError::CostLimit { .. } => FailureKind::CostLimit,
+        ModelError::CostLimit { .. } | ModelError::SpentWhileActing { .. } => {
+            FailureKind::CostLimit
+        }
         ModelError::Nobody { .. } => FailureKind::NobodyToAsk,
         ModelError::Io { .. } | ModelError::Interrupted { .. } => FailureKind::Failed,
     };

@@ -44,6 +44,7 @@ mod pick;
 mod plan;
 mod preprocess;
 mod prompt;
+mod race;
 mod ready;
 mod record;
 mod recover;
@@ -79,6 +80,7 @@ use app::App;
 use expand::expand;
 use global::Global;
 use mistyped::{Mistyped, mistyped};
+use race::lane;
 
 use crate::workflow::project::Project;
 
@@ -146,6 +148,7 @@ commands! {
     "start" Start => start,
     "plan" Plan => plan,
     "ask" Ask => ask,
+    "race" Race => race,
     "execute" Execute => execute,
     #[command(visible_alias = "continue")]
     "resume" Resume => resume,
@@ -187,6 +190,8 @@ commands! {
     "demo" Demo => demo,
     "completions" Completions => completions,
     "man" Man => man,
+    #[command(hide = true)]
+    "__lane" Lane => lane,
 }
 
 /// Runs the program and returns its exit code.

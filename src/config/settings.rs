@@ -33,6 +33,8 @@ pub struct Settings {
     pub on_failure: OnFailure,
     /// Where an unattended loop stops.
     pub limits: LimitSettings,
+    /// How models are raced.
+    pub race: RaceSettings,
     /// What the model is shown.
     pub context: Context,
     /// Where RESEARCH searches.
@@ -214,6 +216,16 @@ pub struct LimitSettings {
     pub turns: u32,
     /// Dollars in one session.
     pub cost: f64,
+    /// Files that a model that edits files may change in one turn.
+    pub files: usize,
+}
+
+/// How models are raced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RaceSettings {
+    /// How many run at once; as many as there are cores, and room for, without it.
+    pub parallel: Option<usize>,
 }
 
 /// What the model is shown.
@@ -298,6 +310,7 @@ impl Default for Settings {
             worktree: Worktree::default(),
             on_failure: OnFailure::Keep,
             limits: LimitSettings::default(),
+            race: RaceSettings::default(),
             context: Context::default(),
             research: ResearchSettings::default(),
             web: Web::default(),
@@ -344,6 +357,7 @@ impl Default for LimitSettings {
         LimitSettings {
             turns: 50,
             cost: 5.0,
+            files: 2000,
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod http;
 pub mod interrupt;
 pub mod lease;
 pub mod lock;
+pub mod memory;
 pub mod pager;
 pub mod probe;
 pub mod process;

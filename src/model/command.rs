@@ -122,6 +122,7 @@ impl Model for CommandModel {
             text: finished.stdout,
             model: self.name.clone(),
             usage: TokenUsage::default(),
+            cost: None,
             finish: Finish::Stop,
         })
     }

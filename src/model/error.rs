@@ -56,6 +56,12 @@ impl fmt::Display for ModelError {
                     "the call would cost about ${estimate:.2}, ${spent:.2} is spent, and the limit is ${limit:.2}; nothing was sent"
                 )
             }
+            ModelError::SpentWhileActing { left } => {
+                write!(
+                    f,
+                    "it used up the ${left:.2} that were left and was stopped; nothing of what it did was taken"
+                )
+            }
             ModelError::Redirect { origin, location } => {
                 write!(f, "{origin} redirects to {location}, which is not followed")
             }
@@ -161,7 +167,7 @@ impl ModelError {
             ModelError::NotJson { .. } => "check `base_url`: it seems to be a web page and not an API, or a proxy stands between".into(),
             ModelError::Connect { .. } => "check `base_url`, the network and the proxy; for a local model, that its server runs".into(),
             ModelError::Redirect { .. } => "set `base_url` to the address of the API itself; a key is never forwarded to another address".into(),
-            ModelError::CostLimit { .. } => {
+            ModelError::CostLimit { .. } | ModelError::SpentWhileActing { .. } => {
                 "raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model".into()
             }
             other => other.remedy_answer(),

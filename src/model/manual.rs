@@ -67,6 +67,7 @@ impl Model for Manual {
             text,
             model: "manual".into(),
             usage: TokenUsage::default(),
+            cost: None,
             finish: Finish::Stop,
         })
     }

@@ -53,7 +53,7 @@ pub struct ModelRequest {
 }
 
 /// What a model said.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModelAnswer {
     /// The text.
     pub text: String,
@@ -61,6 +61,8 @@ pub struct ModelAnswer {
     pub model: String,
     /// What it used.
     pub usage: TokenUsage,
+    /// What it cost in dollars, where it says so itself.
+    pub cost: Option<f64>,
     /// Why it ended. Only [`Finish::Stop`] is a whole answer.
     pub finish: Finish,
 }
@@ -278,6 +280,11 @@ pub enum ModelError {
         spent: f64,
         /// What it may cost.
         limit: f64,
+    },
+    /// A model that edits files itself was stopped, because it used up what was left.
+    SpentWhileActing {
+        /// What was left for it, in dollars.
+        left: f64,
     },
     /// A person must answer, and none is at a terminal.
     Nobody {

@@ -12,6 +12,8 @@ use crate::text::near::nearest;
 const FORMAT: &str = include_str!("../../prompts/format.xml");
 /// The instructions for a question, which no agent has: the answer is no plan.
 pub const ANSWERING: &str = include_str!("../../prompts/answer.xml");
+/// The instructions for a model that edits files itself: it writes no plan either.
+pub const ACTING: &str = include_str!("../../prompts/acting.xml");
 /// What begins a part for where the web can be searched.
 const OPEN: &str = "{{research}}";
 /// What begins the part for where it cannot.

@@ -125,6 +125,7 @@ impl Model for Replay {
             text,
             model: "replay".into(),
             usage: TokenUsage::default(),
+            cost: None,
             finish: Finish::Stop,
         })
     }

@@ -32,7 +32,18 @@ pub const QUESTION: &str = "question.md";
 pub const CONCLUSION: &str = "conclusion.md";
 /// What an agent that worked in the user's files wrote down of it, by its kind: in lines of JSON, as
 /// Markdown, or as any other text.
-pub const TRANSCRIPTS: [&str; 3] = ["transcript.jsonl", "transcript.md", "transcript.txt"];
+pub const TRANSCRIPTS: [&str; 3] = [TRANSCRIPT, TRANSCRIPT_TEXT, "transcript.txt"];
+/// What a model that edits files itself said and did, as JSON lines.
+pub const TRANSCRIPT: &str = "transcript.jsonl";
+/// The same, to be read.
+pub const TRANSCRIPT_TEXT: &str = "transcript.md";
+/// What a model that edits files itself was told in place of [`INPUT`], where its conversation went
+/// on.
+pub const TOLD: &str = "told.md";
+/// What a check found on what the plan of a race makes.
+pub const CHECK: &str = "check.yaml";
+/// What the judge of a race says of the plans.
+pub const COMPARISON: &str = "comparison.md";
 /// The folder of commands' full output.
 pub const OUTPUT: &str = "output/";
 /// The folder of what became of files, where the report shows a part of it.

@@ -8,7 +8,10 @@ use crate::git::object::CommitId;
 use crate::host::clock;
 
 /// What of a turn in progress belongs to the model's answer.
-const OF_THE_ANSWER: [&str; 4] = [
+const OF_THE_ANSWER: [&str; 7] = [
+    artifact::TOLD,
+    artifact::TRANSCRIPT,
+    artifact::TRANSCRIPT_TEXT,
     artifact::INPUT,
     artifact::USER_PROMPT,
     artifact::REPLY,
@@ -126,6 +129,7 @@ impl Draft {
         self.meta.made = false;
         self.meta.repair = None;
         self.meta.failure = None;
+        self.meta.acted = None;
 
         self.meta.status = Status::Ready;
     }

@@ -1,5 +1,6 @@
 //! `meta.yaml`: facts about a turn that no other artifact says (`docs/formats/turn.md`).
 
+mod acted;
 mod without_plan;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use uuid::Uuid;
 use crate::git::object::CommitId;
 use crate::text::yaml::guard;
 
+pub use acted::Acted;
 pub use without_plan::{
     Landed, LandedCommit, LandedTurn, Picked, Recorded, RestoreCommand, Restored,
 };
@@ -62,6 +64,7 @@ impl Meta {
             work: None,
             question: false,
             made: false,
+            acted: None,
             pipeline: None,
             spent: None,
             approved_by: None,
@@ -176,6 +179,9 @@ pub struct Meta {
     /// Whether the message is a question: the answer changes nothing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub question: bool,
+    /// For a model that edits files itself: which program it was, and its conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acted: Option<Acted>,
     /// The rejected plans in a row before this turn.
     #[serde(default)]
     pub replans: u32,

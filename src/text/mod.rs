@@ -36,9 +36,25 @@ pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &st
     format!("{number} {noun}{end}")
 }
 
+/// Returns as much of a text as fits into so many bytes, and says so where that is not all.
+pub fn beginning(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
+    if text.len() <= most {
+        return text.into();
+    }
+    let mut ends = (0..=most).rev();
+    let end = ends.find(|&at| text.is_char_boundary(at));
+    format!("{}\n(cut here)", &text[..end.unwrap_or_default()]).into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_beginning_ends_with_a_whole_character() {
+        assert_eq!(beginning("short", 5), "short");
+        assert_eq!(beginning("a\u{e9}b", 2), "a\n(cut here)");
+    }
 
     #[test]
     fn one_thing_is_no_plural() {

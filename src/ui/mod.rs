@@ -29,6 +29,7 @@ pub mod progress;
 pub mod prompt;
 pub mod question;
 pub mod quiet;
+pub mod race;
 pub mod reader;
 pub mod risk;
 pub mod room;

@@ -27,6 +27,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         Notice::Files(notice) => is_files_warning(notice),
         Notice::NotReplanned(why) => matches!(why, NoReplan::Failed(_)),
         Notice::MessageNotUsed
+        | Notice::AgentWorkLeftOut(_)
         | Notice::KeyRemoved
         | Notice::DraftNotKept(_)
         | Notice::OverBudget { .. }
@@ -108,6 +109,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         } => over_budget(*tokens, *budget, largest),
         Notice::StepStarted { number, of, name } => format!("Step {number} of {of}: {name}"),
         Notice::ModelRemark(text) => text.clone(),
+        Notice::AgentWorkLeftOut(files) => return left_out(files, "is not in the plan"),
         Notice::PriceMissing { model, setting } => format!(
             "the cost is unknown: the price of model `{model}` has no `{setting}`; `limits.cost` counts those tokens as plain input"
         ),

@@ -5,6 +5,7 @@
 
 pub mod output;
 pub mod scan;
+pub mod work;
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -12,11 +13,13 @@ use std::time::{Duration, Instant};
 use super::mistakes::rejected;
 use super::notice;
 use super::style::{Paint, StyledLine, Tone, wrap_all};
+use crate::model::acting::AgentProgress;
 use crate::plan::run::{Ending, Outcome};
 use crate::text::counted;
 use crate::workflow::user::{Estimate, Event};
 use output::Output;
 use scan::Scan;
+use work::AgentWork;
 
 /// The shortest time between two rewrites of the status line.
 const REFRESH: Duration = Duration::from_millis(100);
@@ -59,6 +62,8 @@ struct PendingAnswer {
     written: Option<Instant>,
     /// What has been seen of the answer.
     scan: Scan,
+    /// What it has done, if it edits files itself.
+    work: Option<AgentWork>,
 }
 
 impl<W: Write> Progress<W> {
@@ -84,6 +89,7 @@ impl<W: Write> Progress<W> {
                 estimate,
             } => self.asking(model, *tokens, *estimate),
             Event::Received { text } => self.received(text),
+            Event::Working { progress, .. } => self.working(progress),
             Event::Answered => self.answered(),
             Event::Rejected { diagnostics } => self.always(rejected(diagnostics)),
             Event::Started { index, label } => self.started(*index, label),
@@ -119,6 +125,7 @@ impl<W: Write> Progress<W> {
             start: Instant::now(),
             written: None,
             scan: Scan::default(),
+            work: None,
         });
     }
 
@@ -146,9 +153,37 @@ impl<W: Write> Progress<W> {
             .cut(width.saturating_sub(1))
             .paint(self.manner.paint);
         self.lines(news);
+        self.stand(&status);
+    }
+
+    /// A model that edits files itself did something.
+    fn working(&mut self, progress: &AgentProgress<'_>) {
+        let Some(asking) = &mut self.asking else {
+            return;
+        };
+        let work = asking.work.get_or_insert_with(AgentWork::default);
+        let news = work.feed(progress);
+        let status = work.status(&asking.model);
+        let is_due = !news.is_empty()
+            || asking
+                .written
+                .is_none_or(|written| written.elapsed() >= REFRESH);
+        if is_due {
+            asking.written = Some(Instant::now());
+        }
+
+        self.lines(news);
+        let width = (self.manner.width)().filter(|_| is_due && !self.manner.quiet);
+        if let Some(width) = width {
+            let status = status.cut(width.saturating_sub(1)).paint(self.manner.paint);
+            self.stand(&status);
+        }
+    }
+
+    /// Writes the status line over the one that stands there.
+    fn stand(&mut self, status: &str) {
         let _ = write!(self.out, "\r\x1b[K{status}");
         let _ = self.out.flush();
-
         self.standing = true;
     }
 
@@ -157,8 +192,12 @@ impl<W: Write> Progress<W> {
         let Some(asking) = self.asking.take() else {
             return;
         };
-        if (self.manner.width)().is_some() && !asking.scan.is_empty() {
-            self.lines(vec![asking.status()]);
+        let last = match &asking.work {
+            Some(work) => Some(work.status(&asking.model)),
+            None => (!asking.scan.is_empty()).then(|| asking.status()),
+        };
+        if (self.manner.width)().is_some() || asking.work.is_some() {
+            self.lines(last.into_iter().collect());
         }
         self.clear();
     }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::git::object::TreeId;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
+use crate::plan::reading::Reading;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
@@ -41,6 +43,26 @@ pub struct Rewrite {
 /// # Errors
 /// Where no plan waits, or the files cannot be looked at.
 pub fn dry_run(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<DryRun> {
+    let reading = reading_of(draft)?;
+    let tree = snapshot::snapshot(&project.checkout(), &forced(&reading.plan))?.tree;
+    dry_run_of(project, (tip, draft), (reading, tree))
+}
+
+/// Returns what the plan of a turn in progress would do to the files of a tree.
+///
+/// # Errors
+/// As for [`dry_run`].
+pub fn dry_run_at(
+    project: &Project,
+    tip: &Turn,
+    draft: &Draft,
+    tree: TreeId,
+) -> anyhow::Result<DryRun> {
+    dry_run_of(project, (tip, draft), (reading_of(draft)?, tree))
+}
+
+/// Reads the plan that waits.
+fn reading_of(draft: &Draft) -> anyhow::Result<Reading> {
     anyhow::ensure!(
         draft.is_planned(),
         "turn {} has no plan yet",
@@ -48,8 +70,15 @@ pub fn dry_run(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<D
     );
     let written = draft.artifacts.text_or_empty(artifact::PLAN);
     let text = draft.artifacts.text(artifact::REPLY).unwrap_or(written);
-    let reading = crate::plan::reading::read(&text);
-    let tree = snapshot::snapshot(&project.checkout(), &forced(&reading.plan))?.tree;
+    Ok(crate::plan::reading::read(&text))
+}
+
+/// Returns what a plan would do to the files of a tree.
+fn dry_run_of(
+    project: &Project,
+    (tip, draft): (&Turn, &Draft),
+    (reading, tree): (Reading, TreeId),
+) -> anyhow::Result<DryRun> {
     let lists = lists(&project.repository, draft, tree)?;
     let ground = JudgeInput {
         tip,

@@ -7,6 +7,7 @@
 //! The person is `&mut dyn user::User`, so that every workflow runs in a test, in CI and at a
 //! terminal alike.
 
+pub mod act;
 pub mod adopt;
 pub mod agent;
 pub mod ask;
@@ -38,6 +39,7 @@ pub mod paths;
 pub mod pick;
 pub mod plan;
 pub mod project;
+pub mod race;
 pub mod record;
 pub mod replay;
 pub mod restore;

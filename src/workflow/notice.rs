@@ -1,6 +1,7 @@
 //! What happened on the way that a user should hear of; `ui` has the words.
 
 use crate::change::finding::Finding;
+use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::workspace::notice::FilesNotice;
 
@@ -41,6 +42,8 @@ pub enum Notice {
     },
     /// What a model's program says besides its answer.
     ModelRemark(String),
+    /// What a model that edits files itself made and its plan cannot have.
+    AgentWorkLeftOut(Vec<NotCaptured>),
     /// A price is missing, so that the cost is unknown.
     PriceMissing {
         /// The model.

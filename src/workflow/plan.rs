@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 
+use crate::git::object::CommitId;
 use crate::model::prompt::ANSWERING;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading::{self, Reading};
@@ -50,6 +51,8 @@ pub struct PlanOptions {
     pub work: Option<String>,
     /// Whether the message is a question: the answer changes nothing.
     pub question: bool,
+    /// The snapshot of the user's files to plan from; they are recorded without it.
+    pub snapshot: Option<CommitId>,
 }
 
 /// A plan that waits to be executed.
@@ -128,7 +131,7 @@ pub fn plan_turn(
         Some(_) => None,
         // A pipeline makes plans.
         None if wish.question => {
-            let model = choose::choose(project, tip, wish.model.as_deref())?;
+            let model = choose::writer(project, tip, wish.model.as_deref())?;
             Some(PlanSource::Model(model))
         }
         None => Some(plan_source(
@@ -145,7 +148,10 @@ pub fn plan_turn(
         None => ask_for_message(&draft, tip, tip.question(&project.repository)?, user)?,
     };
     let message = without_keys(message, user);
-    let recorded = record_locked(project, tip, user)?;
+    let recorded = match wish.snapshot {
+        Some(commit) => RecordedFiles::of(&project.repository, commit)?,
+        None => record_locked(project, tip, user)?,
+    };
     snapshot::tell_captured(
         &project.repository,
         tip,
@@ -186,6 +192,7 @@ pub fn plan_turn(
             PlanRequest {
                 tip,
                 draft: &mut draft,
+                recorded: &recorded,
                 source,
                 weight: made.weight,
             },
@@ -321,7 +328,15 @@ pub fn drop_question(project: &Project, tip: &Turn, draft: &mut Draft) -> anyhow
 fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.set_answer_aside();
     let is_stale = |name: &str| {
-        [artifact::REPLY, artifact::PLAN, artifact::INPUT].contains(&name)
+        [
+            artifact::REPLY,
+            artifact::PLAN,
+            artifact::INPUT,
+            artifact::TRANSCRIPT,
+            artifact::TRANSCRIPT_TEXT,
+            artifact::TOLD,
+        ]
+        .contains(&name)
             || name.starts_with(artifact::STEPS)
             || name.starts_with(artifact::TAKEN)
     };
@@ -338,6 +353,7 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.meta.pipeline = None;
     draft.meta.failure = None;
     draft.meta.repair = None;
+    draft.meta.acted = None;
 
     draft.begin();
 }

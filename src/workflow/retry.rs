@@ -137,6 +137,7 @@ fn ask_again(
         PlanRequest {
             tip: &tip,
             draft: &mut draft,
+            recorded: &recorded,
             source,
             weight,
         },

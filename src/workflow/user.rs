@@ -1,5 +1,6 @@
 //! The person at the other end, as the workflows see them.
 
+use crate::model::acting::AgentProgress;
 use crate::plan::Plan;
 use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
@@ -243,6 +244,13 @@ pub enum Event<'a> {
     Received {
         /// The whole answer so far; empty where nothing came meanwhile.
         text: &'a str,
+    },
+    /// A model that edits files itself does something.
+    Working {
+        /// The model's name.
+        model: &'a str,
+        /// What it does.
+        progress: &'a AgentProgress<'a>,
     },
     /// The answer is complete.
     Answered,

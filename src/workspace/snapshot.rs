@@ -54,6 +54,20 @@ pub struct RecordedFiles {
 const BLINK: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
 impl RecordedFiles {
+    /// Returns files that were recorded as a commit some time ago.
+    ///
+    /// # Errors
+    /// Where the commit cannot be read.
+    pub fn of(repository: &Repository, commit: CommitId) -> anyhow::Result<RecordedFiles> {
+        Ok(RecordedFiles {
+            commit,
+            tree: repository.commit(commit)?.tree,
+            not_captured: Vec::new(),
+            seen: Instant::now(),
+            took: Duration::ZERO,
+        })
+    }
+
     /// Returns whether the files were looked at just now.
     pub fn is_fresh(&self) -> bool {
         self.seen.elapsed() < self.took.clamp(BLINK[0], BLINK[1])

@@ -159,6 +159,7 @@ impl Trial {
             folder: folder.path(),
             launcher: launcher(self.is_confined.then_some(policy)),
             variables: vec![("MINE".to_owned(), "1".to_owned())],
+            further: None,
             conversation: self.conversation.map(str::to_owned),
             limits: self.limits,
             is_confined: self.is_confined,

@@ -55,13 +55,14 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 66] = [
+const CALLS: [(&[&str], &str); 67] = [
     (&["setup"], "NobodyToAsk"),
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
     (&["start", "x", "-m", "x"], "NoRepository"),
     (&["plan", "-m", "x"], "NoRepository"),
     (&["ask", "x"], "NoRepository"),
+    (&["race", "x", "--with", "y"], "NoRepository"),
     (&["execute"], "NoRepository"),
     (&["resume"], "NoRepository"),
     (&["continue"], "NoRepository"),

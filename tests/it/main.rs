@@ -1,6 +1,7 @@
 //! End-to-end tests.
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
+mod acted_turns;
 mod acting;
 mod agents;
 mod approval;
@@ -74,6 +75,7 @@ mod promise_plan;
 mod prompt;
 mod prompts;
 mod publish;
+mod race;
 mod record;
 mod recording;
 mod repairs;

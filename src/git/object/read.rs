@@ -50,3 +50,38 @@ pub fn checked_out(repository: &Repository, tree: TreeId, path: &str) -> anyhow:
     let path = path.as_bytes();
     filter::filter(repository, tree, std::iter::once(path))?.smudge(path, blob)
 }
+
+/// Reads files of a tree as a checkout has them, line ends and filters included.
+pub struct CheckedOut<'r> {
+    /// The repository.
+    repository: &'r Repository,
+    /// What git makes of a blob in a checkout.
+    filter: filter::Filter<'r>,
+}
+
+impl<'r> CheckedOut<'r> {
+    /// Prepares to read these paths of a tree.
+    ///
+    /// # Errors
+    /// Where the attributes cannot be read.
+    pub fn of<'p>(
+        repository: &'r Repository,
+        tree: TreeId,
+        paths: impl Iterator<Item = &'p [u8]>,
+    ) -> anyhow::Result<CheckedOut<'r>> {
+        let filter = filter::filter(repository, tree, paths)?;
+        Ok(CheckedOut { repository, filter })
+    }
+
+    /// Returns the bytes of an entry; a link's are its target.
+    ///
+    /// # Errors
+    /// Where the blob is missing or a filter fails.
+    pub fn bytes(&mut self, path: &[u8], entry: &TreeEntry) -> anyhow::Result<Vec<u8>> {
+        let blob = self.repository.blob(BlobId::of(entry.id))?;
+        match entry.mode {
+            EntryMode::File | EntryMode::Executable => self.filter.smudge(path, blob),
+            _ => Ok(blob),
+        }
+    }
+}

@@ -95,15 +95,18 @@ impl CommandAgent {
     ) -> Result<CommandStart, ModelError> {
         let conversation = task.conversation.as_deref();
         let conversation = conversation.filter(|id| is_id(id) && !self.agent.go_on.is_empty());
-        let words = match conversation {
-            Some(_) if self.agent.resumes => &self.agent.go_on,
-            _ => &self.agent.run,
+        let resumed = conversation.is_some() && self.agent.resumes;
+        let words = if resumed {
+            &self.agent.go_on
+        } else {
+            &self.agent.run
         };
+        let text = task.told(resumed);
         let has = |place: &str| words.iter().any(|word| word.contains(place));
 
         let file = folder.temporary().join("input.md");
         if has("{input}") {
-            std::fs::write(&file, task.text).map_err(|error| ModelError::Io {
+            std::fs::write(&file, text).map_err(|error| ModelError::Io {
                 action: "writing the input to a file".to_owned(),
                 detail: error.to_string(),
             })?;
@@ -117,7 +120,8 @@ impl CommandAgent {
         }
 
         // A message that begins with a dash would be an option.
-        let message = match task.message {
+        let message = if resumed { text } else { task.message };
+        let message = match message {
             message if message.starts_with('-') => format!(" {message}"),
             message => message.to_owned(),
         };
@@ -138,9 +142,9 @@ impl CommandAgent {
             input: if is_told {
                 Vec::new()
             } else {
-                task.text.as_bytes().to_vec()
+                text.as_bytes().to_vec()
             },
-            resumed: conversation.is_some() && self.agent.resumes,
+            resumed,
         })
     }
 

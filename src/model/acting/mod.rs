@@ -73,10 +73,20 @@ pub struct AgentTask<'a> {
     pub variables: Vec<(String, String)>,
     /// The conversation to go on with; a new one without it, or where it cannot be resumed.
     pub conversation: Option<String>,
+    /// What it is told in place of `text` where that conversation goes on: what became of its last
+    /// changes, and the message.
+    pub further: Option<&'a str>,
     /// Where it is stopped.
     pub limits: AgentLimits,
     /// Whether it is confined, so that its own questions can be switched off.
     pub is_confined: bool,
+}
+
+impl AgentTask<'_> {
+    /// Returns what it is told: the whole, or less where its conversation goes on.
+    pub fn told(&self, resumed: bool) -> &str {
+        self.further.filter(|_| resumed).unwrap_or(self.text)
+    }
 }
 
 /// Where an agent is stopped.
@@ -214,6 +224,8 @@ pub enum PermissionGiver {
     Person,
     /// The sandbox, which bounds what it may do.
     Sandbox,
+    /// Whoever said beforehand, with `-y`, that all is approved.
+    Beforehand,
     /// Nobody could be asked.
     Nobody,
 }

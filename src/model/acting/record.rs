@@ -93,6 +93,7 @@ impl TranscriptRecorder {
         let by = match by {
             Some(PermissionGiver::Person) => "person",
             Some(PermissionGiver::Sandbox) => "sandbox",
+            Some(PermissionGiver::Beforehand) => "beforehand",
             Some(PermissionGiver::Nobody) => "nobody",
             None => "earlier answer",
         };

@@ -8,7 +8,7 @@ use crate::model::{Model, ModelAnswer, ModelError, ModelRequest};
 use crate::text::fence::fence_for;
 
 /// A step that ran; all of it becomes an artifact of the turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StepRun {
     /// The step's name.
     pub name: String,
@@ -55,7 +55,7 @@ pub fn folder(position: usize, name: &str) -> String {
 }
 
 /// Opens a model by its name; the turn's own for `None`.
-pub type OpenModel<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model>, ModelError> + 'a;
+pub type OpenModel<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model + 'a>, ModelError> + 'a;
 
 /// Runs the steps on a turn's parts. Every model is opened before the first request is sent (ST11).
 ///
@@ -119,10 +119,10 @@ pub fn run(
 }
 
 /// Opens each model once: a replay goes on with its next answer, a missing key is found early.
-fn open_all(
+fn open_all<'a>(
     pipeline: &Pipeline,
-    open: &mut OpenModel<'_>,
-) -> Result<HashMap<Option<String>, Box<dyn Model>>, Stopped> {
+    open: &mut OpenModel<'a>,
+) -> Result<HashMap<Option<String>, Box<dyn Model + 'a>>, Stopped> {
     let mut models = HashMap::new();
     for step in &pipeline.steps {
         if !models.contains_key(&step.model) {
@@ -209,6 +209,7 @@ mod tests {
                 text: "half".into(),
                 model: "cut".into(),
                 usage: TokenUsage::default(),
+                cost: None,
                 finish: Finish::Length,
             })
         }

@@ -61,6 +61,7 @@ impl AnswerDraft {
             text: self.text,
             model,
             usage: self.usage,
+            cost: None,
             finish,
         })
     }

@@ -205,6 +205,7 @@ impl<'a> AnswerReader<'a> {
 
         Ok(ModelAnswer {
             model: key.hide(answer.model),
+            cost: None,
             finish,
             ..answer
         })

@@ -116,6 +116,7 @@ impl RoleClient<'_> {
         );
         let model = MeteredModel {
             chosen,
+            room: None,
             budget,
             weight: TokenEstimate::default(),
         };
@@ -157,7 +158,7 @@ impl RoleClient<'_> {
     /// Asks once.
     fn answer(
         &mut self,
-        model: &MeteredModel,
+        model: &MeteredModel<'_>,
         request: &ModelRequest,
         taken: &mut StepUsage,
     ) -> anyhow::Result<ModelAnswer> {

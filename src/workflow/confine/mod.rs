@@ -66,6 +66,32 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     Ok(policy)
 }
 
+/// Returns what an agent in a worktree may do: what commands may, and it reaches the network and
+/// may write its own folders.
+///
+/// # Errors
+/// As for [`policy`], and where a folder of its own cannot be made.
+pub fn policy_for_agent(
+    project: &Project,
+    worktree: &SessionWorktree,
+    state: &[PathBuf],
+) -> anyhow::Result<Option<Policy>> {
+    let Some(mut policy) = policy(project, worktree)? else {
+        return Ok(None);
+    };
+
+    // What is not there cannot be opened; a name with an ending is a file.
+    let is_lost = |path: &&PathBuf| !path.exists() && path.extension().is_none();
+    for folder in state.iter().filter(is_lost) {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("making `{}`", folder.display()))?;
+    }
+
+    policy.network = Network::On;
+    policy.write.extend_from_slice(state);
+    Ok(Some(policy))
+}
+
 /// Returns the variables that lead the tools of confined commands to caches that they may
 /// write.
 pub fn cache_variables(project: &Project, policy: &Policy) -> Vec<(String, String)> {

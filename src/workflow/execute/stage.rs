@@ -14,9 +14,9 @@ use crate::git::keep::corrupt;
 use crate::git::keep::corrupt::Moment;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::snapshot::paths;
-use crate::git::worktree::Extent;
 use crate::git::worktree::moved::Before;
 use crate::git::worktree::private::TakenBack;
+use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::fault;
 use crate::host::file::{FileMode, Root};
 use crate::host::sandbox::Network;
@@ -117,6 +117,55 @@ pub(in crate::workflow) fn perform(
     }
 
     Ok(RunResult { ran, pages, taken })
+}
+
+/// The session's worktree while a program other than the plan's commands works in it.
+pub(in crate::workflow) struct WorkRoom<'a> {
+    /// The project.
+    project: &'a Project,
+    /// Where the work begins.
+    env: RunEnv<'a>,
+    /// The worktree.
+    prepared: PreparedWorktree,
+    /// How things were before.
+    began: Began,
+}
+
+impl<'a> WorkRoom<'a> {
+    /// Makes the worktree ready as it is for commands.
+    ///
+    /// # Errors
+    /// Where it cannot be made; nothing was run.
+    pub(in crate::workflow) fn open(
+        project: &'a Project,
+        env: RunEnv<'a>,
+        user: &mut dyn User,
+    ) -> anyhow::Result<WorkRoom<'a>> {
+        let prepared = prepare(project, &env, Extent::Whole, user)?;
+        let began = Began::look(project, &prepared)?;
+        Ok(WorkRoom {
+            project,
+            env,
+            prepared,
+            began,
+        })
+    }
+
+    /// Returns the worktree.
+    pub(in crate::workflow) fn worktree(&self) -> &SessionWorktree {
+        &self.prepared.worktree
+    }
+
+    /// Takes what the work left, once nothing of the program lives any more.
+    ///
+    /// # Errors
+    /// Where the worktree cannot be read.
+    pub(in crate::workflow) fn close(self) -> anyhow::Result<WorktreeResult> {
+        let (env, prepared) = (&self.env, &self.prepared);
+        let taken = take(self.project, env, prepared, Some(&self.began), Vec::new());
+        prepared.worktree.remove_git_dir()?;
+        taken
+    }
 }
 
 /// Runs the actions, and returns what came of them, the pages that they read, and what makes the

@@ -4,12 +4,14 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::change::id::ChangeId;
+use crate::config::settings::Price;
 use crate::git::refs;
-use crate::model::{Model, ModelAnswer, ModelError, ModelRequest, price};
+use crate::model::acting::ActingModel;
+use crate::model::{Model, ModelAnswer, ModelError, ModelRequest, TokenUsage, price};
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::change::change;
-use crate::workflow::model::choose::PricedModel;
+use crate::workflow::model::choose::{OpenedModel, PricedModel};
 use crate::workflow::project::Project;
 use crate::workflow::user::Estimate;
 
@@ -105,10 +107,42 @@ fn spent_on_documents(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
     })
 }
 
+/// Where a model works that edits files itself.
+pub trait Room {
+    /// Lets it work, and returns the plan that makes of the files what it made of them.
+    ///
+    /// # Errors
+    /// As for [`Model::answer`].
+    fn act(
+        &self,
+        model: &dyn ActingModel,
+        request: &ModelRequest,
+        purse: Purse<'_>,
+    ) -> Result<ModelAnswer, ModelError>;
+}
+
+/// What a model that edits files is paid with.
+#[derive(Debug, Clone, Copy)]
+pub struct Purse<'p> {
+    /// Dollars that are left; it is stopped when it has used them up.
+    pub left: f64,
+    /// What its tokens cost, where it doesn't say itself.
+    pub price: Option<&'p Price>,
+}
+
+impl Purse<'_> {
+    /// Returns what has been used so far, in dollars, as far as that is known.
+    pub fn used(&self, usage: TokenUsage, told: Option<f64>) -> f64 {
+        told.unwrap_or_else(|| price::charge(self.price, usage))
+    }
+}
+
 /// A model that is asked only as long as the session's limit allows it.
-pub struct MeteredModel {
+pub struct MeteredModel<'a> {
     /// The model.
     pub chosen: PricedModel,
+    /// Where it works, if it edits files itself.
+    pub room: Option<&'a dyn Room>,
     /// What it is paid from.
     pub budget: Rc<CostBudget>,
     /// How requests are weighed.
@@ -126,14 +160,46 @@ impl PricedModel {
     }
 }
 
-impl MeteredModel {
+impl MeteredModel<'_> {
     /// Returns what a request will cost.
     pub fn estimate(&self, request: &ModelRequest) -> Estimate {
         self.chosen.estimate(self.weight.of(request))
     }
+
+    /// Asks, whatever it costs.
+    fn ask(
+        &self,
+        request: &ModelRequest,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<ModelAnswer, ModelError> {
+        let (model, room) = match (&self.chosen.model, self.room) {
+            (OpenedModel::Writes(model), _) => return model.answer(request, watch),
+            (OpenedModel::Acts(model), Some(room)) => (model, room),
+            (OpenedModel::Acts(model), None) => {
+                let name = model.name();
+                return Err(ModelError::Settings(format!(
+                    "model `{name}` edits files itself"
+                )));
+            }
+        };
+
+        let purse = Purse {
+            left: self.budget.limit - self.budget.spent.get(),
+            price: self.chosen.price.as_ref(),
+        };
+        room.act(&**model, request, purse)
+    }
+
+    /// Returns what an answer cost, as far as that is known.
+    pub fn charge(&self, answer: &ModelAnswer) -> f64 {
+        let price = self.chosen.price.as_ref();
+        answer
+            .cost
+            .unwrap_or_else(|| price::charge(price, answer.usage))
+    }
 }
 
-impl Model for MeteredModel {
+impl Model for MeteredModel<'_> {
     fn name(&self) -> &str {
         self.chosen.model.name()
     }
@@ -154,14 +220,14 @@ impl Model for MeteredModel {
             });
         }
 
-        let answer = self.chosen.model.answer(request, watch)?;
-        spent.set(spent.get() + price::charge(self.chosen.price.as_ref(), answer.usage));
+        let answer = self.ask(request, watch)?;
+        spent.set(spent.get() + self.charge(&answer));
         Ok(answer)
     }
 }
 
 /// A model that a pipeline's steps share.
-impl Model for Rc<MeteredModel> {
+impl Model for Rc<MeteredModel<'_>> {
     fn name(&self) -> &str {
         (**self).name()
     }
@@ -178,7 +244,6 @@ impl Model for Rc<MeteredModel> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::settings::Price;
     use crate::model::replay::Replay;
     use crate::workflow::model::choose::Notes;
 
@@ -192,7 +257,7 @@ mod tests {
         });
         let model = Box::new(Replay::from_texts(vec!["hello".to_owned()]));
         let chosen = PricedModel {
-            model,
+            model: OpenedModel::Writes(model),
             price,
             max_tokens: None,
             is_free: false,
@@ -201,6 +266,7 @@ mod tests {
         };
         let metered = MeteredModel {
             chosen,
+            room: None,
             budget: CostBudget::new(spent, 5.0),
             weight: TokenEstimate::of_input("abcd", (0, 0)),
         };

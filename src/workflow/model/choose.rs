@@ -10,6 +10,8 @@ use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::interrupt;
 use crate::model::Model;
+use crate::model::acting::ActingModel;
+use crate::model::acting::open::{is_acting, open_acting};
 use crate::model::open::open;
 use crate::model::outside::Outside;
 use crate::model::settings::{ModelConfig, ModelKind};
@@ -17,15 +19,34 @@ use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::change;
+use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 
 /// What a model has to say besides its answer: that a request is tried again.
 pub type Notes = Rc<RefCell<Vec<String>>>;
 
+/// A model by what its answer is.
+pub enum OpenedModel {
+    /// It writes its answer.
+    Writes(Box<dyn Model>),
+    /// It edits files; the answer is what it did.
+    Acts(Box<dyn ActingModel>),
+}
+
+impl OpenedModel {
+    /// Returns the name under which the user knows it.
+    pub fn name(&self) -> &str {
+        match self {
+            OpenedModel::Writes(model) => model.name(),
+            OpenedModel::Acts(model) => model.name(),
+        }
+    }
+}
+
 /// A model and what it costs.
 pub struct PricedModel {
     /// The model.
-    pub model: Box<dyn Model>,
+    pub model: OpenedModel,
     /// Its price, where the configuration says.
     pub price: Option<Price>,
     /// The most tokens of an answer, where the configuration says.
@@ -75,6 +96,15 @@ pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Resu
     )
 }
 
+/// Returns the model of this name, or the configured one, for something that only a model can do
+/// that writes its answer.
+///
+/// # Errors
+/// As for [`choose`], and for a model that edits files itself.
+pub fn writer(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Result<PricedModel> {
+    choose(project, tip, name)?.writing()
+}
+
 /// Opens a model by its name in the configuration, or by `kind:id`.
 ///
 /// # Errors
@@ -96,7 +126,7 @@ pub fn model(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<Priced
 /// As for [`choose`].
 pub fn model_after(project: &Project, name: &str, answered: usize) -> anyhow::Result<PricedModel> {
     let settings = model_settings(project, name)?;
-    open_model(project, name, settings, answered)
+    open_model(project, name, settings, answered)?.writing()
 }
 
 /// Returns the settings behind a model's name.
@@ -126,9 +156,32 @@ fn open_model(
         max_tokens: settings.max_tokens,
         is_free: matches!(settings.kind, ModelKind::Replay | ModelKind::Manual),
         is_program: settings.kind == ModelKind::Command,
-        model: open(name, &settings, &outside)?,
+        model: if is_acting(settings.kind) {
+            OpenedModel::Acts(open_acting(name, &settings, &outside)?)
+        } else {
+            OpenedModel::Writes(open(name, &settings, &outside)?)
+        },
         notes,
     })
+}
+
+impl PricedModel {
+    /// Returns the model if it writes its answer.
+    ///
+    /// # Errors
+    /// It edits files instead.
+    fn writing(self) -> anyhow::Result<PricedModel> {
+        match &self.model {
+            OpenedModel::Writes(_) => Ok(self),
+            OpenedModel::Acts(model) => Err(hinted(
+                format!(
+                    "`{}` edits files itself, and here an answer in words is needed",
+                    model.name()
+                ),
+                "`--model` names another one for this call; `teddy plan` and `teddy resume` take this one",
+            )),
+        }
+    }
 }
 
 /// Returns what models need of the world.

@@ -7,12 +7,12 @@ use anyhow::Context as _;
 
 use crate::config::trust;
 use crate::model::ModelError;
-use crate::model::pipeline::Pipeline;
 use crate::model::pipeline::parse::{KnownNames, parse};
+use crate::model::pipeline::{Pipeline, PipelineStep};
 use crate::session::turn::Turn;
 use crate::workflow::hinted::hinted;
 use crate::workflow::model::choose;
-use crate::workflow::model::choose::PricedModel;
+use crate::workflow::model::choose::{OpenedModel, PricedModel};
 use crate::workflow::project::Project;
 
 /// The folder of pipelines, in `.teddy/` and in the user's own configuration.
@@ -49,6 +49,9 @@ pub fn prepare_pipeline(
             let wanted = step.model.as_deref().or(model);
             let chosen = choose::choose(project, tip, wanted)
                 .with_context(|| format!("step `{}` of pipeline `{name}`", step.name))?;
+            if matches!(chosen.model, OpenedModel::Acts(_)) {
+                must_be_last(&pipeline, step)?;
+            }
             models.insert(step.model.clone(), chosen);
         }
     }
@@ -58,6 +61,22 @@ pub fn prepare_pipeline(
         pipeline,
         models,
     })
+}
+
+/// Says so where a model that edits files would have to write what a later step reads.
+fn must_be_last(pipeline: &Pipeline, step: &PipelineStep) -> anyhow::Result<()> {
+    let others = pipeline.steps.iter().rev().skip(1);
+    let mut others = others.filter(|other| other.model == step.model);
+    match others.next() {
+        None => Ok(()),
+        Some(other) => Err(hinted(
+            format!(
+                "the model of step `{}` edits files itself, which only the last step can do",
+                other.name
+            ),
+            "give the step a `model` that writes its answer",
+        )),
+    }
 }
 
 /// Finds and checks a pipeline.

@@ -1,6 +1,7 @@
 //! Asking for a plan: one model, or a pipeline's steps. Whatever happens, what arrived is in the
 //! draft.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -12,14 +13,16 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{self, ModelUse, SCHEMA, Status, StepMeta};
 use crate::session::turn::Turn;
+use crate::workflow::act::{ActingRoom, SharedUser};
 use crate::workflow::model::budget;
-use crate::workflow::model::budget::{CostBudget, MeteredModel, TokenEstimate};
-use crate::workflow::model::choose::Notes;
+use crate::workflow::model::budget::{CostBudget, MeteredModel, Room, TokenEstimate};
+use crate::workflow::model::choose::{Notes, PricedModel};
 use crate::workflow::model::pipelines::PreparedPipeline;
 use crate::workflow::model::source::PlanSource;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
+use crate::workspace::snapshot::RecordedFiles;
 
 /// What is asked, and where what comes of it is kept.
 pub struct PlanRequest<'a> {
@@ -27,6 +30,8 @@ pub struct PlanRequest<'a> {
     pub tip: &'a Turn,
     /// The turn in progress, with its input, message and system prompt.
     pub draft: &'a mut Draft,
+    /// The user's files, which a model that edits files gets a copy of.
+    pub recorded: &'a RecordedFiles,
     /// Who is asked.
     pub source: PlanSource,
     /// How much the input is.
@@ -59,6 +64,7 @@ pub fn ask(
     let PlanRequest {
         tip,
         draft,
+        recorded,
         source,
         weight,
     } = asking;
@@ -87,35 +93,64 @@ pub fn ask(
         draft,
     };
 
-    let answer = match source {
-        PlanSource::Model(chosen) => ask_model(
-            keeper.draft,
-            &MeteredModel {
-                chosen,
-                budget,
-                weight,
-            },
-            &request,
-            user,
-        ),
-        PlanSource::Pipeline(prepared) => ask_steps(
-            &mut keeper,
-            RunningPipeline {
-                prepared,
-                budget,
-                weight,
-            },
-            &request,
-            user,
-        ),
+    let shared: SharedUser<'_> = RefCell::new(user);
+    let room = ActingRoom {
+        project,
+        tip,
+        recorded,
+        user: &shared,
+        record: RefCell::default(),
     };
+    let asked = SharedMeans {
+        budget,
+        weight,
+        room: &room,
+    };
+    let answer = match source {
+        PlanSource::Model(chosen) => {
+            ask_model(keeper.draft, &asked.meter(chosen), (&request, &shared))
+        }
+        PlanSource::Pipeline(prepared) => {
+            ask_steps(&mut keeper, prepared, &asked, (&request, &shared))
+        }
+    };
+
+    let mut record = room.record.into_inner();
+    let user = shared.into_inner();
+    record.keep_in(keeper.draft);
     match answer {
         Ok(text) => {
             keeper.keep_answer(&text)?;
             fault::point("after-answer")?;
             Ok(text)
         }
-        Err(failure) => Err(keep(project, (tip, draft), failure, user)?),
+        Err(failure) => {
+            let error = keep(project, (tip, draft), failure, user)?;
+            // What went wrong around the model has a remedy of its own.
+            Err(record.trouble.unwrap_or(error))
+        }
+    }
+}
+
+/// What all that is asked for one turn shares.
+struct SharedMeans<'a> {
+    /// What it is paid from.
+    budget: Rc<CostBudget>,
+    /// How requests are weighed.
+    weight: TokenEstimate,
+    /// Where a model works that edits files itself.
+    room: &'a dyn Room,
+}
+
+impl<'a> SharedMeans<'a> {
+    /// Returns a model that is asked as long as the limit allows it.
+    fn meter(&self, chosen: PricedModel) -> MeteredModel<'a> {
+        MeteredModel {
+            chosen,
+            room: Some(self.room),
+            budget: Rc::clone(&self.budget),
+            weight: self.weight,
+        }
     }
 }
 
@@ -147,65 +182,41 @@ impl Keeper<'_> {
 /// Asks one model.
 fn ask_model(
     draft: &mut Draft,
-    model: &MeteredModel,
-    request: &ModelRequest,
-    user: &mut dyn User,
+    model: &MeteredModel<'_>,
+    (request, user): (&ModelRequest, &SharedUser<'_>),
 ) -> Result<String, RequestFailure> {
     let notes = [Rc::clone(&model.chosen.notes)];
-    announce(model, request, user);
-    let answer = model.answer(request, &mut |text| hear(&notes, text, user));
-    hear(&notes, "", user);
-    user.tell(Event::Answered);
+    announce(model, request, *user.borrow_mut());
+    let answer = model.answer(request, &mut |text| hear(&notes, text, *user.borrow_mut()));
+    hear(&notes, "", *user.borrow_mut());
+    user.borrow_mut().tell(Event::Answered);
     let answer = answer?;
 
-    note_use(draft, (model, &answer), user);
+    note_use(draft, (model, &answer), *user.borrow_mut());
     Ok(whole(answer)?)
-}
-
-/// A pipeline that is run.
-struct RunningPipeline {
-    /// The steps and their models.
-    prepared: PreparedPipeline,
-    /// What they are paid from.
-    budget: Rc<CostBudget>,
-    /// How their requests are weighed.
-    weight: TokenEstimate,
 }
 
 /// Asks the models of a pipeline step by step; each step's artifacts are put into the draft as it
 /// comes.
 fn ask_steps(
     keeper: &mut Keeper<'_>,
-    steps: RunningPipeline,
-    request: &ModelRequest,
-    user: &mut dyn User,
+    prepared: PreparedPipeline,
+    asked: &SharedMeans<'_>,
+    (request, user): (&ModelRequest, &SharedUser<'_>),
 ) -> Result<String, RequestFailure> {
-    let RunningPipeline {
-        prepared:
-            PreparedPipeline {
-                name,
-                pipeline,
-                models,
-            },
-        budget,
-        weight,
-    } = steps;
+    let PreparedPipeline {
+        name,
+        pipeline,
+        models,
+    } = prepared;
     keeper.draft.meta.pipeline = Some(name);
     let notes: Vec<Notes> = models
         .values()
         .map(|chosen| Rc::clone(&chosen.notes))
         .collect();
-    let metered = |chosen| {
-        Rc::new(MeteredModel {
-            chosen,
-            budget: Rc::clone(&budget),
-            weight,
-        })
-    };
-
     let models: HashMap<_, _> = models
         .into_iter()
-        .map(|(name, chosen)| (name, metered(chosen)))
+        .map(|(name, chosen)| (name, Rc::new(asked.meter(chosen))))
         .collect();
     let model = |name: Option<&str>| Rc::clone(&models[&name.map(str::to_owned)]);
     let count = pipeline.steps.len();
@@ -221,6 +232,7 @@ fn ask_steps(
                 request,
             } => {
                 place = position;
+                let user = &mut **user.borrow_mut();
                 user.tell(Event::Notice(Notice::StepStarted {
                     number: position + 1,
                     of: count,
@@ -231,8 +243,9 @@ fn ask_steps(
 
                 announce(&model(step.model.as_deref()), request, user);
             }
-            StepEvent::Received { text } => hear(&notes, text, user),
+            StepEvent::Received { text } => hear(&notes, text, *user.borrow_mut()),
             StepEvent::Finished(ran) => {
+                let user = &mut **user.borrow_mut();
                 user.tell(Event::Answered);
                 let model = model(pipeline.steps[place].model.as_deref());
                 keep_step(keeper.draft, place, ran, used(&model, &ran.answer));
@@ -247,6 +260,7 @@ fn ask_steps(
         },
     );
 
+    let user = &mut **user.borrow_mut();
     hear(&notes, "", user);
     match ran {
         Ok(mut ran) => Ok(whole(ran.pop().expect("a pipeline has a step").answer)?),
@@ -278,7 +292,7 @@ fn keep_step(draft: &mut Draft, position: usize, ran: &run::StepRun, model: Mode
 }
 
 /// Says who is asked, and what it will cost.
-pub fn announce(model: &MeteredModel, request: &ModelRequest, user: &mut dyn User) {
+pub fn announce(model: &MeteredModel<'_>, request: &ModelRequest, user: &mut dyn User) {
     let (tokens, estimate) = (model.weight.of(request), model.estimate(request));
     user.tell(Event::Asking {
         model: model.name(),
@@ -311,7 +325,7 @@ fn whole(answer: ModelAnswer) -> Result<String, ModelError> {
 }
 
 /// Returns what an answer took.
-fn used(model: &MeteredModel, answer: &ModelAnswer) -> ModelUse {
+fn used(model: &MeteredModel<'_>, answer: &ModelAnswer) -> ModelUse {
     let TokenUsage {
         input,
         output,
@@ -325,23 +339,26 @@ fn used(model: &MeteredModel, answer: &ModelAnswer) -> ModelUse {
         tokens_out: output,
         tokens_cached: cached,
         tokens_cache_written: cache_written,
-        cost: price::cost(model.chosen.price.as_ref(), answer.usage).ok(),
+        cost: answer
+            .cost
+            .or_else(|| price::cost(model.chosen.price.as_ref(), answer.usage).ok()),
     }
 }
 
 /// Notes what an answer took, besides what was noted before.
 fn note_use(
     draft: &mut Draft,
-    (model, answer): (&MeteredModel, &ModelAnswer),
+    (model, answer): (&MeteredModel<'_>, &ModelAnswer),
     user: &mut dyn User,
 ) {
     let price = model.chosen.price.as_ref();
-    if price.is_some() && answer.usage.is_known() {
-        draft.meta.spent =
-            Some(draft.meta.spent.unwrap_or(0.0) + price::charge(price, answer.usage));
+    if answer.cost.is_some() || price.is_some() && answer.usage.is_known() {
+        draft.meta.spent = Some(draft.meta.spent.unwrap_or(0.0) + model.charge(answer));
     }
 
-    tell_unknown(model.name(), price, answer.usage, user);
+    if answer.cost.is_none() {
+        tell_unknown(model.name(), price, answer.usage, user);
+    }
     let used = used(model, answer);
     draft.meta.model = Some(match draft.meta.model.take() {
         Some(before) => before.then(used),

@@ -194,6 +194,6 @@ fn in_progress(project: &Project) -> anyhow::Result<(Turn, Draft)> {
 fn is_cost_limit(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref::<ModelError>(),
-        Some(ModelError::CostLimit { .. })
+        Some(ModelError::CostLimit { .. } | ModelError::SpentWhileActing { .. })
     )
 }

@@ -92,7 +92,7 @@ impl AcpModel {
         self.greet(talk, agreed)?;
         let begun = self.open(talk, task, agreed)?;
         self.set_mode(talk, task, &begun, &agreed.conversation)?;
-        let end = match talk.prompt(&agreed.conversation, task.text) {
+        let end = match talk.prompt(&agreed.conversation, task.told(agreed.resumed)) {
             Err(Halt::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
             end => end?,
         };

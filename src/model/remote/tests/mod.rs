@@ -96,6 +96,7 @@ fn a_stream_becomes_an_answer_with_its_usage() {
             text: "# Hello\n".into(),
             model: "gpt-5-2".into(),
             usage,
+            cost: None,
             finish: Finish::Stop
         }
     );

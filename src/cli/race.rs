@@ -1,0 +1,285 @@
+//! `teddy race`
+
+pub(super) mod lane;
+
+use std::process::ExitCode;
+
+use unicode_width::UnicodeWidthStr as _;
+
+use super::app::App;
+use super::begin::begin_or_hand_to;
+use super::failure::Malformed;
+use super::request::RequestFlags;
+use super::{complete, execute, exit};
+use crate::host::env;
+use crate::session::name::SessionName;
+use crate::text::visible::visible;
+use crate::ui::progress::grouped;
+use crate::ui::race::RaceTable;
+use crate::workflow::gc::{GcOptions, gc};
+use crate::workflow::hinted::hinted;
+use crate::workflow::project::Project;
+use crate::workflow::race::{FinishedLane, FinishedRace, LaneProgram, RaceOptions, race};
+use crate::workflow::user::{Choice, NobodyToAsk};
+
+/// What stands where something is not known.
+const UNKNOWN: &str = "-";
+/// The keys that choose a lane.
+const KEYS: &[u8] = b"123456789";
+
+/// Ask several models the same thing at once, compare what they made, and review one
+///
+/// Each model works from the same snapshot of your files, in a session and a worktree of its own;
+/// models that edit files themselves and models that write plans can take part together. Nothing
+/// reaches your files before you have reviewed one of the plans. The others wait as drafts until
+/// you drop them.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy race 'add a --version flag' --with claude,codex\n  teddy race 'fix the parser' src/ --with sonnet,gpt --check 'cargo test'\n  teddy race 'speed it up' --with claude,claude --judge gpt\n\nThe sessions are named after the one in use and the models. For any of them:\n  teddy --session <session> show @draft    the plan\n  teddy --session <session> execute        review and run it\n  teddy gc <session>                drop it\n\nExit codes: 0 a plan waits or was executed, 1 no model made one, 130 stopped"
+)]
+pub(super) struct Args {
+    /// What you want, then files to show the models
+    #[arg(value_name = "TEXT|FILE", value_hint = clap::ValueHint::AnyPath)]
+    words: Vec<String>,
+    #[command(flatten)]
+    request: RequestFlags,
+    /// The models, separated by commas; one may be named twice
+    #[arg(long, value_name = "MODEL,...", required = true, value_delimiter = ',', add = complete::with(complete::models))]
+    with: Vec<String>,
+    /// Run this line of the shell on what each of them made
+    #[arg(long, value_name = "COMMAND")]
+    check: Option<String>,
+    /// Let this model compare the plans; it decides nothing
+    #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
+    judge: Option<String>,
+    /// Also show the models this many turns before the previous one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    context_depth: u64,
+    /// Approve what the models ask for while they work
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// Races, shows the result, and lets the user choose.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let mut project = app.project()?;
+    let request = args.request.read(app, &project, args.words, false)?;
+    let Some(message) = request.message.clone() else {
+        let what = "a race needs a message";
+        return Err(NobodyToAsk::new(what, "`teddy race '<message>' --with <models>`").into());
+    };
+    if let Some(empty) = args.with.iter().find(|model| model.trim().is_empty()) {
+        return Err(Malformed(empty.clone()).into());
+    }
+
+    begin_or_hand_to(app, &mut project, &message, None)?;
+    request.show_files(app, &project)?;
+    let options = RaceOptions {
+        message,
+        models: args.with,
+        check: args.check,
+        judge: args.judge,
+        depth: args.context_depth,
+    };
+    let program = program(app)?;
+    let mut table = RaceTable::new(std::io::stderr(), app.manner());
+    let mut user = app.user(&project, args.yes);
+    let finished = race(&project, &options, &program, (user.as_mut(), &mut table));
+    table.clear();
+    drop(user);
+
+    let finished = finished?;
+    show(app, &finished)?;
+    choose(app, project, &finished)
+}
+
+/// Returns how a lane is started: with the options of this call.
+fn program(app: &App) -> anyhow::Result<LaneProgram> {
+    let mut arguments = Vec::new();
+    if let Some(folder) = &app.global.directory {
+        arguments.extend(["-C".into(), folder.clone().into_os_string()]);
+    }
+    for setting in &app.global.setting {
+        arguments.extend(["-c".into(), setting.into()]);
+    }
+    Ok(LaneProgram {
+        program: env::current_exe()?.into(),
+        arguments,
+    })
+}
+
+/// Prints what came of each lane, and what the judge says.
+fn show(app: &App, finished: &FinishedRace) -> anyhow::Result<()> {
+    if app.global.json {
+        return app.print_json(finished);
+    }
+
+    app.print(table(&finished.lanes))?;
+    for lane in &finished.lanes {
+        if let Some(error) = &lane.error {
+            app.warn(&format!("{}: {error}", lane.model));
+        }
+        let plan = lane.plan.as_ref().filter(|plan| plan.mistakes > 0);
+        if plan.is_some() {
+            app.warn(&format!(
+                "{}: its plan has mistakes; `teddy --session {} execute` lets the model correct it",
+                lane.model, lane.session
+            ));
+        }
+    }
+
+    if let Some(verdict) = &finished.verdict {
+        app.print(format!(
+            "\nWhat {} says of them:\n\n",
+            visible(&verdict.model)
+        ))?;
+        app.print_words(&verdict.text)?;
+    }
+    if let Some(why) = finished.stopped {
+        app.warn(&format!("the race was stopped: {why}"));
+    }
+    Ok(())
+}
+
+/// Lets the user choose a lane at a terminal, and returns the exit code of what came of it.
+fn choose(
+    app: &mut App,
+    mut project: Project,
+    finished: &FinishedRace,
+) -> anyhow::Result<ExitCode> {
+    let ready: Vec<&FinishedLane> = finished
+        .lanes
+        .iter()
+        .filter(|lane| lane.is_ready())
+        .collect();
+    if ready.is_empty() {
+        let error = hinted(
+            "no model made a plan that can be executed",
+            "what each of them said is in the draft of its session: `teddy --session <session> show @draft`",
+        );
+        return if app.global.json {
+            Ok(exit::FAILED.into())
+        } else {
+            Err(error)
+        };
+    }
+
+    let labels: Vec<String> = ready
+        .iter()
+        .zip(KEYS)
+        .map(|(lane, key)| format!("({}) {}", char::from(*key), lane.model))
+        .collect();
+    let mut choices: Vec<Choice<'_>> = labels
+        .iter()
+        .zip(KEYS)
+        .map(|(label, key)| Choice {
+            key: char::from(*key),
+            label,
+        })
+        .collect();
+    choices.push(Choice {
+        key: 'l',
+        label: "(l)eave them",
+    });
+
+    let chosen = if app.is_attended() {
+        let mut user = app.user(&project, false);
+        user.choose("Review the plan of which model?", &choices)?
+    } else {
+        None
+    };
+    let Some(lane) = chosen.and_then(|at| ready.get(at)) else {
+        app.say(&format!(
+            "Nothing was changed. `teddy --session {} execute` reviews a plan; `teddy gc <session>` drops one.",
+            ready[0].session
+        ));
+        return Ok(exit::DONE.into());
+    };
+
+    let name = SessionName::from_ref(&lane.session)?;
+    project.use_session(&name)?;
+    app.say(&format!("Session {name} is in use now."));
+    drop(project);
+    let code = execute::run(execute::Args::of_draft(), app)?;
+    drop_others(app, finished, lane)?;
+    Ok(code)
+}
+
+/// Asks whether the other lanes are dropped, and does it.
+fn drop_others(app: &App, finished: &FinishedRace, chosen: &FinishedLane) -> anyhow::Result<()> {
+    let others: Vec<SessionName> = finished
+        .lanes
+        .iter()
+        .filter(|lane| lane.session != chosen.session)
+        .map(|lane| SessionName::from_ref(&lane.session))
+        .collect::<Result<_, _>>()?;
+    if others.is_empty() {
+        return Ok(());
+    }
+
+    let project = app.open()?;
+    let mut user = app.user(&project, false);
+    let names: Vec<String> = others.iter().map(ToString::to_string).collect();
+    let question = format!("Drop the plans of the others ({})?", names.join(", "));
+    if user.confirm(&question, "-y")? {
+        let options = GcOptions {
+            sessions: others,
+            idle_days: u32::MAX,
+            undo_days: u32::MAX,
+        };
+        gc(&project, &options, user.as_mut())?;
+    }
+    Ok(())
+}
+
+/// Returns the lanes as a table: a row for each.
+fn table(lanes: &[FinishedLane]) -> String {
+    let mut rows = vec![
+        [
+            "model", "files", "lines", "tokens", "cost", "time", "check", "session",
+        ]
+        .map(str::to_owned),
+    ];
+    rows.extend(lanes.iter().map(row));
+    let widths: Vec<usize> = (0..rows[0].len())
+        .map(|at| rows.iter().map(|row| row[at].width()).max().unwrap_or(0))
+        .collect();
+
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths);
+        let line: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())))
+            .collect();
+        text.push_str(line.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns the row of a lane.
+fn row(lane: &FinishedLane) -> [String; 8] {
+    let plan = lane.plan.as_ref();
+    let unknown = || UNKNOWN.to_owned();
+    let known = |text: Option<String>| text.unwrap_or_else(unknown);
+    let lines = plan.and_then(|plan| Some(format!("+{} -{}", plan.added?, plan.removed?)));
+    let tokens = plan.and_then(|plan| Some(plan.tokens_in? + plan.tokens_out?));
+    let tokens = tokens.map(|tokens| grouped(usize::try_from(tokens).unwrap_or(usize::MAX)));
+    let cost = plan.and_then(|plan| plan.cost);
+    let check = plan.and_then(|plan| plan.check.as_ref());
+    let check = check.map(|check| match check.exit_code {
+        Some(0) => "passed".to_owned(),
+        Some(code) => format!("exit {code}"),
+        None => "not run".to_owned(),
+    });
+    [
+        visible(&lane.model).into_owned(),
+        known(plan.map(|plan| plan.files.to_string())),
+        known(lines),
+        known(tokens),
+        known(cost.map(|cost| format!("${cost:.4}"))),
+        format!("{:.1} s", lane.seconds),
+        known(check),
+        lane.session.clone(),
+    ]
+}

@@ -1,0 +1,110 @@
+//! `teddy __lane`, which nobody types: one lane of a race.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use crate::cli::app::App;
+use crate::cli::exit;
+use crate::model::acting::AgentProgress;
+use crate::text::redact::redact;
+use crate::ui::progress::work::AgentWork;
+use crate::workflow::race::lane::{self, LaneNews, LaneOrder};
+use crate::workflow::user::{Decision, Event, NobodyToAsk, Question, ReviewRequest, User};
+
+/// The shortest time between two pieces of news.
+const REFRESH: Duration = Duration::from_millis(200);
+/// About how many bytes of text are one token.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// One lane of a race, which `teddy race` starts
+#[derive(clap::Args)]
+pub(in crate::cli) struct Args {}
+
+/// Asks a model as it is told on stdin, and tells what happens on stdout.
+pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let order = LaneOrder::take()?;
+    let project = app.open()?;
+    let mut teller = Teller {
+        out: std::io::stdout(),
+        approves: order.approves,
+        work: AgentWork::default(),
+        written: None,
+    };
+    let news = match lane::run(&project, &order, &mut teller) {
+        Ok(plan) => LaneNews::Planned(Box::new(plan)),
+        Err(error) => LaneNews::Failed(redact(&format!("{error:#}")).into_owned()),
+    };
+    lane::tell(&mut teller.out, &news);
+    Ok(exit::DONE.into())
+}
+
+/// A user who is a program: it hears what happens, and decides nothing.
+struct Teller<W: Write> {
+    /// Where it listens.
+    out: W,
+    /// Whether what a program asks is approved.
+    approves: bool,
+    /// What the model does.
+    work: AgentWork,
+    /// When it was last told something.
+    written: Option<Instant>,
+}
+
+impl<W: Write> Teller<W> {
+    /// Tells what the model does, but not too often.
+    fn doing(&mut self, what: &str, tokens: u64, cost: Option<f64>) {
+        let is_due = self
+            .written
+            .is_none_or(|written| written.elapsed() >= REFRESH);
+        if is_due {
+            self.written = Some(Instant::now());
+            let news = LaneNews::Doing {
+                what: what.to_owned(),
+                tokens,
+                cost,
+            };
+            lane::tell(&mut self.out, &news);
+        }
+    }
+
+    /// Takes in what a model does that edits files.
+    fn working(&mut self, progress: &AgentProgress<'_>) {
+        self.work.feed(progress);
+        let (what, tokens, cost) = self.work.now();
+        self.doing(&what, tokens, cost);
+    }
+}
+
+impl<W: Write> User for Teller<W> {
+    fn review(&mut self, _: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
+        Ok(Decision::Quit)
+    }
+
+    fn approves_unseen(&self) -> bool {
+        self.approves
+    }
+
+    fn ask(&mut self, _: &Question<'_>) -> anyhow::Result<Option<String>> {
+        let what = "nobody answers in a race";
+        Err(NobodyToAsk::new(what, "`teddy resume` asks the session's model alone").into())
+    }
+
+    fn confirm(&mut self, question: &str, _: &str) -> anyhow::Result<bool> {
+        let what = format!("nobody answers `{question}` in a race");
+        Err(NobodyToAsk::new(what, "`teddy plan` asks one model alone").into())
+    }
+
+    fn tell(&mut self, event: Event<'_>) {
+        match event {
+            Event::Asking { .. } => self.doing("asked", 0, None),
+            Event::Received { text } if !text.is_empty() => {
+                let tokens = text.len() / BYTES_PER_TOKEN;
+                self.doing("writing", tokens as u64, None);
+            }
+            Event::Working { progress, .. } => self.working(progress),
+            Event::Started { label, .. } => self.doing(label, 0, None),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! How much memory the machine has left.
+
+/// Returns the bytes of memory that could be used without swapping; nothing where the system does
+/// not say.
+pub fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    read(&text)
+}
+
+/// Reads the line `MemAvailable`.
+fn read(text: &str) -> Option<u64> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    fn check(text: &str, expected: Option<u64>) {
+        assert_eq!(read(text), expected);
+    }
+
+    #[test]
+    fn the_available_memory_is_read() {
+        check(
+            "MemTotal:  8 kB\nMemAvailable:    2048 kB\n",
+            Some(2_097_152),
+        );
+        check("MemTotal: 8 kB\n", None);
+        check("MemAvailable: many kB\n", None);
+    }
+}

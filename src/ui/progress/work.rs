@@ -1,0 +1,199 @@
+//! What is shown while a model edits files itself: what it does now, how long it has been at it,
+//! and what it has used.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use super::grouped;
+use crate::model::TokenUsage;
+use crate::model::acting::{AgentProgress, ToolStatus, ToolUse};
+use crate::ui::style::{StyledLine, Tone};
+
+/// A silence that is worth a word.
+const QUIET: Duration = Duration::from_secs(10);
+/// The most tools that are remembered, so that each is told once.
+const MAX_TOOLS: usize = 10_000;
+
+/// A model at work.
+pub struct AgentWork {
+    /// When it began.
+    start: Instant,
+    /// The tools that were told.
+    told: HashSet<String>,
+    /// What it does now.
+    doing: String,
+    /// What it has used.
+    usage: TokenUsage,
+    /// What that cost.
+    cost: Option<f64>,
+    /// How long nothing has come.
+    quiet: Duration,
+}
+
+impl Default for AgentWork {
+    /// Returns a model that begins.
+    fn default() -> AgentWork {
+        AgentWork {
+            start: Instant::now(),
+            told: HashSet::new(),
+            doing: "starting".to_owned(),
+            usage: TokenUsage::default(),
+            cost: None,
+            quiet: Duration::ZERO,
+        }
+    }
+}
+
+impl AgentWork {
+    /// Takes in what happens, and returns the lines that stay on the screen.
+    pub fn feed(&mut self, progress: &AgentProgress<'_>) -> Vec<StyledLine> {
+        if !matches!(progress, AgentProgress::Quiet(_)) {
+            self.quiet = Duration::ZERO;
+        }
+
+        match progress {
+            AgentProgress::Started(identity) => {
+                self.doing = "thinking".to_owned();
+                let name = format!("{} {}", identity.name, identity.version);
+                return vec![StyledLine::of(
+                    Tone::Faint,
+                    &format!("  {} is at work", name.trim()),
+                )];
+            }
+            AgentProgress::Says(_) => self.doing = "writing".to_owned(),
+            AgentProgress::Thinks(_) => self.doing = "thinking".to_owned(),
+            AgentProgress::Tool(tool) => return self.tool(tool),
+            AgentProgress::Plan(entries) => {
+                let current = entries.iter().find(|entry| entry.status == "in_progress");
+                let done = entries.iter().filter(|entry| entry.status == "completed");
+                if let Some(entry) = current {
+                    let (done, all) = (done.count(), entries.len());
+                    self.doing = format!("{} ({done} of {all} done)", entry.content);
+                }
+            }
+            AgentProgress::Used { usage, cost } => {
+                self.usage = *usage;
+                self.cost = cost.or(self.cost);
+            }
+            AgentProgress::Note(note) => {
+                return vec![StyledLine::of(Tone::Warning, &format!("  {note}"))];
+            }
+            AgentProgress::Quiet(quiet) => self.quiet = *quiet,
+        }
+
+        Vec::new()
+    }
+
+    /// Takes in a tool; each is told once, when it has a title.
+    fn tool(&mut self, tool: &ToolUse) -> Vec<StyledLine> {
+        self.doing.clone_from(&tool.title);
+        let is_new = !tool.title.is_empty()
+            && self.told.len() < MAX_TOOLS
+            && self.told.insert(tool.id.clone());
+        let (sign, tone) = match tool.status {
+            ToolStatus::Failed => ("✗", Tone::Removed),
+            _ if !is_new => return Vec::new(),
+            _ => ("•", Tone::Faint),
+        };
+        vec![StyledLine::of(tone, &format!("  {sign} {}", tool.title))]
+    }
+
+    /// Returns what it does now, the tokens so far, and dollars.
+    pub fn now(&self) -> (String, u64, Option<f64>) {
+        let tokens = self.usage.input + self.usage.output;
+        (self.doing.clone(), tokens, self.cost)
+    }
+
+    /// Returns `claude: edit src/main.rs, 12 s, 3,400 tokens, $0.0210`.
+    pub fn status(&self, model: &str) -> StyledLine {
+        let mut text = format!("{model}: {}", self.doing);
+        if self.quiet >= QUIET {
+            text.push_str(&format!(", nothing new for {} s", self.quiet.as_secs()));
+        }
+
+        text.push_str(&format!(", {} s", self.start.elapsed().as_secs()));
+        let tokens = self.usage.input + self.usage.output;
+        if tokens > 0 {
+            let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
+            text.push_str(&format!(", {} tokens", grouped(tokens)));
+        }
+        if let Some(cost) = self.cost {
+            text.push_str(&format!(", ${cost:.4}"));
+        }
+        StyledLine::of(Tone::Faint, &text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::acting::AgentPlanEntry;
+
+    /// Compares the lines that stay, and the status at the end without its time.
+    fn check(progress: &[AgentProgress<'_>], lines: &[&str], status: &str) {
+        let mut work = AgentWork::default();
+        let told: Vec<String> = progress
+            .iter()
+            .flat_map(|progress| work.feed(progress))
+            .map(|line| line.text())
+            .collect();
+        assert_eq!(
+            (told, work.status("m").text()),
+            (
+                lines.iter().map(|line| (*line).to_owned()).collect(),
+                status.to_owned()
+            )
+        );
+    }
+
+    /// Returns a tool.
+    fn tool(id: &str, title: &str, status: ToolStatus) -> ToolUse {
+        ToolUse {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            kind: String::new(),
+            status,
+        }
+    }
+
+    #[test]
+    fn a_tool_is_told_once_and_again_when_it_fails() {
+        let pending = tool("1", "edit a.txt", ToolStatus::Pending);
+        let done = tool("1", "edit a.txt", ToolStatus::Completed);
+        let failed = tool("2", "run tests", ToolStatus::Failed);
+        check(
+            &[
+                AgentProgress::Tool(&pending),
+                AgentProgress::Tool(&done),
+                AgentProgress::Tool(&failed),
+            ],
+            &["  • edit a.txt", "  ✗ run tests"],
+            "m: run tests, 0 s",
+        );
+    }
+
+    #[test]
+    fn the_status_says_what_is_used_and_how_long_nothing_came() {
+        let entries = [AgentPlanEntry {
+            content: "write it".to_owned(),
+            status: "in_progress".to_owned(),
+        }];
+        let usage = TokenUsage {
+            input: 1200,
+            output: 34,
+            ..TokenUsage::default()
+        };
+        check(
+            &[
+                AgentProgress::Plan(&entries),
+                AgentProgress::Used {
+                    usage,
+                    cost: Some(0.5),
+                },
+                AgentProgress::Quiet(Duration::from_secs(12)),
+            ],
+            &[],
+            "m: write it (0 of 1 done), nothing new for 12 s, 0 s, 1,234 tokens, $0.5000",
+        );
+    }
+}

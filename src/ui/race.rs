@@ -1,0 +1,181 @@
+//! A race while it is on: a row for each lane, rewritten in place at a terminal; elsewhere a line
+//! when something changes.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use super::progress::{Manner, grouped};
+use super::style::{StyledLine, Tone};
+use crate::workflow::race::{LaneRow, LaneState, Spectator};
+
+/// The shortest time between two drawings.
+const REFRESH: Duration = Duration::from_millis(200);
+
+/// The table of a race that is on.
+pub struct RaceTable<W: Write> {
+    /// Where it is written.
+    out: W,
+    /// How.
+    manner: Manner,
+    /// How many rows stand on the screen.
+    standing: usize,
+    /// When they were drawn.
+    drawn: Option<Instant>,
+    /// How the lanes stood when they were last told.
+    told: Vec<LaneState>,
+}
+
+impl<W: Write> RaceTable<W> {
+    /// Returns a table without rows.
+    pub fn new(out: W, manner: Manner) -> RaceTable<W> {
+        RaceTable {
+            out,
+            manner,
+            standing: 0,
+            drawn: None,
+            told: Vec::new(),
+        }
+    }
+
+    /// Takes the table off the screen.
+    pub fn clear(&mut self) {
+        if self.standing > 0 {
+            let rows = std::mem::take(&mut self.standing);
+            let _ = write!(self.out, "\x1b[{rows}A\x1b[J");
+            let _ = self.out.flush();
+        }
+    }
+
+    /// Draws the rows over those that stand there.
+    fn draw(&mut self, rows: &[LaneRow], width: usize) {
+        let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= REFRESH);
+        if !is_due {
+            return;
+        }
+
+        self.clear();
+        for line in lines(rows) {
+            let line = line.cut(width.saturating_sub(1)).paint(self.manner.paint);
+            let _ = writeln!(self.out, "{line}");
+        }
+        let _ = self.out.flush();
+        self.standing = rows.len();
+        self.drawn = Some(Instant::now());
+    }
+
+    /// Tells the lanes whose state is another one.
+    fn tell(&mut self, rows: &[LaneRow]) {
+        for (at, (row, line)) in rows.iter().zip(lines(rows)).enumerate() {
+            let known = self.told.get(at).copied().unwrap_or(LaneState::Waiting);
+            if known != row.state {
+                let _ = writeln!(self.out, "{}", line.paint(self.manner.paint));
+            }
+        }
+        self.told = rows.iter().map(|row| row.state).collect();
+    }
+}
+
+impl<W: Write> Spectator for RaceTable<W> {
+    fn watch(&mut self, rows: &[LaneRow]) {
+        if self.manner.quiet {
+            return;
+        }
+        match (self.manner.width)() {
+            Some(width) => self.draw(rows, width),
+            None => self.tell(rows),
+        }
+    }
+}
+
+/// Returns a line for each lane.
+fn lines(rows: &[LaneRow]) -> Vec<StyledLine> {
+    let longest = rows.iter().map(|row| row.model.chars().count()).max();
+    let width = longest.unwrap_or_default();
+    rows.iter().map(|row| line(row, width)).collect()
+}
+
+/// Returns `claude  12 s  3,400 tokens  $0.02  edit src/main.rs`.
+fn line(row: &LaneRow, width: usize) -> StyledLine {
+    let (sign, tone) = match row.state {
+        LaneState::Waiting => ("·", Tone::Faint),
+        LaneState::Running => ("▶", Tone::Accent),
+        LaneState::Done => ("✓", Tone::Added),
+        LaneState::Failed => ("✗", Tone::Removed),
+    };
+    let mut facts = format!("{:>4} s", row.seconds);
+    if row.tokens > 0 {
+        let tokens = usize::try_from(row.tokens).unwrap_or(usize::MAX);
+        facts.push_str(&format!("  {} tokens", grouped(tokens)));
+    }
+    if let Some(cost) = row.cost {
+        facts.push_str(&format!("  ${cost:.4}"));
+    }
+
+    let doing = match row.state {
+        LaneState::Waiting => "waits for its turn",
+        _ => &row.doing,
+    };
+    let first = doing.lines().next().unwrap_or_default();
+    StyledLine::of(tone, &format!("{sign} "))
+        .with(Tone::Strong, &format!("{:width$}  ", row.model))
+        .with(Tone::Faint, &format!("{facts}  "))
+        .with(Tone::Plain, first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares the lines of some lanes.
+    fn check(rows: &[LaneRow], expected: &[&str]) {
+        let got: Vec<String> = lines(rows).iter().map(StyledLine::text).collect();
+        assert_eq!(got, expected);
+    }
+
+    /// Returns a row.
+    fn row(model: &str, state: LaneState, doing: &str) -> LaneRow {
+        LaneRow {
+            model: model.to_owned(),
+            state,
+            doing: doing.to_owned(),
+            seconds: 12,
+            tokens: 0,
+            cost: None,
+        }
+    }
+
+    #[test]
+    fn a_row_says_who_how_long_and_what() {
+        let busy = LaneRow {
+            tokens: 3400,
+            cost: Some(0.02),
+            ..row("claude", LaneState::Running, "edit a.txt\nmore")
+        };
+        check(
+            &[busy, row("gpt", LaneState::Failed, "no key")],
+            &[
+                "▶ claude    12 s  3,400 tokens  $0.0200  edit a.txt",
+                "✗ gpt       12 s  no key",
+            ],
+        );
+    }
+
+    #[test]
+    fn without_a_terminal_each_change_of_state_is_a_line() {
+        let mut out = Vec::new();
+        let manner = Manner {
+            paint: super::super::style::Paint::Bare,
+            width: || None,
+            quiet: false,
+        };
+        let mut table = RaceTable::new(&mut out, manner);
+        let running = row("m", LaneState::Running, "writing");
+        table.watch(std::slice::from_ref(&running));
+        table.watch(&[running]);
+        table.watch(&[row("m", LaneState::Done, "Add it")]);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "▶ m    12 s  writing\n✓ m    12 s  Add it\n"
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! Going on with a conversation: only with the same model, in the same worktree, right behind the
+//! turn that it made. The program is always told first what became of its changes.
+
+use std::path::Path;
+
+use super::{ActingRoom, fenced};
+use crate::git::diff;
+use crate::model::ModelRequest;
+use crate::session::artifact;
+use crate::session::meta::Status;
+use crate::session::turn::Turn;
+use crate::text::beginning;
+use crate::text::path::lossy;
+use crate::text::visible::visible;
+
+/// The most of a report that a program is told, in bytes.
+const MAX_REPORT: usize = 64 << 10;
+/// So many files that the user changed are named.
+const MAX_NAMED: usize = 100;
+
+/// The conversation of the turn before.
+pub(super) struct EarlierTalk {
+    /// The program's name for it.
+    pub id: String,
+}
+
+impl EarlierTalk {
+    /// Returns the conversation that a model goes on with, if there is one.
+    pub(super) fn of(tip: &Turn, model: &str, worktree: &Path) -> Option<EarlierTalk> {
+        let asked = tip.meta.model.as_ref().map(|model| model.asked.as_str());
+        let acted = tip.meta.acted.as_ref()?;
+        let is_here = acted.worktree.as_deref() == worktree.to_str();
+        let id = acted.conversation.clone()?;
+        (asked == Some(model) && is_here).then_some(EarlierTalk { id })
+    }
+
+    /// Returns what the program is told: what became of its changes, what the user did since, and
+    /// the message.
+    pub(super) fn further(
+        &self,
+        room: &ActingRoom<'_, '_>,
+        request: &ModelRequest,
+    ) -> anyhow::Result<String> {
+        let mut text = format!("# Your last changes\n\n{}\n", fate(room.tip));
+        if !is_taken_whole(room)? {
+            let report = room.tip.text(&room.project.repository, artifact::REPORT)?;
+            let report = report.unwrap_or_default();
+            let report = beginning(&report, MAX_REPORT);
+            text.push_str(&format!(
+                "\nThe report on them, with what the user changed or switched off:\n\n{}",
+                fenced(&report)
+            ));
+        }
+
+        text.push_str(&since(room)?);
+        text.push_str(&format!("\n# Message\n\n{}\n", request.message.trim_end()));
+        Ok(text)
+    }
+}
+
+/// Says what became of a turn's changes.
+fn fate(tip: &Turn) -> &'static str {
+    match tip.meta.status {
+        Status::Executed => {
+            "The user has looked at them, and what they approved is in the files of this folder."
+        }
+        Status::Declined => "The user did not want them: none of them is in the files any more.",
+        Status::Failed => "They were carried out in part; the files are as the report says.",
+        _ => "They were not carried out: none of them is in the files any more.",
+    }
+}
+
+/// Returns whether the user took everything as it was proposed.
+fn is_taken_whole(room: &ActingRoom<'_, '_>) -> anyhow::Result<bool> {
+    let approved = room
+        .tip
+        .text(&room.project.repository, artifact::APPROVED)?;
+    Ok(room.tip.meta.status == Status::Executed && approved.is_none())
+}
+
+/// Names the files that the user changed since the turn.
+fn since(room: &ActingRoom<'_, '_>) -> anyhow::Result<String> {
+    let Some(workspace) = &room.tip.meta.workspace else {
+        return Ok(String::new());
+    };
+    let repository = &room.project.repository;
+    let after = repository.commit(workspace.after)?.tree;
+    let changed = diff::changes(repository, after, room.recorded.tree)?;
+    if changed.is_empty() {
+        return Ok(String::new());
+    }
+
+    let named = changed.iter().take(MAX_NAMED);
+    let mut list: String = named
+        .map(|change| format!("- {}\n", visible(&lossy(&change.path))))
+        .collect();
+    if changed.len() > MAX_NAMED {
+        list.push_str(&format!("- and {} more\n", changed.len() - MAX_NAMED));
+    }
+    Ok(format!(
+        "\nThese files are not as you left them; read them again before you change them:\n\n{list}"
+    ))
+}

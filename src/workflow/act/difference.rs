@@ -1,0 +1,220 @@
+//! The plan from what a model left in its worktree.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use anyhow::Context as _;
+
+use super::ActingRoom;
+use crate::git::diff::{self, TreeChange};
+use crate::git::object::read::CheckedOut;
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::repository::Repository;
+use crate::plan::difference::{
+    AgentWords, FileState, MadeChange, StateMode, TakenBytes, WrittenPlan, outcome, plan_taking,
+};
+use crate::session::meta::NotCaptured;
+use crate::text::counted;
+use crate::text::path::{RepoPath, lossy};
+use crate::text::visible::visible;
+use crate::workflow::execute::stage::WorktreeResult;
+use crate::workflow::hinted::hinted;
+use crate::workflow::notice::Notice;
+use crate::workflow::user::Event;
+
+/// The longest title that is made of a message, in characters.
+const MAX_TITLE: usize = 72;
+
+/// Writes the plan that makes of the user's files what the model made of its copy of them.
+///
+/// # Errors
+/// Where it changed too much to be looked at, or the repository cannot be read.
+pub(super) fn plan_from(
+    room: &ActingRoom<'_, '_>,
+    message: &str,
+    (left, leaves): (&WorktreeResult, &[String]),
+) -> anyhow::Result<WrittenPlan> {
+    let repository = &room.project.repository;
+    let mut changes = diff::changes(repository, room.recorded.tree, left.tree)?;
+    changes.retain(|change| !is_note(change, leaves));
+    let limit = room.project.settings.limits.files;
+    if changes.len() > limit {
+        return Err(hinted(
+            format!(
+                "the agent changed {}, and {} is the most that one turn may have; none of them was taken",
+                counted(changes.len(), "file"),
+                limit
+            ),
+            "ask for less at once, add what it generated to `.gitignore`, or raise `limits.files`",
+        ));
+    }
+
+    let trees = (room.recorded.tree, left.tree);
+    let changes = made_changes(repository, &changes, trees)?;
+    let title = title(message);
+    let words = AgentWords {
+        title: &title,
+        rationale: message,
+    };
+    let planned = exact(&changes, &words)?;
+    tell_left_out(room, left, &planned);
+    Ok(planned)
+}
+
+/// Writes the plan that gives exactly what was made. What an EDIT or a CREATE does not give is
+/// taken as a whole.
+fn exact(changes: &[MadeChange], words: &AgentWords<'_>) -> anyhow::Result<WrittenPlan> {
+    let mut whole = BTreeSet::new();
+    loop {
+        let planned = plan_taking(changes, words, &whole);
+        let wrong = not_as_made(changes, &planned)?;
+        if wrong.is_empty() {
+            return Ok(planned);
+        }
+        let known = whole.len();
+        whole.extend(wrong);
+        anyhow::ensure!(
+            whole.len() > known,
+            "the plan of what the agent did does not give the same files; nothing was taken"
+        );
+    }
+}
+
+/// Returns the paths that a plan would not make what they were made.
+fn not_as_made(changes: &[MadeChange], planned: &WrittenPlan) -> anyhow::Result<Vec<Vec<u8>>> {
+    let (plan, _) = crate::plan::parse(&planned.text);
+    let taken: TakenBytes = planned.taken.iter().cloned().collect();
+    let known: HashMap<&[u8], &MadeChange> = changes
+        .iter()
+        .map(|change| (change.path.as_slice(), change))
+        .collect();
+    let before = |path: &RepoPath| {
+        let change = known.get(path.as_str().as_bytes())?;
+        change.before.clone()
+    };
+    let given = outcome(&plan, &before, &taken).map_err(|mistakes| {
+        let first = mistakes.first().map(|mistake| mistake.message.clone());
+        anyhow::anyhow!(
+            "the plan of what the agent did has mistakes: {}",
+            first.unwrap_or_default()
+        )
+    })?;
+
+    let left_out: HashSet<&[u8]> = planned
+        .left_out
+        .iter()
+        .map(|(path, _)| path.as_slice())
+        .collect();
+    let given: HashMap<&[u8], &Option<FileState>> = given
+        .iter()
+        .map(|(path, state)| (path.as_str().as_bytes(), state))
+        .collect();
+    let is_wrong = |change: &&MadeChange| {
+        let path = change.path.as_slice();
+        !left_out.contains(path) && given.get(path).copied() != Some(&change.after)
+    };
+    let wrong = changes.iter().filter(is_wrong);
+    Ok(wrong.map(|change| change.path.clone()).collect())
+}
+
+/// Returns whether a file is a program's own note at the top of its folder.
+fn is_note(change: &TreeChange, leaves: &[String]) -> bool {
+    let begins = |name: &String| change.path.starts_with(name.as_bytes());
+    change.old.is_none() && leaves.iter().any(begins)
+}
+
+/// Says what of the work is not in the plan.
+fn tell_left_out(room: &ActingRoom<'_, '_>, left: &WorktreeResult, planned: &WrittenPlan) {
+    let cannot = planned.left_out.iter().map(|(path, reason)| NotCaptured {
+        path: lossy(path),
+        reason: reason.clone(),
+    });
+    let known = &room.recorded.not_captured;
+    let is_new = |file: &&NotCaptured| known.iter().all(|other| other.path != file.path);
+    let ignored = left.not_captured.iter().filter(is_new).cloned();
+    let files: Vec<NotCaptured> = cannot.chain(ignored).collect();
+
+    let mut user = room.user.borrow_mut();
+    if !files.is_empty() {
+        user.tell(Event::Notice(Notice::AgentWorkLeftOut(files)));
+    }
+    for change in &left.repository_changes {
+        user.tell(Event::Notice(Notice::ModelRemark(change.clone())));
+    }
+}
+
+/// Reads both sides of each change, as a checkout has them.
+fn made_changes(
+    repository: &Repository,
+    changes: &[TreeChange],
+    (before, after): (TreeId, TreeId),
+) -> anyhow::Result<Vec<MadeChange>> {
+    let paths = || changes.iter().map(|change| change.path.as_slice());
+    let mut olds = CheckedOut::of(repository, before, paths())?;
+    let mut news = CheckedOut::of(repository, after, paths())?;
+    let mut read = Vec::with_capacity(changes.len());
+    for TreeChange { path, old, new } in changes {
+        let side = |entry: &Option<TreeEntry>, files: &mut CheckedOut<'_>| {
+            let Some(entry) = entry else {
+                return Ok(None);
+            };
+            let state = state(path, entry, files);
+            state.with_context(|| format!("reading `{}`", visible(&lossy(path))))
+        };
+        read.push(MadeChange {
+            path: path.clone(),
+            before: side(old, &mut olds)?,
+            after: side(new, &mut news)?,
+        });
+    }
+
+    Ok(read)
+}
+
+/// Reads one side of a change; nothing where a repository is, which no turn records.
+fn state(
+    path: &[u8],
+    entry: &TreeEntry,
+    files: &mut CheckedOut<'_>,
+) -> anyhow::Result<Option<FileState>> {
+    let mode = match entry.mode {
+        EntryMode::File => StateMode::Plain,
+        EntryMode::Executable => StateMode::Executable,
+        EntryMode::Link => StateMode::Link,
+        EntryMode::Tree | EntryMode::Gitlink => return Ok(None),
+    };
+    let content = files.bytes(path, entry)?;
+    Ok(Some(FileState { mode, content }))
+}
+
+/// Makes a title of the first line of a message that says something.
+fn title(message: &str) -> String {
+    let lines = message
+        .lines()
+        .map(|line| line.trim().trim_matches(['#', '*', '`', ' ']));
+    let line = lines.into_iter().find(|line| !line.is_empty());
+    let line = line.unwrap_or("Changes of the agent");
+    let sentence = line.split_inclusive(['.', '!', '?']).next().unwrap_or(line);
+    let title: String = sentence
+        .trim_end_matches(['.', ':', ' '])
+        .chars()
+        .take(MAX_TITLE)
+        .collect();
+    visible(title.trim()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::title;
+
+    fn check(message: &str, expected: &str) {
+        assert_eq!(title(message), expected);
+    }
+
+    #[test]
+    fn a_title_is_the_first_sentence_that_says_something() {
+        check("\n## Added a form.\n\nIt works.", "Added a form");
+        check("Done! All tests pass.", "Done!");
+        check("", "Changes of the agent");
+        check(&"long ".repeat(40), &"long ".repeat(15)[..72]);
+    }
+}

@@ -1,0 +1,268 @@
+//! The lanes of a race as processes: started so many at a time, listened to, and ended with it.
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use super::lane::{LaneNews, LaneOrder, LanePlan};
+use super::{FinishedLane, LaneProgram, LaneRow, LaneState, Spectator, read_news};
+use crate::host::{interrupt, process};
+use crate::text::visible::visible;
+
+/// How often the spectator hears how things stand.
+const TICK: Duration = Duration::from_millis(150);
+/// How long lanes that were told to stop may take to do so: their models are ended first.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest line that a lane may tell, in bytes.
+const MAX_LINE: u64 = 1 << 20;
+
+/// What bounds a race.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RaceLimits {
+    /// How many lanes run at once.
+    pub parallel: usize,
+    /// What all of them may cost, in dollars.
+    pub dollars: f64,
+}
+
+/// A lane and what is known of it.
+struct Lane<'a> {
+    /// What it is to do.
+    order: &'a LaneOrder,
+    /// Its process, while it runs.
+    process: Option<LaneProcess>,
+    /// When it began.
+    began: Option<Instant>,
+    /// How it stands.
+    row: LaneRow,
+    /// Its plan.
+    plan: Option<LanePlan>,
+    /// How long it took, once it is over.
+    took: Option<Duration>,
+}
+
+/// A lane's process. Dropping it ends it.
+struct LaneProcess {
+    /// The process.
+    child: Child,
+    /// Its stdin; when it closes, the lane stops.
+    stdin: Option<ChildStdin>,
+}
+
+impl Drop for LaneProcess {
+    fn drop(&mut self) {
+        self.stdin = None;
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if matches!(self.child.try_wait(), Ok(Some(_))) {
+                return;
+            }
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+
+        // Its supervisors see that it is gone, and end what they watch.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What the lanes tell, by their position; nothing where one has closed its stdout.
+type Told = (usize, Option<LaneNews>);
+
+/// Runs the lanes to their ends, and returns what came of each, in order, and why they were
+/// stopped, if they were.
+///
+/// # Errors
+/// Where no process can be started.
+pub(super) fn follow(
+    program: &LaneProgram,
+    orders: &[LaneOrder],
+    limits: &RaceLimits,
+    spectator: &mut dyn Spectator,
+) -> anyhow::Result<(Vec<FinishedLane>, Option<&'static str>)> {
+    let (sender, news) = channel();
+    let mut lanes: Vec<Lane<'_>> = orders.iter().map(Lane::new).collect();
+    let mut waiting: VecDeque<usize> = (0..lanes.len()).collect();
+    let mut stopped = None;
+
+    loop {
+        let running = lanes.iter().filter(|lane| lane.process.is_some()).count();
+        let may_start = stopped.is_none() && running < limits.parallel;
+        if let Some(at) = waiting.front().copied().filter(|_| may_start) {
+            waiting.pop_front();
+            lanes[at].start(program, at, &sender)?;
+            continue;
+        }
+
+        if running == 0 {
+            break;
+        }
+
+        hear(&news, &mut lanes);
+        let rows: Vec<LaneRow> = lanes.iter_mut().map(Lane::now).collect();
+        spectator.watch(&rows);
+        stopped = stopped.or_else(|| reason_to_stop(&rows, limits));
+        if stopped.is_some() {
+            lanes.iter_mut().for_each(Lane::stop);
+        }
+    }
+
+    for at in waiting {
+        lanes[at].row.state = LaneState::Failed;
+        lanes[at].row.doing = "it did not begin".to_owned();
+    }
+    Ok((lanes.into_iter().map(Lane::finish).collect(), stopped))
+}
+
+/// Says why all lanes are to stop, if they are.
+fn reason_to_stop(rows: &[LaneRow], limits: &RaceLimits) -> Option<&'static str> {
+    let cost: f64 = rows.iter().filter_map(|row| row.cost).sum();
+    if interrupt::requested() {
+        return Some("you stopped it");
+    }
+    (cost > limits.dollars).then_some("the lanes together reached `limits.cost`")
+}
+
+/// Waits for news, and takes in all that there is.
+fn hear(news: &Receiver<Told>, lanes: &mut [Lane<'_>]) {
+    let mut next = news.recv_timeout(TICK).ok();
+    while let Some((at, told)) = next {
+        lanes[at].hear(told);
+        next = news.try_recv().ok();
+    }
+}
+
+impl<'a> Lane<'a> {
+    /// Returns a lane that waits.
+    fn new(order: &'a LaneOrder) -> Lane<'a> {
+        Lane {
+            order,
+            process: None,
+            began: None,
+            row: LaneRow {
+                model: order.model.clone(),
+                state: LaneState::Waiting,
+                doing: String::new(),
+                seconds: 0,
+                tokens: 0,
+                cost: None,
+            },
+            plan: None,
+            took: None,
+        }
+    }
+
+    /// Starts its process, and a thread that listens to it.
+    fn start(
+        &mut self,
+        program: &LaneProgram,
+        at: usize,
+        sender: &Sender<Told>,
+    ) -> anyhow::Result<()> {
+        let mut command = process::command(&program.program);
+        command
+            .args(&program.arguments)
+            .args(["--session", &self.order.session, super::lane::WORD])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().context("starting a lane of the race")?;
+        let mut stdin = child.stdin.take();
+        let mut line = serde_json::to_vec(self.order)?;
+        line.push(b'\n');
+        if let Some(stdin) = &mut stdin {
+            stdin
+                .write_all(&line)
+                .context("telling a lane what to do")?;
+        }
+
+        let sender = sender.clone();
+        let stdout = child.stdout.take();
+        std::thread::spawn(move || {
+            let mut lines = stdout.map(BufReader::new);
+            while let Some(told) = lines.as_mut().and_then(next_news) {
+                if sender.send((at, Some(told))).is_err() {
+                    return;
+                }
+            }
+            let _ = sender.send((at, None));
+        });
+
+        self.process = Some(LaneProcess { child, stdin });
+        self.began = Some(Instant::now());
+        self.row.state = LaneState::Running;
+        self.row.doing = "starting".to_owned();
+        Ok(())
+    }
+
+    /// Takes in what it tells.
+    fn hear(&mut self, told: Option<LaneNews>) {
+        match told {
+            Some(LaneNews::Doing { what, tokens, cost }) => {
+                self.row.doing = visible(&what).into_owned();
+                self.row.tokens = self.row.tokens.max(tokens);
+                self.row.cost = cost.or(self.row.cost);
+            }
+            Some(LaneNews::Planned(plan)) => {
+                self.row.state = LaneState::Done;
+                self.row.doing = plan.title.clone();
+                self.row.cost = plan.cost.or(self.row.cost);
+                self.plan = Some(*plan);
+            }
+            Some(LaneNews::Failed(why)) => {
+                self.row.state = LaneState::Failed;
+                self.row.doing = why;
+            }
+            None => {
+                self.process = None;
+                self.took = self.began.map(|began| began.elapsed());
+                if self.row.state == LaneState::Running {
+                    self.row.state = LaneState::Failed;
+                    self.row.doing = "its process ended without a word".to_owned();
+                }
+            }
+        }
+    }
+
+    /// Returns how it stands now.
+    fn now(&mut self) -> LaneRow {
+        let took = self.took.or(self.began.map(|began| began.elapsed()));
+        self.row.seconds = took.unwrap_or_default().as_secs();
+        self.row.clone()
+    }
+
+    /// Tells it to stop.
+    fn stop(&mut self) {
+        if let Some(process) = &mut self.process {
+            process.stdin = None;
+        }
+    }
+
+    /// Returns what came of it.
+    fn finish(self) -> FinishedLane {
+        let seconds = self.took.unwrap_or_default().as_secs_f64();
+        FinishedLane {
+            session: self.order.session.clone(),
+            model: self.order.model.clone(),
+            seconds: (seconds * 10.0).round() / 10.0,
+            error: self.plan.is_none().then_some(self.row.doing),
+            plan: self.plan,
+        }
+    }
+}
+
+/// Reads the next news of a lane; nothing where it has no more, or does not make sense.
+fn next_news(lines: &mut impl std::io::BufRead) -> Option<LaneNews> {
+    let mut line = Vec::new();
+    lines
+        .by_ref()
+        .take(MAX_LINE)
+        .read_until(b'\n', &mut line)
+        .ok()
+        .filter(|&length| length > 0)?;
+    read_news(&line).ok()
+}

@@ -1,0 +1,168 @@
+//! The judge of a race: a model that reads what the others made and compares it. It is told nothing
+//! of who made what, and decides nothing.
+
+use std::rc::Rc;
+
+use serde::Serialize;
+
+use super::{FinishedLane, FinishedRace};
+use crate::model::{Model as _, ModelRequest};
+use crate::session::artifact;
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::text::beginning;
+use crate::text::fence::fence_for;
+use crate::text::redact::redact;
+use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstimate};
+use crate::workflow::model::choose::PricedModel;
+use crate::workflow::model::request::{announce, hear};
+use crate::workflow::project::Project;
+use crate::workflow::user::{Event, User};
+
+/// What a judge is told.
+const JUDGING: &str = include_str!("../../../prompts/judge.xml");
+/// The most of one plan that a judge is shown, in bytes.
+const MAX_PLAN: usize = 200 << 10;
+
+/// What a judge says.
+#[derive(Debug, Clone, Serialize)]
+pub struct Verdict {
+    /// The judge.
+    pub model: String,
+    /// What it wrote, in Markdown; it calls the lanes `A`, `B`, ... in their order.
+    pub text: String,
+    /// Dollars; null where no price is known.
+    pub cost: Option<f64>,
+}
+
+/// Asks the judge, and keeps what it says with every plan that it read. Nothing if there are not
+/// two plans to compare.
+///
+/// # Errors
+/// Where it gives no answer, or the repository cannot be written.
+pub(super) fn ask(
+    project: &Project,
+    (tip, message): (&Turn, &str),
+    judge: PricedModel,
+    (race, user): (&FinishedRace, &mut dyn User),
+) -> anyhow::Result<Option<Verdict>> {
+    let ready: Vec<&FinishedLane> = race.lanes.iter().filter(|lane| lane.is_ready()).collect();
+    if ready.len() < 2 {
+        return Ok(None);
+    }
+
+    let mut input = format!("# Request\n\n{}\n", fenced(message, ""));
+    for lane in &ready {
+        input.push_str(&shown(project, lane, letter(race, lane))?);
+    }
+    let request = ModelRequest {
+        system: JUDGING.to_owned(),
+        input,
+        message: "Compare the plans.".to_owned(),
+        max_tokens: None,
+    };
+
+    let mut draft = project.store().draft(tip)?;
+    let spent = budget::spent(project, tip, &draft)?;
+    let asked = spent + race.lanes.iter().filter_map(cost).sum::<f64>();
+    let model = MeteredModel {
+        chosen: judge,
+        room: None,
+        budget: CostBudget::new(asked, project.settings.limits.cost),
+        weight: TokenEstimate::default(),
+    };
+    announce(&model, &request, user);
+    let notes = [Rc::clone(&model.chosen.notes)];
+    let answer = model.answer(&request, &mut |text| hear(&notes, text, user));
+    user.tell(Event::Answered);
+    let answer = answer?;
+
+    let charged = model.charge(&answer);
+    if charged > 0.0 {
+        draft.meta.spent = Some(draft.meta.spent.unwrap_or_default() + charged);
+        project.store().save_draft(tip, &mut draft)?;
+    }
+
+    let verdict = Verdict {
+        model: model.name().to_owned(),
+        text: redact(&answer.text).into_owned(),
+        cost: answer.cost.or((charged > 0.0).then_some(charged)),
+    };
+    for lane in ready {
+        keep(project, race, (lane, &verdict))?;
+    }
+    Ok(Some(verdict))
+}
+
+/// Returns what a lane cost.
+fn cost(lane: &FinishedLane) -> Option<f64> {
+    lane.plan.as_ref()?.cost
+}
+
+/// Returns the letter by which the judge knows a lane.
+fn letter(race: &FinishedRace, lane: &FinishedLane) -> char {
+    let place = race
+        .lanes
+        .iter()
+        .position(|other| other.session == lane.session);
+    char::from(b'A' + u8::try_from(place.unwrap_or_default() % 26).unwrap_or_default())
+}
+
+/// Returns a plan as the judge sees it.
+fn shown(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::Result<String> {
+    let tip = project
+        .store()
+        .tip(&SessionName::from_ref(&lane.session)?)?;
+    let text = project
+        .store()
+        .draft(&tip)?
+        .artifacts
+        .text_or_empty(artifact::PLAN);
+    let mut shown = format!(
+        "\n# Plan {letter}\n\n{}\n",
+        fenced(&beginning(&text, MAX_PLAN), "markdown")
+    );
+
+    if let Some(check) = lane.plan.as_ref().and_then(|plan| plan.check.as_ref()) {
+        let code = check.exit_code.map_or_else(
+            || "it could not be run".to_owned(),
+            |code| format!("exit code {code}"),
+        );
+        shown.push_str(&format!(
+            "\nThe check `{}` on these files: {code}.\n\n{}\n",
+            check.command,
+            fenced(&check.tail.join("\n"), "")
+        ));
+    }
+    Ok(shown)
+}
+
+/// Keeps the verdict with a plan.
+fn keep(
+    project: &Project,
+    race: &FinishedRace,
+    (lane, verdict): (&FinishedLane, &Verdict),
+) -> anyhow::Result<()> {
+    let tip = project
+        .store()
+        .tip(&SessionName::from_ref(&lane.session)?)?;
+    let mut draft = project.store().draft(&tip)?;
+    let mut text = format!("# Comparison by {}\n\n", verdict.model);
+    for other in &race.lanes {
+        text.push_str(&format!(
+            "- {}: {}, session `{}`\n",
+            letter(race, other),
+            other.model,
+            other.session
+        ));
+    }
+    text.push_str(&format!("\n{}\n", verdict.text.trim_end()));
+    draft.artifacts.put(artifact::COMPARISON, text);
+    project.store().save_draft(&tip, &mut draft)
+}
+
+/// Sets a text apart in a fence that nothing in it can close.
+fn fenced(text: &str, language: &str) -> String {
+    let fence = fence_for(text, 4);
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end())
+}

@@ -1,0 +1,334 @@
+//! Turns of models that edit files themselves: from the request to the user's files and back.
+
+use teddy::host::sandbox::{Availability, availability};
+
+use crate::plans::{create, plan};
+use crate::screen::Screen;
+use crate::scripted_agent::{scripted_agent, scripted_command};
+use crate::support::TestRepo;
+
+/// Returns a project whose model is an agent that speaks the protocol and does this work.
+fn project(work: &str) -> TestRepo {
+    let repo = TestRepo::new()
+        .file("a.txt", "one\ntwo\nthree\n")
+        .file("old.txt", "old\n");
+    repo.commit("init");
+    set(&repo, work);
+    repo
+}
+
+/// Makes the agent do something else from now on.
+fn set(repo: &TestRepo, work: &str) {
+    let agent = scripted_agent(&folder(repo), work);
+    repo.configure(&format!(
+        "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}] }}\n",
+        agent.display()
+    ));
+}
+
+/// Returns the folder of the agent.
+fn folder(repo: &TestRepo) -> std::path::PathBuf {
+    let folder = repo.beside("agent");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Returns an artifact of the newest turn.
+fn artifact(repo: &TestRepo, name: &str) -> String {
+    repo.git(&["show", &format!("teddy/sessions/demo:{name}")])
+}
+
+/// Work of every kind.
+const WORK: &str = "printf 'one\\n2\\nthree\\n' > a.txt; rm old.txt; printf 'new\\n' > new.txt; printf '\\000\\001' > blob.bin; ln -s a.txt link; printf '#!/bin/sh\\n' > run.sh; chmod +x run.sh; message 'Reworked it. All is well.'";
+
+#[test]
+fn what_an_agent_did_is_a_plan_that_gives_exactly_that() {
+    let repo = project(WORK);
+    repo.write("mine.txt", "not committed\n");
+    repo.done(&["new", "demo"]);
+    repo.teddy(&["plan", "-m", "rework it"])
+        .check(0, &["Planned turn 1: Reworked it"]);
+    assert_eq!(repo.read("a.txt"), "one\ntwo\nthree\n");
+    assert!(!repo.path().join("new.txt").exists());
+
+    repo.done(&["execute", "-y"]);
+    assert_eq!(
+        (
+            repo.read("a.txt"),
+            repo.read("new.txt"),
+            repo.read("mine.txt")
+        ),
+        (
+            "one\n2\nthree\n".into(),
+            "new\n".into(),
+            "not committed\n".into()
+        )
+    );
+    assert!(!repo.path().join("old.txt").exists());
+    assert_eq!(std::fs::read(repo.path().join("blob.bin")).unwrap(), [0, 1]);
+    assert_eq!(
+        std::fs::read_link(repo.path().join("link")).unwrap(),
+        std::path::Path::new("a.txt")
+    );
+    let mode = std::fs::metadata(repo.path().join("run.sh")).unwrap();
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&mode.permissions()) & 0o111,
+        0o111
+    );
+
+    let meta = artifact(&repo, "meta.yaml");
+    for words in [
+        "asked: scripted",
+        "program: scripted",
+        "version: 1.2.3",
+        "made: true",
+    ] {
+        assert!(meta.contains(words), "{words}: {meta}");
+    }
+    assert!(artifact(&repo, "plan.md").contains("All is well."));
+    assert!(artifact(&repo, "transcript.jsonl").contains("session/prompt"));
+    assert!(artifact(&repo, "transcript.md").contains("All is well."));
+    repo.done(&["verify"]);
+    repo.done(&["undo"]);
+    assert_eq!(
+        (repo.read("a.txt"), repo.read("old.txt")),
+        ("one\ntwo\nthree\n".into(), "old\n".into())
+    );
+    assert!(!repo.path().join("blob.bin").exists());
+    repo.done(&["redo"]);
+    assert_eq!(std::fs::read(repo.path().join("blob.bin")).unwrap(), [0, 1]);
+    repo.done(&["replay", "1"]);
+}
+
+#[test]
+fn an_agent_that_only_talks_is_a_message() {
+    let repo = project("message 'Which form do you mean?'");
+    repo.done(&["new", "demo"]);
+    repo.teddy(&["resume", "-m", "add a form", "-y"])
+        .check(5, &["Which form do you mean?"]);
+    assert_eq!(repo.tree(), repo.git(&["rev-parse", "HEAD^{tree}"]));
+}
+
+#[test]
+fn the_user_looks_at_each_file_and_switches_one_off() {
+    let repo = project("echo 1 > one.txt; echo 2 > two.txt; message 'Made two.'");
+    repo.done(&["new", "demo"]);
+    repo.done(&["plan", "-m", "two files"]);
+    let mut screen = Screen::open(&repo, (100, 40), &["execute"]);
+    screen.wait_for("two.txt");
+    screen.press("m");
+    screen.wait_for("two.txt");
+    screen.press(" ");
+    screen.press("s");
+    assert_eq!(screen.end(), 0);
+    let is_there = |name: &str| repo.path().join(name).exists();
+    assert!(is_there("one.txt") != is_there("two.txt"));
+}
+
+#[test]
+fn a_conversation_goes_on_with_what_became_of_the_changes_and_else_begins_anew() {
+    let repo = project("echo 1 >> one.txt; message 'Made one.'");
+    let prompt = |repo: &TestRepo| {
+        let told = repo.git(&["show", "refs/teddy/drafts/demo:meta.yaml"]);
+        let files = repo.git(&["ls-tree", "--name-only", "refs/teddy/drafts/demo"]);
+        (told.contains("resumed: true"), files.contains("told.md"))
+    };
+    repo.done(&["new", "demo"]);
+    repo.done(&["plan", "-m", "one"]);
+    assert_eq!(prompt(&repo), (false, false));
+    repo.done(&["execute", "-y"]);
+    repo.write("a.txt", "changed by the user\n");
+    repo.done(&["plan", "-m", "and two"]);
+    assert_eq!(prompt(&repo), (true, true));
+    let told = repo.git(&["show", "refs/teddy/drafts/demo:told.md"]);
+    for words in ["what they approved is in the files", "- a.txt", "and two"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+
+    // After an undo the conversation knows things that are not so.
+    repo.done(&["execute", "-y"]);
+    repo.done(&["undo"]);
+    repo.done(&["plan", "-m", "once more"]);
+    assert_eq!(prompt(&repo), (false, false));
+}
+
+#[test]
+fn the_users_files_can_be_neither_written_nor_read() {
+    let repo = project(":");
+    let secret = repo.path().join("secret.txt");
+    repo.write("secret.txt", "hunter2\n");
+    repo.write(".git/info/exclude", "secret.txt\n");
+    if availability() != Availability::Full {
+        return;
+    }
+    set(
+        &repo,
+        &format!(
+            "echo bad > {0}/a.txt; cat {1} > stolen.txt 2>/dev/null; message 'Tried.'",
+            repo.path().display(),
+            secret.display()
+        ),
+    );
+    repo.done(&["new", "demo"]);
+    repo.done(&["plan", "-m", "try"]);
+    assert_eq!(repo.read("a.txt"), "one\ntwo\nthree\n");
+    repo.done(&["execute", "-y"]);
+    let stolen = std::fs::read_to_string(repo.path().join("stolen.txt")).unwrap_or_default();
+    assert_eq!(stolen, "");
+}
+
+#[test]
+fn commits_of_an_agent_are_read_as_work() {
+    let work = "echo 1 > one.txt; git add -A; git -c user.name=x -c user.email=x@y commit -qm mine; echo 2 >> one.txt; message 'Committed.'";
+    let repo = project(work);
+    repo.done(&["new", "demo"]);
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    repo.done(&["plan", "-m", "go"]);
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("one.txt"), "1\n2\n");
+    assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn too_many_files_are_not_proposed_and_the_transcript_is_kept() {
+    let repo = project("for i in 1 2 3 4 5; do echo $i > f$i.txt; done; message 'Made many.'");
+    repo.done(&["new", "demo"]);
+    repo.teddy(&["-c", "limits.files=3", "plan", "-m", "many"])
+        .check(1, &["changed 5 files, and 3 is the most", "limits.files"]);
+    let kept = repo.git(&["ls-tree", "--name-only", "refs/teddy/drafts/demo"]);
+    assert!(
+        kept.contains("transcript.jsonl") && !kept.contains("plan.md"),
+        "{kept}"
+    );
+    // Nothing of it is left for the next turn.
+    set(&repo, "echo 1 > only.txt; message 'Made one.'");
+    repo.done(&["plan", "-m", "again"]);
+    repo.done(&["execute", "-y"]);
+    assert!(repo.path().join("only.txt").exists() && !repo.path().join("f1.txt").exists());
+}
+
+#[test]
+fn an_agent_that_dies_leaves_the_files_and_the_message() {
+    let repo = project("echo half > half.txt; echo no more >&2; kill -9 $$");
+    repo.done(&["new", "demo"]);
+    let out = repo.teddy(&["plan", "-m", "go"]);
+    assert_eq!(out.code, 1);
+    assert!(!repo.path().join("half.txt").exists());
+    let kept = repo.git(&["show", "refs/teddy/drafts/demo:user_prompt.txt"]);
+    assert_eq!(kept, "go");
+    repo.done(&["status"]);
+}
+
+#[test]
+fn a_user_who_edits_the_same_lines_meanwhile_loses_nothing() {
+    let repo = project("printf 'one\\nTWO\\nthree\\n' > a.txt; message 'Shouted.'");
+    repo.done(&["new", "demo"]);
+    repo.done(&["plan", "-m", "go"]);
+    repo.write("a.txt", "one\nzwei\nthree\n");
+    let out = repo.teddy(&["execute", "-y", "--no-replan"]);
+    assert_eq!(out.code, 3);
+    assert_eq!(repo.read("a.txt"), "one\nzwei\nthree\n");
+}
+
+#[test]
+fn a_plain_command_acts_as_well_and_the_last_step_of_a_pipeline_may_act() {
+    let repo = project(":");
+    let agent = scripted_command(&folder(&repo), "echo 1 > one.txt; echo Made one.");
+    let think = serde_json::Value::from("echo Think of one.");
+    repo.configure(&format!(
+        "models:\n  plain: {{ kind: agent, run: [{}] }}\n  thinker: {{ kind: command, run: [sh, -c, {think}] }}\n",
+        agent.display()
+    ));
+    repo.done(&["new", "demo"]);
+    repo.done(&["plan", "-m", "go", "--model", "plain"]);
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("one.txt"), "1\n");
+    repo.done(&["undo"]);
+
+    let steps = |first: &str, last: &str| {
+        format!(
+            "steps:\n- {{name: think, model: {first}, prompt: 'Think.', inputs: [message]}}\n- {{name: do, model: {last}, prompt: 'Do: {{{{think}}}}', inputs: [input, think]}}\n"
+        )
+    };
+    let pipeline = repo.beside("home/config/teddy/pipelines");
+    std::fs::create_dir_all(&pipeline).unwrap();
+    repo.put(pipeline.join("good.yaml"), steps("thinker", "plain"));
+    repo.put(pipeline.join("bad.yaml"), steps("plain", "thinker"));
+    repo.teddy(&["plan", "-m", "go", "--pipeline", "bad"])
+        .check(1, &["edits files itself, which only the last step can do"]);
+    repo.done(&["plan", "-m", "go", "--pipeline", "good"]);
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("one.txt"), "1\n");
+}
+
+#[test]
+fn retry_asks_an_agent_again_on_a_branch() {
+    let repo = project("date +%N > made.txt; message 'Made it.'");
+    repo.done(&["new", "demo"]);
+    repo.done(&["plan", "-m", "go"]);
+    repo.done(&["execute", "-y"]);
+    repo.done(&["undo"]);
+    repo.teddy(&["retry", "1"])
+        .check(0, &["Session demo-retry-1 is in use now"]);
+    repo.done(&["execute", "-y"]);
+    assert!(repo.path().join("made.txt").exists());
+}
+
+#[test]
+fn a_question_needs_a_model_that_writes() {
+    let repo = project("message 'x'");
+    repo.done(&["new", "demo"]);
+    repo.teddy(&["ask", "why?"])
+        .check(1, &["`scripted` edits files itself", "--model"]);
+}
+
+#[test]
+fn an_agent_races_with_a_model_that_writes_plans() {
+    let repo = project(":");
+    let agent = scripted_agent(
+        &folder(&repo),
+        "printf '\\000' > blob.bin; message 'Made a blob.'",
+    );
+    let answer = repo.beside("one.md");
+    repo.put(&answer, plan("Make b", &[create("b.txt", "b\n")]));
+    let cat = serde_json::Value::from(format!("cat {}", answer.display()));
+    repo.configure(&format!(
+        "models:\n  acts: {{ kind: acp, run: [{}] }}\n  writes: {{ kind: command, run: [sh, -c, {cat}] }}\n",
+        agent.display()
+    ));
+    repo.done(&["new", "demo"]);
+    let told = repo.json(
+        &[
+            "race",
+            "go",
+            "--with",
+            "acts,writes",
+            "--check",
+            "test -e blob.bin",
+        ],
+        0,
+    );
+    let code = |at: usize| told["lanes"][at]["plan"]["check"]["exit_code"].clone();
+    assert_eq!((code(0), code(1)), (0.into(), 1.into()));
+    repo.done(&["--session", "demo-acts", "execute", "-y"]);
+    assert_eq!(std::fs::read(repo.path().join("blob.bin")).unwrap(), [0]);
+}
+
+#[test]
+fn what_an_agent_asks_reaches_the_user_and_a_no_is_a_no() {
+    let repo = project(
+        "ask 'touch it' execute; if test $allowed = yes; then echo 1 > asked.txt; message 'Did it.'; else message 'I may not.'; fi",
+    );
+    repo.done(&["new", "demo"]);
+    repo.done(&["plan", "-m", "go"]);
+    let kept = repo.git(&["show", "refs/teddy/drafts/demo:transcript.jsonl"]);
+    assert!(
+        kept.contains("\"permission\"") || kept.contains("request_permission"),
+        "{kept}"
+    );
+    let mut screen = Screen::open(&repo, (100, 40), &["plan", "-m", "again"]);
+    screen.wait_for("asks: ");
+    screen.press("y");
+    assert_eq!(screen.end(), 0);
+}

@@ -1,0 +1,316 @@
+//! `race`: several models asked the same at once, each in a session and a worktree of its own.
+
+use std::time::{Duration, Instant};
+
+use crate::plans::{create, edit, plan};
+use crate::screen::Screen;
+use crate::support::TestRepo;
+
+/// Returns the line of the configuration for a model that is a script.
+fn model(name: &str, script: &str) -> String {
+    let script = serde_json::Value::from(script);
+    format!("  {name}: {{ kind: command, run: [sh, -c, {script}] }}\n")
+}
+
+/// Returns a project with the models `one` and `two`, whose plans make a file each.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.put(
+        repo.beside("one.md"),
+        plan("Make b", &[create("b.txt", "b\n")]),
+    );
+    repo.put(
+        repo.beside("two.md"),
+        plan(
+            "Change a",
+            &[edit("a.txt", "one", "two"), create("c.txt", "1\n2\n")],
+        ),
+    );
+    let cat = |name: &str| format!("cat {}", repo.beside(name).display());
+    repo.configure(&format!(
+        "models:\n{}{}{}",
+        model("one", &cat("one.md")),
+        model("two", &cat("two.md")),
+        model("broken", "echo no credit >&2; exit 9"),
+    ));
+    repo
+}
+
+#[test]
+fn each_model_plans_in_a_session_of_its_own_and_nothing_reaches_the_files() {
+    let repo = project();
+    repo.write("a.txt", "one\n");
+    repo.write("draft.txt", "not committed\n");
+    repo.done(&["new", "demo"]);
+    let told = repo.json(&["race", "improve it", "a.txt", "--with", "one,two"], 0);
+    let lanes = told["lanes"].as_array().unwrap();
+    let of = |at: usize, field: &str| lanes[at]["plan"][field].clone();
+    assert_eq!(
+        (lanes[0]["session"].as_str(), lanes[1]["session"].as_str()),
+        (Some("demo-one"), Some("demo-two"))
+    );
+    assert_eq!(
+        (
+            of(0, "files"),
+            of(0, "added"),
+            of(1, "files"),
+            of(1, "added"),
+            of(1, "removed")
+        ),
+        (1.into(), 1.into(), 2.into(), 3.into(), 1.into())
+    );
+    assert_eq!(
+        (repo.read("a.txt"), repo.path().join("b.txt").exists()),
+        ("one\n".into(), false)
+    );
+
+    // Both were asked from one snapshot, with the same words.
+    let input = |session: &str| {
+        let text = repo.git(&["show", &format!("refs/teddy/drafts/{session}:input.md")]);
+        text.replace(session, "SESSION")
+    };
+    assert_eq!(input("demo-one"), input("demo-two"));
+    repo.done(&["--session", "demo-two", "execute", "-y"]);
+    assert_eq!(repo.read("a.txt"), "two\n");
+    assert_eq!(repo.read("draft.txt"), "not committed\n");
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn a_check_runs_on_what_each_of_them_made_and_is_kept_with_the_plan() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    let told = repo.json(
+        &[
+            "race",
+            "improve it",
+            "a.txt",
+            "--with",
+            "one,two",
+            "--check",
+            "grep -q two a.txt",
+        ],
+        0,
+    );
+    let code = |at: usize| told["lanes"][at]["plan"]["check"]["exit_code"].clone();
+    assert_eq!((code(0), code(1)), (1.into(), 0.into()));
+    let kept = repo.git(&["show", "refs/teddy/drafts/demo-two:check.yaml"]);
+    assert!(kept.contains("exit_code: 0"), "{kept}");
+    assert_eq!(repo.read("a.txt"), "one\n");
+}
+
+#[test]
+fn commands_of_a_plan_that_nobody_looked_at_do_not_run_for_a_check() {
+    let repo = project();
+    let text = plan(
+        "Run",
+        &[
+            crate::plans::execute("touch ran.txt"),
+            create("b.txt", "b\n"),
+        ],
+    );
+    repo.put(repo.beside("one.md"), text);
+    repo.done(&["new", "demo"]);
+    let told = repo.json(
+        &[
+            "race",
+            "x",
+            "--with",
+            "one",
+            "--check",
+            "test -e b.txt && ! test -e ran.txt",
+        ],
+        0,
+    );
+    let plan = &told["lanes"][0]["plan"];
+    assert_eq!(
+        (plan["commands"].clone(), plan["check"]["exit_code"].clone()),
+        (1.into(), 0.into())
+    );
+}
+
+#[test]
+fn a_model_that_fails_leaves_the_others_alone() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    let told = repo.json(&["race", "x", "--with", "broken,one"], 0);
+    let error = told["lanes"][0]["error"].as_str().unwrap();
+    assert!(error.contains("no credit"), "{error}");
+    assert_eq!(told["lanes"][1]["plan"]["title"], "Make b");
+    repo.teddy(&["race", "x", "--with", "broken"])
+        .check(1, &["no model made a plan", "no credit"]);
+}
+
+#[test]
+fn a_model_that_is_none_is_said_before_anything_is_made() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    repo.teddy(&["race", "x", "--with", "one,nonsense"])
+        .check(1, &["`nonsense` is not a known model"]);
+    assert_eq!(
+        repo.git(&["for-each-ref", "refs/teddy/sessions", "--format=%(refname)"]),
+        "refs/teddy/sessions/demo"
+    );
+}
+
+#[test]
+fn a_model_named_twice_has_two_sessions_and_races_do_not_mix() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    let told = repo.json(&["race", "x", "--with", "one,one"], 0);
+    let again = repo.json(&["race", "x", "--with", "one"], 0);
+    let names: Vec<_> = [&told["lanes"][0], &told["lanes"][1], &again["lanes"][0]]
+        .iter()
+        .map(|lane| lane["session"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, ["demo-one", "demo-one-2", "demo-one-3"]);
+}
+
+#[test]
+fn a_judge_compares_without_names_and_is_kept_with_each_plan() {
+    let repo = project();
+    let seen = repo.beside("seen.md");
+    let judge = model(
+        "judge",
+        &format!("cat > {}; echo 'A is better.'", seen.display()),
+    );
+    let cat = |name: &str| format!("cat {}", repo.beside(name).display());
+    repo.configure(&format!(
+        "models:\n{}{}{judge}",
+        model("one", &cat("one.md")),
+        model("two", &cat("two.md"))
+    ));
+    repo.done(&["new", "demo"]);
+    let told = repo.json(
+        &[
+            "race",
+            "improve it",
+            "a.txt",
+            "--with",
+            "one,two",
+            "--judge",
+            "judge",
+        ],
+        0,
+    );
+    assert_eq!(told["verdict"]["text"], "A is better.\n");
+    let asked = std::fs::read_to_string(&seen).unwrap();
+    for words in ["improve it", "# Plan A", "# Plan B", "Make b", "Change a"] {
+        assert!(asked.contains(words), "{words}: {asked}");
+    }
+    assert!(!asked.contains("demo-one"), "{asked}");
+    for session in ["demo-one", "demo-two"] {
+        let kept = repo.git(&[
+            "show",
+            &format!("refs/teddy/drafts/{session}:comparison.md"),
+        ]);
+        assert!(
+            kept.contains("A is better.") && kept.contains("- B: two"),
+            "{kept}"
+        );
+    }
+}
+
+#[test]
+fn lanes_run_beside_each_other_as_many_as_the_setting_says() {
+    let repo = project();
+    let slow = |name: &str| format!("sleep 2; cat {}", repo.beside(name).display());
+    repo.configure(&format!(
+        "race: {{ parallel: 3 }}\nmodels:\n{}",
+        model("slow", &slow("one.md"))
+    ));
+    repo.done(&["new", "demo"]);
+    let begin = Instant::now();
+    repo.json(&["race", "x", "--with", "slow,slow,slow"], 0);
+    let beside = begin.elapsed();
+    let begin = Instant::now();
+    repo.json(
+        &[
+            "-c",
+            "race.parallel=1",
+            "race",
+            "x",
+            "--with",
+            "slow,slow,slow",
+        ],
+        0,
+    );
+    assert!(begin.elapsed() > Duration::from_secs(6) && beside < begin.elapsed());
+}
+
+#[test]
+fn who_stops_a_race_keeps_what_is_done_and_leaves_no_process() {
+    let repo = project();
+    let mark = repo.beside("pid");
+    let stuck = format!("echo $$ > {}; exec sleep 600", mark.display());
+    let cat = format!("cat {}", repo.beside("one.md").display());
+    repo.configure(&format!(
+        "models:\n{}{}",
+        model("one", &cat),
+        model("stuck", &stuck)
+    ));
+    repo.done(&["new", "demo"]);
+    let mut command = repo.teddy_command(&["--json", "race", "x", "--with", "one,stuck"]);
+    command
+        .current_dir(repo.path())
+        .stdout(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let drafted = || {
+        let draft = "refs/teddy/drafts/demo-one";
+        let found = repo.git(&["for-each-ref", draft, "--format=%(objectname)"]);
+        let files = ["ls-tree", "--name-only", draft];
+        !found.is_empty() && repo.git(&files).contains("plan.md") && mark.exists()
+    };
+    let begin = Instant::now();
+    while !drafted() && begin.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let id = child.id();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(id as i32).unwrap(),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130));
+    let told: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(told["lanes"][0]["plan"]["title"], "Make b");
+    assert!(
+        told["lanes"][1]["plan"].is_null() && !told["stopped"].is_null(),
+        "{told}"
+    );
+    let pid: i32 = std::fs::read_to_string(&mark)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    let alive = rustix::process::test_kill_process(rustix::process::Pid::from_raw(pid).unwrap());
+    assert!(alive.is_err(), "the model lives on");
+}
+
+#[test]
+fn at_a_terminal_one_is_chosen_reviewed_and_the_others_are_dropped() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    let mut screen = Screen::open(
+        &repo,
+        (100, 40),
+        &["race", "x", "a.txt", "--with", "one,two"],
+    );
+    screen.wait_for("Review the plan of which model?");
+    screen.press("2");
+    screen.wait_for("Session demo-two is in use now");
+    screen.wait_for("Change a");
+    screen.press("a");
+    screen.wait_for("Drop the plans of the others");
+    screen.press("y");
+    assert_eq!(screen.end(), 0);
+    assert_eq!(repo.read("a.txt"), "two\n");
+    let sessions = repo.git(&[
+        "for-each-ref",
+        "refs/teddy/sessions",
+        "--format=%(refname:lstrip=3)",
+    ]);
+    assert_eq!(sessions, "demo\ndemo-two");
+}
