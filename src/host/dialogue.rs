@@ -298,6 +298,8 @@ impl Dialogue {
             is_confined: launcher.policy.is_some(),
         };
         environment.give(&mut command);
+        // Some take this for where they are.
+        command.env("PWD", order.folder);
         command.env(VARIABLE, Marker::new().value());
 
         let (out, stdout) = io::pipe()?;
@@ -409,7 +411,8 @@ fn found(words: &[String]) -> Result<Vec<OsString>, DialogueRefusal> {
 
 /// Says why a program was not started.
 fn refusal(why: String) -> DialogueRefusal {
-    if why.contains("Argument list too long") || why.contains("os error 7)") {
+    // Only words come back from the supervisor.
+    if why.to_ascii_lowercase().contains("argument list too long") {
         return DialogueRefusal::TooLong;
     }
     DialogueRefusal::Failed(why)

@@ -33,6 +33,19 @@ struct Watcher {
     is_stopped: Cell<bool>,
 }
 
+impl Watcher {
+    /// Returns who watches a trial.
+    fn new(trial: &Trial) -> Watcher {
+        Watcher {
+            heard: Vec::new(),
+            asked: Vec::new(),
+            decision: trial.decision,
+            stop_at: trial.stop_at,
+            is_stopped: Cell::new(false),
+        }
+    }
+}
+
 impl AgentHost for Watcher {
     fn progress(&mut self, progress: AgentProgress<'_>) {
         if matches!(progress, AgentProgress::Quiet(_)) {
@@ -141,13 +154,7 @@ impl Trial {
         let config = ModelConfig::from_config("mine", &entry).unwrap();
         let model = open_acting("mine", &config, &Outside::default()).unwrap();
 
-        let mut watcher = Watcher {
-            heard: Vec::new(),
-            asked: Vec::new(),
-            decision: self.decision,
-            stop_at: self.stop_at,
-            is_stopped: Cell::new(false),
-        };
+        let mut watcher = Watcher::new(&self);
         let policy = Policy {
             write: vec![folder.path().to_owned(), "/dev/null".into()],
             network: Network::On,
@@ -493,6 +500,15 @@ fn an_endless_line_and_endless_lines_are_bounded() {
     };
     let lines = trial.acp("yes not json");
     assert_eq!(lines.error().0, "the agent printed more than 10 MB");
+    let trial = Trial {
+        limits: AgentLimits {
+            output: 10 << 20,
+            ..Trial::default().limits
+        },
+        ..Trial::default()
+    };
+    let complaints = trial.acp("yes no >&2");
+    assert_eq!(complaints.error().0, "the agent printed more than 10 MB");
     assert!(start.elapsed() < Duration::from_secs(60));
 }
 
@@ -546,6 +562,37 @@ fn a_command_reads_its_task_where_it_says() {
     );
     let (stdin, _, file) = told(", -f, '{input}'");
     assert_eq!((stdin, file), (String::new(), all));
+}
+
+#[test]
+fn a_message_that_is_too_long_for_an_argument_says_what_to_do() {
+    let (folder, words) = (tempfile::tempdir().unwrap(), "x".repeat(3 << 20));
+    let config = ModelConfig::from_spec("agent:sh -c 'echo $0' '{message}'").unwrap();
+    let model = open_acting("mine", &config, &Outside::default()).unwrap();
+    let mut watcher = Watcher::new(&Trial::default());
+    let task = AgentTask {
+        text: &words,
+        message: &words,
+        folder: folder.path(),
+        launcher: launcher(None),
+        variables: Vec::new(),
+        conversation: None,
+        limits: Trial::default().limits,
+        is_confined: false,
+    };
+    let failure = model.act(&task, &mut watcher).unwrap_err();
+    assert_eq!(
+        failure.error.to_string(),
+        "the arguments of `sh` are longer than the system allows"
+    );
+    assert!(failure.error.remedy().contains("`{input}`"));
+}
+
+#[test]
+fn an_agent_cannot_name_a_conversation_that_would_be_an_option() {
+    let worked = Trial::default()
+        .acp_with("work() { message hi; }\nnew() { answer '{\"sessionId\":\"--yolo\"}'; }");
+    assert_eq!(worked.result.unwrap().conversation, None);
 }
 
 #[test]
@@ -609,7 +656,7 @@ fn a_command_that_fails_hangs_or_is_stopped_is_an_error() {
 }
 
 #[test]
-fn an_agent_has_a_plain_terminal_and_no_keys_of_others() {
-    let worked = Trial::default().command("", "echo $TERM $NO_COLOR $MINE; test -n \"$HOME\" && echo home; test -n \"$PATH\" && echo path");
-    assert_eq!(worked.work().message, "dumb 1 1\nhome\npath");
+fn an_agent_has_a_plain_terminal_and_is_where_it_works() {
+    let worked = Trial::default().command("", "echo $TERM $NO_COLOR $MINE; tr '\\0' '\\n' < /proc/$$/environ | grep -qx \"PWD=$(pwd -P)\" && echo there; test -n \"$HOME\" && echo home; test -n \"$PATH\" && echo path");
+    assert_eq!(worked.work().message, "dumb 1 1\nthere\nhome\npath");
 }

@@ -131,9 +131,11 @@ impl AgentSettings {
         variables
     }
 
-    /// Tells whether the tokens that it tells are all of them.
-    pub(super) fn tells_tokens(&self) -> bool {
-        self.preset.is_none_or(|preset| !preset.tells_last_step)
+    /// Tells whether the tokens that it tells are those of this call.
+    pub(super) fn tells_tokens(&self, resumed: bool) -> bool {
+        let is_wrong =
+            |preset: &AgentPreset| preset.tells_last_step || (resumed && preset.tells_conversation);
+        self.preset.is_none_or(|preset| !is_wrong(preset))
     }
 
     /// Makes the folders of its state that are not there yet: what is not there cannot be opened to

@@ -94,6 +94,11 @@ impl AgentClock {
         self.said += bytes as u64;
     }
 
+    /// Notes that it wrote to its error output, which is no sign of progress.
+    pub(super) fn complained(&mut self, bytes: usize) {
+        self.said += bytes as u64;
+    }
+
     /// Does something during which it waits for a person.
     pub(super) fn waiting<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let begin = Instant::now();

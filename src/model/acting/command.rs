@@ -19,7 +19,7 @@ use super::{
 use crate::host::dialogue::{
     Dialogue, DialogueEnding, DialogueEvent, DialogueFolder, DialogueOrder,
 };
-use crate::model::ModelError;
+use crate::model::{ModelError, TokenUsage};
 use crate::text::visible::strip_ansi;
 
 /// How often the limits and the user's wish are looked at.
@@ -239,6 +239,9 @@ impl ActingModel for CommandAgent {
             Err(CommandHalt::Stop(stop)) => Err(stop.error(&running.message())),
             Err(CommandHalt::Line) => Err(too_much(MAX_LINE as u64)),
         };
+        if !self.agent.tells_tokens(start.resumed) {
+            running.facts.usage = TokenUsage::default();
+        }
         running.finish(start.resumed, outcome)
     }
 }

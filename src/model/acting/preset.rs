@@ -33,6 +33,8 @@ pub struct AgentPreset {
     pub resumes: bool,
     /// Whether the tokens that it tells are those of its last step only.
     pub tells_last_step: bool,
+    /// Whether the tokens that it tells are those of the whole conversation.
+    pub tells_conversation: bool,
     /// How to install it.
     pub install: &'static str,
     /// How to log in.
@@ -53,6 +55,7 @@ const PLAIN: AgentPreset = AgentPreset {
     facts: &[],
     resumes: true,
     tells_last_step: false,
+    tells_conversation: false,
     install: "",
     login: "",
 };
@@ -121,9 +124,8 @@ pub const ACP: [AgentPreset; 5] = [
     },
     AgentPreset {
         name: "gemini",
+        // It stays in its mode, which asks: it has no other in a folder that it was not told to trust.
         run: &["gemini", "--acp"],
-        modes: &["yolo"],
-        careful: "default",
         state: &["~/.gemini"],
         keys: GEMINI_KEYS,
         // Its `session/load` erases what it loads.
@@ -202,10 +204,19 @@ pub const COMMANDS: [AgentPreset; 5] = [
     },
     AgentPreset {
         name: "codex",
-        run: &["codex", "exec", "--json", "-s", "{mode}", "-"],
+        run: &[
+            "codex",
+            "exec",
+            "--json",
+            "--skip-git-repo-check",
+            "-s",
+            "{mode}",
+            "-",
+        ],
         go_on: &[
             "codex",
             "exec",
+            "--skip-git-repo-check",
             "-s",
             "{mode}",
             "resume",
@@ -224,6 +235,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             ("tokens_out", "type=turn.completed usage.output_tokens"),
             ("cached", "type=turn.completed usage.cached_input_tokens"),
         ],
+        tells_conversation: true,
         install: "npm install -g @openai/codex",
         login: CODEX_LOGIN,
         ..PLAIN
@@ -244,6 +256,8 @@ pub const COMMANDS: [AgentPreset; 5] = [
         careful: "auto_edit",
         state: &["~/.gemini"],
         keys: GEMINI_KEYS,
+        // Without it nothing is edited, whatever the mode.
+        variables: &[("GEMINI_CLI_TRUST_WORKSPACE", "true")],
         facts: &[
             ("conversation", "type=init session_id"),
             ("message", "join role=assistant content"),

@@ -96,7 +96,7 @@ impl AcpModel {
             Err(Halt::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
             end => end?,
         };
-        if self.agent.tells_tokens() {
+        if self.agent.tells_tokens(agreed.resumed) {
             talk.work.used(&end);
         }
 
@@ -233,14 +233,24 @@ impl AcpModel {
         agreed: &Agreement,
     ) -> Result<(), Trouble> {
         let has_key = !self.agent.secrets.is_empty();
-        let by_key = agreed.logins.iter().map(|login| text(login, "/id"));
-        let by_key = by_key.filter(|_| has_key).find(|id| {
-            let id = id.to_ascii_lowercase().replace('_', "-");
-            id.contains("api-key") || id.contains("apikey")
-        });
-        let Some(method) = by_key else {
+        let takes_key = |login: &&Value| {
+            let said = format!("{} {}", text(login, "/id"), text(login, "/name"));
+            let said = said.to_ascii_lowercase().replace(['_', ' '], "-");
+            said.contains("api-key") || said.contains("apikey")
+        };
+        let by_key = agreed.logins.iter().filter(|_| has_key).find(takes_key);
+        let Some(login) = by_key else {
             return Err(self.failed(failure, agreed).into());
         };
+
+        // Some write it down.
+        let method = text(login, "/id");
+        let note = format!(
+            "logged in by `{}` with the key of the environment, which the agent may keep",
+            label(method)
+        );
+        talk.record.note(&note);
+        talk.host.progress(AgentProgress::Note(&note));
 
         match talk.ask("authenticate", json!({ "methodId": method })) {
             Err(Halt::Failed(failure)) => Err(self.failed(&failure, agreed).into()),

@@ -214,7 +214,10 @@ impl<'a> Talk<'a> {
                 let lines = self.lines.add(&bytes).map_err(|_| Halt::Line)?;
                 lines.iter().for_each(|line| self.read(line));
             }
-            DialogueEvent::Complained(bytes) => self.complaints.add(&bytes),
+            DialogueEvent::Complained(bytes) => {
+                self.clock.complained(bytes.len());
+                self.complaints.add(&bytes);
+            }
             DialogueEvent::Silence => {}
             DialogueEvent::Over(ending) => {
                 let rest = self.lines.take();
