@@ -577,6 +577,7 @@ fn a_message_that_is_too_long_for_an_argument_says_what_to_do() {
         launcher: launcher(None),
         variables: Vec::new(),
         conversation: None,
+        further: None,
         limits: Trial::default().limits,
         is_confined: false,
     };
