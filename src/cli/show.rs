@@ -74,8 +74,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let defaults = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT];
     let default = defaults.into_iter().find(|name| files.contains_key(*name));
     let name = wanted.or(default).unwrap_or(artifact::META);
+    let name = full_name(&files, name);
     let Some(content) = files.get(name) else {
-        let names: Vec<&str> = files.keys().map(String::as_str).collect();
+        let names = files.keys().map(String::as_str);
+        let names: Vec<&str> = names
+            .filter(|name| !name.starts_with(artifact::REPLACED))
+            .collect();
         anyhow::bail!(
             "turn {} has no `{name}`; it has {}",
             turn.number(),
@@ -89,6 +93,24 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     Ok(exit::DONE.into())
+}
+
+/// Returns the whole name of an artifact that is named without its ending: `plan`, `transcript`. Of
+/// several the one to be read is meant.
+fn full_name<'a>(files: &'a BTreeMap<String, Vec<u8>>, name: &'a str) -> &'a str {
+    let is_meant = |file: &&String| {
+        let stem = file.rsplit_once('.').map(|(stem, _)| stem);
+        !file.contains('/') && stem == Some(name)
+    };
+    if files.contains_key(name) {
+        return name;
+    }
+
+    let mut meant = files.keys().filter(is_meant);
+    let to_read = meant.clone().find(|file| file.ends_with(".md"));
+    to_read
+        .or_else(|| meant.next())
+        .map_or(name, String::as_str)
 }
 
 /// Shows a turn: what it was, its report, and the difference.

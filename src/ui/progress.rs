@@ -193,7 +193,7 @@ impl<W: Write> Progress<W> {
             return;
         };
         let last = match &asking.work {
-            Some(work) => Some(work.status(&asking.model)),
+            Some(work) => Some(work.end(&asking.model)),
             None => (!asking.scan.is_empty()).then(|| asking.status()),
         };
         if (self.manner.width)().is_some() || asking.work.is_some() {

@@ -88,6 +88,8 @@ fn what_an_agent_did_is_a_plan_that_gives_exactly_that() {
     assert!(artifact(&repo, "plan.md").contains("All is well."));
     assert!(artifact(&repo, "transcript.jsonl").contains("session/prompt"));
     assert!(artifact(&repo, "transcript.md").contains("All is well."));
+    repo.teddy(&["show", "@", "transcript"])
+        .check(0, &["All is well."]);
     repo.done(&["verify"]);
     repo.done(&["undo"]);
     assert_eq!(

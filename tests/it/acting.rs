@@ -576,6 +576,7 @@ fn a_message_that_is_too_long_for_an_argument_says_what_to_do() {
         folder: folder.path(),
         launcher: launcher(None),
         variables: Vec::new(),
+        further: None,
         conversation: None,
         further: None,
         limits: Trial::default().limits,

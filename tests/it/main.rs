@@ -4,6 +4,7 @@
 mod acted_turns;
 mod acting;
 mod agents;
+mod agents_walkthrough;
 mod approval;
 mod ask;
 mod bad_answers;

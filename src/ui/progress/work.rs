@@ -104,13 +104,23 @@ impl AgentWork {
         (self.doing.clone(), tokens, self.cost)
     }
 
+    /// Returns the same when it does nothing more.
+    pub fn end(&self, model: &str) -> StyledLine {
+        self.line(model, "done")
+    }
+
     /// Returns `claude: edit src/main.rs, 12 s, 3,400 tokens, $0.0210`.
     pub fn status(&self, model: &str) -> StyledLine {
-        let mut text = format!("{model}: {}", self.doing);
+        let mut doing = self.doing.clone();
         if self.quiet >= QUIET {
-            text.push_str(&format!(", nothing new for {} s", self.quiet.as_secs()));
+            doing.push_str(&format!(", nothing new for {} s", self.quiet.as_secs()));
         }
+        self.line(model, &doing)
+    }
 
+    /// Returns a line with the time and what was used.
+    fn line(&self, model: &str, doing: &str) -> StyledLine {
+        let mut text = format!("{model}: {doing}");
         text.push_str(&format!(", {} s", self.start.elapsed().as_secs()));
         let tokens = self.usage.input + self.usage.output;
         if tokens > 0 {
