@@ -578,7 +578,6 @@ fn a_message_that_is_too_long_for_an_argument_says_what_to_do() {
         variables: Vec::new(),
         further: None,
         conversation: None,
-        further: None,
         limits: Trial::default().limits,
         is_confined: false,
     };
