@@ -4,6 +4,7 @@
     reason = "clap shows the comment of a field as help, and a flattened one has none"
 )]
 
+mod acp;
 mod adopt;
 mod app;
 mod ask;
@@ -168,6 +169,7 @@ commands! {
     "hooks" Hooks => hooks,
     #[command(hide = true)]
     "hook" Hook => hook,
+    "acp" Acp => acp,
     "retry" Retry => retry,
     "replay" Replay => replay,
     "branch" Branch => branch,

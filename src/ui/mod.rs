@@ -3,6 +3,7 @@
 //! Whatever comes from a model, a repository or a command reaches the screen through
 //! [`style::StyledLine`], which shows every deceptive character as a code point.
 
+pub mod acp;
 pub mod ask;
 pub mod checklist;
 pub mod choose;

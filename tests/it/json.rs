@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 67] = [
+const CALLS: [(&[&str], &str); 68] = [
     (&["setup"], "NobodyToAsk"),
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
@@ -89,6 +89,7 @@ const CALLS: [(&[&str], &str); 67] = [
     (&["record"], "NoRepository"),
     (&["run", "--json", "--", "true"], "NoRepository"),
     (&["hooks", "install", "claude"], "NoRepository"),
+    (&["acp", "-C", "nowhere"], "Failed"),
     (&["retry"], "NoRepository"),
     (&["replay", "1"], "NoRepository"),
     (&["branch", "1", "x"], "NoRepository"),

@@ -1,6 +1,7 @@
 //! End-to-end tests.
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
+mod acp;
 mod acted_turns;
 mod acting;
 mod agents;

@@ -1,0 +1,220 @@
+//! A person behind an editor that speaks the Agent Client Protocol: what goes on is told as updates
+//! of its session, and a plan is approved by a request for permission.
+
+pub mod wire;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use self::wire::AcpWire;
+use super::notice;
+use super::room::TextArea;
+use super::summary::{Audience, Summary};
+use crate::plan::run::Ending;
+use crate::text::visible::visible_block;
+use crate::workflow::user::{
+    Approved, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
+};
+
+/// So many differences are sent with a plan.
+const MAX_DIFFERENCES: usize = 100;
+/// The largest file whose difference is sent, in bytes.
+const MAX_FILE: usize = 1 << 20;
+/// The option that lets a plan run.
+const RUN: &str = "run";
+
+/// A person behind an editor.
+pub struct AcpUser<'a> {
+    /// The editor.
+    wire: &'a mut AcpWire,
+    /// Its name for the session.
+    session: String,
+    /// The project's folder: paths are absolute there.
+    root: PathBuf,
+    /// What the plan that runs does, each with where it stands.
+    entries: Vec<(String, &'static str)>,
+    /// The plan that runs, as a call of a tool.
+    call: Option<String>,
+}
+
+impl<'a> AcpUser<'a> {
+    /// Returns the person of a session.
+    pub fn new(wire: &'a mut AcpWire, session: &str, root: PathBuf) -> AcpUser<'a> {
+        AcpUser {
+            wire,
+            session: session.to_owned(),
+            root,
+            entries: Vec::new(),
+            call: None,
+        }
+    }
+
+    /// Says something, in Markdown.
+    pub fn say(&mut self, text: &str) {
+        self.chunk("agent_message_chunk", text);
+    }
+
+    /// Sends a text.
+    fn chunk(&mut self, kind: &str, text: &str) {
+        if text.trim().is_empty() {
+            return;
+        }
+        let text = format!("{}\n\n", visible_block(text.trim_end()));
+        let content = json!({ "type": "text", "text": text });
+        self.update(&json!({ "sessionUpdate": kind, "content": content }));
+    }
+
+    /// Tells what goes on.
+    fn update(&mut self, update: &Value) {
+        self.wire.update(&self.session, update);
+    }
+
+    /// Sends the actions of the plan, and where each stands.
+    fn send_entries(&mut self) {
+        let entry = |(label, status): &(String, &'static str)| json!({ "content": visible_block(label), "priority": "medium", "status": status });
+        let entries: Vec<Value> = self.entries.iter().map(entry).collect();
+        self.update(&json!({ "sessionUpdate": "plan", "entries": entries }));
+    }
+
+    /// Says where the plan stands.
+    fn send_status(&mut self, status: &str) {
+        if let Some(call) = self.call.clone() {
+            self.update(
+                &json!({ "sessionUpdate": "tool_call_update", "toolCallId": call, "status": status }),
+            );
+        }
+    }
+
+    /// Says how the plan ended.
+    pub fn ended(&mut self, has_failed: bool) {
+        self.send_status(if has_failed { "failed" } else { "completed" });
+        self.call = None;
+    }
+
+    /// Returns the differences of a plan.
+    fn differences(&self, proposal: &ReviewRequest<'_>) -> Vec<Value> {
+        let actions = proposal.plan.actions.iter();
+        let steps = actions.zip(&proposal.simulation.steps);
+        let text = |bytes: &Option<Vec<u8>>| match bytes {
+            Some(bytes) if bytes.len() <= MAX_FILE => {
+                String::from_utf8(bytes.clone()).ok().map(Some)
+            }
+            Some(_) => None,
+            None => Some(None),
+        };
+        let difference = |(action, step): (&crate::plan::action::Action, &_)| {
+            let step: &crate::plan::validate::Step = step;
+            let (old, new) = (text(&step.before)?, text(&step.after)??);
+            let target = action.kind.target();
+            let path = self.root.join(target.trim_start_matches('/'));
+            Some(json!({ "type": "diff", "path": path, "oldText": old, "newText": new }))
+        };
+        steps.filter_map(difference).take(MAX_DIFFERENCES).collect()
+    }
+}
+
+impl User for AcpUser<'_> {
+    fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
+        let plan = proposal.plan;
+        self.say(&plan.rationale);
+        let entries = plan.actions.iter();
+        self.entries = entries
+            .map(|action| {
+                let label = format!("{} {}", action.kind.name(), action.kind.target());
+                (label.trim_end().to_owned(), "pending")
+            })
+            .collect();
+        self.send_entries();
+
+        let summary = Summary::new(proposal, Audience::Told);
+        let lines = summary.lines(TextArea::UNLIMITED);
+        let text: String = lines.iter().map(|line| line.text() + "\n").collect();
+        let mut content =
+            vec![json!({ "type": "content", "content": { "type": "text", "text": text } })];
+        content.extend(self.differences(proposal));
+        let call = format!("{}-{}", proposal.session, proposal.turn);
+        self.call = Some(call.clone());
+        self.update(&json!({
+            "sessionUpdate": "tool_call", "toolCallId": call, "kind": "execute",
+            "title": visible_block(&plan.title), "status": "pending", "content": content,
+        }));
+
+        let options = json!([
+            { "optionId": RUN, "name": "Run this plan", "kind": "allow_once" },
+            { "optionId": "reject", "name": "Don't run it", "kind": "reject_once" },
+        ]);
+        let asked = json!({
+            "sessionId": self.session, "toolCall": { "toolCallId": call }, "options": options,
+        });
+        let answer = self.wire.request("session/request_permission", &asked);
+        let outcome = answer.map(|answer| answer["outcome"].clone());
+        let outcome = outcome.unwrap_or_default();
+
+        Ok(match outcome["outcome"].as_str() {
+            Some("selected") if outcome["optionId"] == RUN => {
+                self.send_status("in_progress");
+                Decision::Run(Approved::all(plan))
+            }
+            Some("selected") => {
+                self.ended(true);
+                Decision::Skip(Some(String::new()))
+            }
+            _ => {
+                self.ended(true);
+                Decision::Quit
+            }
+        })
+    }
+
+    fn ask(&mut self, _question: &Question<'_>) -> anyhow::Result<Option<String>> {
+        // The next prompt says it.
+        Ok(None)
+    }
+
+    fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
+        let what = format!("an editor cannot answer `{question}`");
+        Err(NobodyToAsk::new(what, format!("`{flag}` says yes")).into())
+    }
+
+    fn tell(&mut self, event: Event<'_>) {
+        match event {
+            Event::Asking { model, tokens, .. } => {
+                let text = format!("Asking {model} with about {tokens} tokens.");
+                self.chunk("agent_thought_chunk", &text);
+            }
+            Event::Rejected { diagnostics } => {
+                let count = diagnostics.len();
+                let text = format!("The plan has {count} mistakes and was not run.");
+                self.chunk("agent_thought_chunk", &text);
+            }
+            Event::Started { index, .. } => self.stand(index, "in_progress"),
+            Event::Finished { index, outcome } => {
+                self.stand(index, "completed");
+                if outcome.ending == Ending::Failure {
+                    self.say(&format!("Failed: {}", outcome.detail));
+                }
+            }
+            Event::Notice(notice) => {
+                let lines = notice::lines(&notice);
+                let text: Vec<String> = lines.iter().map(|line| line.text()).collect();
+                self.chunk("agent_thought_chunk", &text.join("\n"));
+            }
+            // The answer is a plan, which is shown as one.
+            Event::Received { .. }
+            | Event::Answered
+            | Event::Working { .. }
+            | Event::Output { .. } => {}
+        }
+    }
+}
+
+impl AcpUser<'_> {
+    /// Notes where an action stands, and tells.
+    fn stand(&mut self, index: usize, status: &'static str) {
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.1 = status;
+            self.send_entries();
+        }
+    }
+}
