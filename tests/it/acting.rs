@@ -572,7 +572,6 @@ fn a_message_that_is_too_long_for_an_argument_says_what_to_do() {
     let mut watcher = Watcher::new(&Trial::default());
     let task = AgentTask {
         text: &words,
-        further: None,
         message: &words,
         folder: folder.path(),
         launcher: launcher(None),
