@@ -318,3 +318,50 @@ fn p41_a_plan_of_an_agent_may_edit_what_is_in_no_context() {
     repo.done(&["execute", "-y"]);
     assert_eq!(repo.read("a.txt"), "one\ntwo\n3\n");
 }
+
+#[test]
+fn t13_a_plan_that_was_interrupted_waits_again_with_its_bytes() {
+    let repo = project();
+    waits(&repo, &work());
+    let mut command = repo.teddy_command(&["execute", "-y"]);
+    command.current_dir(repo.path());
+    let out = command
+        .env("FAILPOINTS", "before-write=1*return(error)")
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("folder"), "now a file\n");
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn p40_a_program_that_reviews_is_told_kinds_sizes_and_hashes() {
+    let repo = project();
+    waits(&repo, &work());
+    let out = repo.teddy(&["--json", "execute"]);
+    let value: serde_json::Value = serde_json::from_str(&out.stdout).unwrap();
+    let actions = value["review"]["actions"].as_array().unwrap();
+    let action = |target: &str| {
+        actions
+            .iter()
+            .find(|action| action["target"] == target)
+            .unwrap()
+    };
+    let link = action("link");
+    assert_eq!(
+        (
+            &link["becomes"]["kind"],
+            &link["was"]["size"],
+            &link["artifact"]
+        ),
+        (&"symbolic link".into(), &5.into(), &"taken/02".into())
+    );
+    let gone = action("old/only.txt");
+    assert_eq!(
+        (&gone["becomes"], &gone["removed"]),
+        (&serde_json::Value::Null, &1.into())
+    );
+    assert_eq!(gone["description"], "renamed to `new/only.txt`");
+}

@@ -13,10 +13,16 @@ pub struct Twins {
 }
 
 impl Twins {
-    /// Forgets a path that the plan removes.
-    pub fn remove(&mut self, path: &RepoPath) {
-        if let Some(known) = self.spellings.get_mut(&fold(path.as_str())) {
-            known.remove(path.as_str());
+    /// Returns whether a name is one of those that the plan may make anew.
+    pub fn knows(&self, name: &str) -> bool {
+        let known = self.spellings.get(&fold(name));
+        known.is_some_and(|known| known.contains(name))
+    }
+
+    /// Forgets a name that the plan removes.
+    pub fn remove(&mut self, name: &str) {
+        if let Some(known) = self.spellings.get_mut(&fold(name)) {
+            known.remove(name);
         }
     }
 

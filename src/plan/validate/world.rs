@@ -181,6 +181,19 @@ impl<'a> World<'a> {
         self.written.insert(path.clone(), state);
     }
 
+    /// Forgets the name of a path that was removed, and those of the folders that went with it.
+    pub fn forget_name(&mut self, path: &RepoPath) -> anyhow::Result<()> {
+        self.twins.remove(path.as_str());
+        for above in path.ancestors() {
+            let folder = RepoPath::parse(above).expect("the folder above a checked path is one");
+            if !self.twins.knows(above) || self.at(&folder)? != Found::Absent {
+                break;
+            }
+            self.twins.remove(above);
+        }
+        Ok(())
+    }
+
     /// Returns what the plan did: each path with what is there then.
     pub fn into_written(self) -> BTreeMap<RepoPath, Option<FileState>> {
         self.written

@@ -35,10 +35,11 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, take: &TakePath) -> 
         step.after = after.as_ref().map(|state| state.content.clone());
         step.removed = after.is_none();
     }
-    if after.is_none() {
-        judge.world.twins.remove(&take.path);
-    }
+    let is_gone = after.is_none();
     judge.world.take(&take.path, after);
+    if is_gone {
+        judge.world.forget_name(&take.path)?;
+    }
     Ok(())
 }
 

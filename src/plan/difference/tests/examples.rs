@@ -204,14 +204,17 @@ fn p39_names_that_some_file_systems_take_for_one_can_be_taken() {
 #[test]
 fn p40_a_name_that_is_spelt_anew_is_no_twin_of_itself() {
     let changes = [
-        text("readme", Some("a\n"), None),
-        text("README", None, Some("a\n")),
+        text("Docs/readme", Some("a\n"), None),
+        text("docs/README", None, Some("a\n")),
     ];
     let written = check(
         &changes,
-        &["TAKE readme file -> no file -", r#"CREATE README "a\n" "#],
+        &[
+            "TAKE Docs/readme file -> no file -",
+            r#"CREATE docs/README "a\n" "#,
+        ],
     );
-    let was = |path: &RepoPath| (path.as_str() == "readme").then(|| FileState::plain("a\n"));
+    let was = |path: &RepoPath| (path.as_str() == "Docs/readme").then(|| FileState::plain("a\n"));
     let made = outcome(&parse(&written.text).0, &was, &TakenBytes::new());
     assert_eq!(made.map(|made| made.len()), Ok(2));
 }
