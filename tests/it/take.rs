@@ -365,3 +365,18 @@ fn p40_a_program_that_reviews_is_told_kinds_sizes_and_hashes() {
     );
     assert_eq!(gone["description"], "renamed to `new/only.txt`");
 }
+
+#[test]
+fn p41_a_name_beside_its_twin_is_a_risk_of_what_an_agent_did() {
+    let repo = project();
+    waits(
+        &repo,
+        &[change("A.txt", None, Some(FileState::plain("A\n")))],
+    );
+    let out = repo.teddy(&["execute", "-y"]);
+    out.check(
+        0,
+        &["A.txt is the same name as a.txt for some file systems"],
+    );
+    assert_eq!(repo.read("A.txt"), "A\n");
+}

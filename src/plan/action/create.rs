@@ -110,7 +110,10 @@ impl Behavior for Create {
         }
 
         let twin = judge.world.twins.add(&self.path);
-        if let Some((name, other)) = twin.filter(|_| matches!(found, Found::Absent)) {
+        let twin = twin.filter(|_| matches!(found, Found::Absent));
+        if judge.world.facts.is_made() {
+            judge.step().twin = twin.map(|(_, other)| other);
+        } else if let Some((name, other)) = twin {
             let message = format!(
                 "`{}` is the same name as `{}` for some file systems",
                 visible(&name),

@@ -73,6 +73,10 @@ impl Facts for FilesBefore<'_> {
         true
     }
 
+    fn is_made(&self) -> bool {
+        true
+    }
+
     fn memos(&self) -> &[String] {
         &[]
     }

@@ -68,6 +68,11 @@ pub trait Facts {
     fn in_context(&self, resource: &Resource) -> bool;
     /// Whether PRUNE may drop it: it stands in the turn's own list.
     fn in_turn_context(&self, resource: &Resource) -> bool;
+    /// Whether the plan was written from what an agent did: what it names is there already, in the
+    /// agent's files.
+    fn is_made(&self) -> bool {
+        false
+    }
     /// The memos as they are.
     fn memos(&self) -> &[String];
     /// The agents that INVOKE may name.
@@ -109,7 +114,7 @@ pub struct Step {
     pub provisional: bool,
     /// For TAKE: nothing is there after it.
     pub removed: bool,
-    /// For TAKE: a name that some file systems take for that of its file.
+    /// In the plan of what an agent did: a name that some file systems take for that of its file.
     pub twin: Option<String>,
     /// The file is in no context list.
     pub outside_context: bool,

@@ -109,6 +109,10 @@ impl Facts for Snapshotted<'_> {
         self.lists.turn_has(resource)
     }
 
+    fn is_made(&self) -> bool {
+        self.is_made
+    }
+
     fn memos(&self) -> &[String] {
         self.memos
     }
