@@ -341,6 +341,37 @@ fn a_question_is_asked_once_each_time_or_once_for_all() {
 }
 
 #[test]
+fn the_sandbox_answers_an_agent_that_cannot_but_ask() {
+    if matches!(availability(), Availability::None(_)) {
+        return;
+    }
+    let asked = |entry: &'static str, name: &str| {
+        let trial = Trial {
+            entry,
+            is_confined: true,
+            ..Trial::default()
+        };
+        let worked = trial.run("acp", |beside| {
+            let agent = scripted_agent(beside, "ask 'Edit a' edit; echo $allowed > 1");
+            let named = beside.join(name);
+            std::fs::rename(agent, &named).unwrap();
+            format!("[{}]", named.display())
+        });
+        let by = worked.transcript().iter().find_map(|line| {
+            let by = line.pointer("/permission/by")?;
+            Some(by.as_str()?.to_owned())
+        });
+        (by.unwrap(), worked.watcher.asked.len())
+    };
+    assert_eq!(asked(", state: []", "gemini"), ("sandbox".to_owned(), 0));
+    assert_eq!(
+        asked(", state: [], mode: default", "gemini"),
+        ("person".to_owned(), 1)
+    );
+    assert_eq!(asked("", "other"), ("person".to_owned(), 1));
+}
+
+#[test]
 fn a_conversation_is_gone_on_with_or_begun_anew_with_a_note() {
     let go_on = |parts: &str| {
         let trial = Trial {

@@ -44,6 +44,8 @@ pub(super) struct AgentSettings {
     modes: Vec<String>,
     /// The mode where it is not.
     careful: Option<String>,
+    /// Whether the settings name the mode.
+    has_mode: bool,
     /// What is known of it.
     preset: Option<&'static AgentPreset>,
 }
@@ -97,6 +99,7 @@ impl AgentSettings {
             needs,
             limits: limits(settings),
             resumes: preset.is_none_or(|preset| preset.resumes),
+            has_mode: settings.acting.mode.is_some(),
             modes: match &settings.acting.mode {
                 Some(mode) => vec![mode.clone()],
                 None => own(preset.map_or(&[], |preset| preset.modes)),
@@ -114,6 +117,13 @@ impl AgentSettings {
             Some(careful) if !is_confined => vec![careful],
             _ => self.modes.iter().map(String::as_str).collect(),
         }
+    }
+
+    /// Tells whether what it asks is asked the host. Where it is confined and cannot but ask, the
+    /// sandbox is the answer, unless somebody chose its mode.
+    pub(super) fn asks_host(&self, is_confined: bool) -> bool {
+        let always_asks = self.preset.is_some_and(|preset| preset.always_asks);
+        !is_confined || !always_asks || self.has_mode
     }
 
     /// Returns the variables that it is started with.

@@ -29,6 +29,8 @@ pub struct AgentPreset {
     pub leaves: &'static [&'static str],
     /// What to find in its lines.
     pub facts: &'static [(&'static str, &'static str)],
+    /// Whether it has no mode in which it does not ask.
+    pub always_asks: bool,
     /// Whether a conversation survives to be resumed.
     pub resumes: bool,
     /// Whether the tokens that it tells are those of its last step only.
@@ -53,6 +55,7 @@ const PLAIN: AgentPreset = AgentPreset {
     variables: &[],
     leaves: &[],
     facts: &[],
+    always_asks: false,
     resumes: true,
     tells_last_step: false,
     tells_conversation: false,
@@ -124,8 +127,9 @@ pub const ACP: [AgentPreset; 5] = [
     },
     AgentPreset {
         name: "gemini",
-        // It stays in its mode, which asks: it has no other in a folder that it was not told to trust.
         run: &["gemini", "--acp"],
+        // It has no other mode in a folder that it was not told to trust.
+        always_asks: true,
         state: &["~/.gemini"],
         keys: GEMINI_KEYS,
         // Its `session/load` erases what it loads.

@@ -386,6 +386,7 @@ impl ActingModel for AcpModel {
         record.start(&self.agent.run, task.is_confined);
         let mut talk = Talk::new(dialogue, host, AgentClock::new(task.limits), record);
 
+        talk.asks_host = self.agent.asks_host(task.is_confined);
         let mut agreed = Agreement::default();
         let outcome = self.converse(&mut talk, task, &mut agreed);
         if let Err(Trouble::Halt(Halt::Stop(_) | Halt::Line)) = &outcome

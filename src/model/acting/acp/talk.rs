@@ -71,6 +71,8 @@ pub(super) struct Talk<'a> {
     waiting: VecDeque<Incoming>,
     /// The kinds of tools that are allowed for good.
     allowed: BTreeSet<String>,
+    /// Whether the host is asked what the agent asks; else the sandbox is the answer.
+    pub(super) asks_host: bool,
     /// The number of the next request.
     next: u64,
     /// What the talk is about.
@@ -95,6 +97,7 @@ impl<'a> Talk<'a> {
             lines: LineSplitter::default(),
             waiting: VecDeque::new(),
             allowed: BTreeSet::new(),
+            asks_host: true,
             next: 0,
             phase: TalkPhase::Work,
         }
@@ -289,6 +292,10 @@ impl<'a> Talk<'a> {
     ) -> (PermissionDecision, Option<PermissionGiver>) {
         if self.phase == TalkPhase::Cancelled || self.host.stopped() {
             return (PermissionDecision::Cancelled, None);
+        }
+
+        if !self.asks_host {
+            return (PermissionDecision::Once, Some(PermissionGiver::Sandbox));
         }
 
         if self.allowed.contains(&question.kind) {
