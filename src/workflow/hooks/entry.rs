@@ -213,9 +213,9 @@ mod tests {
     fn an_entry_comes_and_goes_and_leaves_the_rest_as_it_was() {
         let with = check(HookedAgent::Claude, "{}");
         assert!(with.contains("\"teddy hook claude 2>/dev/null || true\""));
-        assert!(with.contains("\"timeout\": 10\n"), "{with}");
+        assert!(with.contains("\"timeout\": 10,\n"), "{with}");
         let with = check(HookedAgent::Gemini, "{\n    \"theme\": \"x\"\n}\n");
-        assert!(with.contains("\"BeforeAgent\"") && with.contains("\"timeout\": 10000"));
+        assert!(with.contains("\"BeforeAgent\"") && with.contains("\"timeout\": 10000,"));
         check(
             HookedAgent::Claude,
             "{ \"b\": 1,\n  \"hooks\": {\"Stop\": [ {\"hooks\": [{\"command\": \"say\"}]} ]},  \"a\" : 2 }\n",
