@@ -17,35 +17,33 @@ pub struct FileEnd {
     pub left_out: u64,
 }
 
-impl Root {
-    /// Returns what a regular file below the folder has from `start` on, at most the last `limit`
-    /// bytes of it. A file that is shorter than `start` was written anew and is read from its
-    /// beginning. No link is followed, and nothing is waited for.
-    ///
-    /// # Errors
-    /// There is no such file, it is a link or no regular file, or it cannot be read.
-    pub fn read_end(&self, path: &Path, start: u64, limit: u64) -> io::Result<FileEnd> {
-        let during = |error: io::Error| failure("read", path, error);
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let opened = open_beneath(&self.folder, path, flags, Mounts::Entered);
-        let opened = opened.map_err(|errno| during(errno.into()))?;
-        let stat = rustix::fs::fstat(&opened).map_err(|errno| during(errno.into()))?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            let why = "it is not a regular file";
-            return Err(during(io::Error::new(io::ErrorKind::InvalidInput, why)));
-        }
-
-        let size = u64::try_from(stat.st_size).unwrap_or_default();
-        let start = if start > size { 0 } else { start };
-        let left_out = (size - start).saturating_sub(limit);
-        let mut file = File::from(opened);
-        file.seek(SeekFrom::Start(start + left_out))
-            .map_err(during)?;
-        let mut bytes = Vec::new();
-        file.take(limit).read_to_end(&mut bytes).map_err(during)?;
-
-        Ok(FileEnd { bytes, left_out })
+/// Returns what a regular file below the folder has from `start` on, at most the last `limit`
+/// bytes of it. A file that is shorter than `start` was written anew and is read from its
+/// beginning. No link is followed, and nothing is waited for.
+///
+/// # Errors
+/// There is no such file, it is a link or no regular file, or it cannot be read.
+pub fn read_end(root: &Root, path: &Path, start: u64, limit: u64) -> io::Result<FileEnd> {
+    let during = |error: io::Error| failure("read", path, error);
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = open_beneath(&root.folder, path, flags, Mounts::Entered);
+    let opened = opened.map_err(|errno| during(errno.into()))?;
+    let stat = rustix::fs::fstat(&opened).map_err(|errno| during(errno.into()))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        let why = "it is not a regular file";
+        return Err(during(io::Error::new(io::ErrorKind::InvalidInput, why)));
     }
+
+    let size = u64::try_from(stat.st_size).unwrap_or_default();
+    let start = if start > size { 0 } else { start };
+    let left_out = (size - start).saturating_sub(limit);
+    let mut file = File::from(opened);
+    file.seek(SeekFrom::Start(start + left_out))
+        .map_err(during)?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).map_err(during)?;
+
+    Ok(FileEnd { bytes, left_out })
 }
 
 #[cfg(test)]
@@ -57,7 +55,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a"), "0123456789").unwrap();
         let root = Root::open(folder.path()).unwrap();
-        let end = root.read_end(Path::new("a"), start, limit).unwrap();
+        let end = read_end(&root, Path::new("a"), start, limit).unwrap();
         let found = String::from_utf8(end.bytes).unwrap();
         assert_eq!((found.as_str(), end.left_out), expected);
     }
@@ -83,7 +81,7 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, mode, 0).unwrap();
         let root = Root::open(folder.path()).unwrap();
         for path in ["link", "linked/a", "pipe", "real", "gone", "../x"] {
-            assert!(root.read_end(Path::new(path), 0, 9).is_err(), "{path}");
+            assert!(read_end(&root, Path::new(path), 0, 9).is_err(), "{path}");
         }
     }
 }

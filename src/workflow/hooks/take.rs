@@ -6,7 +6,7 @@ use super::event::{HookEvent, HookMoment};
 use super::state::{self, Conversation, OpenPrompt};
 use super::{HookedAgent, folder};
 use crate::host::env;
-use crate::host::file::Root;
+use crate::host::file::{Root, read_end};
 use crate::session::meta::Recorded;
 use crate::session::name::SessionName;
 use crate::text::redact::redact;
@@ -129,7 +129,7 @@ fn written(
     let from = prompt.map_or(0, |prompt| prompt.transcript_from);
     let excerpt = event.transcript.as_deref().and_then(|path| {
         let (root, below) = beneath(project, event.agent, path)?;
-        let end = root.read_end(&below, from, MAX_TRANSCRIPT).ok()?;
+        let end = read_end(&root, &below, from, MAX_TRANSCRIPT).ok()?;
         let found = transcript(&below.to_string_lossy(), end);
         (!found.text.trim().is_empty()).then_some(found)
     });

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use crate::host::file::{FileEnd, Root};
+use crate::host::file::{FileEnd, Root, read_end};
 use crate::text::redact::redact;
 
 /// The most bytes that a turn keeps: the end of a longer one.
@@ -37,7 +37,7 @@ pub fn read(path: &Path) -> anyhow::Result<Transcript> {
     };
 
     let root = Root::open(folder)?;
-    let end = root.read_end(Path::new(name), 0, MAX_TRANSCRIPT)?;
+    let end = read_end(&root, Path::new(name), 0, MAX_TRANSCRIPT)?;
     Ok(transcript(&name.to_string_lossy(), end))
 }
 

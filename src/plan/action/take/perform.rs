@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::{TakePath, TakenState};
-use crate::host::file::{FileKind, FileMode, Root};
+use crate::host::file::{self, FileKind, FileMode, Root};
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Ending, Outcome, Stage, write};
 use crate::plan::state::{FileState, KnownState, StateMode};
@@ -26,9 +26,8 @@ pub(super) fn perform(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome,
     };
     match &after {
         None => {
-            write::written(|| root.remove_file(path))?;
-            root.remove_empty_above(path)
-                .map_err(ActionError::writing)?;
+            write::written(|| file::remove_file(root, path))?;
+            file::remove_empty_above(root, path).map_err(ActionError::writing)?;
         }
         Some(state) => write::written(|| put(root, path, (state, before.is_some())))?,
     }
@@ -59,7 +58,7 @@ fn there(
     let (mode, content) = match entry.kind {
         FileKind::File(FileMode::Plain) => (StateMode::Plain, root.read(path, limit)),
         FileKind::File(FileMode::Executable) => (StateMode::Executable, root.read(path, limit)),
-        FileKind::Link => (StateMode::Link, root.read_link(path)),
+        FileKind::Link => (StateMode::Link, file::read_link(root, path)),
         FileKind::Folder | FileKind::Other => {
             let path = visible(&path.to_string_lossy()).into_owned();
             return Err(format!("`{path}` is there and is no file").into());
@@ -92,9 +91,9 @@ fn put(root: &Root, path: &Path, (state, replaces): (&FileState, bool)) -> io::R
     match (state.mode, replaces) {
         (StateMode::Plain, false) => root.create_new(path, bytes, FileMode::Plain),
         (StateMode::Executable, false) => root.create_new(path, bytes, FileMode::Executable),
-        (StateMode::Plain, true) => root.exchange(path, bytes, FileMode::Plain),
-        (StateMode::Executable, true) => root.exchange(path, bytes, FileMode::Executable),
-        (StateMode::Link, _) => root.put_link(path, bytes, replaces),
+        (StateMode::Plain, true) => file::exchange(root, path, bytes, FileMode::Plain),
+        (StateMode::Executable, true) => file::exchange(root, path, bytes, FileMode::Executable),
+        (StateMode::Link, _) => file::put_link(root, path, bytes, replaces),
     }
 }
 
