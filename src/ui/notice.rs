@@ -28,6 +28,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         Notice::NotReplanned(why) => matches!(why, NoReplan::Failed(_)),
         Notice::MessageNotUsed
         | Notice::AgentWorkLeftOut(_)
+        | Notice::AgentSettings(_)
         | Notice::KeyRemoved
         | Notice::DraftNotKept(_)
         | Notice::OverBudget { .. }
@@ -109,6 +110,10 @@ fn sentences(notice: &Notice) -> Vec<String> {
         } => over_budget(*tokens, *budget, largest),
         Notice::StepStarted { number, of, name } => format!("Step {number} of {of}: {name}"),
         Notice::ModelRemark(text) => text.clone(),
+        Notice::AgentSettings(paths) => format!(
+            "this repository has settings for agents, which can make the agent run something inside of its sandbox, where it has the network and its own login: {}",
+            paths.join(", ")
+        ),
         Notice::AgentWorkLeftOut(files) => return left_out(files, "is not in the plan"),
         Notice::PriceMissing { model, setting } => format!(
             "the cost is unknown: the price of model `{model}` has no `{setting}`; `limits.cost` counts those tokens as plain input"

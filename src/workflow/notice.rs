@@ -44,6 +44,8 @@ pub enum Notice {
     ModelRemark(String),
     /// What a model that edits files itself made and its plan cannot have.
     AgentWorkLeftOut(Vec<NotCaptured>),
+    /// Settings for agents that the repository has, by path.
+    AgentSettings(Vec<String>),
     /// A price is missing, so that the cost is unknown.
     PriceMissing {
         /// The model.

@@ -180,6 +180,18 @@ fn the_users_files_can_be_neither_written_nor_read() {
 }
 
 #[test]
+fn settings_that_a_repository_brings_for_agents_are_named() {
+    let repo = project("echo 1 > one.txt; message 'Made one.'");
+    repo.write(".claude/settings.json", "{}\n");
+    repo.write(".mcp.json", "{}\n");
+    repo.done(&["new", "demo"]);
+    repo.teddy(&["plan", "-m", "go"]).check(
+        0,
+        &["settings for agents", ".claude/settings.json, .mcp.json"],
+    );
+}
+
+#[test]
 fn commits_of_an_agent_are_read_as_work() {
     let work = "echo 1 > one.txt; git add -A; git -c user.name=x -c user.email=x@y commit -qm mine; echo 2 >> one.txt; message 'Committed.'";
     let repo = project(work);

@@ -168,6 +168,23 @@ fn a_model_named_twice_has_two_sessions_and_races_do_not_mix() {
 }
 
 #[test]
+fn a_model_of_a_race_has_its_key() {
+    let repo = project();
+    let script = format!(
+        "test \"$MY_KEY\" = secret && cat {}",
+        repo.beside("one.md").display()
+    );
+    let script = serde_json::Value::from(script);
+    repo.configure(&format!(
+        "models:\n  keyed: {{ kind: command, run: [sh, -c, {script}], api_key_env: MY_KEY }}\n"
+    ));
+    repo.done(&["new", "demo"]);
+    let mut command = repo.teddy_command(&["--json", "race", "x", "--with", "keyed"]);
+    let out = crate::support::Output::of(command.current_dir(repo.path()).env("MY_KEY", "secret"));
+    out.check(0, &["Make b"]);
+}
+
+#[test]
 fn a_judge_compares_without_names_and_is_kept_with_each_plan() {
     let repo = project();
     let seen = repo.beside("seen.md");

@@ -8,6 +8,7 @@
 mod conversation;
 mod difference;
 mod host;
+mod settings;
 
 use std::cell::RefCell;
 
@@ -110,6 +111,7 @@ impl Room for ActingRoom<'_, '_> {
             artifacts: &artifacts,
         };
 
+        settings::tell(self).map_err(|error| self.trouble(error))?;
         let room = WorkRoom::open(self.project, env, &mut **self.user.borrow_mut());
         let room = room.map_err(|error| self.trouble(error))?;
         let worked = self.work(model, request, purse, room.worktree());
