@@ -193,7 +193,12 @@ fn title(message: &str) -> String {
         .map(|line| line.trim().trim_matches(['#', '*', '`', ' ']));
     let line = lines.into_iter().find(|line| !line.is_empty());
     let line = line.unwrap_or("Changes of the agent");
-    let sentence = line.split_inclusive(['.', '!', '?']).next().unwrap_or(line);
+    let is_end = |(at, sign): &(usize, char)| {
+        let rest = &line[at + sign.len_utf8()..];
+        matches!(sign, '.' | '!' | '?') && (rest.is_empty() || rest.starts_with(' '))
+    };
+    let end = line.char_indices().find(is_end);
+    let sentence = end.map_or(line, |(at, sign)| &line[..at + sign.len_utf8()]);
     let title: String = sentence
         .trim_end_matches(['.', ':', ' '])
         .chars()
@@ -214,6 +219,7 @@ mod tests {
     fn a_title_is_the_first_sentence_that_says_something() {
         check("\n## Added a form.\n\nIt works.", "Added a form");
         check("Done! All tests pass.", "Done!");
+        check("Wrote made.txt. It is new.", "Wrote made.txt");
         check("", "Changes of the agent");
         check(&"long ".repeat(40), &"long ".repeat(15)[..72]);
     }
