@@ -1,5 +1,7 @@
 //! `teddy hooks`
 
+pub(super) mod hook;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 

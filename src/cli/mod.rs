@@ -30,7 +30,6 @@ mod find;
 mod gc;
 mod get_prompt;
 mod global;
-mod hook;
 mod hooks;
 mod in_use;
 mod init;
@@ -80,6 +79,7 @@ use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 use app::App;
 use expand::expand;
 use global::Global;
+use hooks::hook;
 use mistyped::{Mistyped, mistyped};
 use race::lane;
 

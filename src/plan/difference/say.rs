@@ -31,19 +31,24 @@ pub(super) fn as_text(
     change: &MadeChange,
     budget: &mut SearchBudget,
 ) -> Option<ActionKind> {
-    let plain = |state: &FileState| state.mode == StateMode::Plain;
-    let after = change.after.as_ref().filter(|after| plain(after))?;
+    let after = change.after.as_ref()?;
     let new = after.text()?;
     let path = path.clone();
     let language = language(&path);
 
-    let before = match &change.before {
-        Some(before) if before.mode == StateMode::Executable => return None,
-        Some(before) if before.mode == StateMode::Link => return None,
-        before => before.as_ref().map(|before| &before.content),
+    // An EDIT keeps the mode of its file, and a CREATE makes an ordinary one.
+    let before = change.before.as_ref();
+    let is_filled = before.is_some_and(|before| !before.content.is_empty());
+    let mode = match before {
+        Some(before) if is_filled || before.mode == StateMode::Link => before.mode,
+        _ => StateMode::Plain,
     };
+    if after.mode != mode || before.is_some_and(|before| before.mode != mode) {
+        return None;
+    }
+
     // An empty file has nothing that could be found in it; CREATE fills it.
-    if before.is_none_or(Vec::is_empty) {
+    if !is_filled {
         let create = Create {
             path,
             content: new.to_owned(),

@@ -95,6 +95,33 @@ fn p41_line_ends_are_kept_and_shown_plainly() {
 }
 
 #[test]
+fn p41_a_script_that_stays_one_is_edited() {
+    let script = |content: &str| {
+        Some(FileState {
+            mode: StateMode::Executable,
+            content: content.as_bytes().to_vec(),
+        })
+    };
+    let change = |path: &str, before, after| MadeChange {
+        path: path.as_bytes().to_vec(),
+        before,
+        after,
+    };
+    check(
+        &[
+            change("run", script("a\nb\n"), script("a\nc\n")),
+            change("was", script("a\n"), Some(FileState::plain("b\n"))),
+            change("void", script(""), script("b\n")),
+        ],
+        &[
+            r#"EDIT run [("a\nb\n", "a\nc\n")]"#,
+            "TAKE void executable file -> executable file taken/01",
+            "TAKE was executable file -> file taken/02",
+        ],
+    );
+}
+
+#[test]
 fn p41_what_text_cannot_say_is_taken() {
     let mode = |path: &str, mode: StateMode, content: &str| MadeChange {
         path: path.as_bytes().to_vec(),

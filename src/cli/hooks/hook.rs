@@ -5,8 +5,8 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::app::App;
-use super::exit;
+use crate::cli::app::App;
+use crate::cli::exit;
 use crate::git::repository::Repository;
 use crate::host::{env, process};
 use crate::workflow::hooks::event::{self, HookEvent};
@@ -22,7 +22,7 @@ const TAKE: &str = "take-events";
 /// Take an event from an agent (its settings call this)
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy hook claude < event.json")]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// The agent, and what it tells; nothing here is ever refused
     #[arg(
         trailing_var_arg = true,
@@ -34,7 +34,7 @@ pub(super) struct Args {
 
 /// Writes the event down and starts what records it. Whatever happens, the agent hears nothing of
 /// it.
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     // In a worktree of ours an agent works for us: that is a turn already.
     if !env::is_set("TEDDY_RUN") {
         let mut words = args.words.iter().map(|word| word.to_string_lossy());
