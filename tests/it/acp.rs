@@ -76,7 +76,13 @@ impl Editor {
         let options = &message["params"]["options"];
         assert_eq!(options[0]["kind"], "allow_once");
         let outcome = match self.allows {
-            Some(option) => json!({ "outcome": "selected", "optionId": option }),
+            Some(option) => {
+                let all = options.as_array().unwrap();
+                let is_there = all.iter().any(|it| it["optionId"] == option);
+                let first = options[0]["optionId"].as_str().unwrap();
+                let option = if is_there { option } else { first };
+                json!({ "outcome": "selected", "optionId": option })
+            }
             None => {
                 let session = &message["params"]["sessionId"];
                 let params = json!({ "sessionId": session });
@@ -226,5 +232,31 @@ fn what_is_not_asked_as_it_should_be_is_refused() {
     editor.send(&json!({ "method": "session/cancel", "params": {} }));
     editor.send(&json!({ "id": 99, "result": {} }));
     editor.begin(&repo);
+    editor.leave();
+}
+
+#[test]
+fn what_an_agent_behind_it_does_and_asks_reaches_the_editor() {
+    let repo = project();
+    let folder = repo.beside("agent");
+    std::fs::create_dir_all(&folder).unwrap();
+    let work = "tool 1 'Look around' read completed; ask 'touch it' execute; test $allowed = yes && echo 1 > asked.txt; message 'Did it.'";
+    let agent = crate::scripted_agent::scripted_agent(&folder, work);
+    repo.configure(&format!(
+        "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}] }}\n",
+        agent.display()
+    ));
+    let mut editor = Editor::new(&repo);
+    let session = editor.begin(&repo);
+    let done = editor.prompt(&session, "touch it");
+    assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+    assert_eq!(repo.read("asked.txt"), "1\n");
+    let thoughts = editor.told("agent_thought_chunk");
+    let is_told = |update: &Value| {
+        update["content"]["text"]
+            .to_string()
+            .contains("Look around")
+    };
+    assert!(thoughts.iter().any(is_told), "{thoughts:?}");
     editor.leave();
 }

@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 
 use self::wire::AcpWire;
 use super::notice;
+use super::progress::work::AgentWork;
 use super::room::TextArea;
 use super::summary::{Audience, Summary};
 use crate::plan::run::Ending;
 use crate::text::visible::visible_block;
 use crate::workflow::user::{
-    Approved, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
+    Approved, Choice, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
 };
 
 /// So many differences are sent with a plan.
@@ -36,6 +37,10 @@ pub struct AcpUser<'a> {
     entries: Vec<(String, &'static str)>,
     /// The plan that runs, as a call of a tool.
     call: Option<String>,
+    /// What a model does that edits files itself.
+    work: AgentWork,
+    /// How many questions were asked.
+    questions: usize,
 }
 
 impl<'a> AcpUser<'a> {
@@ -47,6 +52,8 @@ impl<'a> AcpUser<'a> {
             root,
             entries: Vec::new(),
             call: None,
+            work: AgentWork::default(),
+            questions: 0,
         }
     }
 
@@ -172,6 +179,24 @@ impl User for AcpUser<'_> {
         Ok(None)
     }
 
+    fn choose(&mut self, question: &str, choices: &[Choice<'_>]) -> anyhow::Result<Option<usize>> {
+        self.questions += 1;
+        let options: Vec<Value> = choices.iter().map(option).collect();
+        let call = format!("question-{}", self.questions);
+        let asked = json!({
+            "sessionId": self.session, "options": options,
+            "toolCall": { "toolCallId": call, "title": visible_block(question) },
+        });
+        let answer = self.wire.request("session/request_permission", &asked);
+        let outcome = answer.map(|answer| answer["outcome"].clone());
+        let outcome = outcome.unwrap_or_default();
+        let chosen = |choice: &Choice<'_>| outcome["optionId"] == choice.key.to_string();
+        Ok(match outcome["outcome"].as_str() {
+            Some("selected") => choices.iter().position(chosen),
+            _ => None,
+        })
+    }
+
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
         let what = format!("an editor cannot answer `{question}`");
         Err(NobodyToAsk::new(what, format!("`{flag}` says yes")).into())
@@ -182,6 +207,11 @@ impl User for AcpUser<'_> {
             Event::Asking { model, tokens, .. } => {
                 let text = format!("Asking {model} with about {tokens} tokens.");
                 self.chunk("agent_thought_chunk", &text);
+            }
+            Event::Working { progress, .. } => {
+                let lines = self.work.feed(progress);
+                let text: Vec<String> = lines.iter().map(|line| line.text()).collect();
+                self.chunk("agent_thought_chunk", &text.join("\n"));
             }
             Event::Rejected { diagnostics } => {
                 let count = diagnostics.len();
@@ -201,12 +231,20 @@ impl User for AcpUser<'_> {
                 self.chunk("agent_thought_chunk", &text.join("\n"));
             }
             // The answer is a plan, which is shown as one.
-            Event::Received { .. }
-            | Event::Answered
-            | Event::Working { .. }
-            | Event::Output { .. } => {}
+            Event::Received { .. } | Event::Answered | Event::Output { .. } => {}
         }
     }
+}
+
+/// Returns a choice as an option of the protocol.
+fn option(choice: &Choice<'_>) -> Value {
+    let kind = match choice.key {
+        'a' => "allow_always",
+        'n' | 'q' | 'l' => "reject_once",
+        _ => "allow_once",
+    };
+    let name = choice.label.replace(['(', ')'], "");
+    json!({ "optionId": choice.key.to_string(), "name": name, "kind": kind })
 }
 
 impl AcpUser<'_> {
