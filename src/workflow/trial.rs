@@ -85,17 +85,10 @@ impl<'p> Trials<'p> {
         let Some(exit_code) = outcome.exit_code else {
             anyhow::bail!("the command could not be run: {}", outcome.detail)
         };
-        let output = String::from_utf8_lossy(&outcome.output);
-        let lines: Vec<&str> = output.lines().collect();
-        let last = lines.len().saturating_sub(LAST_LINES);
-
         Ok(Trial {
             exit_code,
             duration: outcome.duration,
-            tail: lines[last..]
-                .iter()
-                .map(|line| strip_ansi(line).into_owned())
-                .collect(),
+            tail: last_lines(&outcome.output, LAST_LINES),
         })
     }
 }
@@ -107,8 +100,28 @@ impl Drop for Trials<'_> {
     }
 }
 
+/// Returns the last lines of an output, without colours.
+pub(in crate::workflow) fn last_lines(output: &[u8], most: usize) -> Vec<String> {
+    let output = String::from_utf8_lossy(output);
+    let lines: Vec<&str> = output.lines().collect();
+    let last = lines.len().saturating_sub(most);
+    lines[last..]
+        .iter()
+        .map(|line| strip_ansi(line).into_owned())
+        .collect()
+}
+
 /// Returns the plan that runs a command.
 fn plan_of(command: &str) -> Plan {
+    Plan {
+        title: "Trial".to_owned(),
+        actions: vec![action_of(command)],
+        ..Plan::default()
+    }
+}
+
+/// Returns the action that runs a command, which may fail.
+pub(in crate::workflow) fn action_of(command: &str) -> Action {
     let execute = Execute {
         command: command.to_owned(),
         language: "sh".to_owned(),
@@ -118,13 +131,9 @@ fn plan_of(command: &str) -> Plan {
         allow_failure: true,
         timeout: None,
     };
-    Plan {
-        title: "Trial".to_owned(),
-        actions: vec![Action {
-            line: 1,
-            fields: Vec::new(),
-            kind: execute.into(),
-        }],
-        ..Plan::default()
+    Action {
+        line: 1,
+        fields: Vec::new(),
+        kind: execute.into(),
     }
 }

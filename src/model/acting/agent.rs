@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::preset::{self, AgentPreset};
 use super::{AgentLimits, AgentNeeds, AgentTask};
-use crate::host::dialogue::DialogueRefusal;
+use crate::host::dialogue::{DialogueFolder, DialogueRefusal};
 use crate::host::env;
 use crate::model::ModelError;
 use crate::model::outside::Variable;
@@ -267,6 +267,14 @@ fn limits(settings: &ModelConfig) -> AgentLimits {
         idle: settings.idle_timeout.unwrap_or(idle),
         output: OUTPUT,
     }
+}
+
+/// Makes the private folder of an agent, which goes with it.
+pub(super) fn private_folder() -> Result<DialogueFolder, ModelError> {
+    DialogueFolder::new().map_err(|error| ModelError::Io {
+        action: "making a temporary folder".to_owned(),
+        detail: error.to_string(),
+    })
 }
 
 #[cfg(test)]

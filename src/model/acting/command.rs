@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::agent::AgentSettings;
+use super::agent::{AgentSettings, private_folder};
 use super::clock::{AgentClock, AgentStop, none_left, too_much};
 use super::complaint::Complaints;
 use super::facts::{AgentFacts, FactRule, bound, is_id};
@@ -205,18 +205,9 @@ impl ActingModel for CommandAgent {
         task: &AgentTask<'_>,
         host: &mut dyn AgentHost,
     ) -> Result<AgentResult, Box<AgentFailure>> {
-        let nothing = |error: ModelError| {
-            let work = AgentResult::default();
-            Box::new(AgentFailure { error, work })
-        };
-        let folder = DialogueFolder::new().map_err(|error| {
-            nothing(ModelError::Io {
-                action: "making a temporary folder".to_owned(),
-                detail: error.to_string(),
-            })
-        })?;
-        let start = self.prepare(task, &folder).map_err(nothing)?;
-        let dialogue = self.start(task, &folder, &start).map_err(nothing)?;
+        let folder = private_folder()?;
+        let start = self.prepare(task, &folder)?;
+        let dialogue = self.start(task, &folder, &start)?;
 
         let mut record = TranscriptRecorder::new(self.agent.secrets.clone());
         record.start(&self.agent.run, task.is_confined);

@@ -277,3 +277,11 @@ pub struct AgentFailure {
     /// What is known of its work; `stop` says [`StopReason::Cancelled`].
     pub work: AgentResult,
 }
+
+impl From<ModelError> for Box<AgentFailure> {
+    /// Returns the failure of an agent that has done nothing.
+    fn from(error: ModelError) -> Box<AgentFailure> {
+        let work = AgentResult::default();
+        Box::new(AgentFailure { error, work })
+    }
+}

@@ -13,16 +13,14 @@ use serde::{Deserialize, Serialize};
 use crate::git::object::CommitId;
 use crate::host::interrupt;
 use crate::plan::Plan;
-use crate::plan::action::Action;
-use crate::plan::action::execute::Execute;
 use crate::session::artifact;
 use crate::text::diff::counts;
-use crate::text::visible::strip_ansi;
 use crate::workflow::dry_run::{DryRun, dry_run_at};
 use crate::workflow::execute::run_env::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
 use crate::workflow::plan::{PlanOptions, plan};
 use crate::workflow::project::Project;
+use crate::workflow::trial::{action_of, last_lines};
 use crate::workflow::user::{Approved, User};
 
 /// So many last lines of a check's output are told.
@@ -214,20 +212,13 @@ fn check(
     let began = Instant::now();
     let left = perform(project, &env, &approved, user)?;
     let outcome = left.ran.outcomes.last();
-    let output = outcome.map_or_else(String::new, |outcome| {
-        String::from_utf8_lossy(&outcome.output).into_owned()
-    });
-    let lines: Vec<&str> = output.lines().collect();
-    let last = lines.len().saturating_sub(LAST_LINES);
+    let output = outcome.map(|outcome| outcome.output.as_slice());
 
     Ok(LaneCheck {
         command: command.to_owned(),
         exit_code: outcome.and_then(|outcome| outcome.exit_code),
         seconds: (began.elapsed().as_secs_f64() * 10.0).round() / 10.0,
-        tail: lines[last..]
-            .iter()
-            .map(|line| strip_ansi(line).into_owned())
-            .collect(),
+        tail: last_lines(output.unwrap_or_default(), LAST_LINES),
     })
 }
 
@@ -238,20 +229,7 @@ fn approved(mut plan: Plan, command: &str) -> Approved {
         .iter()
         .map(|action| action.kind.path().is_some())
         .collect();
-    let execute = Execute {
-        command: command.to_owned(),
-        language: "sh".to_owned(),
-        cwd: None,
-        env: Vec::new(),
-        expected_outcome: String::new(),
-        allow_failure: true,
-        timeout: None,
-    };
-    plan.actions.push(Action {
-        line: 1,
-        fields: Vec::new(),
-        kind: execute.into(),
-    });
+    plan.actions.push(action_of(command));
     actions.push(true);
 
     Approved {

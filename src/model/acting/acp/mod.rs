@@ -8,7 +8,7 @@ mod update;
 
 use serde_json::{Value, json};
 
-use super::agent::AgentSettings;
+use super::agent::{AgentSettings, private_folder};
 use super::clock::{AgentClock, none_left, too_much};
 use super::facts::is_id;
 use super::label::label;
@@ -371,17 +371,8 @@ impl ActingModel for AcpModel {
         task: &AgentTask<'_>,
         host: &mut dyn AgentHost,
     ) -> Result<AgentResult, Box<AgentFailure>> {
-        let nothing = |error: ModelError| {
-            let work = AgentResult::default();
-            Box::new(AgentFailure { error, work })
-        };
-        let folder = DialogueFolder::new().map_err(|error| {
-            nothing(ModelError::Io {
-                action: "making a temporary folder".to_owned(),
-                detail: error.to_string(),
-            })
-        })?;
-        let dialogue = self.start(task, &folder).map_err(nothing)?;
+        let folder = private_folder()?;
+        let dialogue = self.start(task, &folder)?;
         let mut record = TranscriptRecorder::new(self.agent.secrets.clone());
         record.start(&self.agent.run, task.is_confined);
         let mut talk = Talk::new(dialogue, host, AgentClock::new(task.limits), record);
