@@ -235,6 +235,25 @@ fn an_agent_that_dies_leaves_the_files_and_the_message() {
 }
 
 #[test]
+fn what_an_agent_costs_counts_where_nothing_comes_of_it() {
+    let repo = project("cost 0.5; echo half > half.txt; kill -9 $$");
+    repo.done(&["new", "demo"]);
+    let spent = || {
+        let meta = repo.git(&["show", "refs/teddy/drafts/demo:meta.yaml"]);
+        let line = meta.lines().find(|line| line.starts_with("spent:"));
+        line.map(str::to_owned)
+    };
+    assert_eq!(repo.teddy(&["plan", "-m", "go"]).code, 1);
+    assert_eq!(spent().as_deref(), Some("spent: 0.5"));
+
+    // What is left now is not enough for as much again: it is stopped, and that counts, too.
+    set(&repo, "cost 0.7; sleep 600");
+    repo.teddy(&["-c", "limits.cost=1", "plan", "-m", "go"])
+        .check(1, &["it used up the $0.50 that were left", "limits.cost"]);
+    assert_eq!(spent().as_deref(), Some("spent: 1.2"));
+}
+
+#[test]
 fn a_user_who_edits_the_same_lines_meanwhile_loses_nothing() {
     let repo = project("printf 'one\\nTWO\\nthree\\n' > a.txt; message 'Shouted.'");
     repo.done(&["new", "demo"]);

@@ -63,6 +63,8 @@ pub struct ActedRecord {
     taken: Vec<(String, Vec<u8>)>,
     /// Whether the plan was written from what it made.
     is_made: bool,
+    /// Dollars for work of which nothing came.
+    lost: f64,
     /// Which program it was.
     pub acted: Option<Acted>,
     /// What went wrong around it, with the remedy.
@@ -86,6 +88,9 @@ impl ActedRecord {
             artifacts.put(&name, bytes);
         }
 
+        if self.lost > 0.0 {
+            draft.meta.spent = Some(draft.meta.spent.unwrap_or_default() + self.lost);
+        }
         draft.meta.made = self.is_made;
         draft.meta.acted = self.acted.take().or(draft.meta.acted.take());
     }
@@ -117,8 +122,13 @@ impl Room for ActingRoom<'_, '_> {
         let worked = self.work(model, request, purse, room.worktree());
         let left = room.close();
         let worked = worked?;
-        let left = left.map_err(|error| self.trouble(error))?;
-        self.propose(model, worked, &left)
+        let cost = purse.used(worked.usage, worked.cost);
+        let left = left.map_err(|error| self.trouble(error));
+        let proposed = left.and_then(|left| self.propose(model, worked, &left));
+        if proposed.is_err() {
+            self.record.borrow_mut().lost = cost;
+        }
+        proposed
     }
 }
 
@@ -200,6 +210,7 @@ impl ActingRoom<'_, '_> {
     /// Keeps what a model said that failed, and returns why it did.
     fn keep_failure(&self, failure: AgentFailure, over: bool, purse: Purse<'_>) -> ModelError {
         let mut record = self.record.borrow_mut();
+        record.lost = purse.used(failure.work.usage, failure.work.cost);
         record.transcript = failure.work.transcript;
         record.acted = Some(Acted::default());
         if over {
