@@ -223,6 +223,21 @@ fn too_many_files_are_not_proposed_and_the_transcript_is_kept() {
 }
 
 #[test]
+fn a_file_that_grew_too_large_is_left_out_and_the_rest_is_proposed() {
+    let repo = project("truncate -s 101M a.txt; echo 1 > one.txt; message 'Grew it.'");
+    repo.done(&["new", "demo"]);
+    repo.teddy(&["plan", "-m", "go"]).check(
+        0,
+        &["`a.txt` is not in the plan: too large (105906176 bytes)"],
+    );
+    repo.done(&["execute", "-y"]);
+    assert_eq!(
+        (repo.read("a.txt"), repo.read("one.txt")),
+        ("one\ntwo\nthree\n".into(), "1\n".into())
+    );
+}
+
+#[test]
 fn an_agent_that_dies_leaves_the_files_and_the_message() {
     let repo = project("echo half > half.txt; echo no more >&2; kill -9 $$");
     repo.done(&["new", "demo"]);

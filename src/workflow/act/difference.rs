@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use super::ActingRoom;
 use crate::git::diff::{self, TreeChange};
 use crate::git::object::read::CheckedOut;
-use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::plan::difference::{
     AgentWords, FileState, MadeChange, StateMode, TakenBytes, WrittenPlan, outcome, plan_taking,
@@ -21,6 +21,10 @@ use crate::workflow::hinted::hinted;
 use crate::workflow::notice::Notice;
 use crate::workflow::user::Event;
 
+/// The largest file that is proposed, in bytes: both sides of it are read into memory.
+const MAX_FILE: u64 = 100 << 20;
+/// The most that all files of a plan may have, in bytes.
+const MAX_ALL: u64 = 400 << 20;
 /// The longest title that is made of a message, in characters.
 const MAX_TITLE: usize = 72;
 
@@ -49,15 +53,46 @@ pub(super) fn plan_from(
     }
 
     let trees = (room.recorded.tree, left.tree);
+    let too_large = take_too_large(repository, &mut changes)?;
     let changes = made_changes(repository, &changes, trees)?;
     let title = title(message);
     let words = AgentWords {
         title: &title,
         rationale: message,
     };
-    let planned = exact(&changes, &words)?;
+    let mut planned = exact(&changes, &words)?;
+    planned.left_out.extend(too_large);
     tell_left_out(room, left, &planned);
     Ok(planned)
+}
+
+/// Takes the files out that are too large to be proposed, and says of each why.
+fn take_too_large(
+    repository: &Repository,
+    changes: &mut Vec<TreeChange>,
+) -> anyhow::Result<Vec<(Vec<u8>, String)>> {
+    let mut left_out = Vec::new();
+    let mut all = 0;
+    for change in std::mem::take(changes) {
+        let mut size = 0;
+        for entry in change.old.iter().chain(&change.new) {
+            if !matches!(entry.mode, EntryMode::Tree | EntryMode::Gitlink) {
+                size = size.max(repository.blob_size(BlobId::of(entry.id))?);
+            }
+        }
+
+        if size > MAX_FILE || all + size > MAX_ALL {
+            let why = format!(
+                "too large ({size} bytes); a plan has files of at most {MAX_FILE} bytes, and {MAX_ALL} in all"
+            );
+            left_out.push((change.path, why));
+        } else {
+            all += size;
+            changes.push(change);
+        }
+    }
+
+    Ok(left_out)
 }
 
 /// Writes the plan that gives exactly what was made. What an EDIT or a CREATE does not give is
