@@ -22,6 +22,7 @@ pub mod open;
 pub(in crate::git) mod place;
 pub mod publish;
 pub mod refs;
+pub mod remote;
 pub mod repository;
 pub mod revision;
 pub mod sign;

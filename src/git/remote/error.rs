@@ -1,0 +1,282 @@
+//! Why git could not fetch from a remote, or push to it, and what helps.
+
+use crate::text::near::nearest;
+use crate::text::visible::visible;
+
+use super::RemoteName;
+
+/// What kind of trouble it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoteTrouble {
+    /// The configuration has no such remote, or none at all.
+    NotConfigured,
+    /// There is no repository, or none that may be seen.
+    NotThere,
+    /// The server does not know the user, or does not let them.
+    Denied,
+    /// The server cannot be reached.
+    Unreachable,
+    /// The connection ended before everything had come or gone.
+    Dropped,
+    /// The server does not take refs outside of branches and tags, or not these.
+    RefRefused,
+    /// A hook declined: the user's `pre-push` or one of the server's.
+    HookDeclined,
+    /// The remote has something that is not here.
+    NotFastForward,
+    /// An object that came is not sound, or is missing.
+    Unsound,
+    /// A ref that was asked for is not there.
+    NoSuchRef,
+    /// Something else; git's words say what.
+    Other,
+}
+
+/// What git says, in lower case, and what it means; the first one that occurs counts.
+const SIGNS: [(&str, RemoteTrouble); 36] = [
+    ("fetch first", RemoteTrouble::NotFastForward),
+    ("non-fast-forward", RemoteTrouble::NotFastForward),
+    ("stale info", RemoteTrouble::NotFastForward),
+    ("cannot lock ref", RemoteTrouble::NotFastForward),
+    ("hook declined", RemoteTrouble::HookDeclined),
+    ("hidden ref", RemoteTrouble::RefRefused),
+    ("funny refname", RemoteTrouble::RefRefused),
+    ("refusing to create", RemoteTrouble::RefRefused),
+    ("prohibited by", RemoteTrouble::RefRefused),
+    ("[remote rejected]", RemoteTrouble::RefRefused),
+    ("couldn't find remote ref", RemoteTrouble::NoSuchRef),
+    ("fsck error", RemoteTrouble::Unsound),
+    ("did not send all necessary objects", RemoteTrouble::Unsound),
+    ("remote did not send", RemoteTrouble::Unsound),
+    ("invalid index-pack output", RemoteTrouble::Dropped),
+    ("early eof", RemoteTrouble::Dropped),
+    ("inflate", RemoteTrouble::Dropped),
+    ("unexpected disconnect", RemoteTrouble::Dropped),
+    ("hung up unexpectedly", RemoteTrouble::Dropped),
+    ("connection reset", RemoteTrouble::Dropped),
+    ("broken pipe", RemoteTrouble::Dropped),
+    ("rpc failed", RemoteTrouble::Dropped),
+    ("index-pack failed", RemoteTrouble::Unsound),
+    ("authentication failed", RemoteTrouble::Denied),
+    ("could not read username", RemoteTrouble::Denied),
+    ("could not read password", RemoteTrouble::Denied),
+    ("permission denied", RemoteTrouble::Denied),
+    ("error: 403", RemoteTrouble::Denied),
+    ("access denied", RemoteTrouble::Denied),
+    ("could not resolve host", RemoteTrouble::Unreachable),
+    ("unable to look up", RemoteTrouble::Unreachable),
+    ("unable to connect", RemoteTrouble::Unreachable),
+    ("failed to connect", RemoteTrouble::Unreachable),
+    ("connection refused", RemoteTrouble::Unreachable),
+    (
+        "does not appear to be a git repository",
+        RemoteTrouble::NotThere,
+    ),
+    ("not found", RemoteTrouble::NotThere),
+];
+
+impl RemoteTrouble {
+    /// Tells from git's words what kind of trouble it was.
+    pub fn judge(words: &str) -> RemoteTrouble {
+        let words = words.to_lowercase();
+        let found = SIGNS.iter().find(|(sign, _)| words.contains(sign));
+        found.map_or(RemoteTrouble::Other, |(_, trouble)| *trouble)
+    }
+}
+
+/// git could not reach a remote, or the remote did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct RemoteError {
+    /// What kind of trouble it is.
+    pub trouble: RemoteTrouble,
+    /// The remote, if one was chosen.
+    pub remote: Option<RemoteName>,
+    /// What happened, with git's own words.
+    what: String,
+    /// What helps, if that is more than the kind of trouble says.
+    help: Option<String>,
+}
+
+impl RemoteError {
+    /// Makes one of git's words.
+    pub fn of(remote: RemoteName, trouble: RemoteTrouble, words: &str) -> RemoteError {
+        RemoteError {
+            trouble,
+            what: format!("remote `{remote}`: {}", essence(words)),
+            remote: Some(remote),
+            help: None,
+        }
+    }
+
+    /// Says that the configuration has no remote of a name.
+    pub fn unknown(name: &str, known: &[RemoteName]) -> RemoteError {
+        let near = nearest(name, known.iter().map(RemoteName::as_str));
+        RemoteError {
+            trouble: RemoteTrouble::NotConfigured,
+            remote: None,
+            what: format!("there is no remote `{}`", visible(name)),
+            help: Some(match (near, known) {
+                (Some(near), _) => format!("did you mean `{near}`?"),
+                (None, []) => "`git remote add origin <url>` adds one".to_owned(),
+                (None, known) => format!("the remotes are {}", listed(known)),
+            }),
+        }
+    }
+
+    /// Says that no remote is the one to use.
+    pub fn none_chosen(known: &[RemoteName]) -> RemoteError {
+        let (what, help) = match known {
+            [] => (
+                "this repository has no remote",
+                "`git remote add origin <url>` adds one".to_owned(),
+            ),
+            known => (
+                "this repository has several remotes, and none of them is the default",
+                format!("name one of {}", listed(known)),
+            ),
+        };
+        RemoteError {
+            trouble: RemoteTrouble::NotConfigured,
+            remote: None,
+            what: what.to_owned(),
+            help: Some(help),
+        }
+    }
+
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        let remote = self.remote.as_ref().map_or("origin", RemoteName::as_str);
+        let hint = match self.trouble {
+            RemoteTrouble::NotConfigured | RemoteTrouble::Other => None,
+            RemoteTrouble::NotThere => Some(format!(
+                "`git remote get-url {remote}` shows where it is looked for"
+            )),
+            RemoteTrouble::Denied => Some(format!(
+                "`git ls-remote {remote}` tries the same without TeDDy; git's credentials are used"
+            )),
+            RemoteTrouble::Unreachable => Some("nothing was sent; try again".to_owned()),
+            RemoteTrouble::Dropped => {
+                Some("nothing was changed by the part that came through; try again".to_owned())
+            }
+            RemoteTrouble::RefRefused => Some(
+                "the server must allow refs below `refs/teddy/`; docs/sharing.md says how"
+                    .to_owned(),
+            ),
+            RemoteTrouble::HookDeclined => Some("its words are above".to_owned()),
+            RemoteTrouble::NotFastForward => {
+                Some(format!("`teddy fetch {remote}` brings what is there"))
+            }
+            RemoteTrouble::Unsound => Some(
+                "what the remote sent is damaged or not what it says; nothing of it is used"
+                    .to_owned(),
+            ),
+            RemoteTrouble::NoSuchRef => Some(format!(
+                "`teddy sessions --remote {remote}` lists what is there"
+            )),
+        };
+        self.help.clone().or(hint)
+    }
+}
+
+/// Returns names as a list.
+fn listed(known: &[RemoteName]) -> String {
+    let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// Returns the lines of git's words that say why it failed, without progress, without advice, and
+/// without what stands in an address before its host.
+fn essence(words: &str) -> String {
+    let is_reason = |line: &&str| {
+        let starts = ["fatal:", "error:", "remote:", " ! ", "! "];
+        starts.iter().any(|start| line.starts_with(start))
+    };
+    let lines: Vec<&str> = words
+        .split(['\n', '\r'])
+        .map(str::trim_end)
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let reasons: Vec<&str> = lines.iter().copied().filter(is_reason).collect();
+    let chosen = match (reasons.as_slice(), lines.last()) {
+        ([], Some(last)) => vec![*last],
+        ([], None) => vec!["git failed and said nothing"],
+        (reasons, _) => reasons.iter().take(4).copied().collect(),
+    };
+
+    let plain = chosen.iter().map(|line| {
+        let line = line
+            .trim_start_matches("fatal: ")
+            .trim_start_matches("error: ");
+        visible(&without_secrets(line)).trim().to_owned()
+    });
+    plain.collect::<Vec<_>>().join("; ")
+}
+
+/// Returns a line without the names and passwords of addresses: `https://ada:secret@host/`.
+pub fn without_secrets(line: &str) -> String {
+    let mut rest = line;
+    let mut plain = String::with_capacity(line.len());
+    while let Some(at) = rest.find("://") {
+        let (before, address) = rest.split_at(at + 3);
+        plain.push_str(before);
+        let end = address
+            .find(|c: char| c == '/' || c.is_whitespace() || c == '\'')
+            .unwrap_or(address.len());
+        let host = address[..end].rfind('@').map_or(0, |at| at + 1);
+        plain.push_str(&address[host..end]);
+        rest = &address[end..];
+    }
+
+    plain.push_str(rest);
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_git_tell_what_went_wrong() {
+        let check = |words: &str, expected: RemoteTrouble| {
+            assert_eq!(RemoteTrouble::judge(words), expected, "{words}");
+        };
+        check(
+            " ! [rejected]        a -> b (fetch first)\nerror: failed to push some refs",
+            RemoteTrouble::NotFastForward,
+        );
+        check(
+            "fatal: '/x.git' does not appear to be a git repository\nfatal: Could not read from \
+             remote repository.",
+            RemoteTrouble::NotThere,
+        );
+        check(
+            "fatal: Authentication failed for 'http://127.0.0.1:1/x.git/'",
+            RemoteTrouble::Denied,
+        );
+        check(
+            "! [remote rejected] a -> b (deny updating a hidden ref)",
+            RemoteTrouble::RefRefused,
+        );
+        check(
+            "! [remote rejected] a -> b (pre-receive hook declined)",
+            RemoteTrouble::HookDeclined,
+        );
+        check("fetch-pack: unexpected disconnect", RemoteTrouble::Dropped);
+        check("fatal: fsck error in packed object", RemoteTrouble::Unsound);
+        check("", RemoteTrouble::Other);
+    }
+
+    #[test]
+    fn the_reason_is_shown_and_no_secret_of_an_address() {
+        let check = |words: &str, expected: &str| assert_eq!(essence(words), expected);
+        check(
+            "Enumerating objects: 3\rhint: do this\nfatal: unable to access \
+             'https://ada:s3cret@host/x.git/': refused\n",
+            "unable to access 'https://host/x.git/': refused",
+        );
+        check("one\ntwo\n", "two");
+        check("", "git failed and said nothing");
+        check("error: https://u@h a://p@q/r@s", "https://h a://q/r@s");
+    }
+}
