@@ -5,6 +5,7 @@
 //! config. Objects are written before the ref that reaches them.
 
 pub mod blame;
+pub mod bundle;
 pub mod command;
 pub mod diff;
 pub mod diffstat;

@@ -7,6 +7,7 @@
 //! taken.
 
 mod collect;
+pub(in crate::git) mod examine;
 mod head;
 pub mod quarantine;
 mod store;
@@ -22,7 +23,7 @@ use store::ForeignStore;
 /// How many refs are named one by one.
 const MAX_NAMED: usize = 5;
 /// No object may be larger, packed or not.
-const MAX_OBJECT: u64 = 512 << 20;
+pub(in crate::git) const MAX_OBJECT: u64 = 512 << 20;
 
 /// What of the commands' commits was taken.
 #[derive(Debug, Default, PartialEq, Eq)]

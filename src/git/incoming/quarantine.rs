@@ -3,14 +3,15 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context as _;
 
+use super::examine::examine;
 use super::{MAX_OBJECT, UnsoundCommit};
 use crate::git::keep::pack::Sealed;
 use crate::git::object::CommitId;
@@ -23,10 +24,6 @@ const FOLDER: &str = "incoming";
 const MAX_PACKS: u64 = 512 << 20;
 /// How long git may take for one check.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often it is looked whether git is done, at first and at most.
-const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
-/// How much of git's words is read.
-const MAX_WORDS: u64 = 16 * 1024;
 
 /// Returns the folder of what commands made and nobody has looked at yet. What lies in it while
 /// no process of ours works is what a killed one left.
@@ -180,7 +177,7 @@ impl Quarantine {
 }
 
 /// Returns a path as a list of folders has it, in which colons and quotes stand for themselves.
-fn in_list(path: &Path) -> std::ffi::OsString {
+pub(in crate::git) fn in_list(path: &Path) -> std::ffi::OsString {
     let mut text = vec![b'"'];
     for &byte in path.as_os_str().as_bytes() {
         if matches!(byte, b'"' | b'\\') {
@@ -194,56 +191,9 @@ fn in_list(path: &Path) -> std::ffi::OsString {
 }
 
 /// Runs a check of git's, and returns its judgement.
-fn judged(mut command: Command) -> anyhow::Result<()> {
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("starting git")?;
-    let words = child.stderr.take();
-    let reader = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        if let Some(mut words) = words {
-            let _ = words.by_ref().take(MAX_WORDS).read_to_end(&mut text);
-            let _ = std::io::copy(&mut words, &mut std::io::sink());
-        }
-        text
-    });
-
-    let ended = wait(&mut child)?;
-    let text = reader.join().unwrap_or_default();
-    match ended {
-        Some(status) if status.success() => Ok(()),
-        Some(_) => anyhow::bail!(UnsoundCommit(format!("git says: {}", first_line(&text)))),
-        None => anyhow::bail!(UnsoundCommit("git took too long to check it".to_owned())),
+fn judged(command: Command) -> anyhow::Result<()> {
+    match examine(command, Stdio::null(), Some(PATIENCE))? {
+        None => Ok(()),
+        Some(why) => anyhow::bail!(UnsoundCommit(why)),
     }
-}
-
-/// Waits for git, and ends it where it takes too long.
-fn wait(child: &mut Child) -> anyhow::Result<Option<std::process::ExitStatus>> {
-    let (deadline, [mut pause, longest]) = (Instant::now() + PATIENCE, PAUSES);
-    loop {
-        if let Some(status) = child.try_wait().context("waiting for git")? {
-            return Ok(Some(status));
-        }
-
-        if Instant::now() >= deadline {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Ok(None);
-        }
-
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(longest);
-    }
-}
-
-/// Returns the line that says why git stopped.
-fn first_line(words: &[u8]) -> String {
-    let text = String::from_utf8_lossy(words);
-    let told = |start: &str| text.lines().find(|line| line.starts_with(start));
-    let line = told("error:").or_else(|| told("fatal:"));
-    line.or_else(|| text.lines().next())
-        .unwrap_or("nothing")
-        .to_owned()
 }

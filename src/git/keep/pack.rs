@@ -20,11 +20,12 @@ use gix::zlib::Compression;
 use gix::zlib::stream::deflate;
 use tempfile::NamedTempFile;
 
+use crate::git::During as _;
 use crate::git::keep::durable;
 use crate::git::keep::fresh;
 use crate::git::object::large::Hashed;
 use crate::git::repository::Repository;
-use crate::host::file::make_folders;
+use crate::host::file::{make_folders, open_regular};
 use index::PackedObject;
 pub(in crate::git) use keep::is_own;
 
@@ -283,6 +284,29 @@ impl Pack {
 }
 
 impl Sealed {
+    /// Copies a pack that git has written and indexed elsewhere; nobody sees the copy yet.
+    pub(in crate::git) fn copied(repository: &Repository, pack: &Path) -> anyhow::Result<Sealed> {
+        durable::note_written();
+        let folder = keep::pack_folder(repository);
+        make_folders(&folder)?;
+        let copy = |ending: &str| {
+            let mut file = temporary(&folder)?;
+            std::io::copy(&mut open_regular(&pack.with_extension(ending))?, &mut file)?;
+            Ok::<_, std::io::Error>(file)
+        };
+
+        let [stream, index] = ["pack", "idx"].map(|ending| copy(ending).context("copying a pack"));
+        let hash = repository.gix.object_hash();
+        let found = gix_pack::index::File::at(pack.with_extension("idx"), hash);
+        let sum = found.during("reading the index of a pack")?.pack_checksum();
+        Ok(Sealed {
+            name: unique(sum)?,
+            stream: stream?,
+            index: index?,
+            folder,
+        })
+    }
+
     /// Returns what the pack's name will be, without beginning and ending.
     pub(in crate::git) fn name(&self) -> ObjectId {
         self.name

@@ -55,3 +55,10 @@ impl BlobId {
         BlobId(id)
     }
 }
+
+impl TagId {
+    /// Takes what a ref holds that is to point at a tag.
+    pub fn of(held: CommitId) -> TagId {
+        TagId(held.0)
+    }
+}

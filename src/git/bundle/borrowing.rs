@@ -1,0 +1,109 @@
+//! An empty repository of our own that borrows the user's objects: what is written there, objects
+//! and refs, nobody else sees.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context as _;
+
+use crate::git::During as _;
+use crate::git::command::git_in;
+use crate::git::object::CommitId;
+use crate::git::open::{OpenError, plain};
+use crate::git::refs::choose;
+use crate::git::repository::Repository;
+use crate::git::user_git::feed;
+use crate::host::file::make_folders;
+
+/// The repository; removed when dropped.
+pub(super) struct BorrowingRepository {
+    /// The folder around its git directory.
+    folder: tempfile::TempDir,
+}
+
+impl BorrowingRepository {
+    /// Makes one in a folder.
+    pub(super) fn make(
+        repository: &Repository,
+        folder: tempfile::TempDir,
+    ) -> anyhow::Result<BorrowingRepository> {
+        let made = BorrowingRepository { folder };
+        let mut git = git_in(made.folder.path())?;
+        let hash = repository.gix.object_hash();
+        git.args(["init", "--quiet", "--bare", "--template="])
+            .arg(format!("--object-format={hash}"))
+            .arg(made.path());
+        feed(&mut git, &[], "make a scratch repository")?;
+
+        // Not by a variable: there paths end at a colon.
+        let store = repository.gix.objects.store_ref().path();
+        let mut objects = OsString::from(store.canonicalize()?);
+        objects.push("\n");
+        let info = made.objects().join("info");
+        make_folders(&info)?;
+        std::fs::write(info.join("alternates"), objects.into_vec())?;
+
+        Ok(made)
+    }
+
+    /// Returns the git directory.
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("git")
+    }
+
+    /// Returns the folder of its own objects.
+    pub(super) fn objects(&self) -> PathBuf {
+        self.path().join("objects")
+    }
+
+    /// Returns git in this repository.
+    pub(super) fn git(&self) -> anyhow::Result<Command> {
+        let path = self.path();
+        let mut git = git_in(&path)?;
+        git.arg("--git-dir").arg(path);
+        Ok(git)
+    }
+
+    /// Writes an object, and returns its id.
+    pub(super) fn write(&self, kind: &str, bytes: &[u8]) -> anyhow::Result<CommitId> {
+        let mut git = self.git()?;
+        git.args(["hash-object", "-w", "--stdin", "-t", kind]);
+        let id = feed(&mut git, bytes, "write an object")?;
+        String::from_utf8_lossy(&id).trim().parse()
+    }
+
+    /// Makes refs.
+    pub(super) fn put_refs(&self, refs: &[(String, CommitId)]) -> anyhow::Result<()> {
+        let lines = refs
+            .iter()
+            .map(|(name, to)| format!("create {name} {to}\n"));
+        let mut git = self.git()?;
+        git.args(["update-ref", "--stdin"]);
+        feed(&mut git, lines.collect::<String>().as_bytes(), "name them")?;
+        Ok(())
+    }
+
+    /// Opens it to be read.
+    pub(super) fn open(&self) -> anyhow::Result<Repository> {
+        let path = self.path().canonicalize()?;
+        let opened = gix::open_opts(&path, plain());
+        let gix = opened.during("opening a scratch repository")?;
+
+        Ok(Repository {
+            refs: choose::of(&gix, &path)
+                .map_err(|format| OpenError::RefFormat(path.clone(), format))?,
+            gix,
+            workdir: path.clone(),
+            common: path,
+            read_only: true,
+        })
+    }
+}
+
+/// Makes a folder for a scratch repository below one that nobody else may read.
+pub(super) fn folder_in(all: &Path) -> anyhow::Result<tempfile::TempDir> {
+    let made = make_folders(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
+    made.with_context(|| format!("cannot write in `{}`", all.display()))
+}

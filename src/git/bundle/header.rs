@@ -1,0 +1,224 @@
+//! The head of a bundle: which refs it brings and what it builds on, read as a stranger's.
+
+use std::io::{BufRead, Read as _};
+
+use gix::ObjectId;
+
+use super::BundleError;
+use crate::git::object::CommitId;
+
+/// More bytes than this are in no head: it would name half a million refs.
+const MAX_HEAD: u64 = 64 << 20;
+/// A name of a ref is no longer, nor the words beside a commit.
+const MAX_LINE: usize = 8 << 10;
+/// How the first line begins and ends.
+const SIGNATURE: (&str, &str) = ("# v", " git bundle");
+
+/// A ref of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundledRef {
+    /// The name, in which anything may stand.
+    pub name: Vec<u8>,
+    /// What it points at, be it a tag.
+    pub target: CommitId,
+}
+
+/// What a bundle says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BundleHead {
+    /// The commits that whoever reads it must have.
+    pub(super) needs: Vec<CommitId>,
+    /// The refs.
+    pub(super) refs: Vec<BundledRef>,
+    /// How many bytes come before its pack.
+    pub(super) length: u64,
+}
+
+/// Reads the head of a bundle for a repository with this kind of ids.
+pub(super) fn read(
+    source: &mut impl BufRead,
+    hash: gix::hash::Kind,
+) -> Result<BundleHead, BundleError> {
+    let mut lines = HeadLines {
+        source: source.take(MAX_HEAD),
+        read: 0,
+    };
+    let version = lines.version()?;
+    let mut head = BundleHead {
+        needs: Vec::new(),
+        refs: Vec::new(),
+        length: 0,
+    };
+
+    // Version 2 says nothing of ids, and has those of SHA-1.
+    let mut ids = gix::hash::Kind::Sha1;
+    loop {
+        let line = lines.next()?;
+        match line.first() {
+            None => break,
+            Some(b'@') if version >= 3 => ids = capability(&line, ids)?,
+            Some(b'-') => {
+                let id = line[1..].split(|&byte| byte == b' ').next();
+                head.needs.push(parse(id.unwrap_or_default(), ids)?);
+            }
+            Some(_) => head.refs.push(reference(&line, ids)?),
+        }
+    }
+
+    if ids != hash {
+        return Err(BundleError::OtherIds(ids.to_string(), hash.to_string()));
+    }
+
+    head.length = lines.read;
+    Ok(head)
+}
+
+/// The lines of a head, and how much of it was read.
+struct HeadLines<R> {
+    /// Where they come from.
+    source: std::io::Take<R>,
+    /// The bytes so far.
+    read: u64,
+}
+
+impl<R: BufRead> HeadLines<R> {
+    /// Reads the first line, which says what it is.
+    fn version(&mut self) -> Result<u32, BundleError> {
+        let line = self.next().map_err(|_| BundleError::NoBundle)?;
+        let text = String::from_utf8(line).map_err(|_| BundleError::NoBundle)?;
+        let version = text
+            .strip_prefix(SIGNATURE.0)
+            .and_then(|rest| rest.strip_suffix(SIGNATURE.1))
+            .and_then(|number| number.parse().ok())
+            .ok_or(BundleError::NoBundle)?;
+
+        match version {
+            2 | 3 => Ok(version),
+            _ => Err(BundleError::Newer(format!("version {version}"))),
+        }
+    }
+
+    /// Reads a line without its end.
+    fn next(&mut self) -> Result<Vec<u8>, BundleError> {
+        let mut line = Vec::new();
+        let mut bounded = (&mut self.source).take(MAX_LINE as u64);
+        let read = bounded.read_until(b'\n', &mut line);
+
+        self.read += read.map_err(|error| BundleError::Unreadable(error.to_string()))? as u64;
+        match line.pop() {
+            Some(b'\n') => Ok(line),
+            Some(_) if line.len() + 1 >= MAX_LINE || self.read >= MAX_HEAD => {
+                Err(BundleError::Malformed)
+            }
+            _ => Err(BundleError::Cut),
+        }
+    }
+}
+
+/// Reads what whoever uses the bundle must know; returns the kind of its ids.
+fn capability(line: &[u8], ids: gix::hash::Kind) -> Result<gix::hash::Kind, BundleError> {
+    let text = String::from_utf8_lossy(&line[1..]).into_owned();
+    match text.split_once('=') {
+        Some(("object-format", "sha1")) => Ok(gix::hash::Kind::Sha1),
+        Some(("object-format", "sha256")) => Ok(gix::hash::Kind::Sha256),
+        Some(("filter", _)) => Err(BundleError::Filtered),
+        _ if text.is_empty() => Ok(ids),
+        _ => Err(BundleError::Newer(format!("`{text}`"))),
+    }
+}
+
+/// Reads a line with a ref.
+fn reference(line: &[u8], ids: gix::hash::Kind) -> Result<BundledRef, BundleError> {
+    let at = line.iter().position(|&byte| byte == b' ');
+    let (id, name) = line.split_at(at.ok_or(BundleError::Malformed)?);
+    Ok(BundledRef {
+        name: name[1..].to_vec(),
+        target: parse(id, ids)?,
+    })
+}
+
+/// Reads an id.
+fn parse(text: &[u8], ids: gix::hash::Kind) -> Result<CommitId, BundleError> {
+    match ObjectId::from_hex(text) {
+        Ok(id) if id.kind() == ids => Ok(CommitId(id)),
+        _ => Err(BundleError::Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "1465b844761618fe5910618bbc86deda6df5f057";
+    const TWO: &str = "d5469a7a606e61c2b795d0131e4ce3a8c527500a";
+
+    /// What a bundle needs, and the names and ids of its refs.
+    type Told<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
+
+    #[track_caller]
+    fn check(text: &str, expected: Result<Told<'_>, &str>) {
+        let found = read(&mut text.as_bytes(), gix::hash::Kind::Sha1);
+        let found = found.map_err(|error| error.to_string());
+        let found = found.map(|head| {
+            assert_eq!(&text.as_bytes()[head.length as usize..], b"PACK");
+            let needs: Vec<String> = head.needs.iter().map(ToString::to_string).collect();
+            let refs = head.refs.into_iter();
+            let refs: Vec<_> = refs
+                .map(|it| (String::from_utf8(it.name).unwrap(), it.target.to_string()))
+                .collect();
+            (needs, refs)
+        });
+
+        let own = |text: &&str| (*text).to_owned();
+        let expected = expected.map_err(str::to_owned).map(|(needs, refs)| {
+            let refs = refs.iter().map(|(name, id)| (own(name), own(id)));
+            (needs.iter().map(own).collect(), refs.collect())
+        });
+        assert_eq!(found, expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_head_names_refs_and_what_the_bundle_builds_on() {
+        check(
+            &format!("# v2 git bundle\n{ONE} refs/teddy/sessions/a\n\nPACK"),
+            Ok((&[], &[("refs/teddy/sessions/a", ONE)])),
+        );
+        check(
+            &format!("# v3 git bundle\n@object-format=sha1\n-{ONE} On top\n{TWO} a b\n\nPACK"),
+            Ok((&[ONE], &[("a b", TWO)])),
+        );
+        check("# v2 git bundle\n\nPACK", Ok((&[], &[])));
+    }
+
+    #[test]
+    fn what_is_no_head_is_refused() {
+        for text in ["", "PACK", "# v2 git bundle", "# vx git bundle\n", "\n"] {
+            check(text, Err("it is not a git bundle"));
+        }
+        check(
+            "# v4 git bundle\n",
+            Err("it needs a newer TeDDy: it has version 4"),
+        );
+        check(
+            "# v3 git bundle\n@new=1\n\n",
+            Err("it needs a newer TeDDy: it has `new=1`"),
+        );
+        check(
+            "# v3 git bundle\n@filter=blob:none\n\n",
+            Err("files are missing from it: it was made with a filter"),
+        );
+        check(
+            "# v3 git bundle\n@object-format=sha256\n\n",
+            Err("its object ids are sha256, and those of this repository sha1"),
+        );
+        for line in ["zzz refs/x", ONE, "-12", &"x".repeat(MAX_LINE + 1)] {
+            check(
+                &format!("# v2 git bundle\n{line}\n\n"),
+                Err("its head is malformed"),
+            );
+        }
+        for end in ["", ONE, &format!("{ONE} refs/x\n")] {
+            check(&format!("# v2 git bundle\n{end}"), Err("it is cut off"));
+        }
+    }
+}

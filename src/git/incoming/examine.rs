@@ -1,0 +1,72 @@
+//! git as the judge of what a stranger made: its verdict, and no more of its words than one line.
+
+use std::io::Read as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+/// How often it is looked whether git is done, at first and at most.
+const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
+/// How much of git's words is read.
+const MAX_WORDS: u64 = 16 * 1024;
+
+/// Runs git for so long at most; returns what is wrong, or nothing.
+pub(in crate::git) fn examine(
+    mut command: Command,
+    out: Stdio,
+    patience: Option<Duration>,
+) -> anyhow::Result<Option<String>> {
+    let mut child = command
+        .stdout(out)
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("starting git")?;
+    let words = child.stderr.take();
+    let reader = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        if let Some(mut words) = words {
+            let _ = words.by_ref().take(MAX_WORDS).read_to_end(&mut text);
+            let _ = std::io::copy(&mut words, &mut std::io::sink());
+        }
+        text
+    });
+
+    let ended = wait(&mut child, patience)?;
+    let text = reader.join().unwrap_or_default();
+    Ok(match ended {
+        Some(status) if status.success() => None,
+        Some(_) => Some(format!("git says: {}", first_line(&text))),
+        None => Some("git took too long to check it".to_owned()),
+    })
+}
+
+/// Waits for git, and ends it where it takes too long.
+fn wait(child: &mut Child, patience: Option<Duration>) -> anyhow::Result<Option<ExitStatus>> {
+    let deadline = patience.map(|patience| Instant::now() + patience);
+    let [mut pause, longest] = PAUSES;
+    loop {
+        if let Some(status) = child.try_wait().context("waiting for git")? {
+            return Ok(Some(status));
+        }
+
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(None);
+        }
+
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(longest);
+    }
+}
+
+/// Returns the line that says why git stopped.
+fn first_line(words: &[u8]) -> String {
+    let text = String::from_utf8_lossy(words);
+    let told = |start: &str| text.lines().find(|line| line.starts_with(start));
+    let line = told("error:").or_else(|| told("fatal:"));
+    line.or_else(|| text.lines().next())
+        .unwrap_or("nothing")
+        .to_owned()
+}
