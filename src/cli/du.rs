@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use super::size::shown;
 use crate::text::visible::visible;
 use crate::workflow::du::du;
 
@@ -44,34 +45,4 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     Ok(exit::DONE.into())
-}
-
-/// Returns a size for a person.
-fn shown(bytes: u64) -> String {
-    let mut size = bytes as f64;
-    for unit in ["B", "KiB", "MiB"] {
-        if size < 1024.0 {
-            return if unit == "B" {
-                format!("{bytes} B")
-            } else {
-                format!("{size:.1} {unit}")
-            };
-        }
-        size /= 1024.0;
-    }
-
-    format!("{size:.1} GiB")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_shown_in_the_unit_that_fits() {
-        assert_eq!(
-            [0, 1023, 1536, 5 << 20, 3 << 40].map(shown),
-            ["0 B", "1023 B", "1.5 KiB", "5.0 MiB", "3072.0 GiB"]
-        );
-    }
 }

@@ -31,6 +31,7 @@ mod gc;
 mod get_prompt;
 mod global;
 mod hooks;
+mod import;
 mod in_use;
 mod init;
 mod kind;
@@ -59,6 +60,7 @@ mod sessions;
 mod setup;
 mod show;
 mod sign;
+mod size;
 mod source;
 mod start;
 mod status;
@@ -176,6 +178,7 @@ commands! {
     "switch" Switch => switch,
     "sessions" Sessions => sessions,
     "export" Export => export,
+    "import" Import => import,
     "preprocess" Preprocess => preprocess,
     "get-prompt" GetPrompt => get_prompt,
     "change" Change => change,

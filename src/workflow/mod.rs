@@ -10,6 +10,7 @@
 pub mod act;
 pub mod adopt;
 pub mod agent;
+pub mod archive;
 pub mod ask;
 pub mod bisect;
 pub mod blame;

@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 68] = [
+const CALLS: [(&[&str], &str); 69] = [
     (&["setup"], "NobodyToAsk"),
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
@@ -96,6 +96,7 @@ const CALLS: [(&[&str], &str); 68] = [
     (&["switch", "x"], "NoRepository"),
     (&["sessions"], "NoRepository"),
     (&["export"], "NoRepository"),
+    (&["import", "x.bundle"], "NoRepository"),
     (&["preprocess", "nothing.md"], "Failed"),
     (&["get-prompt", "nobody"], "AgentNotFound"),
     (&["change", "plan", "x"], "NoRepository"),

@@ -7,6 +7,7 @@ mod acting;
 mod agents;
 mod agents_walkthrough;
 mod approval;
+mod archive;
 mod ask;
 mod bad_answers;
 mod blame;

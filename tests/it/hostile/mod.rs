@@ -2,6 +2,7 @@
 //! each.
 
 mod builds;
+mod bundles;
 mod confined;
 mod disk;
 mod endless;

@@ -1,32 +1,19 @@
-//! `teddy export`
+//! `teddy export DIR`
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use super::app::App;
-use super::exit;
-
-/// Write the session's turns to directories `NN/`, one file per artifact
-#[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  teddy export                      into ./<session>/\n  teddy export /tmp/review"
-)]
-pub(super) struct Args {
-    /// The directory; created if it does not exist
-    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    folder: Option<PathBuf>,
-}
+use crate::cli::app::App;
+use crate::cli::exit;
 
 /// Writes the folders.
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(names.len() < 2, "turns are written to one directory");
     let project = app.record()?;
     let session = project.session()?;
-    let target = app.folder()?.join(
-        args.folder
-            .unwrap_or_else(|| PathBuf::from(session.as_str())),
-    );
+    let named = names.first().map_or(session.as_str(), String::as_str);
+    let target = app.folder()?.join(named);
     let turns: Vec<_> = project
         .store()
         .history(project.store().tip(&session)?)

@@ -1,0 +1,99 @@
+//! `teddy export --bundle`
+
+use std::fs::File;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::Args;
+use crate::cli::app::App;
+use crate::cli::exit;
+use crate::cli::size::shown;
+use crate::session::name::SessionName;
+use crate::text::counted;
+use crate::workflow::archive::export::{Drafts, Existing, SessionBundle, collect};
+use crate::workflow::hinted::hinted;
+use crate::workflow::project::Project;
+
+/// Writes the bundle and says what is in it.
+pub(super) fn run(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCode> {
+    let project = app.record()?;
+    let sessions = sessions(&project, args)?;
+    let drafts = match args.drafts {
+        true => Drafts::Included,
+        false => Drafts::LeftOut,
+    };
+    let bundle = collect(&project, &sessions, drafts)?;
+
+    if file == Path::new("-") {
+        return to_stdout(&project, &bundle, app);
+    }
+
+    let path = app.folder()?.join(file);
+    let existing = match args.force {
+        true => Existing::Replaced,
+        false => Existing::Stays,
+    };
+    let bytes = bundle.save(&project, &path, existing)?;
+    if app.global.json {
+        app.print_json(&serde_json::json!({
+            "file": path,
+            "bytes": bytes,
+            "sessions": bundle.manifest.sessions,
+        }))?;
+        return Ok(exit::DONE.into());
+    }
+
+    app.print(format!("{}\n", path.display()))?;
+    app.say(&format!(
+        "{} in {}. It holds snapshots, inputs and outputs as they are.",
+        counted(sessions.len(), "session"),
+        shown(bytes)
+    ));
+    Ok(exit::DONE.into())
+}
+
+/// Returns the sessions that are asked for.
+fn sessions(project: &Project, args: &Args) -> anyhow::Result<Vec<SessionName>> {
+    if args.all {
+        let all = project.store().sessions()?;
+        anyhow::ensure!(!all.is_empty(), "there are no sessions");
+        return Ok(all.into_iter().map(|(name, _)| name).collect());
+    }
+
+    if args.names.is_empty() {
+        return Ok(vec![project.session()?]);
+    }
+    let mut named = args
+        .names
+        .iter()
+        .map(|name| SessionName::from_ref(name))
+        .collect::<Result<Vec<_>, _>>()?;
+    named.sort();
+    named.dedup();
+
+    Ok(named)
+}
+
+/// Writes the bundle to standard output, which is a pipe or a file.
+fn to_stdout(project: &Project, bundle: &SessionBundle, app: &App) -> anyhow::Result<ExitCode> {
+    if app.global.json {
+        return Err(hinted(
+            "standard output cannot have both the bundle and JSON",
+            "name a file",
+        ));
+    }
+    anyhow::ensure!(
+        !crate::host::screen::is_stdout(),
+        "a bundle is nothing to look at: name a file, or redirect standard output"
+    );
+
+    let out = std::io::stdout().as_fd().try_clone_to_owned()?;
+    bundle.write(project, File::from(out))?;
+    let count = bundle.manifest.sessions.len();
+    app.say(&format!(
+        "{}. It holds snapshots, inputs and outputs as they are.",
+        counted(count, "session")
+    ));
+    Ok(exit::DONE.into())
+}

@@ -1,0 +1,118 @@
+//! `teddy import`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::git::bundle::SizeLimit;
+use crate::session::name::SessionName;
+use crate::text::counted;
+use crate::text::visible::visible;
+use crate::workflow::archive::import::{
+    ImportState, ImportWish, Imported, ImportedSession, import,
+};
+
+/// Bring in sessions from a bundle
+///
+/// Everything in the bundle is checked first: that it is whole and sound, and that each session
+/// says the truth, as `teddy verify` checks it. Nothing of it runs. If anything is wrong, nothing
+/// is imported. A session that is here already is never changed.
+///
+/// What comes in counts as somebody else's, even if you exported it yourself: a plan that waits in
+/// it does not run before `teddy adopt`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy import -n add-auth.bundle          check it and say what is in it\n  teddy import add-auth.bundle\n  teddy import all.bundle add-auth --as other-auth"
+)]
+pub(super) struct Args {
+    /// The bundle
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    file: PathBuf,
+    /// Sessions in it; all of them if omitted
+    #[arg(value_name = "SESSION")]
+    sessions: Vec<String>,
+    /// Give the session another name here; its signature stays behind
+    #[arg(long = "as", value_name = "NAME")]
+    called: Option<String>,
+    /// Only check the bundle and say what is in it
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Accept bundles over 4 GiB, and files in them over 512 MiB
+    #[arg(long)]
+    large: bool,
+}
+
+/// Imports and lists what came.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let sessions = args.sessions.iter().map(|name| SessionName::from_ref(name));
+    let wish = ImportWish {
+        sessions: sessions.collect::<Result<_, _>>()?,
+        called: args.called.as_deref().map(SessionName::parse).transpose()?,
+        is_trial: args.dry_run,
+        limit: match args.large {
+            true => SizeLimit::None,
+            false => SizeLimit::Usual,
+        },
+    };
+    let project = app.project()?;
+    let path = app.folder()?.join(&args.file);
+    let done = import(&project, &path, &wish, app.user(&project, false).as_mut())?;
+
+    if app.global.json {
+        let mut value = serde_json::to_value(&done)?;
+        value["dry_run"] = args.dry_run.into();
+        app.print_json(&value)?;
+        return Ok(exit::DONE.into());
+    }
+
+    app.print(done.sessions.iter().map(line).collect::<String>())?;
+    if !done.ignored.is_empty() {
+        let names = done.ignored.join(", ");
+        app.warn(&format!(
+            "refs that are no session's were left out: {names}"
+        ));
+    }
+    app.say(&words(&done, args.dry_run));
+    Ok(exit::DONE.into())
+}
+
+/// Returns a session as a line.
+fn line(session: &ImportedSession) -> String {
+    let mut notes = Vec::new();
+    if session.state == ImportState::Here {
+        notes.push("already here");
+    }
+    if session.signed {
+        notes.push("signed");
+    }
+    if session.draft {
+        notes.push("with a turn in progress");
+    }
+
+    let notes = match notes.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", notes.join(", ")),
+    };
+    format!(
+        "{}  {}  {}{notes}\n",
+        session.session,
+        counted(session.turns, "turn"),
+        visible(&session.title)
+    )
+}
+
+/// Says what was done, and what comes next.
+fn words(done: &Imported, is_trial: bool) -> String {
+    let new = |it: &&ImportedSession| it.state == ImportState::Imported;
+    let new: Vec<&ImportedSession> = done.sessions.iter().filter(new).collect();
+    let count = counted(new.len(), "session");
+    match (new.first(), is_trial) {
+        (None, _) => "Nothing to import: everything is here already.".to_owned(),
+        (Some(_), true) => format!("The bundle is sound; {count} would be imported."),
+        (Some(first), false) => format!(
+            "Imported {count}. `teddy show -s {}` shows it; `teddy adopt {}` makes it yours.",
+            first.session, first.session
+        ),
+    }
+}

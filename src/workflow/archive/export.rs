@@ -1,0 +1,172 @@
+//! `export --bundle`: sessions with all that they need, in one file.
+
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use super::manifest::{self, BundledSession, Manifest};
+use crate::git::bundle::{self, BundleContents, BundleError};
+use crate::git::object::CommitId;
+use crate::git::refs::{self, signed};
+use crate::host::clock;
+use crate::host::file::{TEMPORARY, failure};
+use crate::session::name::SessionName;
+use crate::workflow::hinted::{hinted, with_hint};
+use crate::workflow::project::Project;
+
+/// What becomes of turns in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drafts {
+    /// They come along.
+    Included,
+    /// They stay here.
+    LeftOut,
+}
+
+/// What becomes of a file that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and nothing is written.
+    Stays,
+    /// The new one takes its place.
+    Replaced,
+}
+
+/// Sessions to put into a bundle, as they were at one moment.
+#[derive(Debug)]
+pub struct SessionBundle {
+    /// The refs.
+    refs: Vec<(String, CommitId)>,
+    /// What is said of them.
+    pub manifest: Manifest,
+}
+
+/// Looks sessions up, which are to be put into a bundle.
+///
+/// # Errors
+/// There is no such session, or it cannot be read.
+pub fn collect(
+    project: &Project,
+    sessions: &[SessionName],
+    drafts: Drafts,
+) -> anyhow::Result<SessionBundle> {
+    let mut bundle = SessionBundle {
+        refs: Vec::new(),
+        manifest: Manifest {
+            schema: manifest::SCHEMA,
+            teddy: env!("CARGO_PKG_VERSION").to_owned(),
+            made: clock::stamp(),
+            sessions: Vec::new(),
+        },
+    };
+
+    for session in sessions {
+        bundle.add(project, session, drafts)?;
+    }
+    Ok(bundle)
+}
+
+impl SessionBundle {
+    /// Adds a session.
+    fn add(
+        &mut self,
+        project: &Project,
+        session: &SessionName,
+        drafts: Drafts,
+    ) -> anyhow::Result<()> {
+        let (repository, store) = (&project.repository, project.store());
+        let tip = store.tip_id(session)?;
+        let mut said = BundledSession::of(repository, session, tip)?;
+        self.refs.push((session.reference(), tip));
+
+        let name = session.signed_reference();
+        if signed::read(repository, &name)?.is_some()
+            && let Some(tag) = refs::held(repository, &name)?
+        {
+            said.signed = true;
+            self.refs.push((name, tag));
+        }
+
+        if drafts == Drafts::Included
+            && let Some(draft) = store.saved_draft(&store.tip(session)?)?
+        {
+            said.draft = true;
+            self.refs.push((session.draft_reference(), draft.id));
+        }
+
+        self.manifest.sessions.push(said);
+        Ok(())
+    }
+
+    /// Writes the bundle to an open file or a pipe.
+    ///
+    /// # Errors
+    /// git cannot make it.
+    pub fn write(&self, project: &Project, out: File) -> anyhow::Result<()> {
+        let contents = BundleContents {
+            refs: &self.refs,
+            about: manifest::REFERENCE,
+            file: manifest::FILE,
+            text: &format!("{}\n", serde_json::to_string_pretty(&self.manifest)?),
+            seconds: clock::now().timestamp().as_second(),
+        };
+        bundle::write(&project.repository, &contents, out).map_err(explained)
+    }
+
+    /// Writes the bundle to a file that only the user may read, and returns its size. The file has
+    /// its name once it is whole and on the disk.
+    ///
+    /// # Errors
+    /// The file is there and stays, it cannot be written, or git cannot make the bundle.
+    pub fn save(&self, project: &Project, path: &Path, existing: Existing) -> anyhow::Result<u64> {
+        let is_free = path.symlink_metadata().is_err();
+        if !is_free && existing == Existing::Stays {
+            return Err(taken(path));
+        }
+        anyhow::ensure!(!path.is_dir(), "`{}` is a directory", path.display());
+
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let during = |error: std::io::Error| failure("write", path, error);
+        let file = tempfile::Builder::new()
+            .prefix(TEMPORARY)
+            .tempfile_in(folder)
+            .map_err(during)?;
+        self.write(project, file.as_file().try_clone().map_err(during)?)?;
+        file.as_file().sync_all().map_err(during)?;
+        let size = file.as_file().metadata().map_err(during)?.len();
+
+        let named = match existing {
+            Existing::Replaced => file.persist(path),
+            Existing::Stays => file.persist_noclobber(path),
+        };
+        if let Err(error) = named {
+            return Err(match error.error.kind() {
+                std::io::ErrorKind::AlreadyExists => taken(path),
+                _ => during(error.error).into(),
+            });
+        }
+
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.with_context(|| format!("writing `{}`", path.display()))?;
+        Ok(size)
+    }
+}
+
+/// Says that a file is there.
+fn taken(path: &Path) -> anyhow::Error {
+    hinted(
+        format!("`{}` already exists", path.display()),
+        "`--force` replaces it",
+    )
+}
+
+/// Adds what the user can do to the error of a bundle.
+pub(super) fn explained(error: anyhow::Error) -> anyhow::Error {
+    let hint = error.downcast_ref().and_then(BundleError::hint);
+    match hint {
+        Some(hint) => with_hint(error, hint),
+        None => error,
+    }
+}

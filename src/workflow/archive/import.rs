@@ -1,0 +1,332 @@
+//! `import`: sessions out of a bundle. Whoever made it is a stranger: everything is looked at
+//! before anything is kept, nothing runs, and no session that is here changes.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::export::explained;
+use super::manifest::{self, BundledSession, Manifest};
+use super::select::{BundleRefs, SessionRefs, select};
+use crate::git::bundle::{self, ReceivedBundle, SizeLimit};
+use crate::git::object::tag::signed_tag;
+use crate::git::object::{CommitId, id::TagId};
+use crate::git::refs;
+use crate::git::repository::Repository;
+use crate::git::revision;
+use crate::host::file::open_regular;
+use crate::session::name::SessionName;
+use crate::session::signature::tag_name;
+use crate::session::store::Store;
+use crate::session::verify::{Checked, check};
+use crate::text::visible::visible;
+use crate::workflow::hinted::hinted;
+use crate::workflow::project::Project;
+use crate::workflow::user::User;
+
+/// So many faults of a session are named.
+const MAX_FAULTS: usize = 5;
+
+/// What is wanted.
+#[derive(Debug)]
+pub struct ImportWish {
+    /// The sessions; all of them if none is named.
+    pub sessions: Vec<SessionName>,
+    /// What the only one of them is to be called here.
+    pub called: Option<SessionName>,
+    /// Whether everything is only looked at.
+    pub is_trial: bool,
+    /// How large the bundle may be.
+    pub limit: SizeLimit,
+}
+
+/// What came.
+#[derive(Debug, Serialize)]
+pub struct Imported {
+    /// The sessions that were asked for.
+    pub sessions: Vec<ImportedSession>,
+    /// Refs in the bundle that are nothing of TeDDy's.
+    pub ignored: Vec<String>,
+    /// Whether the bundle says what is in it.
+    pub manifest: bool,
+}
+
+/// A session out of a bundle.
+#[derive(Debug, Serialize)]
+pub struct ImportedSession {
+    /// What it is called here.
+    pub session: SessionName,
+    /// Its newest turn in the bundle.
+    pub tip: CommitId,
+    /// The number of that.
+    pub turns: u64,
+    /// The title of that.
+    pub title: String,
+    /// What became of it.
+    pub state: ImportState,
+    /// Whether its signature came along.
+    pub signed: bool,
+    /// Whether its turn in progress came along.
+    pub draft: bool,
+}
+
+/// What becomes of a session of a bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ImportState {
+    /// It is new here.
+    Imported,
+    /// It is here, with the same turns or more.
+    Here,
+}
+
+/// Imports sessions.
+///
+/// # Errors
+/// The bundle is not sound, a session in it does not say the truth, or one of that name is here with
+/// other turns; nothing has changed then.
+pub fn import(
+    project: &Project,
+    path: &Path,
+    wish: &ImportWish,
+    user: &mut dyn User,
+) -> anyhow::Result<Imported> {
+    let repository = &project.repository;
+    let unsound = |why: String| anyhow::anyhow!("cannot import `{}`: {why}", path.display());
+    let explain = |error: anyhow::Error| {
+        explained(error).context(format!("cannot import `{}`", path.display()))
+    };
+
+    let opened = bundle::open(repository, open_regular(path)?, wish.limit).map_err(explain)?;
+    let found = select(opened.refs()).map_err(unsound)?;
+    let chosen = choose(&found, wish)?;
+    let wanted = wanted(&found, &chosen);
+    let received = opened.receive(repository, &wanted).map_err(explain)?;
+
+    let manifest = match found.manifest {
+        Some(commit) => Some(manifest::read(&received.seen, commit)?),
+        None => None,
+    };
+    if let Some(manifest) = &manifest {
+        agree(manifest, &chosen).map_err(unsound)?;
+    }
+
+    let arrivals = chosen.iter().map(|(name, refs)| {
+        let called = wish.called.as_ref().unwrap_or(name);
+        look(project, &received, (name, called), refs)
+    });
+    let arrivals: Vec<Arrival> = arrivals.collect::<anyhow::Result<_>>()?;
+    let made: Vec<_> = arrivals.iter().flat_map(|it| it.refs.clone()).collect();
+    if !wish.is_trial && !made.is_empty() {
+        let _transaction = project.enter("import", user)?;
+        received.keep(&made, "teddy: import")?;
+    }
+
+    Ok(Imported {
+        sessions: arrivals.into_iter().map(|it| it.session).collect(),
+        ignored: found.ignored,
+        manifest: manifest.is_some(),
+    })
+}
+
+/// A session that was looked at.
+struct Arrival {
+    /// What is said of it.
+    session: ImportedSession,
+    /// The refs to make for it.
+    refs: Vec<(String, CommitId)>,
+}
+
+/// Returns the sessions of a bundle that are wanted.
+fn choose(
+    found: &BundleRefs,
+    wish: &ImportWish,
+) -> anyhow::Result<Vec<(SessionName, SessionRefs)>> {
+    let names: Vec<&str> = found.sessions.keys().map(SessionName::as_str).collect();
+    anyhow::ensure!(!names.is_empty(), "the bundle has no session");
+    for name in &wish.sessions {
+        anyhow::ensure!(
+            found.sessions.contains_key(name),
+            "the bundle has no session `{name}`; it has {}",
+            names.join(", ")
+        );
+    }
+
+    let is_wanted = |name: &&SessionName| wish.sessions.is_empty() || wish.sessions.contains(name);
+    let chosen = found.sessions.iter().filter(|(name, _)| is_wanted(name));
+    let chosen: Vec<_> = chosen
+        .map(|(name, refs)| (name.clone(), refs.clone()))
+        .collect();
+    if wish.called.is_some() && chosen.len() > 1 {
+        return Err(hinted(
+            format!(
+                "`--as` names one session, and the bundle has {}",
+                names.join(", ")
+            ),
+            "name the one that you mean: `teddy import FILE SESSION --as NAME`",
+        ));
+    }
+
+    Ok(chosen)
+}
+
+/// Returns the refs whose objects are looked at.
+fn wanted(found: &BundleRefs, chosen: &[(SessionName, SessionRefs)]) -> Vec<(String, CommitId)> {
+    let mut wanted = Vec::new();
+    wanted.extend(
+        found
+            .manifest
+            .map(|id| (manifest::REFERENCE.to_owned(), id)),
+    );
+    for (name, refs) in chosen {
+        wanted.extend(named(name, refs));
+    }
+    wanted
+}
+
+/// Returns the refs of a session under a name.
+fn named(name: &SessionName, refs: &SessionRefs) -> Vec<(String, CommitId)> {
+    let signature = refs.signature.map(|tag| (name.signed_reference(), tag));
+    let draft = refs.draft.map(|draft| (name.draft_reference(), draft));
+    [(name.reference(), refs.tip)]
+        .into_iter()
+        .chain(signature)
+        .chain(draft)
+        .collect()
+}
+
+/// Compares what a bundle says of its sessions with what is in it.
+fn agree(manifest: &Manifest, chosen: &[(SessionName, SessionRefs)]) -> Result<(), String> {
+    for (name, refs) in chosen {
+        let said = manifest.sessions.iter().find(|it| it.name == name.as_str());
+        let is_so = said.is_some_and(|said| {
+            said.tip == refs.tip
+                && said.signed == refs.signature.is_some()
+                && said.draft == refs.draft.is_some()
+        });
+        if !is_so {
+            return Err(format!(
+                "its manifest says something else of session `{name}` than its refs"
+            ));
+        }
+    }
+
+    Ok(())
+}
+
+/// Looks at a session that came, and says what becomes of it.
+fn look(
+    project: &Project,
+    received: &ReceivedBundle<'_>,
+    (name, called): (&SessionName, &SessionName),
+    refs: &SessionRefs,
+) -> anyhow::Result<Arrival> {
+    let seen = &received.seen;
+    let said = truth(seen, name, refs)?;
+    let mut session = ImportedSession {
+        session: called.clone(),
+        tip: refs.tip,
+        turns: said.turns,
+        title: said.title,
+        state: ImportState::Imported,
+        signed: refs.signature.is_some() && name == called,
+        draft: refs.draft.is_some(),
+    };
+
+    if let Some(here) = refs::read(&project.repository, &called.reference())? {
+        if here != refs.tip && !revision::is_ancestor(seen, refs.tip, here)? {
+            return Err(conflict(seen, called, (here, refs.tip)));
+        }
+        session.state = ImportState::Here;
+        return Ok(Arrival {
+            session,
+            refs: Vec::new(),
+        });
+    }
+
+    // A signature is that of a name (T19).
+    let kept = SessionRefs {
+        signature: refs.signature.filter(|_| name == called),
+        ..refs.clone()
+    };
+    let mut made = Vec::new();
+    for (reference, to) in named(called, &kept) {
+        match refs::held(&project.repository, &reference)? {
+            None => made.push((reference, to)),
+            Some(held) if held == to => {}
+            Some(_) => anyhow::bail!("`{reference}` is here already, for something else"),
+        }
+    }
+
+    Ok(Arrival {
+        session,
+        refs: made,
+    })
+}
+
+/// Checks that a session that came says the truth; returns what it is.
+fn truth(
+    seen: &Repository,
+    name: &SessionName,
+    refs: &SessionRefs,
+) -> anyhow::Result<BundledSession> {
+    let Checked { turns, faults } = check(seen, name, refs.tip);
+    let mut wrong: Vec<String> = faults
+        .iter()
+        .map(|fault| match fault.turn {
+            Some(turn) => format!("turn {turn}: {} ({})", fault.what, fault.rule),
+            None => format!("{} ({})", fault.what, fault.rule),
+        })
+        .collect();
+
+    if let Some(tag) = refs.signature {
+        let tag = signed_tag(seen, TagId::of(tag))?;
+        let is_covered = turns.iter().any(|turn| turn.commit == tag.commit);
+        if !is_covered || tag.name != tag_name(name) {
+            wrong.push("its signature is of something else (T19)".to_owned());
+        }
+    }
+
+    if let (Some(draft), Some(tip)) = (refs.draft, turns.first()) {
+        let saved = Store { repository: seen }.saved_draft(tip)?;
+        if saved.is_none_or(|saved| saved.id != draft) {
+            wrong.push("its turn in progress is that of another turn".to_owned());
+        }
+    }
+
+    if wrong.is_empty() {
+        return BundledSession::of(seen, name, refs.tip);
+    }
+
+    let more = wrong.len().saturating_sub(MAX_FAULTS);
+    wrong.truncate(MAX_FAULTS);
+    let more = match more {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let wrong = visible(&wrong.join("; ")).into_owned();
+    Err(hinted(
+        format!("session `{name}` does not say the truth: {wrong}{more}"),
+        "nothing was imported; ask whoever made the bundle for another one",
+    ))
+}
+
+/// Says that a session of this name is here with other turns.
+fn conflict(
+    seen: &Repository,
+    name: &SessionName,
+    (here, there): (CommitId, CommitId),
+) -> anyhow::Error {
+    let is_ahead = revision::is_ancestor(seen, here, there).unwrap_or(false);
+    let what = match is_ahead {
+        true => "with fewer turns, and an import moves no session that is here",
+        false => "with other turns",
+    };
+    hinted(
+        format!("there is a session `{name}` already, {what}"),
+        format!(
+            "`teddy import FILE {name} --as {}` imports it under another name",
+            name.numbered(2)
+        ),
+    )
+}

@@ -1,0 +1,172 @@
+//! Which of the refs of a bundle are sessions; their names are a stranger's.
+
+use std::collections::BTreeMap;
+
+use super::manifest;
+use crate::git::bundle::BundledRef;
+use crate::git::object::CommitId;
+use crate::git::refs::signed::SIGNED;
+use crate::session::name::{DRAFTS, SESSIONS, SessionName};
+use crate::text::visible::{visible, visible_bytes};
+
+/// What a bundle has.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct BundleRefs {
+    /// The sessions.
+    pub(super) sessions: BTreeMap<SessionName, SessionRefs>,
+    /// The commit with the manifest.
+    pub(super) manifest: Option<CommitId>,
+    /// Refs that are nothing of TeDDy's, as they can be shown.
+    pub(super) ignored: Vec<String>,
+}
+
+/// The refs of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SessionRefs {
+    /// Its newest turn.
+    pub(super) tip: CommitId,
+    /// The tag that signs it.
+    pub(super) signature: Option<CommitId>,
+    /// Its turn in progress.
+    pub(super) draft: Option<CommitId>,
+}
+
+/// Sorts the refs of a bundle.
+///
+/// # Errors
+/// What is wrong with them.
+pub(super) fn select(refs: &[BundledRef]) -> Result<BundleRefs, String> {
+    let mut named: BTreeMap<&str, CommitId> = BTreeMap::new();
+    let mut found = BundleRefs::default();
+    for reference in refs {
+        let shown = shown(&reference.name);
+        let Some(name) = ours(&reference.name) else {
+            found.ignored.push(shown);
+            continue;
+        };
+        if named.insert(name, reference.target).is_some() {
+            return Err(format!("it has `{shown}` twice"));
+        }
+    }
+
+    found.manifest = named.remove(manifest::REFERENCE);
+    for (name, target) in below(&named, SESSIONS) {
+        let session = SessionName::from_ref(name).map_err(|error| error.to_string())?;
+        let refs = SessionRefs {
+            tip: target,
+            signature: None,
+            draft: None,
+        };
+        found.sessions.insert(session, refs);
+    }
+
+    for (prefix, is_draft) in [(SIGNED, false), (DRAFTS, true)] {
+        for (name, target) in below(&named, prefix) {
+            let session = SessionName::from_ref(name).map_err(|error| error.to_string())?;
+            match found.sessions.get_mut(&session) {
+                Some(refs) if is_draft => refs.draft = Some(target),
+                Some(refs) => refs.signature = Some(target),
+                None => found.ignored.push(format!("{prefix}{name}")),
+            }
+        }
+    }
+
+    Ok(found)
+}
+
+/// Returns the name of a ref that may be of TeDDy's; what is not even text is not.
+fn ours(name: &[u8]) -> Option<&str> {
+    let prefixes = [SESSIONS, SIGNED, DRAFTS];
+    let is_ours = name == manifest::REFERENCE.as_bytes()
+        || prefixes
+            .iter()
+            .any(|prefix| name.starts_with(prefix.as_bytes()));
+    is_ours.then(|| str::from_utf8(name).ok())?
+}
+
+/// Returns the refs below a prefix, without it.
+fn below<'a>(
+    named: &'a BTreeMap<&str, CommitId>,
+    prefix: &'a str,
+) -> impl Iterator<Item = (&'a str, CommitId)> {
+    let all = named.iter();
+    all.filter_map(move |(name, target)| Some((name.strip_prefix(prefix)?, *target)))
+}
+
+/// Returns a name as it can be shown.
+fn shown(name: &[u8]) -> String {
+    visible(&visible_bytes(name)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "1465b844761618fe5910618bbc86deda6df5f057";
+
+    #[track_caller]
+    fn check(names: &[&[u8]], expected: Result<(&str, &str), &str>) {
+        let one = |name: &&[u8]| BundledRef {
+            name: name.to_vec(),
+            target: ONE.parse().unwrap(),
+        };
+        let refs: Vec<_> = names.iter().map(one).collect();
+        let found = select(&refs).map(|found| {
+            let word = |(name, refs): (&SessionName, &SessionRefs)| {
+                let marks = [(refs.signature, "+signed"), (refs.draft, "+draft")];
+                let marks = marks.iter().filter(|(id, _)| id.is_some());
+                format!("{name}{}", marks.map(|(_, mark)| *mark).collect::<String>())
+            };
+            let sessions: Vec<_> = found.sessions.iter().map(word).collect();
+            (sessions.join(" "), found.ignored.join(" "))
+        });
+
+        let expected = expected.map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(found, expected.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn b3_refs_of_other_kinds_are_ignored() {
+        check(
+            &[
+                b"refs/teddy/sessions/b",
+                b"refs/teddy/sessions/change/a",
+                b"refs/teddy/signed/b",
+                b"refs/teddy/drafts/b",
+                b"refs/teddy/manifest",
+            ],
+            Ok(("b+signed+draft change/a", "")),
+        );
+        check(
+            &[
+                b"refs/heads/main",
+                b"HEAD",
+                b"refs/teddy/published/main",
+                b"refs/teddy/signed/alone",
+                b"../\x1b[2Jx",
+                b"refs/teddy/sessions/a",
+            ],
+            Ok((
+                "a",
+                "refs/heads/main HEAD refs/teddy/published/main ../\\u{1b}[2Jx \
+                 refs/teddy/signed/alone",
+            )),
+        );
+    }
+
+    #[test]
+    fn b3_names_that_no_session_can_have_are_refused() {
+        let odd = |name: &str| {
+            format!(
+                "`{name}` is not a valid session name: use lower-case letters, digits and single \
+                 hyphens, such as `add-auth`"
+            )
+        };
+        for name in ["A", "../x", "change", "a.lock", ""] {
+            let full = format!("refs/teddy/sessions/{name}");
+            check(&[full.as_bytes()], Err(&odd(name)));
+        }
+        let twice: &[u8] = b"refs/teddy/sessions/a";
+        check(&[twice, twice], Err("it has `refs/teddy/sessions/a` twice"));
+    }
+}

@@ -1,0 +1,330 @@
+//! Bundles that somebody hands us: cut off, forged, too large. Nothing of one comes in unless all
+//! of it is right.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use crate::archive::{bundle, elsewhere, project, refs};
+use crate::support::TestRepo;
+
+/// Writes a bundle by hand: refs with what they are to point at, and a pack of these objects.
+fn handmade(repo: &TestRepo, refs: &[(String, String)], objects: &str) -> String {
+    let mut pack = repo.command("git");
+    pack.current_dir(repo.path())
+        .args(["pack-objects", "--stdout", "-q"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = pack.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(objects.as_bytes()).unwrap();
+    drop(input);
+    let pack = child.wait_with_output().unwrap();
+    assert!(pack.status.success());
+
+    let mut bytes = b"# v2 git bundle\n".to_vec();
+    for (name, id) in refs {
+        bytes.extend(format!("{id} {name}\n").into_bytes());
+    }
+    bytes.push(b'\n');
+    bytes.extend(pack.stdout);
+    let path = repo.beside("hostile.bundle");
+    std::fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Returns the ids of everything that a commit reaches, one in a line.
+fn objects(repo: &TestRepo, tip: &str) -> String {
+    let listed = repo.git(&["rev-list", "--objects", tip]);
+    let ids = listed.lines().map(|line| line.split(' ').next().unwrap());
+    ids.map(|id| format!("{id}\n")).collect()
+}
+
+/// Imports something that must be refused with these words, and looks that nothing of it stays.
+#[track_caller]
+fn refused(into: &TestRepo, args: &[&str], words: &[&str]) {
+    let state = || {
+        let objects = into.git(&["cat-file", "--batch-check", "--batch-all-objects"]);
+        (refs(into), objects, into.tree())
+    };
+    let before = state();
+    let out = into.teddy(&[&["import"], args].concat());
+    out.check(1, words);
+    assert_eq!(state(), before, "{out}");
+
+    let incoming = into.path().join(".git/teddy/incoming");
+    let left = std::fs::read_dir(incoming).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "{out}");
+    let packs = into.path().join(".git/objects/pack");
+    let files = std::fs::read_dir(packs).unwrap();
+    let odd = files.filter(|file| {
+        let name = file.as_ref().unwrap().file_name();
+        let name = name.to_string_lossy();
+        name.ends_with(".keep") || name.starts_with('.') || name.starts_with("tmp_")
+    });
+    assert_eq!(odd.count(), 0, "{out}");
+}
+
+#[test]
+fn b5_a_bundle_that_is_cut_off_or_damaged_brings_nothing() {
+    let repo = project();
+    let file = bundle(&repo, &["--all"]);
+    let whole = std::fs::read(&file).unwrap();
+    let into = elsewhere();
+    for (length, words) in [
+        (0, "it is not a git bundle"),
+        (10, "it is not a git bundle"),
+        (40, "it is cut off"),
+        (whole.len() / 2, "it is cut off"),
+        (whole.len() - 1, "it is cut off"),
+    ] {
+        std::fs::write(&file, &whole[..length]).unwrap();
+        refused(&into, &[&file], &[words, "hint: "]);
+    }
+
+    for at in [whole.len() / 3, whole.len() / 2, whole.len() - 30] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        std::fs::write(&file, &bytes).unwrap();
+        refused(&into, &[&file], &["cannot import"]);
+    }
+
+    for text in ["", "hello\n", "# v9 git bundle\n\n", "# v2 git bundle\n\n"] {
+        std::fs::write(&file, text).unwrap();
+        refused(&into, &[&file], &[]);
+    }
+    refused(&into, &["/dev/zero"], &["it is not a regular file"]);
+    refused(&into, &["."], &["it is not a regular file"]);
+    refused(&into, &["gone.bundle"], &["no such file or directory"]);
+}
+
+#[test]
+fn b5_what_a_bundle_builds_on_must_be_here() {
+    let repo = project();
+    let base = repo.git(&["rev-parse", "main"]);
+    let file = repo.beside("thin.bundle");
+    let file = file.to_str().unwrap();
+    let range = format!("^{base}");
+    let name = "refs/teddy/sessions/first";
+    repo.git(&["bundle", "create", "-q", file, name, &range]);
+    let words = format!("it builds on commit {base}, which this repository does not have");
+    refused(&elsewhere(), &[file], &[&words, "fetch what it builds on"]);
+
+    // Who has it can use it.
+    let clone = TestRepo::new();
+    clone.git(&["pull", "-q", repo.path().to_str().unwrap(), "main"]);
+    clone.done(&["import", file]);
+    clone.done(&["verify"]);
+}
+
+#[test]
+fn b5_missing_objects_are_missed() {
+    let repo = project();
+    let tip = repo.git(&["rev-parse", "teddy/sessions/first"]);
+    let all = objects(&repo, &tip);
+    let name = "refs/teddy/sessions/first".to_owned();
+    for gone in [
+        "teddy/sessions/first:report.md",
+        "main",
+        "main^{tree}",
+        "main:a.txt",
+    ] {
+        let gone = repo.git(&["rev-parse", gone]);
+        let some = all.replace(&format!("{gone}\n"), "");
+        assert_ne!(some, all);
+        let file = handmade(&repo, &[(name.clone(), tip.clone())], &some);
+        refused(&elsewhere(), &[&file], &["cannot import"]);
+    }
+
+    let file = handmade(&repo, &[(name, tip)], &objects(&repo, "main"));
+    refused(&elsewhere(), &[&file], &["cannot import"]);
+}
+
+#[test]
+fn b3_names_are_those_of_sessions() {
+    let repo = project();
+    let tip = repo.git(&["rev-parse", "teddy/sessions/first"]);
+    let all = objects(&repo, &tip);
+    let odd = |names: &[&str]| {
+        let refs = names.iter().map(|name| ((*name).to_owned(), tip.clone()));
+        handmade(&repo, &refs.collect::<Vec<_>>(), &all)
+    };
+    let into = elsewhere();
+    let first = "refs/teddy/sessions/first";
+    for name in [
+        "First",
+        "../../heads/main",
+        "a b",
+        "-x",
+        "change",
+        "x.lock",
+        "é",
+    ] {
+        let file = odd(&[first, &format!("refs/teddy/sessions/{name}")]);
+        refused(&into, &[&file], &["is not a valid session name"]);
+    }
+    refused(&into, &[&odd(&[first, first])], &["twice"]);
+    refused(&into, &[&odd(&["refs/heads/main"])], &["has no session"]);
+
+    // What is no session's is left alone, and said.
+    let users = into.users();
+    let names = [
+        "HEAD",
+        "refs/heads/main",
+        "refs/teddy/published/main",
+        first,
+    ];
+    let out = into.teddy(&["import", &odd(&names)]);
+    out.check(
+        0,
+        &["were left out: HEAD, refs/heads/main, refs/teddy/published/main"],
+    );
+    assert_eq!(refs(&into), format!("{first} {tip}"));
+    assert_eq!(into.users(), users);
+}
+
+#[test]
+fn b5_a_session_that_lies_is_refused_whatever_it_is_called() {
+    let repo = project();
+    let commit = repo.git(&["cat-file", "commit", "teddy/sessions/first"]);
+    for (from, to, told) in [
+        (
+            "Teddy-Turn: 2",
+            "Teddy-Turn: 7",
+            "turn 2: `Teddy-Turn` is `7`",
+        ),
+        ("Teddy-Status: executed", "Teddy-Status: landed", "(T7)"),
+    ] {
+        repo.write("forged", format!("{}\n", commit.replace(from, to)));
+        let id = repo.git(&["hash-object", "-t", "commit", "-w", "forged"]);
+        repo.remove("forged");
+        repo.git(&["update-ref", "refs/teddy/sessions/forged", &id]);
+        let file = bundle(&repo, &["forged", "second"]);
+        let into = elsewhere();
+        let words = ["session `forged` does not say the truth", told];
+        refused(&into, &[&file], &words);
+        refused(&into, &[&file, "forged", "--as", "other"], &words);
+        into.done(&["import", &file, "second"]);
+    }
+
+    // A commit of the project is no turn.
+    repo.git(&["update-ref", "refs/teddy/sessions/forged", "main"]);
+    let file = repo.beside("it.bundle");
+    let file = file.to_str().unwrap();
+    repo.git(&["bundle", "create", "-q", file, "refs/teddy/sessions/forged"]);
+    refused(&elsewhere(), &[file], &["is not a turn of a session"]);
+}
+
+#[test]
+fn b4_a_manifest_that_says_something_else_is_refused() {
+    let repo = project();
+    let blob = |text: &str| {
+        repo.write("text", text);
+        let id = repo.git(&["hash-object", "-w", "text"]);
+        repo.remove("text");
+        id
+    };
+    let tip = repo.git(&["rev-parse", "teddy/sessions/second"]);
+    let said = |name: &str, tip: &str, signed: bool| {
+        format!(
+            r#"{{"schema":1,"teddy":"1","made":"","sessions":[{{"name":"{name}","tip":"{tip}","turns":1,"title":"","signed":{signed}}}]}}"#
+        )
+    };
+    let main = repo.git(&["rev-parse", "main"]);
+    for (text, words) in [
+        (
+            said("second", &main, false),
+            "its manifest says something else",
+        ),
+        (
+            said("second", &tip, true),
+            "its manifest says something else",
+        ),
+        (
+            said("other", &tip, false),
+            "its manifest says something else",
+        ),
+        (r#"{"schema":2}"#.to_owned(), "has the version 2"),
+        ("{".to_owned(), "`manifest.json` is malformed"),
+    ] {
+        let tree = format!("100644 blob {}\tmanifest.json", blob(&text));
+        repo.write("tree", format!("{tree}\n"));
+        let mut make = repo.command("sh");
+        make.current_dir(repo.path());
+        make.args(["-c", "git commit-tree -m x $(git mktree < tree)"]);
+        let out = make.output().unwrap();
+        repo.remove("tree");
+        let commit = String::from_utf8(out.stdout).unwrap();
+        let refs = [
+            ("refs/teddy/manifest".to_owned(), commit.trim().to_owned()),
+            ("refs/teddy/sessions/second".to_owned(), tip.clone()),
+        ];
+        let all = objects(&repo, &tip) + &objects(&repo, commit.trim());
+        refused(&elsewhere(), &[&handmade(&repo, &refs, &all)], &[words]);
+    }
+}
+
+#[test]
+fn b5_signatures_and_drafts_are_those_of_their_session() {
+    let repo = project();
+    let tip = repo.git(&["rev-parse", "teddy/sessions/second"]);
+    let head = repo.git(&["rev-parse", "main"]);
+    let named = |what: &str, id: &str| (format!("refs/teddy/{what}/second"), id.to_owned());
+    let tag = |of: &str, name: &str| {
+        repo.write(
+            "tag",
+            format!("object {of}\ntype commit\ntag {name}\ntagger A <a@b> 1767322445 +0000\n\nx\n"),
+        );
+        let id = repo.git(&["hash-object", "-t", "tag", "-w", "tag"]);
+        repo.remove("tag");
+        id
+    };
+    let wrong = [
+        named("signed", &tag(&head, "teddy/signed/second")),
+        named("signed", &tag(&tip, "teddy/signed/other")),
+        named("signed", &head),
+        named("drafts", &head),
+        named("drafts", &repo.git(&["rev-parse", "teddy/drafts/first"])),
+    ];
+    for one in wrong {
+        let all = objects(&repo, &tip) + &objects(&repo, &one.1) + &format!("{}\n", one.1);
+        let refs = [named("sessions", &tip), one];
+        refused(&elsewhere(), &[&handmade(&repo, &refs, &all)], &[]);
+    }
+}
+
+#[test]
+fn b8_a_file_of_a_gibibyte_is_refused_and_takes_no_memory() {
+    let repo = project();
+    let tip = repo.git(&["rev-parse", "teddy/sessions/second"]);
+    let made = std::fs::File::create(repo.path().join("big")).unwrap();
+    made.set_len(1 << 30).unwrap();
+    repo.git(&["-c", "core.bigFileThreshold=1m", "add", "big"]);
+    repo.git(&["commit", "-q", "-m", "Big"]);
+    repo.remove("big");
+    let named = [
+        ("refs/teddy/sessions/second".to_owned(), tip.clone()),
+        (
+            "refs/heads/big".to_owned(),
+            repo.git(&["rev-parse", "main"]),
+        ),
+    ];
+    let all = objects(&repo, &tip) + &objects(&repo, "main");
+    let file = handmade(&repo, &named, &all);
+    assert!(std::fs::metadata(&file).unwrap().len() < 8 << 20);
+
+    let mut shell = repo.command("sh");
+    let teddy = env!("CARGO_BIN_EXE_teddy");
+    let into = elsewhere();
+    let line = format!("ulimit -v 4000000; exec '{teddy}' import '{file}'");
+    let like = into.teddy_command(&[]);
+    for (name, value) in like.get_envs() {
+        shell.env(name, value.unwrap_or_default());
+    }
+    let out = shell.current_dir(into.path()).args(["-c", &line]);
+    let out = crate::support::Output::of(out);
+    out.check(
+        1,
+        &["has 1024 MiB, and at most 512 are accepted", "`--large`"],
+    );
+    assert_eq!(refs(&into), "");
+}
