@@ -7,17 +7,19 @@ use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
 use crate::text::counted;
-use crate::workflow::adopt::adopt;
+use crate::workflow::adopt::{adopt, take_over};
 
 /// Accept a fetched session, including the plan that waits in it
 ///
 /// A plan from somebody else that came with fetched or copied refs does not run until you accept
 /// it. The plan is printed, and teddy switches to the session.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  teddy adopt add-auth")]
+#[command(
+    after_help = "Examples:\n  teddy adopt add-auth\n  teddy adopt origin/add-auth       make a fetched session one of yours, under its own name"
+)]
 pub(super) struct Args {
     /// The session; the current one if omitted
-    #[arg(add = complete::with(complete::sessions))]
+    #[arg(add = complete::with(complete::all_sessions))]
     name: Option<String>,
 }
 
@@ -25,10 +27,15 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let session = match args.name.as_deref() {
-        Some(name) => SessionName::from_ref(name)?,
+        Some(name) => SessionName::from_address(name)?,
         None => project.session()?,
     };
-    let adopted = adopt(&project, &session, app.user(&project, false).as_mut())?;
+    let mut user = app.user(&project, false);
+    let adopted = match session.remote() {
+        Some(_) => take_over(&mut project, &session, user.as_mut())?,
+        None => adopt(&project, &session, user.as_mut())?,
+    };
+    let session = session.own();
     project.use_session(&session)?;
 
     if app.global.json {

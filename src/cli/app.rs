@@ -87,7 +87,11 @@ impl App {
     /// # Errors
     /// As for [`App::project`].
     pub(super) fn open(&self) -> anyhow::Result<Project> {
-        Project::open(&self.folder()?, self.places()?, self.wanted()?)
+        let wanted = self.wanted()?;
+        if let Some(session) = &wanted.session {
+            session.writable()?;
+        }
+        Project::open(&self.folder()?, self.places()?, wanted)
     }
 
     /// Returns the folder in use.
@@ -145,7 +149,7 @@ impl App {
             .session
             .as_deref()
             .filter(|name| !(unset && name.is_empty()));
-        let session = session.map(SessionName::from_ref).transpose()?;
+        let session = session.map(SessionName::from_address).transpose()?;
         let pair = |text: &String| match text.split_once('=') {
             Some((key, value)) => Ok((key.trim().to_owned(), value.to_owned())),
             None => Err(Malformed(text.clone()).into()),

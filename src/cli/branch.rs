@@ -17,10 +17,10 @@ use crate::workflow::history::changed;
 #[derive(clap::Args)]
 #[command(
     allow_missing_positional = true,
-    after_help = "Examples:\n  teddy branch other-way            at the newest turn\n  teddy branch 2 other-way          at turn 2"
+    after_help = "Examples:\n  teddy branch other-way            at the newest turn\n  teddy branch 2 other-way          at turn 2\n  teddy branch origin/s:3 mine      at turn 3 of a session that was fetched"
 )]
 pub(super) struct Args {
-    /// The turn: a number, or anything that `git rev-parse` accepts
+    /// The turn: a number, `<session>:<turn>`, or anything that `git rev-parse` accepts
     #[arg(default_value = "@", add = complete::with(complete::turns))]
     turn: String,
     /// The new session's name

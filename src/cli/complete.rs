@@ -13,6 +13,7 @@ use clap::Command;
 use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
+use crate::git::remote;
 use crate::host::env;
 use crate::session::input::ListScope;
 use crate::session::name::SessionName;
@@ -235,10 +236,28 @@ pub(super) fn sessions(project: &Project, _current: &str) -> anyhow::Result<Offe
         .collect())
 }
 
+/// Returns the sessions, and those of remotes.
+pub(super) fn all_sessions(project: &Project, current: &str) -> anyhow::Result<Offers> {
+    let theirs = project.store().remote_sessions(None)?.into_iter();
+    let theirs = theirs.map(|(name, _)| (name.to_string(), String::new()));
+    Ok(sessions(project, current)?
+        .into_iter()
+        .chain(theirs)
+        .collect())
+}
+
+/// Returns the remotes.
+pub(super) fn remotes(project: &Project, _current: &str) -> anyhow::Result<Offers> {
+    let names = remote::names(&project.repository).into_iter();
+    Ok(names
+        .map(|name| (name.to_string(), String::new()))
+        .collect())
+}
+
 /// Returns the turns of the session in use, or behind `<session>:` of that one, the newest first.
 pub(super) fn turns(project: &Project, current: &str) -> anyhow::Result<Offers> {
     let (session, before) = match current.split_once(':') {
-        Some((name, _)) => (SessionName::from_ref(name)?, format!("{name}:")),
+        Some((name, _)) => (SessionName::from_address(name)?, format!("{name}:")),
         None => (project.session()?, String::new()),
     };
     let tip = project.store().tip(&session)?;

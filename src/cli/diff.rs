@@ -9,12 +9,14 @@ use super::complete;
 use super::difference::{ShownAs, ViewArgs, show};
 use super::exit;
 use crate::git::object::TreeId;
+use crate::session::turn::Turn;
 use crate::text::counted;
 use crate::ui::diff::{FileVersions, counted as counted_lines, counts, unified};
 use crate::ui::mistakes;
 use crate::ui::style::StyledLine;
 use crate::workflow::dry_run::dry_run;
 use crate::workflow::dry_run::{DryRun, Rewrite};
+use crate::workflow::hinted::hinted;
 use crate::workflow::history::start_tree;
 use crate::workflow::paths;
 use crate::workflow::project::Project;
@@ -49,12 +51,13 @@ pub(super) struct Args {
 /// Prints the differences.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let (store, session) = (project.store(), project.session()?);
+    let store = project.store();
     let paths = match args.paths.as_slice() {
         [] => Vec::new(),
         named => paths::below(&project.repository, &app.folder()?, named)?,
     };
     let name = args.turn.as_deref().unwrap_or("@");
+    let session = project.session_of(name)?;
     let is_one = args.other.is_none() && !args.whole;
     if is_one && store.turn_or_draft(&session, name)?.is_draft() {
         show_draft(app, &project, (name, &args.view), &paths)?;
@@ -75,7 +78,9 @@ fn show_draft(
     paths: &[String],
 ) -> anyhow::Result<()> {
     let store = project.store();
-    let session = store.turn_or_draft(&project.session()?, name)?.session;
+    let session = store
+        .turn_or_draft(&project.session_of(name)?, name)?
+        .session;
     let tip = store.tip(&session)?;
     let run = dry_run(project, &tip, &store.draft(&tip)?)?;
     if !run.diagnostics.is_empty() {
@@ -129,30 +134,48 @@ fn draft_lines(run: &DryRun, shown_as: ShownAs, paths: &[String]) -> Vec<StyledL
 
 /// Returns the two sides.
 fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
-    let (store, session) = (project.store(), project.session()?);
+    let store = project.store();
     let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
     let after = |name: &str| -> anyhow::Result<TreeId> {
-        let turn = store.turn(&session, name)?;
+        let turn = store.turn(&project.session_of(name)?, name)?;
         match turn.workspace {
+            _ if turn.without_code => Err(without_code(&turn)),
             Some(commit) => tree(commit),
             None => start_tree(project, &turn.session),
         }
     };
 
     if args.whole {
-        return Ok((start_tree(project, &session)?, after("@")?));
+        return Ok((start_tree(project, &project.session()?)?, after("@")?));
     }
 
     if let (Some(old), Some(new)) = (&args.turn, &args.other) {
         return Ok((after(old)?, after(new)?));
     }
 
-    let turn = store.turn(&session, args.turn.as_deref().unwrap_or("@"))?;
+    let name = args.turn.as_deref().unwrap_or("@");
+    let turn = store.turn(&project.session_of(name)?, name)?;
     match &turn.meta.workspace {
         Some(workspace) => Ok((tree(workspace.before)?, tree(workspace.after)?)),
+        None if turn.without_code => Err(without_code(&turn)),
         None => anyhow::bail!(
             "turn {} changed no code: it is the session's start",
             turn.number()
         ),
     }
+}
+
+/// Says that a turn came without its files.
+fn without_code(turn: &Turn) -> anyhow::Error {
+    let what = format!(
+        "the files of turn {} of `{}` were not pushed",
+        turn.number(),
+        turn.session
+    );
+    let hint = format!(
+        "`teddy show {}:{}` has its report; `teddy push --code` on the other side sends files too",
+        turn.session,
+        turn.number()
+    );
+    hinted(what, hint)
 }

@@ -1,5 +1,8 @@
 //! What is told about an error besides its words: its kind, what helps, and the exit code.
 
+mod model;
+mod remote;
+
 use std::error::Error;
 
 use clap::error::ErrorKind;
@@ -18,9 +21,8 @@ use crate::git::refs::{DamagedTable, MoveError, RefsLocked};
 use crate::git::sign::make::SignError;
 use crate::git::snapshot::limits::OverBudget;
 use crate::host::lock::LockError;
-use crate::model::ModelError;
 use crate::model::prompt::UnknownAgent;
-use crate::session::name::NameError;
+use crate::session::name::{NameError, NotOwn};
 use crate::session::store::StoreError;
 use crate::ui::quiet::Unapproved;
 use crate::workflow::bisect::Unfit;
@@ -29,7 +31,6 @@ use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
 use crate::workflow::hinted::Hinted;
 use crate::workflow::land::error::LandError;
-use crate::workflow::model::choose::NoModel;
 use crate::workflow::project::NoSession;
 use crate::workflow::user::NobodyToAsk;
 
@@ -95,7 +96,7 @@ pub(super) struct Diagnosis {
 
 impl Diagnosis {
     /// Returns the meaning of an error that is told apart from others, and ends with 1.
-    fn of(kind: FailureKind, hint: Option<String>) -> Diagnosis {
+    pub(super) fn of(kind: FailureKind, hint: Option<String>) -> Diagnosis {
         Diagnosis {
             kind,
             hint,
@@ -150,8 +151,9 @@ pub(super) fn judge(error: &anyhow::Error) -> Diagnosis {
             .or_else(|| waits(cause))
             .or_else(|| session(cause))
             .or_else(|| landing(cause))
+            .or_else(|| remote::judge(cause))
             .or_else(|| repository(cause))
-            .or_else(|| model(cause))
+            .or_else(|| model::judge(cause))
             .or_else(|| change(cause))
     };
     error
@@ -164,6 +166,12 @@ pub(super) fn judge(error: &anyhow::Error) -> Diagnosis {
 fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(NameError::Turn(turn)) = cause.downcast_ref() {
         let hint = format!("`teddy branch {turn} <name>` starts a session at that turn");
+        return Some(Diagnosis::usage(Some(hint)));
+    }
+
+    if let Some(NotOwn(session)) = cause.downcast_ref() {
+        let hint =
+            format!("`teddy branch {session}:@ <name>` starts a session that goes on from it");
         return Some(Diagnosis::usage(Some(hint)));
     }
 
@@ -358,51 +366,6 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         (FailureKind::AgentNotFound, hint)
     };
     Some(Diagnosis::of(kind, Some(hint)))
-}
-
-/// Judges why a model gave no answer.
-fn model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
-    if let Some(missing) = cause.downcast_ref::<NoModel>() {
-        return Some(Diagnosis::of(
-            FailureKind::NoModel,
-            Some(missing.hint().to_owned()),
-        ));
-    }
-
-    let error: &ModelError = cause.downcast_ref()?;
-    let kind = match error {
-        ModelError::Settings(_) | ModelError::Unknown(_) | ModelError::NoSuchModel { .. } => {
-            FailureKind::ModelSettings
-        }
-        ModelError::NoKey { .. } | ModelError::KeyCommand { .. } => FailureKind::NoKey,
-        ModelError::Unauthorized { .. } => FailureKind::KeyRefused,
-        ModelError::NotFound { .. } => FailureKind::ModelNotFound,
-        ModelError::Quota { .. } => FailureKind::RateLimited,
-        ModelError::Credit { .. } => FailureKind::NoCredit,
-        ModelError::Refused { .. } => FailureKind::RequestRefused,
-        ModelError::Server { .. } | ModelError::Connect { .. } | ModelError::Redirect { .. } => {
-            FailureKind::ModelUnavailable
-        }
-        ModelError::Idle { .. } | ModelError::Timeout { .. } => FailureKind::ModelTimeout,
-        ModelError::NotJson { .. }
-        | ModelError::Broken { .. }
-        | ModelError::Provider { .. }
-        | ModelError::Ended { .. }
-        | ModelError::TooLarge { .. }
-        | ModelError::Empty { .. }
-        | ModelError::Truncated { .. } => FailureKind::AnswerUnusable,
-        ModelError::CommandMissing { .. }
-        | ModelError::CommandFailed { .. }
-        | ModelError::CommandSilent { .. }
-        | ModelError::Agent { .. }
-        | ModelError::ReplayEnded { .. } => FailureKind::ModelCommand,
-        ModelError::CostLimit { .. } | ModelError::SpentWhileActing { .. } => {
-            FailureKind::CostLimit
-        }
-        ModelError::Nobody { .. } => FailureKind::NobodyToAsk,
-        ModelError::Io { .. } | ModelError::Interrupted { .. } => FailureKind::Failed,
-    };
-    Some(Diagnosis::of(kind, Some(error.remedy())))
 }
 
 /// Judges why a change does not go on.

@@ -102,7 +102,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         "the program is updated as it was installed; see the README",
     ),
     (
-        &["push", "pull", "fetch", "share"],
+        &["push", "pull", "share"],
         "git shares sessions: `git push origin 'refs/teddy/sessions/*:refs/teddy/sessions/*'`",
     ),
     (

@@ -26,6 +26,7 @@ mod exit;
 mod expand;
 mod export;
 mod failure;
+mod fetch;
 mod find;
 mod gc;
 mod get_prompt;
@@ -177,6 +178,7 @@ commands! {
     "branch" Branch => branch,
     "switch" Switch => switch,
     "sessions" Sessions => sessions,
+    "fetch" Fetch => fetch,
     "export" Export => export,
     "import" Import => import,
     "preprocess" Preprocess => preprocess,

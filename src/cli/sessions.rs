@@ -12,14 +12,22 @@ use crate::workflow::history::SessionRow;
 /// List the sessions, most recently changed first
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy sessions\n  teddy sessions --json\n  git for-each-ref refs/teddy/sessions"
+    after_help = "Examples:\n  teddy sessions\n  teddy sessions -r                 of remotes, as they were last fetched\n  teddy sessions --json\n  git for-each-ref refs/teddy/sessions"
 )]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// List the sessions of remotes instead, as they were last fetched
+    #[arg(short, long)]
+    remotes: bool,
+}
 
 /// Prints the list.
-pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
-    let rows = history::session_rows(&project)?;
+    let rows = if args.remotes {
+        history::remote_rows(&project)?
+    } else {
+        history::session_rows(&project)?
+    };
     if app.global.json {
         app.print_json(&rows)?;
         return Ok(exit::DONE.into());
@@ -29,16 +37,23 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let line = |row: &SessionRow| {
         let mark = if row.current { '*' } else { ' ' };
         format!(
-            "{mark} {:width$}  {:>10}  {}  {}\n",
+            "{mark} {:width$}  {:>10}  {}  {}{}\n",
             row.name,
             counted(row.turns, "turn"),
             row.updated.as_deref().map_or("", day),
-            visible(&row.title)
+            visible(&row.title),
+            if row.code == Some(false) {
+                " (record)"
+            } else {
+                ""
+            },
         )
     };
 
     app.print(rows.iter().map(line).collect::<String>())?;
-    if rows.is_empty() {
+    if rows.is_empty() && args.remotes {
+        app.say("No sessions were fetched; `teddy fetch` gets those of the remote.");
+    } else if rows.is_empty() {
         app.say("There are no sessions; `teddy start '<what you want>'` starts one.");
     }
 

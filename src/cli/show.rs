@@ -23,7 +23,7 @@ use crate::workflow::project::Project;
 /// turn.context, session.context, meta.yaml, steps/, output/, changes/, next/.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy show                        the newest turn\n  teddy show 3 --stat               what it changed by file only\n  teddy show 3 plan.md\n  teddy show draft                  the plan that waits\n  git show teddy/sessions/add-auth~2:report.md"
+    after_help = "Examples:\n  teddy show                        the newest turn\n  teddy show 3 --stat               what it changed by file only\n  teddy show 3 plan.md\n  teddy show draft                  the plan that waits\n  teddy show origin/add-auth:3      a turn of a session that was fetched\n  git show teddy/sessions/add-auth~2:report.md"
 )]
 pub(super) struct Args {
     /// The turn: a number, `draft`, or anything that `git rev-parse` accepts; the newest one if
@@ -41,11 +41,13 @@ pub(super) struct Args {
     no_patch: bool,
 }
 
+/// What is said of a turn that came as a record.
+const WITHOUT_CODE: &str = "The files of this turn were not pushed (`teddy push --code` does).";
+
 /// Prints the file.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     let store = project.store();
-    let session = project.session()?;
     let is_file =
         |word: &str| word.contains('.') && word.parse::<u64>().is_err() && !word.contains(':');
     let (turn, wanted) = match (args.turn.as_deref(), args.artifact.as_deref()) {
@@ -53,7 +55,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         (turn, file) => (turn.unwrap_or("@"), file),
     };
 
-    let turn = store.turn_or_draft(&session, turn)?;
+    let turn = store.turn_or_draft(&project.session_of(turn)?, turn)?;
     let files = project.repository.files(turn.tree)?;
     if app.global.json {
         let mut value = serde_json::to_value(log::one_row(&project, &turn)?)?;
@@ -137,6 +139,11 @@ fn show_turn(
             lines.push(StyledLine::default());
             lines.extend(changes);
         }
+    }
+
+    if turn.without_code {
+        lines.push(StyledLine::default());
+        lines.push(StyledLine::plain(WITHOUT_CODE));
     }
 
     app.page(project, &lines)?;

@@ -34,7 +34,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let name = match &args.name {
-        Some(name) => SessionName::from_ref(name)?,
+        Some(name) => SessionName::from_address(name)?,
         None => match chosen(app, &project)? {
             Some(name) => name,
             None => return Ok(exit::FAILED.into()),

@@ -18,18 +18,21 @@ use crate::workflow::verify::{Verified, verify};
 /// signature. Nothing is changed. Exits with 1 if anything is wrong.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy verify                    all sessions\n  teddy verify add-auth --json\n  git fsck                        checks the objects of the whole repository"
+    after_help = "Examples:\n  teddy verify                    all sessions\n  teddy verify add-auth --json\n  teddy verify origin/add-auth    a session that was fetched\n  git fsck                        checks the objects of the whole repository"
 )]
 pub(super) struct Args {
     /// Sessions to check; all of them if omitted
-    #[arg(value_name = "SESSION", add = complete::with(complete::sessions))]
+    #[arg(value_name = "SESSION", add = complete::with(complete::all_sessions))]
     sessions: Vec<String>,
 }
 
 /// Checks and prints.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
-    let named = args.sessions.iter().map(|name| SessionName::from_ref(name));
+    let named = args
+        .sessions
+        .iter()
+        .map(|name| SessionName::from_address(name));
     let mut sessions = named.collect::<Result<Vec<_>, _>>()?;
     if sessions.is_empty() {
         sessions.extend(project.named_session());

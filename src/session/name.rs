@@ -1,13 +1,17 @@
 //! `SessionName`: kebab-case, so that it is a ref, a folder and a word on the command line.
+//!
+//! A session of a remote, as it was last fetched, is called `<remote>/<session>`. It can be read
+//! wherever a session can; nothing is ever written to it.
 
 use std::fmt;
 
-use crate::git::refs::signed::SIGNED;
+use crate::git::refs::signed::{REMOTES_SIGNED, SIGNED};
 
 /// The longest name, in bytes.
 pub const MAX_NAME: usize = 100;
 
-/// The name of a session: kebab-case; that of a change's session is `change/<id>`.
+/// The name of a session: kebab-case; that of a change's session is `change/<id>`, and one of a
+/// remote has the remote's name before it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct SessionName(String);
@@ -26,6 +30,11 @@ pub enum NameError {
     )]
     Turn(String),
 }
+
+/// A session of a remote was named where something would be written.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("`{0}` is a session of a remote, and can only be looked at")]
+pub struct NotOwn(pub SessionName);
 
 impl SessionName {
     /// Checks the name of a session that is to be.
@@ -57,6 +66,63 @@ impl SessionName {
             Ok(SessionName(text.to_owned()))
         } else {
             Err(form(text))
+        }
+    }
+
+    /// Checks a name as a person writes it to look at a session: one of this repository, or one of
+    /// a remote, such as `origin/add-auth`. Whether there is such a remote is not looked at.
+    ///
+    /// # Errors
+    /// [`NameError::Form`].
+    pub fn from_address(text: &str) -> Result<SessionName, NameError> {
+        let own = SessionName::from_ref(text);
+        if own.is_ok() {
+            return own;
+        }
+
+        let (remote, name) = match text.rsplit_once("/change/") {
+            Some((remote, id)) => (remote, format!("change/{id}")),
+            None => match text.rsplit_once('/') {
+                Some((remote, name)) => (remote, name.to_owned()),
+                None => return own,
+            },
+        };
+        let is_remote = remote != "change" && !remote.is_empty() && !remote.starts_with('-');
+        let plain = |c: char| !c.is_control() && !" ~^:?*[\\".contains(c);
+        match SessionName::from_ref(&name) {
+            Ok(name) if is_remote && remote.chars().all(plain) => Ok(name.at(remote)),
+            _ => Err(form(text)),
+        }
+    }
+
+    /// Returns the name of this session as a remote has it.
+    pub fn at(&self, remote: &str) -> SessionName {
+        SessionName(format!("{remote}/{}", self.0))
+    }
+
+    /// Returns the remote that the session is on, if it is not one of this repository.
+    pub fn remote(&self) -> Option<&str> {
+        let (remote, _) = self.0.rsplit_once('/')?;
+        match remote.strip_suffix("/change") {
+            Some(remote) => Some(remote),
+            None => (remote != "change").then_some(remote),
+        }
+    }
+
+    /// Returns the name without that of the remote.
+    pub fn own(&self) -> SessionName {
+        let start = self.remote().map_or(0, |remote| remote.len() + 1);
+        SessionName(self.0[start..].to_owned())
+    }
+
+    /// Makes sure that the session is one of this repository.
+    ///
+    /// # Errors
+    /// [`NotOwn`].
+    pub fn writable(&self) -> Result<(), NotOwn> {
+        match self.remote() {
+            Some(_) => Err(NotOwn(self.clone())),
+            None => Ok(()),
         }
     }
 
@@ -109,7 +175,12 @@ impl SessionName {
 
     /// Returns the ref of the session.
     pub fn reference(&self) -> String {
-        format!("{SESSIONS}{}", self.0)
+        let prefix = if self.remote().is_some() {
+            REMOTES
+        } else {
+            SESSIONS
+        };
+        format!("{prefix}{}", self.0)
     }
 
     /// Returns the ref of the turn in progress.
@@ -119,12 +190,19 @@ impl SessionName {
 
     /// Returns the ref of the session's signature.
     pub fn signed_reference(&self) -> String {
-        format!("{SIGNED}{}", self.0)
+        let prefix = if self.remote().is_some() {
+            REMOTES_SIGNED
+        } else {
+            SIGNED
+        };
+        format!("{prefix}{}", self.0)
     }
 }
 
 /// Where sessions' refs are.
 pub const SESSIONS: &str = "refs/teddy/sessions/";
+/// Where the refs of remotes' sessions are, below the name of the remote.
+pub const REMOTES: &str = "refs/teddy/remotes/";
 /// Where the refs of turns in progress are.
 pub const DRAFTS: &str = "refs/teddy/drafts/";
 
@@ -183,6 +261,37 @@ mod tests {
             assert_eq!(SessionName::from_folder(&name.folder()), Some(name));
         }
         assert_eq!(SessionName::from_folder("_replay"), None);
+    }
+
+    #[test]
+    fn a_session_of_a_remote_is_told_from_ones_own() {
+        let check = |text: &str, expected: Option<(&str, &str)>| {
+            let name = SessionName::from_address(text).expect(text);
+            let own = name.own();
+            let found = name.remote().map(|remote| (remote, own.as_str()));
+            assert_eq!(found, expected, "{text}");
+            assert_eq!(name.as_str(), text);
+        };
+        check("add-auth", None);
+        check("change/x", None);
+        check("origin/add-auth", Some(("origin", "add-auth")));
+        check("origin/change/x", Some(("origin", "change/x")));
+        check("team/ada/s", Some(("team/ada", "s")));
+        for bad in [
+            "origin/",
+            "/s",
+            "-u/s",
+            "origin/S",
+            "a b/s",
+            "origin/change",
+            "a:b/s",
+            "change/change/x",
+        ] {
+            assert!(SessionName::from_address(bad).is_err(), "{bad}");
+        }
+        let theirs = SessionName::from_address("origin/s").expect("a good name");
+        assert_eq!(theirs.reference(), "refs/teddy/remotes/origin/s");
+        assert!(theirs.writable().is_err() && theirs.own().writable().is_ok());
     }
 
     #[test]

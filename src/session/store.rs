@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use super::artifact::{self, Artifacts};
 use super::message::TurnMessage;
 use super::meta::{self, Meta, Workspace};
-use super::name::{SESSIONS, SessionName};
+use super::name::{REMOTES, SESSIONS, SessionName};
 use super::turn::Turn;
 use crate::git::object::batch;
 use crate::git::object::{CommitId, EntryMode, NewCommit, TreeEntry};
@@ -104,6 +104,29 @@ impl<'a> Store<'a> {
         Ok(references.into_iter().filter_map(named).collect())
     }
 
+    /// Returns the sessions of a remote as they were last fetched, or of all remotes, by name.
+    ///
+    /// # Errors
+    /// Where the refs cannot be read.
+    pub fn remote_sessions(
+        &self,
+        remote: Option<&str>,
+    ) -> anyhow::Result<Vec<(SessionName, CommitId)>> {
+        let prefix = match remote {
+            Some(remote) => format!("{REMOTES}{remote}/"),
+            None => REMOTES.to_owned(),
+        };
+        let named = |r: refs::Reference| {
+            let name = SessionName::from_address(r.name.strip_prefix(REMOTES)?).ok()?;
+            let found = name.remote()?;
+            let is_meant = remote.is_none_or(|remote| remote == found);
+            is_meant.then_some((name, r.target))
+        };
+
+        let references = refs::list(self.repository, &prefix)?;
+        Ok(references.into_iter().filter_map(named).collect())
+    }
+
     /// Returns the newest turn of a session.
     ///
     /// # Errors
@@ -123,7 +146,11 @@ impl<'a> Store<'a> {
 
     /// Says that there is no such session, and which one may be meant.
     fn no_session(&self, session: &SessionName) -> StoreError {
-        let sessions = self.sessions().unwrap_or_default();
+        let sessions = match session.remote() {
+            Some(_) => self.remote_sessions(None),
+            None => self.sessions(),
+        };
+        let sessions = sessions.unwrap_or_default();
         let names = sessions.iter().map(|(name, _)| name.as_str());
         StoreError::NoSession {
             name: session.clone(),
@@ -164,7 +191,7 @@ impl<'a> Store<'a> {
     /// [`StoreError`], or where the expression names no turn.
     pub fn turn_or_draft(&self, session: &SessionName, name: &str) -> anyhow::Result<Turn> {
         if let Some((other, turn)) = name.split_once(':')
-            && let Ok(other) = SessionName::from_ref(other)
+            && let Ok(other) = SessionName::from_address(other)
         {
             return self.turn_or_draft(&other, turn);
         }
@@ -218,7 +245,10 @@ impl<'a> Store<'a> {
     /// Returns the turn that a git expression names.
     fn turn_by_revision(&self, tip: &Turn, name: &str) -> anyhow::Result<Turn> {
         let Ok(commit) = refs::resolve(self.repository, name) else {
-            return Err(no_turn(tip, name));
+            return match SessionName::from_address(name) {
+                Ok(other) if other.remote().is_some() => self.tip(&other),
+                _ => Err(no_turn(tip, name)),
+            };
         };
         Turn::read(self.repository, &tip.session, commit)
             .with_context(|| format!("`{name}` names no turn"))
@@ -272,6 +302,7 @@ impl<'a> Store<'a> {
     /// # Errors
     /// Where the repository cannot be written.
     pub fn write(&self, mut new: NewTurn<'_>) -> anyhow::Result<CommitId> {
+        new.session.writable()?;
         let asked = new.artifacts.text_or_empty(artifact::USER_PROMPT);
         new.artifacts.put(artifact::META, meta::write(new.meta));
         let batch = batch::batch(self.repository);

@@ -33,6 +33,8 @@ pub struct Turn {
     pub meta: Meta,
     /// When it was recorded, seconds since 1970.
     pub seconds: i64,
+    /// Whether it came as a record: the files before and after it stayed where it was made.
+    pub without_code: bool,
 }
 
 impl Turn {
@@ -49,7 +51,7 @@ impl Turn {
         let text = repository
             .file(commit.tree, artifact::META)?
             .with_context(|| format!("commit {id} is not a turn of a session"))?;
-        let meta: Meta = meta::read(&String::from_utf8_lossy(&text))
+        let mut meta: Meta = meta::read(&String::from_utf8_lossy(&text))
             .with_context(|| format!("`{}` of turn {id}", artifact::META))?;
         anyhow::ensure!(
             meta.number <= MAX_NUMBER,
@@ -66,6 +68,9 @@ impl Turn {
         let first = meta.number == 0;
         let previous = parents.first().copied().filter(|_| !first);
         let [workspace, publication] = [1, 2].map(|at| parents.get(at).copied().filter(|_| !first));
+        // Only of what is fetched: in a session of this repository that would be damage.
+        let without_code = session.remote().is_some() && workspace.is_none();
+        let without_code = without_code && meta.workspace.take().is_some();
         let title = message.lines().next().unwrap_or_default().to_owned();
 
         Ok(Turn {
@@ -78,6 +83,7 @@ impl Turn {
             title,
             meta,
             seconds,
+            without_code,
         })
     }
 

@@ -6,6 +6,7 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::workflow::branch::branch;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -28,6 +29,20 @@ pub fn is_own_draft(project: &Project, tip: &Turn, draft: &Draft) -> bool {
 /// Returns whether this user made or accepted the newest turn.
 pub fn is_own_tip(project: &Project, tip: &Turn) -> bool {
     project.journal().tip(tip.session.as_str()) == Some(tip.commit)
+}
+
+/// Accepts a session of a remote: makes it one of this repository, under its own name.
+///
+/// # Errors
+/// There is no such session, it came without its files, or there is one of this name already.
+pub fn take_over(
+    project: &mut Project,
+    session: &SessionName,
+    user: &mut dyn User,
+) -> anyhow::Result<Adopted> {
+    let own = session.own();
+    branch(project, &format!("{session}:@"), &own, user)?;
+    adopt(project, &own, user)
 }
 
 /// Accepts a session as it is now, the plan that waits in it too.

@@ -221,7 +221,7 @@ impl Tracer<'_> {
         let path = told.commits.get(&commit).map_or("", |origin| &origin.path);
         let mut gone = None;
 
-        for session in &sessions {
+        for session in &self.candidates(sessions)? {
             let found = self.found(session, &named);
             if found.is_empty() {
                 gone = gone.or_else(|| named.first().map(|named| (session.clone(), named.number)));
@@ -252,6 +252,24 @@ impl Tracer<'_> {
             author: origin.author,
             time: clock::of_seconds(origin.seconds),
         })
+    }
+
+    /// Returns the sessions that can be meant by these names: where one is not here, that of a
+    /// remote, as it was fetched.
+    fn candidates(&self, named: Vec<SessionName>) -> anyhow::Result<Vec<SessionName>> {
+        let store = self.project.store();
+        let mut candidates = Vec::new();
+        for name in named {
+            if store.tip_id(&name).is_err() {
+                let theirs = store.remote_sessions(None)?.into_iter();
+                let theirs = theirs.filter(|(theirs, _)| theirs.own() == name);
+                candidates.extend(theirs.map(|(theirs, _)| theirs));
+            }
+
+            candidates.push(name);
+        }
+
+        Ok(candidates)
     }
 
     /// Returns which of the turns that a commit names brought a line of it.

@@ -4,6 +4,7 @@ use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected, MoveError};
 use crate::session::name::SessionName;
 use crate::session::store::StoreError;
+use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -20,7 +21,17 @@ pub fn branch(
 ) -> anyhow::Result<CommitId> {
     let commit = {
         let _lock = project.enter("branch", user)?;
-        let from = project.store().turn(&project.session()?, turn)?;
+        let from = project.store().turn(&project.session_of(turn)?, turn)?;
+        if from.without_code {
+            return Err(hinted(
+                format!(
+                    "the files of session `{}` were not pushed, so no turn can follow",
+                    from.session
+                ),
+                "`teddy push --code` on the other side sends them",
+            ));
+        }
+
         // A ref that is there already at this very commit would count as made.
         anyhow::ensure!(
             refs::read(&project.repository, &name.reference())?.is_none(),
@@ -38,7 +49,10 @@ pub fn branch(
             MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(name.clone())),
             MoveError::Store(error) => error,
         })?;
-        project.journal().keep_tip(name, from.commit)?;
+        // What others put into its context counts as theirs until it is adopted.
+        if from.session.remote().is_none() {
+            project.journal().keep_tip(name, from.commit)?;
+        }
         from.commit
     };
     project.use_session(name)?;
@@ -50,6 +64,7 @@ pub fn branch(
 /// # Errors
 /// Where there is none of this name.
 pub fn switch(project: &mut Project, name: &SessionName) -> anyhow::Result<()> {
+    name.writable()?;
     project.store().tip(name)?;
     project.use_session(name)
 }

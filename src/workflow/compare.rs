@@ -112,7 +112,7 @@ pub fn compare(
 /// Returns the turns that a name means: a session's, or the one.
 fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
     let store = project.store();
-    let session = SessionName::from_ref(name).ok();
+    let session = SessionName::from_address(name).ok();
     let is_session = |session: &SessionName| {
         let found = refs::read(&project.repository, &session.reference());
         found.is_ok_and(|found| found.is_some())
@@ -137,7 +137,7 @@ fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
 /// There is none; what has the form of a session's name is called a session then.
 fn turn(project: &Project, name: &str) -> anyhow::Result<Turn> {
     let store = project.store();
-    let found = store.turn(&project.session()?, name);
+    let found = store.turn(&project.session_of(name)?, name);
     let is_unknown = |error: &anyhow::Error| {
         let error = error.downcast_ref();
         matches!(error, Some(StoreError::NoTurn { .. }))

@@ -34,6 +34,9 @@ pub struct SessionRow {
     pub updated: Option<String>,
     /// Whether it is the one in use here.
     pub current: bool,
+    /// Of a remote's session: whether it came with the files, and not as a record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<bool>,
 }
 
 /// Where things stand.
@@ -139,9 +142,25 @@ pub fn messages(project: &Project, most: usize) -> anyhow::Result<Vec<String>> {
 /// # Errors
 /// Where the repository cannot be read.
 pub fn session_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
+    rows_of(project, project.store().sessions()?)
+}
+
+/// Lists the sessions of all remotes as they were last fetched, the one that changed last first.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn remote_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
+    rows_of(project, project.store().remote_sessions(None)?)
+}
+
+/// Returns a row for each session that can be read.
+fn rows_of(
+    project: &Project,
+    sessions: Vec<(SessionName, CommitId)>,
+) -> anyhow::Result<Vec<SessionRow>> {
     let current = project.session().ok();
     let mut rows = Vec::new();
-    for (name, commit) in project.store().sessions()? {
+    for (name, commit) in sessions {
         // A ref of ours that holds no turn comes from elsewhere; it must not hide the others.
         let Ok(turn) = Turn::read(&project.repository, &name, commit) else {
             continue;
@@ -155,6 +174,7 @@ pub fn session_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
                 title: turn.title.clone(),
                 updated: clock::of_seconds(turn.seconds),
                 current: current.as_ref() == Some(&name),
+                code: name.remote().map(|_| !turn.without_code),
                 name: name.to_string(),
             },
         ));

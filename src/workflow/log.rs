@@ -151,6 +151,10 @@ pub fn one_row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
 
 /// Says of the turn whose result could not be brought in which files it is not.
 fn mark_not_brought(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyhow::Result<()> {
+    if tip.session.remote().is_some() {
+        return Ok(());
+    }
+
     let stacks = complete::stacks(&project.repository);
     let now = || Ok(snapshot::snapshot(&project.checkout(), &[])?.tree);
     if let Some(found) = drift::not_brought(&project.checkout(), &stacks, tip, &now)?

@@ -25,6 +25,7 @@ pub mod demo;
 pub mod dry_run;
 pub mod du;
 pub mod execute;
+pub mod fetch;
 pub mod find;
 pub mod gc;
 pub mod hinted;

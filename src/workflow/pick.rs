@@ -144,6 +144,10 @@ fn plan(
     let name = visible(name);
     let workspace = source.meta.workspace.as_ref().filter(|_| is_patch(&source));
     let Some(workspace) = workspace else {
+        anyhow::ensure!(
+            !source.without_code,
+            "the files of turn `{name}` were not pushed, so there is nothing of it to pick"
+        );
         anyhow::bail!("turn `{name}` changed no file, so there is nothing of it to pick");
     };
     let tree = |id| Ok::<_, anyhow::Error>(project.repository.commit(id)?.tree);

@@ -256,6 +256,31 @@ impl Project {
         }
     }
 
+    /// Returns the session that the name of a turn has before it, such as `origin/add-auth:3`, else
+    /// the one in use.
+    ///
+    /// # Errors
+    /// As for [`Project::session`].
+    pub fn session_of(&self, turn: &str) -> anyhow::Result<SessionName> {
+        if let Some((before, _)) = turn.split_once(':')
+            && let Ok(named) = SessionName::from_address(before)
+        {
+            return Ok(named);
+        }
+
+        // The whole name of one of a remote stands for its newest turn.
+        match SessionName::from_address(turn) {
+            Ok(named) if named.remote().is_some() && self.has(&named) => Ok(named),
+            _ => self.session(),
+        }
+    }
+
+    /// Returns whether there is a session of this name.
+    fn has(&self, session: &SessionName) -> bool {
+        let found = refs::read(&self.repository, &session.reference());
+        found.is_ok_and(|found| found.is_some())
+    }
+
     /// Returns the session that this call names, if it names one.
     pub fn named_session(&self) -> Option<SessionName> {
         self.wanted.clone()
@@ -310,7 +335,8 @@ impl Project {
     ///
     /// # Errors
     /// As for [`Project::lock`].
-    pub fn lock_session(&self, session: &SessionName, command: &str) -> Result<Lock, LockError> {
+    pub fn lock_session(&self, session: &SessionName, command: &str) -> anyhow::Result<Lock> {
+        session.writable()?;
         let lock = Lock::take(
             &self
                 .repository

@@ -43,6 +43,7 @@ pub struct Replayed {
 /// them run.
 pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Result<Replayed> {
     let turn = project.store().turn(&project.session()?, turn)?;
+    turn.session.writable()?;
     let (plan, workspace) = recorded(&project.repository, &turn)?;
     let runs = plan
         .actions

@@ -53,6 +53,7 @@ pub fn retry(
 ) -> anyhow::Result<WaitingPlan> {
     let session = project.session()?;
     let turn = project.store().turn(&session, &wish.turn)?;
+    turn.session.writable()?;
     let previous = turn
         .previous
         .context("turn 0 has no input: it is the session's start")?;

@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 69] = [
+const CALLS: [(&[&str], &str); 70] = [
     (&["setup"], "NobodyToAsk"),
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
@@ -95,6 +95,7 @@ const CALLS: [(&[&str], &str); 69] = [
     (&["branch", "1", "x"], "NoRepository"),
     (&["switch", "x"], "NoRepository"),
     (&["sessions"], "NoRepository"),
+    (&["fetch"], "NoRepository"),
     (&["export"], "NoRepository"),
     (&["import", "x.bundle"], "NoRepository"),
     (&["preprocess", "nothing.md"], "Failed"),

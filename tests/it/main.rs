@@ -30,6 +30,7 @@ mod execute;
 #[allow(dead_code, reason = "the tests of the remote model use more of it")]
 mod fake;
 mod faults;
+mod fetch;
 mod find;
 mod fingerprint;
 mod first_change;

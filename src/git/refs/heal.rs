@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::signed::SIGNED;
+use super::signed::is_of_signature;
 use super::store::{OURS, Reference};
 use crate::git::keep::damaged;
 use crate::git::object::id::{CommitId, TagId};
@@ -63,7 +63,7 @@ fn seemingly_broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
 /// Returns whether what a ref of ours names can be read: a commit with its tree, or where
 /// signatures are any object. Whether that is a good one is not a question of damage.
 fn is_sound(repository: &Repository, name: &str, id: CommitId) -> bool {
-    if !name.starts_with(SIGNED) {
+    if !is_of_signature(name) {
         return damaged::is_readable(repository, id);
     }
     match signed_tag(repository, TagId(id.0)) {
@@ -75,7 +75,7 @@ fn is_sound(repository: &Repository, name: &str, id: CommitId) -> bool {
 /// Returns what a ref pointed at by its log and what is there, newest first.
 pub fn logged(repository: &Repository, name: &str) -> Vec<CommitId> {
     let mut logged = repository.refs.logged(name);
-    if name.starts_with(SIGNED) {
+    if is_of_signature(name) {
         logged.retain(|&id| is_sound(repository, name, id));
     } else {
         logged.retain(|&id| repository.commit(id).is_ok());

@@ -6,6 +6,13 @@ use crate::git::repository::Repository;
 
 /// Where the refs of signatures are.
 pub const SIGNED: &str = "refs/teddy/signed/";
+/// Where the refs of signatures of remotes' sessions are.
+pub const REMOTES_SIGNED: &str = "refs/teddy/remotes-signed/";
+
+/// Returns whether a ref of ours points at a tag.
+pub fn is_of_signature(name: &str) -> bool {
+    name.starts_with(SIGNED) || name.starts_with(REMOTES_SIGNED)
+}
 
 /// Returns the tag that a ref points at, if it is one; nothing where there is no such ref.
 ///

@@ -144,6 +144,16 @@ impl RemoteError {
         }
     }
 
+    /// Says that a remote has no session of a name.
+    pub fn no_session(remote: RemoteName, session: &str) -> RemoteError {
+        RemoteError {
+            trouble: RemoteTrouble::NoSuchRef,
+            what: format!("remote `{remote}` has no session `{session}`"),
+            remote: Some(remote),
+            help: None,
+        }
+    }
+
     /// Returns what the user can do about it.
     pub fn hint(&self) -> Option<String> {
         let remote = self.remote.as_ref().map_or("origin", RemoteName::as_str);
@@ -171,9 +181,9 @@ impl RemoteError {
                 "what the remote sent is damaged or not what it says; nothing of it is used"
                     .to_owned(),
             ),
-            RemoteTrouble::NoSuchRef => Some(format!(
-                "`teddy sessions --remote {remote}` lists what is there"
-            )),
+            RemoteTrouble::NoSuchRef => {
+                Some(format!("`teddy fetch -n {remote}` lists what is there"))
+            }
         };
         self.help.clone().or(hint)
     }
@@ -189,6 +199,10 @@ fn listed(known: &[RemoteName]) -> String {
 /// without what stands in an address before its host.
 fn essence(words: &str) -> String {
     let is_reason = |line: &&str| {
+        // What git adds to every trouble with a connection says nothing of this one.
+        if line.ends_with("Could not read from remote repository.") {
+            return false;
+        }
         let starts = ["fatal:", "error:", "remote:", " ! ", "! "];
         starts.iter().any(|start| line.starts_with(start))
     };

@@ -138,7 +138,7 @@ pub fn list(
     let mut command = transport(repository, RunHooks::No)?;
     command.args(["ls-remote", "--refs", "--quiet", "--", remote.as_str()]);
     command.args(prefixes.iter().map(|prefix| format!("{prefix}*")));
-    let said = run(command, remote, Progress::Hidden)?;
+    let said = run(command, remote, FetchProgress::Hidden)?;
 
     let listed = said.lines().filter_map(|line| {
         let (target, name) = line.split_once('\t')?;
@@ -184,7 +184,7 @@ pub(in crate::git) fn transport(
 
 /// Whether what git says of its progress is passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum FetchProgress {
     /// To standard error.
     Shown,
     /// Nothing is.
@@ -198,7 +198,7 @@ pub enum Progress {
 pub(in crate::git) fn run(
     mut command: Command,
     remote: &RemoteName,
-    progress: Progress,
+    progress: FetchProgress,
 ) -> anyhow::Result<String> {
     let mut child = command
         .stdin(Stdio::null())
@@ -224,10 +224,10 @@ pub(in crate::git) fn run(
 }
 
 /// Reads what git says to its end, passes it on, and returns the last of it.
-fn listen(mut pipe: impl Read, progress: Progress) -> String {
+fn listen(mut pipe: impl Read, progress: FetchProgress) -> String {
     let (mut last, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = pipe.read(&mut buffer) {
-        if progress == Progress::Shown {
+        if progress == FetchProgress::Shown {
             let _ = io::stderr().write_all(&buffer[..read]);
         }
 

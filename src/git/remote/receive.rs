@@ -1,6 +1,6 @@
 //! Fetching refs from a remote to a place where nobody takes them for anything yet.
 
-use super::{Progress, RemoteName, RunHooks, run, transport};
+use super::{FetchProgress, RemoteName, RunHooks, run, transport};
 use crate::git::refs::{self, Expected, Reference};
 use crate::git::repository::Repository;
 
@@ -12,7 +12,7 @@ const GOES_ON: &str = "-abcdefghijklmnopqrstuvwxyz0123456789";
 
 /// Refs of a remote that are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted<'a> {
+pub enum WantedRef<'a> {
     /// Every ref below a prefix.
     Below(&'a str),
     /// One ref, if it is there.
@@ -27,8 +27,8 @@ pub enum Wanted<'a> {
 pub fn receive(
     repository: &Repository,
     remote: &RemoteName,
-    wanted: &[Wanted<'_>],
-    progress: Progress,
+    wanted: &[WantedRef<'_>],
+    progress: FetchProgress,
 ) -> anyhow::Result<Vec<Reference>> {
     forget(repository)?;
     let mut command = transport(repository, RunHooks::No)?;
@@ -46,8 +46,8 @@ pub fn receive(
         "--no-auto-maintenance",
     ]);
     command.arg(match progress {
-        Progress::Shown => "--progress",
-        Progress::Hidden => "--no-progress",
+        FetchProgress::Shown => "--progress",
+        FetchProgress::Hidden => "--no-progress",
     });
     command.args(["--", remote.as_str()]);
     command.args(wanted.iter().flat_map(refspecs));
@@ -76,11 +76,11 @@ pub fn forget(repository: &Repository) -> anyhow::Result<()> {
 ///
 /// One ref is asked for as a pattern, because git fails as a whole if a ref is missing that it was
 /// told by its name. What else has the same beginning is taken out again.
-fn refspecs(wanted: &Wanted<'_>) -> Vec<String> {
+fn refspecs(wanted: &WantedRef<'_>) -> Vec<String> {
     let to = |name: &str| name.replacen("refs/teddy/", INCOMING, 1);
     match wanted {
-        Wanted::Below(prefix) => vec![format!("+{prefix}*:{}*", to(prefix))],
-        Wanted::One(name) => {
+        WantedRef::Below(prefix) => vec![format!("+{prefix}*:{}*", to(prefix))],
+        WantedRef::One(name) => {
             let longer = GOES_ON.chars().map(|next| format!("^{name}{next}*"));
             let one = std::iter::once(format!("+{name}*:{}*", to(name)));
             one.chain(longer).collect()

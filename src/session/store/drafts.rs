@@ -34,6 +34,9 @@ impl Store<'_> {
     /// # Errors
     /// Where the repository cannot be read.
     pub fn saved_draft(&self, tip: &Turn) -> anyhow::Result<Option<Commit>> {
+        if tip.session.remote().is_some() {
+            return Ok(None);
+        }
         let Some(id) = refs::read(self.repository, &tip.session.draft_reference())? else {
             return Ok(None);
         };

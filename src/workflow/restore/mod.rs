@@ -112,6 +112,7 @@ pub fn restore(
     let transaction = project.enter("restore", user)?;
     let tip = project.store().tip(&session)?;
     let turn = project.store().turn(&session, name)?;
+    turn.session.writable()?;
     let stacks = Stacks::new(&project.repository);
     let here = stacks.here(&tip)?;
     let wanted = wanted(project, &stacks, &turn)?;

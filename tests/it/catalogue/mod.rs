@@ -11,6 +11,7 @@ mod files;
 mod land;
 mod models;
 mod plans;
+mod remotes;
 mod repositories;
 mod sessions;
 mod turns;
@@ -135,6 +136,7 @@ fn plain(repo: &TestRepo, text: &str) -> String {
         (r"127\.0\.0\.1:\d+", "127.0.0.1:<port>"),
         (r"\b(?:[0-9a-f]{40}|[0-9a-f]{12})\b", "<id>"),
         (r" \([0-9.]+ s\)", ""),
+        (r"after \d+ ms", "after <n> ms"),
         (r"/worktrees/repo-\w+/", "/worktrees/<repo>/"),
         (r"\d+(?:\.\d+)? s old", "<seconds> s old"),
         // The input names its folder and the system.

@@ -1,0 +1,149 @@
+//! `teddy fetch`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::failure::Unfinished;
+use super::{complete, exit};
+use crate::git::remote::error::RemoteError;
+use crate::host::screen;
+use crate::session::name::SessionName;
+use crate::text::counted;
+use crate::text::visible::visible;
+use crate::workflow::fetch::{
+    FetchOptions, FetchResult, FetchState, FetchedSession, OfferedSession, fetch, offered,
+};
+use crate::workflow::hinted::hinted;
+
+/// Fetch sessions from a remote, to look at them here
+///
+/// They are called `<remote>/<session>` then, wherever a session or a turn can be named: `teddy
+/// show origin/add-auth:3`. Each one is checked first, and none that does not say the truth is
+/// taken. Nothing of them runs, and your own sessions stay as they are.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy fetch                       all sessions of the remote\n  teddy fetch origin add-auth       one session\n  teddy fetch -n                    list what the remote has\n  teddy show origin/add-auth:3      look at a turn\n  teddy branch origin/add-auth:3 mine      go on from there"
+)]
+pub(super) struct Args {
+    /// The remote; the one that git would fetch from if omitted
+    #[arg(add = complete::with(complete::remotes))]
+    remote: Option<String>,
+    /// Sessions, by their names there; all of them if omitted
+    #[arg(value_name = "SESSION")]
+    sessions: Vec<String>,
+    /// Only list the sessions that the remote has
+    #[arg(short = 'n', long, conflicts_with_all = ["sessions", "prune"])]
+    dry_run: bool,
+    /// Forget fetched sessions that the remote does not have any more
+    #[arg(short, long, conflicts_with = "sessions")]
+    prune: bool,
+}
+
+/// Fetches and says what came.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.record()?;
+    if args.dry_run {
+        let (remote, sessions) = offered(&project, args.remote.as_deref())?;
+        if app.global.json {
+            app.print_json(&serde_json::json!({ "remote": remote, "sessions": sessions }))?;
+            return Ok(exit::DONE.into());
+        }
+
+        app.print(sessions.iter().map(offer).collect::<String>())?;
+        if sessions.is_empty() {
+            app.say(&format!("`{remote}` has no sessions."));
+        }
+        return Ok(exit::DONE.into());
+    }
+
+    let names = args.sessions.iter().map(|name| SessionName::from_ref(name));
+    let result = fetch(
+        &project,
+        &FetchOptions {
+            remote: args.remote,
+            sessions: names.collect::<Result<_, _>>()?,
+            prune: args.prune,
+            progress: screen::is_screen() && !app.global.quiet && !app.global.json,
+        },
+    )?;
+    let unfinished = unfinished(&result);
+    if app.global.json {
+        return match unfinished {
+            Some(error) => Err(Unfinished {
+                shown: serde_json::to_value(&result)?,
+                error,
+            }
+            .into()),
+            None => app.print_json(&result).map(|()| exit::DONE.into()),
+        };
+    }
+
+    tell(app, &result)?;
+    unfinished.map_or(Ok(exit::DONE.into()), Err)
+}
+
+/// Returns a line about a session that a remote has.
+fn offer(offer: &OfferedSession) -> String {
+    let fetched = if offer.fetched { "fetched" } else { "" };
+    let kind = if offer.code { "session" } else { "record" };
+    let id = offer.tip.get(..7).unwrap_or(&offer.tip);
+    format!("{id}  {kind:7}  {fetched:7}  {}\n", offer.session)
+}
+
+/// Says what came.
+fn tell(app: &App, result: &FetchResult) -> anyhow::Result<()> {
+    let changed = |one: &&FetchedSession| one.state != FetchState::Unchanged;
+    let lines = result.sessions.iter().filter(changed).map(line);
+    let pruned = result.pruned.iter();
+    let gone = pruned.map(|session| format!("gone       {session}\n"));
+    app.print(lines.chain(gone).collect::<String>())?;
+    for refused in &result.refused {
+        app.warn(&format!(
+            "`{}` of `{}` was not taken: {}",
+            refused.reference, result.remote, refused.why
+        ));
+    }
+
+    let is_new = result.sessions.iter().any(|one| changed(&one));
+    if !is_new && result.pruned.is_empty() && result.refused.is_empty() && result.missing.is_empty()
+    {
+        let there = counted(result.sessions.len(), "session");
+        app.say(&format!(
+            "`{}` has {there}, and nothing new.",
+            result.remote
+        ));
+    }
+    Ok(())
+}
+
+/// Returns a line about a session that came.
+fn line(fetched: &FetchedSession) -> String {
+    let state = match fetched.state {
+        FetchState::New => "new",
+        FetchState::Updated => "updated",
+        FetchState::Rewritten => "rewritten",
+        FetchState::Unchanged => "unchanged",
+    };
+    let kind = if fetched.code { "" } else { " (record)" };
+    let turns = counted(fetched.turns, "turn");
+    let title = visible(&fetched.title);
+    format!("{state:9}  {}  {turns}  {title}{kind}\n", fetched.session)
+}
+
+/// Returns what is to be said in the end, if not everything came that was asked for.
+fn unfinished(result: &FetchResult) -> Option<anyhow::Error> {
+    let remote = &result.remote;
+    if let [session, ..] = result.missing.as_slice() {
+        return Some(RemoteError::no_session(remote.clone(), session.as_str()).into());
+    }
+
+    let unsound = result.refused.iter().filter(|refused| refused.unsound);
+    let unsound = unsound.count();
+    (unsound > 0).then(|| {
+        let refused = counted(unsound, "session");
+        hinted(
+            format!("{refused} of `{remote}` could not be taken"),
+            "whoever pushed it can check it with `teddy verify`",
+        )
+    })
+}
