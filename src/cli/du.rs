@@ -15,12 +15,14 @@ pub(super) struct Args {}
 
 /// Measures and prints.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let usage = du(&app.project()?.repository)?;
+    let project = app.project()?;
+    let usage = du(&project.repository)?;
     if app.global.json {
         app.print_json(&usage)?;
         return Ok(exit::DONE.into());
     }
 
+    let archive = project.repository.teddy_dir().join("archive");
     let mut text = format!(
         "{:>9}  objects that only TeDDy's refs reach\n",
         shown(usage.objects)
@@ -39,6 +41,14 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         shown(usage.undo),
         shown(usage.state)
     ));
+    if usage.archives > 0 {
+        text.push_str(&format!(
+            "{:>9}  bundles of deleted sessions, in {}\n",
+            shown(usage.archives),
+            visible(&archive.display().to_string())
+        ));
+    }
+
     app.print(text)?;
     for path in &usage.rescued {
         app.warn(&format!("a save of yours was set aside: {path}"));

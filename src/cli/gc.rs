@@ -1,34 +1,46 @@
 //! `teddy gc`
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use super::app::App;
 use super::complete;
 use super::exit;
+use super::size::shown;
 use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::text::visible::visible;
-use crate::workflow::gc::{GcOptions, gc};
+use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, gc, plan};
 
 /// Free disk space: idle worktrees and caches, old undo data, loose objects
 ///
 /// Worktrees, and the caches that commands fill, are recreated when they are needed. Undo data is
 /// what was set aside when files were overwritten, and snapshots of your files that belong to no
-/// turn. A session is deleted only if you name it, along with everything that only it refers to.
+/// turn.
+///
+/// A session is deleted only if you name it, along with everything that only it refers to. It goes
+/// into a bundle first, which stays in `.git/teddy/archive` until you remove it; `teddy import`
+/// brings the session back.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy gc                      idle worktrees and caches, old undo data, packing\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       delete a session"
+    after_help = "Examples:\n  teddy gc                      idle worktrees and caches, old undo data, packing\n  teddy gc --plan               only say what would go\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       delete a session; a bundle of it stays"
 )]
 pub(super) struct Args {
     /// Sessions to delete
     #[arg(value_name = "SESSION", add = complete::with(complete::sessions))]
     sessions: Vec<String>,
+    /// Say what would be removed, and do nothing
+    #[arg(long)]
+    plan: bool,
     /// Remove worktrees and caches not used for this many days
     #[arg(long, value_name = "DAYS", default_value_t = 14)]
     idle_days: u32,
     /// Remove undo data older than this many days
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     undo_days: u32,
+    /// Delete sessions for good, without a bundle
+    #[arg(long, requires = "sessions")]
+    no_bundle: bool,
     /// Don't ask before deleting a session
     #[arg(short, long)]
     yes: bool,
@@ -45,60 +57,107 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     sessions
         .iter()
         .try_for_each(|session| project.store().tip_id(session).map(drop))?;
-    let question = format!(
-        "Delete session {} and all of its turns?",
-        args.sessions.join(", ")
-    );
-
-    if !sessions.is_empty() && !args.yes && !app.user(&project, false).confirm(&question, "-y")? {
+    let question = question(&args);
+    let asks = !sessions.is_empty() && !args.yes && !args.plan;
+    if asks && !app.user(&project, false).confirm(&question, "-y")? {
         app.say("Nothing was changed.");
         return Ok(exit::DONE.into());
     }
 
-    let mut user = app.user(&project, args.yes);
-    let done = gc(
-        &project,
-        &GcOptions {
-            sessions,
-            idle_days: args.idle_days,
-            undo_days: args.undo_days,
-        },
-        user.as_mut(),
-    )?;
+    let wish = GcOptions {
+        sessions,
+        idle_days: args.idle_days,
+        undo_days: args.undo_days,
+        no_bundle: args.no_bundle,
+    };
+    let done = match args.plan {
+        true => plan(&project, &wish)?,
+        false => gc(&project, &wish, app.user(&project, args.yes).as_mut())?,
+    };
     if app.global.json {
-        app.print_json(&done)?;
+        let mut value = serde_json::to_value(&done)?;
+        value["plan"] = args.plan.into();
+        app.print_json(&value)?;
         return Ok(exit::DONE.into());
     }
 
+    app.print(listed(&done))?;
+    tell(app, &done, args.plan)?;
+    Ok(exit::DONE.into())
+}
+
+/// Returns what is asked before sessions go.
+fn question(args: &Args) -> String {
+    let names = args.sessions.join(", ");
+    match args.no_bundle {
+        true => format!("Delete session {names} and all of its turns for good?"),
+        false => format!("Delete session {names} and all of its turns?"),
+    }
+}
+
+/// Returns what has a name of its own, one in a line.
+fn listed(done: &GcResult) -> String {
     let mut text = String::new();
-    done.sessions
-        .iter()
-        .for_each(|name| text.push_str(&format!("session {name}\n")));
-    done.worktrees
-        .iter()
-        .for_each(|name| text.push_str(&format!("worktree {name}\n")));
+    for name in &done.sessions {
+        text.push_str(&format!("session {name}\n"));
+    }
+    for name in &done.worktrees {
+        text.push_str(&format!("worktree {name}\n"));
+    }
     if done.caches {
         text.push_str("caches of commands\n");
     }
+    for name in &done.checkouts {
+        text.push_str(&format!("checkout {}\n", visible(name)));
+    }
 
-    done.checkouts
-        .iter()
-        .for_each(|name| text.push_str(&format!("checkout {}\n", visible(name))));
-    app.print(text)?;
-    let removed = [
+    text
+}
+
+/// Says how much there was of the rest, and how sessions come back.
+fn tell(app: &App, done: &GcResult, is_plan: bool) -> anyhow::Result<()> {
+    let counts = [
         (done.undo_files, "undo file"),
         (done.snapshots, "old snapshot"),
     ];
-    let removed: Vec<String> = removed
+    let removed: Vec<String> = counts
         .iter()
         .filter(|(number, _)| *number > 0)
         .map(|(number, noun)| counted(*number, noun))
         .collect();
-
+    let verb = if is_plan { "Would remove" } else { "Removed" };
     if !removed.is_empty() {
-        app.say(&format!("Removed {}.", removed.join(" and ")));
+        app.say(&format!("{verb} {}.", removed.join(" and ")));
     }
 
-    app.say("Loose objects are packed.");
-    Ok(exit::DONE.into())
+    let folder = app.folder()?;
+    for archived in &done.archived {
+        app.say(&way_back(archived, &folder, is_plan));
+    }
+
+    let size = shown(done.bytes);
+    match is_plan {
+        true => app.say(&format!(
+            "{size} of files would go, and loose objects be packed. Nothing was changed."
+        )),
+        false => app.say("Loose objects are packed."),
+    }
+    Ok(())
+}
+
+/// Says where a session is now, and how it comes back.
+fn way_back(archived: &ArchivedSession, folder: &Path, is_plan: bool) -> String {
+    let file = archived.file.strip_prefix(folder).unwrap_or(&archived.file);
+    let file = shlex::try_quote(&file.to_string_lossy()).map_or_else(
+        |_| visible(&file.to_string_lossy()).into_owned(),
+        |quoted| visible(&quoted).into_owned(),
+    );
+    match is_plan {
+        true => format!("Session {} would go into {file}.", archived.session),
+        false => format!(
+            "`teddy import {file}` brings session {} back ({}).",
+            archived.session,
+            shown(archived.bytes)
+        ),
+    }
 }

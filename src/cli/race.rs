@@ -226,6 +226,8 @@ fn drop_others(app: &App, finished: &FinishedRace, chosen: &FinishedLane) -> any
             sessions: others,
             idle_days: u32::MAX,
             undo_days: u32::MAX,
+            // Plans that nobody wanted, beside the one that goes on.
+            no_bundle: true,
         };
         gc(&project, &options, user.as_mut())?;
     }

@@ -1,13 +1,11 @@
 //! Where the room goes: what TeDDy keeps for a repository, in git and beside it.
 
-use std::path::Path;
-
 use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::git::repository::Repository;
 use crate::git::worktree;
-use crate::workflow::gc::files_below;
+use crate::workflow::gc::{ARCHIVE, files_below, size};
 
 /// What TeDDy keeps.
 #[derive(Debug, Clone, Serialize)]
@@ -18,6 +16,8 @@ pub struct DiskUsage {
     pub worktrees: Vec<WorktreeUsage>,
     /// Bytes below `teddy/undo`.
     pub undo: u64,
+    /// Bytes of the bundles of deleted sessions.
+    pub archives: u64,
     /// Files with bytes of the user's that were set aside, to be looked at.
     pub rescued: Vec<String>,
     /// Bytes of indexes, copies and caches below `teddy`.
@@ -42,6 +42,7 @@ pub struct WorktreeUsage {
 pub fn du(repository: &Repository) -> anyhow::Result<DiskUsage> {
     let undo = repository.teddy_dir().join("undo");
     let all = size(&repository.teddy_dir());
+    let archives = size(&repository.teddy_dir().join(ARCHIVE));
     let worktree = |listed: crate::git::worktree::RememberedWorktree| WorktreeUsage {
         bytes: size(&listed.path),
         session: listed.session,
@@ -55,11 +56,12 @@ pub fn du(repository: &Repository) -> anyhow::Result<DiskUsage> {
             .map(worktree)
             .collect(),
         undo: size(&undo),
+        archives,
         rescued: files_below(&undo.join("rescued"))
             .iter()
             .map(|path| path.display().to_string())
             .collect(),
-        state: all - size(&undo),
+        state: all.saturating_sub(size(&undo) + archives),
     })
 }
 
@@ -87,12 +89,4 @@ fn objects(repository: &Repository) -> anyhow::Result<u64> {
         .trim()
         .parse()
         .context("reading what git rev-list says")
-}
-
-/// Returns the bytes of the files below a folder.
-fn size(folder: &Path) -> u64 {
-    files_below(folder)
-        .iter()
-        .filter_map(|path| Some(std::fs::symlink_metadata(path).ok()?.len()))
-        .sum()
 }

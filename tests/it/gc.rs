@@ -342,3 +342,117 @@ fn a_session_called_as_a_temporary_file_keeps_its_second_copy() {
         );
     }
 }
+
+/// Returns what `gc` with these arguments says as JSON, without what only a plan has.
+fn told(rig: &Rig, args: &[&str]) -> serde_json::Value {
+    let text = rig.must(&[&["gc", "--json"], args].concat());
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let plan = value.as_object_mut().unwrap().remove("plan").unwrap();
+    assert_eq!(plan, args.contains(&"--plan"));
+    // How large a bundle becomes is known once it is there.
+    for archived in value["archived"].as_array_mut().unwrap() {
+        archived.as_object_mut().unwrap().remove("bytes");
+    }
+    value
+}
+
+#[test]
+fn a_plan_says_what_goes_and_does_nothing() {
+    let rig = rig();
+    let rescued = rig.path().join(".git/teddy/undo/rescued");
+    std::fs::create_dir_all(&rescued).unwrap();
+    std::fs::write(rescued.join("1-a.txt"), "mine").unwrap();
+    // What every command puts right before it changes anything is in no plan.
+    rig.must(&["recover"]);
+    let state = || {
+        (
+            rig.git(&["for-each-ref"]),
+            rig.users_state(),
+            worktrees(&rig),
+        )
+    };
+    let before = state();
+    let args = ["one", "-y", "--idle-days", "0", "--undo-days", "0"];
+    let planned = told(&rig, &[&args[..], &["--plan"]].concat());
+    assert_eq!(state(), before);
+    assert!(!rig.path().join(".git/teddy/archive").exists());
+    assert!(rescued.join("1-a.txt").exists());
+    assert_eq!(planned["sessions"], serde_json::json!(["one"]));
+    assert_eq!(planned["worktrees"], serde_json::json!(["two"]));
+    assert!(planned["bytes"].as_u64() > Some(1000), "{planned}");
+
+    let words = said(&rig.run(&[&["gc", "--plan"], &args[..]].concat()));
+    assert!(words.contains("Nothing was changed."), "{words}");
+    assert!(words.contains("Session one would go into .git/teddy/archive/one-"));
+    assert_eq!(told(&rig, &args), planned, "the plan was right");
+}
+
+#[test]
+fn b9_a_deleted_session_comes_back_as_it_was() {
+    let rig = rig();
+    let record = "refs/teddy/records/one";
+    rig.git(&["update-ref", record, "teddy/sessions/one"]);
+    let tip = rig.git(&["rev-parse", "teddy/sessions/one"]);
+    let words = said(&rig.run(&["gc", "one", "-y"]));
+    let (_, rest) = words
+        .split_once("`teddy import ")
+        .expect("how it comes back");
+    let file = rest.split_once('`').unwrap().0;
+    assert!(file.starts_with(".git/teddy/archive/one-"), "{words}");
+    let left = rig.git(&["for-each-ref", "refs/teddy/sessions/one", record]);
+    assert_eq!(left, "");
+    rig.git(&["reflog", "expire", "--expire=now", "--all"]);
+    rig.git(&["update-ref", "-d", "refs/teddy/published/main"]);
+    rig.git(&["gc", "-q", "--prune=now"]);
+
+    let usage: serde_json::Value = serde_json::from_str(&rig.must(&["du", "--json"])).unwrap();
+    let size = rig.path().join(file).metadata().unwrap().len();
+    assert_eq!(usage["archives"], size);
+    assert!(said(&rig.run(&["du"])).contains("bundles of deleted sessions"));
+    rig.must(&["import", file]);
+    assert_eq!(rig.git(&["rev-parse", "teddy/sessions/one"]), tip);
+    rig.must(&["verify", "one"]);
+
+    // Deleted again, it does not take the place of the first bundle.
+    let words = said(&rig.run(&["gc", "one", "-y"]));
+    assert!(words.contains("-2.bundle"), "{words}");
+}
+
+#[test]
+fn b9_nothing_is_deleted_that_could_not_be_archived() {
+    let rig = rig();
+    std::fs::write(rig.path().join(".git/teddy/archive"), "in the way").unwrap();
+    let output = rig.run(&["gc", "one", "two", "-y"]);
+    let words = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{words}");
+    assert!(words.contains("session `one` was not deleted"), "{words}");
+    assert!(words.contains("`teddy gc one --no-bundle`"), "{words}");
+    rig.git(&["rev-parse", "teddy/sessions/one", "teddy/sessions/two"]);
+
+    let words = said(&rig.run(&["gc", "one", "--no-bundle", "-y"]));
+    assert!(!words.contains("teddy import"), "{words}");
+    rig.git(&["rev-parse", "teddy/sessions/two"]);
+    assert!(said(&rig.run(&["gc", "--no-bundle"])).contains("<SESSION>"));
+}
+
+#[test]
+fn b9_no_bundle_is_ever_removed_because_it_is_old() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 10);
+    // Called as temporary files of ours begin.
+    for name in ["moment-of-truth", "tmp-index-one"] {
+        rig.must(&["new", name]);
+        rig.must(&["gc", name, "-y"]);
+    }
+    let bundles = || {
+        let folder = rig.path().join(".git/teddy/archive");
+        std::fs::read_dir(folder).unwrap().count()
+    };
+    assert_eq!(bundles(), 2);
+    let command = rig
+        .teddy(&["gc", "--idle-days", "0", "--undo-days", "0"])
+        .env("TEDDY_NOW", "2040-01-01T00:00:00Z")
+        .output()
+        .unwrap();
+    assert!(command.status.success(), "{}", said(&command));
+    assert_eq!(bundles(), 2);
+}

@@ -1,0 +1,146 @@
+//! Files of ours that nobody needs any more: old undo data, what killed processes left.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+
+use super::DAY;
+use crate::git::repository::Repository;
+use crate::host::clock;
+use crate::host::file::Root;
+use crate::host::file::remove_below;
+
+/// How the names of temporary files begin: of state files, indexes, clocks, and of gix's loose
+/// objects.
+const TEMPORARY: [&str; 4] = [
+    crate::host::file::TEMPORARY,
+    "tmp-index-",
+    "moment-",
+    ".tmp",
+];
+/// The folders of files that are called as sessions are.
+const OF_SESSIONS: [&str; 6] = ["tips", "own-drafts", "log", "locks", "current", "archive"];
+
+/// Returns files below `teddy/undo`, and damaged state that was put aside, that are old, and
+/// temporary files that were left.
+pub(super) fn old_files(repository: &Repository, days: u32) -> Vec<PathBuf> {
+    let teddy = repository.teddy_dir();
+    let mut files = files_below(&teddy.join("undo"));
+    let aside = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("pending.json.bad"))
+    };
+    files.extend(
+        std::fs::read_dir(&teddy)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(aside),
+    );
+
+    let old = files
+        .into_iter()
+        .filter(|path| age(path).is_some_and(|age| age >= DAY * days));
+    old.chain(abandoned(repository)).collect()
+}
+
+/// Removes files.
+pub(super) fn remove(files: &[PathBuf]) -> anyhow::Result<()> {
+    files.iter().try_for_each(|path| {
+        std::fs::remove_file(path).with_context(|| format!("removing `{}`", path.display()))
+    })
+}
+
+/// Returns what killed processes have left in a folder: what they had taken in and not yet looked
+/// at, or what they were about to sign.
+pub(super) fn left_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let Ok(root) = Root::open_strictly(folder) else {
+        return Ok(Vec::new());
+    };
+    let paths = root.names()?.into_iter().map(|name| folder.join(name));
+    Ok(paths
+        .filter(|path| age(path).is_some_and(|age| age >= DAY))
+        .collect())
+}
+
+/// Removes what strangers wrote, folders with all that is in them: nothing of it is followed.
+pub(super) fn remove_foreign(paths: &[PathBuf]) -> anyhow::Result<()> {
+    for path in paths {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            continue;
+        };
+        remove_below(&Root::open_strictly(folder)?, name)?;
+    }
+    Ok(())
+}
+
+/// Returns temporary files of processes that were killed: state of ours, and loose objects, that
+/// never got their names.
+fn abandoned(repository: &Repository) -> impl Iterator<Item = PathBuf> {
+    let objects = std::fs::read_dir(repository.common_dir().join("objects"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let files = files_below(&repository.teddy_dir())
+        .into_iter()
+        .chain(objects.map(|entry| entry.path()));
+    let of_sessions = OF_SESSIONS.map(|folder| repository.teddy_dir().join(folder));
+    let is_temporary = move |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // A session may be called as one of ours begins, but for the first.
+        let known = if of_sessions.iter().any(|folder| path.starts_with(folder)) {
+            &TEMPORARY[..1]
+        } else {
+            &TEMPORARY
+        };
+        known.iter().any(|start| name.starts_with(start)) && path.is_file()
+    };
+
+    files.filter(move |path| is_temporary(path) && age(path).is_some_and(|age| age >= DAY))
+}
+
+/// Returns how long ago a file was changed or moved to where it is.
+pub(super) fn age(path: &Path) -> Option<Duration> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    let moved = SystemTime::UNIX_EPOCH
+        + Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or_default());
+    let modified = metadata.modified().ok()?.max(moved);
+    let now = SystemTime::UNIX_EPOCH
+        + Duration::from_secs(u64::try_from(clock::now().timestamp().as_second()).ok()?);
+
+    Some(now.duration_since(modified).unwrap_or_default())
+}
+
+/// Returns every file below a folder, links not followed.
+pub(in crate::workflow) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![folder.to_owned()];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(entry.path())
+            } else {
+                files.push(entry.path())
+            }
+        }
+    }
+
+    files
+}
+
+/// Returns the bytes of the files below a folder.
+pub(in crate::workflow) fn size(folder: &Path) -> u64 {
+    size_of(&files_below(folder))
+}
+
+/// Returns the bytes of files.
+pub(super) fn size_of(files: &[PathBuf]) -> u64 {
+    files
+        .iter()
+        .filter_map(|path| Some(std::fs::symlink_metadata(path).ok()?.len()))
+        .sum()
+}

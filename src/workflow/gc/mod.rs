@@ -1,0 +1,222 @@
+//! Giving back room: worktrees that nobody used lately, undo data that has grown old, loose objects
+//! that fit into a pack. Never a session, unless it is named.
+//!
+//! What goes is found first and removed then. To say only what would go is the first half of that.
+
+mod files;
+mod pack;
+mod session;
+mod snapshots;
+mod worktrees;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::git::incoming::quarantine;
+use crate::git::refs::Reference;
+use crate::session::name::SessionName;
+use crate::workflow::confine;
+use crate::workflow::notice::Notice;
+use crate::workflow::project::Project;
+use crate::workflow::sign;
+use crate::workflow::user::{Event, User, telling};
+use crate::workspace::worktrees::tidy_worktrees;
+pub(in crate::workflow) use files::{files_below, size};
+pub(in crate::workflow) use session::ARCHIVE;
+pub use session::ArchivedSession;
+use snapshots::AgedSnapshots;
+use worktrees::IdleWorktrees;
+
+/// A day.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What is wanted.
+#[derive(Debug, Clone)]
+pub struct GcOptions {
+    /// Sessions to forget, with all that only they hold.
+    pub sessions: Vec<SessionName>,
+    /// Worktrees go that were not used for so many days.
+    pub idle_days: u32,
+    /// Undo data goes that is older than so many days.
+    pub undo_days: u32,
+    /// Whether sessions go without a bundle of them.
+    pub no_bundle: bool,
+}
+
+/// What was done, or would be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct GcResult {
+    /// Sessions that were forgotten.
+    pub sessions: Vec<String>,
+    /// The bundles with them.
+    pub archived: Vec<ArchivedSession>,
+    /// Sessions whose worktree was removed; it is made anew when it is needed.
+    pub worktrees: Vec<String>,
+    /// Linked worktrees of git's that are gone, and what was known of their files with them.
+    pub checkouts: Vec<String>,
+    /// Files of `teddy/undo`, damaged state and temporary files that were removed.
+    pub undo_files: usize,
+    /// Snapshots of the workspace that no turn holds and that were forgotten.
+    pub snapshots: usize,
+    /// Whether the caches that commands filled were removed; they fill anew.
+    pub caches: bool,
+    /// The bytes of the files that were removed; objects are not among them.
+    pub bytes: u64,
+}
+
+/// A worktree that goes.
+#[derive(Debug, Clone)]
+struct RemovedWorktree {
+    /// The folder of its session.
+    session: String,
+    /// The bytes of its files.
+    bytes: u64,
+}
+
+/// Gives back room.
+///
+/// # Errors
+/// Where a named session is not there or in use, no bundle can be made of it, or something cannot
+/// be removed or packed.
+pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::Result<GcResult> {
+    // In this order, as whoever executes takes them: it would wait for us, and we for it.
+    let sessions: BTreeSet<_> = wish.sessions.iter().collect();
+    let _session_locks = sessions
+        .iter()
+        .map(|session| project.lock_session(session, "gc"))
+        .collect::<Result<Vec<_>, _>>()?;
+
+    // All of them before the first goes; others can work meanwhile.
+    let archived = match wish.no_bundle {
+        true => Vec::new(),
+        false => sessions
+            .iter()
+            .map(|session| session::archive(project, session))
+            .collect::<anyhow::Result<Vec<_>>>()?,
+    };
+
+    let _lock = project.enter("gc", user)?;
+    for session in &sessions {
+        session::forget(project, session)?;
+    }
+
+    tidy_worktrees(&project.checkout(), &mut telling(user))?;
+    let found = look(project, wish)?;
+    for session in &found.worktrees.in_use {
+        user.tell(Event::Notice(Notice::WorktreeInUse(session.clone())));
+    }
+
+    // Said before it is gone: afterwards nobody knows its size.
+    let told = found.told();
+    found.remove(project)?;
+    pack::pack(&project.repository)?;
+    Ok(GcResult {
+        sessions: sessions.iter().map(ToString::to_string).collect(),
+        archived,
+        ..told
+    })
+}
+
+/// Returns what [`gc`] would do now; does nothing and takes no lock of the repository.
+///
+/// # Errors
+/// Where a named session is not there, or something cannot be read.
+pub fn plan(project: &Project, wish: &GcOptions) -> anyhow::Result<GcResult> {
+    let sessions: BTreeSet<_> = wish.sessions.iter().collect();
+    let mut archived = Vec::new();
+    for session in sessions.iter().filter(|_| !wish.no_bundle) {
+        archived.push(ArchivedSession {
+            session: session.to_string(),
+            file: session::free_file(project, session)?,
+            bytes: 0,
+        });
+    }
+
+    Ok(GcResult {
+        sessions: sessions.iter().map(ToString::to_string).collect(),
+        archived,
+        ..look(project, wish)?.told()
+    })
+}
+
+/// What is to go, besides sessions.
+struct Waste {
+    /// Worktrees.
+    worktrees: IdleWorktrees,
+    /// The caches that commands filled.
+    caches: Option<PathBuf>,
+    /// What is known of checkouts that are gone.
+    checkouts: Vec<(String, Reference)>,
+    /// Files of ours.
+    files: Vec<PathBuf>,
+    /// What killed processes had taken in.
+    left: Vec<PathBuf>,
+    /// Snapshots.
+    snapshots: Vec<AgedSnapshots>,
+}
+
+/// Finds what is to go.
+fn look(project: &Project, wish: &GcOptions) -> anyhow::Result<Waste> {
+    let repository = &project.repository;
+    let worktrees = worktrees::idle(project, wish)?;
+    let caches = confine::tool_caches(project);
+    let is_old = files::age(&caches).is_some_and(|age| age >= DAY * wish.idle_days);
+    let mut left = files::left_in(&quarantine::incoming_dir(repository))?;
+    left.extend(files::left_in(&sign::scratch_dir(repository))?);
+
+    Ok(Waste {
+        caches: (is_old && worktrees.in_use.is_empty()).then_some(caches),
+        worktrees,
+        checkouts: worktrees::gone_checkouts(project)?,
+        files: files::old_files(repository, wish.undo_days),
+        left,
+        snapshots: snapshots::aged(repository, wish.undo_days)?,
+    })
+}
+
+impl Waste {
+    /// Removes it.
+    fn remove(&self, project: &Project) -> anyhow::Result<()> {
+        for (worktree, _lock) in &self.worktrees.idle {
+            worktrees::remove_files(project, &worktree.session)?;
+        }
+
+        // What commands wrote is in there: the folder above it is found before, links and all.
+        if let Some(caches) = &self.caches
+            && let (Some(folder), Some(name)) = (caches.parent(), caches.file_name())
+        {
+            files::remove_foreign(&[folder.canonicalize()?.join(name)])?;
+        }
+
+        worktrees::forget_checkouts(project, &self.checkouts)?;
+        files::remove(&self.files)?;
+        files::remove_foreign(&self.left)?;
+        snapshots::forget(&project.repository, &self.snapshots)
+    }
+
+    /// Returns what is said of it.
+    fn told(&self) -> GcResult {
+        let worktrees = self.worktrees.idle.iter().map(|(worktree, _)| worktree);
+        let bytes = worktrees.clone().map(|it| it.bytes).sum::<u64>()
+            + self.caches.as_deref().map_or(0, files::size)
+            + files::size_of(&self.files)
+            + self.left.iter().map(|path| files::size(path)).sum::<u64>();
+        GcResult {
+            sessions: Vec::new(),
+            archived: Vec::new(),
+            worktrees: worktrees.map(|it| it.session.clone()).collect(),
+            checkouts: self
+                .checkouts
+                .iter()
+                .map(|(name, _)| name.clone())
+                .collect(),
+            undo_files: self.files.len() + self.left.len(),
+            snapshots: self.snapshots.iter().map(|it| it.old).sum(),
+            caches: self.caches.is_some(),
+            bytes,
+        }
+    }
+}

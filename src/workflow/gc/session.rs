@@ -1,0 +1,94 @@
+//! Deleting a session, after what it is went into a bundle.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::worktrees::remove_files;
+use crate::git::refs::{self, Expected};
+use crate::host::file::make_folders;
+use crate::session::name::SessionName;
+use crate::workflow::archive::export::{Drafts, Existing, collect};
+use crate::workflow::hinted::with_hint;
+use crate::workflow::log;
+use crate::workflow::project::Project;
+
+/// Where the bundles of deleted sessions are, below `teddy/`.
+pub(in crate::workflow) const ARCHIVE: &str = "archive";
+/// Where the refs of records are, which are made of sessions.
+const RECORDS: &str = "refs/teddy/records/";
+/// So many digits of an id are in a name.
+const SHORT: usize = 8;
+
+/// A session that was put into a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ArchivedSession {
+    /// The session.
+    pub session: String,
+    /// The bundle.
+    pub file: PathBuf,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// Puts a session, which is locked, into a bundle, its turn in progress as well.
+pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Result<ArchivedSession> {
+    let file = free_file(project, session)?;
+    let saved = make_folders(file.parent().unwrap_or(&file))
+        .map_err(anyhow::Error::from)
+        .and_then(|()| collect(project, std::slice::from_ref(session), Drafts::Included))
+        .and_then(|bundle| bundle.save(project, &file, Existing::Stays));
+    let bytes = saved.map_err(|error| {
+        let during =
+            format!("session `{session}` was not deleted, as no bundle could be made of it");
+        with_hint(
+            error.context(during),
+            format!("`teddy gc {session} --no-bundle` deletes it without one, for good"),
+        )
+    })?;
+
+    Ok(ArchivedSession {
+        session: session.to_string(),
+        file,
+        bytes,
+    })
+}
+
+/// Returns a file that is not there yet for the bundle of a session.
+pub(super) fn free_file(project: &Project, session: &SessionName) -> anyhow::Result<PathBuf> {
+    let tip = project.store().tip_id(session)?.to_string();
+    let folder = project.repository.teddy_dir().join(ARCHIVE);
+    let name = format!("{}-{}", session.folder(), &tip[..SHORT]);
+    let mut file = folder.join(format!("{name}.bundle"));
+    let mut number = 1;
+    while file.symlink_metadata().is_ok() {
+        number += 1;
+        file = folder.join(format!("{name}-{number}.bundle"));
+    }
+
+    Ok(file)
+}
+
+/// Removes a session, which is locked: its refs, the copy of its tip, its worktree.
+pub(super) fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
+    let repository = &project.repository;
+    let tip = project.store().tip_id(session)?;
+    remove_files(project, &session.folder())?;
+    refs::delete(repository, &session.reference(), Expected::At(tip))?;
+
+    // Each of them would keep turns.
+    for name in [
+        session.draft_reference(),
+        session.signed_reference(),
+        format!("{RECORDS}{session}"),
+    ] {
+        if refs::held(repository, &name)?.is_some() {
+            refs::delete(repository, &name, Expected::Any)?;
+        }
+    }
+
+    project.journal().forget_draft(session);
+    log::forget_log(repository, session);
+    project.journal().forget_tip(session)?;
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! Snapshots of the workspace that no turn holds: the old ones go.
+
+use anyhow::Context as _;
+
+use crate::git::keep::durable;
+use crate::git::keep::hold;
+use crate::git::keep::hold::Older;
+use crate::git::object::{CommitId, NewCommit};
+use crate::git::refs::{self, Expected, Reference};
+use crate::git::repository::Repository;
+use crate::host::{clock, fault};
+use crate::workspace::snapshot::KEEPER;
+
+/// A ref of snapshots, some of which are old.
+#[derive(Debug)]
+pub(super) struct AgedSnapshots {
+    /// The ref.
+    reference: Reference,
+    /// Those that stay, newest first.
+    kept: Vec<CommitId>,
+    /// How many go.
+    pub(super) old: usize,
+}
+
+/// Returns the refs with old snapshots among those that are kept beside the sessions.
+pub(super) fn aged(repository: &Repository, days: u32) -> anyhow::Result<Vec<AgedSnapshots>> {
+    let oldest = clock::now().timestamp().as_second() - i64::from(days) * 24 * 60 * 60;
+    let mut found = Vec::new();
+    for reference in refs::list(repository, "refs/teddy/snapshots/")? {
+        let mut kept: Vec<CommitId> = Vec::new();
+        let (mut at, mut old) = (Some(reference.target), 0);
+        while let Some(id) = at {
+            let commit = repository.commit(id)?;
+            let keeper = commit.message.trim_end() == KEEPER;
+            // The newest one is the workspace as it was last recorded, however long ago.
+            let stays = kept.is_empty() || commit.seconds >= oldest;
+            if stays {
+                kept.extend(if keeper {
+                    commit.parents.first().copied()
+                } else {
+                    Some(id)
+                })
+            } else {
+                old += 1
+            }
+
+            at = commit.parents.get(1).copied().filter(|_| keeper);
+        }
+
+        if old > 0 {
+            found.push(AgedSnapshots {
+                reference,
+                kept,
+                old,
+            });
+        }
+    }
+
+    Ok(found)
+}
+
+/// Forgets the old ones.
+pub(super) fn forget(repository: &Repository, aged: &[AgedSnapshots]) -> anyhow::Result<()> {
+    aged.iter()
+        .try_for_each(|one| move_to(repository, &one.reference, &chain(repository, &one.kept)?))
+}
+
+/// Makes commits of which the last one reaches all of these, given newest first.
+fn chain(repository: &Repository, kept: &[CommitId]) -> anyhow::Result<Vec<CommitId>> {
+    let (mut kept, message) = (kept.iter().rev(), format!("{KEEPER}\n"));
+    let mut tip = *kept.next().context("the newest snapshot is always kept")?;
+    let mut made = vec![tip];
+    for &commit in kept {
+        let tree = repository.commit(commit)?.tree;
+        tip = repository.write_commit(&NewCommit {
+            tree,
+            parents: &[commit, tip],
+            message: &message,
+            time: &clock::now(),
+        })?;
+        made.push(tip);
+    }
+
+    Ok(made)
+}
+
+/// Moves a ref to the last of these commits, whose trees it reaches already.
+fn move_to(
+    repository: &Repository,
+    reference: &Reference,
+    made: &[CommitId],
+) -> anyhow::Result<()> {
+    let trees = made
+        .iter()
+        .map(|&commit| Ok(repository.commit(commit)?.tree))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let held = hold::hold(repository, made, &trees, Older::Stay)?;
+    let held = held.context(
+        "`git gc` removed objects while they were written; nothing was forgotten, try again",
+    )?;
+
+    // Once the ref has moved the old commits can go: the new ones must be on disk by then.
+    durable::flush(repository)?;
+    fault::point("before-snapshot-ref")?;
+    let tip = *made.last().context("the newest snapshot is always kept")?;
+    refs::move_to(
+        repository,
+        (&reference.name, Expected::At(reference.target)),
+        tip,
+        "teddy: gc",
+    )?;
+
+    hold::settle(repository, &held)
+}

@@ -1,0 +1,93 @@
+//! Worktrees that nobody used lately, and what was known of checkouts that are gone.
+
+use super::files::{age, size};
+use super::{DAY, GcOptions, RemovedWorktree};
+use crate::git::refs::{self, Expected, Reference};
+use crate::git::worktree;
+use crate::git::worktree::RememberedWorktree;
+use crate::host::lock::Lock;
+use crate::session::name::SessionName;
+use crate::workflow::project::Project;
+use crate::workspace::worktrees;
+
+/// How the refs are called that say what is in the files of a linked checkout.
+const PUBLISHED: &str = "refs/teddy/published/linked-";
+
+/// The worktrees that can go, and those that would if nobody worked in them.
+#[derive(Default)]
+pub(super) struct IdleWorktrees {
+    /// Those that can, locked.
+    pub(super) idle: Vec<(RemovedWorktree, Lock)>,
+    /// The sessions of those that are in use.
+    pub(super) in_use: Vec<String>,
+}
+
+/// Returns the worktrees that were not used for some time, or whose session is gone.
+pub(super) fn idle(project: &Project, wish: &GcOptions) -> anyhow::Result<IdleWorktrees> {
+    let mut found = IdleWorktrees::default();
+    let going: Vec<String> = wish.sessions.iter().map(SessionName::folder).collect();
+    for listed in worktree::session_worktrees(&project.repository) {
+        // That of a session that goes is no matter of days.
+        if going.contains(&listed.session) || !is_idle(project, &listed, wish)? {
+            continue;
+        }
+
+        match worktrees::try_lock_worktree(&project.checkout(), &listed.session, "gc") {
+            Some(lock) => {
+                let bytes = size(&listed.path);
+                let session = listed.session;
+                found.idle.push((RemovedWorktree { session, bytes }, lock));
+            }
+            None => found.in_use.push(listed.session),
+        }
+    }
+
+    Ok(found)
+}
+
+/// Returns whether a worktree was not used for some time, or its session is gone.
+fn is_idle(
+    project: &Project,
+    listed: &RememberedWorktree,
+    wish: &GcOptions,
+) -> anyhow::Result<bool> {
+    let session = SessionName::from_folder(&listed.session);
+    let exists = match &session {
+        Some(session) => refs::read(&project.repository, &session.reference())?.is_some(),
+        None => false,
+    };
+    let used = age(&listed.used);
+    Ok(!exists || used.is_none_or(|age| age >= DAY * wish.idle_days))
+}
+
+/// Removes a worktree, by the name of its folder, and what is known of its files.
+pub(super) fn remove_files(project: &Project, folder: &str) -> anyhow::Result<bool> {
+    let removed = worktree::remove_session_worktree(&project.repository, folder)?;
+    let _ = std::fs::remove_file(project.index(&format!("session-{folder}")));
+    Ok(removed)
+}
+
+/// Returns the refs that say which turns were in the files of checkouts that are gone, each with
+/// the name of the checkout.
+pub(super) fn gone_checkouts(project: &Project) -> anyhow::Result<Vec<(String, Reference)>> {
+    let repository = &project.repository;
+    let linked = repository.common_dir().join("worktrees");
+    let all = refs::list(repository, "refs/teddy/published/")?;
+    let named = all.into_iter().filter_map(|reference| {
+        let name = reference.name.strip_prefix(PUBLISHED)?.to_owned();
+        (!linked.join(&name).exists()).then_some((name, reference))
+    });
+    Ok(named.collect())
+}
+
+/// Forgets them.
+pub(super) fn forget_checkouts(
+    project: &Project,
+    gone: &[(String, Reference)],
+) -> anyhow::Result<()> {
+    for (_, reference) in gone {
+        let expected = Expected::At(reference.target);
+        refs::delete(&project.repository, &reference.name, expected)?;
+    }
+    Ok(())
+}
