@@ -4,7 +4,7 @@ use crate::plans::{create, plan};
 use crate::support::{Output, TestRepo};
 
 /// Ada, who has a session of two turns on a server, and Ben, who has a clone of the project.
-pub(crate) fn two_people() -> (TestRepo, TestRepo) {
+pub fn two_people() -> (TestRepo, TestRepo) {
     let ada = TestRepo::new().file("a.txt", "a\n");
     ada.commit("init");
     let server = ada.beside("server.git");

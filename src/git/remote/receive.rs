@@ -45,6 +45,8 @@ pub fn receive(
         "--no-recurse-submodules",
         "--no-auto-maintenance",
     ]);
+    // In a partial clone, too, what was recorded is to be read without a server.
+    command.arg("--no-filter");
     command.arg(match progress {
         FetchProgress::Shown => "--progress",
         FetchProgress::Hidden => "--no-progress",

@@ -1,0 +1,144 @@
+//! Sessions over real servers: what comes, what does not, and what happens when it goes wrong.
+
+use std::sync::atomic::Ordering;
+
+use crate::fetch::two_people;
+use crate::plans::{create, plan};
+use crate::server::{Conduct, Daemon, WebServer};
+use crate::support::TestRepo;
+
+/// `ada:pass` in base64.
+const ADA: &str = "YWRhOnBhc3M=";
+
+/// Ada and Ben, and the folder with the bare repository that both have as their `origin`.
+fn people() -> (TestRepo, TestRepo, std::path::PathBuf) {
+    let (ada, ben) = two_people();
+    let root = ada.beside("");
+    (ada, ben, root)
+}
+
+/// Points a clone to the repository behind an address.
+fn point(repo: &TestRepo, origin: &str) {
+    repo.git(&[
+        "remote",
+        "set-url",
+        "origin",
+        &format!("{origin}/server.git"),
+    ]);
+}
+
+/// Sends Ada's session to the repository itself.
+fn send(ada: &TestRepo) {
+    ada.git(&[
+        "push",
+        "-q",
+        "origin",
+        "refs/teddy/sessions/*:refs/teddy/sessions/*",
+    ]);
+}
+
+#[test]
+fn sessions_come_over_http_and_over_gits_own_protocol() {
+    let (ada, ben, root) = people();
+    send(&ada);
+    let (web, daemon) = (
+        WebServer::start(&ada, &root, Conduct::default()),
+        Daemon::start(&ada, &root),
+    );
+    for origin in [&web.origin, &daemon.origin] {
+        point(&ben, origin);
+        let listed = ben.json(&["fetch", "-n"], 0);
+        assert_eq!(
+            listed["sessions"][0]["session"], "origin/add-auth",
+            "{origin}"
+        );
+        ben.teddy(&["fetch", "origin", "add-auth"])
+            .check(0, &["origin/add-auth  2 turns"]);
+        ben.teddy(&["diff", "origin/add-auth:2"])
+            .check(0, &["two.txt"]);
+        ben.git(&["update-ref", "-d", "refs/teddy/remotes/origin/add-auth"]);
+    }
+}
+
+#[test]
+fn one_session_of_many_comes_without_the_others() {
+    let (ada, ben, root) = people();
+    send(&ada);
+    let noise: String = (0..40_000_u32)
+        .map(|n| format!("{:x}\n", n.wrapping_mul(2_654_435_761)))
+        .collect();
+    ada.run_plan(&plan("Large", &[create("large.txt", &noise)]));
+    ada.git(&[
+        "push",
+        "-q",
+        "origin",
+        "refs/teddy/sessions/add-auth:refs/teddy/sessions/add-auth-large",
+    ]);
+    let web = WebServer::start(&ada, &root, Conduct::default());
+    point(&ben, &web.origin);
+    ben.done(&["fetch", "origin", "add-auth"]);
+    let small = web.sent.load(Ordering::Relaxed);
+    ben.done(&["fetch", "origin", "add-auth-large"]);
+    let large = web.sent.load(Ordering::Relaxed) - small;
+    assert!(small < 40_000 && large > 100_000, "{small}, {large}");
+}
+
+#[test]
+fn a_server_that_knows_nobody_is_told_from_one_that_is_gone() {
+    let (ada, ben, root) = people();
+    send(&ada);
+    let conduct = Conduct {
+        lets_in: Some(ADA),
+        ..Conduct::default()
+    };
+    let web = WebServer::start(&ada, &root, conduct);
+    point(&ben, &web.origin);
+    let out = ben.teddy(&["fetch"]);
+    out.check(1, &["remote `origin`", "git ls-remote origin"]);
+
+    // git's own credentials are used, and not shown.
+    let origin = web.origin.replace("http://", "http://ada:pass@");
+    point(&ben, &origin);
+    ben.teddy(&["fetch"]).check(0, &["origin/add-auth"]);
+    drop(web);
+    let out = ben.teddy(&["fetch"]);
+    out.check(1, &["remote `origin`", "try again"]);
+    assert!(!out.to_string().contains("pass"), "{out}");
+}
+
+#[test]
+fn a_connection_that_breaks_leaves_nothing_and_the_next_one_brings_it() {
+    let (ada, ben, root) = people();
+    send(&ada);
+    let conduct = Conduct {
+        drops_answer_after: Some(900),
+        ..Conduct::default()
+    };
+    let web = WebServer::start(&ada, &root, conduct);
+    point(&ben, &web.origin);
+    let out = ben.teddy(&["fetch"]);
+    assert_eq!(out.code, 1, "{out}");
+    assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
+    ben.teddy(&["fetch"])
+        .check(0, &["new        origin/add-auth"]);
+    ben.teddy(&["verify", "origin/add-auth"]).check(0, &[]);
+}
+
+#[test]
+fn a_partial_clone_has_what_a_fetched_session_recorded() {
+    let (ada, ben, root) = people();
+    send(&ada);
+    let web = WebServer::start(&ada, &root, Conduct::default());
+    let server = root.join("server.git");
+    ada.git_in(&server, &["config", "uploadpack.allowFilter", "true"]);
+    ada.git_in(
+        &server,
+        &["config", "uploadpack.allowAnySHA1InWant", "true"],
+    );
+    point(&ben, &web.origin);
+    ben.git(&["config", "remote.origin.promisor", "true"]);
+    ben.git(&["config", "remote.origin.partialclonefilter", "blob:none"]);
+    ben.teddy(&["fetch"])
+        .check(0, &["new        origin/add-auth"]);
+    ben.teddy(&["show", "origin/add-auth:1"]).check(0, &["One"]);
+}

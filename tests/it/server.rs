@@ -1,0 +1,304 @@
+//! Real git servers on loopback: `git http-backend` behind a small web server, and `git daemon`.
+//!
+//! Both serve the bare repositories of one folder, take pushes, and end when they are dropped.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::TestRepo;
+
+/// What the web server does besides serving.
+#[derive(Default)]
+pub struct Conduct {
+    /// Only this user and password are let in, as `name:password` in base64.
+    pub lets_in: Option<&'static str>,
+    /// The connection ends after so many bytes of a request's body; once.
+    pub drops_upload_after: Option<usize>,
+    /// The connection ends after so many bytes of an answer's body; once.
+    pub drops_answer_after: Option<usize>,
+}
+
+/// A web server that hands requests to `git http-backend`.
+pub struct WebServer {
+    /// Where it listens, as the beginning of an address.
+    pub origin: String,
+    /// How many bytes of bodies it has sent.
+    pub sent: Arc<AtomicUsize>,
+    /// Whether it is to stop.
+    stop: Arc<AtomicBool>,
+}
+
+/// What a connection needs to know.
+struct Backend {
+    /// The folder with repositories.
+    root: PathBuf,
+    /// The home directory of git there.
+    home: PathBuf,
+    /// What happens besides.
+    conduct: Conduct,
+    /// Whether a connection was dropped.
+    dropped: AtomicBool,
+    /// How many bytes of bodies were sent.
+    sent: Arc<AtomicUsize>,
+}
+
+impl WebServer {
+    /// Serves the bare repositories in a folder.
+    pub fn start(repo: &TestRepo, root: &Path, conduct: Conduct) -> WebServer {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::default());
+        let backend = Arc::new(Backend {
+            root: root.to_owned(),
+            home: repo.beside("home"),
+            conduct,
+            dropped: AtomicBool::new(false),
+            sent: Arc::clone(&sent),
+        });
+        let stopped = Arc::clone(&stop);
+        thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                if stopped.load(Ordering::Relaxed) {
+                    return;
+                }
+                let backend = Arc::clone(&backend);
+                thread::spawn(move || backend.serve(stream));
+            }
+        });
+        WebServer { origin, sent, stop }
+    }
+}
+
+impl Drop for WebServer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // It waits for a connection to see that.
+        let _ = TcpStream::connect(self.origin.trim_start_matches("http://"));
+    }
+}
+
+impl Backend {
+    /// Answers one request; the connection ends with it.
+    fn serve(&self, stream: TcpStream) -> Option<()> {
+        let mut reader = BufReader::new(stream.try_clone().ok()?);
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let mut words = line.split_whitespace();
+        let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+        let headers = read_headers(&mut reader)?;
+        let header = |name: &str| {
+            let found = headers.iter().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.as_str())
+        };
+
+        if let Some(secret) = self.conduct.lets_in
+            && header("authorization") != Some(&format!("Basic {secret}"))
+        {
+            let refusal = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"\r\n\
+                           Content-Length: 0\r\nConnection: close\r\n\r\n";
+            return (&stream).write_all(refusal.as_bytes()).ok();
+        }
+
+        if header("expect").is_some() {
+            (&stream).write_all(b"HTTP/1.1 100 Continue\r\n\r\n").ok()?;
+        }
+        let body = self.body(
+            &mut reader,
+            header("content-length"),
+            header("transfer-encoding"),
+        );
+        let Some(body) = body else {
+            return stream.shutdown(Shutdown::Both).ok();
+        };
+
+        let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+        let mut git = command("git");
+        git.arg("http-backend")
+            .env_clear()
+            .env("PATH", std::env::var("PATH").unwrap())
+            .env("HOME", &self.home)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_PROJECT_ROOT", &self.root)
+            .env("GIT_HTTP_EXPORT_ALL", "1")
+            .env("REMOTE_USER", "ada")
+            .env("REQUEST_METHOD", method)
+            .env("PATH_INFO", path)
+            .env("QUERY_STRING", query)
+            .env("CONTENT_TYPE", header("content-type").unwrap_or_default())
+            .env("CONTENT_LENGTH", body.len().to_string());
+        for (name, variable) in [
+            ("git-protocol", "GIT_PROTOCOL"),
+            ("content-encoding", "HTTP_CONTENT_ENCODING"),
+        ] {
+            header(name).map(|value| git.env(variable, value));
+        }
+        let answer = fed(git, body)?;
+        self.answer(&stream, &answer)
+    }
+
+    /// Reads the body of a request; nothing if the connection is to end in the middle of it.
+    fn body(
+        &self,
+        reader: &mut impl BufRead,
+        length: Option<&str>,
+        encoding: Option<&str>,
+    ) -> Option<Vec<u8>> {
+        let mut body = Vec::new();
+        if encoding == Some("chunked") {
+            loop {
+                let mut size = String::new();
+                reader.read_line(&mut size).ok()?;
+                let size = u64::from_str_radix(size.trim(), 16).ok()?;
+                reader.take(size).read_to_end(&mut body).ok()?;
+                reader.read_line(&mut String::new()).ok()?;
+                if self.drops(self.conduct.drops_upload_after, body.len()) {
+                    return None;
+                }
+                if size == 0 {
+                    break;
+                }
+            }
+        } else {
+            let length: u64 = length.unwrap_or("0").parse().ok()?;
+            reader.take(length).read_to_end(&mut body).ok()?;
+        }
+
+        let dropped = self.drops(self.conduct.drops_upload_after, body.len());
+        (!dropped).then_some(body)
+    }
+
+    /// Returns whether the connection is to end here, which it does once.
+    fn drops(&self, after: Option<usize>, so_far: usize) -> bool {
+        after.is_some_and(|after| so_far > after) && !self.dropped.swap(true, Ordering::Relaxed)
+    }
+
+    /// Sends what the backend answered.
+    fn answer(&self, mut stream: &TcpStream, answer: &[u8]) -> Option<()> {
+        let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
+        let (head, body) = (String::from_utf8_lossy(&answer[..end]), &answer[end + 4..]);
+        let status = head.lines().find_map(|line| line.strip_prefix("Status: "));
+        let rest: Vec<&str> = head
+            .lines()
+            .filter(|line| !line.starts_with("Status:"))
+            .collect();
+        let head = format!(
+            "HTTP/1.1 {}\r\n{}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            status.unwrap_or("200 OK"),
+            rest.join("\r\n"),
+            body.len()
+        );
+
+        stream.write_all(head.as_bytes()).ok()?;
+        let after = self.conduct.drops_answer_after;
+        let body = match after {
+            Some(after) if self.drops(after.into(), body.len()) => &body[..after],
+            _ => body,
+        };
+        self.sent.fetch_add(body.len(), Ordering::Relaxed);
+        stream.write_all(body).ok()?;
+        stream.shutdown(Shutdown::Both).ok()
+    }
+}
+
+/// Reads the headers of a request, their names in lower case.
+fn read_headers(reader: &mut impl BufRead) -> Option<Vec<(String, String)>> {
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else {
+            return Some(headers);
+        };
+        headers.push((name.to_lowercase(), value.trim().to_owned()));
+    }
+}
+
+/// Runs a program on some input and returns what it printed.
+fn fed(mut command: Command, input: Vec<u8>) -> Option<Vec<u8>> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take()?;
+    let writer = thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().ok()?;
+    let _ = writer.join();
+    Some(output.stdout)
+}
+
+/// `git daemon`.
+pub struct Daemon {
+    /// Where it listens, as the beginning of an address.
+    pub origin: String,
+    /// The process.
+    child: Child,
+}
+
+impl Daemon {
+    /// Serves the bare repositories in a folder, to anybody.
+    pub fn start(repo: &TestRepo, root: &Path) -> Daemon {
+        for _ in 0..20 {
+            // The port is free now; somebody else may take it before the daemon does.
+            let port = TcpListener::bind("127.0.0.1:0")
+                .unwrap()
+                .local_addr()
+                .unwrap()
+                .port();
+            let mut git = repo.command("git");
+            git.args([
+                "daemon",
+                "--listen=127.0.0.1",
+                "--export-all",
+                "--reuseaddr",
+            ])
+            .args(["--enable=receive-pack", &format!("--port={port}")])
+            .arg(format!("--base-path={}", root.display()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+            let mut child = git.spawn().unwrap();
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_secs(10) {
+                if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                    let origin = format!("git://127.0.0.1:{port}");
+                    return Daemon { origin, child };
+                }
+                if child.try_wait().unwrap().is_some() {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
+            end(&mut child);
+        }
+        panic!("git daemon does not start");
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+/// Ends a process of ours: the wrapper `git` passes a signal on to the daemon.
+fn end(child: &mut Child) {
+    if let Ok(id) = i32::try_from(child.id())
+        && let Some(id) = rustix::process::Pid::from_raw(id)
+    {
+        let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+    }
+    let _ = child.wait();
+}
+
+/// Returns a program as a command.
+#[expect(clippy::disallowed_methods, reason = "a test starts git itself")]
+fn command(program: &str) -> Command {
+    Command::new(program)
+}
