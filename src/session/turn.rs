@@ -9,6 +9,8 @@ use super::name::SessionName;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
 
+/// A commit, or what says facts about it, has no more bytes: one from elsewhere may have any number.
+const MAX_SMALL: u64 = 4 << 20;
 /// The largest number of a turn; no chain is so long, but a commit from elsewhere may say anything.
 const MAX_NUMBER: u64 = 1 << 40;
 
@@ -47,9 +49,14 @@ impl Turn {
         session: &SessionName,
         id: CommitId,
     ) -> anyhow::Result<Turn> {
+        let size = repository.commit_size(id)?;
+        anyhow::ensure!(
+            size <= MAX_SMALL,
+            "commit {id} has {size} bytes, which no turn has"
+        );
         let commit = repository.commit(id)?;
         let text = repository
-            .file(commit.tree, artifact::META)?
+            .file_up_to(commit.tree, artifact::META, MAX_SMALL)?
             .with_context(|| format!("commit {id} is not a turn of a session"))?;
         let mut meta: Meta = meta::read(&String::from_utf8_lossy(&text))
             .with_context(|| format!("`{}` of turn {id}", artifact::META))?;

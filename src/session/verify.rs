@@ -3,6 +3,8 @@
 //! A chain may come from anywhere, so everything is read as a stranger's. What is wrong is a
 //! [`Fault`] and never an error; a turn that cannot be read ends what can be told of its chain.
 
+mod approved;
+
 use std::collections::HashSet;
 
 use serde::Serialize;
@@ -13,15 +15,20 @@ use super::meta::{Meta, Status, Workspace};
 use super::name::SessionName;
 use super::report::read;
 use super::turn::Turn;
-use crate::git::object::{Commit, CommitId, EntryMode};
+use crate::git::object::{BlobId, Commit, CommitId, EntryMode, Leaf};
 use crate::git::repository::Repository;
 use crate::git::revision;
-use crate::plan::{self, Plan};
+use crate::plan;
 use crate::text::path::lossy;
 use crate::text::visible::visible;
 
 /// A turn has no more parents: the turn before, the code, the publication.
 const MOST_PARENTS: usize = 3;
+
+/// A file of a turn has at most so many bytes.
+const MAX_ARTIFACT: u64 = 256 << 20;
+/// All files of a turn together have at most so many bytes.
+const MAX_ARTIFACTS: u64 = 1 << 30;
 
 /// Something that a chain says and that is not so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -280,6 +287,7 @@ impl TurnCheck<'_> {
                     let name = lossy(&leaf.path);
                     self.fault("T5", format!("`{name}` is not a plain file"));
                 }
+                self.sizes(&leaves);
             }
             Err(error) => return self.fault("T5", format!("{error:#}")),
         }
@@ -292,6 +300,32 @@ impl TurnCheck<'_> {
             }
             Ok(_) => {}
             Err(error) => self.fault("T6", format!("{error:#}")),
+        }
+    }
+
+    /// The files are of a size that can be read: a few bytes of a pack can be gigabytes.
+    fn sizes(&mut self, leaves: &[Leaf]) {
+        let mut all: u64 = 0;
+        for leaf in leaves.iter().filter(|leaf| leaf.mode == EntryMode::File) {
+            let size = match self.repository.blob_size(BlobId::of(leaf.id)) {
+                Ok(size) => size,
+                Err(error) => return self.fault("T5", format!("{error:#}")),
+            };
+            all = all.saturating_add(size);
+            if size > MAX_ARTIFACT {
+                let name = lossy(&leaf.path);
+                self.fault(
+                    "T5",
+                    format!("`{name}` has {size} bytes, more than a file of a turn can have"),
+                );
+            }
+        }
+
+        if all > MAX_ARTIFACTS {
+            self.fault(
+                "T5",
+                format!("its files have {all} bytes, more than those of a turn can have"),
+            );
         }
     }
 
@@ -356,7 +390,7 @@ impl TurnCheck<'_> {
             return self.fault("R1", "it ran, and its report cannot be read");
         };
         let ran = plan::parse(&ran).0;
-        if self.turn.meta.question && !only_tells(&ran) {
+        if self.turn.meta.question && !approved::only_tells(&ran) {
             self.fault(
                 "T20",
                 "it answers a question, and its plan does more than tell",
@@ -364,7 +398,7 @@ impl TurnCheck<'_> {
         }
 
         let whole = self.turn.meta.status == Status::Executed;
-        for what in differences(&ran, &report, whole) {
+        for what in approved::differences(&ran, &report, whole) {
             self.fault("R2", what);
         }
 
@@ -375,59 +409,6 @@ impl TurnCheck<'_> {
             }
         }
     }
-}
-
-/// Returns whether a plan changes nothing and keeps nothing.
-fn only_tells(plan: &Plan) -> bool {
-    let mut actions = plan.actions.iter();
-    plan.memos.is_empty() && actions.all(|action| action.kind.only_tells())
-}
-
-/// Compares the actions of a plan that ran with those that a report says were approved: all of
-/// them, or where one failed those up to it.
-fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) -> Vec<String> {
-    let is_approved = |action: &&read::ReportAction| {
-        let status = action.field("Status").unwrap_or_default();
-        status.starts_with("Approved")
-    };
-    let reported: Vec<_> = report.actions.iter().filter(is_approved).collect();
-    let names = |names: Vec<&str>| match names.is_empty() {
-        true => "none".to_owned(),
-        false => names.join(", "),
-    };
-
-    let planned: Vec<&str> = plan
-        .actions
-        .iter()
-        .map(|action| action.kind.name())
-        .collect();
-    let found: Vec<&str> = reported.iter().map(|action| action.name.as_str()).collect();
-    if !planned.starts_with(&found) || (whole && planned.len() > found.len()) {
-        return vec![format!(
-            "the plan that ran has the actions {}, and the report says that these were approved: {}",
-            names(planned),
-            names(found)
-        )];
-    }
-
-    let mut wrong = Vec::new();
-    for (at, (action, reported)) in plan.actions.iter().zip(reported).enumerate() {
-        let Some(execute) = action.kind.command() else {
-            continue;
-        };
-        let command = reported
-            .blocks
-            .iter()
-            .find(|block| block.caption == "Command:");
-        if command.is_some_and(|block| block.content.trim_end() != execute.command.trim_end()) {
-            wrong.push(format!(
-                "the command of action {} in the report is not that of the plan that ran",
-                at + 1
-            ));
-        }
-    }
-
-    wrong
 }
 
 /// Returns the value of a trailer.

@@ -293,6 +293,38 @@ impl Repository {
         }
     }
 
+    /// Reads the file at a path of a tree, or nothing where there is no file; one that is larger is
+    /// an error, and is not read.
+    ///
+    /// # Errors
+    /// Where an object cannot be read, or the file is too large.
+    pub fn file_up_to(
+        &self,
+        tree: TreeId,
+        path: &str,
+        most: u64,
+    ) -> anyhow::Result<Option<Vec<u8>>> {
+        let Some(entry) = self.entry(tree, path.as_bytes())? else {
+            return Ok(None);
+        };
+        let size = self.gix.find_header(entry.id);
+        let size = size.during(format_args!("reading `{path}`"))?.size();
+        anyhow::ensure!(
+            size <= most,
+            "`{path}` has {size} bytes, and no more than {most} are read"
+        );
+        self.file(tree, path)
+    }
+
+    /// Returns how many bytes a commit has, without reading it.
+    ///
+    /// # Errors
+    /// Where it is missing or damaged.
+    pub fn commit_size(&self, id: CommitId) -> anyhow::Result<u64> {
+        let header = self.gix.find_header(id.0);
+        Ok(header.during(format_args!("reading commit {id}"))?.size())
+    }
+
     /// Reads every file of a small tree, folders included, by path.
     ///
     /// # Errors

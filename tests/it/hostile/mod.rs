@@ -14,6 +14,7 @@ mod odd;
 mod paths;
 mod private;
 mod processes;
+mod remote;
 mod repository;
 mod sandbox;
 mod size;

@@ -1,0 +1,237 @@
+//! A remote that is after the one who fetches from it.
+
+use std::path::PathBuf;
+
+use crate::fetch::two_people;
+use crate::support::TestRepo;
+
+/// Ada, Ben, and the server, on which Ada's session lies.
+fn world() -> (TestRepo, TestRepo, PathBuf) {
+    let (ada, ben) = two_people();
+    let server = ada.beside("server.git");
+    ada.git(&[
+        "push",
+        "-q",
+        "origin",
+        "refs/teddy/sessions/*:refs/teddy/sessions/*",
+    ]);
+    (ada, ben, server)
+}
+
+/// Puts a session on the server whose newest turn has other files, as `edit` makes them of an
+/// index.
+fn forge(ada: &TestRepo, name: &str, edit: &dyn Fn(&dyn Fn(&[&str]) -> String)) {
+    let index = ada.beside("forged");
+    let _ = std::fs::remove_file(&index);
+    let git = |args: &[&str]| {
+        let mut command = ada.command("git");
+        command
+            .current_dir(ada.path())
+            .env("GIT_INDEX_FILE", &index);
+        let output = command.args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    git(&["read-tree", "teddy/sessions/add-auth^{tree}"]);
+    edit(&git);
+    let tree = git(&["write-tree"]);
+    let message = git(&["log", "-1", "--format=%B", "teddy/sessions/add-auth"]);
+    let mut args = vec!["commit-tree".to_owned(), tree, "-m".to_owned(), message];
+    for parent in git(&["log", "-1", "--format=%P", "teddy/sessions/add-auth"]).split(' ') {
+        args.extend(["-p".to_owned(), parent.to_owned()]);
+    }
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let commit = git(&args);
+    ada.git(&[
+        "push",
+        "-q",
+        "origin",
+        &format!("{commit}:refs/teddy/sessions/{name}"),
+    ]);
+}
+
+/// Puts a text into the index of a forgery.
+fn put(ada: &TestRepo, git: &dyn Fn(&[&str]) -> String, path: &str, text: &str) {
+    let file = ada.beside("text");
+    std::fs::write(&file, text).unwrap();
+    let id = git(&["hash-object", "-w", file.to_str().unwrap()]);
+    git(&[
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        &format!("100644,{id},{path}"),
+    ]);
+}
+
+/// Makes sure that the honest session came, this one did not, and everything still reads.
+fn check(ben: &TestRepo, name: &str, words: &[&str]) {
+    let out = ben.teddy(&["fetch"]);
+    out.check(
+        1,
+        &[&format!(
+            "`refs/teddy/sessions/{name}` of `origin` was not taken"
+        )],
+    );
+    out.check(1, words);
+    let refs = ben.git(&["for-each-ref", "--format=%(refname)", "refs/teddy"]);
+    assert_eq!(refs, "refs/teddy/remotes/origin/add-auth", "{out}");
+    ben.done(&["sessions", "-r"]);
+    ben.done(&["show", "origin/add-auth"]);
+}
+
+#[test]
+fn a_session_that_lies_about_its_turns_is_not_taken() {
+    let (ada, ben, _) = world();
+    let meta = ada.git(&["show", "teddy/sessions/add-auth:meta.yaml"]);
+    forge(&ada, "liar", &|git| {
+        put(
+            &ada,
+            git,
+            "meta.yaml",
+            &meta.replace("number: 2", "number: 7"),
+        );
+    });
+    check(&ben, "liar", &["turn 7", "(T4)"]);
+}
+
+#[test]
+fn a_plan_that_is_not_the_one_that_ran_is_not_taken() {
+    let (ada, ben, _) = world();
+    let plan = ada.git(&["show", "teddy/sessions/add-auth:plan.md"]);
+    let other =
+        format!("{plan}\n\n### `EXECUTE`\n- **Description:** Look.\n````shell\ntrue\n````\n");
+    forge(&ada, "liar", &|git| put(&ada, git, "plan.md", &other));
+    check(&ben, "liar", &["turn 2", "(R2)"]);
+}
+
+#[test]
+fn a_link_among_the_files_of_a_turn_is_not_taken() {
+    let (ada, ben, _) = world();
+    forge(&ada, "linked", &|git| {
+        let file = ada.beside("target");
+        std::fs::write(&file, "/etc/passwd").unwrap();
+        let id = git(&["hash-object", "-w", file.to_str().unwrap()]);
+        git(&[
+            "update-index",
+            "--add",
+            "--cacheinfo",
+            &format!("120000,{id},output/01.txt"),
+        ]);
+    });
+    check(
+        &ben,
+        "linked",
+        &["`output/01.txt` is not a plain file (T5)"],
+    );
+}
+
+#[test]
+fn a_file_that_grows_when_it_is_unpacked_is_not_read() {
+    let (ada, ben, _) = world();
+    let zeros = ada.beside("zeros");
+    std::fs::File::create(&zeros)
+        .unwrap()
+        .set_len(300 << 20)
+        .unwrap();
+    let id = ada.git(&[
+        "-c",
+        "core.compression=1",
+        "hash-object",
+        "-w",
+        zeros.to_str().unwrap(),
+    ]);
+    for path in ["output/01.txt", "meta.yaml"] {
+        forge(&ada, "bomb", &|git| {
+            git(&[
+                "update-index",
+                "--add",
+                "--cacheinfo",
+                &format!("100644,{id},{path}"),
+            ]);
+        });
+        check(&ben, "bomb", &[path, "314572800 bytes"]);
+        ada.git(&["push", "-q", "origin", ":refs/teddy/sessions/bomb"]);
+    }
+}
+
+#[test]
+fn names_that_are_none_of_a_sessions_are_left_out_and_the_rest_comes() {
+    let (ada, ben, server) = world();
+    let tip = ada.git(&["rev-parse", "teddy/sessions/add-auth"]);
+    let mut packed = std::fs::read_to_string(server.join("packed-refs")).unwrap_or_default();
+    for name in [
+        "Add-Auth",
+        "ADD-AUTH",
+        "a_b",
+        "x/y",
+        "change",
+        "-rf",
+        "a\u{202e}b",
+        "head",
+    ] {
+        packed.push_str(&format!("{tip} refs/teddy/sessions/{name}\n"));
+    }
+    packed.push_str(&format!("{tip} refs/teddy/drafts/add-auth\n"));
+    packed.push_str(&format!("{tip} refs/teddy/sessions/main\n"));
+    let mut lines: Vec<&str> = packed
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    lines.sort_by_key(|line| line.split_once(' ').map(|(_, name)| name.to_owned()));
+    std::fs::write(server.join("packed-refs"), lines.join("\n") + "\n").unwrap();
+
+    let out = ben.teddy(&["fetch"]);
+    out.check(0, &["`refs/teddy/sessions/Add-Auth` of `origin` was not taken: its name is not that of a session"]);
+    assert!(!out.to_string().contains('\u{202e}'), "{out}");
+    let refs = ben.git(&["for-each-ref", "--format=%(refname)", "refs/teddy"]);
+    let expected =
+        ["add-auth", "head", "main"].map(|name| format!("refs/teddy/remotes/origin/{name}"));
+    assert_eq!(refs, expected.join("\n"));
+}
+
+#[test]
+fn a_session_of_which_an_object_is_missing_changes_nothing() {
+    let (ada, ben, server) = world();
+    let plan = ada.git(&["rev-parse", "teddy/sessions/add-auth:plan.md"]);
+    ada.git_in(&server, &["repack", "-adq"]);
+    let pack = std::fs::read_dir(server.join("objects/pack")).unwrap();
+    let packs: Vec<PathBuf> = pack.map(|entry| entry.unwrap().path()).collect();
+    let stream = packs
+        .iter()
+        .find(|path| path.extension().is_some_and(|end| end == "pack"))
+        .unwrap();
+    let aside = ada.beside("aside.pack");
+    std::fs::copy(stream, &aside).unwrap();
+    for path in &packs {
+        std::fs::remove_file(path).unwrap();
+    }
+    let mut unpack = ada.command("git");
+    unpack.current_dir(&server).args(["unpack-objects", "-q"]);
+    unpack.stdin(std::fs::File::open(&aside).unwrap());
+    assert!(unpack.status().unwrap().success());
+    std::fs::remove_file(server.join("objects").join(&plan[..2]).join(&plan[2..])).unwrap();
+
+    let out = ben.teddy(&["fetch"]);
+    assert_eq!(out.code, 1, "{out}");
+    out.check(1, &["remote `origin`"]);
+    assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
+    ben.git(&["fsck", "--connectivity-only"]);
+}
+
+#[test]
+fn a_remote_cannot_name_itself_into_other_refs() {
+    let (_, ben, server) = world();
+    for name in ["--upload-pack=touch pwned", "change", "a/change"] {
+        let url = format!(
+            "[remote \"{name}\"]\n\turl = {}\n\tfetch = +refs/*:refs/*\n",
+            server.display()
+        );
+        let config = ben.path().join(".git/config");
+        let text = std::fs::read_to_string(&config).unwrap();
+        std::fs::write(&config, format!("{text}{url}")).unwrap();
+        ben.teddy(&["fetch", "--", name])
+            .check(1, &["there is no remote"]);
+        std::fs::write(&config, text).unwrap();
+    }
+    assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
+}
