@@ -2,6 +2,7 @@
 //!
 //! Both serve the bare repositories of one folder, take pushes, and end when they are dropped.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -38,8 +39,8 @@ pub struct WebServer {
 struct Backend {
     /// The folder with repositories.
     root: PathBuf,
-    /// The home directory of git there.
-    home: PathBuf,
+    /// The environment of git there.
+    environment: Vec<(OsString, OsString)>,
     /// What happens besides.
     conduct: Conduct,
     /// Whether a connection was dropped.
@@ -54,9 +55,13 @@ impl WebServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::default());
+        let git = repo.command("git");
+        let environment = git.get_envs();
+        let environment =
+            environment.filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
         let backend = Arc::new(Backend {
             root: root.to_owned(),
-            home: repo.beside("home"),
+            environment: environment.collect(),
             conduct,
             dropped: AtomicBool::new(false),
             sent: Arc::clone(&sent),
@@ -121,9 +126,7 @@ impl Backend {
         let mut git = command("git");
         git.arg("http-backend")
             .env_clear()
-            .env("PATH", std::env::var("PATH").unwrap())
-            .env("HOME", &self.home)
-            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env("GIT_PROJECT_ROOT", &self.root)
             .env("GIT_HTTP_EXPORT_ALL", "1")
             .env("REMOTE_USER", "ada")

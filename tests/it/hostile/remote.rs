@@ -18,9 +18,12 @@ fn world() -> (TestRepo, TestRepo, PathBuf) {
     (ada, ben, server)
 }
 
+/// Runs git on the index of a forgery.
+type ForgeGit<'a> = &'a dyn Fn(&[&str]) -> String;
+
 /// Puts a session on the server whose newest turn has other files, as `edit` makes them of an
 /// index.
-fn forge(ada: &TestRepo, name: &str, edit: &dyn Fn(&dyn Fn(&[&str]) -> String)) {
+fn forge(ada: &TestRepo, name: &str, edit: &dyn Fn(ForgeGit<'_>)) {
     let index = ada.beside("forged");
     let _ = std::fs::remove_file(&index);
     let git = |args: &[&str]| {
@@ -51,7 +54,7 @@ fn forge(ada: &TestRepo, name: &str, edit: &dyn Fn(&dyn Fn(&[&str]) -> String)) 
 }
 
 /// Puts a text into the index of a forgery.
-fn put(ada: &TestRepo, git: &dyn Fn(&[&str]) -> String, path: &str, text: &str) {
+fn put(ada: &TestRepo, git: ForgeGit<'_>, path: &str, text: &str) {
     let file = ada.beside("text");
     std::fs::write(&file, text).unwrap();
     let id = git(&["hash-object", "-w", file.to_str().unwrap()]);
