@@ -141,7 +141,10 @@ impl App {
     }
 
     /// Returns what the options say about the project.
-    fn wanted(&self) -> anyhow::Result<ProjectOptions> {
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    pub(super) fn wanted(&self) -> anyhow::Result<ProjectOptions> {
         // Clap takes a variable that is set to nothing for a name.
         let unset = env::is_set("TEDDY_SESSION") && env::var_os("TEDDY_SESSION").is_none();
         let session = self

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
-use super::size::shown;
+use crate::text::sized;
 use crate::text::visible::visible;
 use crate::workflow::du::du;
 
@@ -25,12 +25,12 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let archive = project.repository.teddy_dir().join("archive");
     let mut text = format!(
         "{:>9}  objects that only TeDDy's refs reach\n",
-        shown(usage.objects)
+        sized(usage.objects)
     );
     for worktree in &usage.worktrees {
         text.push_str(&format!(
             "{:>9}  worktree {} {}\n",
-            shown(worktree.bytes),
+            sized(worktree.bytes),
             worktree.session,
             visible(&worktree.path)
         ));
@@ -38,13 +38,13 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     text.push_str(&format!(
         "{:>9}  undo data\n{:>9}  state and caches\n",
-        shown(usage.undo),
-        shown(usage.state)
+        sized(usage.undo),
+        sized(usage.state)
     ));
     if usage.archives > 0 {
         text.push_str(&format!(
             "{:>9}  bundles of deleted sessions, in {}\n",
-            shown(usage.archives),
+            sized(usage.archives),
             visible(&archive.display().to_string())
         ));
     }

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
-use super::size::shown;
 use crate::session::name::SessionName;
 use crate::text::counted;
+use crate::text::sized;
 use crate::text::visible::visible;
 use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, gc, plan};
 
@@ -135,7 +135,7 @@ fn tell(app: &App, done: &GcResult, is_plan: bool) -> anyhow::Result<()> {
         app.say(&way_back(archived, &folder, is_plan));
     }
 
-    let size = shown(done.bytes);
+    let size = sized(done.bytes);
     match is_plan {
         true => app.say(&format!(
             "{size} of files would go, and loose objects be packed. Nothing was changed."
@@ -157,7 +157,7 @@ fn way_back(archived: &ArchivedSession, folder: &Path, is_plan: bool) -> String 
         false => format!(
             "`teddy import {file}` brings session {} back ({}).",
             archived.session,
-            shown(archived.bytes)
+            sized(archived.bytes)
         ),
     }
 }

@@ -20,6 +20,7 @@ mod context;
 mod demo;
 mod diff;
 mod difference;
+mod doctor;
 mod du;
 mod execute;
 mod exit;
@@ -61,7 +62,6 @@ mod sessions;
 mod setup;
 mod show;
 mod sign;
-mod size;
 mod source;
 mod start;
 mod status;
@@ -191,6 +191,7 @@ commands! {
     "bisect" Bisect => bisect,
     "verify" Verify => verify,
     "sign" Sign => sign,
+    "doctor" Doctor => doctor,
     "recover" Recover => recover,
     "gc" Gc => gc,
     "du" Du => du,

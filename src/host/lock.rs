@@ -8,7 +8,7 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::host::file::read_regular_text;
+use crate::host::file::{open_regular, read_regular_text};
 
 /// How long a command waits for its turn, unless [`PATIENCE_VARIABLE`] says otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -82,7 +82,8 @@ impl Lock {
     /// [`LockError`].
     pub fn outlast(path: &Path, patience: Duration) -> Result<(), LockError> {
         let unusable = |error| LockError::Unusable(path.to_owned(), error);
-        let file = match File::open(path) {
+        // A pipe in its place would be waited at.
+        let file = match open_regular(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(unusable(error)),

@@ -25,6 +25,7 @@ pub mod sandbox;
 pub mod screen;
 pub mod search;
 pub mod shell;
+pub mod space;
 pub mod stdout;
 pub mod supervisor;
 pub mod sync;

@@ -54,9 +54,20 @@ pub struct Checked {
 
 /// Checks the chain of a session.
 pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> Checked {
+    check_newest(repository, session, tip, usize::MAX)
+}
+
+/// Checks at most so many turns of the chain of a session, the newest.
+pub fn check_newest(
+    repository: &Repository,
+    session: &SessionName,
+    tip: CommitId,
+    most: usize,
+) -> Checked {
     let mut checked = Checked::default();
     let mut next = Some(tip);
-    while let Some(id) = next {
+    // One more, which says what its successor must be.
+    while let Some(id) = next.filter(|_| checked.turns.len() <= most) {
         match Turn::read(repository, session, id) {
             Ok(turn) => {
                 next = turn.previous;
@@ -76,13 +87,15 @@ pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> C
 
     let mut known = HashSet::new();
     let mut number = None;
-    for turn in checked.turns.iter().rev() {
+    for (at, turn) in checked.turns.iter().enumerate().rev() {
         let mut look = TurnCheck {
             repository,
             turn,
             faults: &mut checked.faults,
         };
-        look.turn(number, &known);
+        if at < most {
+            look.turn(number, &known);
+        }
         known.insert(turn.meta.turn_id);
 
         number = Some(turn.number());

@@ -36,6 +36,23 @@ pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &st
     format!("{number} {noun}{end}")
 }
 
+/// Returns a number of bytes for a person: `1.5 KiB`.
+pub fn sized(bytes: u64) -> String {
+    let mut size = bytes as f64;
+    for unit in ["B", "KiB", "MiB"] {
+        if size < 1024.0 {
+            return if unit == "B" {
+                format!("{bytes} B")
+            } else {
+                format!("{size:.1} {unit}")
+            };
+        }
+        size /= 1024.0;
+    }
+
+    format!("{size:.1} GiB")
+}
+
 /// Returns as much of a text as fits into so many bytes, and says so where that is not all.
 pub fn beginning(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
     if text.len() <= most {
@@ -54,6 +71,14 @@ mod tests {
     fn a_beginning_ends_with_a_whole_character() {
         assert_eq!(beginning("short", 5), "short");
         assert_eq!(beginning("a\u{e9}b", 2), "a\n(cut here)");
+    }
+
+    #[test]
+    fn sizes_are_shown_in_the_unit_that_fits() {
+        assert_eq!(
+            [0, 1023, 1536, 5 << 20, 3 << 40].map(sized),
+            ["0 B", "1023 B", "1.5 KiB", "5.0 MiB", "3072.0 GiB"]
+        );
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod compare;
 pub mod confine;
 pub mod context;
 pub mod demo;
+pub mod doctor;
 pub mod dry_run;
 pub mod du;
 pub mod execute;

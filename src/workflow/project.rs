@@ -1,6 +1,8 @@
 //! `Project`: a repository with its settings and the session in use; what every workflow starts
 //! from.
 
+mod ailing;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -131,13 +133,7 @@ impl Project {
     ) -> anyhow::Result<Project> {
         let teddy = repository.workdir().join(".teddy");
         let record = Trust::of(&places.config, &repository.common_dir()).record();
-        // A bare repository has no files that could propose something.
-        let proposed = if repository.is_bare() {
-            BTreeMap::new()
-        } else {
-            proposed(&repository, &teddy)
-        };
-
+        let proposed = proposed(&repository);
         let trusted = record.covers(&proposed);
         let mut own = match proposed.get("config.yaml") {
             Some(text) => Layer::parse(&teddy.join("config.yaml").display().to_string(), text)?,
@@ -407,8 +403,13 @@ impl Project {
 
 /// Returns what takes trust: configuration, prompts and pipelines, and the context of every session
 /// where it came with a commit.
-fn proposed(repository: &Repository, teddy: &Path) -> BTreeMap<String, String> {
-    let mut files = trust::files(teddy);
+fn proposed(repository: &Repository) -> BTreeMap<String, String> {
+    // A bare repository has no files that could propose something.
+    if repository.is_bare() {
+        return BTreeMap::new();
+    }
+
+    let mut files = trust::files(&repository.workdir().join(".teddy"));
     if !is_own_global(repository) {
         let text = Root::open(repository.workdir())
             .and_then(|root| root.read(Path::new(GLOBAL), MAX_FILE))

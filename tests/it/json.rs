@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 70] = [
+const CALLS: [(&[&str], &str); 71] = [
     (&["setup"], "NobodyToAsk"),
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
@@ -117,6 +117,7 @@ const CALLS: [(&[&str], &str); 70] = [
     (&["change", "diff", "x"], "NoRepository"),
     (&["trust"], "NoRepository"),
     (&["adopt"], "NoRepository"),
+    (&["doctor", "-C", "nowhere"], "Failed"),
     (&["recover"], "NoRepository"),
     (&["gc"], "NoRepository"),
     (&["du"], "NoRepository"),

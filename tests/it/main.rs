@@ -23,6 +23,7 @@ mod crash;
 mod data;
 mod demo;
 mod disk;
+mod doctor;
 mod documents;
 mod drafts;
 mod every_repository;

@@ -8,9 +8,8 @@ use std::process::ExitCode;
 use super::Args;
 use crate::cli::app::App;
 use crate::cli::exit;
-use crate::cli::size::shown;
 use crate::session::name::SessionName;
-use crate::text::counted;
+use crate::text::{counted, sized};
 use crate::workflow::archive::export::{Drafts, Existing, SessionBundle, collect};
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
@@ -48,7 +47,7 @@ pub(super) fn run(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCod
     app.say(&format!(
         "{} in {}. It holds snapshots, inputs and outputs as they are.",
         counted(sessions.len(), "session"),
-        shown(bytes)
+        sized(bytes)
     ));
     Ok(exit::DONE.into())
 }

@@ -40,11 +40,19 @@ pub fn broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
             break;
         }
         std::thread::sleep(PAUSE * look);
-        let again = seemingly_broken(&Repository::open(repository.workdir())?)?;
+        let again = seemingly_broken(&anew(repository)?)?;
         broken.retain(|name| again.contains(name));
     }
 
     Ok(broken)
+}
+
+/// Opens a repository once more, to see what came meanwhile.
+fn anew(repository: &Repository) -> anyhow::Result<Repository> {
+    match repository.is_bare() {
+        true => Ok(Repository::discover_record(repository.git_dir(), None)?),
+        false => Repository::open(repository.workdir()),
+    }
 }
 
 /// Returns the refs that name no object that is found at once.

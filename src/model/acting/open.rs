@@ -35,6 +35,19 @@ pub fn open_acting(
     })
 }
 
+/// Returns the program of an acting model.
+///
+/// # Errors
+/// As for [`open_acting`].
+pub fn program_of(
+    name: &str,
+    settings: &ModelConfig,
+    outside: &Outside,
+) -> Result<String, ModelError> {
+    let agent = AgentSettings::of(name, settings, &*outside.variable)?;
+    Ok(agent.run.first().cloned().unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

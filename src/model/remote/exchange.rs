@@ -378,7 +378,7 @@ impl<'a> Call<'a> {
 }
 
 /// Returns the innermost words of an error: the outer ones repeat the address.
-fn root(error: &dyn std::error::Error) -> String {
+pub(super) fn root(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;

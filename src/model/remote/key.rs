@@ -175,7 +175,7 @@ pub fn is_loopback(url: &Url) -> bool {
 
 /// Says whether an address is this machine or in its own network: a private address, a name without
 /// a dot, or one that no public server has.
-fn is_near(url: &Url) -> bool {
+pub fn is_near(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),

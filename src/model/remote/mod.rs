@@ -16,6 +16,7 @@ mod key;
 mod openai;
 mod reader;
 mod retry;
+pub mod source;
 mod sse;
 #[cfg(test)]
 mod tests;

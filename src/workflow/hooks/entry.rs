@@ -46,6 +46,34 @@ pub fn state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState> {
     })
 }
 
+/// Returns the programs that our entries in settings call.
+///
+/// # Errors
+/// They cannot be read.
+pub fn programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<String>> {
+    let mut lines = Vec::new();
+    if agent == HookedAgent::Codex {
+        let document = toml(text)?;
+        let words = document.get("notify").and_then(Item::as_array);
+        let words = words.into_iter().flatten().filter_map(|word| word.as_str());
+        lines.push(words.collect::<Vec<_>>().join(" "));
+    } else {
+        let value = value(text)?;
+        let groups = events(agent).map(|event| value["hooks"][event].as_array().cloned());
+        let groups = groups.into_iter().flatten().flatten();
+        let hooks = groups.filter_map(|group| group["hooks"].as_array().cloned());
+        let commands = hooks
+            .flatten()
+            .filter_map(|hook| hook["command"].as_str().map(str::to_owned));
+        lines.extend(commands);
+    }
+
+    let programs = lines.iter().filter_map(|line| {
+        our_program(agent, &line.split_whitespace().collect::<Vec<_>>()).map(str::to_owned)
+    });
+    Ok(programs.collect())
+}
+
 /// Returns settings with our entry.
 ///
 /// # Errors
@@ -129,10 +157,17 @@ fn ours(agent: HookedAgent, value: &Value, event: &str) -> Option<usize> {
 
 /// Returns whether words call our hook for an agent.
 fn is_our_command(agent: HookedAgent, words: &[&str]) -> bool {
-    words.windows(3).any(|words| {
+    our_program(agent, words).is_some()
+}
+
+/// Returns the program, if words call our hook for an agent.
+fn our_program<'w>(agent: HookedAgent, words: &[&'w str]) -> Option<&'w str> {
+    let mut calls = words.windows(3);
+    let call = calls.find(|words| {
         let program = words[0].rsplit('/').next().unwrap_or_default();
         ["teddy", "git-teddy"].contains(&program) && words[1..] == ["hook", agent.name()]
-    })
+    });
+    call.map(|words| words[0])
 }
 
 /// Reads settings in JSON; an empty file says nothing.
@@ -248,6 +283,17 @@ mod tests {
         ] {
             assert!(added(agent, text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_program_that_is_called_is_known() {
+        let ours = "{\"command\": \"/opt/bin/teddy hook claude\"}";
+        let text = format!("{{\"hooks\": {{\"Stop\": [{{\"hooks\": [{ours}, {{}}]}}]}}}}");
+        let called = programs(HookedAgent::Claude, &text).unwrap();
+        assert_eq!(called, ["/opt/bin/teddy"]);
+        let text = "notify = [\"teddy\", \"hook\", \"codex\"]\n";
+        assert_eq!(programs(HookedAgent::Codex, text).unwrap(), ["teddy"]);
+        assert_eq!(programs(HookedAgent::Gemini, "").unwrap(), [""; 0]);
     }
 
     #[test]

@@ -124,6 +124,14 @@ impl HookFile {
             .with_context(|| format!("`{}` is left as it is", self.path().display()))
     }
 
+    /// Returns the programs that our entries in it call.
+    ///
+    /// # Errors
+    /// As for [`HookFile::state`].
+    pub fn programs(&self) -> anyhow::Result<Vec<String>> {
+        entry::programs(self.agent, &self.read()?.unwrap_or_default())
+    }
+
     /// Returns what it takes to add our entry.
     ///
     /// # Errors

@@ -1,0 +1,205 @@
+//! `teddy doctor`
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::app::App;
+use super::exit;
+use crate::text::counted;
+use crate::ui::style::{self, StyledLine, Tone};
+use crate::workflow::doctor::fix::RepairOutcome;
+use crate::workflow::doctor::{HealthCheck, HealthState, Patient};
+
+/// Find what is wrong or risky here, and how to fix it
+///
+/// Looks at git, the sandbox, room on disk, settings and keys in them, the model, settings of git
+/// that would send sessions by accident, worktrees, locks, hooks of agents, and the newest turns of
+/// the sessions. Nothing is asked of a model: its server is only asked whether it is there, without
+/// your key. Works outside of a repository, too. Exits with 1 if there is a problem.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy doctor\n  teddy doctor -v             what is fine as well\n  teddy doctor --fix          fix what is harmless, and say it\n  teddy doctor --json         for programs"
+)]
+pub(super) struct Args {
+    /// Fix what is harmless; nothing of yours is deleted, and no session is changed
+    #[arg(long)]
+    fix: bool,
+}
+
+/// How wide the names of states and groups are.
+const WIDTH: usize = 10;
+
+/// What programs get.
+#[derive(Serialize)]
+struct DoctorReport<'a> {
+    /// How many problems there are.
+    problems: usize,
+    /// How many warnings.
+    warnings: usize,
+    /// How many notes.
+    notes: usize,
+    /// What `--fix` did.
+    fixed: Vec<FixReport<'a>>,
+    /// What was found, by group.
+    checks: &'a [HealthCheck],
+}
+
+/// What became of one thing that `--fix` tried.
+#[derive(Serialize)]
+struct FixReport<'a> {
+    /// The group of the check.
+    group: &'static str,
+    /// The check.
+    name: &'static str,
+    /// What was done; nothing if it failed.
+    done: Option<&'a str>,
+    /// Why it failed.
+    error: Option<String>,
+}
+
+/// Looks, fixes what it should, and prints.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let admit = |app: &App| Patient::admit(&app.folder()?, app.places()?, app.wanted()?);
+    let patient = admit(app)?;
+    let mut checks = patient.examine();
+    let mut repaired = Vec::new();
+    if args.fix {
+        repaired = patient.repair(&checks);
+    }
+    if !repaired.is_empty() {
+        checks = admit(app)?.examine();
+    }
+
+    if app.global.json {
+        app.print_json(&report(&checks, &repaired))?;
+    } else {
+        let paint = app.paint_results();
+        let mut lines: Vec<StyledLine> = repaired.iter().map(repair_line).collect();
+        lines.extend(group_lines(&checks, app.global.verbose));
+        if let Some(width) = screen_width() {
+            lines = style::wrap_all(lines, width);
+        }
+        app.print(style::text(&lines, paint))?;
+        app.say(&summary(&checks, args.fix));
+    }
+
+    let is_ill = checks
+        .iter()
+        .any(|check| check.state == HealthState::Problem);
+    Ok(if is_ill { exit::FAILED } else { exit::DONE }.into())
+}
+
+/// Returns how wide the screen is that results go to; nothing where they go elsewhere.
+fn screen_width() -> Option<usize> {
+    crate::host::screen::is_stdout().then(|| crate::ui::terminal::room().width)
+}
+
+/// Returns what programs get.
+fn report<'a>(checks: &'a [HealthCheck], repaired: &'a [RepairOutcome]) -> DoctorReport<'a> {
+    let fixed = repaired.iter().map(|one| FixReport {
+        group: one.check.group,
+        name: one.check.name,
+        done: one.done.as_deref().ok(),
+        error: one.done.as_ref().err().map(|error| format!("{error:#}")),
+    });
+    DoctorReport {
+        problems: count(checks, HealthState::Problem),
+        warnings: count(checks, HealthState::Warning),
+        notes: count(checks, HealthState::Note),
+        fixed: fixed.collect(),
+        checks,
+    }
+}
+
+/// Counts the checks in a state.
+fn count(checks: &[HealthCheck], state: HealthState) -> usize {
+    checks.iter().filter(|check| check.state == state).count()
+}
+
+/// Returns what was fixed as a line.
+fn repair_line(repaired: &RepairOutcome) -> StyledLine {
+    match &repaired.done {
+        Ok(done) => StyledLine::of(Tone::Added, &padded("fixed")).with(Tone::Plain, done),
+        Err(error) => StyledLine::of(Tone::Removed, &padded("not fixed"))
+            .with(Tone::Plain, &format!("{error:#}")),
+    }
+}
+
+/// Returns the groups as lines: one for a group in which all is well, else what is not.
+fn group_lines(checks: &[HealthCheck], is_verbose: bool) -> Vec<StyledLine> {
+    let mut lines = Vec::new();
+    for group in checks.chunk_by(|a, b| a.group == b.group) {
+        let is_well = group.iter().all(|check| check.state == HealthState::Ok);
+        let (name, fine) = (group[0].group, fine(group));
+        let head = StyledLine::of(Tone::Strong, &padded(name));
+        lines.push(match is_well {
+            true => head.with(Tone::Added, "ok").with(Tone::Faint, &fine),
+            false => head.with(Tone::Plain, &tally(group)),
+        });
+
+        let told = group
+            .iter()
+            .filter(|check| is_verbose || check.state != HealthState::Ok);
+        lines.extend(told.flat_map(check_lines));
+    }
+    lines
+}
+
+/// Returns a name with blanks up to the width of names.
+fn padded(name: &str) -> String {
+    format!("{name:WIDTH$}  ")
+}
+
+/// Returns what is fine in a group, in a few words.
+fn fine(group: &[HealthCheck]) -> String {
+    const TOLD: [&str; 4] = ["git", "sandbox", "model", "turns"];
+    let told = group.iter().filter(|check| TOLD.contains(&check.name));
+    told.map(|check| format!("  {}", check.reason)).collect()
+}
+
+/// Returns how many of what are in a group.
+fn tally(group: &[HealthCheck]) -> String {
+    let states = [
+        (HealthState::Problem, "problem"),
+        (HealthState::Warning, "warning"),
+        (HealthState::Note, "note"),
+    ];
+    let counts = states.map(|(state, noun)| (count(group, state), noun));
+    let told = counts.into_iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, noun)| counted(count, noun))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// Returns a check as lines: what is so, and what fixes it.
+fn check_lines(check: &HealthCheck) -> Vec<StyledLine> {
+    let (word, tone) = match check.state {
+        HealthState::Ok => ("ok", Tone::Added),
+        HealthState::Note => ("note", Tone::Accent),
+        HealthState::Warning => ("warning", Tone::Warning),
+        HealthState::Problem => ("problem", Tone::Removed),
+    };
+    let head = StyledLine::of(Tone::Plain, "  ").with(tone, &format!("{word:WIDTH$}"));
+    let mut lines = vec![head.with(Tone::Plain, &check.reason)];
+    if let Some(remedy) = &check.remedy {
+        let line = StyledLine::of(Tone::Plain, "").blanks(WIDTH + 2);
+        lines.push(line.with(Tone::Faint, "fix: ").with(Tone::Strong, remedy));
+    }
+    lines
+}
+
+/// Returns what there is to do, in one line.
+fn summary(checks: &[HealthCheck], is_fixing: bool) -> String {
+    let tally = tally(checks);
+    if tally.is_empty() {
+        return "Everything is fine.".to_owned();
+    }
+    let fixable = checks.iter().filter(|check| check.fixable).count();
+    match fixable {
+        0 => format!("{tally}."),
+        _ if is_fixing => format!("{tally}; {fixable} could not be fixed."),
+        1 => format!("{tally}; `teddy doctor --fix` fixes one of them."),
+        _ => format!("{tally}; `teddy doctor --fix` fixes {fixable} of them."),
+    }
+}

@@ -1,0 +1,192 @@
+//! Where the answers of a model behind HTTP come from: its address, where its key is, and whether
+//! anything answers there. Nothing is sent that could cost something, and no key.
+
+use std::time::Duration;
+
+use super::key::{is_loopback, is_near, is_placeholder, origin};
+use super::{Protocol, exchange};
+use crate::host::http::{self, redirect};
+use crate::model::ModelError;
+use crate::model::outside::Outside;
+use crate::model::settings::{ModelConfig, ModelKind};
+use crate::text::redact::redact;
+use crate::text::visible::visible;
+
+/// Where answers come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelSource {
+    /// Scheme, host and port.
+    pub origin: String,
+    /// Where the key is.
+    pub key: KeySource,
+}
+
+/// Where a key is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// None is sent.
+    Nowhere,
+    /// In a variable.
+    Variable {
+        /// Its name.
+        name: String,
+        /// Whether something is in it.
+        is_set: bool,
+    },
+    /// A program prints it.
+    Program(String),
+}
+
+/// Returns where the answers of a model come from, by its settings and the environment alone.
+///
+/// # Errors
+/// [`ModelError::Settings`].
+pub fn source(
+    name: &str,
+    settings: &ModelConfig,
+    outside: &Outside,
+) -> Result<ModelSource, ModelError> {
+    let protocol = match settings.kind {
+        ModelKind::Anthropic => Protocol::Anthropic,
+        _ => Protocol::Openai,
+    };
+    let usual = protocol.usual_base(name, outside)?;
+    let base = match settings.base_url.as_deref() {
+        Some(text) => protocol.base(name, text)?,
+        None => usual.clone(),
+    };
+    settings.require_id(name)?;
+
+    let variable = |name: &str| KeySource::Variable {
+        name: name.to_owned(),
+        is_set: (outside.variable)(name).is_some_and(|value| !is_placeholder(value.trim())),
+    };
+    let key = match (settings.api_key_command.first(), &settings.api_key_env) {
+        (Some(program), _) => KeySource::Program(program.clone()),
+        (None, Some(name)) => variable(name),
+        // The usual key serves the usual address only; a server on this machine may want none.
+        (None, None) if base.origin() == usual.origin() && !is_loopback(&base) => {
+            variable(protocol.key())
+        }
+        (None, None) => KeySource::Nowhere,
+    };
+
+    if key != KeySource::Nowhere && base.scheme() != "https" && !is_near(&base) {
+        return Err(ModelError::Settings(format!(
+            "the key of model `{name}` would go unencrypted to {}: use https",
+            origin(&base)
+        )));
+    }
+    Ok(ModelSource {
+        origin: origin(&base),
+        key,
+    })
+}
+
+/// Asks whether anything answers at an address: any answer will do. No key is sent, and no redirect
+/// followed.
+///
+/// # Errors
+/// Why nothing does, in a few words.
+pub fn reach(origin: &str, limit: Duration) -> Result<(), String> {
+    let is_here = http::Url::parse(origin).is_ok_and(|url| is_loopback(&url));
+    let client = http::client(|builder| {
+        let builder = builder
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .timeout(limit);
+        if is_here { builder.no_proxy() } else { builder }
+    });
+    let client = client.map_err(|error| said(&error))?;
+
+    let sent =
+        http::block_on(async { tokio::time::timeout(limit, client.head(origin).send()).await });
+    match sent {
+        Ok(Ok(Ok(_))) => Ok(()),
+        Ok(Ok(Err(error))) if error.is_timeout() => Err(late(limit)),
+        Ok(Ok(Err(error))) => Err(said(&error)),
+        Ok(Err(_)) => Err(late(limit)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Says that it took too long.
+fn late(limit: Duration) -> String {
+    format!("no answer within {} s", limit.as_secs())
+}
+
+/// Returns what an error says, fit to be shown.
+fn said(error: &http::Error) -> String {
+    visible(&redact(&exchange::root(error))).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+
+    /// Compares where answers come from; `KEY` is set, and nothing else.
+    fn check(settings: &str, expected: Result<(&str, KeySource), &str>) {
+        let entry = serde_yaml::from_str(settings).unwrap();
+        let settings = ModelConfig::from_config("m", &entry).unwrap();
+        let outside = Outside {
+            variable: Rc::new(|name| (name == "KEY").then(|| "abcdefgh-1".to_owned())),
+            ..Outside::default()
+        };
+        let found = source("m", &settings, &outside).map(|found| (found.origin, found.key));
+        let found = found.map_err(|error| error.to_string());
+        let expected = expected.map(|(origin, key)| (origin.to_owned(), key));
+        assert_eq!(found, expected.map_err(str::to_owned));
+    }
+
+    fn variable(name: &str, is_set: bool) -> KeySource {
+        KeySource::Variable {
+            name: name.to_owned(),
+            is_set,
+        }
+    }
+
+    #[test]
+    fn a_key_is_looked_up_and_not_fetched() {
+        check(
+            "{kind: openai, id: x}",
+            Ok(("https://api.openai.com", variable("OPENAI_API_KEY", false))),
+        );
+        check(
+            "{kind: anthropic, id: x, api_key_env: KEY}",
+            Ok(("https://api.anthropic.com", variable("KEY", true))),
+        );
+        check(
+            "{kind: openai, id: x, base_url: 'http://127.0.0.1:9/v1'}",
+            Ok(("http://127.0.0.1:9", KeySource::Nowhere)),
+        );
+        check(
+            "{kind: openai, id: x, api_key_command: [false]}"
+                .replace("false", "'false'")
+                .as_str(),
+            Ok((
+                "https://api.openai.com",
+                KeySource::Program("false".to_owned()),
+            )),
+        );
+        check(
+            "{kind: openai, id: x, base_url: 'http://a.example/v1', api_key_env: KEY}",
+            Err("the key of model `m` would go unencrypted to http://a.example: use https"),
+        );
+    }
+
+    #[test]
+    fn a_port_where_nobody_listens_does_not_answer() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        // Nobody takes the connection, and so nobody answers.
+        let limit = Duration::from_millis(200);
+        assert_eq!(
+            reach(&address, limit),
+            Err("no answer within 0 s".to_owned())
+        );
+        drop(listener);
+        assert!(reach(&address, limit).is_err());
+    }
+}

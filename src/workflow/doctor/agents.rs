@@ -1,0 +1,82 @@
+//! Hooks of agents that a user drives: whether what they call is there, and what went wrong.
+
+use super::{HealthCheck, Patient, shown, word};
+use crate::host::process;
+use crate::text::visible::visible;
+use crate::workflow::hooks::entry::EntryState;
+use crate::workflow::hooks::place::HookFile;
+use crate::workflow::hooks::{HookedAgent, folder, trouble};
+
+/// Looks at agents.
+pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
+    let mut checks = Vec::new();
+    let project = patient.project.as_ref().ok();
+    let home = patient.places.home.as_deref();
+    for agent in HookedAgent::ALL {
+        let own = HookFile::of_user(agent, home).ok();
+        checks.extend(own.and_then(|file| entry(agent, "--user", &file)));
+        let files = project.filter(|project| !project.repository.is_bare());
+        let shared = files
+            .and_then(|project| HookFile::of_project(agent, project.repository.workdir()).ok());
+        checks.extend(shared.and_then(|file| entry(agent, "--project", &file)));
+    }
+
+    if let Some(project) = project {
+        checks.extend(troubles(&folder(&project.repository.teddy_dir())));
+    }
+    if checks.is_empty() {
+        checks.push(HealthCheck::ok("hooks", "no agent tells its prompts"));
+    }
+    checks
+}
+
+/// Looks at the settings of an agent; nothing where they say nothing of us.
+fn entry(agent: HookedAgent, scope: &str, file: &HookFile) -> Option<HealthCheck> {
+    let (name, path) = (agent.name(), shown(&file.path()));
+    let reinstall =
+        format!("teddy hooks remove {name} {scope} -y && teddy hooks install {name} {scope} -y");
+    let install = format!("teddy hooks install {name} {scope} -y");
+    match file.state() {
+        Ok(EntryState::Absent | EntryState::Foreign(_)) => return None,
+        Err(error) => {
+            let reason = format!("{}", visible(&format!("{error:#}")));
+            return Some(HealthCheck::note("hooks", reason));
+        }
+        Ok(EntryState::Partial) => {
+            let reason =
+                format!("`{path}` has a part of our hooks only: not every prompt is recorded");
+            return Some(HealthCheck::warning("hooks", reason).remedy(install));
+        }
+        Ok(EntryState::Installed) => {}
+    }
+
+    let programs = file.programs().unwrap_or_default();
+    let lost = programs
+        .iter()
+        .find(|program| process::find(program).is_none());
+    Some(match lost {
+        Some(program) => {
+            let reason = format!(
+                "`{path}` calls `{}`, which is not there: no prompt is recorded",
+                visible(program)
+            );
+            let remedy = match program.contains('/') {
+                true => reinstall,
+                false => format!(
+                    "command -v {}  # finds nothing: its directory is not in PATH",
+                    word(program)
+                ),
+            };
+            HealthCheck::warning("hooks", reason).remedy(remedy)
+        }
+        None => HealthCheck::ok("hooks", format!("`{path}` tells prompts")),
+    })
+}
+
+/// Looks at what went wrong in hooks.
+fn troubles(hooks: &std::path::Path) -> Option<HealthCheck> {
+    let noted = trouble::noted(hooks);
+    let last = noted.last()?;
+    let reason = format!("a prompt of an agent was not recorded: {}", visible(last));
+    Some(HealthCheck::warning("prompts", reason).remedy("teddy hooks status  # lists all"))
+}

@@ -1,0 +1,91 @@
+//! Hooks and aliases of git that would send sessions by accident: a push of everything.
+
+use std::path::{Path, PathBuf};
+
+use super::{HealthCheck, path_word, shown, word};
+use crate::git::repository::Repository;
+use crate::host::file::read_regular;
+use crate::text::visible::visible;
+
+/// The largest hook that is read.
+const MAX_HOOK: u64 = 64 << 10;
+/// As many hooks are read.
+const MOST_HOOKS: usize = 50;
+
+/// Looks at hooks and aliases.
+pub(super) fn look(repository: &Repository) -> Vec<HealthCheck> {
+    let aliases = repository.config_section("alias");
+    let aliases = aliases.iter().filter(|(_, line)| sends_all(line));
+    let aliases = aliases.map(|(name, _)| {
+        let reason = format!(
+            "the alias `git {}` pushes everything, and with `refs/teddy` all your sessions and snapshots, untracked files included",
+            visible(name)
+        );
+        let remedy = format!("git config --show-origin {}", word(&format!("alias.{name}")));
+        HealthCheck::warning("push", reason).remedy(format!("{remedy}  # shows where it is set"))
+    });
+    let hooks = hooks(repository)
+        .into_iter()
+        .filter(|path| is_sending(path));
+    let hooks = hooks.map(|path| {
+        let reason = format!(
+            "the hook `{}` pushes everything, and with `refs/teddy` all your sessions and snapshots, untracked files included",
+            shown(&path)
+        );
+        let remedy = format!("grep -n push {}", path_word(&path));
+        HealthCheck::warning("push", reason).remedy(remedy)
+    });
+
+    aliases.chain(hooks).collect()
+}
+
+/// Returns the hooks that git would run.
+fn hooks(repository: &Repository) -> Vec<PathBuf> {
+    let folder = match repository.config("core.hooksPath") {
+        Some(path) => repository.workdir().join(path),
+        None => repository.common_dir().join("hooks"),
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_none())
+        .take(MOST_HOOKS)
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// Returns whether a hook pushes everything.
+fn is_sending(path: &Path) -> bool {
+    let bytes = read_regular(path, MAX_HOOK).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let mut lines = text.lines().map(str::trim_start);
+    lines.any(|line| !line.starts_with('#') && sends_all(line))
+}
+
+/// Returns whether a command pushes everything.
+fn sends_all(line: &str) -> bool {
+    let mut words = line.split(|c: char| c.is_whitespace() || "'\";&|".contains(c));
+    words.any(|word| word == "push")
+        && words.any(|word| {
+            let spec = word.trim_start_matches('+');
+            word == "--mirror" || spec.starts_with("refs/*") || spec.starts_with("refs/teddy/")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_push_of_everything_is_known() {
+        let check = |line: &str, expected: bool| assert_eq!(sends_all(line), expected, "{line}");
+        check("git push --mirror backup", true);
+        check("!git push backup '+refs/*:refs/*'", true);
+        check("push backup refs/teddy/*:refs/teddy/*", true);
+        check("push --all", false);
+        check("git push origin HEAD; git fetch --all", false);
+        check("git clone --mirror x", false);
+        check("echo pushed --mirror", false);
+    }
+}

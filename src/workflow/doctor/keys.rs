@@ -1,0 +1,156 @@
+//! Keys in the open: written into a configuration, or readable by others.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::fix::Repair;
+use super::{HealthCheck, HealthState, Patient, path_word, shown, word};
+use crate::config::layer::MAX_CONFIG;
+use crate::host::file::read_regular_text;
+use crate::model::remote::is_placeholder;
+use crate::text::secret;
+
+/// A setting or header that holds a key, and what is written there.
+static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = concat!(
+        r"(?i-u)\b(api[_-]?key|x-api-key|(?:proxy-)?authorization|cookie)[\x22']?[ \t]{0,8}:",
+        r"[ \t]{0,8}[\x22']?(?:(?:bearer|basic|token)[ \t]{1,8})?([!-~]{8,512})",
+    );
+    Regex::new(pattern).expect("the pattern is a constant that the tests compile")
+});
+
+/// Looks for keys.
+pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
+    let users = users(&patient.places.config_file);
+    let Ok(project) = &patient.project else {
+        return vec![users];
+    };
+
+    let mut checks = vec![users];
+    let own = project.proposed.get("config.yaml");
+    if let Some(found) = own.and_then(|text| key_in(text)) {
+        let reason = format!(
+            "line {} of `.teddy/config.yaml` looks like a {}: whoever gets the repository gets it",
+            found.line, found.what
+        );
+        let check = HealthCheck::problem("keys", reason);
+        checks.push(check.remedy(
+            "git log -p -- .teddy/config.yaml  # shows who can have it; revoke it, and use `api_key_env` in your own configuration",
+        ));
+    }
+
+    for (name, value) in project.repository.config_section("teddy") {
+        if key_in(&format!(
+            "{}: {value}",
+            name.rsplit('.').next().unwrap_or(&name)
+        ))
+        .is_some()
+        {
+            let reason = format!("git's configuration has a key in it: `teddy.{name}`");
+            let remedy = format!("git config --unset {}", word(&format!("teddy.{name}")));
+            checks.push(HealthCheck::warning("keys", reason).remedy(remedy));
+        }
+    }
+
+    checks
+}
+
+/// Looks at the user's own configuration.
+fn users(file: &Path) -> HealthCheck {
+    let name = shown(file);
+    let found = file.metadata().ok().filter(std::fs::Metadata::is_file);
+    let Some(metadata) = found else {
+        return HealthCheck::ok("keys", "no key is written down");
+    };
+    let mode = metadata.permissions().mode();
+    if mode & 0o022 != 0 {
+        let reason = format!(
+            "others can write `{name}` (mode {:03o}), which says what programs run as you",
+            mode & 0o777
+        );
+        return closed(HealthState::Problem, reason, file);
+    }
+
+    let text = read_regular_text(file, MAX_CONFIG as u64).unwrap_or_default();
+    let Some(found) = key_in(&text) else {
+        return HealthCheck::ok("keys", "no key is written down");
+    };
+
+    let line = format!(
+        "line {} of `{name}` looks like a {}",
+        found.line, found.what
+    );
+    if mode & 0o044 != 0 {
+        let reason = format!("{line}, and others can read it (mode {:03o})", mode & 0o777);
+        return closed(HealthState::Problem, reason, file);
+    }
+    HealthCheck::warning("keys", format!("{line}: a key is safer in a key store"))
+        .remedy("teddy setup  # `api_key_env` names a variable with it, `api_key_command` a program that prints it")
+}
+
+/// Says that a file is open to others, and closes it if it is no link.
+fn closed(state: HealthState, reason: String, file: &Path) -> HealthCheck {
+    let check = HealthCheck::new("keys", state, reason);
+    let check = check.remedy(format!("chmod go-rwx {}", path_word(file)));
+    match file.is_symlink() {
+        true => check,
+        false => check.repair(Repair::Close(file.to_owned())),
+    }
+}
+
+/// Where a key stands.
+#[derive(Debug, PartialEq, Eq)]
+struct WrittenKey {
+    /// The number of the line.
+    line: usize,
+    /// What it looks like.
+    what: &'static str,
+}
+
+/// Returns where a configuration has a key in it.
+fn key_in(text: &str) -> Option<WrittenKey> {
+    for (at, line) in text.lines().enumerate() {
+        let named = WRITTEN.captures(line).and_then(|found| found.get(2));
+        let named = named.map(|value| value.as_str().trim_end_matches(['"', '\'', '}', ',', ']']));
+        let is_key = named.is_some_and(|value| !is_placeholder(value) && !value.starts_with('$'));
+        let shaped = secret::find(line).or(is_key.then_some("key"));
+        if let Some(what) = shaped {
+            return Some(WrittenKey { line: at + 1, what });
+        }
+    }
+
+    // One that goes over several lines.
+    secret::find(text).map(|what| WrittenKey { line: 1, what })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares where a key is found.
+    fn check(text: &str, expected: Option<usize>) {
+        assert_eq!(key_in(text).map(|found| found.line), expected, "{text}");
+    }
+
+    #[test]
+    fn a_key_is_found_by_its_shape_and_by_its_name() {
+        check("model: x\nmodels:\n  x: {kind: openai, id: y}\n", None);
+        check("a: b\n  api_key: hunter2hunter2\n", Some(2));
+        check("headers: {Authorization: Bearer hunter2hunter2}", Some(1));
+        check("headers: {\"x-api-key\": \"hunter2hunter2\"}", Some(1));
+        let shaped = format!("x: sk-ant-{}", "a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6H");
+        check(&shaped, Some(1));
+    }
+
+    #[test]
+    fn what_names_a_key_is_none() {
+        check("api_key_env: MY_PROVIDER_KEY", None);
+        check("api_key_command: [pass, show, openai]", None);
+        check("# api_key: your-key-here", None);
+        check("headers: {x-api-key: $MY_PROVIDER_KEY}", None);
+        check("max_tokens: 100000000", None);
+    }
+}

@@ -1,0 +1,191 @@
+//! What every repository on this machine depends on: git, the sandbox, room on disk.
+
+use std::time::Duration;
+
+use super::{HealthCheck, Patient, room};
+use crate::config::settings::Sandbox;
+use crate::git::command::git_in;
+use crate::host::probe;
+use crate::host::sandbox::{Availability, availability};
+use crate::text::visible::visible;
+
+/// How long git may take to say its version.
+const LIMIT: Duration = Duration::from_secs(2);
+/// The oldest git that has all that is asked of it: `repack --geometric` came last.
+const OLDEST: GitVersion = GitVersion([2, 32, 0]);
+/// The oldest git that knows reftables.
+const REFTABLE: GitVersion = GitVersion([2, 45, 0]);
+/// Versions in which a clone that brings hooks, as Git LFS does, fails; the next one mends it.
+const BAD: [GitVersion; 7] = [
+    GitVersion([2, 45, 1]),
+    GitVersion([2, 44, 1]),
+    GitVersion([2, 43, 4]),
+    GitVersion([2, 42, 2]),
+    GitVersion([2, 41, 1]),
+    GitVersion([2, 40, 2]),
+    GitVersion([2, 39, 4]),
+];
+
+/// A version of git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct GitVersion([u32; 3]);
+
+impl GitVersion {
+    /// Reads what `git --version` says; what stands behind the third number is a distributor's.
+    fn parse(said: &str) -> Option<GitVersion> {
+        let words = said.trim().strip_prefix("git version ")?;
+        let word = words.split_whitespace().next()?;
+        let mut numbers = word.split(['.', '-', '+']).map_while(|n| n.parse().ok());
+        Some(GitVersion([
+            numbers.next()?,
+            numbers.next()?,
+            numbers.next().unwrap_or(0),
+        ]))
+    }
+}
+
+impl std::fmt::Display for GitVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [major, minor, patch] = self.0;
+        write!(f, "{major}.{minor}.{patch}")
+    }
+}
+
+/// Looks at the machine.
+pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
+    let mut checks = vec![git(patient), sandbox(patient.settings.execute.sandbox)];
+    checks.extend(room::look(patient));
+    checks
+}
+
+/// Looks at git.
+fn git(patient: &Patient) -> HealthCheck {
+    let mut command = match git_in(&patient.folder) {
+        Ok(command) => command,
+        Err(error) => {
+            return HealthCheck::problem("git", format!("{error:#}"))
+                .remedy("https://git-scm.com/downloads");
+        }
+    };
+
+    let project = patient.project.as_ref().ok();
+    let format = project.and_then(|project| project.repository.config("extensions.refStorage"));
+    let oldest = match format.as_deref() {
+        Some("reftable") => REFTABLE,
+        _ => OLDEST,
+    };
+    let said = probe::ask(command.arg("--version"), LIMIT);
+    judge(said.as_deref().unwrap_or_default(), oldest)
+}
+
+/// Judges what git says of itself.
+fn judge(said: &str, oldest: GitVersion) -> HealthCheck {
+    let Some(version) = GitVersion::parse(said) else {
+        let line = said.lines().next().unwrap_or("nothing");
+        let reason = format!("git does not say its version, but: {}", visible(line));
+        return HealthCheck::problem("git", reason).remedy("git --version");
+    };
+
+    if version < oldest {
+        let why = match oldest {
+            REFTABLE => "this repository keeps its refs in a reftable, which needs",
+            _ => "TeDDy needs",
+        };
+        let reason = format!("git {version} is too old: {why} git {oldest} or newer");
+        return HealthCheck::problem("git", reason).remedy("https://git-scm.com/downloads");
+    }
+
+    if BAD.contains(&version) {
+        let reason = format!(
+            "git {version} is a bad release: clones that bring hooks, as Git LFS does, fail; the next one is mended"
+        );
+        return HealthCheck::warning("git", reason).remedy("https://git-scm.com/downloads");
+    }
+    HealthCheck::ok("git", format!("git {version}"))
+}
+
+/// Looks at what keeps the commands of plans in their place.
+fn sandbox(wanted: Sandbox) -> HealthCheck {
+    let shows = "cat /sys/kernel/security/lsm  # shows whether Landlock is on";
+    match (wanted, availability()) {
+        (Sandbox::Off, _) => HealthCheck::note(
+            "sandbox",
+            "`execute.sandbox` is `off`: the commands of plans can do what you can",
+        )
+        .remedy("teddy -c execute.sandbox=on ..."),
+        (_, Availability::Full) => HealthCheck::ok("sandbox", "commands can be sandboxed"),
+        (Sandbox::Require, Availability::Partly(why) | Availability::None(why)) => {
+            let reason = format!(
+                "`execute.sandbox` is `require`, which this machine cannot do, so no command runs: {why}"
+            );
+            HealthCheck::problem("sandbox", reason).remedy(shows)
+        }
+        (_, Availability::Partly(why)) => HealthCheck::warning(
+            "sandbox",
+            format!("commands are only partly sandboxed: {why}"),
+        )
+        .remedy(shows),
+        (_, Availability::None(why)) => HealthCheck::warning(
+            "sandbox",
+            format!("commands are not sandboxed, and can do what you can: {why}"),
+        )
+        .remedy(shows),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workflow::doctor::HealthState;
+
+    /// Compares how what git says is judged.
+    fn check(said: &str, oldest: GitVersion, expected: (HealthState, &str)) {
+        let found = judge(said, oldest);
+        assert_eq!((found.state, found.reason.as_str()), expected, "{said}");
+    }
+
+    #[test]
+    fn a_git_that_is_too_old_or_bad_is_found() {
+        let ok = |words| (HealthState::Ok, words);
+        check("git version 2.47.3\n", OLDEST, ok("git 2.47.3"));
+        check(
+            "git version 2.39.5 (Apple Git-154)\n",
+            OLDEST,
+            ok("git 2.39.5"),
+        );
+        check("git version 2.50.0.windows.1\n", OLDEST, ok("git 2.50.0"));
+        check("git version 2.51.GIT\n", OLDEST, ok("git 2.51.0"));
+        check(
+            "git version 2.30.2\n",
+            OLDEST,
+            (
+                HealthState::Problem,
+                "git 2.30.2 is too old: TeDDy needs git 2.32.0 or newer",
+            ),
+        );
+        check(
+            "git version 2.44.0\n",
+            REFTABLE,
+            (
+                HealthState::Problem,
+                "git 2.44.0 is too old: this repository keeps its refs in a reftable, which needs git 2.45.0 or newer",
+            ),
+        );
+        check(
+            "git version 2.45.1\n",
+            OLDEST,
+            (
+                HealthState::Warning,
+                "git 2.45.1 is a bad release: clones that bring hooks, as Git LFS does, fail; the next one is mended",
+            ),
+        );
+        check(
+            "hub 1\u{1b}\n",
+            OLDEST,
+            (
+                HealthState::Problem,
+                "git does not say its version, but: hub 1\\u{1b}",
+            ),
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Models: whether one is set up, has its key or program, and answers. Nothing is asked of one, no
+//! key is fetched, and no program is started.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::{HealthCheck, Patient, word};
+use crate::host::process;
+use crate::model::ModelError;
+use crate::model::acting::open::{is_acting, program_of};
+use crate::model::outside::Outside;
+use crate::model::remote::source::{KeySource, ModelSource, reach, source};
+use crate::model::settings::{ModelConfig, ModelKind};
+use crate::session::name::SessionName;
+use crate::text::visible::visible;
+use crate::workflow::setup;
+
+/// How long the model's server may take.
+const LIMIT: Duration = Duration::from_secs(2);
+/// How much longer is waited for whoever asks it.
+const GRACE: Duration = Duration::from_millis(500);
+/// As many other models are looked at.
+const MOST_OTHERS: usize = 50;
+
+/// What comes of asking whether the model's server answers; nothing where none is asked.
+pub(super) type ServerAnswer = Option<mpsc::Receiver<Result<(), String>>>;
+
+/// Begins to ask whether the server of the model in use answers.
+pub(super) fn begin(patient: &Patient) -> ServerAnswer {
+    let name = patient.settings.model.as_deref()?;
+    let config = ModelConfig::named(name, &patient.settings).ok()?;
+    let is_remote = matches!(config.kind, ModelKind::Openai | ModelKind::Anthropic);
+    if !is_remote || !setup::is_looking() {
+        return None;
+    }
+
+    let origin = source(name, &config, &Outside::default()).ok()?.origin;
+    let (sender, receiver) = mpsc::channel();
+    // Not waited for at the end: looking up a name can hang longer than any limit.
+    std::thread::spawn(move || sender.send(reach(&origin, LIMIT)));
+    Some(receiver)
+}
+
+/// Looks at the models.
+pub(super) fn look(patient: &Patient, reached: &ServerAnswer) -> Vec<HealthCheck> {
+    let Some(model) = patient.settings.model.as_deref() else {
+        let check = HealthCheck::note("model", "no model is configured: plans come from elsewhere");
+        let mut checks = vec![check.remedy("teddy setup")];
+        checks.extend(others(patient, None));
+        return checks;
+    };
+
+    let mut checks = vec![in_use(patient, model, reached)];
+    checks.extend(others(patient, Some(model)));
+    checks
+}
+
+/// Looks at the model in use.
+fn in_use(patient: &Patient, name: &str, reached: &ServerAnswer) -> HealthCheck {
+    let found = match find(patient, name) {
+        Ok(found) => found,
+        Err(lack) => {
+            return HealthCheck::problem("model", lack.what).remedy(lack.remedy);
+        }
+    };
+    let limit = LIMIT + GRACE;
+    let answer = reached
+        .as_ref()
+        .map(|reached| match reached.recv_timeout(limit) {
+            Ok(answer) => answer,
+            Err(_) => Err(format!("no answer within {} s", LIMIT.as_secs())),
+        });
+
+    match answer {
+        Some(Err(why)) => {
+            let reason = format!(
+                "`{}`: {found}, which cannot be reached: {why}",
+                visible(name)
+            );
+            HealthCheck::warning("model", reason)
+                .remedy("teddy setup --list  # what else is there on this machine")
+        }
+        Some(Ok(())) => HealthCheck::ok(
+            "model",
+            format!("`{}`: {found}, which answers", visible(name)),
+        ),
+        None => HealthCheck::ok("model", format!("`{}`: {found}", visible(name))),
+    }
+}
+
+/// Looks at the other models of the configuration, of which only what they lack is told.
+fn others(patient: &Patient, in_use: Option<&str>) -> Vec<HealthCheck> {
+    let names = patient.settings.models.keys();
+    let others = names.filter(|name| Some(name.as_str()) != in_use);
+    others
+        .take(MOST_OTHERS)
+        .filter_map(|name| find(patient, name).err())
+        .map(|lack| HealthCheck::note("models", lack.what).remedy(lack.remedy))
+        .collect()
+}
+
+/// What a model lacks.
+struct Lack {
+    /// What it is.
+    what: String,
+    /// What helps.
+    remedy: String,
+}
+
+impl From<ModelError> for Lack {
+    fn from(error: ModelError) -> Lack {
+        Lack {
+            what: visible(&error.to_string()).into_owned(),
+            remedy: error.remedy(),
+        }
+    }
+}
+
+/// Returns what stands behind a model's name in a few words, if all that it needs is there.
+fn find(patient: &Patient, name: &str) -> Result<String, Lack> {
+    let config = ModelConfig::named(name, &patient.settings)?;
+    let outside = Outside::default();
+    match config.kind {
+        ModelKind::Openai | ModelKind::Anthropic => remote(name, source(name, &config, &outside)?),
+        ModelKind::Replay => replay(patient, name, &config),
+        ModelKind::Manual => Ok("you carry the input to a chat window".to_owned()),
+        kind if is_acting(kind) => program(name, &program_of(name, &config, &outside)?),
+        _ => program(name, config.run.first().map_or("", String::as_str)),
+    }
+}
+
+/// Looks at a model behind HTTP.
+fn remote(name: &str, source: ModelSource) -> Result<String, Lack> {
+    match &source.key {
+        KeySource::Variable {
+            name: variable,
+            is_set: false,
+        } => Err(Lack {
+            what: format!(
+                "model `{}` has no key: {} is not set, empty or a placeholder",
+                visible(name),
+                visible(variable)
+            ),
+            remedy: format!("export {}=...", word(variable)),
+        }),
+        KeySource::Program(key_program) => {
+            program(name, key_program)?;
+            Ok(source.origin)
+        }
+        _ => Ok(source.origin),
+    }
+}
+
+/// Looks at a program.
+fn program(name: &str, program: &str) -> Result<String, Lack> {
+    if program.is_empty() {
+        return Err(ModelError::Settings(format!("model `{name}` has no program in `run`")).into());
+    }
+
+    match process::find(program) {
+        Some(path) => Ok(visible(&format!("`{}`", path.display())).into_owned()),
+        None => Err(Lack {
+            what: visible(&format!(
+                "model `{name}` needs the program `{program}`, which is not there"
+            ))
+            .into_owned(),
+            remedy: format!(
+                "command -v {}  # finds nothing; install it, or `teddy setup` chooses another model",
+                word(program)
+            ),
+        }),
+    }
+}
+
+/// Looks at recorded answers: a file, a folder, or a session.
+fn replay(patient: &Patient, name: &str, config: &ModelConfig) -> Result<String, Lack> {
+    let path = config.path.clone().unwrap_or_default();
+    let project = patient.project.as_ref().ok();
+    let at_root = project.map(|project| project.repository.workdir().join(&path));
+    let is_session = || {
+        let session = SessionName::from_ref(path.to_str()?).ok()?;
+        project?.store().tip_id(&session).ok()
+    };
+
+    let is_file = path.exists() || at_root.is_some_and(|path| path.exists());
+    if is_file || is_session().is_some() {
+        return Ok("recorded answers".to_owned());
+    }
+    Err(Lack {
+        what: visible(&format!(
+            "model `{name}` replays `{}`, which is not there",
+            path.display()
+        ))
+        .into_owned(),
+        remedy: "teddy setup".to_owned(),
+    })
+}

@@ -1,0 +1,222 @@
+//! Sessions: refs that are damaged or name nothing, and a quick look at the newest turns.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use super::{HealthCheck, Patient, word};
+use crate::change::id::CHANGES;
+use crate::git::object::CommitId;
+use crate::git::refs::signed::SIGNED;
+use crate::git::refs::{self, Reference};
+use crate::session::name::{DRAFTS, SESSIONS, SessionName};
+use crate::session::verify::check_newest;
+use crate::text::counted;
+use crate::text::visible::visible;
+use crate::workflow::project::Project;
+
+/// Where our refs are.
+const OURS: &str = "refs/teddy/";
+/// What else of ours is there that need not be of a session here.
+const OTHERS: [&str; 5] = [
+    "refs/teddy/snapshots/",
+    "refs/teddy/published/",
+    "refs/teddy/remotes/",
+    "refs/teddy/records/",
+    CHANGES,
+];
+/// How long is read.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// As many turns of each session are read.
+const TURNS: usize = 3;
+/// As many findings of a kind are told one by one.
+const MOST: usize = 5;
+
+/// Looks at the sessions.
+pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
+    let Ok(project) = &patient.project else {
+        return Vec::new();
+    };
+    let listed = match refs::list(&project.repository, OURS) {
+        Ok(listed) => listed,
+        Err(error) => {
+            let reason = format!("the refs cannot be read: {error:#}");
+            return vec![HealthCheck::problem("refs", reason).remedy("git fsck")];
+        }
+    };
+
+    let mut checks = damaged(project);
+    checks.extend(stray(&listed));
+    checks.extend(turns(project));
+    checks
+}
+
+/// Looks for refs that name nothing that is there.
+fn damaged(project: &Project) -> Vec<HealthCheck> {
+    let broken = match refs::heal::broken(&project.repository) {
+        Ok(broken) => broken,
+        Err(error) => {
+            let reason = format!("the refs cannot be looked at: {error:#}");
+            return vec![HealthCheck::problem("refs", reason).remedy("git fsck")];
+        }
+    };
+    let remedy = match project.repository.is_bare() {
+        // What it takes to mend one is in a checkout.
+        true => "git fsck",
+        false => "teddy recover",
+    };
+    let told = broken.iter().take(MOST).map(|name| {
+        let reason = format!("`{}` names nothing that is there", visible(name));
+        HealthCheck::problem("refs", reason).remedy(remedy)
+    });
+    told.collect()
+}
+
+/// Looks for refs of ours that belong to no session.
+fn stray(listed: &[Reference]) -> Vec<HealthCheck> {
+    let sessions: HashSet<&str> = listed
+        .iter()
+        .filter_map(|reference| reference.name.strip_prefix(SESSIONS))
+        .collect();
+    let found = listed
+        .iter()
+        .filter_map(|reference| Some((reference, why_stray(&reference.name, &sessions)?)));
+
+    let told = found.take(MOST).map(|(reference, why)| {
+        let reason = format!("`{}` {why}", visible(&reference.name));
+        let remedy = format!(
+            "git update-ref -d {} {}",
+            word(&reference.name),
+            reference.target
+        );
+        HealthCheck::note("stray-refs", reason).remedy(remedy)
+    });
+    told.collect()
+}
+
+/// Returns why a ref of ours belongs to nothing.
+fn why_stray(name: &str, sessions: &HashSet<&str>) -> Option<&'static str> {
+    if let Some(session) = name.strip_prefix(SESSIONS) {
+        return SessionName::from_ref(session)
+            .is_err()
+            .then_some("is no name of a session: no command shows it");
+    }
+    if let Some(session) = name.strip_prefix(DRAFTS) {
+        return (!sessions.contains(session))
+            .then_some("is the turn in progress of a session that is gone");
+    }
+    if let Some(session) = name.strip_prefix(SIGNED) {
+        return (!sessions.contains(session))
+            .then_some("is the signature of a session that is gone");
+    }
+
+    let is_known = OTHERS.iter().any(|known| name.starts_with(known));
+    (!is_known).then_some("is nothing that TeDDy knows, but among its refs")
+}
+
+/// Reads the newest turns of as many sessions as there is time for, that in use first.
+fn turns(project: &Project) -> Vec<HealthCheck> {
+    let mut sessions = project.store().sessions().unwrap_or_default();
+    if let Ok(in_use) = project.session() {
+        sessions.sort_by_key(|(name, _)| *name != in_use);
+    }
+
+    let deadline = Instant::now() + PATIENCE;
+    let mut checks = Vec::new();
+    let mut read = 0;
+    for (name, tip) in &sessions {
+        if Instant::now() > deadline {
+            break;
+        }
+        checks.extend(faults(project, name, *tip));
+        read += 1;
+    }
+
+    let faulty = checks.len();
+    checks.truncate(MOST);
+    if faulty == 0 {
+        checks.push(sound(read, sessions.len()));
+    } else if faulty > MOST {
+        let reason = format!("{} more sessions have faults", faulty - MOST);
+        checks.push(HealthCheck::problem("turns", reason).remedy("teddy verify"));
+    }
+    checks
+}
+
+/// Says that what was read of the sessions is sound.
+fn sound(read: usize, all: usize) -> HealthCheck {
+    let sessions = counted(all, "session");
+    if read < all {
+        let reason = format!(
+            "the newest turns of {read} of {sessions} are sound; there was no time for the others"
+        );
+        return HealthCheck::ok("turns", reason).remedy("teddy verify");
+    }
+    match all {
+        0 => HealthCheck::ok("turns", "there are no sessions"),
+        _ => HealthCheck::ok("turns", format!("{sessions}, the newest turns sound")),
+    }
+}
+
+/// Returns what is wrong with the newest turns of a session.
+fn faults(project: &Project, session: &SessionName, tip: CommitId) -> Option<HealthCheck> {
+    let checked = check_newest(&project.repository, session, tip, TURNS);
+    let fault = checked.faults.first()?;
+    let place = match fault.turn {
+        Some(turn) => format!("turn {turn} of `{session}`"),
+        None => format!("session `{session}`"),
+    };
+    let more = match checked.faults.len() {
+        1 => String::new(),
+        faults => format!(", and {} more", counted(faults - 1, "fault")),
+    };
+
+    let reason = format!("{place}: {}{more}", visible(&fault.what));
+    Some(
+        HealthCheck::problem("turns", reason)
+            .remedy(format!("teddy verify {}", word(session.as_str()))),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ref_of_ours_belongs_to_something() {
+        let sessions = HashSet::from(["demo", "change/x"]);
+        let check = |name: &str, is_stray: bool| {
+            let name = format!("{OURS}{name}");
+            assert_eq!(why_stray(&name, &sessions).is_some(), is_stray, "{name}");
+        };
+        for name in [
+            "sessions/demo",
+            "sessions/change/x",
+            "drafts/demo",
+            "signed/demo",
+            "snapshots/main",
+            "published/main",
+            "changes/x",
+            "remotes/origin/demo",
+            "records/demo",
+        ] {
+            check(name, false);
+        }
+        for name in ["sessions/No Name", "drafts/gone", "signed/gone", "x", "x/y"] {
+            check(name, true);
+        }
+    }
+
+    #[test]
+    fn what_was_not_read_is_told() {
+        let check = |read: usize, all: usize, expected: &str| {
+            assert_eq!(sound(read, all).reason, expected);
+        };
+        check(0, 0, "there are no sessions");
+        check(1, 1, "1 session, the newest turns sound");
+        check(
+            7,
+            10_000,
+            "the newest turns of 7 of 10000 sessions are sound; there was no time for the others",
+        );
+    }
+}

@@ -1,0 +1,222 @@
+//! What runs and what was left behind: worktrees of sessions, locks, an interrupted turn.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::fix::Repair;
+use super::{HealthCheck, Patient, path_word, shown, stray};
+use crate::git::refs;
+use crate::git::worktree::{self, RememberedWorktree, former};
+use crate::host::file::read_regular_text;
+use crate::host::lock::{Lock, LockError};
+use crate::session::name::{SESSIONS, SessionName};
+use crate::text::counted;
+use crate::text::visible::visible;
+use crate::workflow::gc::files_below;
+use crate::workflow::project::Project;
+use crate::workspace::recover;
+
+/// A lock of git's that is older than this was left by a process that is gone.
+const OLD: u64 = 60 * 60;
+/// How much of a holder's name is read.
+const MAX_HOLDER: u64 = 400;
+/// As many of a kind are told one by one.
+const MOST: usize = 5;
+
+/// Looks at worktrees and locks.
+pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
+    let Ok(project) = &patient.project else {
+        return stray::look(patient, None);
+    };
+    let mut checks = worktrees(project);
+    checks.extend(stray::look(patient, Some(project)));
+    checks.extend(locks(project));
+    checks.extend(locks_of_git(project));
+    checks.push(pending(project));
+    checks.extend(set_aside(project));
+    checks
+}
+
+/// Looks at the worktrees that are remembered.
+fn worktrees(project: &Project) -> Vec<HealthCheck> {
+    let listed = worktree::session_worktrees(&project.repository);
+    let references = refs::list(&project.repository, SESSIONS).unwrap_or_default();
+    let names: HashSet<&str> = references
+        .iter()
+        .filter_map(|reference| reference.name.strip_prefix(SESSIONS))
+        .collect();
+    let is_known = |listed: &&RememberedWorktree| {
+        let session = SessionName::from_folder(&listed.session);
+        session.is_some_and(|session| names.contains(session.as_str()))
+    };
+    let (there, lost): (Vec<_>, Vec<_>) = listed.iter().partition(|one| one.path.exists());
+    let orphans: Vec<&RememberedWorktree> =
+        there.iter().copied().filter(|one| !is_known(one)).collect();
+
+    let mut checks: Vec<HealthCheck> = lost.iter().take(MOST).map(|one| lost_one(one)).collect();
+    checks.extend(orphans.iter().take(MOST).map(|one| orphan(one)));
+    for left in former::former_worktrees(&project.repository, &project.worktrees()) {
+        let reason = format!(
+            "an earlier version registered the worktree of `{}` with git",
+            visible(&left)
+        );
+        checks.push(HealthCheck::note("worktrees", reason).remedy("teddy recover"));
+    }
+
+    if checks.is_empty() {
+        let reason = counted(there.len(), "worktree");
+        checks.push(HealthCheck::ok("worktrees", reason));
+    }
+    checks
+}
+
+/// Tells of a worktree that is remembered and not there.
+fn lost_one(listed: &RememberedWorktree) -> HealthCheck {
+    let reason = format!(
+        "the worktree of `{}` is gone, and what was known of its files is not ({}); it is made anew when it is needed",
+        visible(&listed.session),
+        shown(&listed.path)
+    );
+    HealthCheck::note("worktrees", reason)
+        .remedy("teddy doctor --fix")
+        .repair(Repair::ForgetWorktree(listed.session.clone()))
+}
+
+/// Tells of a worktree whose session is gone.
+fn orphan(listed: &RememberedWorktree) -> HealthCheck {
+    let reason = format!(
+        "the worktree `{}` is of the session `{}`, which is gone",
+        shown(&listed.path),
+        visible(&listed.session)
+    );
+    HealthCheck::note("worktrees", reason).remedy("teddy gc")
+}
+
+/// Looks at our own locks.
+fn locks(project: &Project) -> Vec<HealthCheck> {
+    let folder = project.repository.teddy_dir();
+    let of_sessions = files_below(&folder.join("locks")).into_iter();
+    let of_sessions = of_sessions.filter(|path| path.ends_with("lock"));
+    let paths = std::iter::once(folder.join("lock")).chain(of_sessions);
+    let held = paths.filter_map(|path| Some((holder(&path)?, path)));
+    let mut checks: Vec<HealthCheck> = held
+        .take(MOST)
+        .map(|(holder, path)| match is_held(&path) {
+            true => HealthCheck::ok("locks", format!("{holder} is at work here")),
+            false => {
+                let reason = format!("{holder} ended without letting go of `{}`", shown(&path));
+                HealthCheck::note("locks", reason).remedy("teddy recover")
+            }
+        })
+        .collect();
+
+    if checks.is_empty() {
+        checks.push(HealthCheck::ok("locks", "nobody is at work"));
+    }
+    checks
+}
+
+/// Returns who has signed a lock.
+fn holder(path: &Path) -> Option<String> {
+    let text = read_regular_text(path, MAX_HOLDER).ok()?;
+    (!text.is_empty()).then(|| visible(&text).into_owned())
+}
+
+/// Returns whether somebody holds a lock.
+fn is_held(path: &Path) -> bool {
+    let free = Lock::outlast(path, Duration::ZERO);
+    matches!(free, Err(LockError::Busy { .. }))
+}
+
+/// Looks at git's own locks.
+fn locks_of_git(project: &Project) -> Vec<HealthCheck> {
+    let repository = &project.repository;
+    let head = repository.git_dir().join("HEAD.lock");
+    let mut found = recover::foreign_locks(repository);
+    if let Some(seconds) = age(&head).filter(|_| found.iter().all(|lock| lock.path != head)) {
+        found.push(refs::heal::ForeignLock {
+            path: head,
+            seconds,
+        });
+    }
+
+    let (old, young): (Vec<_>, Vec<_>) = found.iter().partition(|lock| lock.seconds >= OLD);
+    let mut checks: Vec<HealthCheck> = old
+        .iter()
+        .take(MOST)
+        .map(|lock| {
+            let reason = format!(
+                "git's lock `{}` is {} old: a git that was killed has left it, and no other gets past it",
+                shown(&lock.path),
+                hours(lock.seconds)
+            );
+            let remedy = format!("rm {}  # if no git is running", path_word(&lock.path));
+            HealthCheck::problem("git-locks", reason).remedy(remedy)
+        })
+        .collect();
+    if checks.is_empty() {
+        let reason = match young.len() {
+            0 => "git has left no lock".to_owned(),
+            _ => "git is at work".to_owned(),
+        };
+        checks.push(HealthCheck::ok("git-locks", reason));
+    }
+    checks
+}
+
+/// Returns how many seconds ago a file was changed.
+fn age(path: &Path) -> Option<u64> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    let age = metadata.modified().ok()?.elapsed().unwrap_or_default();
+    Some(age.as_secs())
+}
+
+/// Returns a time in hours or days.
+fn hours(seconds: u64) -> String {
+    match seconds / 3600 {
+        hours if hours < 48 => counted(hours, "hour"),
+        hours => counted(hours / 24, "day"),
+    }
+}
+
+/// Looks at whether a turn was interrupted.
+fn pending(project: &Project) -> HealthCheck {
+    let folder = project.repository.teddy_dir();
+    if folder.join("pending.json").symlink_metadata().is_err() {
+        return HealthCheck::ok("pending", "no turn was interrupted");
+    }
+    if is_held(&folder.join("lock")) {
+        return HealthCheck::ok("pending", "a turn is being completed");
+    }
+    HealthCheck::warning(
+        "pending",
+        "a crash interrupted a turn on the way to your files; whatever changes something next finishes it first",
+    )
+    .remedy("teddy recover")
+}
+
+/// Looks at saves of the user's that were set aside.
+fn set_aside(project: &Project) -> Option<HealthCheck> {
+    let saves: Vec<PathBuf> = files_below(&project.repository.teddy_dir().join("undo/rescued"));
+    let first = saves.first()?;
+    let reason = format!(
+        "{} of yours could not be put back beside what was written, as `{}`",
+        counted(saves.len(), "save"),
+        shown(first)
+    );
+    Some(HealthCheck::note("saves", reason).remedy("teddy du  # lists them"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_hours_and_days() {
+        assert_eq!(
+            [3600, 7300, 47 * 3600, 72 * 3600].map(hours),
+            ["1 hour", "2 hours", "47 hours", "3 days"]
+        );
+    }
+}
