@@ -142,3 +142,33 @@ fn a_partial_clone_has_what_a_fetched_session_recorded() {
         .check(0, &["new        origin/add-auth"]);
     ben.teddy(&["show", "origin/add-auth:1"]).check(0, &["One"]);
 }
+
+#[test]
+fn the_hook_of_the_page_for_teams_lets_sessions_only_grow() {
+    let (ada, _, root) = people();
+    let page = include_str!("../../docs/teams.md");
+    let hook = page
+        .split("```sh\n")
+        .find(|block| block.starts_with("#!/bin/sh"))
+        .unwrap();
+    let hook = hook.split("```").next().unwrap();
+    let path = root.join("server.git/hooks/update");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, hook).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+
+    let session = "refs/teddy/sessions/add-auth";
+    ada.git(&["push", "-q", "origin", &format!("{session}~1:{session}")]);
+    ada.git(&["push", "-q", "origin", &format!("{session}:{session}")]);
+    for refspec in [format!("+{session}~1:{session}"), format!(":{session}")] {
+        let mut push = ada.command("git");
+        let push = push
+            .current_dir(ada.path())
+            .args(["push", "-q", "origin", &refspec]);
+        let said = push.output().unwrap();
+        assert!(!said.status.success(), "{refspec}");
+        assert!(String::from_utf8_lossy(&said.stderr).contains("sessions are only added to"));
+    }
+    ada.git(&["push", "-q", "origin", "+main~0:refs/heads/other"]);
+    ada.git(&["push", "-q", "origin", ":refs/heads/other"]);
+}
