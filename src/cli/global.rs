@@ -1,6 +1,6 @@
 //! The options of every command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 
@@ -34,6 +34,14 @@ pub(super) struct Global {
 }
 
 impl Global {
+    /// Returns where a path leads that was typed behind these options.
+    pub(super) fn place(&self, typed: &Path) -> PathBuf {
+        match &self.directory {
+            Some(folder) => folder.join(typed),
+            None => typed.to_owned(),
+        }
+    }
+
     /// Returns the options of a command that is typed while the program runs with these: what it
     /// does not say is as it was.
     pub(super) fn below(&self, typed: Global) -> Global {

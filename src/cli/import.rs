@@ -13,6 +13,9 @@ use crate::workflow::archive::import::{
     ImportState, ImportWish, Imported, ImportedSession, import,
 };
 
+/// So many refs that were left out are named.
+const MAX_NAMED: usize = 5;
+
 /// Bring in sessions from a bundle
 ///
 /// Everything in the bundle is checked first: that it is whole and sound, and that each session
@@ -56,7 +59,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         },
     };
     let project = app.project()?;
-    let path = app.folder()?.join(&args.file);
+    let path = app.global.place(&args.file);
     let done = import(&project, &path, &wish, app.user(&project, false).as_mut())?;
 
     if app.global.json {
@@ -68,13 +71,23 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     app.print(done.sessions.iter().map(line).collect::<String>())?;
     if !done.ignored.is_empty() {
-        let names = done.ignored.join(", ");
+        let names = named(&done.ignored);
         app.warn(&format!(
             "refs that are no session's were left out: {names}"
         ));
     }
     app.say(&words(&done, args.dry_run));
     Ok(exit::DONE.into())
+}
+
+/// Returns the first of some names, and how many more there are.
+fn named(names: &[String]) -> String {
+    let more = names.len().saturating_sub(MAX_NAMED);
+    let first = names[..names.len() - more].join(", ");
+    match more {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
 }
 
 /// Returns a session as a line.

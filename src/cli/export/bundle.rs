@@ -28,7 +28,7 @@ pub(super) fn run(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCod
         return to_stdout(&project, &bundle, app);
     }
 
-    let path = app.folder()?.join(file);
+    let path = app.global.place(file);
     let existing = match args.force {
         true => Existing::Replaced,
         false => Existing::Stays,
@@ -36,14 +36,14 @@ pub(super) fn run(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCod
     let bytes = bundle.save(&project, &path, existing)?;
     if app.global.json {
         app.print_json(&serde_json::json!({
-            "file": path,
+            "file": app.folder()?.join(file),
             "bytes": bytes,
             "sessions": bundle.manifest.sessions,
         }))?;
         return Ok(exit::DONE.into());
     }
 
-    app.print(format!("{}\n", path.display()))?;
+    app.print(format!("{}\n", file.display()))?;
     app.say(&format!(
         "{} in {}. It holds snapshots, inputs and outputs as they are.",
         counted(sessions.len(), "session"),

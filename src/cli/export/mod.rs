@@ -2,6 +2,7 @@
 
 mod bundle;
 mod folder;
+mod summary;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,22 +10,30 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 
-/// Write sessions to files: directories of turns, or a bundle
+/// Write a session out: directories of turns, a bundle, or a summary
 ///
 /// Without an option, the turns of the session in use go to directories `NN/`, one file per
 /// artifact.
+///
+/// A summary (`--format md`) is for the description or a comment of a pull request: the request,
+/// the files, the turns, the commands that ran, what people decided, models and cost. Nothing in it
+/// mentions anybody or links to anything.
 ///
 /// A bundle is one file with whole sessions and the history that they build on. `teddy import`
 /// brings them back, here or anywhere, and git reads it too. It has snapshots of files, inputs and
 /// outputs as they are: give it to those who may see them.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy export                             into ./<session>/\n  teddy export /tmp/review\n  teddy export --bundle add-auth.bundle    the session in use, to keep or to pass on\n  teddy export --bundle all.bundle --all\n  teddy export --bundle - add-auth | ssh host 'cat > add-auth.bundle'\n  git bundle list-heads add-auth.bundle"
+    after_help = "Examples:\n  teddy export                             into ./<session>/\n  teddy export /tmp/review\n  teddy export --format md                 a summary, on standard output\n  teddy export --format json add-auth | jq .cost\n  teddy export --bundle add-auth.bundle    the session in use, to keep or to pass on\n  teddy export --bundle all.bundle --all\n  teddy export --bundle - add-auth | ssh host 'cat > add-auth.bundle'\n  git bundle list-heads add-auth.bundle"
 )]
 pub(super) struct Args {
-    /// The directory, created if it does not exist; with `--bundle`, the sessions
+    /// The directory, created if it does not exist; with `--bundle`, the sessions; with `--format`,
+    /// the session
     #[arg(value_name = "DIR|SESSION", add = complete::with(complete::sessions))]
     names: Vec<String>,
+    /// Print a summary of a session
+    #[arg(long, value_name = "FORMAT", conflicts_with = "bundle")]
+    format: Option<SummaryFormat>,
     /// Write sessions with all that they need to one file; `-` is standard output
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     bundle: Option<PathBuf>,
@@ -39,10 +48,20 @@ pub(super) struct Args {
     force: bool,
 }
 
+/// What a summary is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum SummaryFormat {
+    /// Markdown, safe to paste
+    Md,
+    /// JSON, with everything in full
+    Json,
+}
+
 /// Writes what is asked for.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    match &args.bundle {
-        Some(file) => bundle::run(file, &args, app),
-        None => folder::run(&args.names, app),
+    match (&args.bundle, args.format) {
+        (Some(file), _) => bundle::run(file, &args, app),
+        (None, Some(format)) => summary::run(&args.names, format, app),
+        (None, None) => folder::run(&args.names, app),
     }
 }

@@ -76,6 +76,7 @@ impl SessionBundle {
         drafts: Drafts,
     ) -> anyhow::Result<()> {
         let (repository, store) = (&project.repository, project.store());
+        session.writable()?;
         let tip = store.tip_id(session)?;
         let mut said = BundledSession::of(repository, session, tip)?;
         self.refs.push((session.reference(), tip));

@@ -1,0 +1,265 @@
+//! A session in short, for whoever reviews what it did: the request, what changed, the turns, the
+//! commands that ran, what people decided, what it cost (`docs/formats/export.md`).
+
+mod decisions;
+pub mod markdown;
+mod runs;
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::git::diff;
+use crate::git::object::read;
+use crate::git::object::{CommitId, TreeEntry};
+use crate::git::repository::Repository;
+use crate::session::artifact;
+use crate::session::meta::{MessageOrigin, Status};
+use crate::session::name::SessionName;
+use crate::session::turn::{Turn, in_next};
+use crate::text::beginning;
+use crate::text::diff::counts;
+use crate::text::path::lossy;
+use crate::text::redact::redact;
+use crate::workflow::project::Project;
+pub use decisions::{DecisionKind, UserDecision};
+pub use runs::CommandRun;
+
+/// The version of the format that we write.
+const SCHEMA: u32 = 1;
+/// The bytes of a text that somebody wrote.
+const MAX_TEXT: usize = 64 << 10;
+/// A larger file of a turn is not read; the raw text of a report has a few MiB at most.
+const MAX_FILE: u64 = 64 << 20;
+/// So many files are compared line by line.
+const MAX_COMPARED: usize = 2000;
+
+/// A session in short.
+#[derive(Debug, Serialize)]
+pub struct SessionSummary {
+    /// The version of the format.
+    pub schema: u32,
+    /// The session.
+    pub session: String,
+    /// Its newest turn.
+    pub tip: CommitId,
+    /// What the user asked for, oldest first.
+    pub requests: Vec<AskedRequest>,
+    /// The files that differ between its start and its newest turn.
+    pub files: Vec<DifferingFile>,
+    /// Its turns, oldest first, without turn 0.
+    pub turns: Vec<TurnInShort>,
+    /// The commands of its plans that ran, oldest first.
+    pub runs: Vec<CommandRun>,
+    /// What people decided, oldest first.
+    pub decisions: Vec<UserDecision>,
+    /// What the model asks, if it waits for an answer.
+    pub question: Option<String>,
+    /// What the model said when it called the work done, if it did.
+    pub conclusion: Option<String>,
+    /// The models that were asked, each once.
+    pub models: Vec<String>,
+    /// The tokens read; nothing if some model did not tell them.
+    pub tokens_in: Option<u64>,
+    /// The tokens written.
+    pub tokens_out: Option<u64>,
+    /// Dollars, discarded answers included; nothing if no price is known.
+    pub cost: Option<f64>,
+}
+
+/// Something that the user asked for.
+#[derive(Debug, Serialize)]
+pub struct AskedRequest {
+    /// The turn that it began.
+    pub turn: u64,
+    /// Their words.
+    pub text: String,
+}
+
+/// A file that a session changed.
+#[derive(Debug, Serialize)]
+pub struct DifferingFile {
+    /// The path.
+    pub path: String,
+    /// `added`, `deleted` or `modified`.
+    pub change: &'static str,
+    /// The lines that came; nothing if it is binary or too large.
+    pub added: Option<usize>,
+    /// The lines that went.
+    pub removed: Option<usize>,
+}
+
+/// A turn as a line.
+#[derive(Debug, Serialize)]
+pub struct TurnInShort {
+    /// Its number.
+    pub number: u64,
+    /// Its commit.
+    pub commit: CommitId,
+    /// How it ended.
+    pub status: Status,
+    /// Its title.
+    pub title: String,
+    /// Its agent.
+    pub agent: String,
+    /// The model that was asked.
+    pub model: Option<String>,
+    /// Dollars.
+    pub cost: Option<f64>,
+}
+
+/// Sums a session up.
+///
+/// # Errors
+/// There is no such session, or it cannot be read.
+pub fn summary(project: &Project, session: &SessionName) -> anyhow::Result<SessionSummary> {
+    let (repository, store) = (&project.repository, project.store());
+    let tip = store.tip(session)?;
+    let mut turns: Vec<Turn> = store.history(tip.clone()).collect::<anyhow::Result<_>>()?;
+    turns.reverse();
+
+    let mut requests = Vec::new();
+    for turn in turns.iter().filter(|turn| is_users(turn)) {
+        let text = text_of(repository, turn, artifact::USER_PROMPT)?;
+        let text = text.map(|text| kept(&text)).filter(|text| !text.is_empty());
+        requests.extend(text.map(|text| AskedRequest {
+            turn: turn.number(),
+            text,
+        }));
+    }
+
+    let said = |name: &str| {
+        let text = text_of(repository, &tip, &in_next(name))?;
+        anyhow::Ok(text.map(|text| kept(&text)))
+    };
+    let (tokens_in, tokens_out) = tokens(&turns).unzip();
+    Ok(SessionSummary {
+        schema: SCHEMA,
+        session: session.to_string(),
+        tip: tip.commit,
+        requests,
+        files: files(project, &turns)?,
+        runs: runs::runs(repository, &turns)?,
+        decisions: decisions::decisions(repository, &turns)?,
+        question: said(artifact::QUESTION)?,
+        conclusion: said(artifact::CONCLUSION)?,
+        models: models(&turns),
+        tokens_in,
+        tokens_out,
+        cost: cost(&turns),
+        turns: turns
+            .iter()
+            .filter(|it| it.number() > 0)
+            .map(short)
+            .collect(),
+    })
+}
+
+/// Returns whether a turn began with the user's own words.
+fn is_users(turn: &Turn) -> bool {
+    let meta = &turn.meta;
+    meta.origin == MessageOrigin::User && meta.work.is_none() && meta.restored.is_none()
+}
+
+/// Returns a file of a turn as text; one that is larger than any of ours is an error, as a turn may
+/// come from anywhere.
+fn text_of(repository: &Repository, turn: &Turn, name: &str) -> anyhow::Result<Option<String>> {
+    let bytes = repository.file_up_to(turn.tree, name, MAX_FILE)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Returns a text as a summary has it: without keys, and not too much of it.
+fn kept(text: &str) -> String {
+    beginning(redact(text.trim()).as_ref(), MAX_TEXT).into_owned()
+}
+
+/// Returns a turn in short.
+fn short(turn: &Turn) -> TurnInShort {
+    let meta = &turn.meta;
+    TurnInShort {
+        number: turn.number(),
+        commit: turn.commit,
+        status: meta.status,
+        title: kept(&turn.title),
+        agent: meta.agent.clone(),
+        model: meta.model.as_ref().map(|model| model.asked.clone()),
+        cost: spent(turn),
+    }
+}
+
+/// Returns what a turn cost, discarded answers included.
+fn spent(turn: &Turn) -> Option<f64> {
+    let cost = turn.meta.model.as_ref().and_then(|model| model.cost);
+    turn.meta.spent.or(cost)
+}
+
+/// Returns the models that were asked.
+fn models(turns: &[Turn]) -> Vec<String> {
+    let asked = turns.iter().filter_map(|turn| turn.meta.model.as_ref());
+    let mut seen = BTreeSet::new();
+    asked
+        .map(|model| model.asked.clone())
+        .filter(|name| seen.insert(name.clone()))
+        .collect()
+}
+
+/// Returns the tokens read and written, if every model told them.
+fn tokens(turns: &[Turn]) -> Option<(u64, u64)> {
+    let asked = turns.iter().filter_map(|turn| turn.meta.model.as_ref());
+    let told: Option<Vec<(u64, u64)>> = asked.map(|model| model.tokens()).collect();
+    let told = told.filter(|told| !told.is_empty())?;
+    Some(told.iter().fold((0, 0), |sum: (u64, u64), one| {
+        (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
+    }))
+}
+
+/// Returns what the turns cost together, as far as it is known.
+fn cost(turns: &[Turn]) -> Option<f64> {
+    let known: Vec<f64> = turns.iter().filter_map(spent).collect();
+    (!known.is_empty()).then(|| known.iter().sum())
+}
+
+/// Returns the files that differ between the start of a session and its newest turn.
+fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>> {
+    let repository = &project.repository;
+    let mut workspaces = turns.iter().filter_map(|turn| turn.meta.workspace.as_ref());
+    let Some(first) = workspaces.next() else {
+        return Ok(Vec::new());
+    };
+    let last = workspaces.next_back().unwrap_or(first);
+    let tree = |commit| repository.commit(commit).map(|commit| commit.tree);
+
+    let changes = diff::changes(repository, tree(first.before)?, tree(last.after)?)?;
+    let mut found = Vec::with_capacity(changes.len());
+    for (at, change) in changes.iter().enumerate() {
+        let (old, new) = (change.old.as_ref(), change.new.as_ref());
+        let lines = match at < MAX_COMPARED {
+            true => lines(project, (old, new))?,
+            false => None,
+        };
+        let (added, removed) = lines.unzip();
+        found.push(DifferingFile {
+            path: lossy(&change.path),
+            change: match (old, new) {
+                (None, _) => "added",
+                (_, None) => "deleted",
+                _ => "modified",
+            },
+            added,
+            removed,
+        });
+    }
+
+    Ok(found)
+}
+
+/// Returns how many lines came and went, if both sides are text.
+fn lines(
+    project: &Project,
+    (old, new): (Option<&TreeEntry>, Option<&TreeEntry>),
+) -> anyhow::Result<Option<(usize, usize)>> {
+    let text = |entry| read::text_of(&project.repository, entry);
+    let texts = text(old)?.zip(text(new)?);
+    let counted = texts.map(|(old, new)| counts(&old, &new));
+    Ok(counted.map(|counts| (counts.added, counts.removed)))
+}

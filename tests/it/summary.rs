@@ -1,0 +1,106 @@
+//! `export --format`: a session in short, for whoever reviews what it did.
+
+use crate::plans::{chat, create, edit, execute, plan};
+use crate::support::TestRepo;
+
+/// A project with a session in which something of every kind has happened.
+fn used() -> TestRepo {
+    let repo = TestRepo::new()
+        .file("greet.sh", "echo Hello\n")
+        .file("old.bin", b"\0\x01");
+    repo.commit("init");
+    repo.done(&["new", "greet-by-name"]);
+    repo.done(&["context", "add", "greet.sh"]);
+    repo.reply(&plan(
+        "Greet by name",
+        &[
+            edit("greet.sh", "Hello", "Hello, $1"),
+            execute("sh greet.sh Ada"),
+        ],
+    ));
+    repo.done(&[
+        "plan",
+        "-m",
+        "Greet people by name.\n\nAsk @team about #12 <b>.",
+    ]);
+    repo.done(&["execute", "-y"]);
+    repo.reply(&plan("Test it", &[execute("false")]));
+    repo.done(&["plan", "-m", "test it"]);
+    repo.teddy(&["execute", "-y", "--no-replan"]).check(1, &[]);
+    repo.reply(&plan("Ask", &[chat("Which language?")]));
+    repo.done(&["plan", "-m", "and translate it"]);
+    repo.teddy(&["execute", "-y"]);
+    repo.reply(&plan(
+        "Say `Hallo` to @all",
+        &[create("de.sh", "echo Hallo\n")],
+    ));
+    repo.teddy(&["plan", "-m", "German"]);
+    repo.done(&["execute", "-y"]);
+    repo
+}
+
+#[test]
+fn ex1_a_summary_says_what_a_reviewer_asks_first() {
+    let repo = used();
+    let text = repo.done(&["export", "--format", "md"]);
+    let tip = repo.git(&["rev-parse", "--short=12", "teddy/sessions/greet-by-name"]);
+    let answers = repo.beside("answers");
+    let shown = text.replace(&tip, "<commit>");
+    insta::assert_snapshot!(shown.replace(answers.to_str().unwrap(), "<answers>"));
+    assert_eq!(
+        repo.done(&["export", "--format", "md", "greet-by-name"]),
+        text
+    );
+    let told = repo.json(&["export", "--format", "md"], 0);
+    assert_eq!(told["markdown"], text);
+}
+
+#[test]
+fn ex2_json_has_the_same_facts_in_full() {
+    let repo = used();
+    let told = repo.json(&["export", "--format", "json"], 0);
+    let field = |list: &str, name: &str| -> Vec<String> {
+        let rows = told[list].as_array().unwrap().iter();
+        rows.map(|row| row[name].to_string().replace('"', ""))
+            .collect()
+    };
+    assert_eq!(told["schema"], 1);
+    assert_eq!(
+        field("turns", "status"),
+        ["executed", "failed", "executed", "executed"]
+    );
+    assert_eq!(field("files", "path"), ["de.sh", "greet.sh"]);
+    assert_eq!(field("files", "change"), ["added", "modified"]);
+    assert_eq!(field("runs", "exit_code"), ["0", "1"]);
+    assert_eq!(field("decisions", "kind"), ["answered"]);
+    assert_eq!(field("decisions", "said"), ["German"]);
+    let request = "Greet people by name.\n\nAsk @team about #12 <b>.";
+    assert_eq!(told["requests"][0]["text"], request);
+}
+
+#[test]
+fn ex1_a_session_without_turns_has_a_summary_too() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let text = repo.done(&["export", "--format", "md"]);
+    assert!(
+        text.starts_with("### Session `demo`\n\n0 turns · commit `"),
+        "{text}"
+    );
+
+    repo.run_plan(&plan("One", &[create("b.txt", "b\n")]));
+    let text = repo.done(&["export", "--format", "md"]);
+    assert!(
+        text.contains("**1 file (+1 −0)**\n\n- `b.txt` +1 −0, added\n"),
+        "{text}"
+    );
+    repo.teddy(&["export", "--format", "md", "gone"])
+        .check(1, &["there is no session `gone`"]);
+    repo.teddy(&["export", "--format", "html"])
+        .check(2, &["md, json"]);
+    let clone = repo.beside("bare");
+    repo.git(&["clone", "-q", "--mirror", ".", clone.to_str().unwrap()]);
+    let bare = repo.teddy_in(&clone, &["export", "--format", "md", "-s", "demo"]);
+    assert_eq!(bare.stdout, text);
+}
