@@ -15,6 +15,7 @@ mod blame;
 mod blocks;
 mod catalogue;
 mod change;
+mod ci;
 mod command;
 mod completions;
 mod concurrency;
