@@ -215,24 +215,14 @@ pub(super) fn with(offer: Offer) -> ArgValueCompleter {
     })
 }
 
-/// Returns the sessions, the one that changed last first.
-pub(super) fn sessions(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    let mut found = Vec::new();
-    for (name, commit) in project.store().sessions()? {
-        // A ref that cannot be read must not hide the others.
-        if let Ok(commit) = project.repository.commit(commit) {
-            found.push((
-                commit.seconds,
-                name.to_string(),
-                commit.subject().to_owned(),
-            ));
-        }
-    }
-
-    found.sort_by_key(|(seconds, ..)| std::cmp::Reverse(*seconds));
-    Ok(found
-        .into_iter()
-        .map(|(_, name, title)| (name, title))
+/// Returns the sessions that go on from what is typed, the one that changed last first.
+pub(super) fn sessions(project: &Project, current: &str) -> anyhow::Result<Offers> {
+    let mut found = project.store().sessions()?;
+    // There may be thousands: only those that are offered are read.
+    found.retain(|(name, _)| name.to_string().starts_with(current));
+    let tips = project.store().newest(found)?.into_iter();
+    Ok(tips
+        .map(|tip| (tip.session.to_string(), tip.title))
         .collect())
 }
 

@@ -1,6 +1,7 @@
 //! The store: sessions and their turns as refs and commits.
 
 mod drafts;
+pub mod tips;
 
 use std::collections::BTreeMap;
 

@@ -10,6 +10,7 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
+use crate::session::store::tips::SessionTip;
 use crate::session::turn::Turn;
 use crate::workflow::hooks::{self, trouble};
 use crate::workflow::land::latest::{Latest, latest};
@@ -142,7 +143,19 @@ pub fn messages(project: &Project, most: usize) -> anyhow::Result<Vec<String>> {
 /// # Errors
 /// Where the repository cannot be read.
 pub fn session_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
-    rows_of(project, project.store().sessions()?)
+    let current = project.session().ok();
+    let tips = project.store().newest(project.store().sessions()?)?;
+    let row = |tip: SessionTip| SessionRow {
+        reference: tip.session.reference(),
+        tip: tip.commit,
+        turns: tip.number,
+        title: tip.title,
+        updated: clock::of_seconds(tip.seconds),
+        current: current.as_ref() == Some(&tip.session),
+        code: None,
+        name: tip.session.to_string(),
+    };
+    Ok(tips.into_iter().map(row).collect())
 }
 
 /// Lists the sessions of all remotes as they were last fetched, the one that changed last first.

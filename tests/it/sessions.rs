@@ -254,3 +254,73 @@ fn promise_d7_an_adopted_session_is_the_one_in_use() {
         .check(1, &["no session `nobody`"]);
     assert_eq!(repo.json(&["status"], 0)["session"], "first");
 }
+
+/// A project with hundreds of sessions, each at a commit of its own.
+fn hundreds() -> TestRepo {
+    let repo = two_turns();
+    let tip = repo.git(&["cat-file", "commit", "refs/teddy/sessions/first"]);
+    let mut moves = String::new();
+    for n in 0..300 {
+        repo.write(
+            "commit",
+            format!(
+                "{}\n",
+                tip.replace("Session: first", &format!("Session: s-{n}"))
+            ),
+        );
+        let id = repo.git(&["hash-object", "-t", "commit", "-w", "commit"]);
+        moves.push_str(&format!("update refs/teddy/sessions/s-{n} {id}\n"));
+    }
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    moves.push_str(&format!("update refs/teddy/sessions/stray {head}\n"));
+    repo.write("commit", moves);
+    let input = std::fs::File::open(repo.path().join("commit")).unwrap();
+    let mut update = repo.command("git");
+    update.args(["update-ref", "--stdin"]).stdin(input);
+    assert!(update.current_dir(repo.path()).status().unwrap().success());
+    repo.remove("commit");
+    repo
+}
+
+#[test]
+fn hundreds_of_sessions_are_listed_by_what_their_commits_say() {
+    let repo = hundreds();
+    let rows = repo.json(&["sessions"], 0);
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 301);
+    for row in rows {
+        assert_eq!(
+            (&row["turns"], &row["title"]),
+            (&serde_json::json!(2), &serde_json::json!("Two"))
+        );
+    }
+    let current = rows.iter().filter(|row| row["current"] == true);
+    assert_eq!(current.count(), 1);
+}
+
+#[test]
+fn hundreds_of_refs_are_noted_as_readable_and_one_that_moved_is_looked_at() {
+    let repo = hundreds();
+    repo.git(&["pack-refs", "--all"]);
+    let note = repo.path().join(".git/teddy/readable");
+    assert!(!note.exists());
+    repo.done(&["undo"]);
+    let lines = std::fs::read_to_string(&note).unwrap();
+    assert!(lines.contains(" refs/teddy/sessions/s-299\n"), "{lines}");
+    // A ref that was noted stays so; one that is written anew, and names nothing, does not.
+    if repo.path().join(".git/reftable").exists() {
+        return;
+    }
+    let nothing = "1234567890".repeat(4);
+    repo.write(".git/refs/teddy/sessions/s-7", format!("{nothing}\n"));
+    let out = repo.teddy(&["redo"]);
+    out.check(0, &["`refs/teddy/sessions/s-7`"]);
+    // After the machine went down nothing of it is believed.
+    std::fs::write(
+        &note,
+        lines.replacen(|c: char| c.is_ascii_hexdigit(), "x", 1),
+    )
+    .unwrap();
+    repo.done(&["undo"]);
+    assert!(std::fs::read_to_string(&note).unwrap().lines().count() > 300);
+}

@@ -7,12 +7,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::readable::{self, ReadableRefs};
 use super::signed::is_of_signature;
 use super::store::{OURS, Reference};
 use crate::git::keep::damaged;
 use crate::git::object::id::{CommitId, TagId};
 use crate::git::object::tag::signed_tag;
 use crate::git::repository::Repository;
+use crate::git::spread::spread;
 
 /// How often a ref is looked at before it counts as broken: while git repacks, an object can hide
 /// for a moment.
@@ -58,10 +60,19 @@ fn anew(repository: &Repository) -> anyhow::Result<Repository> {
 /// Returns the refs that name no object that is found at once.
 fn seemingly_broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
     let mut broken = repository.refs.damaged()?;
-    let listed = repository.refs.list(OURS)?.into_iter();
-    let is_sound = |reference: &Reference| is_sound(repository, &reference.name, reference.target);
-    let unreadable = listed.filter(|reference| !is_sound(reference));
-    broken.extend(unreadable.map(|reference| reference.name));
+    let listed = repository.refs.list(OURS)?;
+    let unknown = ReadableRefs::noted(repository).unknown(listed.clone());
+    let is_worth_a_note = unknown.len() > readable::FEW;
+    let unreadable = spread(repository, unknown, |repository, _, part| {
+        let is_sound = |one: &Reference| is_sound(repository, &one.name, one.target);
+        let unreadable = part.into_iter().filter(|one| !is_sound(one));
+        Ok(unreadable.map(|one| one.name).collect::<Vec<_>>())
+    })?;
+
+    broken.extend(unreadable.into_iter().flatten());
+    if is_worth_a_note && broken.is_empty() {
+        ReadableRefs::note(repository, &listed);
+    }
     broken.sort();
     broken.dedup();
 

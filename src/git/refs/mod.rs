@@ -6,6 +6,7 @@
 pub(in crate::git) mod choose;
 mod files;
 pub mod heal;
+mod readable;
 mod reftable;
 pub mod signed;
 mod stale;
