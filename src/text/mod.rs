@@ -8,6 +8,7 @@ pub mod edit;
 pub mod fence;
 pub mod json_edit;
 pub mod language;
+pub mod leak;
 pub mod lines;
 pub mod link;
 pub mod markdown;

@@ -34,19 +34,28 @@ static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Returns what looks like a secret in a text, by the name of its kind.
 pub fn find(text: &str) -> Option<&'static str> {
-    let real = |range: &Range<usize>| !text[range.clone()].contains("EXAMPLE");
-    let shaped = redact::shapes(text).find(|(_, range)| real(range));
-    shaped
-        .map(|(shape, _)| shape)
-        .or_else(|| assigned(text).then_some(ASSIGNED))
+    let shaped = shaped(text).next().map(|(shape, _)| shape);
+    shaped.or_else(|| assigned(text).next().map(|_| ASSIGNED))
 }
 
-/// Returns whether a random value is assigned to the name of a secret.
-fn assigned(text: &str) -> bool {
+/// Returns every place of a text that looks like a secret, with the name of its kind.
+pub(super) fn places(text: &str) -> Vec<(&'static str, Range<usize>)> {
+    let assigned = assigned(text).map(|range| (ASSIGNED, range));
+    shaped(text).chain(assigned).collect()
+}
+
+/// Returns where something has the shape of a key.
+fn shaped(text: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
+    redact::shapes(text).filter(|(_, range)| !text[range.clone()].contains("EXAMPLE"))
+}
+
+/// Returns where a random value is assigned to the name of a secret.
+fn assigned(text: &str) -> impl Iterator<Item = Range<usize>> {
     ASSIGNMENT
         .captures_iter(text)
         .filter_map(|found| found.iter().skip(1).flatten().next())
-        .any(|value| is_random(value.as_str()))
+        .filter(|value| is_random(value.as_str()))
+        .map(|value| value.range())
 }
 
 /// Returns whether a value is random: no words, no path, no UUID, no example.
