@@ -51,6 +51,8 @@ kinds! {
     CannotLand,
     CommitRefused,
     CannotSign,
+    NotSent,
+    Findings,
     NoPlan,
     ForeignPlan,
     AgentNotFound,

@@ -102,8 +102,8 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         "the program is updated as it was installed; see the README",
     ),
     (
-        &["push", "pull", "share"],
-        "git shares sessions: `git push origin 'refs/teddy/sessions/*:refs/teddy/sessions/*'`",
+        &["pull", "share", "upload"],
+        "`teddy push` sends sessions to a git remote, `teddy fetch` brings those of others",
     ),
     (
         &["squash", "rebase"],

@@ -47,6 +47,7 @@ mod pick;
 mod plan;
 mod preprocess;
 mod prompt;
+mod push;
 mod race;
 mod ready;
 mod record;
@@ -191,6 +192,7 @@ commands! {
     "bisect" Bisect => bisect,
     "verify" Verify => verify,
     "sign" Sign => sign,
+    "push" Push => push,
     "doctor" Doctor => doctor,
     "recover" Recover => recover,
     "gc" Gc => gc,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::size::Size;
+use crate::text::leak::LeakKind;
 
 /// All settings.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -45,6 +46,8 @@ pub struct Settings {
     pub change: ChangeSettings,
     /// The commits of `land`.
     pub land: Land,
+    /// What goes to remotes.
+    pub push: PushSettings,
 }
 
 impl Settings {
@@ -276,6 +279,28 @@ pub struct Web {
     pub allow_hosts: Vec<String>,
 }
 
+/// What goes to remotes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PushSettings {
+    /// The remote; git's own choice without it.
+    pub remote: Option<String>,
+    /// How sessions go there.
+    pub mode: Option<PushMode>,
+    /// What may be found in what goes there.
+    pub allow: Vec<LeakKind>,
+}
+
+/// How a session goes to a remote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PushMode {
+    /// Its turns without the workspace.
+    Record,
+    /// As it is, with the code.
+    Code,
+}
+
 /// The change workflow.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -316,6 +341,7 @@ impl Default for Settings {
             web: Web::default(),
             change: ChangeSettings::default(),
             land: Land::default(),
+            push: PushSettings::default(),
         }
     }
 }

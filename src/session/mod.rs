@@ -12,6 +12,7 @@ pub mod message;
 pub mod meta;
 pub mod name;
 pub mod publication;
+pub mod record;
 pub mod report;
 pub mod requests;
 pub mod signature;

@@ -42,6 +42,7 @@ pub mod paths;
 pub mod pick;
 pub mod plan;
 pub mod project;
+pub mod push;
 pub mod race;
 pub mod record;
 pub mod replay;

@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 71] = [
+const CALLS: [(&[&str], &str); 72] = [
     (&["setup"], "NobodyToAsk"),
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
@@ -81,6 +81,7 @@ const CALLS: [(&[&str], &str); 71] = [
     (&["bisect", "run", "true"], "NoRepository"),
     (&["verify"], "NoRepository"),
     (&["sign"], "NoRepository"),
+    (&["push"], "NoRepository"),
     (&["restore", "@"], "NoRepository"),
     (&["undo"], "NoRepository"),
     (&["redo"], "NoRepository"),

@@ -82,6 +82,7 @@ mod promise_plan;
 mod prompt;
 mod prompts;
 mod publish;
+mod push;
 mod race;
 mod record;
 mod recording;

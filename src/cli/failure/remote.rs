@@ -5,16 +5,25 @@ use std::error::Error;
 use super::Diagnosis;
 use crate::cli::kind::FailureKind;
 use crate::git::remote::error::{RemoteError, RemoteTrouble};
+use crate::workflow::push::error::PushError;
 
 /// Judges what went wrong with a remote.
 pub(super) fn judge(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
+    if let Some(error) = cause.downcast_ref::<PushError>() {
+        let kind = match error {
+            PushError::Findings { .. } => FailureKind::Findings,
+            _ => FailureKind::NotSent,
+        };
+        return Some(Diagnosis::of(kind, Some(error.hint())));
+    }
+
     let error: &RemoteError = cause.downcast_ref()?;
     let kind = match error.trouble {
         RemoteTrouble::NotConfigured | RemoteTrouble::NotThere => FailureKind::NoRemote,
         RemoteTrouble::Denied => FailureKind::RemoteDenied,
         RemoteTrouble::Unreachable | RemoteTrouble::Dropped => FailureKind::RemoteUnreachable,
         RemoteTrouble::RefRefused | RemoteTrouble::HookDeclined | RemoteTrouble::NotFastForward => {
-            FailureKind::Failed
+            FailureKind::NotSent
         }
         RemoteTrouble::Unsound => FailureKind::RemoteUnsound,
         RemoteTrouble::NoSuchRef => FailureKind::SessionNotFound,

@@ -15,7 +15,7 @@ pub struct Batch<'a> {
     /// The repository.
     repository: &'a Repository,
     /// What was taken.
-    sink: Sink,
+    pub(super) sink: Sink,
 }
 
 /// Starts a batch.

@@ -5,6 +5,7 @@ pub mod batch;
 pub mod id;
 pub mod large;
 pub mod read;
+pub mod remade;
 pub mod tag;
 pub mod writer;
 

@@ -33,12 +33,13 @@ pub enum RemoteTrouble {
 }
 
 /// What git says, in lower case, and what it means; the first one that occurs counts.
-const SIGNS: [(&str, RemoteTrouble); 36] = [
+const SIGNS: [(&str, RemoteTrouble); 37] = [
     ("fetch first", RemoteTrouble::NotFastForward),
     ("non-fast-forward", RemoteTrouble::NotFastForward),
     ("stale info", RemoteTrouble::NotFastForward),
     ("cannot lock ref", RemoteTrouble::NotFastForward),
     ("hook declined", RemoteTrouble::HookDeclined),
+    ("insufficient permission", RemoteTrouble::Denied),
     ("hidden ref", RemoteTrouble::RefRefused),
     ("funny refname", RemoteTrouble::RefRefused),
     ("refusing to create", RemoteTrouble::RefRefused),
@@ -152,6 +153,12 @@ impl RemoteError {
             remote: Some(remote),
             help: None,
         }
+    }
+
+    /// Says what helps, where more is known than the kind of trouble.
+    pub fn helped(mut self, help: impl Into<String>) -> RemoteError {
+        self.help = Some(help.into());
+        self
     }
 
     /// Returns what the user can do about it.

@@ -3,8 +3,10 @@
 //! git moves the bytes, and it alone talks to the network. What a remote sends is a stranger's: git
 //! checks every object that comes in, and names are checked by who asks for them.
 
+pub mod beyond;
 pub mod error;
 pub mod receive;
+pub mod send;
 
 use std::io::{self, IsTerminal as _, Read, Write as _};
 use std::process::{Command, Stdio};

@@ -11,6 +11,7 @@ mod files;
 mod land;
 mod models;
 mod plans;
+mod pushes;
 mod remotes;
 mod repositories;
 mod sessions;
@@ -141,6 +142,7 @@ fn plain(repo: &TestRepo, text: &str) -> String {
         (r"\d+(?:\.\d+)? s old", "<seconds> s old"),
         // The input names its folder and the system.
         (r"about [\d,]+ tokens", "about <n> tokens"),
+        (r"\d+ objects, [\d.]+ \w+,", "<n> objects, <size>,"),
         (r"\$\d{4,}\.\d+", "$$<price>"),
         (r"- \*\*OS:\*\* .*", "- **OS:** <system>"),
     ];

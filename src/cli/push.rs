@@ -1,0 +1,343 @@
+//! `teddy push`
+
+use std::process::ExitCode;
+
+use clap::ArgGroup;
+use serde_json::json;
+
+use super::app::App;
+use super::failure::{Unfinished, WrongWord};
+use super::{complete, exit};
+use crate::config::settings::PushMode;
+use crate::git::remote::FetchProgress;
+use crate::session::name::SessionName;
+use crate::text::{counted, sized};
+use crate::ui::style::{self, StyledLine, Tone};
+use crate::workflow::project::Project;
+use crate::workflow::push::delete::{DeletedSession, delete, to_delete};
+use crate::workflow::push::findings::LeakFinding;
+use crate::workflow::push::options::PushOptions;
+use crate::workflow::push::preview::{PushState, SessionPreview};
+use crate::workflow::push::{PushResult, ReadyPush, chosen_remote, ready};
+
+/// As many findings are listed for a person.
+const MOST_FINDINGS: usize = 20;
+
+/// Send sessions to a git remote
+///
+/// Sends the turns without the code (`--record`), so that others can read them, or the session
+/// itself (`--code`), so that they can restore and go on. git does the transfer, never by force.
+/// Before anything is sent it shows how much, which files are in no branch of the remote, and what
+/// looks like a key or names a person: nothing goes before such findings are allowed or taken out.
+#[derive(clap::Args)]
+#[command(
+    group(ArgGroup::new("manner").args(["code", "record"])),
+    after_help = "Examples:\n  teddy push                          the record of the session in use\n  teddy push -n                       show what would be sent\n  teddy push add-auth --code          with the files, so that others can go on\n  teddy push --redact                 without keys and personal paths\n  teddy push --allow add-auth:3       let the findings in turn 3 go\n  teddy push --delete old-session     delete it on the remote, not here"
+)]
+pub(super) struct Args {
+    /// Sessions to send; the one in use if omitted
+    #[arg(value_name = "SESSION", add = complete::with(complete::sessions))]
+    sessions: Vec<String>,
+    /// The remote; `push.remote` or git's own choice if omitted
+    #[arg(long, value_name = "NAME")]
+    remote: Option<String>,
+    /// Send the session itself, with the files before and after each turn
+    #[arg(long)]
+    code: bool,
+    /// Send the turns without the files
+    #[arg(long)]
+    record: bool,
+    /// Show what would be sent without sending it
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Don't ask before sending; findings stop it all the same
+    #[arg(short, long)]
+    yes: bool,
+    /// Let findings go: a name, the front of one such as `add-auth:3`, or a kind (`keys`, `paths`)
+    #[arg(long, value_name = "NAME")]
+    allow: Vec<String>,
+    /// Take findings out of the record that is sent
+    #[arg(long, conflicts_with = "code")]
+    redact: bool,
+    /// Send it under another name
+    #[arg(long = "as", value_name = "NAME")]
+    target: Option<String>,
+    /// Delete sessions on the remote
+    #[arg(long, requires = "sessions", conflicts_with_all = ["manner", "allow", "redact", "target"])]
+    delete: bool,
+}
+
+/// Shows what goes, asks, and sends it.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.record()?;
+    if args.delete {
+        return remove(&args, app, &project);
+    }
+
+    let options = options(&args)?;
+    let ready = ready(&project, &options)?;
+    let preview = ready.preview();
+    if !app.global.json {
+        app.print(style::text(&lines(&preview), app.paint_results()))?;
+        unused(app, &options, &preview);
+    }
+
+    let shown = serde_json::to_value(&preview)?;
+    let unfinished = |error: anyhow::Error| Unfinished {
+        shown: shown.clone(),
+        error,
+    };
+    ready.check().map_err(|error| unfinished(error.into()))?;
+    if args.dry_run || ready.is_empty() {
+        if app.global.json {
+            app.print_json(&preview)?;
+        } else if ready.is_empty() {
+            app.say(&format!("`{}` has all of it.", ready.remote));
+        }
+        return Ok(exit::DONE.into());
+    }
+
+    let question = question(&ready, &preview);
+    let mut user = app.user(&project, args.yes);
+    let is_wanted = match args.yes {
+        true => true,
+        false => user.confirm(&question, "-y").map_err(&unfinished)?,
+    };
+    if !is_wanted {
+        app.say("Nothing was sent.");
+        return Ok(exit::DONE.into());
+    }
+
+    let sent = ready.send(&project, progress(app));
+    sent.map_err(unfinished)?;
+    told(
+        app,
+        PushResult {
+            sent: true,
+            ..preview
+        },
+    )
+}
+
+/// Says what was sent.
+fn told(app: &App, done: PushResult) -> anyhow::Result<ExitCode> {
+    if app.global.json {
+        app.print_json(&done)?;
+    } else {
+        let sent = done.sessions.iter().filter(|one| one.is_sent());
+        let count = counted(sent.count(), "session");
+        app.say(&format!("Sent {count} to `{}`.", done.remote));
+    }
+    Ok(exit::DONE.into())
+}
+
+/// Reads what is wanted.
+fn options(args: &Args) -> anyhow::Result<PushOptions> {
+    let named = args.sessions.iter().map(|name| SessionName::from_ref(name));
+    let sessions = named.collect::<Result<Vec<_>, _>>()?;
+    if args.target.is_some() && sessions.len() > 1 {
+        return Err(WrongWord {
+            what: "`--as` gives one session another name, and several are named".to_owned(),
+            hint: "send them one by one".to_owned(),
+        }
+        .into());
+    }
+
+    let target = args.target.as_deref().map(SessionName::parse).transpose()?;
+    Ok(PushOptions {
+        sessions,
+        remote: args.remote.clone(),
+        mode: match (args.code, args.record) {
+            (true, _) => Some(PushMode::Code),
+            (_, true) => Some(PushMode::Record),
+            _ => None,
+        },
+        allow: args.allow.clone(),
+        redact: args.redact,
+        target,
+    })
+}
+
+/// Returns whether git's progress is shown.
+fn progress(app: &App) -> FetchProgress {
+    match app.is_attended() && !app.global.quiet {
+        true => FetchProgress::Shown,
+        false => FetchProgress::Hidden,
+    }
+}
+
+/// Returns the question before something is sent.
+fn question(ready: &ReadyPush<'_>, preview: &PushResult) -> String {
+    let sent = preview.sessions.iter().filter(|one| one.is_sent());
+    let names: Vec<String> = sent.map(|one| format!("`{}`", one.session)).collect();
+    format!("Send {} to `{}`?", names.join(", "), ready.remote)
+}
+
+/// Warns of what was allowed and is not there.
+fn unused(app: &App, options: &PushOptions, preview: &PushResult) {
+    let is_used = |name: &&String| {
+        ["keys", "paths", "unread"].contains(&name.as_str())
+            || preview
+                .findings
+                .iter()
+                .any(|finding| finding.is_named(name))
+    };
+    for name in options.allow.iter().filter(|name| !is_used(name)) {
+        app.warn(&format!("`--allow {name}` names no finding"));
+    }
+}
+
+/// Returns what would be sent as lines.
+fn lines(preview: &PushResult) -> Vec<StyledLine> {
+    let remote = preview.remote.as_str();
+    let sessions = preview.sessions.iter();
+    let mut lines: Vec<StyledLine> = sessions.flat_map(|one| session(one, remote)).collect();
+    if preview.findings.is_empty() {
+        return lines;
+    }
+
+    lines.push(StyledLine::plain("What not everybody may read:"));
+    lines.extend(preview.findings.iter().take(MOST_FINDINGS).map(finding));
+    let more = preview.findings.len().saturating_sub(MOST_FINDINGS);
+    if more > 0 {
+        lines.push(StyledLine::of(
+            Tone::Faint,
+            &format!("  and {more} more (`--json` lists all)"),
+        ));
+    }
+    lines
+}
+
+/// Returns what would be sent of a session as lines.
+fn session(one: &SessionPreview, remote: &str) -> Vec<StyledLine> {
+    let mut text = match one.state {
+        PushState::Current => format!(": {remote} has all of it"),
+        PushState::Behind => format!(": {remote} has all of it, and more turns"),
+        PushState::New | PushState::Ahead => {
+            let turns = match one.new_turns == one.turns {
+                true => counted(one.turns, "turn"),
+                false => format!("{} of {}", one.new_turns, counted(one.turns, "turn")),
+            };
+            let objects = counted(one.lacking.objects, "object");
+            let bytes = sized(one.lacking.bytes);
+            let what = match one.mode {
+                PushMode::Record => "without the code",
+                PushMode::Code => "with the code",
+            };
+            format!(
+                ": {turns} {what}, {objects}, {bytes}, to {} of {remote}",
+                one.reference
+            )
+        }
+    };
+    if one.signed {
+        text.push_str(", with the signature");
+    }
+
+    let head = StyledLine::of(Tone::Strong, one.session.as_str());
+    let mut lines = vec![head.with(Tone::Plain, &text)];
+    let mut note = |text: &str| lines.push(StyledLine::plain(&format!("  {text}")));
+    if let Some(record) = &one.replaces {
+        note(&format!("takes the place of {record}"));
+    }
+    if !one.redacted.is_empty() {
+        let kinds: Vec<&str> = one.redacted.iter().map(|kind| kind.name()).collect();
+        let places = counted(one.redactions, "finding");
+        note(&format!(
+            "without {}: {places} in the new turns",
+            kinds.join(" and ")
+        ));
+    }
+    one.notes.iter().for_each(|text| note(text));
+    if !one.files.is_empty() {
+        let count = one.files.len() + one.more_files;
+        note(&format!(
+            "{} in no branch of {remote}:",
+            counted(count, "file")
+        ));
+        one.files.iter().for_each(|path| note(&format!("  {path}")));
+    }
+    if one.more_files > 0 {
+        note(&format!("  and {} more", one.more_files));
+    }
+    lines
+}
+
+/// Returns a finding as a line.
+fn finding(found: &LeakFinding) -> StyledLine {
+    let tone = if found.allowed {
+        Tone::Faint
+    } else {
+        Tone::Warning
+    };
+    let mut text = format!(" {}", found.what);
+    if found.places > 1 {
+        text.push_str(&format!(", {} places", found.places));
+    }
+    if found.allowed {
+        text.push_str(", allowed");
+    }
+    if !found.line.is_empty() {
+        text.push_str(&format!(": {}", found.line));
+    }
+    StyledLine::plain("  ")
+        .with(tone, &found.name)
+        .with(Tone::Plain, &format!(" ({}){text}", found.kind.name()))
+}
+
+/// Deletes sessions on the remote.
+fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode> {
+    let remote = chosen_remote(project, args.remote.as_deref())?;
+    let named = args.sessions.iter().map(|name| SessionName::from_ref(name));
+    let sessions = named.collect::<Result<Vec<_>, _>>()?;
+    let found = to_delete(project, &remote, &sessions)?;
+    let shown = |deleted: bool| json!({ "remote": remote, "deleted": deleted, "sessions": found });
+    if !app.global.json {
+        let lines: Vec<StyledLine> = found.iter().map(deleted).collect();
+        app.print(style::text(&lines, app.paint_results()))?;
+    }
+
+    if args.dry_run {
+        if app.global.json {
+            app.print_json(&shown(false))?;
+        }
+        return Ok(exit::DONE.into());
+    }
+
+    let question = format!("Delete {} on `{remote}`?", counted(found.len(), "session"));
+    let unfinished = |error| Unfinished {
+        shown: shown(false),
+        error,
+    };
+    let mut user = app.user(project, args.yes);
+    if !args.yes && !user.confirm(&question, "-y").map_err(unfinished)? {
+        app.say("Nothing was deleted.");
+        return Ok(exit::DONE.into());
+    }
+
+    delete(project, &remote, &found, progress(app)).map_err(unfinished)?;
+    if app.global.json {
+        app.print_json(&shown(true))?;
+    } else {
+        let count = counted(found.len(), "session");
+        app.say(&format!(
+            "Deleted {count} on `{remote}`; what is here stays."
+        ));
+    }
+    Ok(exit::DONE.into())
+}
+
+/// Returns what there is of a session on the remote as a line.
+fn deleted(one: &DeletedSession) -> StyledLine {
+    let turns = match one.turns {
+        Some(turns) => counted(turns, "turn"),
+        None => "turns that are not here".to_owned(),
+    };
+    let here = match one.is_here {
+        true => "the session here stays",
+        false => "there is no session of this name here",
+    };
+    let refs = one.refs.join(", ");
+    StyledLine::of(Tone::Strong, one.session.as_str())
+        .with(Tone::Plain, &format!(": {turns}, {refs}; {here}"))
+}

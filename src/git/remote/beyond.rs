@@ -1,0 +1,155 @@
+//! What a remote lacks, as far as its refs here say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gix::objs::Kind;
+
+use super::RemoteName;
+use crate::git::During as _;
+use crate::git::object::{BlobId, CommitId, TreeId};
+use crate::git::refs;
+use crate::git::repository::Repository;
+use crate::git::user_git::feed;
+
+/// How many branches of a remote are looked at.
+const MOST_BRANCHES: usize = 1000;
+
+/// How much a remote lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Lacking {
+    /// As many objects.
+    pub objects: u64,
+    /// As many bytes, as they are stored here.
+    pub bytes: u64,
+}
+
+/// A file's content that a remote lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LackingFile {
+    /// A path that it has.
+    pub path: Vec<u8>,
+    /// The content.
+    pub blob: BlobId,
+}
+
+/// Returns how much of what some objects reach a remote lacks that has other ones. Nothing is
+/// fetched for it.
+///
+/// # Errors
+/// git cannot list them.
+pub fn lacking(
+    repository: &Repository,
+    remote: &RemoteName,
+    (wanted, there): (&[String], &[String]),
+) -> anyhow::Result<Lacking> {
+    let input = input(repository, remote, wanted, there)?;
+    let list = ["rev-list", "--objects", "--no-object-names", "--stdin"];
+    let listed = rev_list(repository, &list, &input)?;
+    let size = ["rev-list", "--objects", "--disk-usage", "--stdin"];
+    let bytes = rev_list(repository, &size, &input)?;
+
+    Ok(Lacking {
+        objects: listed.iter().filter(|byte| **byte == b'\n').count() as u64,
+        bytes: String::from_utf8_lossy(&bytes).trim().parse().unwrap_or(0),
+    })
+}
+
+/// Returns the contents of files that some commits reach and a remote lacks, by path.
+///
+/// # Errors
+/// As for [`lacking`].
+pub fn lacking_files(
+    repository: &Repository,
+    remote: &RemoteName,
+    (wanted, there): (&[String], &[String]),
+) -> anyhow::Result<Vec<LackingFile>> {
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+
+    let input = input(repository, remote, wanted, there)?;
+    let listed = rev_list(repository, &["rev-list", "--objects", "--stdin"], &input)?;
+    let mut files = Vec::new();
+    for line in listed.split(|byte| *byte == b'\n') {
+        let mut parts = line.splitn(2, |byte| *byte == b' ');
+        let (Some(id), Some(path)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let Ok(id) = gix::ObjectId::from_hex(id) else {
+            continue;
+        };
+
+        let header = repository.gix.find_header(id);
+        if header.during("listing files")?.kind() == Kind::Blob && !path.is_empty() {
+            let (path, blob) = (path.to_vec(), BlobId(id));
+            files.push(LackingFile { path, blob });
+        }
+    }
+
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+/// Returns those of some paths that no branch of a remote has, as far as is known here.
+///
+/// # Errors
+/// The refs or a tree cannot be read.
+pub fn in_no_branch<'p>(
+    repository: &Repository,
+    remote: &RemoteName,
+    paths: impl Iterator<Item = &'p [u8]>,
+) -> anyhow::Result<Vec<&'p [u8]>> {
+    let mut left: BTreeSet<&[u8]> = paths.collect();
+    let mut seen = BTreeSet::new();
+    for tip in branches(repository, remote)? {
+        let Ok(commit) = repository.commit(tip) else {
+            continue;
+        };
+        let TreeId(tree) = commit.tree;
+        if left.is_empty() || !seen.insert(tree) {
+            continue;
+        }
+
+        let there: BTreeMap<&[u8], _> = repository.entries_at(commit.tree, &left)?;
+        left.retain(|path| !there.contains_key(path));
+    }
+
+    Ok(left.into_iter().collect())
+}
+
+/// Returns the branches of a remote, as they were when it was asked last.
+fn branches(repository: &Repository, remote: &RemoteName) -> anyhow::Result<Vec<CommitId>> {
+    let listed = refs::list(repository, &format!("refs/remotes/{remote}/"))?;
+    let tips = listed.into_iter().map(|reference| reference.target);
+    Ok(tips.take(MOST_BRANCHES).collect())
+}
+
+/// Returns what git reads: what is wanted, and without what.
+fn input(
+    repository: &Repository,
+    remote: &RemoteName,
+    wanted: &[String],
+    there: &[String],
+) -> anyhow::Result<Vec<u8>> {
+    let mut text = String::new();
+    for id in wanted {
+        text.push_str(&format!("{id}\n"));
+    }
+
+    let branches = branches(repository, remote)?.into_iter();
+    let branches = branches.filter(|id| repository.has(*id));
+    for id in branches.map(|id| id.to_string()).chain(there.to_vec()) {
+        text.push_str(&format!("^{id}\n"));
+    }
+    Ok(text.into_bytes())
+}
+
+/// Runs `git rev-list`.
+fn rev_list(repository: &Repository, args: &[&str], input: &[u8]) -> anyhow::Result<Vec<u8>> {
+    let mut command = repository.git()?;
+    command.args(args);
+    if repository.is_partial() {
+        command.arg("--exclude-promisor-objects");
+    }
+    feed(&mut command, input, "list what there is to send")
+}

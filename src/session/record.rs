@@ -1,0 +1,324 @@
+//! The record of a session: its turns without the workspace (`docs/formats/record.md`).
+//!
+//! A record is made of the session each time, and no ref here has one: nobody can put anything
+//! into it that is not in the session.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::git::object::batch::Batch;
+use crate::git::object::remade::{Remade, Remake, blob_within, message, remade};
+use crate::git::object::{BlobId, CommitId, EntryMode, TreeEntry, TreeId};
+use crate::git::repository::Repository;
+use crate::text::leak::{LeakKinds, without};
+use crate::text::path::lossy;
+
+use super::name::SessionName;
+use super::turn::Turn;
+
+/// Where records are on a remote.
+pub const RECORDS: &str = "refs/teddy/records/";
+/// A larger artifact is not looked at.
+pub const MOST: u64 = 64 << 20;
+
+/// What is taken out of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redaction {
+    /// Which kinds.
+    pub kinds: LeakKinds,
+    /// The user's home, if it is known.
+    pub home: Option<String>,
+}
+
+/// The record of a session.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// A commit for each turn, oldest first.
+    commits: Vec<Remade>,
+}
+
+/// Returns the ref of a session's record.
+pub fn record_reference(session: &SessionName) -> String {
+    format!("{RECORDS}{session}")
+}
+
+/// Returns the turns of a session up to one of them, oldest first.
+///
+/// # Errors
+/// One of them cannot be read, or is no turn of this chain.
+pub fn turns_to(
+    repository: &Repository,
+    session: &SessionName,
+    tip: CommitId,
+) -> anyhow::Result<Vec<Turn>> {
+    let mut turns = vec![Turn::read(repository, session, tip)?];
+    while let Some(previous) = turns.last().and_then(|turn| turn.previous) {
+        let turn = Turn::read(repository, session, previous)?;
+        let number = turns.last().map_or(0, Turn::number);
+        anyhow::ensure!(
+            turn.number().checked_add(1) == Some(number),
+            "the turn before turn {number} of `{session}` says that it is turn {}",
+            turn.number()
+        );
+        turns.push(turn);
+    }
+
+    let first = turns.last().map_or(0, Turn::number);
+    anyhow::ensure!(
+        first == 0,
+        "the first turn of `{session}` says that it is turn {first}"
+    );
+    turns.reverse();
+    Ok(turns)
+}
+
+/// Makes the record of turns, oldest first. Nothing is written.
+///
+/// # Errors
+/// A commit cannot be read.
+pub fn record(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Record> {
+    let mut commits: Vec<Remade> = Vec::with_capacity(turns.len());
+    for turn in turns {
+        let wanted = Remake {
+            tree: turn.tree,
+            parent: commits.last().map(|commit| commit.id),
+            message: None,
+        };
+        commits.push(remade(repository, turn.commit, &wanted)?);
+    }
+    Ok(Record { commits })
+}
+
+/// Makes the record of turns without what is found in them. The batch takes the files and trees
+/// that are not in the session.
+///
+/// # Errors
+/// An object cannot be read, or the store cannot be written.
+pub fn redacted(
+    repository: &Repository,
+    turns: &[Turn],
+    redaction: &Redaction,
+    batch: &Batch<'_>,
+) -> anyhow::Result<Record> {
+    let mut redactor = Redactor {
+        repository,
+        redaction,
+        batch,
+        known: HashMap::new(),
+    };
+    let mut commits: Vec<Remade> = Vec::with_capacity(turns.len());
+    for turn in turns {
+        let message = message(repository, turn.commit)?;
+        let message = redactor.plain(&message, false);
+        let wanted = Remake {
+            tree: redactor.tree(turn.tree)?,
+            parent: commits.last().map(|commit| commit.id),
+            message: message.as_deref(),
+        };
+        commits.push(remade(repository, turn.commit, &wanted)?);
+    }
+
+    Ok(Record { commits })
+}
+
+impl Record {
+    /// Returns the commits, oldest first.
+    pub fn ids(&self) -> Vec<CommitId> {
+        self.commits.iter().map(|commit| commit.id).collect()
+    }
+
+    /// Returns the number of the turn whose commit this is, if it is one of the record.
+    pub fn number_of(&self, id: CommitId) -> Option<usize> {
+        self.commits.iter().position(|commit| commit.id == id)
+    }
+
+    /// Returns how many bytes the commits from a turn on have.
+    pub fn size_from(&self, number: usize) -> u64 {
+        let sizes = self.commits.iter().skip(number).map(Remade::size);
+        sizes.sum::<usize>() as u64
+    }
+
+    /// Gives the commits to a batch, so that it writes those that are nowhere yet.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn write(self, batch: &Batch<'_>) -> anyhow::Result<()> {
+        let mut commits = self.commits.into_iter();
+        commits.try_for_each(|commit| batch.remade(commit))
+    }
+}
+
+/// Takes things out of artifacts.
+struct Redactor<'a> {
+    /// The repository.
+    repository: &'a Repository,
+    /// What is taken out.
+    redaction: &'a Redaction,
+    /// Where what is new goes.
+    batch: &'a Batch<'a>,
+    /// Files that were looked at, by content and whether they are YAML, and what became of those
+    /// that did not stay.
+    known: HashMap<(BlobId, bool), Option<BlobId>>,
+}
+
+impl Redactor<'_> {
+    /// Returns a tree whose files have nothing of it.
+    fn tree(&mut self, tree: TreeId) -> anyhow::Result<TreeId> {
+        let mut edits = BTreeMap::new();
+        for leaf in self.repository.leaves(tree)? {
+            let is_file = matches!(leaf.mode, EntryMode::File | EntryMode::Executable);
+            let is_yaml = lossy(&leaf.path).ends_with(".yaml");
+            if is_file && let Some(blob) = self.blob(BlobId::of(leaf.id), is_yaml)? {
+                let (mode, id) = (leaf.mode, blob.into());
+                edits.insert(leaf.path, Some(TreeEntry { mode, id }));
+            }
+        }
+
+        match edits.is_empty() {
+            true => Ok(tree),
+            false => self.batch.tree_with(tree, &edits),
+        }
+    }
+
+    /// Returns what becomes of a file; nothing if it stays.
+    fn blob(&mut self, blob: BlobId, is_yaml: bool) -> anyhow::Result<Option<BlobId>> {
+        if let Some(known) = self.known.get(&(blob, is_yaml)) {
+            return Ok(*known);
+        }
+
+        let bytes = blob_within(self.repository, blob, MOST)?;
+        let plain = bytes.and_then(|bytes| self.plain(&bytes, is_yaml));
+        let new = plain.map(|bytes| self.batch.blob(&bytes)).transpose()?;
+        self.known.insert((blob, is_yaml), new);
+        Ok(new)
+    }
+
+    /// Returns bytes without what is found in them; nothing if nothing is.
+    fn plain(&self, bytes: &[u8], is_yaml: bool) -> Option<Vec<u8>> {
+        let Redaction { kinds, home } = self.redaction;
+        without(bytes, is_yaml, *kinds, home.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::git::command::init;
+    use crate::git::object::NewCommit;
+    use crate::git::object::batch::batch;
+    use crate::session::artifact;
+    use crate::session::meta::{self, Meta, Status};
+
+    /// The parts of which artifacts are made.
+    const PARTS: [&str; 6] = [
+        "plain words\n",
+        "see /home/ada/x\n",
+        concat!("text: gh", "p_a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs4x8Pq2\n"),
+        "C:\\Users\\ada\\x",
+        "https://example.org/home/ada/x\n",
+        "\u{1}\u{ff}",
+    ];
+    /// The artifacts.
+    const FILES: [&str; 4] = [
+        "report.md",
+        "output/01.txt",
+        "requests.yaml",
+        "next/requests.yaml",
+    ];
+
+    /// Makes an empty repository.
+    fn repository(folder: &tempfile::TempDir) -> Repository {
+        init(folder.path()).unwrap();
+        Repository::open(folder.path()).unwrap()
+    }
+
+    /// Makes turns of these artifacts, each with a workspace of its own.
+    fn chain(repository: &Repository, turns: &[Vec<usize>], code: &str) -> Vec<Turn> {
+        let session = SessionName::parse("demo").unwrap();
+        let mut made: Vec<Turn> = Vec::new();
+        for (number, parts) in turns.iter().enumerate() {
+            let batch = batch(repository);
+            let blob = batch.blob(format!("{code} {number}").as_bytes()).unwrap();
+            let tree = batch.tree_of(&[("secret.rs".to_owned(), blob)]).unwrap();
+            // As if both were made in the same second.
+            let time = "2026-01-02T03:04:05Z[UTC]".parse().unwrap();
+            let commit = |tree, parents: &[CommitId], message: &str| {
+                let time = &time;
+                let new = NewCommit {
+                    tree,
+                    parents,
+                    message,
+                    time,
+                };
+                batch.commit(&new).unwrap()
+            };
+            let workspace = commit(tree, &[], code);
+
+            let id = uuid::Uuid::from_u128(number as u128);
+            let meta = Meta::of(id, number as u64, Status::Executed, "assistant");
+            let mut files = vec![(artifact::META, meta::write(&meta))];
+            for (at, part) in parts.iter().enumerate().take(FILES.len()) {
+                files.push((FILES[at], PARTS[*part].to_owned()));
+            }
+            let blobs = files.iter().map(|(name, text)| {
+                let blob = batch.blob(text.as_bytes()).unwrap();
+                ((*name).to_owned(), blob)
+            });
+            let tree = batch.tree_of(&blobs.collect::<Vec<_>>()).unwrap();
+            let previous = made.last().map(|turn| turn.commit).into_iter();
+            let parents: Vec<_> = previous.chain((number > 0).then_some(workspace)).collect();
+            let message = parts.first().map_or("none", |part| PARTS[*part]);
+            let commit = commit(tree, &parents, message);
+            batch.finish().unwrap();
+            made.push(Turn::read(repository, &session, commit).unwrap());
+        }
+        made
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+
+        #[test]
+        fn rec2_records_are_the_same_everywhere_and_grow_at_their_end(
+            turns in proptest::collection::vec(proptest::collection::vec(0..PARTS.len(), 0..6), 1..6),
+            cut in 0..6usize,
+            keys: bool,
+        ) {
+            let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let (here, there) = (repository(&here), repository(&there));
+            let (mine, theirs) = (chain(&here, &turns, "here"), chain(&there, &turns, "there"));
+            let cut = cut.min(mine.len());
+            let plain = record(&here, &mine).unwrap();
+            prop_assert_eq!(plain.ids(), record(&there, &theirs).unwrap().ids());
+            prop_assert_eq!(&plain.ids()[..cut], record(&here, &mine[..cut]).unwrap().ids());
+
+            let kinds = LeakKinds { keys, paths: true };
+            let redaction = Redaction { kinds, home: None };
+            let made = |repository: &Repository, turns: &[Turn]| {
+                let batch = batch(repository);
+                let record = redacted(repository, turns, &redaction, &batch).unwrap();
+                let ids = record.ids();
+                record.write(&batch).unwrap();
+                batch.finish().unwrap();
+                ids
+            };
+            let ids = made(&here, &mine);
+            prop_assert_eq!(&ids, &made(&there, &theirs));
+            prop_assert_eq!(&ids[..cut], made(&here, &mine[..cut]));
+
+            // Nothing is left to find, and nothing else has changed.
+            for (id, turn) in ids.iter().zip(&mine) {
+                let commit = here.commit(*id).unwrap();
+                prop_assert!(!commit.message.contains("see /home/ada/x"));
+                let (old, new) = (here.files(turn.tree).unwrap(), here.files(commit.tree).unwrap());
+                prop_assert!(old.keys().eq(new.keys()));
+                for (name, bytes) in new {
+                    let expected = without(&old[&name], name.ends_with(".yaml"), kinds, None);
+                    prop_assert_eq!(&bytes, &expected.unwrap_or_else(|| old[&name].clone()));
+                    prop_assert_eq!(without(&bytes, false, kinds, None), None);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! `push --delete`: sessions go from a remote. What is here stays.
+
+use serde::Serialize;
+
+use crate::git::object::CommitId;
+use crate::git::remote::send::{RefUpdate, SentRef, send};
+use crate::git::remote::{FetchProgress, RemoteName};
+use crate::session::name::SessionName;
+use crate::workflow::hinted::hinted;
+use crate::workflow::project::Project;
+
+use super::there::{There, number, references, there};
+
+/// A session on a remote that is to go from there.
+#[derive(Debug, Clone, Serialize)]
+pub struct DeletedSession {
+    /// Its name.
+    pub session: SessionName,
+    /// The refs that it has there.
+    pub refs: Vec<String>,
+    /// The number of the newest turn, if that is here.
+    pub turns: Option<u64>,
+    /// Whether there is a session of that name here, which stays.
+    pub is_here: bool,
+    /// What becomes of the refs.
+    #[serde(skip)]
+    updates: Vec<RefUpdate>,
+}
+
+/// Returns what a remote has of sessions.
+///
+/// # Errors
+/// It cannot be reached, or has nothing of one of them.
+pub fn to_delete(
+    project: &Project,
+    remote: &RemoteName,
+    sessions: &[SessionName],
+) -> anyhow::Result<Vec<DeletedSession>> {
+    let names: Vec<&SessionName> = sessions.iter().collect();
+    let listed = there(&project.repository, remote, &names)?;
+    let found = sessions.iter().zip(listed);
+    found
+        .map(|(session, there)| one(project, remote, session, &there))
+        .collect()
+}
+
+/// Returns what there is of a session.
+fn one(
+    project: &Project,
+    remote: &RemoteName,
+    session: &SessionName,
+    there: &There,
+) -> anyhow::Result<DeletedSession> {
+    let ids = [there.code, there.record, there.signature];
+    let named = references(session).into_iter().zip(ids);
+    let updates: Vec<RefUpdate> = named
+        .filter_map(|(name, id)| {
+            let to = SentRef::Gone(id?.to_string());
+            Some(RefUpdate { name, to })
+        })
+        .collect();
+    if updates.is_empty() {
+        return Err(hinted(
+            format!("remote `{remote}` has no session `{session}`"),
+            format!("`git ls-remote {remote} 'refs/teddy/*'` lists what is there"),
+        ));
+    }
+
+    let tip: Option<CommitId> = there.code.or(there.record);
+    let repository = &project.repository;
+    Ok(DeletedSession {
+        session: session.clone(),
+        refs: updates.iter().map(|update| update.name.clone()).collect(),
+        turns: tip.and_then(|tip| number(repository, tip)),
+        is_here: project.store().tip_id(session).is_ok(),
+        updates,
+    })
+}
+
+/// Deletes them, each ref if it is still what was shown.
+///
+/// # Errors
+/// [`crate::git::remote::error::RemoteError`].
+pub fn delete(
+    project: &Project,
+    remote: &RemoteName,
+    sessions: &[DeletedSession],
+    progress: FetchProgress,
+) -> anyhow::Result<()> {
+    let updates = sessions.iter().flat_map(|one| one.updates.clone());
+    let updates: Vec<RefUpdate> = updates.collect();
+    send(&project.repository, remote, &updates, progress)
+}

@@ -1,0 +1,315 @@
+//! What would be told to everybody who may read a remote: keys and personal paths in turns, and in
+//! the code that goes with them.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+
+use crate::git::object::remade::{blob_within, message};
+use crate::git::object::{BlobId, CommitId, EntryMode};
+use crate::git::remote::beyond::LackingFile;
+use crate::git::repository::Repository;
+use crate::session::artifact;
+use crate::session::record::MOST;
+use crate::session::turn::Turn;
+use crate::text::leak::{Leak, LeakKind, LeakKinds, as_text, leaks, shown};
+use crate::text::path::lossy;
+
+/// How the message of a turn's commit is called among its artifacts.
+const MESSAGE: &str = "message";
+
+/// What kind of finding it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LeakFindingKind {
+    /// What looks like a key.
+    Keys,
+    /// A path that names a person.
+    Paths,
+    /// Something that is too large to be looked at.
+    Unread,
+}
+
+impl LeakFindingKind {
+    /// Returns the word for the kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            LeakFindingKind::Keys => LeakKind::Keys.name(),
+            LeakFindingKind::Paths => LeakKind::Paths.name(),
+            LeakFindingKind::Unread => "unread",
+        }
+    }
+}
+
+impl From<LeakKind> for LeakFindingKind {
+    fn from(kind: LeakKind) -> LeakFindingKind {
+        match kind {
+            LeakKind::Keys => LeakFindingKind::Keys,
+            LeakKind::Paths => LeakFindingKind::Paths,
+        }
+    }
+}
+
+/// Something that was found, wherever else in the same session it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeakFinding {
+    /// `session:turn:artifact:line`
+    pub name: String,
+    /// Its kind.
+    pub kind: LeakFindingKind,
+    /// What it is, in a few words.
+    pub what: String,
+    /// A part of the line, without any key.
+    pub line: String,
+    /// In how many places it is.
+    pub places: usize,
+    /// Whether the user lets it go.
+    pub allowed: bool,
+}
+
+impl LeakFinding {
+    /// Returns whether a name that the user allows is that of this finding, of a part of the
+    /// session in which it is, or of its kind.
+    pub fn is_named(&self, allowed: &str) -> bool {
+        let rest = self.name.strip_prefix(allowed);
+        self.kind.name() == allowed || rest.is_some_and(|r| r.is_empty() || r.starts_with(':'))
+    }
+}
+
+/// A search through a session.
+pub struct LeakSearch<'a> {
+    /// The repository.
+    repository: &'a Repository,
+    /// The user's home.
+    home: Option<&'a str>,
+    /// What was found, by what it is; nothing for what the remote has already.
+    known: HashMap<(LeakKind, String), Option<usize>>,
+    /// The files that were looked at, and whether paths were of interest.
+    seen: HashSet<(BlobId, bool)>,
+    /// What was found.
+    findings: Vec<LeakFinding>,
+}
+
+/// Where something is looked for.
+#[derive(Clone, Copy)]
+struct Spot<'a> {
+    /// The turn; nothing if the remote has it.
+    turn: Option<&'a Turn>,
+    /// The file.
+    file: &'a str,
+    /// What is of interest.
+    kinds: LeakKinds,
+}
+
+impl<'a> LeakSearch<'a> {
+    /// Starts with nothing.
+    pub fn new(repository: &'a Repository, home: Option<&'a str>) -> LeakSearch<'a> {
+        LeakSearch {
+            repository,
+            home,
+            known: HashMap::new(),
+            seen: HashSet::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Returns what was found.
+    pub fn findings(self) -> Vec<LeakFinding> {
+        self.findings
+    }
+
+    /// Looks at a turn that the remote has: what is in it is known there.
+    ///
+    /// # Errors
+    /// An object cannot be read.
+    pub fn pass(&mut self, turn: &Turn) -> anyhow::Result<()> {
+        self.artifacts(turn, None)
+    }
+
+    /// Looks at a turn that is to be sent.
+    ///
+    /// # Errors
+    /// As for [`LeakSearch::pass`].
+    pub fn turn(&mut self, turn: &Turn) -> anyhow::Result<()> {
+        self.artifacts(turn, Some(turn))
+    }
+
+    /// Looks at the artifacts of a turn and at the message of its commit.
+    fn artifacts(&mut self, turn: &Turn, sent: Option<&Turn>) -> anyhow::Result<()> {
+        let mut leaves = self.repository.leaves(turn.tree)?;
+        // What somebody wrote comes before the files that repeat it.
+        leaves.sort_by_key(|leaf| (order(&lossy(&leaf.path)), leaf.path.clone()));
+        for leaf in leaves {
+            let file = lossy(&leaf.path);
+            // The input names the project's directory, and so the report of the turn before.
+            let kinds = LeakKinds {
+                keys: true,
+                paths: !is_input(&file),
+            };
+            let (turn, file) = (sent, file.as_str());
+            if matches!(leaf.mode, EntryMode::File | EntryMode::Executable) {
+                self.blob(BlobId::of(leaf.id), Spot { turn, file, kinds })?;
+            }
+        }
+
+        let spot = Spot {
+            turn: sent,
+            file: MESSAGE,
+            kinds: LeakKinds::ALL,
+        };
+        self.bytes(&message(self.repository, turn.commit)?, spot);
+        Ok(())
+    }
+
+    /// Looks at the contents of files that go with some turns.
+    ///
+    /// # Errors
+    /// An object cannot be read.
+    pub fn code(&mut self, files: &[LackingFile], turns: &[Turn]) -> anyhow::Result<()> {
+        for LackingFile { path, blob } in files {
+            let before = self.findings.len();
+            let file = lossy(path);
+            let spot = Spot {
+                turn: turns.last(),
+                file: &file,
+                kinds: LeakKinds::ALL,
+            };
+            self.blob(*blob, spot)?;
+            if self.findings.len() == before {
+                continue;
+            }
+
+            // Only now is it of interest which turn it was.
+            let first = turns.iter().find(|turn| self.has(turn, path, *blob));
+            let Some((last, first)) = turns.last().zip(first) else {
+                continue;
+            };
+            let [old, new] = [last, first].map(front);
+            for finding in &mut self.findings[before..] {
+                finding.name = finding.name.replacen(&old, &new, 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether a workspace commit of a turn has a file.
+    fn has(&self, turn: &Turn, path: &[u8], blob: BlobId) -> bool {
+        let workspace = turn.meta.workspace.as_ref();
+        let before = workspace.map(|workspace| workspace.before);
+        let commits = [before, turn.workspace, turn.publication];
+        commits.into_iter().flatten().any(|id: CommitId| {
+            let commit = self.repository.commit(id).ok();
+            let entry =
+                commit.and_then(|commit| self.repository.entry(commit.tree, path).ok().flatten());
+            entry.is_some_and(|entry| BlobId::of(entry.id) == blob)
+        })
+    }
+
+    /// Looks at a file, unless it was looked at.
+    fn blob(&mut self, blob: BlobId, spot: Spot<'_>) -> anyhow::Result<()> {
+        if !self.seen.insert((blob, spot.kinds.paths)) {
+            return Ok(());
+        }
+
+        if let Some(bytes) = blob_within(self.repository, blob, MOST)? {
+            self.bytes(&bytes, spot);
+        } else if let Some(turn) = spot.turn {
+            self.findings.push(LeakFinding {
+                name: format!("{}{}:1", front(turn), spot.file),
+                kind: LeakFindingKind::Unread,
+                what: "too large to be looked at".to_owned(),
+                line: String::new(),
+                places: 1,
+                allowed: false,
+            });
+        }
+        Ok(())
+    }
+
+    /// Looks at some bytes.
+    fn bytes(&mut self, bytes: &[u8], spot: Spot<'_>) {
+        let text = as_text(bytes);
+        let all = leaks(&text, self.home);
+        for leak in all.iter().filter(|leak| spot.kinds.has(leak.kind)) {
+            self.found(&text, (leak, &all), spot);
+        }
+    }
+
+    /// Notes what was found, once for each thing.
+    fn found(&mut self, text: &str, (leak, all): (&Leak, &[Leak]), spot: Spot<'_>) {
+        let key = (leak.kind, text[leak.range.clone()].to_owned());
+        let Some(turn) = spot.turn else {
+            self.known.insert(key, None);
+            return;
+        };
+        match self.known.get(&key) {
+            Some(Some(at)) => self.findings[*at].places += 1,
+            Some(None) => {}
+            None => {
+                let line = text[..leak.range.start].matches('\n').count() + 1;
+                self.known.insert(key, Some(self.findings.len()));
+                self.findings.push(LeakFinding {
+                    name: format!("{}{}:{line}", front(turn), spot.file),
+                    kind: leak.kind.into(),
+                    what: leak.what.to_owned(),
+                    line: shown(text, leak, all),
+                    places: 1,
+                    allowed: false,
+                });
+            }
+        }
+    }
+}
+
+/// Returns how the names of a turn's findings begin.
+fn front(turn: &Turn) -> String {
+    format!("{}:{}:", turn.session, turn.number())
+}
+
+/// Returns whether a file is what a model got.
+fn is_input(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name == artifact::INPUT || name == artifact::TOLD
+}
+
+/// Returns the place of a file among those that are looked at.
+fn order(file: &str) -> usize {
+    let first = [
+        artifact::USER_PROMPT,
+        artifact::REPLY,
+        artifact::PLAN,
+        artifact::APPROVED,
+        artifact::OUTPUT,
+        artifact::REPORT,
+    ];
+    let place = first.iter().position(|name| file.starts_with(name));
+    place.unwrap_or(first.len() + usize::from(file.starts_with(artifact::NEXT)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rec9_a_finding_is_allowed_by_its_name_by_the_front_of_it_and_by_its_kind() {
+        let finding = LeakFinding {
+            name: "add-auth:3:report.md:12".to_owned(),
+            kind: LeakFindingKind::Keys,
+            what: "github token".to_owned(),
+            line: String::new(),
+            places: 1,
+            allowed: false,
+        };
+        let check = |allowed: &str, expected: bool| {
+            assert_eq!(finding.is_named(allowed), expected, "{allowed}");
+        };
+        check("add-auth:3:report.md:12", true);
+        check("add-auth:3", true);
+        check("add-auth", true);
+        check("keys", true);
+        check("paths", false);
+        check("add-auth:3:report.md:1", false);
+        check("add", false);
+        check("", false);
+    }
+}

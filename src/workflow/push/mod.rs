@@ -1,0 +1,236 @@
+//! `push`: sessions go to a remote, as records or with their code; never by force, and never before
+//! the user knows what goes.
+
+mod choose;
+pub mod delete;
+pub mod error;
+pub mod findings;
+pub mod options;
+pub mod preview;
+mod signature;
+pub mod there;
+
+use serde::Serialize;
+
+use self::error::PushError;
+use self::findings::LeakFinding;
+use self::options::PushOptions;
+use self::preview::{ReadySession, Sender, SessionPreview};
+use self::there::there;
+use crate::config::settings::PushMode;
+use crate::git::remote::error::{RemoteError, RemoteTrouble};
+use crate::git::remote::send::{RefUpdate, SentRef, send};
+use crate::git::remote::{self, FetchProgress, RemoteName};
+use crate::session::name::SessionName;
+use crate::workflow::project::Project;
+
+/// What is ready to be sent.
+pub struct ReadyPush<'a> {
+    /// Where it goes.
+    pub remote: RemoteName,
+    /// The sessions.
+    pub sessions: Vec<ReadySession<'a>>,
+}
+
+/// What a push would send, or has sent.
+#[derive(Debug, Clone, Serialize)]
+pub struct PushResult {
+    /// The remote.
+    pub remote: RemoteName,
+    /// Whether it was sent.
+    pub sent: bool,
+    /// The sessions.
+    pub sessions: Vec<SessionPreview>,
+    /// What was found in them.
+    pub findings: Vec<LeakFinding>,
+}
+
+/// Returns the remote that is meant.
+///
+/// # Errors
+/// There is none, or none of this name.
+pub fn chosen_remote(project: &Project, named: Option<&str>) -> anyhow::Result<RemoteName> {
+    let named = named.or(project.settings.push.remote.as_deref());
+    Ok(match named {
+        Some(name) => remote::named(&project.repository, name)?,
+        None => remote::to_push_to(&project.repository)?,
+    })
+}
+
+/// Makes sessions ready to be sent: asks the remote what it has, and looks at what it has not.
+/// Nothing is sent.
+///
+/// # Errors
+/// [`PushError`], or the remote or a session cannot be read.
+pub fn ready<'a>(project: &'a Project, options: &PushOptions) -> anyhow::Result<ReadyPush<'a>> {
+    let remote = chosen_remote(project, options.remote.as_deref())?;
+    let mut sessions = options.sessions.clone();
+    if sessions.is_empty() {
+        sessions.push(project.session()?);
+    }
+    for session in &sessions {
+        project.store().tip_id(session)?;
+    }
+
+    let targets: Vec<&SessionName> = match &options.target {
+        Some(target) => vec![target],
+        None => sessions.iter().collect(),
+    };
+    let listed = there(&project.repository, &remote, &targets)?;
+    let sender = Sender {
+        project,
+        remote: &remote,
+        options,
+        home: home(project),
+        redact: options.redacted(&project.settings),
+    };
+    let ready = sessions.iter().zip(&listed);
+    let ready = ready.map(|(session, there)| sender.ready(session, there));
+    let sessions = ready.collect::<anyhow::Result<_>>()?;
+
+    Ok(ReadyPush { remote, sessions })
+}
+
+/// Returns the user's home as text.
+pub fn home(project: &Project) -> Option<String> {
+    let home = project.places.home.as_ref()?;
+    home.to_str().map(str::to_owned)
+}
+
+impl ReadyPush<'_> {
+    /// Returns what it is.
+    pub fn preview(&self) -> PushResult {
+        let sessions = self.sessions.iter();
+        PushResult {
+            remote: self.remote.clone(),
+            sent: false,
+            sessions: sessions
+                .clone()
+                .map(|ready| ready.preview.clone())
+                .collect(),
+            findings: sessions.flat_map(|ready| ready.findings.clone()).collect(),
+        }
+    }
+
+    /// Returns whether there is anything to send.
+    pub fn is_empty(&self) -> bool {
+        self.sessions.iter().all(|ready| ready.updates.is_empty())
+    }
+
+    /// Checks that nothing was found that the user does not let go.
+    ///
+    /// # Errors
+    /// [`PushError::Findings`].
+    pub fn check(&self) -> Result<(), PushError> {
+        let sessions = self
+            .sessions
+            .iter()
+            .filter(|ready| !ready.updates.is_empty());
+        let found = sessions.flat_map(|ready| {
+            let is_record = ready.preview.mode == PushMode::Record;
+            let left = ready.findings.iter().filter(|finding| !finding.allowed);
+            left.map(move |finding| (finding, is_record))
+        });
+        let found: Vec<(&LeakFinding, bool)> = found.collect();
+        match found.first() {
+            None => Ok(()),
+            Some((first, can_redact)) => Err(PushError::Findings {
+                count: found.len(),
+                first: first.name.clone(),
+                can_redact: *can_redact,
+            }),
+        }
+    }
+
+    /// Sends it.
+    ///
+    /// # Errors
+    /// [`RemoteError`] with what is known of the remote then; [`PushError`] if somebody else has
+    /// sent turns meanwhile.
+    pub fn send(self, project: &Project, progress: FetchProgress) -> anyhow::Result<()> {
+        let mut updates = Vec::new();
+        let mut sent = Vec::new();
+        for ready in self.sessions {
+            if ready.updates.is_empty() {
+                continue;
+            }
+
+            if let Some((record, batch)) = ready.record {
+                record.write(&batch)?;
+                batch.finish()?;
+            }
+            updates.extend(ready.updates);
+            sent.push(ready.preview);
+        }
+
+        let done = send(&project.repository, &self.remote, &updates, progress);
+        match done {
+            Err(error) => judge(error, project, (&self.remote, &updates), &sent),
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+/// Says what is on the remote after a push that failed; it may have come to its end all the same.
+fn judge(
+    error: anyhow::Error,
+    project: &Project,
+    (remote, updates): (&RemoteName, &[RefUpdate]),
+    sent: &[SessionPreview],
+) -> anyhow::Result<()> {
+    let error: RemoteError = error.downcast()?;
+    let is_race = error.trouble == RemoteTrouble::NotFastForward;
+    let is_cut = matches!(
+        error.trouble,
+        RemoteTrouble::Dropped | RemoteTrouble::Unreachable | RemoteTrouble::Other
+    );
+    if !is_race && !is_cut {
+        return Err(error.into());
+    }
+
+    let names: Vec<&str> = updates.iter().map(|update| update.name.as_str()).collect();
+    let Ok(listed) = remote::list(&project.repository, remote, &names) else {
+        let hint = "the remote cannot be asked what has arrived; push again";
+        return Err(error.helped(hint).into());
+    };
+    let is_done = |update: &&RefUpdate| {
+        let there = listed.iter().find(|there| there.name == update.name);
+        match (&update.to, there) {
+            (SentRef::Object(id), Some(there)) => there.target == *id,
+            (SentRef::Gone(_), there) => there.is_none(),
+            (SentRef::Object(_), None) => false,
+        }
+    };
+    let done = updates.iter().filter(is_done).count();
+
+    let hint = match done {
+        done if done == updates.len() => return Ok(()),
+        0 if is_race => return Err(raced(error, project, remote, sent)),
+        0 => "nothing was moved on the remote; push again",
+        _ => "a part of it has arrived; push again",
+    };
+    Err(error.helped(hint).into())
+}
+
+/// Says whose turns came in between.
+fn raced(
+    error: RemoteError,
+    project: &Project,
+    remote: &RemoteName,
+    sent: &[SessionPreview],
+) -> anyhow::Error {
+    for preview in sent {
+        let options = PushOptions {
+            sessions: vec![preview.session.clone()],
+            remote: Some(remote.to_string()),
+            mode: Some(preview.mode),
+            target: Some(preview.target.clone()),
+            ..PushOptions::default()
+        };
+        let again = ready(project, &options).err();
+        if let Some(told) = again.filter(|error| error.is::<PushError>()) {
+            return told;
+        }
+    }
+    error.into()
+}

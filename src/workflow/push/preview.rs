@@ -1,0 +1,387 @@
+//! What a push would send of one session.
+
+use serde::Serialize;
+
+use crate::config::settings::PushMode;
+use crate::git::object::CommitId;
+use crate::git::object::batch::Batch;
+use crate::git::remote::RemoteName;
+use crate::git::remote::beyond::{Lacking, LackingFile, in_no_branch, lacking, lacking_files};
+use crate::git::remote::send::{RefUpdate, SentRef};
+use crate::session::name::SessionName;
+use crate::session::record::{Record, record_reference, turns_to};
+use crate::session::turn::Turn;
+use crate::text::leak::{LeakKind, LeakKinds};
+use crate::text::path::lossy;
+use crate::workflow::project::Project;
+
+use super::error::PushError;
+use super::findings::{LeakFinding, LeakSearch};
+use super::options::PushOptions;
+use super::signature::{self, SignatureAtHand};
+use super::there::{Theirs, There, theirs};
+
+/// As many files are named.
+const MOST_FILES: usize = 20;
+
+/// How a session stands to what the remote has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PushState {
+    /// The remote has nothing of that name.
+    New,
+    /// The remote has a part of it.
+    Ahead,
+    /// The remote has all of it.
+    Current,
+    /// The remote has all of it, and more.
+    Behind,
+}
+
+/// What would be sent of a session.
+#[derive(Debug, Clone, Serialize)]
+pub struct SessionPreview {
+    /// Its name here.
+    pub session: SessionName,
+    /// Its name there.
+    #[serde(rename = "as")]
+    pub target: SessionName,
+    /// Whether the code goes with it.
+    pub mode: PushMode,
+    /// The ref there.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// How it stands to what is there.
+    pub state: PushState,
+    /// What the ref points at now.
+    pub from: Option<CommitId>,
+    /// What it will point at.
+    pub to: CommitId,
+    /// The number of the newest turn.
+    pub turns: u64,
+    /// How many turns the remote does not have.
+    pub new_turns: u64,
+    /// What is taken out.
+    pub redacted: Vec<LeakKind>,
+    /// How many places of what is sent are changed by that, each thing counted once.
+    pub redactions: usize,
+    /// How much is sent.
+    #[serde(flatten)]
+    pub lacking: Lacking,
+    /// Files that are in no branch of the remote.
+    pub files: Vec<String>,
+    /// How many more of these there are.
+    pub more_files: usize,
+    /// The record that goes because the code comes.
+    pub replaces: Option<String>,
+    /// Whether the signature goes with it.
+    pub signed: bool,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+}
+
+impl SessionPreview {
+    /// Returns whether turns are sent.
+    pub fn is_sent(&self) -> bool {
+        matches!(self.state, PushState::New | PushState::Ahead)
+    }
+}
+
+/// What is ready to be sent of a session.
+pub struct ReadySession<'a> {
+    /// What it is.
+    pub preview: SessionPreview,
+    /// What was found in it.
+    pub findings: Vec<LeakFinding>,
+    /// What becomes of refs there.
+    pub updates: Vec<RefUpdate>,
+    /// The record, and the files and trees that it does not share with the session.
+    pub record: Option<(Record, Batch<'a>)>,
+}
+
+/// The place from which sessions go.
+pub struct Sender<'a, 'o> {
+    /// The project.
+    pub project: &'a Project,
+    /// The remote.
+    pub remote: &'o RemoteName,
+    /// What is wanted.
+    pub options: &'o PushOptions,
+    /// The user's home.
+    pub home: Option<String>,
+    /// The kinds that the user takes out, if they want that.
+    pub redact: Option<LeakKinds>,
+}
+
+impl<'a> Sender<'a, '_> {
+    /// Makes a session ready.
+    ///
+    /// # Errors
+    /// [`PushError`], or the session cannot be read.
+    pub fn ready(&self, session: &SessionName, there: &There) -> anyhow::Result<ReadySession<'a>> {
+        let project = self.project;
+        let tip = project.store().tip_id(session)?;
+        let turns = turns_to(&project.repository, session, tip)?;
+        let wanted = self.options.mode;
+        if wanted == Some(PushMode::Record) && there.code.is_some() {
+            return Err(PushError::HasCode {
+                remote: self.remote.clone(),
+                name: self.target(session),
+            }
+            .into());
+        }
+
+        let usual = match there.code {
+            Some(_) => PushMode::Code,
+            None => project.settings.push.mode.unwrap_or(PushMode::Record),
+        };
+        match wanted.unwrap_or(usual) {
+            PushMode::Record => self.ready_record(session, &turns, there),
+            PushMode::Code if self.options.redact => {
+                Err(PushError::RedactCode(session.clone()).into())
+            }
+            PushMode::Code => self.ready_code(session, &turns, there),
+        }
+    }
+
+    /// Returns the name of a session there.
+    pub(super) fn target(&self, session: &SessionName) -> SessionName {
+        self.options.target.as_ref().unwrap_or(session).clone()
+    }
+
+    /// Makes a record ready.
+    fn ready_record(
+        &self,
+        session: &SessionName,
+        turns: &[Turn],
+        there: &There,
+    ) -> anyhow::Result<ReadySession<'a>> {
+        let reference = record_reference(&self.target(session));
+        let chosen = self.choose(turns, there.record)?;
+        let own = chosen.record.ids();
+        let (state, base) = self.compare(session, (&reference, there.record), &own)?;
+        let first = base.map_or(0, |base| base + 1);
+        let new = &turns[first.min(turns.len())..];
+
+        let mut ready = self.begin(session, turns, (state, there.record, base))?;
+        ready.preview.mode = PushMode::Record;
+        ready.preview.to = own.last().copied().unwrap_or(ready.preview.to);
+        self.search(&mut ready, (turns, base), chosen.redacted, &[])?;
+
+        let trees: Vec<String> = new.iter().map(|turn| turn.tree.to_string()).collect();
+        let known = base.map(|base| turns[base].tree.to_string());
+        let known: Vec<String> = known.into_iter().collect();
+        let files = lacking(&self.project.repository, self.remote, (&trees, &known))?;
+        ready.preview.lacking = Lacking {
+            objects: files.objects + new.len() as u64,
+            bytes: files.bytes + chosen.record.size_from(first),
+        };
+        if !new.is_empty() && chosen.redacted.is_none_or(|kinds| !kinds.paths) {
+            let note = "the `input.md` of each turn names the project's directory";
+            ready.preview.notes.push(note.to_owned());
+        }
+
+        if ready.preview.is_sent() {
+            let to = SentRef::Object(ready.preview.to.to_string());
+            let name = reference.clone();
+            ready.updates.push(RefUpdate { name, to });
+        }
+        ready.preview.reference = reference;
+        ready.record = Some((chosen.record, chosen.batch));
+        Ok(ready)
+    }
+
+    /// Makes a session ready with its code.
+    fn ready_code(
+        &self,
+        session: &SessionName,
+        turns: &[Turn],
+        there: &There,
+    ) -> anyhow::Result<ReadySession<'a>> {
+        let repository = &self.project.repository;
+        let target = self.target(session);
+        let reference = target.reference();
+        let own: Vec<CommitId> = turns.iter().map(|turn| turn.commit).collect();
+        let (state, base) = self.compare(session, (&reference, there.code), &own)?;
+        let replaced = self.replaced(session, turns, there)?;
+        let new = &turns[base.map_or(0, |base| base + 1)..];
+
+        let mut ready = self.begin(session, turns, (state, there.code, base))?;
+        let known: Vec<String> = base.map(|base| own[base].to_string()).into_iter().collect();
+        let of = |turn: &Turn| [turn.workspace, turn.publication];
+        let code = new.iter().flat_map(of).flatten().map(|id| id.to_string());
+        let code: Vec<String> = code.collect();
+        let files = lacking_files(repository, self.remote, (&code, &known))?;
+        // What the record has, the remote has.
+        let recorded = replaced.as_ref().and_then(|(_, number)| *number);
+        self.search(&mut ready, (turns, base.max(recorded)), None, &files)?;
+
+        let tip = [ready.preview.to.to_string()];
+        ready.preview.lacking = match state {
+            PushState::New | PushState::Ahead => lacking(repository, self.remote, (&tip, &known))?,
+            PushState::Current | PushState::Behind => Lacking::default(),
+        };
+        let paths = files.iter().map(|file| file.path.as_slice());
+        let alone = in_no_branch(repository, self.remote, paths)?;
+        ready.preview.more_files = alone.len().saturating_sub(MOST_FILES);
+        ready.preview.files = alone
+            .iter()
+            .take(MOST_FILES)
+            .map(|path| lossy(path))
+            .collect();
+
+        if ready.preview.is_sent() {
+            let to = SentRef::Object(ready.preview.to.to_string());
+            let name = reference.clone();
+            ready.updates.push(RefUpdate { name, to });
+        }
+        ready.preview.reference = reference;
+        let named = (session, &target);
+        match signature::signature(repository, named, &own, there.signature)? {
+            SignatureAtHand::Goes(update) => {
+                ready.preview.signed = true;
+                ready.updates.push(update);
+            }
+            SignatureAtHand::Stays(why) => ready.preview.notes.push(why.to_owned()),
+            SignatureAtHand::Nothing => {}
+        }
+        if let Some((update, _)) = replaced {
+            ready.preview.replaces = Some(update.name.clone());
+            ready.updates.push(update);
+        }
+        Ok(ready)
+    }
+
+    /// Returns what becomes of the record that the remote has in place of the code, and up to which
+    /// turn it is what would be sent.
+    fn replaced(
+        &self,
+        session: &SessionName,
+        turns: &[Turn],
+        there: &There,
+    ) -> anyhow::Result<Option<(RefUpdate, Option<usize>)>> {
+        let Some(tip) = there.record else {
+            return Ok(None);
+        };
+        let name = record_reference(&self.target(session));
+        let Some(chosen) = self.holding(turns, tip)? else {
+            let own = self.made(turns, None)?.record.ids();
+            self.compare(session, (&name, Some(tip)), &own)?;
+            return Ok(None);
+        };
+
+        let number = chosen.record.number_of(tip);
+        let number = number.filter(|_| chosen.redacted.is_none());
+        let to = SentRef::Gone(tip.to_string());
+        Ok(Some((RefUpdate { name, to }, number)))
+    }
+
+    /// Compares what would be sent, oldest first, with what a ref has there; returns the newest
+    /// turn that it has, too.
+    fn compare(
+        &self,
+        session: &SessionName,
+        (reference, there): (&str, Option<CommitId>),
+        own: &[CommitId],
+    ) -> anyhow::Result<(PushState, Option<usize>)> {
+        let Some(tip) = there else {
+            return Ok((PushState::New, None));
+        };
+        if let Some(at) = own.iter().position(|id| *id == tip) {
+            let is_last = at + 1 == own.len();
+            let state = if is_last {
+                PushState::Current
+            } else {
+                PushState::Ahead
+            };
+            return Ok((state, Some(at)));
+        }
+
+        match theirs(self.project, self.remote, (reference, tip), own) {
+            Theirs::Ahead(_) => Ok((PushState::Behind, Some(own.len() - 1))),
+            Theirs::Other(turns) => Err(PushError::Diverged {
+                remote: self.remote.clone(),
+                name: self.target(session),
+                turns,
+            }
+            .into()),
+        }
+    }
+
+    /// Begins to describe what is sent.
+    fn begin(
+        &self,
+        session: &SessionName,
+        turns: &[Turn],
+        (state, from, base): (PushState, Option<CommitId>, Option<usize>),
+    ) -> anyhow::Result<ReadySession<'a>> {
+        let Some(newest) = turns.last() else {
+            anyhow::bail!("session `{session}` has no turn");
+        };
+        let preview = SessionPreview {
+            session: session.clone(),
+            target: self.target(session),
+            mode: PushMode::Code,
+            reference: String::new(),
+            state,
+            from,
+            to: newest.commit,
+            turns: newest.number(),
+            new_turns: newest.number() - base.unwrap_or(0) as u64,
+            redacted: Vec::new(),
+            redactions: 0,
+            lacking: Lacking::default(),
+            files: Vec::new(),
+            more_files: 0,
+            replaces: None,
+            signed: false,
+            notes: Vec::new(),
+        };
+        Ok(ReadySession {
+            preview,
+            findings: Vec::new(),
+            updates: Vec::new(),
+            record: None,
+        })
+    }
+
+    /// Looks for what not everybody may read in the turns that the remote does not have, and in
+    /// files.
+    fn search(
+        &self,
+        ready: &mut ReadySession<'a>,
+        (turns, base): (&[Turn], Option<usize>),
+        redacted: Option<LeakKinds>,
+        files: &[LackingFile],
+    ) -> anyhow::Result<()> {
+        let mut search = LeakSearch::new(&self.project.repository, self.home.as_deref());
+        if let Some(base) = base {
+            search.pass(&turns[base])?;
+        }
+
+        let new = &turns[base.map_or(0, |base| base + 1)..];
+        new.iter().try_for_each(|turn| search.turn(turn))?;
+        search.code(files, turns)?;
+        let kinds = redacted.unwrap_or(LeakKinds {
+            keys: false,
+            paths: false,
+        });
+        let kept = |kind: LeakKind| kinds.has(kind).then_some(kind);
+        ready.preview.redacted = [LeakKind::Keys, LeakKind::Paths]
+            .into_iter()
+            .filter_map(kept)
+            .collect();
+
+        let goes = |finding: &LeakFinding| {
+            let mut names = ready.preview.redacted.iter().map(|kind| kind.name());
+            names.any(|name| name == finding.kind.name())
+        };
+        let (gone, left): (Vec<_>, Vec<_>) = search.findings().into_iter().partition(goes);
+        ready.preview.redactions = gone.len();
+        ready.findings = left;
+        for finding in &mut ready.findings {
+            finding.allowed = self.options.allows(&self.project.settings, finding);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! What a remote has of a session.
+
+use std::collections::HashMap;
+
+use crate::git::object::CommitId;
+use crate::git::object::remade::author;
+use crate::git::remote::receive::{WantedRef, forget, receive};
+use crate::git::remote::{self, FetchProgress, RemoteName};
+use crate::git::repository::Repository;
+use crate::session::name::SessionName;
+use crate::session::record::record_reference;
+use crate::session::turn::Turn;
+use crate::workflow::project::Project;
+
+use super::error::TheirTurn;
+
+/// More turns of somebody else are not counted.
+const MOST: usize = 1000;
+
+/// The refs of a session on a remote, and the objects at which they point.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct There {
+    /// The session with its code.
+    pub code: Option<CommitId>,
+    /// Its record.
+    pub record: Option<CommitId>,
+    /// The tag that signs it.
+    pub signature: Option<CommitId>,
+}
+
+/// Asks a remote for sessions.
+///
+/// # Errors
+/// It cannot be reached.
+pub fn there(
+    repository: &Repository,
+    remote: &RemoteName,
+    names: &[&SessionName],
+) -> anyhow::Result<Vec<There>> {
+    let wanted: Vec<String> = names.iter().flat_map(|name| references(name)).collect();
+    let prefixes: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    let listed = remote::list(repository, remote, &prefixes)?;
+    let targets: HashMap<&str, &str> = listed
+        .iter()
+        .map(|listed| (listed.name.as_str(), listed.target.as_str()))
+        .collect();
+
+    let of = |name: &&SessionName| {
+        let [code, record, signature] =
+            references(name).map(|name| targets.get(name.as_str())?.parse().ok());
+        There {
+            code,
+            record,
+            signature,
+        }
+    };
+    Ok(names.iter().map(of).collect())
+}
+
+/// Returns the refs that a session can have on a remote.
+pub fn references(name: &SessionName) -> [String; 3] {
+    [
+        name.reference(),
+        record_reference(name),
+        name.signed_reference(),
+    ]
+}
+
+/// What a remote has besides what is here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Theirs {
+    /// All that is here, and turns that follow.
+    Ahead(Vec<TheirTurn>),
+    /// Other turns; nothing if they cannot be read.
+    Other(Vec<TheirTurn>),
+}
+
+/// Returns the turns that a remote has and that are not among these commits, oldest first, of which
+/// the last is what would be sent. They are fetched for a moment if they are not here.
+pub fn theirs(
+    project: &Project,
+    remote: &RemoteName,
+    (reference, tip): (&str, CommitId),
+    own: &[CommitId],
+) -> Theirs {
+    let repository = &project.repository;
+    if repository.has(tip) {
+        return walk(repository, tip, own);
+    }
+
+    // Where it cannot be fetched, that it is not here is what can be said.
+    let wanted = [WantedRef::One(reference)];
+    let came = receive(repository, remote, &wanted, FetchProgress::Hidden);
+    let found = walk(repository, tip, own);
+    let _ = came.and_then(|_| forget(repository));
+    found
+}
+
+/// Follows the turns of somebody else back to one of ours.
+fn walk(repository: &Repository, tip: CommitId, own: &[CommitId]) -> Theirs {
+    let (mut turns, mut next) = (Vec::new(), Some(tip));
+    while let Some(id) = next.filter(|id| !own.contains(id)) {
+        let Ok(commit) = repository.commit(id) else {
+            break;
+        };
+        if turns.len() == MOST {
+            break;
+        }
+
+        turns.push(TheirTurn {
+            number: number(repository, id),
+            title: commit.subject().to_owned(),
+            author: author(repository, id).unwrap_or_default(),
+        });
+        next = commit.parents.first().copied();
+    }
+
+    match next.is_some() && next == own.last().copied() {
+        true => Theirs::Ahead(turns),
+        false => Theirs::Other(turns),
+    }
+}
+
+/// Returns the number of a turn, if it can be read.
+pub fn number(repository: &Repository, id: CommitId) -> Option<u64> {
+    let nobody = SessionName::from_title("turn");
+    let turn = Turn::read(repository, &nobody, id).ok()?;
+    Some(turn.number())
+}

@@ -1,0 +1,688 @@
+//! `push`: sessions go to a remote, as records or with their code; never by force, and never with
+//! what not everybody may read.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::plans::{create, edit, plan};
+use crate::support::{Output, TestRepo};
+
+/// A key, put together here, so that no scanner finds one in the source.
+const RANDOM: &str = "a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs4x8Pq2";
+
+/// The ref of the record of `demo`.
+const RECORD: &str = "refs/teddy/records/demo";
+/// The ref of `demo` with its code.
+const CODE: &str = "refs/teddy/sessions/demo";
+
+/// Returns a key.
+fn key() -> String {
+    format!("ghp_{RANDOM}")
+}
+
+/// A session with two turns, and an empty remote.
+fn session() -> TestRepo {
+    session_in(&[])
+}
+
+/// A session with two turns in a repository of some kind, and an empty remote of the same kind.
+fn session_in(init: &[&str]) -> TestRepo {
+    let repo = TestRepo::with(init).file("a.txt", "one\ntwo\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.txt"]);
+    repo.run_plan(&plan("Change a", &[edit("a.txt", "two", "2")]));
+    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    let there = remote(&repo);
+    let there = there.to_str().unwrap();
+    repo.git(&[&["init", "-q", "--bare"], init, &[there]].concat());
+    repo.git(&["remote", "add", "origin", there]);
+    repo
+}
+
+/// Returns where the remote is.
+fn remote(repo: &TestRepo) -> PathBuf {
+    repo.beside("remote.git")
+}
+
+/// Returns the refs of the remote, a line for each.
+fn refs(repo: &TestRepo) -> String {
+    let list = ["for-each-ref", "--format=%(objectname) %(refname)"];
+    repo.git_in(&remote(repo), &list)
+}
+
+/// Returns what a ref of the remote points at.
+fn there(repo: &TestRepo, name: &str) -> String {
+    repo.git_in(&remote(repo), &["rev-parse", name])
+}
+
+/// Runs teddy in another clone that has the sessions as they are on the remote, or from a
+/// repository.
+fn clone(repo: &TestRepo, name: &str, from: &str) -> PathBuf {
+    let path = repo.beside(name);
+    let there = remote(repo);
+    repo.git(&[
+        "clone",
+        "-q",
+        there.to_str().unwrap(),
+        path.to_str().unwrap(),
+    ]);
+    let refspec = "refs/teddy/sessions/*:refs/teddy/sessions/*";
+    repo.git_in(&path, &["fetch", "-q", from, refspec]);
+    path
+}
+
+/// Puts a file into the newest turn of `demo`, as any program can.
+fn plant(repo: &TestRepo, name: &str, content: &str) {
+    let index = repo.beside("planted");
+    let _ = std::fs::remove_file(&index);
+    let run = |args: &[&str]| {
+        let mut command = repo.command("git");
+        command
+            .current_dir(repo.path())
+            .env("GIT_INDEX_FILE", &index);
+        let out = Output::of(command.args(args));
+        assert_eq!(out.code, 0, "{args:?}: {out}");
+        out.stdout.trim().to_owned()
+    };
+    run(&["read-tree", "teddy/sessions/demo"]);
+    let file = repo.beside("content");
+    std::fs::write(&file, content).unwrap();
+    let blob = run(&["hash-object", "-w", "--", file.to_str().unwrap()]);
+    run(&[
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        &format!("100644,{blob},{name}"),
+    ]);
+    let tree = run(&["write-tree"]);
+    let parents = run(&["log", "-1", "--format=%P", "teddy/sessions/demo"]);
+    let message = run(&["log", "-1", "--format=%B", "teddy/sessions/demo"]);
+    let mut args = vec!["commit-tree", &tree, "-m", &message];
+    parents
+        .split(' ')
+        .for_each(|parent| args.extend(["-p", parent]));
+    let commit = run(&args);
+    run(&["update-ref", CODE, &commit]);
+}
+
+#[test]
+fn rec1_a_record_has_the_turns_and_nothing_of_the_workspace() {
+    for init in [
+        ["--object-format=sha1", "--ref-format=files"],
+        ["--object-format=sha256", "--ref-format=reftable"],
+    ] {
+        let repo = session_in(&init);
+        let before = (repo.users(), repo.git(&["for-each-ref"]));
+        let done = repo.json(&["push", "-y"], 0);
+        assert_eq!((repo.users(), repo.git(&["for-each-ref"])), before);
+
+        let tip = there(&repo, RECORD);
+        assert_eq!(refs(&repo), format!("{tip} {RECORD}"), "and no other ref");
+        let shown = &done["sessions"][0];
+        assert_eq!(
+            (&done["sent"], &done["remote"]),
+            (&json!(true), &json!("origin"))
+        );
+        assert_eq!((&shown["to"], &shown["ref"]), (&json!(tip), &json!(RECORD)));
+        assert_eq!(
+            (&shown["turns"], &shown["new_turns"]),
+            (&json!(2), &json!(2))
+        );
+        assert_eq!(
+            (&shown["mode"], &shown["state"]),
+            (&json!("record"), &json!("new"))
+        );
+
+        let list = ["log", "--format=%T %an %ae %at %cn %ct %B"];
+        let local = [&list[..], &["--first-parent", "teddy/sessions/demo"]].concat();
+        let theirs = repo.git_in(&remote(&repo), &[&list[..], &[RECORD]].concat());
+        assert_eq!(theirs, repo.git(&local));
+        let parents = repo.git_in(&remote(&repo), &["log", "--format=%p", RECORD]);
+        assert!(parents.lines().all(|line| !line.contains(' ')), "{parents}");
+        let objects = repo.git_in(&remote(&repo), &["rev-list", "--objects", "--all"]);
+        assert!(!objects.contains("a.txt"), "{objects}");
+        repo.git_in(&remote(&repo), &["fsck", "--strict", "--no-dangling"]);
+        assert_eq!(shown["objects"], json!(objects.lines().count()));
+        repo.teddy(&["push"]).check(0, &["origin has all of it"]);
+    }
+}
+
+#[test]
+fn rec2_the_same_session_has_the_same_record_on_every_machine() {
+    let repo = session();
+    repo.done(&["push", "-y"]);
+    let first = there(&repo, RECORD);
+    let other = clone(&repo, "other", repo.path().to_str().unwrap());
+    let out = repo.teddy_in(&other, &["push", "-s", "demo"]);
+    out.check(0, &["origin has all of it"]);
+
+    // What follows comes on top of what is there, whoever sends it.
+    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.git_in(
+        &other,
+        &[
+            "fetch",
+            "-q",
+            repo.path().to_str().unwrap(),
+            &format!("{CODE}:{CODE}"),
+        ],
+    );
+    let there_now = |path: &std::path::Path| {
+        let out = repo.teddy_in(path, &["-s", "demo", "push", "-n", "--json"]);
+        let shown: Value = serde_json::from_str(&out.check(0, &[]).stdout).unwrap();
+        (
+            shown["sessions"][0]["to"].clone(),
+            shown["sessions"][0]["new_turns"].clone(),
+        )
+    };
+    assert_eq!(there_now(&repo.path()), there_now(&other));
+    assert_eq!(there_now(&other).1, json!(1));
+    repo.teddy_in(&other, &["-s", "demo", "push", "-y"])
+        .check(0, &["1 of 3 turns"]);
+    let parent = repo.git_in(&remote(&repo), &["rev-parse", &format!("{RECORD}^")]);
+    assert_eq!(parent, first);
+    repo.teddy(&["push"]).check(0, &["has all of it"]);
+}
+
+#[test]
+fn rec3_a_record_comes_from_the_session_and_from_no_ref_here() {
+    let repo = session();
+    let list = ["for-each-ref", "--format=%(objectname) %(refname)"];
+    repo.git(&["update-ref", RECORD, "main"]);
+    let before = repo.git(&list);
+    repo.done(&["push", "-y"]);
+    assert_eq!(repo.git(&list), before);
+    assert_eq!(
+        there_file(&repo, "plan.md"),
+        repo.git(&["show", &format!("{CODE}:plan.md")])
+    );
+    // What was written for it may go, and comes again.
+    repo.git(&["update-ref", "-d", RECORD]);
+    repo.done(&["gc"]);
+    repo.git(&["gc", "-q", "--prune=now"]);
+    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.teddy(&["push", "-y"]).check(0, &["1 of 3 turns"]);
+}
+
+#[test]
+fn rec10_the_code_that_a_turn_names_is_not_there() {
+    let repo = session();
+    repo.done(&["push", "-y"]);
+    let meta: serde_yaml::Value = serde_yaml::from_str(&there_file(&repo, "meta.yaml")).unwrap();
+    let after = meta["workspace"]["after"].as_str().unwrap();
+    let mut git = repo.command("git");
+    git.current_dir(remote(&repo))
+        .args(["cat-file", "-e", after]);
+    assert_ne!(Output::of(&mut git).code, 0);
+    repo.git(&["cat-file", "-e", after]);
+}
+
+#[test]
+fn rec11_a_chain_that_leads_to_code_is_not_sent() {
+    let repo = session();
+    // The first turn of it has a parent that is the user's own commit.
+    let root = repo.git(&["rev-list", "--max-parents=0", "--first-parent", CODE]);
+    for (parent, message) in [
+        ("main", "is not a turn"),
+        (root.as_str(), "says that it is turn 0"),
+    ] {
+        let tree = repo.git(&["rev-parse", &format!("{CODE}^{{tree}}")]);
+        let commit = repo.git(&["commit-tree", &tree, "-p", parent, "-m", "Turn"]);
+        repo.git(&["update-ref", "refs/teddy/sessions/lies", &commit]);
+        repo.teddy(&["push", "lies", "-y"]).check(1, &[message]);
+    }
+    assert_eq!(refs(&repo), "");
+}
+
+#[test]
+fn nothing_is_sent_before_somebody_says_so() {
+    let repo = session();
+    repo.teddy(&["push"]).check(
+        1,
+        &[
+            "demo: 2 turns without the code",
+            "nobody can answer",
+            "hint: `-y` says yes",
+        ],
+    );
+    repo.teddy(&["push", "-n"])
+        .check(0, &["`input.md` of each turn names"]);
+    let shown = repo.json(&["push", "-n"], 0);
+    assert_eq!(shown["sent"], json!(false));
+    assert_eq!(refs(&repo), "");
+}
+
+#[test]
+fn rec5_the_code_takes_the_place_of_the_record_and_never_the_other_way_round() {
+    let repo = session();
+    repo.done(&["push", "-y"]);
+    repo.write("notes.txt", "mine\n");
+    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    let shown = repo.json(&["push", "--code", "-y"], 0);
+    let shown = &shown["sessions"][0];
+    assert_eq!(
+        shown["files"],
+        json!(["a.txt", "b.txt", "c.txt", "notes.txt"])
+    );
+    assert_eq!(
+        (&shown["mode"], &shown["replaces"]),
+        (&json!("code"), &json!(RECORD))
+    );
+    let tip = repo.git(&["rev-parse", CODE]);
+    assert_eq!(refs(&repo), format!("{tip} {CODE}"));
+
+    // From then on it is the code that goes, and a record is refused.
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.teddy(&["push", "--record", "-y"]).check(
+        1,
+        &[
+            "has `demo` with its code",
+            "hint: `--code` goes on with it there",
+        ],
+    );
+    repo.teddy(&["push", "-y"])
+        .check(0, &["1 of 4 turns with the code"]);
+    assert_eq!(there(&repo, CODE), repo.git(&["rev-parse", CODE]));
+}
+
+#[test]
+fn files_that_the_remote_has_are_not_named() {
+    let repo = session();
+    repo.git(&["push", "-q", "origin", "main"]);
+    let shown = repo.json(&["push", "--code", "-n"], 0);
+    assert_eq!(shown["sessions"][0]["files"], json!(["b.txt"]));
+}
+
+#[test]
+fn the_setting_says_how_and_where() {
+    let repo = session();
+    repo.configure("push: {mode: code, remote: elsewhere}\n");
+    repo.teddy(&["push", "-n"])
+        .check(1, &["there is no remote `elsewhere`"]);
+    let shown = repo.json(&["push", "-n", "--remote", "origin"], 0);
+    assert_eq!(shown["sessions"][0]["mode"], json!("code"));
+    // A repository has no say in it.
+    repo.configure("");
+    repo.write(".teddy/config.yaml", "push: {mode: code, allow: [keys]}\n");
+    let out = repo.teddy(&["push", "-n"]);
+    out.check(0, &["push.allow", "push.mode", "without the code"]);
+}
+
+#[test]
+fn rec4_turns_of_others_are_named_and_never_overwritten() {
+    for mode in ["--record", "--code"] {
+        let repo = session();
+        let other = clone(&repo, "other", repo.path().to_str().unwrap());
+        repo.git_in(
+            &other,
+            &["checkout", "-q", "-b", "main", "teddy/sessions/demo^2"],
+        );
+        std::fs::write(
+            other.join("plan.md"),
+            plan("Theirs", &[create("x.txt", "x\n")]),
+        )
+        .unwrap();
+        let args = ["-s", "demo", "execute", "plan.md", "-y"];
+        let mut theirs = repo.teddy_command(&args);
+        let theirs = theirs.current_dir(&other).env("GIT_AUTHOR_NAME", "Grace");
+        Output::of(theirs.stdin(Stdio::null())).check(0, &[]);
+        repo.teddy_in(&other, &["-s", "demo", "push", "-y", mode])
+            .check(0, &[]);
+        let before = refs(&repo);
+
+        repo.run_plan(&plan("Mine", &[create("c.txt", "c\n")]));
+        repo.teddy(&["push", "-y", mode]).check(
+            1,
+            &[
+                "turn 3 `Theirs` by Grace",
+                "`--as <name>`",
+                "`teddy fetch origin demo`",
+            ],
+        );
+        assert_eq!(refs(&repo), before);
+        let error = repo.json(&["push", "-y", mode], 1);
+        assert_eq!(error["error"]["kind"], json!("NotSent"));
+        repo.teddy(&["push", "-y", mode, "--as", "mine"])
+            .check(0, &[]);
+        assert!(refs(&repo).contains("/mine"), "{}", refs(&repo));
+
+        // Who has all that is there, and less, has nothing to send.
+        repo.git(&["reset", "-q", "--hard"]);
+        repo.git(&["update-ref", CODE, &format!("{CODE}^")]);
+        repo.teddy(&["push", "-y", mode])
+            .check(0, &["all of it, and more turns"]);
+    }
+}
+
+#[test]
+fn rec6_a_key_in_an_output_stops_the_push_until_it_is_allowed() {
+    let repo = session();
+    plant(&repo, "output/01.txt", &format!("one\ntoken {}\n", key()));
+    let out = repo.teddy(&["push", "-y"]);
+    out.check(
+        1,
+        &[
+            "demo:2:output/01.txt:2 (keys) github token: token [github token]",
+            "1 finding that not everybody may read: nothing was sent",
+            "`--redact`",
+            "`--allow demo:2:output/01.txt:2`",
+        ],
+    );
+    assert!(!format!("{out}").contains(RANDOM), "{out}");
+    let error = repo.json(&["push", "-y"], 1);
+    assert_eq!(error["error"]["kind"], json!("Findings"));
+    assert_eq!(
+        error["findings"][0]["name"],
+        json!("demo:2:output/01.txt:2")
+    );
+    assert!(!error.to_string().contains(RANDOM), "{error}");
+    repo.json(&["push", "-n"], 1);
+    assert_eq!(refs(&repo), "");
+
+    let wrong = repo.teddy(&["push", "-y", "--allow", "demo:1"]);
+    wrong.check(1, &["warning: `--allow demo:1` names no finding"]);
+    repo.teddy(&["push", "-y", "--allow", "demo:2"])
+        .check(0, &["allowed"]);
+    // What is there is not found again.
+    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    plant(&repo, "output/02.txt", &key());
+    repo.teddy(&["push", "-y"]).check(0, &["1 of 3 turns"]);
+}
+
+#[test]
+fn a_path_of_home_in_a_request_stops_it_too() {
+    let repo = session();
+    let home = repo.beside("home");
+    let home = home.to_str().unwrap();
+    repo.reply(&plan("Read it", &[create("c.txt", "c\n")]));
+    repo.done(&[
+        "plan",
+        "-m",
+        &format!("see /home/ada/notes.md and {home}/x"),
+    ]);
+    repo.done(&["execute", "-y"]);
+    let error = repo.json(&["push", "-y"], 1);
+    let findings = error["findings"].as_array().unwrap().iter();
+    let found: Vec<(&str, &str)> = findings
+        .map(|one| (one["name"].as_str().unwrap(), one["kind"].as_str().unwrap()))
+        .collect();
+    let expected = ("demo:3:user_prompt.txt:1", "paths");
+    assert_eq!(found, [expected, expected]);
+
+    let users = |yaml: &str| format!("model: replay:x\n{yaml}");
+    repo.configure(&users("push: {allow: [paths]}\n"));
+    repo.json(&["push", "-n"], 0);
+    repo.configure(&users(""));
+    repo.teddy(&["push", "-y", "--allow", "paths"])
+        .check(0, &[]);
+}
+
+#[test]
+fn with_the_code_every_file_is_looked_at_that_the_remote_lacks() {
+    let repo = session();
+    repo.git(&["push", "-q", "origin", "main"]);
+    repo.write("notes.txt", "one\nsee /home/ada/notes\n");
+    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.teddy(&["push", "-n"])
+        .check(0, &["4 turns without the code"]);
+    let out = repo.teddy(&["push", "-y", "--code"]);
+    out.check(
+        1,
+        &[
+            "files in no branch of origin",
+            "    notes.txt",
+            "demo:3:notes.txt:2 (paths)",
+        ],
+    );
+    assert!(!out.stderr.contains("--redact"), "{out}");
+    repo.teddy(&["push", "-y", "--code", "--redact"])
+        .check(2, &["--redact"]);
+    repo.teddy(&["push", "-y", "--code", "--allow", "demo:3:notes.txt"])
+        .check(0, &[]);
+}
+
+#[test]
+fn rec7_what_is_found_is_taken_out_of_the_copy_and_stays_out() {
+    let repo = session();
+    plant(
+        &repo,
+        "output/01.txt",
+        &format!("token {} in /home/ada/x\n", key()),
+    );
+    plant(
+        &repo,
+        "requests.yaml",
+        &format!("schema: 1\nrequests:\n- turn: 1\n  text: {}\n", key()),
+    );
+    let home = repo.beside("home");
+    let home = home.to_str().unwrap();
+    plant(
+        &repo,
+        "input.md",
+        &format!("the project is in {home}/project\n"),
+    );
+    let shown = repo.json(&["push", "-y", "--redact"], 0);
+    let shown = &shown["sessions"][0];
+    assert_eq!(shown["redacted"], json!(["keys", "paths"]));
+    let file = |name: &str| there_file(&repo, name);
+    assert_eq!(
+        file("output/01.txt"),
+        "token [redacted github token] in /home/user/x"
+    );
+    let yaml: serde_yaml::Value = serde_yaml::from_str(&file("requests.yaml")).unwrap();
+    assert_eq!(yaml["requests"][0]["text"], "(redacted github token)");
+    assert_eq!(
+        file("input.md"),
+        format!(
+            "the project is in {}/project",
+            home.replace("/home", "/user")
+        )
+    );
+    repo.git_in(&remote(&repo), &["fsck", "--strict"]);
+
+    // Pushing again goes on without them, and from another machine.
+    let first = there(&repo, RECORD);
+    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    plant(&repo, "output/02.txt", "in /home/ada/y\n");
+    let shown = repo.json(&["push", "-n"], 0);
+    assert_eq!(shown["sessions"][0]["new_turns"], json!(1));
+    let other = clone(&repo, "other", repo.path().to_str().unwrap());
+    repo.teddy_in(&other, &["-s", "demo", "push", "-y"])
+        .check(0, &["without keys and paths"]);
+    assert_eq!(there_file(&repo, "output/02.txt"), "in /home/user/y");
+    let parent = repo.git_in(&remote(&repo), &["rev-parse", &format!("{RECORD}^")]);
+    assert_eq!(parent, first);
+    repo.teddy(&["push"]).check(0, &["has all of it"]);
+}
+
+/// Returns a file of the newest turn of the record on the remote.
+fn there_file(repo: &TestRepo, name: &str) -> String {
+    repo.git_in(&remote(repo), &["show", &format!("{RECORD}:{name}")])
+}
+
+#[test]
+fn rec8_what_is_there_with_a_key_does_not_become_another_record() {
+    let repo = session();
+    plant(&repo, "output/01.txt", &key());
+    repo.done(&["push", "-y", "--allow", "keys"]);
+    let before = refs(&repo);
+    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.teddy(&["push", "-y", "--redact"]).check(
+        1,
+        &[
+            "what would be taken out of them now",
+            "`teddy push --delete --remote origin demo`",
+        ],
+    );
+    assert_eq!(refs(&repo), before);
+    repo.done(&["push", "-y", "--delete", "demo"]);
+    repo.teddy(&["push", "-y", "--redact"])
+        .check(0, &["3 turns"]);
+}
+
+#[test]
+fn a_session_is_deleted_there_and_stays_here() {
+    let repo = session();
+    repo.done(&["push", "-y"]);
+    let local = repo.git(&["for-each-ref"]);
+    let words = [
+        "demo: 2 turns, refs/teddy/records/demo",
+        "nobody can answer",
+    ];
+    repo.teddy(&["push", "--delete", "demo"]).check(1, &words);
+    repo.teddy(&["push", "--delete", "demo", "-n"])
+        .check(0, &words[..1]);
+    assert_ne!(refs(&repo), "");
+    let done = repo.json(&["push", "--delete", "demo", "-y"], 0);
+    assert_eq!(done["deleted"], json!(true));
+    assert_eq!(
+        (refs(&repo), repo.git(&["for-each-ref"])),
+        (String::new(), local)
+    );
+    let out = repo.teddy(&["push", "--delete", "demo", "-y"]);
+    out.check(1, &["remote `origin` has no session `demo`"]);
+    repo.teddy(&["push", "--delete", "-y"])
+        .check(2, &["SESSION"]);
+}
+
+#[test]
+fn only_what_is_shared_ever_travels() {
+    let repo = session();
+    repo.reply(&plan("Wait", &[create("c.txt", "c\n")]));
+    repo.done(&["plan", "-m", "wait"]);
+    repo.git(&["config", "remote.origin.mirror", "true"]);
+    repo.git(&["tag", "-a", "-m", "x", "x"]);
+    repo.git(&["config", "push.followTags", "true"]);
+    repo.done(&["push", "-y", "--code"]);
+    assert_eq!(refs(&repo).lines().count(), 1, "{}", refs(&repo));
+}
+
+#[test]
+fn a_refusal_is_told_apart_and_leaves_nothing() {
+    let repo = session();
+    let hook = repo.path().join(".git/hooks/pre-push");
+    write_hook(&hook, "echo no way >&2; exit 1");
+    repo.teddy(&["push", "-y"])
+        .check(1, &["`pre-push` hook declined"]);
+    std::fs::remove_file(&hook).unwrap();
+
+    let hook = remote(&repo).join("hooks/pre-receive");
+    write_hook(&hook, "echo full of turns >&2; exit 1");
+    repo.teddy(&["push", "-y"])
+        .check(1, &["hook declined", "full of turns"]);
+    std::fs::remove_file(&hook).unwrap();
+
+    repo.git_in(
+        &remote(&repo),
+        &["config", "receive.hideRefs", "refs/teddy"],
+    );
+    let out = repo.teddy(&["push", "-y"]);
+    out.check(1, &["hidden ref", "must allow refs below `refs/teddy/`"]);
+    repo.git_in(&remote(&repo), &["config", "--unset", "receive.hideRefs"]);
+    assert_eq!(refs(&repo), "");
+
+    repo.git(&[
+        "remote",
+        "set-url",
+        "origin",
+        "https://ada:s3cret@127.0.0.1:1/x.git",
+    ]);
+    let out = repo.teddy(&["push", "-y"]);
+    out.check(1, &["127.0.0.1"]);
+    assert!(!format!("{out}").contains("s3cret"), "{out}");
+    repo.git(&["remote", "remove", "origin"]);
+    repo.teddy(&["push", "-y"])
+        .check(1, &["no remote", "hint: `git remote add origin <url>`"]);
+}
+
+/// Writes a hook.
+fn write_hook(path: &std::path::Path, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn after_a_connection_that_was_cut_pushing_again_works() {
+    let repo = session();
+    // The server dies with everything on the way.
+    let hook = remote(&repo).join("hooks/pre-receive");
+    write_hook(&hook, "kill -9 $PPID; sleep 1");
+    repo.teddy(&["push", "-y"])
+        .check(1, &["nothing was moved on the remote; push again"]);
+    std::fs::remove_file(&hook).unwrap();
+    assert_eq!(refs(&repo), "");
+    repo.teddy(&["push", "-y"]).check(0, &["Sent 1 session"]);
+
+    // The server dies when all is done.
+    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    let hook = remote(&repo).join("hooks/post-update");
+    write_hook(&hook, "kill -9 $PPID; sleep 1");
+    repo.teddy(&["push", "-y"]).check(0, &["Sent 1 session"]);
+    std::fs::remove_file(&hook).unwrap();
+    repo.teddy(&["push"]).check(0, &["has all of it"]);
+}
+
+#[test]
+fn after_a_push_that_was_killed_pushing_again_works() {
+    let repo = session();
+    let note = repo.beside("note");
+    let hook = repo.path().join(".git/hooks/pre-push");
+    write_hook(
+        &hook,
+        &format!("touch {}; sleep 600 & echo $! > {0}; wait", note.display()),
+    );
+    let mut command = repo.teddy_command(&["push", "-y"]);
+    let command = command.current_dir(repo.path()).stdin(Stdio::null());
+    let mut child = command
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !std::fs::read_to_string(&note).is_ok_and(|text| text.ends_with('\n')) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // What git had begun ends without it.
+    std::fs::remove_file(&hook).unwrap();
+    repo.teddy(&["push", "-y"]).check(0, &["Sent 1 session"]);
+    repo.git(&["fsck", "--strict", "--no-dangling"]);
+    let sleeper = std::fs::read_to_string(&note).unwrap();
+    repo.command("kill").arg(sleeper.trim()).status().unwrap();
+}
+
+#[test]
+fn of_two_who_push_at_once_one_is_told_whose_turns_came_between() {
+    let repo = session();
+    let other = clone(&repo, "other", repo.path().to_str().unwrap());
+    repo.git_in(
+        &other,
+        &["checkout", "-q", "-b", "main", "teddy/sessions/demo^2"],
+    );
+    std::fs::write(
+        other.join("plan.md"),
+        plan("Theirs", &[create("x.txt", "x\n")]),
+    )
+    .unwrap();
+    repo.teddy_in(&other, &["-s", "demo", "execute", "plan.md", "-y"])
+        .check(0, &[]);
+    repo.run_plan(&plan("Mine", &[create("c.txt", "c\n")]));
+    // The other one is faster, after this one has looked.
+    let hook = repo.path().join(".git/hooks/pre-push");
+    let teddy = env!("CARGO_BIN_EXE_teddy");
+    let push = format!(
+        "unset GIT_DIR GIT_WORK_TREE; cd {}; {teddy} -s demo push -y",
+        other.display()
+    );
+    write_hook(&hook, &push);
+    let out = repo.teddy(&["push", "-y"]);
+    out.check(1, &["turn 3 `Theirs`", "`--as <name>`"]);
+    assert_eq!(refs(&repo).lines().count(), 1);
+}
