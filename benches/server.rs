@@ -143,7 +143,6 @@ impl Bench {
         self.teddy(&["fetch", "origin", &name(1)]);
         let came = self.objects() - before;
         assert!(came < 40, "{came} objects came for one session");
-        println!("one session of {}: {came} objects", self.sessions);
         self.teddy(&["show", &format!("origin/{}:1", name(1))]);
     }
 
@@ -253,12 +252,16 @@ fn serve(home: &std::path::Path, root: &std::path::Path) -> (u16, Child) {
     .arg(format!("--port={port}"))
     .arg(format!("--base-path={}", root.display()));
     let daemon = git.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let daemon = daemon.unwrap();
-    for _ in 0..500 {
-        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            return (port, daemon);
-        }
+    let mut daemon = daemon.unwrap();
+    let is_up = (0..500).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
+        TcpStream::connect(("127.0.0.1", port)).is_ok()
+    });
+    if !is_up {
+        let _ = daemon.kill();
+        let _ = daemon.wait();
+        panic!("git daemon does not start");
     }
-    panic!("git daemon does not start");
+
+    (port, daemon)
 }
