@@ -686,3 +686,40 @@ fn of_two_who_push_at_once_one_is_told_whose_turns_came_between() {
     out.check(1, &["turn 3 `Theirs`", "`--as <name>`"]);
     assert_eq!(refs(&repo).lines().count(), 1);
 }
+
+#[test]
+fn what_was_sent_can_be_fetched_redacted_or_not() {
+    for args in [
+        &["push", "-y", "--allow", "keys"][..],
+        &["push", "-y", "--redact"],
+        &["push", "-y", "--code", "--allow", "keys"],
+        &["push", "-y", "--as", "other", "--allow", "keys"],
+    ] {
+        let repo = session();
+        repo.reply(&plan(
+            "Say it",
+            &[create("c.txt", &format!("token {}\n", key()))],
+        ));
+        repo.done(&["plan", "-m", &format!("keep {} in mind", key())]);
+        repo.done(&["execute", "-y"]);
+        repo.done(args);
+        let name = if args.contains(&"other") {
+            "other"
+        } else {
+            "demo"
+        };
+        let other = repo.beside("other");
+        let from = remote(&repo);
+        repo.git(&[
+            "clone",
+            "-q",
+            from.to_str().unwrap(),
+            other.to_str().unwrap(),
+        ]);
+        let out = repo.teddy_in(&other, &["fetch"]);
+        assert_eq!(out.code, 0, "{args:?}: {out}");
+        let turn = format!("origin/{name}:3");
+        repo.teddy_in(&other, &["show", &turn])
+            .check(0, &["Say it"]);
+    }
+}
