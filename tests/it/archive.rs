@@ -276,3 +276,56 @@ fn a_shallow_clone_has_not_all_that_a_bundle_needs() {
         .check(1, &["shallow", "git fetch --unshallow"]);
     assert!(!clone.join("x.bundle").exists());
 }
+
+/// Imports a bundle while something happens between the objects and the refs.
+fn import_while(into: &TestRepo, file: &str, what: &str) -> crate::support::Output {
+    let mut command = into.teddy_command(&["import", file]);
+    command
+        .current_dir(into.path())
+        .env("FAILPOINTS", format!("before-snapshot-ref={what}"));
+    crate::support::Output::of(&mut command)
+}
+
+#[test]
+fn b5_an_import_that_is_killed_brings_nothing_and_can_be_repeated() {
+    let repo = project();
+    let file = bundle(&repo, &["--all"]);
+    let other = elsewhere();
+    let killed = import_while(&other, &file, "return(kill)");
+    assert_ne!(killed.code, 0, "{killed}");
+    assert_eq!(refs(&other), "");
+    other.done(&["import", &file]);
+    other.done(&["verify"]);
+
+    let packs = other.path().join(".git/objects/pack");
+    let files = std::fs::read_dir(packs).unwrap();
+    let kept = files.filter(|file| {
+        let name = file.as_ref().unwrap().file_name();
+        name.to_string_lossy().ends_with(".keep")
+    });
+    assert_eq!(kept.count(), 0);
+    assert_eq!(other.git(&["fsck", "--strict", "--no-dangling"]), "");
+}
+
+#[test]
+fn what_comes_in_outlives_a_prune_and_yields_to_a_session_that_was_faster() {
+    let repo = project();
+    let file = bundle(&repo, &["second"]);
+    let other = elsewhere();
+    let script = other.beside("meanwhile.sh");
+    let during = |words: String| {
+        std::fs::write(&script, words).unwrap();
+        import_while(&other, &file, &format!("return(sh:{})", script.display()))
+    };
+    let git = format!("git -C '{}'", other.path().display());
+    let taken = "refs/teddy/sessions/second";
+    let main = other.git(&["rev-parse", "main"]);
+    let late = during(format!("{git} update-ref {taken} {main}\n"));
+    late.check(1, &["was moved by someone else meanwhile"]);
+    assert_eq!(refs(&other), format!("{taken} {main}"));
+    other.git(&["update-ref", "-d", taken]);
+
+    during(format!("{git} gc -q --prune=now\n")).check(0, &["Imported 1 session"]);
+    other.done(&["verify"]);
+    assert_eq!(other.git(&["fsck", "--strict", "--no-dangling"]), "");
+}

@@ -21,6 +21,7 @@ use crate::git::keep::pack::keep;
 use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected, RefMove};
 use crate::git::repository::Repository;
+use crate::host::fault;
 
 /// A larger bundle is read only if the user says so.
 const MAX_BUNDLE: u64 = 4 << 30;
@@ -234,7 +235,8 @@ impl ReceivedBundle<'_> {
                 to: *to,
             })
             .collect();
-        let moved = refs::apply(self.repository, &moves, log);
+        let moved = fault::point("before-snapshot-ref")
+            .and_then(|()| Ok(refs::apply(self.repository, &moves, log)?));
         if moved.is_err() {
             for keep in &keeps {
                 // Without its index a pack is not used any more.
