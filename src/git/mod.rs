@@ -1,8 +1,8 @@
 //! The repository, and the only user of gix; knows nothing of sessions.
 //!
 //! Nothing here but [`land`] and [`remote`] runs a hook; nothing but [`land`] writes a branch of
-//! the user's or their index, and nothing but that and [`sign`] asks for a signing key; nothing at all
-//! writes HEAD, stash or config. Objects are written before the ref that reaches them.
+//! the user's or their index, and nothing but that and [`sign`] asks for a signing key; nothing at
+//! all writes HEAD, stash or config. Objects are written before the ref that reaches them.
 
 pub mod blame;
 pub mod bundle;
