@@ -121,6 +121,7 @@ mod take;
 mod theirs;
 mod tidy;
 mod tidy_circles;
+mod tokens;
 mod tools;
 mod trials;
 mod upgrade;

@@ -116,7 +116,7 @@ fn the_package_has_nothing_else() {
     assert!(size < MOST, "{size} bytes");
 }
 
-/// The build script by itself, compiled once for a test.
+/// What the build script says of the commit, as a program compiled once for a test.
 struct BuildScript {
     /// A folder with the program and the sources that it is run for.
     repo: TestRepo,
@@ -127,10 +127,14 @@ impl BuildScript {
     fn new() -> Option<BuildScript> {
         let compiler = cargo()?.with_file_name("rustc");
         let repo = TestRepo::new();
+        let source = project().join("src/build/commit.rs");
+        let main = format!("#[path = {source:?}]\nmod commit;\nfn main() {{ commit::say() }}\n");
+        std::fs::write(repo.beside("script.rs"), main).unwrap();
+
         let mut compile = repo.command(compiler.to_str()?);
         compile.args(["--edition=2024", "-Cdebuginfo=0", "-o"]);
         compile.arg(repo.beside("script"));
-        compile.arg(project().join("src/build.rs"));
+        compile.arg(repo.beside("script.rs"));
         let compiled = Output::of(&mut compile);
         assert_eq!(compiled.code, 0, "{compiled}");
         Some(BuildScript { repo })

@@ -21,7 +21,7 @@ const HOMES: [(&str, &[&str]); 12] = [
     ("ratatui", &["ui/"]),
     ("crossterm", &["ui/"]),
     ("dialoguer", &["ui/"]),
-    ("tiktoken_rs", &["model/token.rs"]),
+    ("tiktoken_rs", &["build/vocabulary.rs"]),
     ("clap", &["cli/"]),
 ];
 
@@ -322,15 +322,17 @@ fn every_dependency_is_used_and_has_its_reason_written_down() {
         .map(|file| file.text)
         .collect();
     let mut broken = Vec::new();
-    let tables =
-        Regex::new(r"(?ms)^\[(?:target\.[^\n]*\.)?(?:dev-)?dependencies\]\n(.*?)(?:^\[|\z)")
-            .unwrap();
+    let tables = Regex::new(
+        r"(?m)^\[(?:target\..*\.)?(?:dev-|build-)?dependencies\]\n((?:(?:[^\[\n].*)?\n)*)",
+    )
+    .unwrap();
     let names: BTreeSet<&str> = tables
         .captures_iter(&manifest)
         .flat_map(|table| all(r"(?m)^([a-z0-9_-]+) = ", table.get(1).unwrap().as_str()))
         .collect();
     assert!(names.len() > 30, "{names:?}");
-    for name in names {
+    // The project itself, with what only tests need.
+    for name in names.into_iter().filter(|name| *name != "teddy-git") {
         let path = name.replace('-', "_");
         if !Regex::new(&format!(r"\b{path}(::|!)"))
             .unwrap()

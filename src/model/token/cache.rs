@@ -1,7 +1,4 @@
-//! Counting tokens, and remembering the counts by blob id.
-//!
-//! Counts are those of `o200k_base`: exact for OpenAI's models, near for others. Loading the
-//! vocabulary takes about 0.1 s, so it happens at the first count that the cache does not have.
+//! Remembering the counts of texts by blob id.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -9,6 +6,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::count;
 use crate::host::file::read_regular_text;
 
 /// The most counts that a cache file keeps; the ones used longest ago go first.
@@ -17,50 +15,6 @@ pub const MAX_ENTRIES: usize = 20_000;
 const MAX_FILE: u64 = 4 << 20;
 /// The first line of a cache file: another vocabulary or layout gets another one.
 const HEADER: &str = "teddy token counts 1 o200k_base";
-
-/// As many blanks in a row are looked at in one piece. The tokenizer's regular expression keeps a
-/// state for each blank of a run, and panics at a million of them.
-const MAX_BLANKS: usize = 100_000;
-
-/// Counts the tokens of a text. What looks like a special token counts as the plain text that it
-/// is. A run of more than [`MAX_BLANKS`] blanks counts in pieces, which is at most one token more
-/// for each piece.
-pub fn count(text: &str) -> usize {
-    pieces(text)
-        .map(|piece| {
-            tiktoken_rs::o200k_base_singleton()
-                .encode_ordinary(piece)
-                .len()
-        })
-        .sum()
-}
-
-/// Cuts a text within its runs of more than [`MAX_BLANKS`] blanks.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let (piece, after) = rest.split_at(piece_end(rest));
-        rest = after;
-        (!piece.is_empty()).then_some(piece)
-    })
-}
-
-/// Returns where the first piece of a text ends.
-fn piece_end(text: &str) -> usize {
-    let mut blanks = 0;
-    if text.len() <= MAX_BLANKS {
-        return text.len();
-    }
-
-    for (at, c) in text.char_indices() {
-        if blanks == MAX_BLANKS {
-            return at;
-        }
-        blanks = if c.is_whitespace() { blanks + 1 } else { 0 };
-    }
-
-    text.len()
-}
 
 /// Counts by blob id, kept in one small file. Losing it costs time and nothing else.
 #[derive(Debug)]
@@ -179,40 +133,6 @@ mod tests {
 
     fn id(n: usize) -> String {
         format!("{n:040x}")
-    }
-
-    #[test]
-    fn tokens_are_those_of_o200k_base() {
-        assert_eq!(count(""), 0);
-        assert_eq!(count("hello world"), 2);
-        assert_eq!(count("Dependencies: measured choices\n"), 5);
-    }
-
-    #[test]
-    fn a_special_token_in_a_file_is_plain_text() {
-        assert!(count("<|endoftext|>") > 1);
-    }
-
-    #[test]
-    fn promise_d9_a_million_blanks_are_counted() {
-        for blank in [" ", "\t", "\n", "\r\n", " \n", "\u{a0}", "\u{3000}"] {
-            let text = format!("a{}b", blank.repeat(1_200_000 / blank.chars().count()));
-            let tokens = count(&text);
-            assert!((1_000..1_300_000).contains(&tokens), "{blank:?}: {tokens}");
-        }
-    }
-
-    #[test]
-    fn promise_d9_only_longer_runs_are_cut_and_no_character_is_lost() {
-        let cut = |text: &str| pieces(text).map(str::len).collect::<Vec<_>>();
-        let blanks = " ".repeat(MAX_BLANKS);
-        assert_eq!(cut(""), [0; 0]);
-        assert_eq!(cut(&format!("a{blanks}")), [MAX_BLANKS + 1]);
-        assert_eq!(
-            cut(&format!("a{blanks}\u{3000}{blanks}b")),
-            [MAX_BLANKS + 1, MAX_BLANKS + 2, 2]
-        );
-        assert_eq!(cut(&"ab ".repeat(MAX_BLANKS)), [3 * MAX_BLANKS]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The build script: says which commit the programs are built from.
+//! Which commit the programs are built from.
 //!
-//! The commit comes from `TEDDY_COMMIT` (`<id>` or `<id> <date>`), or else from what cargo wrote into
+//! It comes from `TEDDY_COMMIT` (`<id>` or `<id> <date>`), or else from what cargo wrote into
 //! a package, or else, for a build with the release profile, from git. Other builds carry none: each
 //! commit would have them made anew. Nothing here fails a build, and nothing depends on the time of
 //! day or on the machine.
@@ -17,8 +17,8 @@ const PACKAGED: &str = ".cargo_vcs_info.json";
 /// The most bytes that are read of it.
 const MOST: u64 = 4096;
 
-fn main() {
-    println!("cargo::rerun-if-changed=src/build.rs");
+/// Tells cargo the commit, its date, and what it is built for.
+pub fn say() {
     println!("cargo::rerun-if-env-changed=TEDDY_COMMIT");
     let stamp = given().or_else(packaged).or_else(checked_out);
     let stamp = stamp.unwrap_or_default();
@@ -104,6 +104,6 @@ fn git(args: &[&str]) -> Option<String> {
     clippy::disallowed_methods,
     reason = "a build script is a program of its own"
 )]
-fn variable(name: &str) -> Option<String> {
+pub fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }

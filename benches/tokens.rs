@@ -1,0 +1,117 @@
+//! Counting tokens against tiktoken-rs: the first count of a process, then megabytes of several
+//! kinds.
+//!
+//! `cargo bench --bench tokens` prints one line for each and fails where a budget is missed.
+#![allow(clippy::print_stdout, reason = "a bench reports on stdout")]
+#![allow(clippy::unwrap_used, reason = "a bench fails where it must")]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use teddy::model::token::count;
+use tiktoken_rs::o200k_base_singleton;
+
+/// The time for the first count.
+const FIRST: Duration = Duration::from_millis(2);
+/// How many times as fast the others have to be.
+const FASTER: f64 = 2.5;
+/// About how long a text is, in bytes.
+const LENGTH: usize = 4_000_000;
+
+fn main() {
+    let mut missed = !first();
+    for (name, text) in texts() {
+        missed |= !measure(name, &text);
+    }
+    assert!(!missed, "budgets were missed");
+}
+
+/// Measures the first count, for which the other one loads its vocabulary.
+fn first() -> bool {
+    let text = "the first words of a process";
+    let (ours, theirs) = (time(|| count(text)), time(|| reference(text)));
+    let kept = ours.1 <= FIRST;
+    report("first count", [ours.1, theirs.1], kept);
+    kept && ours.0 == theirs.0
+}
+
+/// Measures a text, the fastest of five runs, and returns whether the ratio is within its budget.
+fn measure(name: &str, text: &str) -> bool {
+    let ours = (0..5).map(|_| time(|| count(text))).min_by_key(|run| run.1);
+    let theirs = (0..2)
+        .map(|_| time(|| reference(text)))
+        .min_by_key(|run| run.1);
+    let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+    assert_eq!(ours.0, theirs.0, "{name} is counted differently");
+
+    let kept = theirs.1.as_secs_f64() >= FASTER * ours.1.as_secs_f64();
+    let speed = text.len() as f64 / 1e6 / ours.1.as_secs_f64();
+    report(
+        &format!("{name}, {speed:.0} MB/s"),
+        [ours.1, theirs.1],
+        kept,
+    );
+    kept
+}
+
+/// Prints a line.
+fn report(name: &str, [ours, theirs]: [Duration; 2], kept: bool) {
+    println!(
+        "{name:24} {:8.2} ms  {:8.2} ms by tiktoken-rs  {:5.1} times as fast  {}",
+        ours.as_secs_f64() * 1e3,
+        theirs.as_secs_f64() * 1e3,
+        theirs.as_secs_f64() / ours.as_secs_f64(),
+        if kept { "ok" } else { "over budget" }
+    );
+}
+
+/// Returns a count and how long it took.
+fn time(count: impl Fn() -> usize) -> (usize, Duration) {
+    let start = Instant::now();
+    let counted = count();
+    (counted, start.elapsed())
+}
+
+/// Counts with tiktoken-rs.
+fn reference(text: &str) -> usize {
+    o200k_base_singleton().encode_ordinary(text).len()
+}
+
+/// Returns the kinds of text.
+fn texts() -> [(&'static str, String); 4] {
+    let numbers = std::iter::successors(Some(1_u64), |n| {
+        Some(n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1))
+    });
+    let numbers = numbers.map(|number| (number >> 33) as u32).take(LENGTH / 4);
+    let letter = |n: u32| char::from(b"ABCDEFGHijklmnop0123456789+/wxyz"[n as usize % 32]);
+    let ideograph = |n: u32| char::from_u32(0x4e00 + n % 0x51a0).unwrap();
+    [
+        ("code", project("src", "rs")),
+        ("Markdown", project("docs", "md")),
+        ("base64", numbers.clone().map(letter).collect()),
+        ("ideographs", numbers.map(ideograph).collect()),
+    ]
+}
+
+/// Returns the project's files of a kind, as often as it takes.
+fn project(folder: &str, kind: &str) -> String {
+    let mut text = String::new();
+    collect(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join(folder),
+        kind,
+        &mut text,
+    );
+    text.repeat(LENGTH / text.len() + 1)
+}
+
+/// Collects the files of a kind.
+fn collect(folder: &Path, kind: &str, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, kind, text);
+        } else if path.extension().is_some_and(|end| end == kind) {
+            *text += &std::fs::read_to_string(&path).unwrap();
+        }
+    }
+}

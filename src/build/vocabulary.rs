@@ -1,0 +1,209 @@
+//! The trie of all tokens, made from the vocabulary in tiktoken-rs.
+//!
+//! Nodes with many children are placed first, each at the first base that has room for them; the
+//! many nodes with one child fill the gaps. This runs without optimization in most builds.
+
+use std::ops::Range;
+
+use crate::layout::{BASE_BITS, RANK_SHIFT, ROOT, UNIT};
+
+/// The most units that the trie can have.
+const CAPACITY: usize = 1 << BASE_BITS;
+/// So many bases in a row are tried in vain before the gaps below are left to smaller nodes.
+const TRIES: usize = 64;
+
+/// A node that has children.
+struct Inner {
+    /// Its tokens, those that begin with its bytes, in the sorted list.
+    tokens: Range<usize>,
+    /// The number of its bytes.
+    depth: usize,
+    /// The first of its children in the list of edges, and how many there are.
+    edges: Range<usize>,
+    /// The base of its children, once they are placed.
+    base: usize,
+}
+
+/// A way to a child.
+struct Edge {
+    /// The byte.
+    label: u8,
+    /// The rank of the token that ends there and one, or 0.
+    rank: u64,
+    /// The number of the child if it has children itself.
+    inner: Option<usize>,
+}
+
+/// Which units are taken.
+struct FreeUnits {
+    /// The next free unit, for each that is free.
+    after: Vec<usize>,
+    /// The free unit before, for each that is free.
+    before: Vec<usize>,
+    /// Whether a unit is free.
+    is_free: Vec<bool>,
+    /// Whether a node has this base.
+    is_base: Vec<bool>,
+}
+
+/// Returns the table of tokens.
+pub fn table() -> Vec<u8> {
+    let tokens = sorted_tokens();
+    let (mut nodes, edges) = trie(&tokens);
+    place(&mut nodes, &edges);
+
+    let mut units = vec![0_u64; CAPACITY];
+    for node in &nodes {
+        for edge in &edges[node.edges.clone()] {
+            let base = edge.inner.map_or(0, |inner| nodes[inner].base) as u64;
+            let label = u64::from(edge.label);
+            units[node.base + label as usize] =
+                base | (label + 1) << BASE_BITS | edge.rank << RANK_SHIFT;
+        }
+    }
+
+    let last = nodes.iter().map(|node| node.base).max().unwrap_or(ROOT);
+    let mut table = Vec::with_capacity(UNIT * (last + 256));
+    for unit in &units[..last + 256] {
+        let bytes = unit.to_le_bytes();
+        assert_eq!(bytes[UNIT..], [0; 8 - UNIT], "a unit is too small");
+        table.extend_from_slice(&bytes[..UNIT]);
+    }
+    table
+}
+
+/// Returns every token with its rank, sorted by its bytes.
+fn sorted_tokens() -> Vec<(Vec<u8>, u64)> {
+    let vocabulary = tiktoken_rs::o200k_base().expect("the vocabulary is part of the crate");
+    // Behind the last token is a gap, then come special tokens.
+    let token = |rank: u32| Some((vocabulary.decode_bytes(&[rank]).ok()?, u64::from(rank)));
+    let mut tokens: Vec<_> = (0..).map_while(token).collect();
+    assert!(tokens.len() > 190_000, "{} tokens", tokens.len());
+    tokens.sort_unstable();
+    tokens
+}
+
+/// Returns the nodes of the trie, the root first, and the ways between them.
+fn trie(tokens: &[(Vec<u8>, u64)]) -> (Vec<Inner>, Vec<Edge>) {
+    let (mut nodes, mut edges) = (vec![Inner::new(0..tokens.len(), 0)], Vec::new());
+    let mut at = 0;
+    while at < nodes.len() {
+        let (tokens_here, depth) = (nodes[at].tokens.clone(), nodes[at].depth);
+        let first_edge = edges.len();
+        let mut from = tokens_here.start;
+        while from < tokens_here.end {
+            let (bytes, rank) = &tokens[from];
+            let label = bytes[depth];
+            let same = |(other, _): &&(Vec<u8>, u64)| other[depth] == label;
+            let count = tokens[from..tokens_here.end]
+                .iter()
+                .take_while(same)
+                .count();
+            let ends = bytes.len() == depth + 1;
+            let below = from + usize::from(ends)..from + count;
+            from = below.end;
+            edges.push(Edge {
+                label,
+                rank: if ends { rank + 1 } else { 0 },
+                inner: (!below.is_empty()).then_some(nodes.len()),
+            });
+            if !below.is_empty() {
+                nodes.push(Inner::new(below, depth + 1));
+            }
+        }
+
+        nodes[at].edges = first_edge..edges.len();
+        at += 1;
+    }
+
+    (nodes, edges)
+}
+
+/// Gives each node a base.
+fn place(nodes: &mut [Inner], edges: &[Edge]) {
+    let mut order: Vec<usize> = (0..nodes.len()).collect();
+    order.sort_by_key(|node| std::cmp::Reverse(nodes[*node].edges.len()));
+    assert_eq!(
+        (order[0], nodes[0].edges.len()),
+        (0, 256),
+        "each byte is a token"
+    );
+
+    let mut free = FreeUnits::new();
+    let (mut start, mut children) = (ROOT, 256);
+    for node in order {
+        let edges = &edges[nodes[node].edges.clone()];
+        if edges.len() < children {
+            (start, children) = (ROOT, edges.len());
+        }
+        nodes[node].base = free.take(edges, &mut start);
+    }
+}
+
+impl Inner {
+    /// Returns a node whose children are not known yet.
+    fn new(tokens: Range<usize>, depth: usize) -> Inner {
+        Inner {
+            tokens,
+            depth,
+            edges: 0..0,
+            base: 0,
+        }
+    }
+}
+
+impl FreeUnits {
+    /// Returns all units from the root's on.
+    fn new() -> FreeUnits {
+        FreeUnits {
+            after: (1..=CAPACITY).collect(),
+            before: (0..CAPACITY).map(|at| at.saturating_sub(1)).collect(),
+            is_free: vec![true; CAPACITY],
+            is_base: vec![false; CAPACITY],
+        }
+    }
+
+    /// Takes units for a node's children and returns their base. The search begins at a free unit,
+    /// which moves on where there are only gaps.
+    fn take(&mut self, edges: &[Edge], start: &mut usize) -> usize {
+        while !self.is_free[*start] {
+            *start = self.after[*start];
+        }
+
+        let first = usize::from(edges[0].label);
+        let (mut at, mut tries) = (*start, 0);
+        while !self.fits(edges, at, first) {
+            at = self.after[at];
+            tries += 1;
+            if tries % TRIES == 0 {
+                *start = at;
+            }
+        }
+
+        let base = at - first;
+        self.is_base[base] = true;
+        for edge in edges {
+            self.fill(base + usize::from(edge.label));
+        }
+        base
+    }
+
+    /// Says whether the first of these children can be at a free unit.
+    fn fits(&self, edges: &[Edge], at: usize, first: usize) -> bool {
+        at >= ROOT + first
+            && !self.is_base[at - first]
+            && edges[1..]
+                .iter()
+                .all(|edge| self.is_free[at - first + usize::from(edge.label)])
+    }
+
+    /// Takes a unit.
+    fn fill(&mut self, at: usize) {
+        let (before, after) = (self.before[at], self.after[at]);
+        self.is_free[at] = false;
+        self.after[before] = after;
+        if let Some(back) = self.before.get_mut(after) {
+            *back = before;
+        }
+    }
+}
