@@ -196,7 +196,7 @@ fn lines(preview: &PushResult) -> Vec<StyledLine> {
         return lines;
     }
 
-    lines.push(StyledLine::plain("What not everybody may read:"));
+    lines.push(StyledLine::plain("May be private:"));
     lines.extend(preview.findings.iter().take(MOST_FINDINGS).map(finding));
     let more = preview.findings.len().saturating_sub(MOST_FINDINGS);
     if more > 0 {

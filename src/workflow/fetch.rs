@@ -11,10 +11,9 @@ use crate::git::object::CommitId;
 use crate::git::refs::signed::SIGNED;
 use crate::git::refs::{self, Expected, RefMove, Reference};
 use crate::git::remote::error::RemoteError;
-use crate::git::remote::receive::{WantedRef, forget, receive};
+use crate::git::remote::receive::{WantedRef, receive};
 use crate::git::remote::{self, FetchProgress, RemoteName, RemoteRef};
 use crate::git::revision;
-use crate::host::lock::{Lock, patience};
 use crate::session::name::{SESSIONS, SessionName};
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, check};
@@ -23,9 +22,6 @@ use crate::workflow::project::Project;
 
 /// Where a remote has sessions without their files.
 pub const RECORDS: &str = "refs/teddy/records/";
-/// The place of the lock, which no session can have: two fetches would take each other's for what
-/// a killed one left.
-const LOCK: &str = "_fetch";
 /// More faults of a session than these are not named.
 const MOST_FAULTS: usize = 3;
 
@@ -162,8 +158,6 @@ pub fn offered(
 pub fn fetch(project: &Project, wish: &FetchOptions) -> anyhow::Result<FetchResult> {
     let remote = remote_of(project, wish.remote.as_deref())?;
     let repository = &project.repository;
-    let place = repository.teddy_dir().join("locks").join(LOCK);
-    let _lock = Lock::take(&place, "fetch", patience())?;
 
     let names: Vec<String> = wish.sessions.iter().flat_map(references).collect();
     let wanted: Vec<WantedRef<'_>> = if names.is_empty() {
@@ -178,9 +172,7 @@ pub fn fetch(project: &Project, wish: &FetchOptions) -> anyhow::Result<FetchResu
     };
     let came = receive(repository, &remote, &wanted, progress)?;
 
-    let taken = take(project, &remote, &came, wish);
-    forget(repository)?;
-    taken
+    take(project, &remote, &came.refs, wish)
 }
 
 /// Returns the remote that is meant.
@@ -335,9 +327,7 @@ impl Taker<'_> {
         let state = match before {
             None => FetchState::New,
             Some(before) if before == tip => FetchState::Unchanged,
-            Some(before) if revision::is_ancestor(repository, before, tip).unwrap_or(false) => {
-                FetchState::Updated
-            }
+            Some(before) if self.goes_on(&session, before, (tip, &checked)) => FetchState::Updated,
             Some(_) => FetchState::Rewritten,
         };
         self.plan(
@@ -353,6 +343,27 @@ impl Taker<'_> {
             code: prefix == SESSIONS,
             session,
         }))
+    }
+
+    /// Returns whether a chain goes on from what was here: that is part of it, or was the record
+    /// of a part of it.
+    fn goes_on(
+        &self,
+        session: &SessionName,
+        before: CommitId,
+        (tip, checked): (CommitId, &Checked),
+    ) -> bool {
+        let repository = &self.project.repository;
+        if revision::is_ancestor(repository, before, tip).unwrap_or(false) {
+            return true;
+        }
+
+        let before = Turn::read(repository, session, before).ok();
+        let record = before.filter(|turn| turn.without_code);
+        record.is_some_and(|record| {
+            let id = record.meta.turn_id;
+            checked.turns.iter().any(|turn| turn.meta.turn_id == id)
+        })
     }
 
     /// Notes the moves of refs that give a session its name, and its signature with it.

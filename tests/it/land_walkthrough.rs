@@ -55,7 +55,9 @@ fn plain(line: &str) -> String {
     let id = regex::Regex::new(r"\b[0-9a-f]{7,40}\b").unwrap();
     let time = regex::Regex::new(r"\b[0-9]+\.[0-9] s\b").unwrap();
     let line = uuid.replace_all(line.trim_end(), "<uuid>");
+    let size = regex::Regex::new(r"\b[0-9.]+ KiB\b").unwrap();
     let line = time.replace_all(&line, "<time>");
+    let line = size.replace_all(&line, "<size>");
     id.replace_all(&line, "<id>").into_owned()
 }
 

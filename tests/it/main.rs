@@ -108,6 +108,7 @@ mod scripted_agent;
 mod server;
 mod sessions;
 mod setup;
+mod sharing_walkthrough;
 mod shell;
 mod sign;
 mod snapshot;

@@ -366,7 +366,7 @@ fn rec6_a_key_in_an_output_stops_the_push_until_it_is_allowed() {
         1,
         &[
             "demo:2:output/01.txt:2 (keys) github token: token [github token]",
-            "1 finding that not everybody may read: nothing was sent",
+            "nothing was sent: 1 finding may be private",
             "`--redact`",
             "`--allow demo:2:output/01.txt:2`",
         ],

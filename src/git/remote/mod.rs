@@ -225,12 +225,18 @@ pub(in crate::git) fn run(
     Err(RemoteError::of(remote.clone(), RemoteTrouble::judge(&words), &words).into())
 }
 
+/// Returns bytes without what would steer a terminal: a server's words are among them.
+fn plain(bytes: &[u8]) -> Vec<u8> {
+    let is_plain = |byte: &u8| !byte.is_ascii_control() || b"\n\r\t".contains(byte);
+    bytes.iter().copied().filter(is_plain).collect()
+}
+
 /// Reads what git says to its end, passes it on, and returns the last of it.
 fn listen(mut pipe: impl Read, progress: FetchProgress) -> String {
     let (mut last, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = pipe.read(&mut buffer) {
         if progress == FetchProgress::Shown {
-            let _ = io::stderr().write_all(&buffer[..read]);
+            let _ = io::stderr().write_all(&plain(&buffer[..read]));
         }
 
         last.extend_from_slice(&buffer[..read]);
@@ -244,6 +250,14 @@ fn listen(mut pipe: impl Read, progress: FetchProgress) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_a_server_do_not_steer_the_terminal() {
+        let check = |words: &[u8], expected: &[u8]| assert_eq!(plain(words), expected);
+        check(b"remote: 50%\r100%\n", b"remote: 50%\r100%\n");
+        check(b"\x1b]0;title\x07\x1b[2Jx\x08", b"]0;title[2Jx");
+        check("é\t".as_bytes(), "é\t".as_bytes());
+    }
 
     #[test]
     fn a_remote_is_used_if_its_name_can_be_part_of_a_ref() {

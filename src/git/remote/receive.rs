@@ -3,7 +3,10 @@
 use super::{FetchProgress, RemoteName, RunHooks, run, transport};
 use crate::git::refs::{self, Expected, Reference};
 use crate::git::repository::Repository;
+use crate::host::lock::{Lock, patience};
 
+/// The place of the lock, which no session can have.
+const LOCK: &str = "_fetch";
 /// Where refs are kept that came in and were not looked at.
 const INCOMING: &str = "refs/teddy/incoming/";
 
@@ -19,18 +22,44 @@ pub enum WantedRef<'a> {
     One(&'a str),
 }
 
-/// Fetches refs and everything that they reach; git checks each object. Returns the refs that are
-/// there, by their names on the remote: they stay in a place of their own until [`forget`].
+/// What came in. It lies in a place of its own, which is nobody else's meanwhile, until this is
+/// dropped; then it stays only where another ref reaches it.
+pub struct IncomingRefs<'r> {
+    /// The refs, by their names on the remote.
+    pub refs: Vec<Reference>,
+    /// The repository.
+    repository: &'r Repository,
+    /// Two at once would take each other's for what a killed one left.
+    _lock: Lock,
+}
+
+impl Drop for IncomingRefs<'_> {
+    fn drop(&mut self) {
+        // What is left here is read by nobody, and the next one begins with removing it.
+        let _ = forget(self.repository);
+    }
+}
+
+/// Fetches refs and everything that they reach; git checks each object. Returns those of them that
+/// are there.
 ///
 /// # Errors
-/// The remote cannot be reached, or what it sends is not sound.
-pub fn receive(
-    repository: &Repository,
+/// The remote cannot be reached, what it sends is not sound, or another fetch takes too long.
+pub fn receive<'r>(
+    repository: &'r Repository,
     remote: &RemoteName,
     wanted: &[WantedRef<'_>],
     progress: FetchProgress,
-) -> anyhow::Result<Vec<Reference>> {
+) -> anyhow::Result<IncomingRefs<'r>> {
+    let place = repository.teddy_dir().join("locks").join(LOCK);
+    let lock = Lock::take(&place, "fetch", patience())?;
+    let mut incoming = IncomingRefs {
+        refs: Vec::new(),
+        repository,
+        _lock: lock,
+    };
     forget(repository)?;
+
     let mut command = transport(repository, RunHooks::No)?;
     command.args([
         "-c",
@@ -60,14 +89,12 @@ pub fn receive(
         name: reference.name.replacen(INCOMING, "refs/teddy/", 1),
         target: reference.target,
     });
-    Ok(named.collect())
+    incoming.refs = named.collect();
+    Ok(incoming)
 }
 
-/// Forgets what was received: what it reaches stays only where another ref reaches it.
-///
-/// # Errors
-/// The refs cannot be listed or deleted.
-pub fn forget(repository: &Repository) -> anyhow::Result<()> {
+/// Forgets what was received.
+fn forget(repository: &Repository) -> anyhow::Result<()> {
     for reference in refs::list(repository, INCOMING)? {
         refs::delete(repository, &reference.name, Expected::Any)?;
     }

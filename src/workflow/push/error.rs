@@ -49,7 +49,7 @@ pub enum PushError {
         name: SessionName,
     },
     /// Something was found that not everybody may read.
-    #[error("{} that not everybody may read: nothing was sent", counted(*.count, "finding"))]
+    #[error("nothing was sent: {} may be private", counted(*.count, "finding"))]
     Findings {
         /// How many.
         count: usize,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::git::object::CommitId;
 use crate::git::object::remade::author;
-use crate::git::remote::receive::{WantedRef, forget, receive};
+use crate::git::remote::receive::{WantedRef, receive};
 use crate::git::remote::{self, FetchProgress, RemoteName};
 use crate::git::repository::Repository;
 use crate::session::name::SessionName;
@@ -92,7 +92,7 @@ pub fn theirs(
     let wanted = [WantedRef::One(reference)];
     let came = receive(repository, remote, &wanted, FetchProgress::Hidden);
     let found = walk(repository, tip, own);
-    let _ = came.and_then(|_| forget(repository));
+    drop(came);
     found
 }
 
