@@ -18,6 +18,7 @@ use anyhow::Context as _;
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::git::repository::Repository;
+use crate::session::journal::Journal;
 use crate::session::publication::{Delta, Publication, Stack};
 use crate::session::store::Store;
 use crate::session::turn::Turn;
@@ -99,7 +100,13 @@ impl<'a> Stacks<'a> {
         let store = Store {
             repository: self.repository,
         };
+        let journal = Journal::new(&self.repository.teddy_dir());
         for (name, id) in store.sessions()? {
+            // What others made was never brought here, whatever their worktree is called.
+            if journal.tip(name.as_str()) != Some(id) {
+                continue;
+            }
+
             let Ok(tip) = Turn::read(self.repository, &name, id) else {
                 continue;
             };
