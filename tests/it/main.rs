@@ -124,6 +124,7 @@ mod tidy;
 mod tidy_circles;
 mod tokens;
 mod tools;
+mod travel_random;
 mod trials;
 mod upgrade;
 mod verify;
