@@ -172,3 +172,67 @@ fn the_hook_of_the_page_for_teams_lets_sessions_only_grow() {
     ada.git(&["push", "-q", "origin", "+main~0:refs/heads/other"]);
     ada.git(&["push", "-q", "origin", ":refs/heads/other"]);
 }
+
+#[test]
+fn a_session_is_sent_over_http_and_over_gits_own_protocol() {
+    let (ada, ben, root) = people();
+    let server = root.join("server.git");
+    ada.git_in(&server, &["config", "http.receivepack", "true"]);
+    let (web, daemon) = (
+        WebServer::start(&ada, &root, Conduct::default()),
+        Daemon::start(&ada, &root),
+    );
+    point(&ada, &web.origin);
+    ada.done(&["push", "-y"]);
+    point(&ada, &daemon.origin);
+    ada.done(&["push", "-y", "--code"]);
+    point(&ben, &daemon.origin);
+    ben.teddy(&["fetch"])
+        .check(0, &["new        origin/add-auth"]);
+    ben.teddy(&["diff", "origin/add-auth:2"])
+        .check(0, &["two.txt"]);
+}
+
+#[test]
+fn a_push_that_breaks_off_moves_nothing_and_the_next_one_sends_it() {
+    let (ada, _, root) = people();
+    let server = root.join("server.git");
+    ada.git_in(&server, &["config", "http.receivepack", "true"]);
+    let conduct = Conduct {
+        drops_upload_after: Some(600),
+        ..Conduct::default()
+    };
+    let web = WebServer::start(&ada, &root, conduct);
+    point(&ada, &web.origin);
+    let out = ada.teddy(&["push", "-y"]);
+    out.check(1, &["remote `origin`", "push again"]);
+    assert_eq!(ada.git_in(&server, &["for-each-ref", "refs/teddy"]), "");
+    ada.done(&["push", "-y"]);
+    let refs = ada.git_in(
+        &server,
+        &["for-each-ref", "--format=%(refname)", "refs/teddy"],
+    );
+    assert_eq!(refs, "refs/teddy/records/add-auth");
+}
+
+#[test]
+fn a_server_that_takes_branches_only_says_so() {
+    let (ada, _, root) = people();
+    let server = root.join("server.git");
+    ada.git_in(&server, &["config", "receive.hideRefs", "refs/teddy"]);
+    let out = ada.teddy(&["push", "-y"]);
+    out.check(1, &["deny updating a hidden ref", "refs/teddy/"]);
+    assert_eq!(ada.git_in(&server, &["for-each-ref", "refs/teddy"]), "");
+}
+
+#[test]
+fn who_names_the_remote_as_git_does_is_told_how() {
+    let (ada, _, _) = people();
+    ada.teddy(&["push", "origin"]).check(
+        1,
+        &[
+            "there is no session `origin`",
+            "`teddy push --remote origin`",
+        ],
+    );
+}

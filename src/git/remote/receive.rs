@@ -68,7 +68,13 @@ pub fn receive<'r>(
         "fetch.pruneTags=false",
     ]);
     command.args(["-c", "core.logAllRefUpdates=false"]);
-    command.args(["fetch", "--no-tags", "--no-prune", "--no-write-fetch-head"]);
+    command.args([
+        "fetch",
+        "--quiet",
+        "--no-tags",
+        "--no-prune",
+        "--no-write-fetch-head",
+    ]);
     command.args([
         "--refmap=",
         "--no-recurse-submodules",

@@ -22,6 +22,7 @@ use crate::git::remote::error::{RemoteError, RemoteTrouble};
 use crate::git::remote::send::{RefUpdate, SentRef, send};
 use crate::git::remote::{self, FetchProgress, RemoteName};
 use crate::session::name::SessionName;
+use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 
 /// What is ready to be sent.
@@ -69,7 +70,8 @@ pub fn ready<'a>(project: &'a Project, options: &PushOptions) -> anyhow::Result<
         sessions.push(project.session()?);
     }
     for session in &sessions {
-        project.store().tip_id(session)?;
+        let found = project.store().tip_id(session).map(drop);
+        found.map_err(|error| meant_remote(error, project, session))?;
     }
 
     let targets: Vec<&SessionName> = match &options.target {
@@ -89,6 +91,17 @@ pub fn ready<'a>(project: &'a Project, options: &PushOptions) -> anyhow::Result<
     let sessions = ready.collect::<anyhow::Result<_>>()?;
 
     Ok(ReadyPush { remote, sessions })
+}
+
+/// Says of a name that is no session's and is a remote's what is meant: `git push` takes that first.
+fn meant_remote(error: anyhow::Error, project: &Project, session: &SessionName) -> anyhow::Error {
+    match remote::named(&project.repository, session.as_str()) {
+        Ok(remote) => hinted(
+            error.to_string(),
+            format!("`teddy push --remote {remote}` names the remote"),
+        ),
+        Err(_) => error,
+    }
 }
 
 /// Returns the user's home as text.
