@@ -6,7 +6,9 @@ use clap::ValueHint;
 
 use super::app::App;
 use super::difference::{self, ShownAs};
-use super::exit;
+use super::failure::WrongWord;
+use super::{complete, exit};
+use crate::session::name::SessionName;
 use crate::ui::log_row;
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
@@ -18,9 +20,12 @@ use crate::workflow::project::Project;
 /// List the turns of the session, newest first
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy log\n  teddy log -n 5 --json\n  teddy log --oneline --reverse\n  teddy log --graph --all                sessions and their branches\n  teddy log -p -- src                    what turns changed below src\n  teddy log --stat --since yesterday\n  git log --first-parent teddy/sessions/add-auth"
+    after_help = "Examples:\n  teddy log\n  teddy log -n 5 --json\n  teddy log origin/add-auth              a session that was fetched\n  teddy log --oneline --reverse\n  teddy log --graph --all                sessions and their branches\n  teddy log -p -- src                    what turns changed below src\n  teddy log --stat --since yesterday\n  git log --first-parent teddy/sessions/add-auth"
 )]
 pub(super) struct Args {
+    /// The session, also one of a remote such as `origin/add-auth`; the one in use if omitted
+    #[arg(value_name = "SESSION", conflicts_with = "all", add = complete::with(complete::all_sessions))]
+    of: Option<String>,
     /// Show at most this many turns
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
@@ -52,7 +57,12 @@ pub(super) struct Args {
 
 /// Prints the list.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.record()?;
+    let mut project = app.record()?;
+    if let Some(name) = &args.of {
+        let session = named(app, &project, name)?;
+        project.work_on(&session);
+    }
+
     let lines = if args.graph {
         drawn(&project, &draw(&project, args.all, args.max_count)?, &args)?
     } else if args.is_plain() {
@@ -94,6 +104,25 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     app.page(&project, &lines)?;
     Ok(exit::DONE.into())
+}
+
+/// Returns the session of a name; a file may have been meant.
+fn named(app: &App, project: &Project, name: &str) -> anyhow::Result<SessionName> {
+    let session = SessionName::from_address(name).map_err(anyhow::Error::from);
+    let session = session.and_then(|session| {
+        project.store().tip_id(&session)?;
+        Ok(session)
+    });
+    let is_file = |folder: std::path::PathBuf| folder.join(name).exists();
+
+    session.map_err(|error| match app.folder().is_ok_and(is_file) {
+        true => WrongWord {
+            what: error.to_string(),
+            hint: format!("`teddy log -- {name}` lists the turns that changed it"),
+        }
+        .into(),
+        false => error,
+    })
 }
 
 impl Args {

@@ -120,6 +120,8 @@ fn a_fetched_session_is_read_wherever_a_session_is() {
         0,
         &["Two", "One"],
     );
+    check(&ben.teddy(&["log", "origin/add-auth"]), 0, &["Two", "One"]);
+    check(&ben.teddy(&["log", "a.txt"]), 2, &["teddy log -- a.txt"]);
     check(
         &ben.teddy(&["find", "Two", "-s", "origin/add-auth"]),
         0,
