@@ -143,19 +143,7 @@ pub fn messages(project: &Project, most: usize) -> anyhow::Result<Vec<String>> {
 /// # Errors
 /// Where the repository cannot be read.
 pub fn session_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
-    let current = project.session().ok();
-    let tips = project.store().newest(project.store().sessions()?)?;
-    let row = |tip: SessionTip| SessionRow {
-        reference: tip.session.reference(),
-        tip: tip.commit,
-        turns: tip.number,
-        title: tip.title,
-        updated: clock::of_seconds(tip.seconds),
-        current: current.as_ref() == Some(&tip.session),
-        code: None,
-        name: tip.session.to_string(),
-    };
-    Ok(tips.into_iter().map(row).collect())
+    rows_of(project, project.store().sessions()?)
 }
 
 /// Lists the sessions of all remotes as they were last fetched, the one that changed last first.
@@ -172,29 +160,18 @@ fn rows_of(
     sessions: Vec<(SessionName, CommitId)>,
 ) -> anyhow::Result<Vec<SessionRow>> {
     let current = project.session().ok();
-    let mut rows = Vec::new();
-    for (name, commit) in sessions {
-        // A ref of ours that holds no turn comes from elsewhere; it must not hide the others.
-        let Ok(turn) = Turn::read(&project.repository, &name, commit) else {
-            continue;
-        };
-        rows.push((
-            turn.seconds,
-            SessionRow {
-                reference: name.reference(),
-                tip: commit,
-                turns: turn.number(),
-                title: turn.title.clone(),
-                updated: clock::of_seconds(turn.seconds),
-                current: current.as_ref() == Some(&name),
-                code: name.remote().map(|_| !turn.without_code),
-                name: name.to_string(),
-            },
-        ));
-    }
-
-    rows.sort_by_key(|(seconds, _)| std::cmp::Reverse(*seconds));
-    Ok(rows.into_iter().map(|(_, row)| row).collect())
+    let tips = project.store().newest(sessions)?;
+    let row = |tip: SessionTip| SessionRow {
+        reference: tip.session.reference(),
+        tip: tip.commit,
+        turns: tip.number,
+        title: tip.title,
+        updated: clock::of_seconds(tip.seconds),
+        current: current.as_ref() == Some(&tip.session),
+        code: tip.code,
+        name: tip.session.to_string(),
+    };
+    Ok(tips.into_iter().map(row).collect())
 }
 
 /// Returns where things stand.

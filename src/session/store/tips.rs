@@ -23,6 +23,8 @@ pub struct SessionTip {
     pub title: String,
     /// When it was recorded, seconds since 1970.
     pub seconds: i64,
+    /// Of a session of a remote: whether it came with its files.
+    pub code: Option<bool>,
 }
 
 impl Store<'_> {
@@ -55,12 +57,20 @@ fn tip(repository: &Repository, session: SessionName, id: CommitId) -> Option<Se
         // Without trailers it may be a turn all the same, or none at all.
         None => Turn::read(repository, &session, id).ok()?.number(),
     };
+    let code = match session.remote() {
+        None => None,
+        // The second parent of a turn is the files after it.
+        Some(_) if commit.parents.len() > 1 => Some(true),
+        Some(_) => Some(!Turn::read(repository, &session, id).ok()?.without_code),
+    };
+
     Some(SessionTip {
         session,
         commit: id,
         number,
         title: commit.subject().to_owned(),
         seconds: commit.seconds,
+        code,
     })
 }
 
