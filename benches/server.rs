@@ -240,28 +240,24 @@ fn row(name: &str, (ours, gits): (Duration, Duration), at_first: f64, goal: f64)
 
 /// Starts `git daemon` for the repositories of a folder.
 fn serve(home: &std::path::Path, root: &std::path::Path) -> (u16, Child) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = port.local_addr().unwrap().port();
-    let mut git: Command = apart(root, home, "git");
-    git.args([
-        "daemon",
-        "--listen=127.0.0.1",
-        "--export-all",
-        "--reuseaddr",
-    ])
-    .arg(format!("--port={port}"))
-    .arg(format!("--base-path={}", root.display()));
-    let daemon = git.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let mut daemon = daemon.unwrap();
-    let is_up = (0..500).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        TcpStream::connect(("127.0.0.1", port)).is_ok()
-    });
-    if !is_up {
+    for _ in 0..20 {
+        // The port is free now; somebody else may take it before the daemon does.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = port.local_addr().unwrap().port();
+        let mut git: Command = apart(root, home, "git");
+        git.args(["daemon", "--listen=127.0.0.1", "--export-all"])
+            .arg(format!("--port={port}"))
+            .arg(format!("--base-path={}", root.display()));
+        let daemon = git.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut daemon = daemon.unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        let is_alive = daemon.try_wait().unwrap().is_none();
+        if is_alive && TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return (port, daemon);
+        }
+
         let _ = daemon.kill();
         let _ = daemon.wait();
-        panic!("git daemon does not start");
     }
-
-    (port, daemon)
+    panic!("git daemon does not start");
 }

@@ -49,7 +49,7 @@ fn measure(many: &Bench, one: &Bench, refs: &str) -> usize {
     let steps = [
         many.step(one, &["log"]),
         many.step(one, &["diff"]),
-        many.step(one, &["plan", "--from", "../plan.md"]),
+        many.step(one, &["plan", "--from", "../next.md"]),
         many.step(one, &["undo", "-n"]),
         many.step(one, &["restore", "0", "-n"]),
     ];
@@ -77,6 +77,8 @@ impl Bench {
         let home = workspace.beside("home");
         let bench = Bench { workspace, home };
         std::fs::write(bench.workspace.beside("plan.md"), PLAN).unwrap();
+        let next = PLAN.replace("new.rs", "next.rs");
+        std::fs::write(bench.workspace.beside("next.md"), next).unwrap();
         run(&mut bench.teddy(&["new", "first"]));
         run(&mut bench.teddy(&["execute", "../plan.md", "-y"]));
         bench

@@ -87,12 +87,15 @@ pub fn receive<'r>(
         FetchProgress::Hidden => "--no-progress",
     });
     command.args(["--", remote.as_str()]);
-    command.args(wanted.iter().flat_map(refspecs));
+    // A git whose fetch was killed may still be at work, for another remote.
+    let place = format!("{INCOMING}{}/", std::process::id());
+    let wanted = wanted.iter();
+    command.args(wanted.flat_map(|wanted| refspecs(wanted, &place)));
     run(command, remote, progress)?;
 
-    let came = refs::list(repository, INCOMING)?.into_iter();
+    let came = refs::list(repository, &place)?.into_iter();
     let named = came.map(|reference| Reference {
-        name: reference.name.replacen(INCOMING, "refs/teddy/", 1),
+        name: reference.name.replacen(&place, "refs/teddy/", 1),
         target: reference.target,
     });
     incoming.refs = named.collect();
@@ -107,12 +110,13 @@ fn forget(repository: &Repository) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns what git is told, so that it asks the server for no other refs than these.
+/// Returns what git is told, so that it asks the server for no other refs than these and puts them
+/// in a place.
 ///
 /// One ref is asked for as a pattern, because git fails as a whole if a ref is missing that it was
 /// told by its name. What else has the same beginning is taken out again.
-fn refspecs(wanted: &WantedRef<'_>) -> Vec<String> {
-    let to = |name: &str| name.replacen("refs/teddy/", INCOMING, 1);
+fn refspecs(wanted: &WantedRef<'_>, place: &str) -> Vec<String> {
+    let to = |name: &str| name.replacen("refs/teddy/", place, 1);
     match wanted {
         WantedRef::Below(prefix) => vec![format!("+{prefix}*:{}*", to(prefix))],
         WantedRef::One(name) => {
