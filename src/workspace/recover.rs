@@ -16,6 +16,7 @@ use crate::git::publish::rescue;
 use crate::git::publish::{Guard, OverlapRule, Published};
 use crate::git::refs;
 use crate::git::refs::heal::ForeignLock;
+use crate::git::refs::heal::RefScan;
 use crate::git::repository::Repository;
 use crate::git::revision;
 use crate::git::snapshot::paths;
@@ -174,7 +175,7 @@ fn mend_references(
     tell: &mut Tell<'_>,
 ) -> anyhow::Result<bool> {
     let broken = match depth {
-        Depth::Tips => refs::heal::broken(checkout.repository)?,
+        Depth::Tips => refs::heal::broken(checkout.repository, RefScan::Quick)?,
         Depth::Everything => incomplete_references(checkout.repository)?,
     };
     let aside = checkout.repository.teddy_dir().join("undo").join("refs");
@@ -214,7 +215,7 @@ fn mend_references(
 
 /// Returns the refs that do not reach all that they should, sorted.
 fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>> {
-    let mut broken = refs::heal::broken(repository)?;
+    let mut broken = refs::heal::broken(repository, RefScan::Whole)?;
 
     for reference in refs::list(repository, "refs/teddy/")? {
         if !broken.contains(&reference.name) && !damaged::is_complete(repository, reference.target)?

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::readable::{self, ReadableRefs};
+use super::readable;
 use super::signed::is_of_signature;
 use super::store::{OURS, Reference};
 use crate::git::keep::damaged;
@@ -16,6 +16,8 @@ use crate::git::object::tag::signed_tag;
 use crate::git::repository::Repository;
 use crate::git::spread::spread;
 
+/// Where the refs of checkouts are: every turn stands on these.
+const OF_CHECKOUTS: [&str; 2] = ["refs/teddy/snapshots/", "refs/teddy/published/"];
 /// How often a ref is looked at before it counts as broken: while git repacks, an object can hide
 /// for a moment.
 const LOOKS: u32 = 4;
@@ -31,18 +33,32 @@ pub struct ForeignLock {
     pub seconds: u64,
 }
 
+/// Which refs are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefScan {
+    /// All; but those of checkouts alone where there are many, and all could be read since the
+    /// machine started.
+    Quick,
+    /// All.
+    Whole,
+}
+
 /// Returns the refs below `refs/teddy/` that name no object that is there, sorted.
 ///
 /// # Errors
 /// Where the refs cannot be listed.
-pub fn broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
-    let mut broken = seemingly_broken(repository)?;
+pub fn broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<String>> {
+    let scan = match scan {
+        RefScan::Quick if readable::is_noted(repository) => RefScan::Quick,
+        _ => RefScan::Whole,
+    };
+    let mut broken = seemingly_broken(repository, scan)?;
     for look in 1..LOOKS {
         if broken.is_empty() {
             break;
         }
         std::thread::sleep(PAUSE * look);
-        let again = seemingly_broken(&anew(repository)?)?;
+        let again = seemingly_broken(&anew(repository)?, scan)?;
         broken.retain(|name| again.contains(name));
     }
 
@@ -58,24 +74,29 @@ fn anew(repository: &Repository) -> anyhow::Result<Repository> {
 }
 
 /// Returns the refs that name no object that is found at once.
-fn seemingly_broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
-    let mut broken = repository.refs.damaged()?;
-    let listed = repository.refs.list(OURS)?;
-    let unknown = ReadableRefs::noted(repository).unknown(listed.clone());
-    let is_worth_a_note = unknown.len() > readable::FEW;
-    let unreadable = spread(repository, unknown, |repository, _, part| {
+fn seemingly_broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<String>> {
+    let (mut broken, prefixes) = match scan {
+        RefScan::Quick => (Vec::new(), &OF_CHECKOUTS[..]),
+        RefScan::Whole => (repository.refs.damaged()?, &[OURS][..]),
+    };
+    let mut listed = Vec::new();
+    for prefix in prefixes {
+        listed.extend(repository.refs.list(prefix)?);
+    }
+
+    let count = listed.len();
+    let unreadable = spread(repository, listed, |repository, _, part| {
         let is_sound = |one: &Reference| is_sound(repository, &one.name, one.target);
         let unreadable = part.into_iter().filter(|one| !is_sound(one));
         Ok(unreadable.map(|one| one.name).collect::<Vec<_>>())
     })?;
-
-    broken.extend(unreadable.into_iter().flatten());
-    if is_worth_a_note && broken.is_empty() {
-        ReadableRefs::note(repository, &listed);
-    }
+    broken.extend(unreadable.concat());
     broken.sort();
     broken.dedup();
 
+    if scan == RefScan::Whole && broken.is_empty() {
+        readable::note(repository, count);
+    }
     Ok(broken)
 }
 

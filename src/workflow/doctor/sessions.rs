@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::{HealthCheck, Patient, word};
 use crate::change::id::CHANGES;
 use crate::git::object::CommitId;
+use crate::git::refs::heal::RefScan;
 use crate::git::refs::signed::SIGNED;
 use crate::git::refs::{self, Reference};
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
@@ -52,7 +53,7 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
 
 /// Looks for refs that name nothing that is there.
 fn damaged(project: &Project) -> Vec<HealthCheck> {
-    let broken = match refs::heal::broken(&project.repository) {
+    let broken = match refs::heal::broken(&project.repository, RefScan::Whole) {
         Ok(broken) => broken,
         Err(error) => {
             let reason = format!("the refs cannot be looked at: {error:#}");
