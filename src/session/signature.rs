@@ -82,7 +82,8 @@ pub fn verify(
         fault(None, tag.commit, what);
     }
 
-    if tag.name != tag_name(session) {
+    // Whoever signed it had it under its own name.
+    if tag.name != tag_name(&session.own()) {
         let what = format!("it was made for `{}`", visible(&tag.name));
         fault(turn, tag.commit, what);
     }

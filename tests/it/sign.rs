@@ -187,6 +187,42 @@ fn a_signature_goes_with_its_session_and_travels_with_it() {
 }
 
 #[test]
+fn a_signature_is_pushed_and_fetched_with_the_session_that_it_covers() {
+    let Some(repo) = signable(&[]) else {
+        return;
+    };
+    repo.done(&["sign"]);
+    let server = repo.beside("server.git");
+    let server = server.to_str().unwrap();
+    repo.git(&["init", "-q", "--bare", server]);
+    repo.git(&["remote", "add", "origin", server]);
+    repo.done(&["push", "--code", "-y"]);
+    let signed = repo.git(&["rev-parse", SIGNED]);
+    assert_eq!(
+        repo.git(&["ls-remote", "origin", SIGNED]),
+        format!("{signed}\t{SIGNED}")
+    );
+
+    repo.done(&["fetch"]);
+    let theirs = "refs/teddy/remotes-signed/origin/demo";
+    assert_eq!(repo.git(&["rev-parse", theirs]), signed);
+    let verified = repo.json(&["verify", "origin/demo"], 0);
+    assert_eq!(verified[0]["signature"]["signer"], "test@localhost");
+    assert_eq!(verified[0]["signature"]["is_whole"], true);
+    repo.done(&["recover"]);
+
+    // It goes when it is gone there, and turns after it are not covered.
+    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.done(&["push", "--code", "-y"]);
+    repo.done(&["fetch"]);
+    let verified = repo.json(&["verify", "origin/demo"], 0);
+    assert_eq!(verified[0]["signature"]["is_whole"], false);
+    repo.git(&["push", "-q", "origin", &format!(":{SIGNED}")]);
+    repo.done(&["fetch"]);
+    assert_eq!(repo.git(&["for-each-ref", theirs]), "");
+}
+
+#[test]
 fn a_signature_that_git_does_not_accept_is_a_fault() {
     let Some(repo) = signable(&[]) else { return };
     repo.done(&["sign"]);

@@ -9,9 +9,13 @@ pub const SIGNED: &str = "refs/teddy/signed/";
 /// Where the refs of signatures of remotes' sessions are.
 pub const REMOTES_SIGNED: &str = "refs/teddy/remotes-signed/";
 
-/// Returns whether a ref of ours points at a tag.
+/// Where refs come in, signatures among them.
+pub const INCOMING: &str = "refs/teddy/incoming/";
+
+/// Returns whether a ref of ours can point at a tag.
 pub fn is_of_signature(name: &str) -> bool {
-    name.starts_with(SIGNED) || name.starts_with(REMOTES_SIGNED)
+    let prefixes = [SIGNED, REMOTES_SIGNED, INCOMING];
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Returns the tag that a ref points at, if it is one; nothing where there is no such ref.

@@ -1,14 +1,13 @@
 //! Fetching refs from a remote to a place where nobody takes them for anything yet.
 
 use super::{FetchProgress, RemoteName, RunHooks, run, transport};
+use crate::git::refs::signed::INCOMING;
 use crate::git::refs::{self, Expected, Reference};
 use crate::git::repository::Repository;
 use crate::host::lock::{Lock, patience};
 
 /// The place of the lock, which no session can have.
 const LOCK: &str = "_fetch";
-/// Where refs are kept that came in and were not looked at.
-const INCOMING: &str = "refs/teddy/incoming/";
 
 /// Every character with which one session's name can go on where another one's ends.
 const GOES_ON: &str = "-abcdefghijklmnopqrstuvwxyz0123456789";
