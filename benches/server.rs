@@ -242,8 +242,9 @@ fn row(name: &str, (ours, gits): (Duration, Duration), at_first: f64, goal: f64)
 fn serve(home: &std::path::Path, root: &std::path::Path) -> (u16, Child) {
     for _ in 0..20 {
         // The port is free now; somebody else may take it before the daemon does.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = port.local_addr().unwrap().port();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
         let mut git: Command = apart(root, home, "git");
         git.args(["daemon", "--listen=127.0.0.1", "--export-all"])
             .arg(format!("--port={port}"))
