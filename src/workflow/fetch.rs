@@ -15,13 +15,12 @@ use crate::git::remote::receive::{WantedRef, receive};
 use crate::git::remote::{self, FetchProgress, RemoteName, RemoteRef};
 use crate::git::revision;
 use crate::session::name::{SESSIONS, SessionName};
+use crate::session::record::RECORDS;
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, check};
 use crate::text::visible::visible;
 use crate::workflow::project::Project;
 
-/// Where a remote has sessions without their files.
-pub const RECORDS: &str = "refs/teddy/records/";
 /// More faults of a session than these are not named.
 const MOST_FAULTS: usize = 3;
 

@@ -210,6 +210,8 @@ fn a_signature_is_pushed_and_fetched_with_the_session_that_it_covers() {
     assert_eq!(verified[0]["signature"]["signer"], "test@localhost");
     assert_eq!(verified[0]["signature"]["is_whole"], true);
     repo.done(&["recover"]);
+    let found = repo.json(&["doctor"], 0);
+    assert!(!found.to_string().contains("remotes-signed"), "{found}");
 
     // It goes when it is gone there, and turns after it are not covered.
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));

@@ -172,9 +172,9 @@ impl RemoteError {
             RemoteTrouble::Denied => Some(format!(
                 "`git ls-remote {remote}` tries the same without TeDDy; git's credentials are used"
             )),
-            RemoteTrouble::Unreachable => Some("nothing was sent; try again".to_owned()),
+            RemoteTrouble::Unreachable => Some("nothing was changed; try again".to_owned()),
             RemoteTrouble::Dropped => {
-                Some("nothing was changed by the part that came through; try again".to_owned())
+                Some("what came through has changed nothing; try again".to_owned())
             }
             RemoteTrouble::RefRefused => Some(
                 "the server must allow refs below `refs/teddy/`; docs/sharing.md says how"

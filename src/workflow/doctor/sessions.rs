@@ -7,9 +7,10 @@ use super::{HealthCheck, Patient, word};
 use crate::change::id::CHANGES;
 use crate::git::object::CommitId;
 use crate::git::refs::heal::RefScan;
-use crate::git::refs::signed::SIGNED;
+use crate::git::refs::signed::{INCOMING, REMOTES_SIGNED, SIGNED};
 use crate::git::refs::{self, Reference};
-use crate::session::name::{DRAFTS, SESSIONS, SessionName};
+use crate::session::name::{DRAFTS, REMOTES, SESSIONS, SessionName};
+use crate::session::record::RECORDS;
 use crate::session::verify::check_newest;
 use crate::text::counted;
 use crate::text::visible::visible;
@@ -18,11 +19,13 @@ use crate::workflow::project::Project;
 /// Where our refs are.
 const OURS: &str = "refs/teddy/";
 /// What else of ours is there that need not be of a session here.
-const OTHERS: [&str; 5] = [
+const OTHERS: [&str; 7] = [
     "refs/teddy/snapshots/",
     "refs/teddy/published/",
-    "refs/teddy/remotes/",
-    "refs/teddy/records/",
+    REMOTES,
+    REMOTES_SIGNED,
+    INCOMING,
+    RECORDS,
     CHANGES,
 ];
 /// How long is read.

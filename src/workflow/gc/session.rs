@@ -8,6 +8,7 @@ use super::worktrees::remove_files;
 use crate::git::refs::{self, Expected};
 use crate::host::file::make_folders;
 use crate::session::name::SessionName;
+use crate::session::record::record_reference;
 use crate::workflow::archive::export::{Drafts, Existing, collect};
 use crate::workflow::hinted::with_hint;
 use crate::workflow::log;
@@ -15,8 +16,6 @@ use crate::workflow::project::Project;
 
 /// Where the bundles of deleted sessions are, below `teddy/`.
 pub(in crate::workflow) const ARCHIVE: &str = "archive";
-/// Where the refs of records are, which are made of sessions.
-const RECORDS: &str = "refs/teddy/records/";
 /// So many digits of an id are in a name.
 const SHORT: usize = 8;
 
@@ -80,7 +79,7 @@ pub(super) fn forget(project: &Project, session: &SessionName) -> anyhow::Result
     for name in [
         session.draft_reference(),
         session.signed_reference(),
-        format!("{RECORDS}{session}"),
+        record_reference(session),
     ] {
         if refs::held(repository, &name)?.is_some() {
             refs::delete(repository, &name, Expected::Any)?;
