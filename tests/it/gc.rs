@@ -343,10 +343,16 @@ fn a_session_called_as_a_temporary_file_keeps_its_second_copy() {
     }
 }
 
-/// Returns what `gc` with these arguments says as JSON, without what only a plan has.
+/// Returns what `gc` with these arguments says as JSON, without what only a plan has. It is always
+/// the same second, as what is old is counted in seconds.
 fn told(rig: &Rig, args: &[&str]) -> serde_json::Value {
-    let text = rig.must(&[&["gc", "--json"], args].concat());
-    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let output = rig
+        .teddy(&[&["gc", "--json"], args].concat())
+        .env("TEDDY_NOW", "2040-01-01T00:00:00Z")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let mut value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let plan = value.as_object_mut().unwrap().remove("plan").unwrap();
     assert_eq!(plan, args.contains(&"--plan"));
     // How large a bundle becomes is known once it is there.
