@@ -3,6 +3,7 @@
 //! Pure: the caller gathers, this writes. The same material gives the same bytes.
 
 mod structure;
+pub mod summary;
 
 use std::fmt::Write as _;
 

@@ -166,29 +166,41 @@ fn mark_not_brought(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyho
     Ok(())
 }
 
-/// Returns a turn as a row.
-fn row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
+/// Returns a turn as a row, without what is missing in the files.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
     row_at(project, turn, nesting(project, turn)?)
 }
 
 /// Returns a turn as a row, whose agent so many others have handed over to.
 fn row_at(project: &Project, turn: &Turn, depth: usize) -> anyhow::Result<LogRow> {
-    let (meta, model) = (&turn.meta, turn.meta.model.as_ref());
-    let tokens = model.and_then(ModelUse::tokens);
-    let workspace = meta.workspace.as_ref();
-    let files = match workspace {
+    let files = match &turn.meta.workspace {
         Some(w) if w.before != w.after => files_between(project, w.before, w.after)?,
         _ => Vec::new(),
     };
 
     Ok(LogRow {
+        depth,
+        files,
+        ..row_without_files(turn)
+    })
+}
+
+/// Returns what `meta.yaml` and the commit alone tell of a turn.
+pub fn row_without_files(turn: &Turn) -> LogRow {
+    let (meta, model) = (&turn.meta, turn.meta.model.as_ref());
+    let tokens = model.and_then(ModelUse::tokens);
+    let workspace = meta.workspace.as_ref();
+    LogRow {
         number: meta.number,
         turn_id: meta.turn_id,
         commit: turn.commit,
         status: meta.status,
         title: turn.title.clone(),
         agent: meta.agent.clone(),
-        depth,
+        depth: 0,
         model: model.map(|m| m.asked.clone()),
         tokens_in: tokens.map(|(read, _)| read),
         tokens_out: tokens.map(|(_, written)| written),
@@ -196,11 +208,11 @@ fn row_at(project: &Project, turn: &Turn, depth: usize) -> anyhow::Result<LogRow
         spent: meta.spent,
         before: workspace.map(|w| w.before),
         after: workspace.map(|w| w.after),
-        files,
+        files: Vec::new(),
         not_brought: Vec::new(),
         landed: meta.landed.clone(),
         time: clock::of_seconds(turn.seconds),
-    })
+    }
 }
 
 /// Returns the paths that differ between two workspace commits.

@@ -56,3 +56,4 @@ mod trial;
 pub mod trust;
 pub mod user;
 pub mod verify;
+pub mod view;

@@ -1,0 +1,121 @@
+//! The resources that an `input.md` lists, read back with their tokens.
+//!
+//! What is in a fence is somebody's text and not looked at: it may have the same headings.
+
+/// As many resources are listed.
+const MOST: usize = 10_000;
+
+/// A resource that the model was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceTokens {
+    /// A path, a URL, or the name of an artifact.
+    pub name: String,
+    /// Its tokens; nothing where there was no text of it.
+    pub tokens: Option<u64>,
+    /// Why there was no text of it, in the words of the input.
+    pub note: Option<String>,
+}
+
+/// Returns the resources of the section "Context Summary", in its order.
+pub fn resources(input: &str) -> Vec<ResourceTokens> {
+    let mut fence = 0;
+    let mut is_inside = false;
+    let mut found = Vec::new();
+    for line in input.lines() {
+        let run = line.bytes().take_while(|byte| *byte == b'`').count();
+        if fence > 0 {
+            if run >= fence && run == line.len() {
+                fence = 0;
+            }
+            continue;
+        }
+        if run >= 3 {
+            fence = run;
+            continue;
+        }
+
+        if line.starts_with("## ") {
+            if is_inside {
+                break;
+            }
+            is_inside = line.ends_with(" Context Summary");
+        } else if is_inside && found.len() < MOST {
+            found.extend(resource(line));
+        }
+    }
+
+    found
+}
+
+/// Reads a line such as `- [a.md](/a.md) (5 tokens)`.
+fn resource(line: &str) -> Option<ResourceTokens> {
+    let rest = line.strip_prefix("- [")?;
+    let (link, note) = rest.rsplit_once(" (")?;
+    let note = note.strip_suffix(')')?;
+    let (name, _) = link.split_once("](")?;
+    let tokens = note.strip_suffix(" tokens").and_then(|n| n.parse().ok());
+    Some(ResourceTokens {
+        name: name.to_owned(),
+        tokens,
+        note: tokens.is_none().then(|| note.to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ListScope, Material, ResourceBody, Shown, render};
+    use super::*;
+
+    /// Compares what is read of an input: the name, and the tokens or the note.
+    #[track_caller]
+    fn check(input: &str, expected: &[(&str, &str)]) {
+        let found = resources(input);
+        let found: Vec<(&str, String)> = found
+            .iter()
+            .map(|one| {
+                let tokens = one.tokens.map(|tokens| tokens.to_string());
+                (
+                    one.name.as_str(),
+                    tokens.or(one.note.clone()).unwrap_or_default(),
+                )
+            })
+            .collect();
+        let found: Vec<(&str, &str)> = found.iter().map(|(name, n)| (*name, n.as_str())).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_an_input_lists_is_read_back() {
+        let shown = |resource: &str, body, tokens| Shown {
+            scope: ListScope::Turn,
+            resource: resource.to_owned(),
+            body,
+            tokens,
+        };
+        let material = Material {
+            memos: Some("## 4. Context Summary\n- [not this](/x) (9 tokens)\n".to_owned()),
+            resources: vec![
+                shown("src/a b.rs", ResourceBody::Text("x".to_owned()), 1),
+                shown("https://example.org/(1)", ResourceBody::Missing, 0),
+                shown("logo.png", ResourceBody::Binary { bytes: 3 }, 0),
+            ],
+            ..Material::default()
+        };
+        check(
+            &render(&material),
+            &[
+                ("src/a b.rs", "1"),
+                ("https://example.org/(1)", "missing"),
+                ("logo.png", "binary"),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_input_of_another_form_lists_nothing() {
+        check("", &[]);
+        check("# Anything\n- [a](/a) (1 tokens)\n", &[]);
+        check("## 4. Context Summary\n- [a] (x\n- a (1 tokens)\n", &[]);
+        check("````\n## 4. Context Summary\n- [a](/a) (1 tokens)\n", &[]);
+    }
+}

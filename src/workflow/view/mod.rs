@@ -1,0 +1,4 @@
+//! What sessions and turns are to somebody who looks at them, in a terminal or in a browser:
+//! everything bounded, and what cannot be read named instead of in the way.
+
+pub mod turn_page;
