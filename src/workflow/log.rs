@@ -2,6 +2,7 @@
 
 pub mod choose;
 mod remembered;
+pub mod walk;
 
 use std::collections::HashMap;
 
@@ -27,7 +28,7 @@ use crate::workspace::snapshot;
 const FEW: usize = 32;
 
 /// A turn, as `log` lists it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogRow {
     /// Its number.
     pub number: u64,

@@ -122,6 +122,7 @@ mod take;
 mod theirs;
 mod tidy;
 mod tidy_circles;
+mod timeline;
 mod tokens;
 mod tools;
 mod travel_random;

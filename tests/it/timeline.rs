@@ -1,0 +1,120 @@
+//! The sessions as they are looked at: with their branches, however damaged some of them are.
+
+use teddy::session::name::SessionName;
+use teddy::workflow::project::{Project, ProjectOptions, UserFolders};
+use teddy::workflow::view::timeline::{SessionLane, mark, newest, timeline};
+
+use crate::plans::{create, edit, plan};
+use crate::support::TestRepo;
+
+/// Opens the project of a repository.
+pub fn project(repo: &TestRepo) -> Project {
+    let home = repo.beside("home");
+    let places = UserFolders {
+        home: Some(home.clone()),
+        config: home.join("config/teddy"),
+        config_file: repo.beside("teddy.yaml"),
+        cache: home.join("cache/teddy"),
+    };
+    Project::open_record(&repo.path(), places, ProjectOptions::default()).unwrap()
+}
+
+/// A session of two turns, and one that leaves it after the first.
+fn two_sessions() -> TestRepo {
+    let repo = TestRepo::new().file("src/a.txt", "one\ntwo\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "src/a.txt"]);
+    repo.run_plan(&plan("Change a", &[edit("src/a.txt", "two", "2")]));
+    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.done(&["branch", "1", "other"]);
+    repo.run_plan(&plan("Make c", &[create("src/c.txt", "c\n")]));
+    repo
+}
+
+/// Says what a lane has.
+fn told(lane: &SessionLane) -> String {
+    let rows = lane.rows.iter();
+    let rows: Vec<String> = rows
+        .map(|row| format!("{} {}", row.number, row.title))
+        .collect();
+    let mark = if lane.in_use { "*" } else { "" };
+    let from = lane.parent.as_ref();
+    let from = from.map_or(String::new(), |(name, turn)| format!(" from {name}:{turn}"));
+    format!("{mark}{}{from}: {}", lane.name, rows.join(", "))
+}
+
+#[test]
+fn a_turn_is_in_the_lane_of_the_session_in_which_it_was_made() {
+    let repo = two_sessions();
+    let project = project(&repo);
+    let all = timeline(&project, None).unwrap();
+    let expected = [
+        "*other from demo:1: 2 Make c",
+        "demo: 2 Make b, 1 Change a, 0 Start session demo",
+    ];
+    let lanes: Vec<String> = all.sessions.iter().map(told).collect();
+    assert_eq!(lanes, expected);
+    assert_eq!(newest(&project, None, 50).unwrap(), all);
+
+    let only = SessionName::parse("other").unwrap();
+    let one = timeline(&project, Some(&only)).unwrap();
+    assert_eq!(
+        one.sessions.iter().map(told).collect::<Vec<_>>(),
+        expected[..1]
+    );
+    let none = SessionName::parse("none").unwrap();
+    assert!(timeline(&project, Some(&none)).is_err());
+}
+
+#[test]
+fn a_branch_without_turns_of_its_own_has_an_empty_lane() {
+    let repo = two_sessions();
+    repo.done(&["branch", "1", "third"]);
+    let all = timeline(&project(&repo), None).unwrap();
+    assert_eq!(told(&all.sessions[0]), "*third from demo:1: ");
+}
+
+#[test]
+fn a_turn_made_elsewhere_is_noticed() {
+    let repo = two_sessions();
+    let project = project(&repo);
+    let before = mark(&project, None).unwrap();
+    assert_eq!(mark(&project, None).unwrap(), before);
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    assert_ne!(mark(&project, None).unwrap(), before);
+}
+
+#[test]
+fn a_damaged_turn_hides_no_other() {
+    let repo = two_sessions();
+    let reference = "refs/teddy/sessions/demo";
+    let empty = repo.git(&["mktree"]);
+    let bad = repo.git(&[
+        "commit-tree",
+        &empty,
+        "-p",
+        &format!("{reference}~"),
+        "-m",
+        "x",
+    ]);
+    let tree = format!("{reference}^{{tree}}");
+    let message = repo.git(&["log", "-1", "--format=%B", reference]);
+    let tip = repo.git(&["commit-tree", &tree, "-p", &bad, "-m", &message]);
+    repo.git(&["update-ref", reference, &tip]);
+
+    let all = timeline(&project(&repo), None).unwrap();
+    let lanes: Vec<String> = all.sessions.iter().map(told).collect();
+    assert_eq!(
+        lanes,
+        [
+            "*other from demo:1: 2 Make c",
+            "demo: 2 Make b, 1 Change a, 0 Start session demo",
+        ]
+    );
+    assert_eq!(all.sessions[0].ailing, None);
+    assert_eq!(
+        all.sessions[1].ailing,
+        Some(format!("commit {bad} is not a turn of a session"))
+    );
+}
