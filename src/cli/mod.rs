@@ -71,6 +71,7 @@ mod trust;
 mod undo;
 mod verify;
 mod version;
+mod web;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
@@ -180,6 +181,7 @@ commands! {
     "switch" Switch => switch,
     "sessions" Sessions => sessions,
     "fetch" Fetch => fetch,
+    "web" Web => web,
     "export" Export => export,
     "import" Import => import,
     "preprocess" Preprocess => preprocess,

@@ -1,6 +1,7 @@
 //! The machine: one effect per file.
 
 pub mod boot;
+pub mod browser;
 pub mod chance;
 pub mod clipboard;
 pub mod clock;
@@ -24,9 +25,11 @@ pub mod raw;
 pub mod sandbox;
 pub mod screen;
 pub mod search;
+pub mod serve;
 pub mod shell;
 pub mod space;
 pub mod stdout;
 pub mod supervisor;
 pub mod sync;
+pub mod token;
 pub mod web;

@@ -6,6 +6,7 @@
 //! walking and dropping it cannot overflow a stack, whatever the text.
 
 mod build;
+pub mod html;
 
 use std::ops::Range;
 use std::time::{Duration, Instant};

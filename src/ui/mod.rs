@@ -14,6 +14,7 @@ pub mod draw;
 pub mod drift;
 pub mod editing;
 pub mod editor;
+pub mod html;
 pub mod input;
 pub mod key;
 pub mod log_row;
@@ -41,6 +42,7 @@ pub mod summary;
 pub mod terminal;
 pub mod turn_header;
 pub mod viewer;
+pub mod web;
 
 #[cfg(test)]
 mod sample;

@@ -82,16 +82,7 @@ pub fn compare(
     command: Option<&str>,
     user: &mut dyn User,
 ) -> anyhow::Result<Vec<Side>> {
-    let mut chosen = names
-        .iter()
-        .map(|name| choose(project, name))
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let base = leave_shared_out(&mut chosen);
-    let mut sides = Vec::new();
-    for one in &chosen {
-        sides.push(measure(project, one, base)?);
-    }
-
+    let (mut sides, chosen) = measured(project, names)?;
     let Some(command) = command else {
         return Ok(sides);
     };
@@ -107,6 +98,25 @@ pub fn compare(
     }
 
     Ok(sides)
+}
+
+/// Compares turns and sessions as [`compare`] does, without a command.
+///
+/// # Errors
+/// One of them is not there or has no files.
+pub fn sides(project: &Project, names: &[String]) -> anyhow::Result<Vec<Side>> {
+    measured(project, names).map(|(sides, _)| sides)
+}
+
+/// Measures turns and sessions, and returns the turns of each.
+fn measured(project: &Project, names: &[String]) -> anyhow::Result<(Vec<Side>, Vec<ComparedSide>)> {
+    let mut chosen = names
+        .iter()
+        .map(|name| choose(project, name))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let base = leave_shared_out(&mut chosen);
+    let sides = chosen.iter().map(|one| measure(project, one, base));
+    Ok((sides.collect::<anyhow::Result<_>>()?, chosen))
 }
 
 /// Returns the turns that a name means: a session's, or the one.

@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 72] = [
+const CALLS: [(&[&str], &str); 73] = [
     (&["setup"], "NobodyToAsk"),
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
@@ -77,6 +77,7 @@ const CALLS: [(&[&str], &str); 72] = [
     (&["diff"], "NoRepository"),
     (&["find", "x"], "NoRepository"),
     (&["blame", "x"], "NoRepository"),
+    (&["web"], "NoRepository"),
     (&["compare", "1", "2"], "NoRepository"),
     (&["bisect", "run", "true"], "NoRepository"),
     (&["verify"], "NoRepository"),

@@ -129,4 +129,5 @@ mod travel_random;
 mod trials;
 mod upgrade;
 mod verify;
+mod web;
 mod worktree;

@@ -10,11 +10,13 @@ use regex::Regex;
 /// The most lines of a source file, inline tests left out.
 const MAX_LINES: usize = 450;
 /// The crates that have one home: where it is, below `src/`.
-const HOMES: [(&str, &[&str]); 12] = [
+const HOMES: [(&str, &[&str]); 14] = [
     ("gix", &["git/"]),
     ("gix_pack", &["git/"]),
     ("reqwest", &["host/"]),
     ("rustls", &["host/http.rs"]),
+    ("hyper", &["host/serve.rs"]),
+    ("maud", &["ui/html/"]),
     ("dom_smoothie", &["host/web/"]),
     ("comrak", &["text/markdown"]),
     ("similar", &["text/diff.rs"]),

@@ -285,6 +285,15 @@ impl ChangedFile {
 }
 
 impl FileView {
+    /// Returns its lines, if it has any: none where there is no file.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            FileView::Absent => Some(""),
+            FileView::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Reads an entry of a tree.
     fn read(repository: &Repository, entry: Option<&TreeEntry>) -> FileView {
         let Some(entry) = entry else {

@@ -1,0 +1,104 @@
+//! `teddy web`
+
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use super::app::App;
+use super::exit;
+use crate::host::browser::open;
+use crate::host::interrupt;
+use crate::host::serve::{listen, serve};
+use crate::host::token::token;
+use crate::ui::web::guard::WebGuard;
+use crate::ui::web::site::Site;
+use crate::workflow::hinted::{hinted, with_hint};
+use crate::workflow::project::Project;
+
+/// Look at sessions in a browser
+///
+/// Serves pages from this machine, for this machine only, until ctrl-c: all sessions and their
+/// branches, each turn with its request, plan, report, changes and output, what it cost, turns side
+/// by side, and a search. Nothing can be changed there. The pages stay up to date while a session
+/// runs. The address has a secret word in it: whoever knows it can read what your sessions recorded
+/// for as long as the server runs.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy web                  prints the address\n  teddy web --open           also opens it in the browser\n  teddy web --port 8080"
+)]
+pub(super) struct Args {
+    /// The port; any that is free if omitted
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+    /// Open the address in the browser
+    #[arg(long)]
+    open: bool,
+}
+
+/// Serves until it is interrupted.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.record()?;
+    let listener = listen(args.port).map_err(|error| unbound(error, args.port))?;
+    let port = listener.local_addr().context("listening")?.port();
+    let places = app.places()?;
+    let site = Site {
+        guard: WebGuard {
+            token: token(),
+            port,
+        },
+        name: name(&project),
+        folder: app.folder()?,
+        places: places.clone(),
+        wanted: app.wanted()?,
+    };
+    drop(project);
+
+    let url = site.guard.url();
+    if app.global.json {
+        app.print_json(&serde_json::json!({ "url": url }))?;
+    } else {
+        app.print(format!("{url}\n"))?;
+    }
+    app.say("Serving until ctrl-c. Whoever has this address can read your sessions meanwhile.");
+    let lead = args.open.then(|| open(&url, &places.cache));
+    if let Some(Err(error)) = &lead {
+        app.warn(&format!("cannot open a browser: {error}"));
+    }
+
+    serve(
+        listener,
+        Arc::new(move |asked: &_| site.answer(asked)),
+        interrupt::requested,
+    )
+    .context("serving pages")?;
+    drop(lead);
+    app.say("Stopped.");
+    Ok(exit::DONE.into())
+}
+
+/// Returns how the project is called: as its folder.
+fn name(project: &Project) -> String {
+    let folder = project.repository.workdir();
+    let name = folder.file_name().unwrap_or(folder.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// Says why a port cannot be used.
+fn unbound(error: io::Error, port: u16) -> anyhow::Error {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => hinted(
+            format!("port {port} is in use"),
+            "leave `--port` out to use one that is free",
+        ),
+        io::ErrorKind::PermissionDenied => hinted(
+            format!("port {port} may not be used: {error}"),
+            "leave `--port` out, or use a number from 1024 on",
+        ),
+        _ => with_hint(
+            anyhow::Error::new(error).context("listening on 127.0.0.1"),
+            "leave `--port` out to use one that is free",
+        ),
+    }
+}

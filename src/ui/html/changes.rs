@@ -1,0 +1,228 @@
+//! How files differ: a table of lines for each, with the words that come and go marked.
+
+use maud::{Markup, html};
+
+use super::words::line;
+use crate::text::diff::{self, DiffLine, Difference, Hunk, LineChange};
+use crate::text::sized;
+use crate::text::visible::visible_tabbed;
+use crate::workflow::view::turn_page::{ChangedFile, FileView, PathChange};
+
+/// The lines of a file that are shown.
+const MAX_LINES: usize = 2_000;
+/// The lines of all files that are shown; the others are named.
+const MAX_ALL: usize = 10_000;
+/// The letters of a line that are shown.
+const MAX_LETTERS: usize = 2_000;
+/// As many files are open when the page is; the others are folded.
+const OPEN: usize = 30;
+
+/// Reads a file before and after.
+pub type Loading<'a> = dyn Fn(&ChangedFile) -> (FileView, FileView) + 'a;
+
+/// Files that differ.
+pub struct Changes<'a> {
+    /// The files.
+    pub files: &'a [ChangedFile],
+    /// How many more there are.
+    pub left_out: usize,
+    /// How they are read.
+    pub load: &'a Loading<'a>,
+}
+
+/// A file, as it is shown.
+struct DrawnFile<'a> {
+    /// The file.
+    file: &'a ChangedFile,
+    /// What is said of it in words.
+    notes: Vec<String>,
+    /// How its lines differ.
+    difference: Difference,
+}
+
+/// Returns a list of the files, and how each differs.
+pub fn changes(changes: &Changes<'_>) -> Markup {
+    let mut left = MAX_ALL;
+    let drawn: Vec<DrawnFile<'_>> = changes
+        .files
+        .iter()
+        .map(|file| {
+            let drawn = read(file, changes.load, left);
+            left -= drawn.rows().min(left);
+            drawn
+        })
+        .collect();
+    let (added, removed) = drawn.iter().fold((0, 0), |(added, removed), file| {
+        let counts = file.difference.counts;
+        (added + counts.added, removed + counts.removed)
+    });
+
+    html! {
+        p.facts {
+            span { (super::words::files(changes.files.len() + changes.left_out)) }
+            (counts(added, removed))
+        }
+        @if drawn.len() > 1 {
+            ul.files {
+                @for (at, file) in drawn.iter().enumerate() {
+                    li {
+                        a href={ "#file-" (at) } { (line(&file.file.path)) }
+                        " " (file.counts())
+                    }
+                }
+            }
+        }
+        @for (at, file) in drawn.iter().enumerate() { (file.markup(at)) }
+        @if changes.left_out > 0 {
+            p.cut { "… and " (super::words::files(changes.left_out)) " more." }
+        }
+    }
+}
+
+/// Reads a file, and compares it as far as there is room.
+fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, room: usize) -> DrawnFile<'a> {
+    let mut notes = Vec::new();
+    if let Some((old, new)) = file.kinds() {
+        notes.push(format!("{old} → {new}"));
+    }
+    if room == 0 {
+        notes.push("too much differs to show it here".to_owned());
+        return DrawnFile {
+            file,
+            notes,
+            difference: Difference::default(),
+        };
+    }
+
+    let (before, after) = load(file);
+    let texts = [&before, &after].map(FileView::text);
+    let difference = match texts {
+        [Some(before), Some(after)] => diff::difference(before, after, MAX_LINES.min(room)),
+        _ => Difference::default(),
+    };
+    notes.extend(
+        [("before", &before), ("after", &after)]
+            .into_iter()
+            .filter_map(|(when, view)| described(view).map(|words| format!("{when}: {words}"))),
+    );
+    DrawnFile {
+        file,
+        notes,
+        difference,
+    }
+}
+
+/// Says what a file is that has no lines.
+fn described(view: &FileView) -> Option<String> {
+    match view {
+        FileView::Absent | FileView::Text(_) => None,
+        FileView::Binary { bytes } => Some(format!("binary, {}", sized(*bytes))),
+        FileView::TooLarge { bytes } => Some(format!("too large to be shown, {}", sized(*bytes))),
+        FileView::Link(target) => Some(format!("a link to {}", line(target))),
+        FileView::Submodule(commit) => Some(format!("a repository at {commit}")),
+        FileView::Unreadable(why) => Some(format!("cannot be read: {}", line(why))),
+    }
+}
+
+/// Returns how many lines come and go.
+fn counts(added: usize, removed: usize) -> Markup {
+    html! {
+        @if added > 0 { span.added { "+" (added) } }
+        @if removed > 0 { " " span.removed { "−" (removed) } }
+    }
+}
+
+impl DrawnFile<'_> {
+    /// Returns how many lines of it are shown.
+    fn rows(&self) -> usize {
+        self.difference
+            .hunks
+            .iter()
+            .map(|hunk| hunk.lines.len())
+            .sum()
+    }
+
+    /// Returns how many of its lines come and go.
+    fn counts(&self) -> Markup {
+        counts(self.difference.counts.added, self.difference.counts.removed)
+    }
+
+    /// Returns it with its lines.
+    fn markup(&self, at: usize) -> Markup {
+        let word = match self.file.change {
+            PathChange::Added => "new",
+            PathChange::Removed => "deleted",
+            PathChange::Modified => "",
+        };
+        html! {
+            details.file id={ "file-" (at) } open[at < OPEN] {
+                summary {
+                    span.path { (line(&self.file.path)) }
+                    @if !word.is_empty() { " " span.badge.plain { (word) } }
+                    " " (self.counts())
+                }
+                @for note in &self.notes { p.note { (note) } }
+                @if !self.difference.hunks.is_empty() {
+                    div.scroll tabindex="0" role="region" aria-label=(line(&self.file.path)) {
+                        table.diff { @for hunk in &self.difference.hunks { (part(hunk)) } }
+                    }
+                }
+                @if self.difference.left_out > 0 {
+                    p.cut { "… and " (self.difference.left_out) " more lines." }
+                }
+            }
+        }
+    }
+}
+
+/// Returns a run of lines.
+fn part(hunk: &Hunk) -> Markup {
+    html! {
+        tbody {
+            tr.hunk {
+                td colspan="4" {
+                    "@@ −" (hunk.old.start + 1) "," (hunk.old.len())
+                    " +" (hunk.new.start + 1) "," (hunk.new.len()) " @@"
+                }
+            }
+            @for line in &hunk.lines { (row(line)) }
+        }
+    }
+}
+
+/// Returns a line with its numbers.
+fn row(line: &DiffLine) -> Markup {
+    let (class, sign) = match line.change {
+        LineChange::Kept => ("kept", " "),
+        LineChange::Removed => ("gone", "−"),
+        LineChange::Added => ("new", "+"),
+    };
+    let mut room = MAX_LETTERS;
+    let pieces: Vec<(bool, String)> = line
+        .pieces
+        .iter()
+        .map(|(is_marked, text)| {
+            let text: String = text.chars().take(room).collect();
+            room -= text.chars().count();
+            (*is_marked, visible_tabbed(&text))
+        })
+        .collect();
+    html! {
+        tr class=(class) {
+            td.n { @if let Some(number) = line.old { (number) } }
+            td.n { @if let Some(number) = line.new { (number) } }
+            td.sign { (sign) }
+            td.text {
+                @for (is_marked, text) in &pieces {
+                    @match (is_marked, line.change) {
+                        (true, LineChange::Removed) => del { (text) },
+                        (true, LineChange::Added) => ins { (text) },
+                        _ => (text),
+                    }
+                }
+                @if room == 0 { span.cut { " …" } }
+                @if line.unended { span.cut { " (no line end)" } }
+            }
+        }
+    }
+}

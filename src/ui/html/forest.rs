@@ -1,0 +1,134 @@
+//! All sessions in one picture: a line for each from left to right, and where it leaves another.
+
+use std::collections::HashMap;
+
+use maud::{Markup, html};
+
+use super::layout::{PagePlace, session_page, turn_page};
+use super::words::{line, tone};
+use crate::session::name::SessionName;
+use crate::workflow::log::LogRow;
+use crate::workflow::view::timeline::{SessionLane, Timeline};
+
+/// More sessions are not drawn; they are in the list.
+const MOST_LANES: usize = 24;
+/// The most dots on a line; of more turns some are left out.
+const MOST_DOTS: usize = 120;
+/// The size of the picture.
+const WIDTH: f64 = 960.0;
+/// Where the names end and the lines begin.
+const LEFT: f64 = 190.0;
+/// What is free behind the longest line.
+const RIGHT: f64 = 24.0;
+/// The distance between two lines.
+const LANE: f64 = 34.0;
+/// The longest distance between two turns.
+const STEP: f64 = 40.0;
+/// The letters of a name for which there is room.
+const MOST_LETTERS: usize = 24;
+
+/// A place in the picture: from the left, and from above.
+type Point = (f64, f64);
+
+/// Draws the sessions; nothing where a list says the same.
+pub fn forest(place: PagePlace, timeline: &Timeline) -> Markup {
+    let lanes = ordered(timeline);
+    let last = lanes
+        .iter()
+        .filter_map(|lane| lane.rows.first())
+        .map(|row| row.number)
+        .max();
+    let last = last.unwrap_or_default();
+    if lanes.len() < 2 || last == 0 {
+        return html! {};
+    }
+
+    let step = ((WIDTH - LEFT - RIGHT) / last as f64).min(STEP);
+    let x = |number: u64| LEFT + step * number.min(last) as f64;
+    let lines = lanes.iter().enumerate();
+    let y: HashMap<&SessionName, f64> = lines
+        .map(|(at, lane)| (&lane.name, (LANE * (at as f64 + 0.6)).round()))
+        .collect();
+    let height = LANE * (lanes.len() as f64 + 0.2);
+    html! {
+        figure.forest {
+            svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img"
+                aria-label="Sessions, and where they branch off from each other" {
+                @for lane in &lanes {
+                    @let from = lane.parent.as_ref().and_then(|(name, number)| {
+                        Some((x(*number), *y.get(name)?))
+                    });
+                    (drawn(place, lane, y[&lane.name], (&x, from)))
+                }
+            }
+        }
+    }
+}
+
+/// Puts each session behind the one that it branched off from.
+fn ordered(timeline: &Timeline) -> Vec<&SessionLane> {
+    let mut below: HashMap<Option<&SessionName>, Vec<&SessionLane>> = HashMap::new();
+    for lane in &timeline.sessions {
+        let parent = lane.parent.as_ref().map(|(name, _)| name);
+        let parent = parent.filter(|name| timeline.sessions.iter().any(|lane| lane.name == **name));
+        below
+            .entry(parent.filter(|name| **name != lane.name))
+            .or_default()
+            .push(lane);
+    }
+
+    let mut ordered = Vec::new();
+    let mut open: Vec<&SessionLane> = below.remove(&None).unwrap_or_default();
+    open.reverse();
+    while let Some(lane) = open.pop() {
+        ordered.push(lane);
+        if let Some(children) = below.remove(&Some(&lane.name)) {
+            open.extend(children.into_iter().rev());
+        }
+    }
+    ordered.truncate(MOST_LANES);
+    ordered
+}
+
+/// Draws a session.
+fn drawn(
+    place: PagePlace,
+    lane: &SessionLane,
+    y: f64,
+    (x, from): (&dyn Fn(u64) -> f64, Option<Point>),
+) -> Markup {
+    let own: Vec<&LogRow> = lane.rows.iter().rev().collect();
+    let (first, last) = (
+        own.first().map(|row| row.number),
+        own.last().map(|row| row.number),
+    );
+    let every = own.len().div_ceil(MOST_DOTS).max(1);
+    let dots = own.iter().rev().step_by(every);
+    let name: String = lane.name.as_str().chars().take(MOST_LETTERS).collect();
+    let branch = from.map(|(px, py)| {
+        let end = first.map_or(px + STEP / 2.0, x);
+        let bend = px + 14.0;
+        format!("M{px:.1} {py:.1} C{bend:.1} {py:.1} {px:.1} {y:.1} {end:.1} {y:.1}")
+    });
+    html! {
+        a href=(place.to(&session_page(&lane.name))) {
+            text class=[lane.in_use.then_some("current")] x=(LEFT - 16.0) y=(y + 4.0)
+                text-anchor="end" { (line(&name)) @if name.len() < lane.name.as_str().len() { "…" } }
+        }
+        @if let Some(branch) = branch { path.fork d=(branch) {} }
+        @if let (None, Some((px, _))) = (first, from) {
+            circle.fork cx=(format!("{:.1}", px + STEP / 2.0)) cy=(y) r="3" {}
+        }
+        @if let Some((first, last)) = first.zip(last) {
+            line.own x1=(format!("{:.1}", x(first))) x2=(format!("{:.1}", x(last))) y1=(y) y2=(y) {}
+        }
+        @for row in dots {
+            a href=(place.to(&turn_page(&lane.name, row.number))) tabindex="-1" {
+                circle class={ "dot " (tone(row.status)) } cx=(format!("{:.1}", x(row.number)))
+                    cy=(y) r="5" {
+                    title { "Turn " (row.number) ": " (line(&row.title)) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The page of a session: what it took, and its turns with their branches.
+
+use maud::{Markup, html};
+
+use super::chart::chart;
+use super::graph::{Branching, graph, width};
+use super::layout::{PageParts, PagePlace, page, session_page, turn_page};
+use super::words::{badge, dollars, facts, line, number};
+use crate::session::name::SessionName;
+use crate::text::visible::visible_block;
+use crate::workflow::log::LogRow;
+use crate::workflow::view::session_page::SessionPage;
+
+/// Returns the page.
+pub fn session(place: PagePlace, project: &str, shown: &SessionPage) -> String {
+    let lane = &shown.lane;
+    let branching = Branching {
+        forks: shown.forks.clone(),
+        back: shown.back.clone(),
+    };
+    let main = html! {
+        h1 { (line(lane.name.as_str())) @if lane.in_use { " " span.badge.current { "in use" } } }
+        @if let Some((parent, number)) = &lane.parent {
+            p.facts {
+                span {
+                    "branched off from "
+                    a href=(place.to(&turn_page(parent, *number))) {
+                        (line(parent.as_str())) ":" (number)
+                    }
+                }
+            }
+        }
+        @if let Some(why) = &lane.ailing {
+            p.trouble role="alert" { "Not all of it can be read: " (visible_block(why)) }
+        }
+        @if lane.rows.is_empty() {
+            p.empty { "Nothing has happened in it since." }
+        } @else {
+            (totals(&lane.rows))
+            (chart(&lane.rows))
+            (turns(place, lane.rows.as_slice(), (&lane.name, &branching)))
+        }
+    };
+    let above = [(line(project).into_owned(), "index.html".to_owned())];
+    let title = line(lane.name.as_str());
+    page(
+        place,
+        PageParts {
+            title: &title,
+            above: &above,
+            beside: [None, None],
+            main,
+        },
+    )
+}
+
+/// Returns what the session took in all.
+fn totals(rows: &[LogRow]) -> Markup {
+    let sum = |part: fn(&LogRow) -> Option<u64>| {
+        rows.iter().filter_map(part).fold(0, u64::saturating_add)
+    };
+    let costs = rows
+        .iter()
+        .filter_map(|row| row.cost)
+        .filter(|cost| cost.is_finite());
+    let mut files: Vec<&String> = rows.iter().flat_map(|row| &row.files).collect();
+    files.sort_unstable();
+    files.dedup();
+    let turns = rows.iter().filter(|row| row.number > 0).count();
+    let tile = |name: &str, value: String| html! { div { dt { (name) } dd { (value) } } };
+    let has = |part: fn(&LogRow) -> bool| rows.iter().any(part);
+    html! {
+        dl.tiles {
+            (tile("Turns", turns.to_string()))
+            (tile("Files changed", files.len().to_string()))
+            @if has(|row| row.tokens_in.is_some()) {
+                (tile("Tokens read", number(sum(|row| row.tokens_in))))
+                (tile("Tokens written", number(sum(|row| row.tokens_out))))
+            }
+            @if has(|row| row.cost.is_some()) { (tile("Cost", dollars(costs.sum()))) }
+        }
+    }
+}
+
+/// Returns the turns, newest first.
+fn turns(
+    place: PagePlace,
+    rows: &[LogRow],
+    (session, branching): (&SessionName, &Branching),
+) -> Markup {
+    let list = html! {
+        // Three widths of a drawing, since a style of its own is no element's to have.
+        div class={ "timeline lanes-" (lanes(branching)) } {
+            (graph(rows, branching))
+            ol reversed { @for row in rows { (turn(place, row, (session, branching))) } }
+        }
+    };
+    html! {
+        h2 { "Turns" }
+        @if place.is_live() && rows.len() > 1 {
+            form action=(place.to("compare.html")) method="get" {
+                (list)
+                p.actions { button type="submit" { "Compare the two marked turns" } }
+            }
+        } @else { (list) }
+    }
+}
+
+/// Returns how many lines there are beside the session's own.
+fn lanes(branching: &Branching) -> usize {
+    (width(branching) - width(&Branching::default())) / 18
+}
+
+/// Returns a turn of the list.
+fn turn(
+    place: PagePlace,
+    row: &LogRow,
+    (session, branching): (&SessionName, &Branching),
+) -> Markup {
+    let forks = branching
+        .forks
+        .get(&row.number)
+        .map_or(&[][..], Vec::as_slice);
+    let name = format!("{session}:{}", row.number);
+    html! {
+        li.turn id={ "turn-" (row.number) } {
+            div.words {
+                p.title {
+                    span.number { (row.number) } " "
+                    a data-item href=(place.to(&turn_page(session, row.number))) {
+                        (line(&row.title))
+                    }
+                }
+                p.facts {
+                    (badge(row.status))
+                    @for fork in forks {
+                        a.badge.fork href=(place.to(&session_page(fork))) { (line(fork.as_str())) }
+                    }
+                    @if let Some(target) = branching.back.get(&row.number) {
+                        span { "to turn " (target) }
+                    }
+                    @if let Some(landed) = &row.landed { span { "on " (line(&landed.branch)) } }
+                    (facts(row))
+                }
+            }
+            @if place.is_live() {
+                label.mark {
+                    input type="checkbox" name="t" value=(name);
+                    span.hidden { "Compare turn " (row.number) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The first page: all sessions.
+
+use maud::{Markup, html};
+
+use super::forest::forest;
+use super::layout::{PageParts, PagePlace, page, session_page};
+use super::words::{badge, dollars, line, time};
+use crate::text::visible::visible_block;
+use crate::workflow::history::SessionRow;
+use crate::workflow::view::timeline::{SessionLane, Timeline};
+
+/// What the first page shows.
+pub struct Overview<'a> {
+    /// How the project is called.
+    pub project: &'a str,
+    /// The sessions.
+    pub timeline: &'a Timeline,
+    /// The sessions that were fetched.
+    pub remote: &'a [SessionRow],
+}
+
+/// Returns the first page.
+pub fn sessions(place: PagePlace, overview: &Overview<'_>) -> String {
+    let Overview {
+        project,
+        timeline,
+        remote,
+    } = overview;
+    let lanes = &timeline.sessions;
+    let main = html! {
+        h1 { (line(project)) }
+        @if lanes.is_empty() {
+            p.empty {
+                "There are no sessions yet. " code { "teddy start" } " begins one, and "
+                code { "teddy demo" } " shows how that goes."
+            }
+        }
+        (forest(place, timeline))
+        ul.rows { @for lane in lanes { (session(place, lane)) } }
+        @if !remote.is_empty() {
+            h2 { "Fetched" }
+            ul.rows { @for row in *remote { (fetched(place, row)) } }
+        }
+    };
+    let parts = PageParts {
+        title: &line(project),
+        above: &[],
+        beside: [None, None],
+        main,
+    };
+    page(place, parts)
+}
+
+/// Returns a session of the list.
+fn session(place: PagePlace, lane: &SessionLane) -> Markup {
+    let newest = lane.rows.first();
+    let turns = lane.rows.iter().filter(|row| row.number > 0).count();
+    let costs = lane.rows.iter().filter_map(|row| row.cost);
+    let cost: f64 = costs.filter(|cost| cost.is_finite()).sum();
+    html! {
+        li.row {
+            p.title {
+                a data-item href=(place.to(&session_page(&lane.name))) { (line(lane.name.as_str())) }
+                @if lane.in_use { " " span.badge.current { "in use" } }
+                @if let Some(row) = newest { " " (badge(row.status)) }
+            }
+            @if let Some(row) = newest { p { (line(&row.title)) } }
+            p.facts {
+                span { (turns) @if turns == 1 { " turn" } @else { " turns" } }
+                @if let Some((parent, number)) = &lane.parent {
+                    span { "from " (line(parent.as_str())) ":" (number) }
+                }
+                @if cost > 0.0 { span { (dollars(cost)) } }
+                @if let Some(row) = newest { span { (time(row.time.as_deref())) } }
+            }
+            @if let Some(why) = &lane.ailing {
+                p.trouble { "Not all of it can be read: " (visible_block(why)) }
+            }
+        }
+    }
+}
+
+/// Returns a session of a remote.
+fn fetched(place: PagePlace, row: &SessionRow) -> Markup {
+    let page = format!("s/{}/index.html", super::layout::encoded(&row.name));
+    html! {
+        li.row {
+            p.title { a data-item href=(place.to(&page)) { (line(&row.name)) } }
+            p { (line(&row.title)) }
+            p.facts {
+                span { (row.turns) @if row.turns == 1 { " turn" } @else { " turns" } }
+                span { (time(row.updated.as_deref())) }
+            }
+        }
+    }
+}

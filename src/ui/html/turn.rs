@@ -1,0 +1,204 @@
+//! The page of a turn.
+
+use maud::{Markup, html};
+
+use super::changes::{Changes, Loading, changes};
+use super::layout::{PageParts, PagePlace, page, session_page, turn_page};
+use super::prose;
+use super::words::{badge, dollars, line, number, time};
+use crate::session::input::summary::ResourceTokens;
+use crate::session::name::SessionName;
+use crate::text::sized;
+use crate::text::visible::visible_block;
+use crate::workflow::log::LogRow;
+use crate::workflow::view::turn_page::{OutputText, TurnPage};
+
+/// A turn, and where it stands.
+pub struct ShownTurn<'a> {
+    /// How the project is called.
+    pub project: &'a str,
+    /// The session.
+    pub session: &'a SessionName,
+    /// The turn.
+    pub page: &'a TurnPage,
+    /// The number of the session's newest turn.
+    pub last: u64,
+    /// How its files are read.
+    pub load: &'a Loading<'a>,
+}
+
+/// Returns the page.
+pub fn turn(place: PagePlace, shown: &ShownTurn<'_>) -> String {
+    let ShownTurn {
+        session,
+        page: turn,
+        ..
+    } = *shown;
+    let at = turn.row.number;
+    let main = html! {
+        h1 { span.number { (at) } " " (line(&turn.row.title)) }
+        (facts(&turn.row))
+        (steps(place, session, (at, shown.last)))
+        @for why in &turn.ailing {
+            p.trouble role="alert" { "Cannot be read: " (visible_block(why)) }
+        }
+        (conversation(turn))
+        @if !turn.files.is_empty() {
+            @let changed = Changes {
+                files: &turn.files, left_out: turn.files_left_out, load: shown.load,
+            };
+            (section("changes", "Changes", changes(&changed)))
+        }
+        @if !turn.outputs.is_empty() { (section("output", "Output", outputs(turn))) }
+        @if let Some(report) = &turn.report { (section("report", "Report", prose::markdown(report))) }
+        (folded(turn))
+    };
+    let above = [
+        (line(shown.project).into_owned(), "index.html".to_owned()),
+        (line(session.as_str()).into_owned(), session_page(session)),
+    ];
+    let title = format!("{at} {}", line(&turn.row.title));
+    let before = at.checked_sub(1).map(|at| turn_page(session, at));
+    let after = (at < shown.last).then(|| turn_page(session, at + 1));
+    page(
+        place,
+        PageParts {
+            title: &title,
+            above: &above,
+            beside: [before, after],
+            main,
+        },
+    )
+}
+
+/// Returns a part of the page that can be linked to.
+fn section(id: &str, title: &str, content: Markup) -> Markup {
+    html! { section id=(id) { h2 { (title) } (content) } }
+}
+
+/// Returns the facts of a turn, each with its name.
+fn facts(row: &LogRow) -> Markup {
+    let tokens = row.tokens_in.zip(row.tokens_out);
+    let fact = |name: &str, value: Markup| html! { div { dt { (name) } dd { (value) } } };
+    let commit = row.commit.to_string();
+    html! {
+        dl.facts-list {
+            (fact("Status", badge(row.status)))
+            (fact("Agent", html! { (line(&row.agent)) }))
+            @if let Some(model) = &row.model { (fact("Model", html! { (line(model)) })) }
+            @if let Some((read, written)) = tokens {
+                (fact("Tokens", html! { (number(read)) " → " (number(written)) }))
+            }
+            @if let Some(cost) = row.cost { (fact("Cost", html! { (dollars(cost)) })) }
+            @if row.time.is_some() { (fact("Recorded", time(row.time.as_deref()))) }
+            @if let Some(landed) = &row.landed {
+                (fact("Landed on", html! { (line(&landed.branch)) }))
+            }
+            (fact("Commit", html! { code title=(commit) { (commit.get(..12).unwrap_or(&commit)) } }))
+        }
+    }
+}
+
+/// Returns the way to the turns beside this one.
+fn steps(place: PagePlace, session: &SessionName, (at, last): (u64, u64)) -> Markup {
+    html! {
+        nav.steps aria-label="Turns beside this one" {
+            @if let Some(before) = at.checked_sub(1) {
+                a href=(place.to(&turn_page(session, before))) { "← Turn " (before) }
+            }
+            @if at < last {
+                a href=(place.to(&turn_page(session, at + 1))) { "Turn " (at + 1) " →" }
+            }
+        }
+    }
+}
+
+/// Returns what was asked for, and what was said to it, beside each other.
+fn conversation(turn: &TurnPage) -> Markup {
+    let said = turn
+        .said
+        .as_ref()
+        .or(turn.answer.as_ref().filter(|_| turn.plan.is_none()));
+    html! {
+        @if turn.request.is_some() || said.is_some() {
+            div.conversation {
+                @if let Some(request) = &turn.request {
+                    (section("request", "Request", prose::message(request)))
+                }
+                @if let Some(said) = said {
+                    (section("answer", "Answer", prose::markdown(said)))
+                }
+            }
+        }
+    }
+}
+
+/// Returns the outputs of commands.
+fn outputs(turn: &TurnPage) -> Markup {
+    let outputs: &[OutputText] = &turn.outputs;
+    html! {
+        @for (at, output) in outputs.iter().enumerate() {
+            details id={ "output-" (at) } open[outputs.len() == 1] {
+                summary {
+                    span.path { (line(&output.name)) } " " span.quiet { (sized(output.bytes)) }
+                }
+                (prose::output(&output.text))
+                @if output.is_cut {
+                    p.cut {
+                        "Cut here: " (sized(output.bytes)) " in all. "
+                        code { "teddy show " (turn.row.number) " " (line(&output.name)) } " prints all."
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns what few people look at: the plan, the raw answer, the input, the facts.
+fn folded(turn: &TurnPage) -> Markup {
+    let part = |id: &str, title: &str, content: Markup| {
+        html! { details.part id=(id) { summary { h2 { (title) } } (content) } }
+    };
+    html! {
+        @if let Some(plan) = &turn.plan { (part("plan", "Plan", prose::markdown(plan))) }
+        @if let Some(answer) = turn.answer.as_ref().filter(|_| turn.plan.is_some()) {
+            (part("reply", "Raw answer", prose::plain(answer)))
+        }
+        @if !turn.input.is_empty() { (part("input", "Input", input(&turn.input))) }
+        @if !turn.meta.is_empty() { (part("meta", "Facts", prose::plain(&turn.meta))) }
+    }
+}
+
+/// Returns what the model was given, with a bar for each resource.
+fn input(resources: &[ResourceTokens]) -> Markup {
+    let most = resources
+        .iter()
+        .filter_map(|one| one.tokens)
+        .max()
+        .unwrap_or(0)
+        .max(1);
+    let all = resources
+        .iter()
+        .filter_map(|one| one.tokens)
+        .fold(0, u64::saturating_add);
+    html! {
+        p.facts { span { (resources.len()) " resources" } span { (number(all)) " tokens" } }
+        table.input {
+            thead { tr { th { "Resource" } th.n { "Tokens" } th { span.hidden { "Share" } } } }
+            tbody {
+                @for one in resources {
+                    tr {
+                        td.path { (line(&one.name)) }
+                        td.n {
+                            @if let Some(tokens) = one.tokens { (number(tokens)) }
+                            @else if let Some(note) = &one.note { (line(note)) }
+                        }
+                        td.bar {
+                            meter min="0" max=(most) value=(one.tokens.unwrap_or(0)) {}
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

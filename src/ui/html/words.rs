@@ -1,0 +1,115 @@
+//! Small things that stand on every page: times, numbers, the status of a turn.
+
+use std::borrow::Cow;
+
+use maud::{Markup, html};
+
+use crate::host::clock;
+use crate::session::meta::Status;
+use crate::text::visible::visible;
+use crate::ui::progress::grouped;
+use crate::workflow::log::LogRow;
+
+/// Returns a text of others for one line.
+pub fn line(text: &str) -> Cow<'_, str> {
+    visible(text)
+}
+
+/// Returns a time, in the reader's time zone.
+pub fn time(stamp: Option<&str>) -> Markup {
+    let shown = stamp.and_then(|stamp| clock::in_zone(stamp, "%Y-%m-%d %H:%M"));
+    html! {
+        @if let (Some(stamp), Some(shown)) = (stamp, shown) {
+            time datetime=(stamp) { (shown) }
+        }
+    }
+}
+
+/// Returns the status of a turn as a badge.
+pub fn badge(status: Status) -> Markup {
+    html! { span class={ "badge " (tone(status)) } { (status.word()) } }
+}
+
+/// Returns the class of a status: how it ended is seen without being read, and read all the same.
+pub fn tone(status: Status) -> &'static str {
+    match status {
+        Status::Executed | Status::Picked | Status::Recorded => "good",
+        Status::Failed | Status::Rejected | Status::Interrupted => "bad",
+        Status::Declined | Status::Restored => "quiet",
+        Status::Landed => "landed",
+        Status::Started | Status::Ready | Status::Planned => "plain",
+    }
+}
+
+/// Returns dollars: cents, and more digits where it is less than that.
+pub fn dollars(cost: f64) -> String {
+    match cost {
+        cost if !cost.is_finite() => "unknown".to_owned(),
+        // The sum of nothing has a sign.
+        0.0 => "$0.00".to_owned(),
+        cost if cost.abs() < 0.1 => format!("${cost:.4}"),
+        cost => format!("${cost:.2}"),
+    }
+}
+
+/// Returns a number in groups of three digits.
+pub fn number(number: u64) -> String {
+    grouped(usize::try_from(number).unwrap_or(usize::MAX))
+}
+
+/// Returns a number for a place where there is little room: `12.3k`.
+pub fn short(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
+        _ => format!("{:.1}M", number as f64 / 1e6),
+    }
+}
+
+/// Returns how many files there are, in words.
+pub fn files(number: usize) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{number} file{end}")
+}
+
+/// Returns the facts of a turn that fit on a line: who did it, and what it took.
+pub fn facts(row: &LogRow) -> Markup {
+    let tokens = row.tokens_in.zip(row.tokens_out);
+    html! {
+        @if let Some(model) = &row.model { span { (line(model)) } }
+        @if let Some((read, written)) = tokens {
+            span title={ (number(read)) " tokens read, " (number(written)) " written" } {
+                (short(read)) " → " (short(written)) " tokens"
+            }
+        }
+        @if let Some(cost) = row.cost { span { (dollars(cost)) } }
+        @if !row.files.is_empty() {
+            span { (files(row.files.len())) }
+        }
+        @if row.time.is_some() { span { (time(row.time.as_deref())) } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_amounts_of_money_have_more_digits() {
+        let check = |cost: f64, expected: &str| assert_eq!(dollars(cost), expected);
+        check(0.0, "$0.00");
+        check(-0.0, "$0.00");
+        check(0.0254, "$0.0254");
+        check(0.1, "$0.10");
+        check(12.345, "$12.35");
+        check(f64::NAN, "unknown");
+    }
+
+    #[test]
+    fn large_numbers_are_short() {
+        assert_eq!(
+            [0, 999, 1_000, 12_345, 3_456_789].map(short),
+            ["0", "999", "1.0k", "12.3k", "3.5M"]
+        );
+    }
+}

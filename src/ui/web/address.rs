@@ -1,0 +1,182 @@
+//! What an address means.
+
+use crate::session::name::SessionName;
+use crate::ui::html::search;
+use crate::workflow::find::TurnPart;
+
+/// The longest pattern that is searched for.
+const MAX_PATTERN: usize = 1000;
+
+/// A page, or a file that pages need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WebPage {
+    /// All sessions.
+    Sessions,
+    /// A session.
+    Session(SessionName),
+    /// A turn of a session.
+    Turn(SessionName, u64),
+    /// Turns beside each other.
+    Compare(Vec<String>),
+    /// What is searched for.
+    Search(WebSearch),
+    /// A word that is another one whenever something has changed.
+    State,
+    /// The style.
+    Style,
+    /// The script.
+    Script,
+    /// The icon.
+    Icon,
+}
+
+/// What is searched for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSearch {
+    /// The pattern.
+    pub text: String,
+    /// Where.
+    pub parts: Vec<TurnPart>,
+    /// Whether the case of letters counts.
+    pub has_case: bool,
+}
+
+/// Reads an address below the secret word; nothing if it means none.
+pub fn read(path: &str, query: &str) -> Option<WebPage> {
+    match path {
+        "" | "index.html" => return Some(WebPage::Sessions),
+        "state" => return Some(WebPage::State),
+        "style.css" => return Some(WebPage::Style),
+        "live.js" => return Some(WebPage::Script),
+        "icon.svg" => return Some(WebPage::Icon),
+        "find.html" => return Some(WebPage::Search(wanted(query))),
+        "compare.html" => {
+            let turns = fields(query).into_iter().filter(|(name, _)| name == "t");
+            return Some(WebPage::Compare(turns.map(|(_, value)| value).collect()));
+        }
+        _ => {}
+    }
+
+    let path = decoded(path.strip_prefix("s/")?, false)?;
+    let (session, page) = path.rsplit_once('/')?;
+    let session = SessionName::from_address(session).ok()?;
+    match page {
+        "" | "index.html" => Some(WebPage::Session(session)),
+        page => Some(WebPage::Turn(
+            session,
+            page.strip_suffix(".html")?.parse().ok()?,
+        )),
+    }
+}
+
+/// Reads what is searched for.
+fn wanted(query: &str) -> WebSearch {
+    let fields = fields(query);
+    let value = |name: &str| {
+        fields
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value)
+    };
+    let is_asked = |name: &str| {
+        fields
+            .iter()
+            .any(|(key, value)| key == "in" && value == name)
+    };
+    let parts = search::PARTS.iter().filter(|(_, name)| is_asked(name));
+    let mut parts: Vec<TurnPart> = parts.map(|(part, _)| *part).collect();
+    if parts.is_empty() {
+        parts = search::DEFAULT.to_vec();
+    }
+
+    let text = value("q").map_or("", String::as_str);
+    WebSearch {
+        text: text.chars().take(MAX_PATTERN).collect(),
+        parts,
+        has_case: value("case").is_some(),
+    }
+}
+
+/// Reads the fields of a form.
+fn fields(query: &str) -> Vec<(String, String)> {
+    let pair = |part: &str| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        Some((decoded(name, true)?, decoded(value, true)?))
+    };
+    query.split('&').filter_map(pair).collect()
+}
+
+/// Decodes a part of an address; nothing if it is no text. In a form a plus is a blank.
+fn decoded(text: &str, is_form: bool) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [rest.next()?, rest.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            b'+' if is_form => b' ',
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, expected: Option<WebPage>) {
+        assert_eq!(read(path, ""), expected, "{path}");
+    }
+
+    #[test]
+    fn an_address_means_a_page_or_nothing() {
+        let name = |text| SessionName::from_address(text).unwrap();
+        check("", Some(WebPage::Sessions));
+        check("s/demo/", Some(WebPage::Session(name("demo"))));
+        check("s/demo/index.html", Some(WebPage::Session(name("demo"))));
+        check(
+            "s/change/a-b/12.html",
+            Some(WebPage::Turn(name("change/a-b"), 12)),
+        );
+        check(
+            "s/o%22x/demo/0.html",
+            Some(WebPage::Turn(name("o\"x/demo"), 0)),
+        );
+        for nothing in [
+            "s/demo",
+            "s/",
+            "s//1.html",
+            "s/../1.html",
+            "s/demo/x.html",
+            "s/demo/-1.html",
+            "s/demo/1",
+            "../style.css",
+            "s/%ff/1.html",
+            "s/%2/1.html",
+            "s/DEMO/1.html",
+            "s/demo/99999999999999999999.html",
+        ] {
+            check(nothing, None);
+        }
+    }
+
+    #[test]
+    fn a_form_says_what_is_searched_for() {
+        let Some(WebPage::Search(wanted)) = read("find.html", "q=a+%2B%C3%A9&in=plan&in=x&case=1")
+        else {
+            panic!("it is a search")
+        };
+        assert_eq!(wanted.text, "a +é");
+        assert_eq!(
+            (wanted.parts, wanted.has_case),
+            (vec![TurnPart::Plan], true)
+        );
+        let compared = read("compare.html", "t=a%3A1&t=a%3A2&x=y&t=%zz");
+        let names = ["a:1", "a:2"].map(str::to_owned).to_vec();
+        assert_eq!(compared, Some(WebPage::Compare(names)));
+    }
+}

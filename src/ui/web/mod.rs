@@ -1,0 +1,6 @@
+//! Sessions in a browser: who may look, which page an address means, and what is on it.
+
+pub mod address;
+pub mod guard;
+pub mod pages;
+pub mod site;

@@ -1,0 +1,148 @@
+//! Makes pages of a project: what the server answers with, and what an export writes.
+
+use anyhow::Context as _;
+
+use super::address::WebSearch;
+use crate::git::diff;
+use crate::session::name::SessionName;
+use crate::ui::html::changes::Changes;
+use crate::ui::html::compare::{self, Compared};
+use crate::ui::html::layout::{PageMode, PagePlace};
+use crate::ui::html::search::{self, ShownSearch};
+use crate::ui::html::session;
+use crate::ui::html::sessions::{self, Overview};
+use crate::ui::html::turn::{self, ShownTurn};
+use crate::workflow::compare::sides;
+use crate::workflow::find::{LinePattern, Query, find};
+use crate::workflow::history::remote_rows;
+use crate::workflow::project::Project;
+use crate::workflow::view::session_page::session_page;
+use crate::workflow::view::timeline::timeline;
+use crate::workflow::view::turn_page::{ChangedFile, turn_page};
+
+/// The most files in which two turns are said to differ.
+const MAX_FILES: usize = 1000;
+
+/// Makes the pages of a project.
+pub struct ProjectPages<'a> {
+    /// The project.
+    pub project: &'a Project,
+    /// How it is called.
+    pub name: &'a str,
+}
+
+impl ProjectPages<'_> {
+    /// Makes the first page.
+    ///
+    /// # Errors
+    /// The sessions cannot be listed.
+    pub fn sessions(&self) -> anyhow::Result<String> {
+        let overview = Overview {
+            project: self.name,
+            timeline: &timeline(self.project, None)?,
+            remote: &remote_rows(self.project)?,
+        };
+        Ok(sessions::sessions(
+            PagePlace::first(PageMode::Live),
+            &overview,
+        ))
+    }
+
+    /// Makes the page of a session.
+    ///
+    /// # Errors
+    /// There is no such session.
+    pub fn session(&self, session: &SessionName) -> anyhow::Result<String> {
+        let shown = session_page(self.project, session)?;
+        let place = PagePlace::of(session, PageMode::Live);
+        Ok(session::session(place, self.name, &shown))
+    }
+
+    /// Makes the page of a turn.
+    ///
+    /// # Errors
+    /// There is no such turn, or it is none.
+    pub fn turn(&self, session: &SessionName, number: u64) -> anyhow::Result<String> {
+        let store = self.project.store();
+        let turn = store.turn(session, &number.to_string())?;
+        let page = turn_page(self.project, &turn)?;
+        let repository = &self.project.repository;
+        let shown = ShownTurn {
+            project: self.name,
+            session,
+            page: &page,
+            // Where the newest turn is damaged, older ones are there all the same.
+            last: store.tip(session).map_or(number, |tip| tip.number()),
+            load: &|file: &ChangedFile| (file.before(repository), file.after(repository)),
+        };
+        Ok(turn::turn(PagePlace::of(session, PageMode::Live), &shown))
+    }
+
+    /// Makes the page that compares turns.
+    ///
+    /// # Errors
+    /// There are not two of them, or one cannot be compared.
+    pub fn compare(&self, names: &[String]) -> anyhow::Result<String> {
+        let names = names.get(..2).context("Mark two turns to compare them.")?;
+        let sides = sides(self.project, names)?;
+        let [a, b] = sides.as_slice() else {
+            anyhow::bail!("two sides are compared")
+        };
+        let repository = &self.project.repository;
+        let found = diff::changes(repository, a.tree, b.tree)?;
+        let left_out = found.len().saturating_sub(MAX_FILES);
+        let files: Vec<ChangedFile> = found
+            .into_iter()
+            .take(MAX_FILES)
+            .map(ChangedFile::of)
+            .collect();
+
+        let compared = Compared {
+            project: self.name,
+            sides: &sides,
+            changes: Changes {
+                files: &files,
+                left_out,
+                load: &|file: &ChangedFile| (file.before(repository), file.after(repository)),
+            },
+        };
+        Ok(compare::compare(
+            PagePlace::first(PageMode::Live),
+            &compared,
+        ))
+    }
+
+    /// Makes the page that searches.
+    ///
+    /// # Errors
+    /// The repository cannot be read; a pattern that is none is said on the page.
+    pub fn search(&self, wanted: &WebSearch) -> anyhow::Result<String> {
+        let pattern = LinePattern::new(&wanted.text, !wanted.has_case, false);
+        let mut searched = ShownSearch {
+            project: self.name,
+            text: &wanted.text,
+            parts: &wanted.parts,
+            has_case: wanted.has_case,
+            found: None,
+        };
+        let place = PagePlace::first(PageMode::Live);
+        let pattern = match pattern {
+            _ if wanted.text.is_empty() => return Ok(search::search(place, &searched)),
+            Ok(pattern) => pattern,
+            Err(why) => {
+                searched.found = Some(Err(format!("This is not a regular expression: {why}")));
+                return Ok(search::search(place, &searched));
+            }
+        };
+
+        let query = Query {
+            pattern,
+            parts: wanted.parts.clone(),
+            path: None,
+            session: None,
+        };
+        let found = find(self.project, &query)?;
+        searched.found = Some(Ok((&found, &query.pattern)));
+        Ok(search::search(place, &searched))
+    }
+}
