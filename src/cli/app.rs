@@ -437,7 +437,7 @@ pub(super) fn json_text(value: &impl serde::Serialize) -> anyhow::Result<String>
 }
 
 /// Returns the person's programs.
-fn choices(project: &Project) -> Choices {
+pub(super) fn choices(project: &Project) -> Choices {
     Choices {
         preview_command: project.settings.preview_command.clone(),
         core_editor: project.repository.config("core.editor"),

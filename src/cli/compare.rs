@@ -2,13 +2,11 @@
 
 use std::process::ExitCode;
 
-use unicode_width::UnicodeWidthStr as _;
-
 use super::app::App;
 use super::difference::{self, ShownAs};
 use super::{complete, exit};
-use crate::text::visible::visible;
-use crate::workflow::compare::{Side, compare};
+use crate::ui::comparison::table;
+use crate::workflow::compare::compare;
 
 /// Compare turns or sessions: files, lines, tokens, cost, time, and what a command says of each
 ///
@@ -49,95 +47,4 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     Ok(exit::DONE.into())
-}
-
-/// Returns the sides as a table: a column for each.
-fn table(sides: &[Side]) -> String {
-    let mut rows: Vec<(&str, Vec<String>)> = vec![("", column(sides, |side| side.name.clone()))];
-    rows.push((
-        "status",
-        column(sides, |side| side.status.word().to_owned()),
-    ));
-    rows.push(("model", column(sides, |side| listed(&side.models))));
-    rows.push(("turns", column(sides, |side| side.turns.to_string())));
-    rows.push(("files", column(sides, |side| side.files.to_string())));
-    rows.push(("lines", column(sides, changed_lines)));
-    rows.push(("tokens", column(sides, tokens)));
-
-    let cost = |side: &Side| {
-        side.cost
-            .map_or(UNKNOWN.to_owned(), |cost| format!("${cost:.2}"))
-    };
-    rows.push(("cost", column(sides, cost)));
-    let time = |side: &Side| {
-        side.seconds
-            .map_or(UNKNOWN.to_owned(), |time| format!("{time:.1} s"))
-    };
-
-    rows.push(("time", column(sides, time)));
-    if sides.iter().any(|side| side.run.is_some()) {
-        let code = |side: &Side| match &side.run {
-            Some(run) => format!("exit {} in {:.1} s", run.exit_code, run.seconds),
-            None => UNKNOWN.to_owned(),
-        };
-        rows.push(("run", column(sides, code)));
-    }
-
-    let widths: Vec<usize> = (0..sides.len())
-        .map(|at| {
-            rows.iter()
-                .map(|(_, cells)| cells[at].width())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for (name, cells) in rows {
-        let mut line = format!("{name:7}");
-        for (cell, width) in cells.iter().zip(&widths) {
-            line.push_str("  ");
-            line.push_str(cell);
-            line.push_str(&" ".repeat(width - cell.width()));
-        }
-
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-
-    text
-}
-
-/// What stands where something is not known.
-const UNKNOWN: &str = "-";
-
-/// Returns a row's cells.
-fn column(sides: &[Side], cell: impl Fn(&Side) -> String) -> Vec<String> {
-    sides
-        .iter()
-        .map(|side| visible(&cell(side)).into_owned())
-        .collect()
-}
-
-/// Returns names in a row.
-fn listed(names: &[String]) -> String {
-    match names {
-        [] => UNKNOWN.to_owned(),
-        names => names.join(", "),
-    }
-}
-
-/// Returns how many lines came and went.
-fn changed_lines(side: &Side) -> String {
-    match (side.added, side.removed) {
-        (Some(added), Some(removed)) => format!("+{added} -{removed}"),
-        _ => UNKNOWN.to_owned(),
-    }
-}
-
-/// Returns the tokens read and written.
-fn tokens(side: &Side) -> String {
-    match (side.tokens_in, side.tokens_out) {
-        (Some(read), Some(written)) => format!("{read} in, {written} out"),
-        _ => UNKNOWN.to_owned(),
-    }
 }

@@ -12,6 +12,7 @@ mod begin;
 mod bisect;
 mod blame;
 mod branch;
+mod browse;
 mod change;
 mod compare;
 mod complete;
@@ -164,6 +165,7 @@ commands! {
     "show" Show => show,
     "diff" Diff => diff,
     "find" Find => find,
+    "browse" Browse => browse,
     "restore" Restore => restore,
     "undo" Undo => undo,
     "redo" Redo => redo,
@@ -307,6 +309,23 @@ fn parse(arguments: Vec<OsString>) -> Result<(Global, Option<Command>), clap::Er
     };
     let parsed = Global::from_arg_matches(&matches).and_then(|global| Ok((global, command()?)));
     parsed.map_err(|error| error.format(&mut parser))
+}
+
+/// Runs a command that is typed while the program runs with other options.
+///
+/// # Errors
+/// What the command fails with.
+fn run_below(app: &App, words: Vec<String>) -> anyhow::Result<ExitCode> {
+    let line = ["teddy".to_owned()].into_iter().chain(words);
+    match parse(line.map(OsString::from).collect()) {
+        Ok((_, None)) => Ok(ExitCode::SUCCESS),
+        Ok((typed, Some(command))) => command.run(&mut App::new(app.global.below(typed))),
+        Err(error) => {
+            // Where even stderr is gone there is nobody to tell.
+            let _ = error.print();
+            Ok(exit::USAGE.into())
+        }
+    }
 }
 
 /// Opens the project that an unfinished command line is about.

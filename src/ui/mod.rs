@@ -5,8 +5,10 @@
 
 pub mod acp;
 pub mod ask;
+pub mod browse;
 pub mod checklist;
 pub mod choose;
+pub mod comparison;
 pub mod desk;
 pub mod diff;
 pub mod draft;

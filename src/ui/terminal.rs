@@ -92,30 +92,42 @@ pub fn room() -> TextArea {
 /// # Errors
 /// The terminal is gone.
 pub fn next_key() -> io::Result<Key> {
-    // Keys that came together are read together, and nothing more may come after them.
-    let mut is_queued = true;
     loop {
+        if let Some(key) = key_within(PATIENCE)? {
+            return Ok(key);
+        }
+    }
+}
+
+/// Waits so long for the next key.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn key_within(patience: Duration) -> io::Result<Option<Key>> {
+    // Keys that came together are read together, and nothing more may come after them.
+    for patience in [Duration::ZERO, patience] {
         if interrupt::requested() {
-            return Ok(Key::Closed);
+            return Ok(Some(Key::Closed));
         }
 
         // A terminal that is gone reads as empty for ever, and the event reader would never return.
-        if is_gone(if is_queued { Duration::ZERO } else { PATIENCE }) {
-            return Ok(Key::Closed);
+        if is_gone(patience) {
+            return Ok(Some(Key::Closed));
         }
 
         if interrupt::take_continued() {
             enter_again(RAW.load(Ordering::SeqCst), FULL.load(Ordering::SeqCst))?;
-            return Ok(Key::Continued);
+            return Ok(Some(Key::Continued));
         }
 
         if let Some(event) = reading(read_event)?
             && let Some(key) = Key::read(event)
         {
-            return Ok(key);
+            return Ok(Some(key));
         }
-        is_queued = false;
     }
+
+    Ok(None)
 }
 
 /// Returns what came, if anything did.

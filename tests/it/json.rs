@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 73] = [
+const CALLS: [(&[&str], &str); 74] = [
     (&["setup"], "NobodyToAsk"),
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
@@ -76,6 +76,7 @@ const CALLS: [(&[&str], &str); 73] = [
     (&["show"], "NoRepository"),
     (&["diff"], "NoRepository"),
     (&["find", "x"], "NoRepository"),
+    (&["browse"], "NoRepository"),
     (&["blame", "x"], "NoRepository"),
     (&["web"], "NoRepository"),
     (&["compare", "1", "2"], "NoRepository"),
@@ -412,6 +413,7 @@ fn promise_c3_every_command_says_its_result_as_json() {
         &["replay", "1"],
         &["branch", "1", "alt"],
         &["sessions"],
+        &["browse"],
         &["export", "../out"],
         &["get-prompt"],
         &["get-prompt", "architect"],

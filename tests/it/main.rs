@@ -13,6 +13,7 @@ mod ask;
 mod bad_answers;
 mod blame;
 mod blocks;
+mod browse;
 mod catalogue;
 mod change;
 mod ci;

@@ -5,6 +5,7 @@
 //! shows what the program prints today. Ids are replaced by others, and the times are those of a
 //! patient typist, so that the same program gives the same files.
 
+mod browse;
 mod svg;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,9 @@ use crate::support::TestRepo;
 
 /// The columns and rows of the terminal.
 const SIZE: (u16, u16) = (84, 26);
+/// What the picture shows, for those who do not see it.
+const TITLE: &str =
+    "A terminal: a model changes a program, the change is reviewed, undone, redone and landed";
 /// The most bytes of the picture.
 const MOST: usize = 60 * 1024;
 /// What stands before a command.
@@ -241,24 +245,31 @@ fn path(name: &str) -> PathBuf {
 fn the_recording_shows_what_the_program_prints() {
     let frames = Recorder::new(project()).play();
     let files = [
-        ("recording.svg", svg::draw(&frames, SIZE)),
+        ("recording.svg", svg::draw(&frames, SIZE, TITLE)),
         ("recording.cast", cast(&frames)),
     ];
     assert!(files[0].1.len() < MOST, "{} bytes", files[0].1.len());
+    let last = frames.last().unwrap();
     for (name, text) in files {
-        if teddy::host::env::is_set("TEDDY_RECORD") {
-            std::fs::write(path(name), text).unwrap();
-            continue;
-        }
-        let kept = std::fs::read_to_string(path(name)).unwrap();
-        let other = kept.lines().zip(text.lines()).find(|(a, b)| a != b);
-        let (was, is) = other.unwrap_or_default();
-        assert!(
-            kept == text,
-            "docs/{name} is not what the program prints today:\nwas {was}\nis  {is}\n\
-             the last frame is now:\n{}\n\n\
-             write it anew with `TEDDY_RECORD=1 cargo test --test it recording`, and look at it",
-            frames.last().unwrap().screen.contents()
-        );
+        keep(name, &text, &last.screen);
     }
+}
+
+/// Compares a file with what is kept of it, or keeps it.
+fn keep(name: &str, text: &str, shown: &vt100::Screen) {
+    if teddy::host::env::is_set("TEDDY_RECORD") {
+        std::fs::write(path(name), text).unwrap();
+        return;
+    }
+
+    let kept = std::fs::read_to_string(path(name)).unwrap_or_default();
+    let other = kept.lines().zip(text.lines()).find(|(a, b)| a != b);
+    let (was, is) = other.unwrap_or_default();
+    assert!(
+        kept == text,
+        "docs/{name} is not what the program prints today:\nwas {was}\nis  {is}\n\
+         the last frame is now:\n{}\n\n\
+         write it anew with `TEDDY_RECORD=1 cargo test --test it recording`, and look at it",
+        shown.contents()
+    );
 }

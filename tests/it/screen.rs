@@ -179,6 +179,11 @@ impl Screen {
         lines.join("\n")
     }
 
+    /// Returns what the screen shows, cell by cell.
+    pub fn screen(&self) -> &vt100::Screen {
+        self.parser.screen()
+    }
+
     /// Presses keys.
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();

@@ -4,7 +4,6 @@ mod line;
 mod names;
 mod shell;
 
-use std::ffi::OsString;
 use std::rc::Rc;
 
 use line::{COMMANDS, PromptAct, PromptCommand, PromptLine, mentions};
@@ -94,19 +93,9 @@ impl LoopConsole<'_> {
         };
 
         let words = words.iter().map(|word| (*word).to_owned());
-        let line = ["teddy".to_owned()].into_iter().chain(words).chain(more);
-        match super::parse(line.map(OsString::from).collect()) {
-            Ok((_, None)) => {}
-            Ok((typed, Some(command))) => {
-                let mut app = App::new(self.app.global.below(typed));
-                if let Err(error) = command.run(&mut app) {
-                    self.failed(error);
-                }
-            }
-            // Where even stderr is gone there is nobody to tell.
-            Err(error) => {
-                let _ = error.print();
-            }
+        let words = words.chain(more).collect();
+        if let Err(error) = super::run_below(self.app, words) {
+            self.failed(error);
         }
     }
 

@@ -87,6 +87,23 @@ pub fn undo(
     })
 }
 
+/// Returns how many undos lead back to a turn: over all later ones that changed files and are in
+/// them.
+///
+/// # Errors
+/// As for [`undo`].
+pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Result<u64> {
+    let session = LockedSession::enter(project, "undo", user)?;
+    let here = session.stacks.here(&session.tip)?;
+    let mut walk = UndoWalk::from(session.newest.position(), Direction::Back);
+    let why_not = |turn: &Turn| why_passed(&session.stacks, &here, turn);
+    while walk.at > turn {
+        walk.back(project, &session.tip, &why_not)?;
+    }
+
+    Ok(walk.over.len() as u64)
+}
+
 /// Goes forward again over the last `steps` undone turns.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Frames of a terminal as one picture that moves: an SVG without scripts and without fonts of its
+//! Frames of a terminal as one picture that moves, or a single one that does not: an SVG without scripts and without fonts of its
 //! own.
 //!
 //! The frames lie side by side like those of a film, which an animation pulls past the window. Each
@@ -43,7 +43,7 @@ struct Look {
 }
 
 /// Draws the frames.
-pub fn draw(frames: &[Frame], (columns, rows): (u16, u16)) -> String {
+pub fn draw(frames: &[Frame], (columns, rows): (u16, u16), title: &str) -> String {
     let width = u32::from(columns) * COLUMN / 100;
     let height = u32::from(rows) * ROW;
     let (outer, tall) = (width + 2 * MARGIN, height + MARGIN + BAR);
@@ -75,8 +75,6 @@ pub fn draw(frames: &[Frame], (columns, rows): (u16, u16)) -> String {
         .map(|(text, id)| format!("<g id=\"r{id}\">{text}</g>\n"))
         .collect();
 
-    let title =
-        "A terminal: a model changes a program, the change is reviewed, undone, redone and landed";
     let lights: String = ["#ff5f57", "#febc2e", "#28c840"]
         .iter()
         .enumerate()
@@ -118,15 +116,20 @@ fn style(frames: &[Frame], step: u32) -> String {
         .enumerate()
         .map(|(number, color)| format!(".c{number}{{fill:{color}}}"))
         .collect();
+    let film = match frames {
+        [_] => String::new(),
+        _ => format!(
+            "@keyframes play{{{stops}}}\
+             .film{{animation:play {:.1}s steps(1,end) infinite}}\
+             @media(prefers-reduced-motion:reduce){{.film{{animation:none;transform:translateX(-{}px)}}}}",
+            f64::from(whole) / 10.0,
+            last * step,
+        ),
+    };
     format!(
         "text{{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;\
          fill:#e6edf3;white-space:pre;dominant-baseline:hanging}}\
-         .w{{fill:#0d1117;stroke:#6e7681}}.b{{font-weight:700}}.d{{opacity:.65}}{colors}\
-         @keyframes play{{{stops}}}\
-         .film{{animation:play {:.1}s steps(1,end) infinite}}\
-         @media(prefers-reduced-motion:reduce){{.film{{animation:none;transform:translateX(-{}px)}}}}",
-        f64::from(whole) / 10.0,
-        last * step,
+         .w{{fill:#0d1117;stroke:#6e7681}}.b{{font-weight:700}}.d{{opacity:.65}}{colors}{film}"
     )
 }
 

@@ -1,0 +1,109 @@
+//! `teddy browse`
+
+mod deeds;
+
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use super::app::App;
+use super::complete;
+use super::exit;
+use crate::host::screen;
+use crate::session::name::SessionName;
+use crate::ui::browse::linear::{LinearBrowser, LinearInput};
+use crate::ui::browse::screen::{BrowseFrame, browse};
+use crate::ui::browse::source::{BrowseSource, Opener};
+use crate::workflow::project::Project;
+use crate::workflow::user::NobodyToAsk;
+use crate::workflow::view::timeline::timeline;
+use deeds::Deeds;
+
+/// Look at sessions and turns on a full screen
+///
+/// To the left is the tree of sessions, branches and turns, to the right the turn: request and
+/// answer, differences, outputs, input and facts. Turns that are made elsewhere appear. From here
+/// you can search, compare, branch, undo, restore and land; whatever changes something shows it
+/// first and asks. `?` lists the keys.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy browse\n  teddy browse add-auth             only this session, and work on it\n  teddy browse origin/add-auth      a session that was fetched\n  teddy browse --linear             line by line, for screen readers and simple terminals\n  teddy browse --json               all sessions with their turns"
+)]
+pub(super) struct Args {
+    /// Show only this session, and work on it
+    #[arg(value_name = "SESSION", add = complete::with(complete::sessions))]
+    of: Option<String>,
+    /// Read line by line, without a full screen; `help` lists the commands
+    #[arg(long, conflicts_with = "json")]
+    linear: bool,
+}
+
+/// Shows the browser.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let of = args.of.as_deref().map(SessionName::from_address);
+    let only = of.transpose()?;
+    if let Some(own) = only.as_ref().filter(|only| only.remote().is_none()) {
+        app.global.session = Some(own.to_string());
+    }
+    let project = app.record()?;
+    if let Some(only) = &only {
+        project.store().tip_id(only)?;
+    }
+
+    if app.global.json {
+        app.print_json(&timeline(&project, only.as_ref())?)?;
+        return Ok(exit::DONE.into());
+    }
+    if project.store().sessions()?.is_empty() && only.is_none() {
+        app.say("There are no sessions; `teddy start '<what you want>'` starts one.");
+        return Ok(exit::DONE.into());
+    }
+    match args.linear {
+        true => read(app, &project, only)?,
+        false => show(app, &project, only)?,
+    }
+
+    Ok(exit::DONE.into())
+}
+
+/// Shows the full screen.
+fn show(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Result<()> {
+    if !screen::is_there() {
+        let hint = "`teddy browse --linear` reads line by line; `teddy log --all` lists the turns";
+        return Err(NobodyToAsk::new("a full screen needs a terminal", hint).into());
+    }
+
+    let (folder, places, wanted) = (app.folder()?, app.places()?, app.wanted()?);
+    let open: Opener =
+        Arc::new(move || Project::open_record(&folder, places.clone(), wanted.clone()));
+    let source = BrowseSource::start(&open, only)?;
+    let frame = BrowseFrame {
+        title: &title(project),
+        paint: app.paint(screen::is_screen()),
+    };
+    let mut deeds = Deeds::new(app, project);
+    deeds.is_hidden = true;
+    browse(&source, &mut deeds, &frame)?;
+    Ok(())
+}
+
+/// Reads line by line.
+fn read(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Result<()> {
+    use std::io::IsTerminal as _;
+
+    let mut deeds = Deeds::new(app, project);
+    let mut out = io::stdout();
+    let out = (&mut out as &mut dyn io::Write, app.paint_results());
+    let input = LinearInput {
+        is_typed: io::stdin().is_terminal(),
+        lines: &mut io::BufReader::new(io::stdin()),
+    };
+    LinearBrowser::new(project, only, &mut deeds, out).run(input)
+}
+
+/// Returns the first line of the screen.
+fn title(project: &Project) -> String {
+    let folder = project.repository.workdir();
+    let name = folder.file_name().unwrap_or(folder.as_os_str());
+    format!("Sessions of {}", name.to_string_lossy())
+}

@@ -1,0 +1,292 @@
+//! What is done from the browser: as the commands do it, after a look at what would change.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use tempfile::TempDir;
+
+use crate::cli::app::{App, choices};
+use crate::cli::{exit, run_below};
+use crate::host::{clipboard, screen};
+use crate::session::name::SessionName;
+use crate::ui::ask;
+use crate::ui::browse::deed::{BrowseDeed, BrowseDeeds, TurnAddress};
+use crate::ui::editor::{self, EditorUse};
+use crate::ui::style::{StyledLine, Tone};
+use crate::ui::terminal::{self, RawMode};
+use crate::workflow::project::Project;
+use crate::workflow::restore::steps::steps_to;
+use crate::workflow::view::turn_page::{ChangedFile, FileView};
+
+/// What is asked where edits overlap.
+const OVERLAP: &str = "Your edits overlap with the turns': keep (y)ours / take (t)heirs / write \
+                       (m)arkers / make the files (e)qual to the turn / (q)uit › ";
+/// The answers, and their options.
+const OVERLAP_KEYS: [(char, &str); 5] = [
+    ('y', "keep your side"),
+    ('t', "take the side of the turns"),
+    ('m', "write conflict markers"),
+    (
+        'e',
+        "make the files equal to the turn; your edits are recorded first",
+    ),
+    ('q', "change nothing"),
+];
+
+/// Does what is wanted in the browser.
+pub(super) struct Deeds<'a> {
+    /// The program.
+    app: &'a App,
+    /// The project.
+    project: &'a Project,
+    /// Files that were opened: a window may still show them.
+    opened: Vec<TempDir>,
+    /// Whether what is said waits for a key, before a full screen hides it.
+    pub(super) is_hidden: bool,
+}
+
+impl BrowseDeeds for Deeds<'_> {
+    fn carry_out(&mut self, deed: BrowseDeed) -> String {
+        let is_shown = !matches!(deed, BrowseDeed::Copy(_) | BrowseDeed::Open(_));
+        let done = match deed {
+            BrowseDeed::Copy(id) => copy(&id),
+            BrowseDeed::Open(file) => self.open(&file),
+            BrowseDeed::Branch(turn) => self.branch(&turn),
+            BrowseDeed::Undo(turn) => self.undo(&turn),
+            BrowseDeed::Restore(turn) => self.restore(&turn),
+            BrowseDeed::Land(turn) => self.land(&turn),
+        };
+
+        let said = done.unwrap_or_else(|error| {
+            let said = format!("{error:#}");
+            if is_shown {
+                self.app.fail(error);
+            }
+            said
+        });
+        if is_shown {
+            self.pause();
+        }
+        said
+    }
+}
+
+impl<'a> Deeds<'a> {
+    /// Returns what does it in a project.
+    pub(super) fn new(app: &'a App, project: &'a Project) -> Deeds<'a> {
+        Deeds {
+            app,
+            project,
+            opened: Vec::new(),
+            is_hidden: false,
+        }
+    }
+
+    /// Runs a command.
+    fn run(&self, words: &[&str]) -> anyhow::Result<ExitCode> {
+        let shown = format!("teddy {}", words.join(" "));
+        self.tell(StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, &shown));
+        run_below(
+            self.app,
+            words.iter().map(|word| (*word).to_owned()).collect(),
+        )
+    }
+
+    /// Says a line where questions are asked.
+    fn tell(&self, line: StyledLine) {
+        self.app.tell_lines(&[line]);
+    }
+
+    /// Takes the files back to a turn, after a look at what that changes.
+    fn restore(&self, turn: &TurnAddress) -> anyhow::Result<String> {
+        let name = turn.to_string();
+        let question = format!("Take your files back to turn {name}?");
+        self.go(&["restore", &name], &question)
+    }
+
+    /// Undoes what came after a turn.
+    fn undo(&self, turn: &TurnAddress) -> anyhow::Result<String> {
+        let mut user = self.app.user(self.project, true);
+        let steps = steps_to(self.project, turn.number, user.as_mut())?;
+        drop(user);
+        if steps == 0 {
+            let text = format!("Nothing to undo: no turn behind {turn} has changes in your files.");
+            self.app.say(&text);
+            return Ok(text);
+        }
+        let question = format!("Undo what came after turn {turn}?");
+        self.go(&["undo", &steps.to_string()], &question)
+    }
+
+    /// Shows what a restore or an undo would change, asks, and does it.
+    fn go(&self, words: &[&str], question: &str) -> anyhow::Result<String> {
+        let preview = self.run(&[words, &["-n"]].concat())?;
+        let option = if preview == exit::OVERLAP.into() {
+            match self.choose(OVERLAP, &OVERLAP_KEYS)? {
+                'y' => "--ours",
+                't' => "--theirs",
+                'm' => "--markers",
+                'e' => "--exact",
+                _ => return Ok(NOTHING.to_owned()),
+            }
+        } else if self.is_wanted(question)? {
+            ""
+        } else {
+            return Ok(NOTHING.to_owned());
+        };
+
+        let options: &[&str] = match option {
+            "" => &[],
+            // What is lost was asked for just now.
+            "--exact" => &["--exact", "-y"],
+            other => &[other],
+        };
+        let done = self.run(&[words, options].concat())?;
+        Ok(outcome(done, &words.join(" ")))
+    }
+
+    /// Commits turns, after a look at the commit.
+    fn land(&self, turn: &TurnAddress) -> anyhow::Result<String> {
+        let only = format!("only turn {}", turn.number);
+        let question = format!(
+            "Land (a)ll turns that have not landed / only (t)urn {} / (q)uit › ",
+            turn.number
+        );
+        let keys = [
+            ('a', "all that have not landed"),
+            ('t', only.as_str()),
+            ('q', "commit nothing"),
+        ];
+        let number = turn.number.to_string();
+        let words: &[&str] = match self.choose(&question, &keys)? {
+            'a' => &["land"],
+            't' => &["land", &number],
+            _ => return Ok(NOTHING.to_owned()),
+        };
+
+        let preview = self.run(&[words, &["-n"]].concat())?;
+        if preview != exit::DONE.into() || !self.is_wanted("Commit this?")? {
+            return Ok(NOTHING.to_owned());
+        }
+        let done = self.run(words)?;
+        Ok(outcome(done, &words.join(" ")))
+    }
+
+    /// Starts a session at a turn.
+    fn branch(&self, turn: &TurnAddress) -> anyhow::Result<String> {
+        let free = self
+            .project
+            .free_name(SessionName::parse(turn.session.own().as_str())?)?;
+        let question = format!("Start a session at turn {turn}. Its name:");
+        self.tell(StyledLine::of(Tone::Strong, &question));
+        let Some(name) = self.text(free.as_str())? else {
+            return Ok(NOTHING.to_owned());
+        };
+        let done = self.run(&["branch", &turn.to_string(), "--", name.trim()])?;
+        Ok(outcome(done, &format!("branch {}", name.trim())))
+    }
+
+    /// Opens a file as it was after a turn; what is changed in it goes nowhere.
+    fn open(&mut self, file: &ChangedFile) -> anyhow::Result<String> {
+        let view = match file.after(&self.project.repository) {
+            FileView::Absent => file.before(&self.project.repository),
+            view => view,
+        };
+        let FileView::Text(text) = view else {
+            return Ok(format!("`{}` is no text that can be opened", file.path));
+        };
+
+        let folder = tempfile::Builder::new().prefix("teddy-browse-").tempdir()?;
+        let name = Path::new(&file.path).file_name();
+        let path = folder.path().join(name.unwrap_or("file".as_ref()));
+        std::fs::write(&path, text)?;
+        let mut mode = std::fs::metadata(&path)?.permissions();
+        mode.set_readonly(true);
+        std::fs::set_permissions(&path, mode)?;
+
+        let program = choices(self.project).message()?;
+        let used = editor::open(&program, &path)?;
+        if used == EditorUse::Beside {
+            self.opened.push(folder);
+        }
+        Ok(format!("`{}` was opened as it was then", file.path))
+    }
+
+    /// Asks a question that is answered with a key, or with a line where there is no screen.
+    fn choose(&self, question: &str, keys: &[(char, &str)]) -> anyhow::Result<char> {
+        if screen::is_there() {
+            return Ok(ask::key_or_end(question, keys)?);
+        }
+        let last = keys.last().map_or('q', |(key, _)| *key);
+        let answer = self.line(question)?.trim().to_lowercase().chars().next();
+        let is_known = |key: &char| keys.iter().any(|(known, _)| known == key);
+        Ok(answer.filter(is_known).unwrap_or(last))
+    }
+
+    /// Asks yes or no.
+    fn is_wanted(&self, question: &str) -> anyhow::Result<bool> {
+        let keys = [('y', "yes"), ('n', "no, change nothing")];
+        Ok(self.choose(&format!("{question} (y/n) › "), &keys)? == 'y')
+    }
+
+    /// Asks for a text, starting with one.
+    fn text(&self, start: &str) -> anyhow::Result<Option<String>> {
+        if screen::is_there() {
+            let paint = self.app.paint(screen::is_screen());
+            return Ok(match ask::text(start, paint)? {
+                ask::Reply::Text(text) => Some(text).filter(|text| !text.trim().is_empty()),
+                ask::Reply::Editor(_) | ask::Reply::Left(_) => None,
+            });
+        }
+        let text = self.line(&format!("({start}) › "))?;
+        Ok(match text.trim() {
+            "" => Some(start.to_owned()),
+            text => Some(text.to_owned()),
+        })
+    }
+
+    /// Reads an answer in a line; without a person nothing is answered.
+    fn line(&self, question: &str) -> anyhow::Result<String> {
+        if !io::stdin().is_terminal() {
+            self.app
+                .say("Nobody can be asked here, so nothing is done.");
+            return Ok(String::new());
+        }
+        write!(io::stderr(), "{question}")?;
+        let mut line = String::new();
+        io::stdin().lock().read_line(&mut line)?;
+        Ok(line)
+    }
+
+    /// Waits until what was said is read, where the full screen hides it again.
+    fn pause(&self) {
+        if !self.is_hidden {
+            return;
+        }
+        self.tell(StyledLine::of(
+            Tone::Faint,
+            "Press a key to go back to the browser.",
+        ));
+        if let Ok(_raw) = RawMode::enter() {
+            let _ = terminal::next_key();
+        }
+    }
+}
+
+/// What is said if nothing was done.
+const NOTHING: &str = "Nothing was changed.";
+
+/// Says how a command ended.
+fn outcome(code: ExitCode, what: &str) -> String {
+    match code == exit::DONE.into() {
+        true => format!("done: {what}"),
+        false => format!("not done: {what}"),
+    }
+}
+
+/// Copies a text.
+fn copy(text: &str) -> anyhow::Result<String> {
+    clipboard::copy(text)?;
+    Ok(format!("{text} is in the clipboard"))
+}

@@ -1,0 +1,163 @@
+//! What keys do, and what is asked for.
+
+use super::*;
+use crate::session::meta::Status;
+use crate::session::name::SessionName;
+use crate::ui::browse::deed::BrowseDeed;
+use crate::ui::browse::keys::BrowseCommand;
+use crate::ui::browse::sample::{lane, numbered, row};
+use crate::ui::key::Key;
+use crate::workflow::view::timeline::{SessionLane, Timeline};
+
+/// A browser of two sessions, the second a branch of the first at turn 1.
+fn browser() -> Browser {
+    let demo = SessionName::parse("demo").unwrap();
+    let other = SessionLane {
+        parent: Some((demo, 1)),
+        ..lane("other", vec![row(2, "Another way", Status::Executed)])
+    };
+    let mut sessions = vec![lane("demo", numbered(0..4)), other];
+    sessions[0].in_use = true;
+    let mut browser = Browser::default();
+    browser.tree.fit(10);
+    browser.detail.fit(10);
+    browser.learn(BrowseNews::Timeline(Timeline { sessions }, true));
+    browser
+}
+
+/// Presses keys, a line end for enter, and returns what the last one asks for.
+fn press(browser: &mut Browser, keys: &str) -> Option<BrowseCommand> {
+    let mut last = None;
+    for key in keys.chars() {
+        last = browser.press(&match key {
+            '\n' => Key::Enter,
+            '\t' => Key::Tab,
+            '<' => Key::Left,
+            key => Key::Char(key),
+        });
+    }
+    last
+}
+
+/// Compares what keys ask for.
+#[track_caller]
+fn check(keys: &str, expected: &str) {
+    let mut browser = browser();
+    let told = match press(&mut browser, keys) {
+        None => browser.notice.clone().unwrap_or_default(),
+        Some(BrowseCommand::Quit) => "quit".to_owned(),
+        Some(BrowseCommand::Renew) => "renew".to_owned(),
+        Some(BrowseCommand::Suspend) => "suspend".to_owned(),
+        Some(BrowseCommand::Read(BrowseWish::Find(text))) => format!("find {text}"),
+        Some(BrowseCommand::Read(BrowseWish::Compare(names))) => names.join(" to "),
+        Some(BrowseCommand::Read(BrowseWish::Sheet(..))) => "turn".to_owned(),
+        Some(BrowseCommand::Do(BrowseDeed::Branch(turn))) => format!("branch {turn}"),
+        Some(BrowseCommand::Do(BrowseDeed::Undo(turn))) => format!("undo {turn}"),
+        Some(BrowseCommand::Do(BrowseDeed::Restore(turn))) => format!("restore {turn}"),
+        Some(BrowseCommand::Do(BrowseDeed::Land(turn))) => format!("land {turn}"),
+        Some(BrowseCommand::Do(BrowseDeed::Open(file))) => file.path.clone(),
+        Some(BrowseCommand::Do(BrowseDeed::Copy(id))) => format!("copy {}", &id[..8]),
+    };
+    assert_eq!(told, expected, "{keys:?}");
+}
+
+#[test]
+fn a_key_says_what_is_to_be_done_with_the_turn_under_the_cursor() {
+    check("r", "restore demo:3");
+    check("jr", "restore demo:2");
+    check("ju", "undo demo:2");
+    check("jl", "land demo:2");
+    check("jb", "branch demo:2");
+    check("y", "copy 9e3779b4");
+    check("q", "quit");
+    check("\nq", "");
+    check("\nqq", "quit");
+    check("/greet\n", "find greet");
+    check("e", "the turn changed no file");
+}
+
+#[test]
+fn a_turn_of_another_session_is_not_undone() {
+    let why = "turn other:2 is not one of the session in use: only its turns can be";
+    let to_other = "jj\nj";
+    check(&format!("{to_other}r"), "restore other:2");
+    check(
+        &format!("{to_other}u"),
+        &format!("{why} undone in it; r restores to any turn"),
+    );
+    check(
+        &format!("{to_other}l"),
+        &format!("{why} landed; `teddy switch` goes to another session"),
+    );
+}
+
+#[test]
+fn two_marked_turns_are_compared() {
+    check("mjmc", "demo:3 to demo:2");
+    check("mjc", "demo:3 to demo:2");
+    check("mc", "mark a turn with m, and go to another one");
+    check("mmjc", "mark a turn with m, and go to another one");
+    check("mjmjjmc", "demo:2 to demo:1");
+}
+
+#[test]
+fn a_turn_is_read_once_and_the_last_one_only() {
+    let mut browser = browser();
+    let Some(BrowseWish::Sheet(_, commit)) = browser.wish() else {
+        panic!("the newest turn is to be read");
+    };
+    assert_eq!(browser.wish(), None);
+    browser.learn(BrowseNews::Sheet(commit, Err("it is gone".to_owned())));
+    assert_eq!(browser.wish(), None);
+    browser.fill(40);
+    assert_eq!(browser.detail.lines[0].line.text(), "! it is gone");
+
+    press(&mut browser, "j");
+    assert!(browser.wish().is_some());
+    browser.fill(40);
+    assert_eq!(browser.detail.lines[0].line.text(), "Reading…");
+}
+
+#[test]
+fn a_search_goes_from_turn_to_turn() {
+    let mut browser = browser();
+    let other = row(2, "Another way", Status::Executed).commit;
+    let found = vec![(numbered(1..2)[0].commit, "plan.md:3: way".to_owned())];
+    browser.learn(BrowseNews::Found("way".to_owned(), Ok(found)));
+    assert_eq!(browser.address().unwrap().to_string(), "demo:1");
+    assert_eq!(
+        browser.notice.as_deref(),
+        Some("1 of 2 turns with `way`: plan.md:3: way")
+    );
+    press(&mut browser, "n");
+    assert_eq!(browser.commit(), Some(other));
+    assert_eq!(
+        browser.notice.as_deref(),
+        Some("2 of 2 turns with `way`: in the title")
+    );
+    press(&mut browser, "n");
+    assert_eq!(browser.address().unwrap().to_string(), "demo:1");
+
+    browser.learn(BrowseNews::Found("none".to_owned(), Ok(Vec::new())));
+    let notice = browser.notice.clone();
+    assert_eq!(notice.as_deref(), Some("`none` was found nowhere"));
+}
+
+#[test]
+fn tabs_and_sides_change_by_keys() {
+    let mut browser = browser();
+    press(&mut browser, "\t");
+    assert_eq!(browser.tab, BrowseTab::Difference);
+    press(&mut browser, "4");
+    assert_eq!(
+        (browser.tab, browser.side),
+        (BrowseTab::Input, BrowseSide::Tree)
+    );
+    press(&mut browser, "d");
+    assert_eq!(
+        (browser.tab, browser.side),
+        (BrowseTab::Difference, BrowseSide::Detail)
+    );
+    press(&mut browser, "z<");
+    assert_eq!((browser.is_zoomed, browser.side), (false, BrowseSide::Tree));
+}

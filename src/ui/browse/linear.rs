@@ -1,0 +1,367 @@
+//! The browser line by line, in the order in which a screen reader reads: a command, what it
+//! shows, the next command. It needs neither a full screen nor a cursor that moves.
+
+mod command;
+
+use std::io::{self, BufRead, Write};
+
+use command::{HELP, LinearCommand};
+
+use super::deed::{BrowseDeed, BrowseDeeds, TurnAddress};
+use super::sheet::{self, TurnSheet};
+use super::source::{compared, found};
+use super::tabs::{self, BrowseTab};
+use crate::git::object::CommitId;
+use crate::session::name::SessionName;
+use crate::text::counted;
+use crate::ui::log_row;
+use crate::ui::style::{self, Paint, StyledLine, Tone};
+use crate::ui::viewer::key_lines;
+use crate::workflow::project::Project;
+use crate::workflow::view::timeline::{SessionLane, Timeline, TimelineMark, mark, timeline};
+
+/// So many turns are listed at once.
+const PAGE: usize = 20;
+/// The columns of what has no width of its own.
+const WIDTH: usize = 72;
+/// What the commands read from.
+pub struct LinearInput<'a> {
+    /// The lines.
+    pub lines: &'a mut dyn BufRead,
+    /// Whether a person types them, and wants to be asked for them.
+    pub is_typed: bool,
+}
+
+/// The browser.
+pub struct LinearBrowser<'a> {
+    /// The project.
+    project: &'a Project,
+    /// The one session that is shown, if it is one.
+    only: Option<SessionName>,
+    /// What does what is to be done.
+    deeds: &'a mut dyn BrowseDeeds,
+    /// Where it is written.
+    out: &'a mut dyn Write,
+    /// With colours or without.
+    paint: Paint,
+    /// The sessions.
+    timeline: Timeline,
+    /// What they were when that was read.
+    seen: Option<TimelineMark>,
+    /// The turn that is read: the number of its lane, and its place there.
+    here: (usize, usize),
+    /// How many turns were listed.
+    listed: usize,
+}
+
+impl<'a> LinearBrowser<'a> {
+    /// Returns a browser of one session or of all.
+    pub fn new(
+        project: &'a Project,
+        only: Option<SessionName>,
+        deeds: &'a mut dyn BrowseDeeds,
+        (out, paint): (&'a mut dyn Write, Paint),
+    ) -> LinearBrowser<'a> {
+        LinearBrowser {
+            project,
+            only,
+            deeds,
+            out,
+            paint,
+            timeline: Timeline::default(),
+            seen: None,
+            here: (0, 0),
+            listed: 0,
+        }
+    }
+
+    /// Carries out commands until there are no more.
+    ///
+    /// # Errors
+    /// The sessions cannot be read, or nothing can be written.
+    pub fn run(&mut self, input: LinearInput<'_>) -> anyhow::Result<()> {
+        self.look()?;
+        self.list(false)?;
+        if input.is_typed {
+            self.say(StyledLine::of(Tone::Faint, "help lists the commands"))?;
+        }
+
+        loop {
+            if input.is_typed {
+                write!(self.out, "{} › ", self.name())?;
+                self.out.flush()?;
+            }
+            let mut line = Vec::new();
+            if input.lines.read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
+            }
+            self.look()?;
+            match LinearCommand::read(&String::from_utf8_lossy(&line)) {
+                None => {}
+                Some(LinearCommand::Quit) => return Ok(()),
+                Some(command) => self.carry_out(command)?,
+            }
+            self.out.flush()?;
+        }
+    }
+
+    /// Carries out a command; what fails is said.
+    fn carry_out(&mut self, command: LinearCommand) -> anyhow::Result<()> {
+        let done = match command {
+            LinearCommand::List => self.list(false),
+            LinearCommand::More => self.list(true),
+            LinearCommand::Turn(name) => self.turn(&name),
+            LinearCommand::Step(by) => self.step(by),
+            LinearCommand::Tab(tab) => self.show(tab),
+            LinearCommand::Find(text) => self.find(&text),
+            LinearCommand::Compare(names) => {
+                compared(self.project, &names).and_then(|lines| Ok(self.print(&lines)?))
+            }
+            LinearCommand::Open(path) => self.open(&path),
+            LinearCommand::Do(key) => self.deed(key),
+            LinearCommand::Copy => self.copy(),
+            LinearCommand::Help => Ok(self.print(&key_lines(&HELP))?),
+            LinearCommand::Unknown(line) => {
+                let text = format!("there is no command `{line}`; help lists them");
+                Ok(self.say(StyledLine::of(Tone::Warning, &text))?)
+            }
+            LinearCommand::Quit => Ok(()),
+        };
+        match done {
+            // Who no longer listens has heard enough.
+            Err(error) if error.downcast_ref::<io::Error>().is_some() => Err(error),
+            Err(error) => Ok(self.say(StyledLine::of(Tone::Warning, &format!("{error:#}")))?),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Reads the sessions, if they are not as they were, and says what has come.
+    fn look(&mut self) -> anyhow::Result<()> {
+        let now = mark(self.project, self.only.as_ref())?;
+        if self.seen.as_ref() == Some(&now) {
+            return Ok(());
+        }
+
+        let here = self.selected().map(|(lane, row)| (lane.name.clone(), row));
+        let is_first = self.seen.replace(now).is_none();
+        let before = std::mem::take(&mut self.timeline);
+        self.timeline = timeline(self.project, self.only.as_ref())?;
+        self.here = here
+            .and_then(|(_, commit)| self.find_commit(commit))
+            .unwrap_or((0, 0));
+        if is_first {
+            return Ok(());
+        }
+
+        for lane in self.timeline.sessions.clone() {
+            let known = before.sessions.iter().find(|other| other.name == lane.name);
+            let known = known
+                .and_then(|other| other.rows.first())
+                .map(|row| row.commit);
+            if let Some(row) = lane.rows.first().filter(|row| Some(row.commit) != known) {
+                let text = format!("New: {}:{} {}", lane.name, row.number, row.title);
+                self.say(StyledLine::of(Tone::Added, &text))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the sessions and the newest turns, or older turns.
+    fn list(&mut self, more: bool) -> anyhow::Result<()> {
+        if !more {
+            self.listed = 0;
+            for lane in self.timeline.sessions.clone() {
+                self.say(about(&lane))?;
+            }
+        }
+        let Some(lane) = self.timeline.sessions.get(self.here.0) else {
+            let none = "There are no sessions; `teddy start '<what you want>'` starts one.";
+            return Ok(self.say(StyledLine::plain(none))?);
+        };
+
+        let rows = lane.rows.iter().skip(self.listed).take(PAGE);
+        let lines: Vec<StyledLine> = rows
+            .map(|row| log_row::line(&format!("{:>4}", row.number), row, None))
+            .collect();
+        let left = lane.rows.len().saturating_sub(self.listed + lines.len());
+        self.listed += lines.len();
+        self.print(&lines)?;
+        if left > 0 {
+            let text = format!("{} more: more", counted(left, "turn"));
+            self.say(StyledLine::of(Tone::Faint, &text))?;
+        }
+        Ok(())
+    }
+
+    /// Goes to a turn and reads it.
+    fn turn(&mut self, name: &str) -> anyhow::Result<()> {
+        let (session, number) = name
+            .rsplit_once(':')
+            .map_or((None, name), |(session, number)| (Some(session), number));
+        let number: u64 = number.parse()?;
+        let lanes = self.timeline.sessions.iter().enumerate();
+        let is_meant = |(at, lane): &(usize, &SessionLane)| match session {
+            Some(name) => lane.name.as_str() == name,
+            None => *at == self.here.0,
+        };
+        let mut meant = lanes.clone().find(is_meant);
+        // A branch shares turns with the session that it comes from.
+        while let Some((at, lane)) = meant {
+            if let Some(row) = lane.rows.iter().position(|row| row.number == number) {
+                self.here = (at, row);
+                return self.show(BrowseTab::Words);
+            }
+            let parent = lane.parent.as_ref().filter(|(_, last)| number <= *last);
+            meant = parent.and_then(|(name, _)| lanes.clone().find(|(_, lane)| lane.name == *name));
+        }
+        anyhow::bail!("there is no turn `{name}`; list names them")
+    }
+
+    /// Goes so many turns back.
+    fn step(&mut self, by: isize) -> anyhow::Result<()> {
+        let (lane, row) = self.here;
+        let count = self
+            .timeline
+            .sessions
+            .get(lane)
+            .map_or(0, |lane| lane.rows.len());
+        match row.checked_add_signed(by).filter(|row| *row < count) {
+            Some(row) => {
+                self.here = (lane, row);
+                self.show(BrowseTab::Words)
+            }
+            None => anyhow::bail!("there is no further turn in this session"),
+        }
+    }
+
+    /// Shows a part of the turn.
+    fn show(&mut self, tab: BrowseTab) -> anyhow::Result<()> {
+        let sheet = self.sheet()?;
+        let is_few = tabs::are_open(&sheet);
+        let lines = tabs::lines(&sheet, tab, WIDTH, &|_| !is_few).into_iter();
+        let lines: Vec<StyledLine> = lines.map(|line| line.line).collect();
+        Ok(self.print(&lines)?)
+    }
+
+    /// Reads the turn.
+    fn sheet(&self) -> anyhow::Result<TurnSheet> {
+        let Some((lane, commit)) = self.selected() else {
+            anyhow::bail!("the session has no turns of its own");
+        };
+        sheet::sheet(self.project, &lane.name, commit)
+    }
+
+    /// Lists the turns with a text.
+    fn find(&mut self, text: &str) -> anyhow::Result<()> {
+        let turns = found(self.project, text)?;
+        if turns.is_empty() {
+            anyhow::bail!("`{text}` was found nowhere");
+        }
+
+        for (commit, place) in turns {
+            let name = self.find_commit(commit).map(|(lane, row)| {
+                let lane = &self.timeline.sessions[lane];
+                format!("{}:{}", lane.name, lane.rows[row].number)
+            });
+            if let Some(name) = name {
+                self.say(
+                    StyledLine::of(Tone::Strong, &name).with(Tone::Plain, &format!(" {place}")),
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a file of the turn.
+    fn open(&mut self, path: &str) -> anyhow::Result<()> {
+        let sheet = self.sheet()?;
+        let mut files = sheet.files.into_iter();
+        let Some(file) = files.find(|file| path.is_empty() || file.path == path) else {
+            anyhow::bail!("the turn did not change `{path}`");
+        };
+        let said = self.deeds.carry_out(BrowseDeed::Open(Box::new(file.file)));
+        Ok(self.say(StyledLine::plain(&said))?)
+    }
+
+    /// Does something with the turn, by its key.
+    fn deed(&mut self, key: char) -> anyhow::Result<()> {
+        let (lane, row) = self.here;
+        let lane = self.timeline.sessions.get(lane);
+        let Some((lane, row)) = lane.and_then(|lane| Some((lane, lane.rows.get(row)?))) else {
+            anyhow::bail!("the session has no turns of its own");
+        };
+        let address = TurnAddress {
+            session: lane.name.clone(),
+            number: row.number,
+        };
+        let deed = match key {
+            'b' => BrowseDeed::Branch(address),
+            'u' => BrowseDeed::Undo(address),
+            'r' => BrowseDeed::Restore(address),
+            _ => BrowseDeed::Land(address),
+        };
+        self.out.flush()?;
+        let said = self.deeds.carry_out(deed);
+        Ok(self.say(StyledLine::plain(&said))?)
+    }
+
+    /// Copies the id of the turn.
+    fn copy(&mut self) -> anyhow::Result<()> {
+        let Some((_, commit)) = self.selected() else {
+            anyhow::bail!("the session has no turns of its own");
+        };
+        let said = self.deeds.carry_out(BrowseDeed::Copy(commit.to_string()));
+        Ok(self.say(StyledLine::plain(&said))?)
+    }
+
+    /// Returns the turn that is read.
+    fn selected(&self) -> Option<(&SessionLane, CommitId)> {
+        let lane = self.timeline.sessions.get(self.here.0)?;
+        Some((lane, lane.rows.get(self.here.1)?.commit))
+    }
+
+    /// Returns the place of a turn.
+    fn find_commit(&self, commit: CommitId) -> Option<(usize, usize)> {
+        let lanes = self.timeline.sessions.iter().enumerate();
+        lanes.into_iter().find_map(|(at, lane)| {
+            let row = lane.rows.iter().position(|row| row.commit == commit)?;
+            Some((at, row))
+        })
+    }
+
+    /// Returns the name of the turn that is read.
+    fn name(&self) -> String {
+        let lane = self.timeline.sessions.get(self.here.0);
+        let number = lane.and_then(|lane| Some((lane, lane.rows.get(self.here.1)?)));
+        number.map_or("teddy".to_owned(), |(lane, row)| {
+            format!("{}:{}", lane.name, row.number)
+        })
+    }
+
+    /// Writes a line.
+    fn say(&mut self, line: StyledLine) -> io::Result<()> {
+        self.print(&[line])
+    }
+
+    /// Writes lines.
+    fn print(&mut self, lines: &[StyledLine]) -> io::Result<()> {
+        self.out
+            .write_all(style::text(lines, self.paint).as_bytes())
+    }
+}
+
+/// Returns a session in a line.
+fn about(lane: &SessionLane) -> StyledLine {
+    let used = if lane.in_use { ", in use" } else { "" };
+    let from = lane.parent.as_ref();
+    let from = from.map_or(String::new(), |(name, turn)| {
+        format!(", from {name}:{turn}")
+    });
+    let count = counted(lane.rows.len(), "turn");
+    let line = StyledLine::plain("Session ").with(Tone::Strong, lane.name.as_str());
+    let line = line.with(Tone::Plain, &format!(": {count}{used}{from}"));
+    match &lane.ailing {
+        Some(why) => line.with(Tone::Warning, &format!("; damaged: {why}")),
+        None => line,
+    }
+}

@@ -1,0 +1,110 @@
+//! The rows of the tree as lines.
+
+use super::browser::Browser;
+use super::tree::{BrowseTree, TreeItem, TreeRow};
+use crate::git::object::CommitId;
+use crate::session::meta::Status;
+use crate::text::counted;
+use crate::ui::log_row::status_tone;
+use crate::ui::style::{StyledLine, Tone};
+use crate::workflow::log::LogRow;
+use crate::workflow::view::timeline::SessionLane;
+
+/// Branches further in than this stand below each other.
+const MAX_DEPTH: usize = 6;
+/// On a wider tree a turn says how many files it changed.
+const WIDE: usize = 44;
+
+/// Returns a row, cut to the width.
+pub(super) fn line(browser: &Browser, row: &TreeRow, width: usize) -> StyledLine {
+    let tree = &browser.tree;
+    let lane = tree.lane(row);
+    let start = StyledLine::default().blanks(2 * row.depth.min(MAX_DEPTH));
+    let line = match row.what {
+        TreeItem::Session => session(start, tree, row),
+        TreeItem::Ailing => {
+            let why = lane.ailing.as_deref().unwrap_or_default();
+            start.with(Tone::Warning, &format!("  ! {why}"))
+        }
+        TreeItem::Restores(at, count) => {
+            let text = format!(" {} ", lane.rows[at].number);
+            start
+                .with(Tone::Faint, &format!("{text:>6}"))
+                .with(Tone::Faint, &format!("▸ ↶ {}", counted(count, "restore")))
+        }
+        TreeItem::Turn(at) => {
+            let is_marked = |commit: CommitId| {
+                let mut marks = browser.marks.iter();
+                marks.any(|(marked, _)| *marked == commit)
+            };
+            let row = &lane.rows[at];
+            turn(start, row, (is_marked(row.commit), width))
+        }
+    };
+    line.cut(width)
+}
+
+/// Returns a session in a line.
+fn session(start: StyledLine, tree: &BrowseTree, row: &TreeRow) -> StyledLine {
+    let lane = tree.lane(row);
+    let is_open = tree.is_open(row.lane);
+    let line = start
+        .with(Tone::Accent, if is_open { "▾ " } else { "▸ " })
+        .with(Tone::Strong, lane.name.as_str());
+    let line = match lane.in_use {
+        true => line.with(Tone::Added, " (in use)"),
+        false => line,
+    };
+    line.with(Tone::Faint, &about(lane, is_open))
+}
+
+/// Returns what else is said of a session.
+fn about(lane: &SessionLane, is_open: bool) -> String {
+    let from = lane.parent.as_ref();
+    let from = from.map_or(String::new(), |(name, turn)| format!(" from {name}:{turn}"));
+    let count = lane.rows.len();
+    match (is_open, lane.rows.first()) {
+        (false, Some(row)) => format!(" {}{from}: {}", counted(count, "turn"), row.title),
+        (_, None) => format!("{from}, no turns of its own"),
+        _ => from,
+    }
+}
+
+/// Returns a turn in a line.
+fn turn(start: StyledLine, row: &LogRow, (is_marked, width): (bool, usize)) -> StyledLine {
+    let mark = if is_marked { "*" } else { " " };
+    let line = start
+        .with(Tone::Warning, mark)
+        .with(Tone::Strong, &format!("{:>4} ", row.number))
+        .with(status_tone(row.status), &format!("{} ", sign(row.status)))
+        .blanks(2 * row.depth.min(MAX_DEPTH));
+    let facts = match row.files.len() {
+        0 => String::new(),
+        _ if width < WIDE => String::new(),
+        count => format!(" ({})", counted(count, "file")),
+    };
+
+    let room = width.saturating_sub(line.width() + facts.len()).max(1);
+    let tone = match row.status {
+        Status::Restored => Tone::Faint,
+        Status::Landed => Tone::Accent,
+        _ => Tone::Plain,
+    };
+    let title = StyledLine::of(tone, &row.title).cut(room);
+    line.join(title).with(Tone::Faint, &facts)
+}
+
+/// Returns the sign of a status: what colours tell must be seen without them.
+fn sign(status: Status) -> &'static str {
+    match status {
+        Status::Executed => "✓",
+        Status::Failed | Status::Rejected => "✗",
+        Status::Interrupted => "!",
+        Status::Declined => "-",
+        Status::Restored => "↶",
+        Status::Landed => "⚑",
+        Status::Picked => "+",
+        Status::Recorded => "●",
+        Status::Started | Status::Ready | Status::Planned => "○",
+    }
+}

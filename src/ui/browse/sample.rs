@@ -1,0 +1,55 @@
+//! Sessions and turns for tests.
+
+use crate::git::object::CommitId;
+use crate::session::meta::Status;
+use crate::session::name::SessionName;
+use crate::workflow::log::LogRow;
+use crate::workflow::view::timeline::SessionLane;
+
+/// Returns a turn with a commit of its own.
+pub(super) fn row(number: u64, title: &str, status: Status) -> LogRow {
+    let seed = title.bytes().fold(number, |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+    });
+    LogRow {
+        number,
+        turn_id: uuid::Uuid::nil(),
+        commit: format!("{:08x}{seed:032x}", number + 0x9e37_79b1)
+            .parse::<CommitId>()
+            .unwrap(),
+        status,
+        title: title.to_owned(),
+        agent: "Pathfinder".to_owned(),
+        depth: 0,
+        model: Some("anthropic:claude".to_owned()),
+        tokens_in: Some(3600),
+        tokens_out: Some(250),
+        cost: Some(0.017),
+        spent: None,
+        before: None,
+        after: None,
+        files: vec!["src/a.rs".to_owned()],
+        not_brought: Vec::new(),
+        landed: None,
+        time: None,
+    }
+}
+
+/// Returns turns with these numbers, newest first.
+pub(super) fn numbered(numbers: std::ops::Range<u64>) -> Vec<LogRow> {
+    let title = |number| format!("Turn {number}");
+    let rows = numbers.rev();
+    rows.map(|number| row(number, &title(number), Status::Executed))
+        .collect()
+}
+
+/// Returns a session with turns.
+pub(super) fn lane(name: &str, rows: Vec<LogRow>) -> SessionLane {
+    SessionLane {
+        name: SessionName::parse(name).unwrap(),
+        in_use: false,
+        parent: None,
+        rows,
+        ailing: None,
+    }
+}

@@ -1,0 +1,89 @@
+//! The browser at a terminal: draws, reads keys, takes what was read, and never waits for it.
+
+use std::io;
+use std::time::Duration;
+
+use super::browser::Browser;
+use super::deed::{BrowseDeed, BrowseDeeds};
+use super::draw;
+use super::keys::BrowseCommand;
+use super::source::BrowseSource;
+use crate::ui::style::Paint;
+use crate::ui::terminal::{self, Full};
+
+/// How long the first turns may take before the screen is drawn without them.
+const FIRST: Duration = Duration::from_millis(150);
+/// How long a key is waited for before what was read is looked at.
+const TICK: Duration = Duration::from_millis(40);
+
+/// What stands around the browser.
+pub struct BrowseFrame<'a> {
+    /// The first line.
+    pub title: &'a str,
+    /// With colours or without.
+    pub paint: Paint,
+}
+
+/// Shows the browser until the person leaves.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn browse(
+    source: &BrowseSource,
+    deeds: &mut dyn BrowseDeeds,
+    frame: &BrowseFrame<'_>,
+) -> io::Result<()> {
+    let mut browser = Browser::default();
+    if let Some(news) = source.wait(FIRST) {
+        browser.learn(news);
+    }
+
+    let mut full = Full::enter()?;
+    let mut is_stale = true;
+    loop {
+        while let Some(news) = source.news() {
+            browser.learn(news);
+            is_stale = true;
+        }
+        if is_stale {
+            let size = full.screen.size()?;
+            let area = ratatui::layout::Rect::new(0, 0, size.width, size.height);
+            draw::fit(&mut browser, area);
+            let looks = (frame.title, frame.paint);
+            full.screen
+                .draw(|frame| draw::draw(frame, &browser, looks))?;
+        }
+        if let Some(wish) = browser.wish() {
+            source.ask(wish);
+        }
+
+        is_stale = false;
+        // Keys that came together are drawn together.
+        let mut patience = TICK;
+        while let Some(key) = terminal::key_within(patience)? {
+            (is_stale, patience) = (true, Duration::ZERO);
+            match browser.press(&key) {
+                None => {}
+                Some(BrowseCommand::Quit) => return Ok(()),
+                Some(BrowseCommand::Renew) => full.renew()?,
+                Some(BrowseCommand::Suspend) => full.suspend()?,
+                Some(BrowseCommand::Read(wish)) => source.ask(wish),
+                Some(BrowseCommand::Do(deed)) => {
+                    browser.notice = Some(carry_out(&mut full, deeds, deed)?);
+                    source.look();
+                }
+            }
+        }
+    }
+}
+
+/// Has something done, on the screen that the person had before.
+fn carry_out(full: &mut Full, deeds: &mut dyn BrowseDeeds, deed: BrowseDeed) -> io::Result<String> {
+    // What a program of the desktop takes needs no screen.
+    if matches!(deed, BrowseDeed::Copy(_)) {
+        return Ok(deeds.carry_out(deed));
+    }
+    let said = terminal::lend(|| deeds.carry_out(deed))?;
+    full.renew()?;
+    Ok(said)
+}

@@ -1,0 +1,252 @@
+//! Where the browser gets what it shows: two threads read, so that the screen never waits.
+//!
+//! One of them gathers the timeline and looks every half second whether a session has moved; the
+//! other one reads turns, searches and compares. Each has the repository to itself.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use super::sheet::{self, TurnSheet};
+use crate::git::diff;
+use crate::git::object::CommitId;
+use crate::session::name::SessionName;
+use crate::text::redact::redact;
+use crate::ui::comparison::table;
+use crate::ui::progress::Manner;
+use crate::ui::quiet::{Approval, Quiet};
+use crate::ui::style::{Paint, StyledLine, Tone, block};
+use crate::workflow::compare::compare;
+use crate::workflow::find::{LinePattern, Query, TurnPart, find};
+use crate::workflow::project::Project;
+use crate::workflow::view::timeline::{Timeline, TimelineMark, mark, newest, timeline};
+use crate::workflow::view::turn_page::ChangedFile;
+
+/// How often is looked for a turn that was made elsewhere.
+const LOOK: Duration = Duration::from_millis(500);
+/// So many turns of each session are there at once.
+const FIRST: usize = 60;
+/// So many bytes of two turns are compared.
+const MAX_BYTES: usize = 8 << 20;
+
+/// What is to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BrowseWish {
+    /// A turn.
+    Sheet(SessionName, CommitId),
+    /// The turns in which a text occurs.
+    Find(String),
+    /// How turns differ, by their names.
+    Compare([String; 2]),
+}
+
+/// What was read.
+#[derive(Debug)]
+pub enum BrowseNews {
+    /// The sessions, and whether that is all of them.
+    Timeline(Timeline, bool),
+    /// A turn, or why it cannot be shown.
+    Sheet(CommitId, Result<Box<TurnSheet>, String>),
+    /// The turns in which a text occurs, newest first, each with a line of it.
+    Found(String, Result<Vec<(CommitId, String)>, String>),
+    /// How turns differ.
+    Compared([String; 2], Result<Vec<StyledLine>, String>),
+    /// The sessions cannot be read any more, and why; nothing where they can again.
+    Trouble(Option<String>),
+}
+
+/// Opens the project once more, wherever it is called.
+pub type Opener = Arc<dyn Fn() -> anyhow::Result<Project> + Send + Sync>;
+
+/// The threads.
+pub struct BrowseSource {
+    /// What they read.
+    news: Receiver<BrowseNews>,
+    /// What they are to read.
+    wishes: Sender<BrowseWish>,
+    /// Has the sessions looked at, at once.
+    look: Sender<()>,
+}
+
+impl BrowseSource {
+    /// Starts them, for one session or for all.
+    ///
+    /// # Errors
+    /// There is no room for a thread.
+    pub fn start(open: &Opener, only: Option<SessionName>) -> std::io::Result<BrowseSource> {
+        let (sender, news) = channel();
+        let (wishes, wished) = channel();
+        let (look, looked) = channel();
+        let (watching, reading) = (Arc::clone(open), Arc::clone(open));
+        let told = sender.clone();
+        let start = |name: &str| std::thread::Builder::new().name(name.to_owned());
+
+        start("timeline").spawn(move || watch(&watching, only.as_ref(), (&told, &looked)))?;
+        start("turns").spawn(move || read(&reading, &sender, &wished))?;
+        Ok(BrowseSource { news, wishes, look })
+    }
+
+    /// Asks for something; what is still to be read of turns is forgotten.
+    pub fn ask(&self, wish: BrowseWish) {
+        // A thread that is gone has said why.
+        let _ = self.wishes.send(wish);
+    }
+
+    /// Has the sessions looked at now.
+    pub fn look(&self) {
+        let _ = self.look.send(());
+    }
+
+    /// Returns what was read, if anything was.
+    pub fn news(&self) -> Option<BrowseNews> {
+        self.news.try_recv().ok()
+    }
+
+    /// Waits so long for something that was read.
+    pub fn wait(&self, patience: Duration) -> Option<BrowseNews> {
+        self.news.recv_timeout(patience).ok()
+    }
+}
+
+/// Tells of the sessions until nobody listens.
+fn watch(
+    open: &Opener,
+    only: Option<&SessionName>,
+    (told, looked): (&Sender<BrowseNews>, &Receiver<()>),
+) {
+    let project = match open() {
+        Ok(project) => project,
+        Err(error) => {
+            let _ = told.send(BrowseNews::Trouble(Some(format!("{error:#}"))));
+            return;
+        }
+    };
+
+    let first = newest(&project, only, FIRST).ok();
+    let mut is_told =
+        first.is_none_or(|timeline| told.send(BrowseNews::Timeline(timeline, false)).is_ok());
+    let (mut seen, mut trouble) = (None, None);
+    while is_told {
+        is_told = match state(&project, only, &seen) {
+            Ok(None) if trouble.take().is_none() => true,
+            Ok(None) => told.send(BrowseNews::Trouble(None)).is_ok(),
+            Ok(Some((now, timeline))) => {
+                (seen, trouble) = (Some(now), None);
+                told.send(BrowseNews::Timeline(timeline, true)).is_ok()
+            }
+            Err(error) => {
+                let why = Some(format!("{error:#}"));
+                let is_new = trouble != why;
+                trouble = why.clone();
+                !is_new || told.send(BrowseNews::Trouble(why)).is_ok()
+            }
+        };
+        if looked.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
+    }
+}
+
+/// Returns the sessions, if they are not as they were.
+fn state(
+    project: &Project,
+    only: Option<&SessionName>,
+    seen: &Option<TimelineMark>,
+) -> anyhow::Result<Option<(TimelineMark, Timeline)>> {
+    let now = mark(project, only)?;
+    if seen.as_ref() == Some(&now) {
+        return Ok(None);
+    }
+    Ok(Some((now, timeline(project, only)?)))
+}
+
+/// Reads what is asked for until nobody listens.
+fn read(open: &Opener, told: &Sender<BrowseNews>, wished: &Receiver<BrowseWish>) {
+    let Ok(project) = open() else { return };
+    while let Ok(first) = wished.recv() {
+        // Whoever moves on quickly wants the last of the turns, and all of the rest.
+        let wishes: Vec<BrowseWish> = [first].into_iter().chain(wished.try_iter()).collect();
+        let is_turn = |wish: &BrowseWish| matches!(wish, BrowseWish::Sheet(..));
+        let last = wishes.iter().rposition(is_turn);
+        let wishes = wishes.into_iter().enumerate();
+        for (_, wish) in wishes.filter(|(at, wish)| !is_turn(wish) || Some(*at) == last) {
+            if told.send(answer(&project, wish)).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Reads what is asked for.
+fn answer(project: &Project, wish: BrowseWish) -> BrowseNews {
+    let said = |error: anyhow::Error| format!("{error:#}");
+    match wish {
+        BrowseWish::Sheet(session, commit) => {
+            let sheet = sheet::sheet(project, &session, commit);
+            BrowseNews::Sheet(commit, sheet.map(Box::new).map_err(said))
+        }
+        BrowseWish::Find(text) => {
+            let found = found(project, &text).map_err(said);
+            BrowseNews::Found(text, found)
+        }
+        BrowseWish::Compare(names) => {
+            let lines = compared(project, &names).map_err(said);
+            BrowseNews::Compared(names, lines)
+        }
+    }
+}
+
+/// Searches all sessions. Upper case counts where some is written; what is no pattern is a text.
+pub fn found(project: &Project, text: &str) -> anyhow::Result<Vec<(CommitId, String)>> {
+    let ignore_case = !text.chars().any(char::is_uppercase);
+    let pattern = LinePattern::new(text, ignore_case, false)
+        .or_else(|_| LinePattern::new(text, ignore_case, true))?;
+    let query = Query {
+        pattern,
+        parts: vec![
+            TurnPart::Request,
+            TurnPart::Plan,
+            TurnPart::Report,
+            TurnPart::Output,
+        ],
+        path: None,
+        session: None,
+    };
+
+    let mut turns: Vec<(CommitId, String)> = Vec::new();
+    for one in find(project, &query)?.matches {
+        if turns.last().is_none_or(|(commit, _)| *commit != one.commit) {
+            let line = one.line.map_or(String::new(), |line| format!(":{line}"));
+            let text = one.text.unwrap_or_else(|| "binary".to_owned());
+            let place = format!("{}{line}: {}", one.file, redact(text.trim()));
+            turns.push((one.commit, place));
+        }
+    }
+
+    Ok(turns)
+}
+
+/// Compares two turns: a table, and how the files after them differ.
+pub fn compared(project: &Project, names: &[String; 2]) -> anyhow::Result<Vec<StyledLine>> {
+    let manner = Manner {
+        paint: Paint::Bare,
+        width: || None,
+        quiet: true,
+    };
+    let sides = compare(project, names, None, &mut Quiet::new(Approval::Ask, manner))?;
+    let mut lines = block(Tone::Plain, &table(&sides));
+    let trees = (sides[0].tree, sides[1].tree);
+    let mut left = MAX_BYTES;
+    for change in diff::changes(&project.repository, trees.0, trees.1)? {
+        let file = ChangedFile::of(change);
+        lines.push(StyledLine::default());
+        lines.push(StyledLine::of(Tone::Strong, &file.path));
+        lines.extend(sheet::difference(&project.repository, &file, &mut left).lines);
+        if left == 0 {
+            lines.push(StyledLine::of(Tone::Faint, "… the rest is too much"));
+            break;
+        }
+    }
+
+    Ok(lines)
+}

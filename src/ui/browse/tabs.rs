@@ -1,0 +1,343 @@
+//! The tabs of a turn: which lines each has, for a width.
+
+use super::sheet::{FileSheet, TurnSheet};
+use crate::text::counted;
+use crate::ui::diff::counted as counted_lines;
+use crate::ui::progress::grouped;
+use crate::ui::style::{StyledLine, Tone, wrap_all};
+use crate::workflow::view::turn_page::PathChange;
+
+/// From this width on the request stands beside the answer.
+const WIDE: usize = 76;
+/// The widest bar.
+const MAX_BAR: usize = 24;
+/// So few files are open at first.
+const FEW: usize = 3;
+
+/// A part of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum BrowseTab {
+    /// The request and the answer.
+    #[default]
+    Words,
+    /// What it changed.
+    Difference,
+    /// What commands printed, and the report.
+    Outputs,
+    /// What the model was given.
+    Input,
+    /// The facts.
+    Meta,
+}
+
+/// A line of a tab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TabLine {
+    /// What it shows.
+    pub line: StyledLine,
+    /// The file that it belongs to, by its number in the difference.
+    pub file: Option<usize>,
+    /// Whether it is the first of that file.
+    pub is_head: bool,
+}
+
+impl BrowseTab {
+    /// All of them, from left to right.
+    pub const ALL: [BrowseTab; 5] = [
+        BrowseTab::Words,
+        BrowseTab::Difference,
+        BrowseTab::Outputs,
+        BrowseTab::Input,
+        BrowseTab::Meta,
+    ];
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            BrowseTab::Words => "turn",
+            BrowseTab::Difference => "diff",
+            BrowseTab::Outputs => "outputs",
+            BrowseTab::Input => "input",
+            BrowseTab::Meta => "meta",
+        }
+    }
+
+    /// Returns the one so far to the right, around the end.
+    #[must_use]
+    pub fn beside(self, by: isize) -> BrowseTab {
+        let count = BrowseTab::ALL.len() as isize;
+        let at = (self as isize + by).rem_euclid(count);
+        BrowseTab::ALL[at as usize]
+    }
+}
+
+impl TabLine {
+    /// Returns a line that belongs to no file.
+    pub fn of(line: StyledLine) -> TabLine {
+        TabLine {
+            line,
+            file: None,
+            is_head: false,
+        }
+    }
+}
+
+/// Returns the lines of a tab, no wider than this; `is_toggled` tells of files that were opened or
+/// folded by hand.
+pub fn lines(
+    sheet: &TurnSheet,
+    tab: BrowseTab,
+    width: usize,
+    is_toggled: &dyn Fn(usize) -> bool,
+) -> Vec<TabLine> {
+    let lines = match tab {
+        BrowseTab::Words => words(sheet, width),
+        BrowseTab::Difference => return difference(sheet, width, is_toggled),
+        BrowseTab::Outputs => or_none(
+            &sheet.outputs,
+            "no command printed anything, and there is no report",
+        ),
+        BrowseTab::Input => input(sheet, width),
+        BrowseTab::Meta => sheet.meta.clone(),
+    };
+    let mut all = ailing(sheet);
+    all.extend(lines);
+    let lines = wrap_all(all, width).into_iter();
+    lines.map(TabLine::of).collect()
+}
+
+/// Returns whether the files of a turn are open at first.
+pub fn are_open(sheet: &TurnSheet) -> bool {
+    sheet.files.len() <= FEW
+}
+
+/// Says what cannot be read.
+fn ailing(sheet: &TurnSheet) -> Vec<StyledLine> {
+    let said = sheet.ailing.iter();
+    said.map(|why| StyledLine::of(Tone::Warning, &format!("! {why}")))
+        .collect()
+}
+
+/// Returns lines, or a sentence if there are none.
+fn or_none(lines: &[StyledLine], none: &str) -> Vec<StyledLine> {
+    match lines {
+        [] => vec![StyledLine::of(Tone::Faint, none)],
+        lines => lines.to_vec(),
+    }
+}
+
+/// Returns the request and the answer, beside each other where there is room.
+fn words(sheet: &TurnSheet, width: usize) -> Vec<StyledLine> {
+    let request = or_none(&sheet.request, "no request");
+    let answer = or_none(&sheet.answer, "no answer");
+    let [asked, answered] = ["Request", "Answer"].map(|name| StyledLine::of(Tone::Strong, name));
+
+    let head = sheet.head.iter();
+    let mut lines: Vec<StyledLine> = head.map(|line| line.clone().cut(width)).collect();
+    lines.push(StyledLine::default());
+    if width < WIDE {
+        lines.push(asked);
+        lines.extend(request);
+        lines.extend([StyledLine::default(), answered]);
+        lines.extend(answer);
+        return lines;
+    }
+
+    let left = [asked].into_iter().chain(request).collect();
+    let right = [answered].into_iter().chain(answer).collect();
+    lines.extend(columns(left, right, width));
+    lines
+}
+
+/// Puts lines beside others: a third of the width for the left ones.
+fn columns(left: Vec<StyledLine>, right: Vec<StyledLine>, width: usize) -> Vec<StyledLine> {
+    let first = (width - 3) * 2 / 5;
+    let left = wrap_all(left, first);
+    let right = wrap_all(right, width - 3 - first);
+    let count = left.len().max(right.len());
+    let (mut left, mut right) = (left.into_iter(), right.into_iter());
+
+    let row = |_| {
+        let left = left.next().unwrap_or_default();
+        let gap = first - left.width().min(first);
+        left.blanks(gap)
+            .with(Tone::Faint, " │ ")
+            .join(right.next().unwrap_or_default())
+    };
+    (0..count).map(row).collect()
+}
+
+/// Returns the files with what changed in those that are open.
+fn difference(sheet: &TurnSheet, width: usize, is_toggled: &dyn Fn(usize) -> bool) -> Vec<TabLine> {
+    let mut lines: Vec<TabLine> = ailing(sheet).into_iter().map(TabLine::of).collect();
+    if sheet.files.is_empty() {
+        let none = StyledLine::of(Tone::Faint, "no file was changed");
+        lines.push(TabLine::of(none));
+    }
+
+    for (at, file) in sheet.files.iter().enumerate() {
+        let is_open = is_toggled(at) != are_open(sheet);
+        lines.push(TabLine {
+            line: head(file, is_open).cut(width),
+            file: Some(at),
+            is_head: true,
+        });
+        if is_open {
+            let below = |line| TabLine {
+                line,
+                file: Some(at),
+                is_head: false,
+            };
+            lines.extend(wrap_all(file.lines.clone(), width).into_iter().map(below));
+        }
+    }
+
+    lines
+}
+
+/// Returns a file in a line.
+fn head(file: &FileSheet, is_open: bool) -> StyledLine {
+    let (sign, tone) = match file.change {
+        PathChange::Added => ("A", Tone::Added),
+        PathChange::Removed => ("D", Tone::Removed),
+        PathChange::Modified => ("M", Tone::Warning),
+    };
+    StyledLine::of(Tone::Accent, if is_open { "▾ " } else { "▸ " })
+        .with(tone, sign)
+        .with(Tone::Strong, &format!(" {}  ", file.path))
+        .join(counted_lines(file.counts))
+}
+
+/// Returns what the model was given, the largest first, with bars.
+fn input(sheet: &TurnSheet, width: usize) -> Vec<StyledLine> {
+    if sheet.input.is_empty() {
+        return vec![StyledLine::of(Tone::Faint, "no input is recorded")];
+    }
+
+    let mut input: Vec<_> = sheet.input.iter().collect();
+    input.sort_by_key(|(_, tokens, _)| std::cmp::Reverse(*tokens));
+    let all: u64 = input.iter().filter_map(|(_, tokens, _)| *tokens).sum();
+    let most = input
+        .first()
+        .and_then(|(_, tokens, _)| *tokens)
+        .unwrap_or(0);
+    let bar = (width / 4).min(MAX_BAR);
+
+    let title = format!(
+        "{}, {} tokens",
+        counted(input.len(), "resource"),
+        grouped(all as usize)
+    );
+    let mut lines = vec![StyledLine::of(Tone::Strong, &title)];
+    for (name, tokens, note) in input {
+        let length = tokens.unwrap_or(0) * bar as u64 / most.max(1);
+        let length = (length as usize).max(usize::from(tokens.is_some_and(|tokens| tokens > 0)));
+        let number = tokens.map_or("-".to_owned(), |tokens| grouped(tokens as usize));
+        let line = StyledLine::plain(&format!("{number:>9} "))
+            .with(Tone::Accent, &"█".repeat(length.min(bar)))
+            .blanks(bar - length.min(bar) + 1)
+            .with(Tone::Plain, name);
+        let note = note
+            .as_ref()
+            .map_or(String::new(), |note| format!(" ({note})"));
+        lines.push(line.with(Tone::Faint, &note));
+    }
+
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::style::block;
+
+    /// Returns the text of a tab.
+    fn text(sheet: &TurnSheet, tab: BrowseTab, width: usize) -> Vec<String> {
+        let lines = lines(sheet, tab, width, &|_| false).into_iter();
+        lines
+            .map(|line| line.line.text().trim_end().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn the_request_stands_beside_the_answer_where_there_is_room() {
+        let sheet = TurnSheet {
+            head: vec![StyledLine::plain("turn demo:1")],
+            request: block(Tone::Plain, "Greet everybody"),
+            answer: block(Tone::Plain, "# Greet\nBy name"),
+            ..TurnSheet::default()
+        };
+        assert_eq!(
+            text(&sheet, BrowseTab::Words, 79),
+            [
+                "turn demo:1",
+                "",
+                "Request                        │ Answer",
+                "Greet everybody                │ # Greet",
+                "                               │ By name",
+            ]
+        );
+        assert_eq!(
+            text(&sheet, BrowseTab::Words, 40),
+            [
+                "turn demo:1",
+                "",
+                "Request",
+                "Greet everybody",
+                "",
+                "Answer",
+                "# Greet",
+                "By name",
+            ]
+        );
+    }
+
+    #[test]
+    fn tokens_are_bars() {
+        let resource = |name: &str, tokens| (name.to_owned(), tokens, None);
+        let sheet = TurnSheet {
+            input: vec![
+                resource("a.rs", Some(10)),
+                resource("b.rs", Some(4000)),
+                ("c.png".to_owned(), None, Some("binary".to_owned())),
+            ],
+            ..TurnSheet::default()
+        };
+        assert_eq!(
+            text(&sheet, BrowseTab::Input, 40),
+            [
+                "3 resources, 4,010 tokens",
+                "    4,000 ██████████ b.rs",
+                "       10 █          a.rs",
+                "        -            c.png (binary)",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_said_and_what_is_damaged_is_said_first() {
+        let check = |tab, expected: &[&str]| {
+            let sheet = TurnSheet {
+                ailing: vec!["`plan.md`: gone".to_owned()],
+                ..TurnSheet::default()
+            };
+            assert_eq!(text(&sheet, tab, 40), expected);
+        };
+        check(
+            BrowseTab::Difference,
+            &["! `plan.md`: gone", "no file was changed"],
+        );
+        check(
+            BrowseTab::Input,
+            &["! `plan.md`: gone", "no input is recorded"],
+        );
+        check(BrowseTab::Meta, &["! `plan.md`: gone"]);
+    }
+
+    #[test]
+    fn tabs_go_around() {
+        assert_eq!(BrowseTab::Words.beside(-1), BrowseTab::Meta);
+        assert_eq!(BrowseTab::Meta.beside(1), BrowseTab::Words);
+        assert_eq!(BrowseTab::Words.beside(1), BrowseTab::Difference);
+    }
+}

@@ -1,0 +1,447 @@
+//! The tree of sessions and turns: which rows it has, what is folded, where the cursor is.
+//!
+//! A branch stands above the turn at which it left its parent, further in. Only the session in use
+//! and those that it comes from are open at first; several restores in a row are one row.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::git::object::CommitId;
+use crate::session::meta::Status;
+use crate::session::name::SessionName;
+use crate::workflow::log::LogRow;
+use crate::workflow::view::timeline::{SessionLane, Timeline};
+
+/// A row of the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeRow {
+    /// What it is.
+    pub what: TreeItem,
+    /// The number of its session among the lanes.
+    pub lane: usize,
+    /// How many branches it is away from a session that began on its own.
+    pub depth: usize,
+}
+
+/// What a row stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TreeItem {
+    /// The session itself.
+    Session,
+    /// What is wrong with the session.
+    Ailing,
+    /// A turn, by its place in the lane.
+    Turn(usize),
+    /// So many restores in a row, from the newest on.
+    Restores(usize, usize),
+}
+
+/// What the cursor is on, whatever the rows around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum TreePlace {
+    /// A session.
+    Session(SessionName),
+    /// A turn.
+    Turn(SessionName, CommitId),
+}
+
+/// The tree.
+#[derive(Debug, Clone, Default)]
+pub struct BrowseTree {
+    /// What it shows.
+    timeline: Timeline,
+    /// Sessions that were opened or folded by hand.
+    open: HashMap<SessionName, bool>,
+    /// Restores that were opened by hand.
+    open_restores: HashSet<CommitId>,
+    /// The rows.
+    rows: Vec<TreeRow>,
+    /// The row of the cursor.
+    pub cursor: usize,
+    /// The first row on the screen.
+    pub top: usize,
+    /// Rows on the screen.
+    height: usize,
+}
+
+impl BrowseTree {
+    /// Returns the rows.
+    pub fn rows(&self) -> &[TreeRow] {
+        &self.rows
+    }
+
+    /// Returns the rows on the screen, each with its number.
+    pub fn shown(&self) -> impl Iterator<Item = (usize, &TreeRow)> {
+        let rows = self.rows.iter().enumerate();
+        rows.skip(self.top).take(self.height)
+    }
+
+    /// Returns the lane of a row.
+    pub fn lane(&self, row: &TreeRow) -> &SessionLane {
+        &self.timeline.sessions[row.lane]
+    }
+
+    /// Returns whether there are no sessions.
+    pub fn is_empty(&self) -> bool {
+        self.timeline.sessions.is_empty()
+    }
+
+    /// Returns the turn under the cursor; on a session its newest, on restores the newest of them.
+    pub fn selected(&self) -> Option<(&SessionLane, &LogRow)> {
+        let row = self.rows.get(self.cursor)?;
+        let lane = self.lane(row);
+        let at = match row.what {
+            TreeItem::Turn(at) | TreeItem::Restores(at, _) => at,
+            TreeItem::Session | TreeItem::Ailing => 0,
+        };
+        Some((lane, lane.rows.get(at)?))
+    }
+
+    /// Returns the session in use, if it is shown.
+    pub fn in_use(&self) -> Option<&SessionName> {
+        let mut lanes = self.timeline.sessions.iter();
+        lanes.find(|lane| lane.in_use).map(|lane| &lane.name)
+    }
+
+    /// Returns whether a turn lies on the way to the newest turn of the session in use.
+    pub fn is_before_in_use(&self, session: &SessionName, number: u64) -> bool {
+        let sessions = &self.timeline.sessions;
+        let mut at = sessions.iter().find(|lane| lane.in_use);
+        let mut last = u64::MAX;
+        // As many steps as there are sessions: no branch goes around.
+        for _ in 0..sessions.len() {
+            let Some(lane) = at else { return false };
+            if lane.name == *session {
+                return number <= last;
+            }
+            let Some((parent, turn)) = &lane.parent else {
+                return false;
+            };
+            last = last.min(*turn);
+            at = sessions.iter().find(|lane| lane.name == *parent);
+        }
+
+        false
+    }
+
+    /// Returns all turns whose title has a text, whatever its case.
+    pub fn titled<'a>(&'a self, text: &str) -> impl Iterator<Item = CommitId> + use<'a> {
+        let wanted = text.to_lowercase();
+        let lanes = self.timeline.sessions.iter();
+        let rows = lanes.flat_map(|lane| &lane.rows);
+        let has = move |row: &&LogRow| row.title.to_lowercase().contains(&wanted);
+        rows.filter(has).map(|row| row.commit)
+    }
+
+    /// Takes another state of the sessions; the cursor stays on what it is on. If that is the
+    /// newest turn of its session, it goes along with it.
+    pub fn learn(&mut self, timeline: Timeline) {
+        let place = self.place();
+        let is_newest = matches!(
+            self.rows.get(self.cursor).map(|row| row.what),
+            Some(TreeItem::Turn(0))
+        );
+        let was_empty = self.rows.is_empty();
+        self.timeline = timeline;
+        self.rebuild();
+
+        if was_empty {
+            self.cursor = self.start();
+        } else if let Some(place) = place {
+            let newest = |name: &SessionName| {
+                let newest =
+                    |row: &TreeRow| self.lane(row).name == *name && row.what == TreeItem::Turn(0);
+                self.rows.iter().position(newest)
+            };
+            let at = match &place {
+                TreePlace::Turn(name, _) if is_newest => newest(name),
+                _ => None,
+            };
+            self.cursor = at.or_else(|| self.find(&place)).unwrap_or(self.cursor);
+        }
+
+        self.scroll();
+    }
+
+    /// Returns the row of the newest turn of the session in use, be it one that it shares.
+    fn start(&self) -> usize {
+        let mut lanes = self.timeline.sessions.iter();
+        let in_use = lanes.position(|lane| lane.in_use).unwrap_or(0);
+        let is_turn = |row: &TreeRow| {
+            let is_head = matches!(row.what, TreeItem::Session | TreeItem::Ailing);
+            row.lane == in_use && !is_head
+        };
+        let turn = self.rows.iter().position(is_turn);
+
+        // A branch stands above the turn at which it left its parent.
+        let below = |lane: &SessionLane| lane.rows.is_empty() && lane.parent.is_some();
+        let steps = usize::from(self.timeline.sessions.get(in_use).is_some_and(below));
+        let session = self.rows.iter().position(|row| row.lane == in_use);
+        let row = turn.or_else(|| Some(session? + steps)).unwrap_or(0);
+        row.min(self.rows.len().saturating_sub(1))
+    }
+
+    /// Goes to a turn, and opens what it is folded into.
+    pub fn go_to(&mut self, commit: CommitId) -> bool {
+        let lanes = self.timeline.sessions.iter();
+        let found = lanes.enumerate().find_map(|(lane, one)| {
+            let at = one.rows.iter().position(|row| row.commit == commit)?;
+            Some((lane, at))
+        });
+        let Some((lane, at)) = found else {
+            return false;
+        };
+
+        self.open_up_to(lane);
+        self.rebuild();
+        let holder = |tree: &BrowseTree| {
+            let holds = |row: &TreeRow| match row.what {
+                TreeItem::Turn(turn) => row.lane == lane && turn == at,
+                TreeItem::Restores(first, count) => {
+                    row.lane == lane && (first..first + count).contains(&at)
+                }
+                _ => false,
+            };
+            tree.rows.iter().position(holds)
+        };
+        self.cursor = holder(self).unwrap_or(self.cursor);
+        if self.open_restores() {
+            self.cursor = holder(self).unwrap_or(self.cursor);
+        }
+
+        self.scroll();
+        true
+    }
+
+    /// Opens the restores under the cursor, if it is on such.
+    fn open_restores(&mut self) -> bool {
+        let row = self.rows.get(self.cursor).copied();
+        let Some(TreeRow {
+            lane,
+            what: TreeItem::Restores(first, count),
+            ..
+        }) = row
+        else {
+            return false;
+        };
+        let folded = self.timeline.sessions[lane].rows[first..first + count].iter();
+        self.open_restores.extend(folded.map(|row| row.commit));
+        self.rebuild();
+        true
+    }
+
+    /// Returns how far a page goes.
+    pub fn page(&self) -> isize {
+        self.height.saturating_sub(1).max(1) as isize
+    }
+
+    /// Moves the cursor by so many rows.
+    pub fn step(&mut self, by: isize) {
+        let last = self.rows.len().saturating_sub(1);
+        self.cursor = self.cursor.saturating_add_signed(by).min(last);
+        self.scroll();
+    }
+
+    /// Opens or folds what the cursor is on; a turn is folded into its session. Returns whether
+    /// there was anything to do.
+    pub fn fold(&mut self, open: Option<bool>) -> bool {
+        let Some(row) = self.rows.get(self.cursor).copied() else {
+            return false;
+        };
+        let lane = &self.timeline.sessions[row.lane];
+        match row.what {
+            TreeItem::Session | TreeItem::Ailing => {
+                let is_open = self.is_open(row.lane);
+                let wanted = open.unwrap_or(!is_open);
+                if wanted == is_open {
+                    return false;
+                }
+                self.open.insert(lane.name.clone(), wanted);
+            }
+            TreeItem::Restores(..) if open != Some(false) => return self.open_restores(),
+            _ if open == Some(false) => {
+                let is_own =
+                    |other: &TreeRow| other.lane == row.lane && other.what == TreeItem::Session;
+                self.cursor = self.rows.iter().position(is_own).unwrap_or(self.cursor);
+                self.scroll();
+                return true;
+            }
+            _ => return false,
+        }
+
+        self.rebuild();
+        self.step(0);
+        true
+    }
+
+    /// Fits the tree to so many rows on the screen.
+    pub fn fit(&mut self, height: usize) {
+        self.height = height.max(1);
+        self.scroll();
+    }
+
+    /// Returns whether a session is open.
+    pub fn is_open(&self, lane: usize) -> bool {
+        let one = &self.timeline.sessions[lane];
+        let by_hand = self.open.get(&one.name).copied();
+        by_hand.unwrap_or_else(|| {
+            let is_used = self.is_before_in_use(&one.name, 0);
+            let nobody_is = !self.timeline.sessions.iter().any(|lane| lane.in_use);
+            is_used || nobody_is && lane == 0
+        })
+    }
+
+    /// Opens a session and those around it.
+    fn open_up_to(&mut self, lane: usize) {
+        let mut at = Some(lane);
+        for _ in 0..self.timeline.sessions.len() {
+            let Some(lane) = at else { return };
+            let one = &self.timeline.sessions[lane];
+            self.open.insert(one.name.clone(), true);
+            let parent = one.parent.as_ref().map(|(name, _)| name);
+            at = parent.and_then(|name| {
+                let mut lanes = self.timeline.sessions.iter();
+                lanes.position(|lane| lane.name == *name)
+            });
+        }
+    }
+
+    /// Returns what the cursor is on.
+    fn place(&self) -> Option<TreePlace> {
+        let row = self.rows.get(self.cursor)?;
+        let lane = self.lane(row);
+        Some(match row.what {
+            TreeItem::Turn(at) | TreeItem::Restores(at, _) => {
+                TreePlace::Turn(lane.name.clone(), lane.rows[at].commit)
+            }
+            _ => TreePlace::Session(lane.name.clone()),
+        })
+    }
+
+    /// Returns the row of a place.
+    fn find(&self, place: &TreePlace) -> Option<usize> {
+        let is_there = |row: &TreeRow| {
+            let lane = self.lane(row);
+            match (place, row.what) {
+                (TreePlace::Session(name), TreeItem::Session) => lane.name == *name,
+                (TreePlace::Turn(name, commit), TreeItem::Turn(at)) => {
+                    lane.name == *name && lane.rows[at].commit == *commit
+                }
+                (TreePlace::Turn(name, commit), TreeItem::Restores(at, count)) => {
+                    let mut rows = lane.rows[at..at + count].iter();
+                    lane.name == *name && rows.any(|row| row.commit == *commit)
+                }
+                _ => false,
+            }
+        };
+        self.rows.iter().position(is_there)
+    }
+
+    /// Keeps the cursor on the screen, and the screen full.
+    fn scroll(&mut self) {
+        let height = self.height.max(1);
+        let last = self.rows.len().saturating_sub(height);
+        let lowest = self.cursor.saturating_sub(height - 1);
+        self.top = self.top.clamp(lowest, self.cursor).min(last);
+    }
+
+    /// Makes the rows anew.
+    fn rebuild(&mut self) {
+        let lanes = &self.timeline.sessions;
+        let places: HashMap<&SessionName, usize> = lanes
+            .iter()
+            .enumerate()
+            .map(|(at, lane)| (&lane.name, at))
+            .collect();
+        let mut branches: HashMap<usize, Vec<(u64, usize)>> = HashMap::new();
+        let mut roots = Vec::new();
+        for (at, lane) in lanes.iter().enumerate() {
+            let parent = lane.parent.as_ref();
+            match parent.and_then(|(name, turn)| Some((*places.get(name)?, *turn))) {
+                Some((parent, turn)) => branches.entry(parent).or_default().push((turn, at)),
+                None => roots.push(at),
+            }
+        }
+
+        let mut rows = RowMaker {
+            tree: self,
+            branches,
+            made: vec![false; lanes.len()],
+            rows: Vec::new(),
+        };
+        // A branch of something that comes from it, which only damage can make, is shown all the
+        // same.
+        for lane in roots.into_iter().chain(0..lanes.len()) {
+            rows.session(lane, 0);
+        }
+
+        self.rows = rows.rows;
+        self.cursor = self.cursor.min(self.rows.len().saturating_sub(1));
+    }
+}
+
+/// The rows while they are made.
+struct RowMaker<'a> {
+    /// What is open.
+    tree: &'a BrowseTree,
+    /// The branches of each lane, with the turns at which they leave it.
+    branches: HashMap<usize, Vec<(u64, usize)>>,
+    /// The lanes that have their rows.
+    made: Vec<bool>,
+    /// The rows.
+    rows: Vec<TreeRow>,
+}
+
+impl RowMaker<'_> {
+    /// Makes the rows of a session, and of its branches.
+    fn session(&mut self, lane: usize, depth: usize) {
+        if std::mem::replace(&mut self.made[lane], true) {
+            return;
+        }
+        let row = |what| TreeRow { what, lane, depth };
+        let one = &self.tree.timeline.sessions[lane];
+        self.rows.push(row(TreeItem::Session));
+        if one.ailing.is_some() {
+            self.rows.push(row(TreeItem::Ailing));
+        }
+
+        let mut branches = self.branches.remove(&lane).unwrap_or_default();
+        let is_open = self.tree.is_open(lane);
+        let mut at = 0;
+        while is_open && at < one.rows.len() {
+            let (here, later): (Vec<_>, Vec<_>) = branches
+                .into_iter()
+                .partition(|(turn, _)| *turn >= one.rows[at].number);
+            branches = later;
+            for (_, branch) in here {
+                self.session(branch, depth + 1);
+            }
+
+            let next = branches.iter().map(|(turn, _)| *turn).max();
+            let count = self.restores(&one.rows[at..], next);
+            if count > 1 {
+                self.rows.push(row(TreeItem::Restores(at, count)));
+            } else {
+                self.rows.push(row(TreeItem::Turn(at)));
+            }
+            at += count.max(1);
+        }
+
+        for (_, branch) in branches {
+            self.session(branch, depth + 1);
+        }
+    }
+
+    /// Returns how many of the newest of these turns are restores that are folded into one row; no
+    /// branch leaves between them.
+    fn restores(&self, rows: &[LogRow], branch: Option<u64>) -> usize {
+        let is_open = |row: &LogRow| self.tree.open_restores.contains(&row.commit);
+        let folded = rows.iter().enumerate().take_while(|(at, row)| {
+            let is_parted = *at > 0 && branch.is_some_and(|turn| turn >= row.number);
+            row.status == Status::Restored && !is_parted && !is_open(row)
+        });
+        folded.count()
+    }
+}
+
+#[cfg(test)]
+mod tests;

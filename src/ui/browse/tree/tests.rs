@@ -1,0 +1,146 @@
+//! Which rows there are, and where the cursor goes.
+
+use super::*;
+use crate::ui::browse::sample::{lane, numbered, row};
+
+/// Says what the rows are, the cursor's marked.
+fn told(tree: &BrowseTree) -> Vec<String> {
+    let rows = tree.rows().iter().enumerate();
+    let line = |(at, row): (usize, &TreeRow)| {
+        let lane = tree.lane(row);
+        let what = match row.what {
+            TreeItem::Session => lane.name.to_string(),
+            TreeItem::Ailing => "ailing".to_owned(),
+            TreeItem::Turn(turn) => lane.rows[turn].number.to_string(),
+            TreeItem::Restores(_, count) => format!("{count} restores"),
+        };
+        let mark = if at == tree.cursor { ">" } else { "" };
+        format!("{mark}{}{what}", " ".repeat(row.depth))
+    };
+    rows.map(line).collect()
+}
+
+/// A session of four turns, which two others leave.
+fn branched() -> Timeline {
+    let child = |name, from| SessionLane {
+        parent: Some(from),
+        rows: vec![row(9, name, Status::Executed)],
+        ..lane(name, Vec::new())
+    };
+    let demo = SessionName::parse("demo").unwrap();
+    let other = SessionName::parse("other").unwrap();
+    let mut sessions = vec![
+        lane("demo", numbered(0..4)),
+        child("other", (demo, 2)),
+        child("third", (other, 9)),
+    ];
+    sessions[0].in_use = true;
+    Timeline { sessions }
+}
+
+/// Returns a tree of sessions.
+fn tree(timeline: Timeline) -> BrowseTree {
+    let mut tree = BrowseTree::default();
+    tree.fit(5);
+    tree.learn(timeline);
+    tree
+}
+
+#[test]
+fn a_branch_stands_above_the_turn_that_it_left() {
+    let mut tree = tree(branched());
+    assert_eq!(
+        told(&tree),
+        ["demo", ">3", " other", "  third", "2", "1", "0"]
+    );
+    tree.step(1);
+    assert!(tree.fold(None));
+    assert_eq!(
+        told(&tree),
+        ["demo", "3", "> other", "  third", " 9", "2", "1", "0"]
+    );
+    tree.step(2);
+    assert!(tree.fold(Some(false)));
+    assert!(tree.fold(Some(false)));
+    assert_eq!(
+        told(&tree),
+        ["demo", "3", "> other", "  third", "2", "1", "0"]
+    );
+}
+
+#[test]
+fn the_sessions_before_the_one_in_use_are_open() {
+    let mut timeline = branched();
+    timeline.sessions[0].in_use = false;
+    timeline.sessions[1].in_use = true;
+    let tree = tree(timeline);
+    assert_eq!(
+        told(&tree),
+        ["demo", "3", " other", "  third", "> 9", "2", "1", "0"]
+    );
+    let [demo, other] = ["demo", "other"].map(|name| SessionName::parse(name).unwrap());
+    assert!(tree.is_before_in_use(&demo, 2) && tree.is_before_in_use(&other, 9));
+    assert!(!tree.is_before_in_use(&demo, 3));
+}
+
+#[test]
+fn restores_in_a_row_are_one_row_until_they_are_opened() {
+    let mut rows = numbered(0..6);
+    for row in &mut rows[1..4] {
+        row.status = Status::Restored;
+    }
+    let mut tree = tree(Timeline {
+        sessions: vec![lane("demo", rows.clone())],
+    });
+    assert_eq!(told(&tree), ["demo", ">5", "3 restores", "1", "0"]);
+    assert!(tree.go_to(rows[2].commit));
+    assert_eq!(told(&tree), ["demo", "5", "4", ">3", "2", "1", "0"]);
+}
+
+#[test]
+fn the_cursor_stays_where_it_is_and_goes_along_with_the_newest_turn() {
+    let mut tree = tree(branched());
+    let mut longer = branched();
+    longer.sessions[0].rows = numbered(0..6);
+    tree.learn(longer.clone());
+    assert_eq!(tree.selected().unwrap().1.number, 5);
+
+    tree.step(5);
+    assert_eq!(tree.selected().unwrap().1.number, 2);
+    longer.sessions[0].rows = numbered(0..8);
+    tree.learn(longer);
+    assert_eq!(tree.selected().unwrap().1.number, 2);
+}
+
+#[test]
+fn the_cursor_is_always_on_the_screen() {
+    let mut tree = tree(Timeline {
+        sessions: vec![lane("demo", numbered(0..10_000))],
+    });
+    for by in [7, -3, isize::MAX / 2, -4, isize::MIN / 2] {
+        tree.step(by);
+        assert!(tree.shown().any(|(at, _)| at == tree.cursor), "{by}");
+        assert_eq!(tree.shown().count(), 5);
+    }
+    tree.learn(Timeline::default());
+    assert_eq!((tree.rows().len(), tree.selected().is_none()), (0, true));
+}
+
+#[test]
+fn a_session_that_branches_off_from_itself_is_shown_once() {
+    let mut timeline = branched();
+    let third = SessionName::parse("third").unwrap();
+    timeline.sessions[1].parent = Some((third, 9));
+    let tree = tree(timeline);
+    assert_eq!(
+        told(&tree),
+        ["demo", ">3", "2", "1", "0", "other", " third"]
+    );
+}
+
+#[test]
+fn a_title_is_found_in_every_session() {
+    let tree = tree(branched());
+    assert_eq!(tree.titled("OTHER").count(), 1);
+    assert_eq!(tree.titled("turn").count(), 4);
+}
