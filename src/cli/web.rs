@@ -15,7 +15,7 @@ use crate::host::token::token;
 use crate::ui::web::guard::WebGuard;
 use crate::ui::web::site::Site;
 use crate::workflow::hinted::{hinted, with_hint};
-use crate::workflow::project::Project;
+use crate::workflow::project::project_name;
 
 /// Look at sessions in a browser
 ///
@@ -48,7 +48,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             token: token(),
             port,
         },
-        name: name(&project),
+        name: project_name(&project),
         folder: app.folder()?,
         places: places.clone(),
         wanted: app.wanted()?,
@@ -76,13 +76,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     drop(lead);
     app.say("Stopped.");
     Ok(exit::DONE.into())
-}
-
-/// Returns how the project is called: as its folder.
-fn name(project: &Project) -> String {
-    let folder = project.repository.workdir();
-    let name = folder.file_name().unwrap_or(folder.as_os_str());
-    name.to_string_lossy().into_owned()
 }
 
 /// Says why a port cannot be used.

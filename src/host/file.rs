@@ -15,6 +15,7 @@ mod place;
 mod remove;
 mod state;
 mod swap;
+mod whole;
 mod write;
 
 use std::ffi::OsStr;
@@ -34,6 +35,7 @@ pub use make::make_folders;
 pub use place::{exchange, put_link, read_link, remove_empty_above, remove_file};
 pub use remove::{open_up, remove_at, remove_below};
 pub use state::{write_atomic, write_cache};
+pub use whole::WholeFolder;
 
 /// A folder that is opened once, and everything below it.
 #[derive(Debug)]

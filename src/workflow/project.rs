@@ -401,6 +401,13 @@ impl Project {
     }
 }
 
+/// Returns how a project is called: as its folder.
+pub fn project_name(project: &Project) -> String {
+    let folder = project.repository.workdir();
+    let name = folder.file_name().unwrap_or(folder.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
 /// Returns what takes trust: configuration, prompts and pipelines, and the context of every session
 /// where it came with a commit.
 fn proposed(repository: &Repository) -> BTreeMap<String, String> {

@@ -131,4 +131,5 @@ mod trials;
 mod upgrade;
 mod verify;
 mod web;
+mod web_files;
 mod worktree;

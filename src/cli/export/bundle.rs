@@ -53,7 +53,7 @@ pub(super) fn run(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCod
 }
 
 /// Returns the sessions that are asked for.
-fn sessions(project: &Project, args: &Args) -> anyhow::Result<Vec<SessionName>> {
+pub(super) fn sessions(project: &Project, args: &Args) -> anyhow::Result<Vec<SessionName>> {
     if args.all {
         let all = project.store().sessions()?;
         anyhow::ensure!(!all.is_empty(), "there are no sessions");

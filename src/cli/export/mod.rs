@@ -2,6 +2,7 @@
 
 mod bundle;
 mod folder;
+mod html;
 mod summary;
 
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 
-/// Write a session out: directories of turns, a bundle, or a summary
+/// Write a session out: directories of turns, pages, a bundle, or a summary
 ///
 /// Without an option, the turns of the session in use go to directories `NN/`, one file per
 /// artifact.
@@ -19,26 +20,32 @@ use super::complete;
 /// the files, the turns, the commands that ran, what people decided, models and cost. Nothing in it
 /// mentions anybody or links to anything.
 ///
+/// Pages (`--html`) are those of `teddy web` as files, for a forge's page hosting or an attachment.
+/// What looks like a key, and names in paths, are taken out as `push --redact` does.
+///
 /// A bundle is one file with whole sessions and the history that they build on. `teddy import`
 /// brings them back, here or anywhere, and git reads it too. It has snapshots of files, inputs and
 /// outputs as they are: give it to those who may see them.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy export                             into ./<session>/\n  teddy export /tmp/review\n  teddy export --format md                 a summary, on standard output\n  teddy export --format json add-auth | jq .cost\n  teddy export --bundle add-auth.bundle    the session in use, to keep or to pass on\n  teddy export --bundle all.bundle --all\n  teddy export --bundle - add-auth | ssh host 'cat > add-auth.bundle'\n  git bundle list-heads add-auth.bundle"
+    after_help = "Examples:\n  teddy export                             into ./<session>/\n  teddy export /tmp/review\n  teddy export --format md                 a summary, on standard output\n  teddy export --format json add-auth | jq .cost\n  teddy export --html public add-auth      pages that work without a server\n  teddy export --bundle add-auth.bundle    the session in use, to keep or to pass on\n  teddy export --bundle all.bundle --all\n  teddy export --bundle - add-auth | ssh host 'cat > add-auth.bundle'\n  git bundle list-heads add-auth.bundle"
 )]
 pub(super) struct Args {
-    /// The directory, created if it does not exist; with `--bundle`, the sessions; with `--format`,
-    /// the session
+    /// The directory, created if it does not exist; with `--bundle` and `--html`, the sessions; with
+    /// `--format`, the session
     #[arg(value_name = "DIR|SESSION", add = complete::with(complete::sessions))]
     names: Vec<String>,
     /// Print a summary of a session
-    #[arg(long, value_name = "FORMAT", conflicts_with = "bundle")]
+    #[arg(long, value_name = "FORMAT", conflicts_with = "several")]
     format: Option<SummaryFormat>,
     /// Write sessions with all that they need to one file; `-` is standard output
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, group = "several")]
     bundle: Option<PathBuf>,
-    /// Put all sessions into the bundle
-    #[arg(long, requires = "bundle", conflicts_with = "names")]
+    /// Write sessions as pages to this directory; only pages that were written so are replaced
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, group = "several")]
+    html: Option<PathBuf>,
+    /// Put all sessions into the bundle or the pages
+    #[arg(long, requires = "several", conflicts_with = "names")]
     all: bool,
     /// Put turns in progress into the bundle, too: messages and plans that wait
     #[arg(long, requires = "bundle")]
@@ -59,6 +66,10 @@ enum SummaryFormat {
 
 /// Writes what is asked for.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    if let Some(folder) = &args.html {
+        return html::run(folder, &args, app);
+    }
+
     match (&args.bundle, args.format) {
         (Some(file), _) => bundle::run(file, &args, app),
         (None, Some(format)) => summary::run(&args.names, format, app),

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::changes::{Changes, Loading, changes};
-use super::layout::{PageParts, PagePlace, page, session_page, turn_page};
+use super::layout::{PageParts, PagePlace, page, session_page};
 use super::prose;
 use super::words::{badge, dollars, line, number, time};
 use crate::session::input::summary::ResourceTokens;
@@ -21,8 +21,8 @@ pub struct ShownTurn<'a> {
     pub session: &'a SessionName,
     /// The turn.
     pub page: &'a TurnPage,
-    /// The number of the session's newest turn.
-    pub last: u64,
+    /// The pages of the turns before and after it.
+    pub beside: [Option<String>; 2],
     /// How its files are read.
     pub load: &'a Loading<'a>,
 }
@@ -38,7 +38,7 @@ pub fn turn(place: PagePlace, shown: &ShownTurn<'_>) -> String {
     let main = html! {
         h1 { span.number { (at) } " " (line(&turn.row.title)) }
         (facts(&turn.row))
-        (steps(place, session, (at, shown.last)))
+        (steps(place, at, &shown.beside))
         @for why in &turn.ailing {
             p.trouble role="alert" { "Cannot be read: " (visible_block(why)) }
         }
@@ -58,14 +58,12 @@ pub fn turn(place: PagePlace, shown: &ShownTurn<'_>) -> String {
         (line(session.as_str()).into_owned(), session_page(session)),
     ];
     let title = format!("{at} {}", line(&turn.row.title));
-    let before = at.checked_sub(1).map(|at| turn_page(session, at));
-    let after = (at < shown.last).then(|| turn_page(session, at + 1));
     page(
         place,
         PageParts {
             title: &title,
             above: &above,
-            beside: [before, after],
+            beside: shown.beside.clone(),
             main,
         },
     )
@@ -100,15 +98,13 @@ fn facts(row: &LogRow) -> Markup {
 }
 
 /// Returns the way to the turns beside this one.
-fn steps(place: PagePlace, session: &SessionName, (at, last): (u64, u64)) -> Markup {
+fn steps(place: PagePlace, at: u64, [before, after]: &[Option<String>; 2]) -> Markup {
     html! {
         nav.steps aria-label="Turns beside this one" {
-            @if let Some(before) = at.checked_sub(1) {
-                a href=(place.to(&turn_page(session, before))) { "← Turn " (before) }
+            @if let Some(before) = before {
+                a href=(place.to(before)) { "← Turn " (at.saturating_sub(1)) }
             }
-            @if at < last {
-                a href=(place.to(&turn_page(session, at + 1))) { "Turn " (at + 1) " →" }
-            }
+            @if let Some(after) = after { a href=(place.to(after)) { "Turn " (at + 1) " →" } }
         }
     }
 }

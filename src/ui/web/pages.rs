@@ -7,7 +7,7 @@ use crate::git::diff;
 use crate::session::name::SessionName;
 use crate::ui::html::changes::Changes;
 use crate::ui::html::compare::{self, Compared};
-use crate::ui::html::layout::{PageMode, PagePlace};
+use crate::ui::html::layout::{self, PageMode, PagePlace};
 use crate::ui::html::search::{self, ShownSearch};
 use crate::ui::html::session;
 use crate::ui::html::sessions::{self, Overview};
@@ -67,12 +67,18 @@ impl ProjectPages<'_> {
         let turn = store.turn(session, &number.to_string())?;
         let page = turn_page(self.project, &turn)?;
         let repository = &self.project.repository;
+        // Where the newest turn is damaged, older ones are there all the same.
+        let last = store.tip(session).map_or(number, |tip| tip.number());
         let shown = ShownTurn {
             project: self.name,
             session,
             page: &page,
-            // Where the newest turn is damaged, older ones are there all the same.
-            last: store.tip(session).map_or(number, |tip| tip.number()),
+            beside: [
+                number
+                    .checked_sub(1)
+                    .map(|at| layout::turn_page(session, at)),
+                (number < last).then(|| layout::turn_page(session, number + 1)),
+            ],
             load: &|file: &ChangedFile| (file.before(repository), file.after(repository)),
         };
         Ok(turn::turn(PagePlace::of(session, PageMode::Live), &shown))

@@ -9,7 +9,9 @@ use crate::git::object::{BlobId, EntryMode, Leaf, TreeEntry};
 use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::input::summary::{self, ResourceTokens};
+use crate::session::record::Redaction;
 use crate::session::turn::{Turn, in_next};
+use crate::text::leak::without;
 use crate::text::path::lossy;
 use crate::workflow::log::{self, LogRow};
 use crate::workflow::project::Project;
@@ -129,7 +131,32 @@ pub enum FileView {
 /// # Errors
 /// Its tree cannot be listed. What is wrong with a part of it is no error.
 pub fn turn_page(project: &Project, turn: &Turn) -> anyhow::Result<TurnPage> {
+    gathered(project, turn, None)
+}
+
+/// As [`turn_page`], without keys and names in paths; the contents of files are taken for
+/// themselves.
+///
+/// # Errors
+/// As for [`turn_page`].
+pub fn plain_turn_page(
+    project: &Project,
+    turn: &Turn,
+    redaction: &Redaction,
+) -> anyhow::Result<TurnPage> {
+    let mut page = gathered(project, turn, Some(redaction))?;
+    redaction.turn(&mut page);
+    Ok(page)
+}
+
+/// Gathers it.
+fn gathered(
+    project: &Project,
+    turn: &Turn,
+    redaction: Option<&Redaction>,
+) -> anyhow::Result<TurnPage> {
     let mut parts = Parts {
+        redaction,
         repository: &project.repository,
         leaves: project.repository.leaves(turn.tree)?,
         ailing: Vec::new(),
@@ -162,6 +189,8 @@ pub fn turn_page(project: &Project, turn: &Turn) -> anyhow::Result<TurnPage> {
 
 /// The parts of a turn, being read.
 struct Parts<'a> {
+    /// What is taken out, before anything is cut: a part of a key is not known as one.
+    redaction: Option<&'a Redaction>,
     /// The repository.
     repository: &'a Repository,
     /// The files of its tree.
@@ -182,7 +211,7 @@ impl Parts<'_> {
         let mut leaves = self.leaves.iter();
         let leaf = leaves.find(|leaf| leaf.path == name.as_bytes() && is_file(leaf.mode))?;
         match blob_within(self.repository, BlobId::of(leaf.id), most) {
-            Ok(Some(bytes)) => return Some(bytes),
+            Ok(Some(bytes)) => return Some(self.plain(bytes)),
             Ok(None) => self
                 .ailing
                 .push(format!("`{name}` is too large to be shown")),
@@ -190,6 +219,15 @@ impl Parts<'_> {
         }
 
         None
+    }
+
+    /// Takes out of an artifact what is to be taken out.
+    fn plain(&self, bytes: Vec<u8>) -> Vec<u8> {
+        let plain = self.redaction.and_then(|redaction| {
+            let Redaction { kinds, home } = redaction;
+            without(&bytes, false, *kinds, home.as_deref())
+        });
+        plain.unwrap_or(bytes)
     }
 
     /// Returns an artifact as text, cut where nobody reads on.

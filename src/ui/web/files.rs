@@ -1,0 +1,123 @@
+//! The pages of sessions as files: no server, no script, no keys.
+
+use crate::session::name::SessionName;
+use crate::session::record::Redaction;
+use crate::session::turn::Turn;
+use crate::ui::html::layout::{self, ICON, PageMode, PagePlace, STYLE};
+use crate::ui::html::session;
+use crate::ui::html::sessions::{self, Overview};
+use crate::ui::html::turn::{self, ShownTurn};
+use crate::workflow::log::{self, LogRow};
+use crate::workflow::project::Project;
+use crate::workflow::view::session_page::{SessionPage, session_page};
+use crate::workflow::view::timeline::Timeline;
+use crate::workflow::view::turn_page::{ChangedFile, plain_turn_page};
+
+/// Writes a file of this name below the folder.
+type Writing<'a> = dyn FnMut(&str, &str) -> anyhow::Result<()> + 'a;
+
+/// Which pages are files.
+pub struct PageFiles<'a> {
+    /// The project.
+    pub project: &'a Project,
+    /// How it is called.
+    pub name: &'a str,
+    /// The sessions.
+    pub sessions: &'a [SessionName],
+    /// What is taken out.
+    pub redaction: &'a Redaction,
+}
+
+impl PageFiles<'_> {
+    /// Writes all of them.
+    ///
+    /// # Errors
+    /// A session is not there, or a file cannot be written. What is damaged is said on its page.
+    pub fn write(&self, write: &mut Writing<'_>) -> anyhow::Result<()> {
+        let mut timeline = Timeline::default();
+        for session in self.sessions {
+            let page = self.session(session)?;
+            let place = PagePlace::of(session, PageMode::File);
+            let text = session::session(place, &self.name(), &page);
+            write(&layout::session_page(session), &text)?;
+            for (at, row) in page.lane.rows.iter().enumerate() {
+                let text = self.turn(&page, at);
+                write(&layout::turn_page(session, row.number), &text)?;
+            }
+            timeline.sessions.push(page.lane);
+        }
+
+        let overview = Overview {
+            project: &self.name(),
+            timeline: &timeline,
+            remote: &[],
+        };
+        let first = PagePlace::first(PageMode::File);
+        write("index.html", &sessions::sessions(first, &overview))?;
+        write("style.css", STYLE)?;
+        write("icon.svg", ICON)
+    }
+
+    /// Returns how the project is called, where that names nobody.
+    fn name(&self) -> String {
+        self.redaction.text(self.name).into_owned()
+    }
+
+    /// Gathers a session. What it shares with one that is not written is its own here.
+    fn session(&self, session: &SessionName) -> anyhow::Result<SessionPage> {
+        let mut page = session_page(self.project, session)?;
+        let is_there = |name: &SessionName| self.sessions.contains(name);
+        if page
+            .lane
+            .parent
+            .take_if(|(parent, _)| !is_there(parent))
+            .is_some()
+            && let Ok(rows) = log::rows(self.project, session)
+        {
+            page.lane.rows = rows;
+        }
+
+        page.forks
+            .values_mut()
+            .for_each(|forks| forks.retain(&is_there));
+        page.lane.in_use = false;
+        self.redaction.session(&mut page);
+        Ok(page)
+    }
+
+    /// Makes the page of a turn.
+    fn turn(&self, page: &SessionPage, at: usize) -> String {
+        let (session, rows) = (&page.lane.name, &page.lane.rows);
+        let place = PagePlace::of(session, PageMode::File);
+        let repository = &self.project.repository;
+        let row = &rows[at];
+        let read = Turn::read(repository, session, row.commit);
+        let shown = match read.and_then(|turn| plain_turn_page(self.project, &turn, self.redaction))
+        {
+            Ok(shown) => shown,
+            Err(error) => {
+                let title = format!("Turn {} cannot be shown", row.number);
+                let why = format!("{error:#}");
+                return layout::trouble(place, &title, &self.redaction.text(&why));
+            }
+        };
+
+        let link = |row: &LogRow| layout::turn_page(session, row.number);
+        let shared = page.lane.parent.as_ref();
+        let shared = shared.map(|(parent, number)| layout::turn_page(parent, *number));
+        let shown = ShownTurn {
+            project: &self.name(),
+            session,
+            page: &shown,
+            beside: [
+                rows.get(at + 1).map(link).or(shared),
+                at.checked_sub(1).map(|at| link(&rows[at])),
+            ],
+            load: &|file: &ChangedFile| {
+                let [before, after] = [file.before(repository), file.after(repository)];
+                (self.redaction.file(before), self.redaction.file(after))
+            },
+        };
+        turn::turn(place, &shown)
+    }
+}

@@ -1,0 +1,87 @@
+//! What is shown of sessions without keys and names in paths, as `push` takes them out.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use super::session_page::SessionPage;
+use super::turn_page::{FileView, TurnPage};
+use crate::session::record::Redaction;
+use crate::text::leak::{LeakKinds, without};
+use crate::workflow::log::LogRow;
+
+/// Returns what is taken out of everything that leaves this machine as pages.
+pub fn redaction(home: Option<&Path>) -> Redaction {
+    Redaction {
+        kinds: LeakKinds::ALL,
+        home: home.and_then(|home| home.to_str().map(str::to_owned)),
+    }
+}
+
+impl Redaction {
+    /// Takes things out of a text.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match without(text.as_bytes(), false, self.kinds, self.home.as_deref()) {
+            Some(plain) => String::from_utf8_lossy(&plain).into_owned().into(),
+            None => text.into(),
+        }
+    }
+
+    /// Takes things out of a text in its place.
+    fn apply(&self, text: &mut String) {
+        if let Cow::Owned(plain) = self.text(text) {
+            *text = plain;
+        }
+    }
+
+    /// Takes things out of texts in their places.
+    fn apply_to<'a>(&self, texts: impl IntoIterator<Item = &'a mut String>) {
+        texts.into_iter().for_each(|text| self.apply(text));
+    }
+
+    /// Takes things out of a row.
+    pub fn row(&self, row: &mut LogRow) {
+        self.apply_to([&mut row.title, &mut row.agent]);
+        self.apply_to(&mut row.model);
+        self.apply_to(&mut row.files);
+        self.apply_to(&mut row.not_brought);
+        self.apply_to(row.landed.as_mut().map(|landed| &mut landed.branch));
+    }
+
+    /// Takes things out of a session.
+    pub fn session(&self, page: &mut SessionPage) {
+        page.lane.rows.iter_mut().for_each(|row| self.row(row));
+        self.apply_to(&mut page.lane.ailing);
+    }
+
+    /// Takes things out of a turn; its files are taken for themselves.
+    pub fn turn(&self, page: &mut TurnPage) {
+        self.row(&mut page.row);
+        let said = [&mut page.request, &mut page.answer, &mut page.plan];
+        self.apply_to(said.into_iter().flatten());
+        self.apply_to([&mut page.report, &mut page.said].into_iter().flatten());
+        for output in &mut page.outputs {
+            self.apply_to([&mut output.name, &mut output.text]);
+        }
+        for input in &mut page.input {
+            self.apply_to([&mut input.name].into_iter().chain(&mut input.note));
+        }
+        self.apply_to(page.files.iter_mut().map(|file| &mut file.path));
+        self.apply_to(&mut page.artifacts);
+        self.apply(&mut page.meta);
+        self.apply_to(&mut page.ailing);
+    }
+
+    /// Takes things out of a file.
+    pub fn file(&self, mut view: FileView) -> FileView {
+        match &mut view {
+            FileView::Text(text) | FileView::Link(text) | FileView::Unreadable(text) => {
+                self.apply(text);
+            }
+            FileView::Absent
+            | FileView::Binary { .. }
+            | FileView::TooLarge { .. }
+            | FileView::Submodule(_) => {}
+        }
+        view
+    }
+}
