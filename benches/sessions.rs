@@ -28,7 +28,7 @@ const PLAN: &str = "# Change files\n\n## Rationale\n```text\nA bench.\n```\n\n##
 
 fn main() {
     let (many, one) = (Bench::new(), Bench::new());
-    many.multiply();
+    many.workspace.multiply(SESSIONS);
     head("git, or one");
     let mut missed = measure(&many, &one, "loose");
     many.workspace.git(&["pack-refs", "--all"]);
@@ -82,35 +82,6 @@ impl Bench {
         run(&mut bench.teddy(&["new", "first"]));
         run(&mut bench.teddy(&["execute", "../plan.md", "-y"]));
         bench
-    }
-
-    /// Gives the tree thousands of sessions, each with a commit of its own.
-    fn multiply(&self) {
-        let tip = self.read(&["cat-file", "commit", "refs/teddy/sessions/first"]);
-        let (top, message) = tip.split_once("\n\n").unwrap();
-        let ids = |key: &str| {
-            let lines = top.lines().filter_map(|line| line.split_once(' '));
-            let ids = lines.filter(|(name, _)| *name == key).map(|(_, id)| id);
-            ids.map(str::to_owned).collect::<Vec<_>>()
-        };
-        let merges = |id: &String| format!("merge {id}\n");
-        let (tree, parents) = (ids("tree"), ids("parent"));
-        let others: String = parents[1..].iter().map(merges).collect();
-
-        let sessions = (0..SESSIONS).map(|n| {
-            let message = message.replace("Session: first", &format!("Session: s-{n}"));
-            format!(
-                "commit refs/teddy/sessions/s-{n}\ncommitter TeDDy <teddy@localhost> {} +0000\ndata {}\n{message}\nfrom {}\n{others}M 040000 {} \n\n",
-                1_790_000_000 + n,
-                message.len(),
-                parents[0],
-                tree[0],
-            )
-        });
-        let path = self.workspace.beside("stream");
-        std::fs::write(&path, sessions.collect::<String>()).unwrap();
-        let mut import = self.git(&["fast-import", "--quiet", "--force"]);
-        run(import.stdin(std::fs::File::open(&path).unwrap()));
     }
 
     /// Measures a command against git's list of the same refs.
@@ -174,12 +145,5 @@ impl Bench {
         let mut command = apart(&self.workspace.path(), &self.home, "git");
         command.args(args);
         command
-    }
-
-    /// Returns what git prints.
-    fn read(&self, args: &[&str]) -> String {
-        let output = self.git(args).output().unwrap();
-        assert!(output.status.success(), "git {args:?}");
-        String::from_utf8(output.stdout).unwrap()
     }
 }

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a bench fails where it must")]
 #![allow(dead_code, reason = "each bench uses its part")]
 
+pub mod model;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -96,6 +98,50 @@ impl Workspace {
         self.seed >> 16
     }
 
+    /// Gives the repository many sessions, each with a commit of its own, like that of the session
+    /// `first`.
+    pub fn multiply(&self, sessions: usize) {
+        let tip = self.read(&["cat-file", "commit", "refs/teddy/sessions/first"]);
+        let (top, message) = tip.split_once("\n\n").unwrap();
+        let ids = |key: &str| {
+            let lines = top.lines().filter_map(|line| line.split_once(' '));
+            let ids = lines.filter(|(name, _)| *name == key).map(|(_, id)| id);
+            ids.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let merges = |id: &String| format!("merge {id}\n");
+        let (tree, parents) = (ids("tree"), ids("parent"));
+        let others: String = parents[1..].iter().map(merges).collect();
+
+        let sessions = (0..sessions).map(|n| {
+            let message = message.replace("Session: first", &format!("Session: s-{n}"));
+            format!(
+                "commit refs/teddy/sessions/s-{n}\ncommitter TeDDy <teddy@localhost> {} +0000\ndata {}\n{message}\nfrom {}\n{others}M 040000 {} \n\n",
+                1_790_000_000 + n,
+                message.len(),
+                parents[0],
+                tree[0],
+            )
+        });
+        let path = self.beside("stream");
+        std::fs::write(&path, sessions.collect::<String>()).unwrap();
+        let mut import = self.git_command(&["fast-import", "--quiet", "--force"]);
+        run(import.stdin(std::fs::File::open(&path).unwrap()));
+    }
+
+    /// Returns what git prints.
+    pub fn read(&self, args: &[&str]) -> String {
+        let output = self.git_command(args).output().unwrap();
+        assert!(output.status.success(), "git {args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Returns git in the worktree.
+    pub fn git_command(&self, args: &[&str]) -> Command {
+        let mut command = apart(&self.path(), &self.beside("home"), "git");
+        command.args(args);
+        command
+    }
+
     /// Runs git in the worktree.
     pub fn git(&self, args: &[&str]) {
         git_in(&self.path(), &self.root.path().join("home"), args);
@@ -145,10 +191,34 @@ pub fn git_in(folder: &Path, home: &Path, args: &[&str]) {
 }
 
 /// Returns TeDDy with arguments, and nobody to ask.
+#[expect(clippy::disallowed_methods, reason = "the bench chooses the build")]
 pub fn teddy(folder: &Path, home: &Path, args: &[&str]) -> Command {
-    let mut command = apart(folder, home, env!("CARGO_BIN_EXE_teddy"));
+    let program = std::env::var("TEDDY_BENCH_PROGRAM");
+    let program = program.unwrap_or_else(|_| env!("CARGO_BIN_EXE_teddy").to_owned());
+    let mut command = apart(folder, home, &program);
     command.args(args).stdin(Stdio::null());
     command
+}
+
+/// Returns how many bytes of memory a program has held at most when it ends, which must be well.
+///
+/// What the system says of a process is gone with it, so it is asked until then.
+pub fn peak(command: &mut Command) -> u64 {
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = quiet.spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    loop {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        most = most.max(kilobytes.map_or(0, |count| count.parse().unwrap()));
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{command:?}");
+            return most * 1024;
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
 }
 
 /// Returns how long something takes.
