@@ -1038,3 +1038,36 @@ fn what_a_tree_lacks_is_found() {
     let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
     assert_eq!(gone, [lost]);
 }
+
+#[test]
+fn what_is_forced_holds_for_its_snapshot_alone() {
+    let repo = TestRepo::new();
+    repo.put(".gitignore", "out\n*.log\n")
+        .put("out/a", "1\n")
+        .put("out/deep/b", "2\n")
+        .put("src/x.log", "3\n")
+        .put("src/kept", "4\n")
+        .put("other/kept", "5\n");
+    // Folders that changed a moment ago are read anew in any case.
+    let past = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    for folder in ["out/deep", "out", "src", "other", "."] {
+        let folder = std::fs::File::open(repo.path().join(folder)).unwrap();
+        folder.set_modified(past).unwrap();
+    }
+
+    let always = ".gitignore other/kept src/kept";
+    for (force, expected) in [
+        (&[][..], always),
+        (&["out/a"][..], ".gitignore other/kept out/a src/kept"),
+        (&["out/a"][..], ".gitignore other/kept out/a src/kept"),
+        (
+            &["out/deep/b", "src/x.log"][..],
+            ".gitignore other/kept out/deep/b src/kept src/x.log",
+        ),
+        (&["other/none"][..], always),
+        (&[][..], always),
+    ] {
+        let taken = take(&repo.path(), &SnapshotLimits::default(), force);
+        assert_eq!(paths(&repo, &taken), expected, "{force:?}");
+    }
+}

@@ -24,9 +24,9 @@ pub(super) use write::Writer;
 const MAX_BYTES: u64 = 4 << 30;
 
 /// What opens the file; the number changes with the format.
-const MAGIC: &[u8; 8] = b"TeDDyix3";
+const MAGIC: &[u8; 8] = b"TeDDyix4";
 /// The length of the header.
-const HEADER: usize = 136;
+const HEADER: usize = 144;
 /// The length of a folder's record without its tree id.
 const FOLDER: usize = 44;
 /// The length of an entry's record without its id.
@@ -122,6 +122,8 @@ pub(super) mod mark {
     pub(in crate::git::snapshot) const EMBEDDED: u32 = 4;
     /// It has rules of its own: `.gitignore` or `.gitattributes`.
     pub(in crate::git::snapshot) const RULES: u32 = 8;
+    /// Something below it was to be taken even where it is ignored.
+    pub(in crate::git::snapshot) const FORCED: u32 = 16;
 }
 
 /// A folder.
@@ -148,6 +150,8 @@ pub(super) struct Basis {
     pub(super) settings: u64,
     /// A hash of what else decides which names are taken.
     pub(super) choice: u64,
+    /// A hash of what is taken even where it is ignored.
+    pub(super) force: u64,
     /// The stat of the user's index.
     pub(super) index: Stat,
     /// A hash of what the user's index tracks; git writes it anew for other reasons, too.
@@ -201,6 +205,7 @@ impl Cache {
         let basis = Basis {
             settings: u64_at(&bytes, 16),
             choice: u64_at(&bytes, 116),
+            force: u64_at(&bytes, 132),
             index: stat_at(&bytes, 24),
             tracking: u64_at(&bytes, 124),
             stamp: Stamp(time_at(&bytes, 60)),

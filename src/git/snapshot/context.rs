@@ -10,7 +10,7 @@ use gix::index::entry::stat::{Options, Time};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 
-use super::cache::{Basis, Cache, CachedName};
+use super::cache::{Basis, Cache, CachedFolder, CachedName, mark};
 use super::limits::{Forced, SnapshotLimits};
 use super::tracked::Index;
 use crate::git::repository::Repository;
@@ -66,7 +66,8 @@ impl<'a> ScanContext<'a> {
         let config = gix.config_snapshot();
         let basis = Basis {
             settings: settings(repository, limits),
-            choice: choice(repository, limits, &force),
+            choice: choice(repository, limits),
+            force: hash_of(&force),
             index: index_stat(&gix.index_path()),
             tracking: 0,
             stamp: Stamp::default(),
@@ -125,6 +126,15 @@ impl<'a> ScanContext<'a> {
         })
     }
 
+    /// Returns whether the names of a folder that did not change stand, too: what is forced below
+    /// it, now or in the last snapshot, is the same.
+    pub(super) fn names_stand_in(&self, folder: &CachedFolder<'_>) -> bool {
+        let then = self.cache.as_ref().map(|cache| cache.basis.force);
+        let is_same = then == Some(self.basis.force);
+        let was_forced = folder.marks & mark::FORCED != 0;
+        self.names_stand() && (is_same || !(was_forced || self.forces_below(folder.path)))
+    }
+
     /// Returns whether the user's index is still the very file that it was.
     pub(super) fn index_stands(&self) -> bool {
         let then = self.cache.as_ref().map(|cache| &cache.basis);
@@ -172,6 +182,10 @@ impl<'a> ScanContext<'a> {
 
     /// Returns whether something below a folder is to be taken even where it is ignored.
     pub(super) fn forces_below(&self, folder: &[u8]) -> bool {
+        if folder.is_empty() {
+            return !self.force.is_empty();
+        }
+
         let mut prefix = folder.to_vec();
         prefix.push(b'/');
         let at = self
@@ -217,16 +231,18 @@ fn settings(repository: &Repository, limits: &SnapshotLimits) -> u64 {
     hash.finish()
 }
 
-/// Hashes what decides, beside the index and `.gitignore` files, which names are taken.
-fn choice(repository: &Repository, limits: &SnapshotLimits, force: &[&Forced]) -> u64 {
+/// Hashes one thing.
+fn hash_of(what: impl Hash) -> u64 {
     let mut hash = DefaultHasher::new();
-    (
-        limits.max_file_size,
-        limits.leave_secrets,
-        &limits.exclude,
-        force,
-    )
-        .hash(&mut hash);
+    what.hash(&mut hash);
+    hash.finish()
+}
+
+/// Hashes what decides, beside the index, `.gitignore` files and what is forced, which names are
+/// taken.
+fn choice(repository: &Repository, limits: &SnapshotLimits) -> u64 {
+    let mut hash = DefaultHasher::new();
+    (limits.max_file_size, limits.leave_secrets, &limits.exclude).hash(&mut hash);
     add_file(&mut hash, &repository.common_dir().join("info/exclude"));
     add_file(
         &mut hash,

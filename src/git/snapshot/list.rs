@@ -62,9 +62,10 @@ impl<'a, 'r> FolderListing<'a, 'r> {
     ) -> anyhow::Result<FolderListing<'a, 'r>> {
         let index = scan.index()?;
         let tracked = index.names(&task.path, index.below(&task.path));
+        let is_forced = scan.forces_below(&task.path);
         let scanned = Scanned {
             path: task.path.clone(),
-            marks: 0,
+            marks: if is_forced { mark::FORCED } else { 0 },
             times: Times::default(),
             listing: Listing::Read(Vec::new()),
             link: None,

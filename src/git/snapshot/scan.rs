@@ -50,7 +50,7 @@ pub(super) fn scan_folder(
     let times = Times::from(&seen.stat);
     if let (Some(cache), Some(known), false) =
         (&scan.cache, task.known, task.relist || task.distrust)
-        && scan.names_stand()
+        && scan.names_stand_in(&cache.folder(known))
         && let Some(kept) = keep(&Keep {
             scan,
             cache,
@@ -74,7 +74,7 @@ fn scan_absent(
     task: FolderTask,
 ) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
     if let (Some(cache), Some(known), false) = (&scan.cache, task.known, task.unreadable)
-        && scan.names_stand()
+        && scan.names_stand_in(&cache.folder(known))
         && cache.folder(known).marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL
     {
         return Ok(as_before(cache, known, None));

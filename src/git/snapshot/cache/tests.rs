@@ -59,6 +59,7 @@ fn saved(folder: &Path) -> std::path::PathBuf {
     let basis = Basis {
         settings: 1,
         choice: 2,
+        force: 7,
         index: Stat::default(),
         tracking: 6,
         stamp: Stamp(Time { secs: 3, nsecs: 4 }),
@@ -84,6 +85,7 @@ fn what_is_saved_is_loaded() {
         (cache.basis.settings, cache.basis.choice, cache.basis.root),
         (1, 2, id(1))
     );
+    assert_eq!((cache.basis.tracking, cache.basis.force), (6, 7));
     assert_eq!(cache.basis.stamp, Stamp(Time { secs: 3, nsecs: 4 }));
     assert_eq!(
         (cache.children(0), cache.children(1), cache.children(2)),

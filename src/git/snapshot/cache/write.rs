@@ -102,6 +102,7 @@ impl Writer {
         bytes.resize(116, 0);
         bytes.extend_from_slice(&basis.choice.to_le_bytes());
         bytes.extend_from_slice(&basis.tracking.to_le_bytes());
+        bytes.extend_from_slice(&basis.force.to_le_bytes());
         bytes.resize(HEADER, 0);
         [&self.folders, &self.entries, &self.names]
             .iter()
