@@ -217,6 +217,12 @@ pub fn main() -> ExitCode {
     }
 
     complete::answer(project_of);
+    // The parser of all commands takes longer to make than this to print.
+    if version::is_all(&crate::host::env::args()) {
+        let _ = crate::host::stdout::write(format!("teddy {}\n", version::line()));
+        return ExitCode::SUCCESS;
+    }
+
     let arguments = expand(crate::host::env::args());
     let is_json = asks_for_json(&arguments);
     let is_verbose = version::asks_for_details(&arguments);

@@ -53,6 +53,11 @@ pub(super) fn to_json() -> Value {
     })
 }
 
+/// Tells whether a command line asks for the version in a line, and for nothing else.
+pub(super) fn is_all(arguments: &[OsString]) -> bool {
+    matches!(arguments, [_, one] if one == "--version" || one == "-V")
+}
+
 /// Tells whether a command line asks for the details: `-vV`, `-V -v`, `--version --verbose`.
 pub(super) fn asks_for_details(arguments: &[OsString]) -> bool {
     let options = arguments.iter().skip(1).take_while(|one| *one != "--");
