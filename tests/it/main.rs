@@ -131,5 +131,6 @@ mod trials;
 mod upgrade;
 mod verify;
 mod web;
+mod web_browser;
 mod web_files;
 mod worktree;

@@ -138,6 +138,12 @@ pub fn project() -> TestRepo {
         ],
     );
     repo.reply(&first).reply(&second);
+    // A model that is not called by a folder of another name each time.
+    let answers = repo.beside("answers");
+    repo.configure(&format!(
+        "model: recorded\nmodels: {{ recorded: {{ kind: replay, path: {} }} }}\n",
+        answers.display()
+    ));
     repo.done(&["context", "add", "a.txt"]);
     for message in ["Write the number as a digit.", "Say what was done."] {
         repo.done(&["plan", "-m", message]);

@@ -164,7 +164,9 @@ impl DrawnFile<'_> {
                 @for note in &self.notes { p.note { (note) } }
                 @if !self.difference.hunks.is_empty() {
                     div.scroll tabindex="0" role="region" aria-label=(line(&self.file.path)) {
-                        table.diff { @for hunk in &self.difference.hunks { (part(hunk)) } }
+                        table.diff {
+                            @for hunk in &self.difference.hunks { (part(hunk, self.file.change)) }
+                        }
                     }
                 }
                 @if self.difference.left_out > 0 {
@@ -176,13 +178,16 @@ impl DrawnFile<'_> {
 }
 
 /// Returns a run of lines.
-fn part(hunk: &Hunk) -> Markup {
+fn part(hunk: &Hunk, change: PathChange) -> Markup {
     html! {
         tbody {
-            tr.hunk {
-                td colspan="4" {
-                    "@@ −" (hunk.old.start + 1) "," (hunk.old.len())
-                    " +" (hunk.new.start + 1) "," (hunk.new.len()) " @@"
+            // Where all of a file comes or goes, its place says nothing.
+            @if change == PathChange::Modified {
+                tr.hunk {
+                    td colspan="4" {
+                        "@@ −" (hunk.old.start + 1) "," (hunk.old.len())
+                        " +" (hunk.new.start + 1) "," (hunk.new.len()) " @@"
+                    }
                 }
             }
             @for line in &hunk.lines { (row(line)) }
