@@ -226,6 +226,16 @@ fn screen_wrote(repo: &TestRepo, text: &str) -> bool {
 }
 
 #[test]
+fn a_repository_that_vanishes_is_said_and_the_rest_is_still_there() {
+    let repo = project();
+    let mut screen = open(&repo, (80, 24), "Note the rest");
+    std::fs::rename(repo.path().join(".git"), repo.beside("gone")).unwrap();
+    screen.wait_for("✗ ");
+    press(&mut screen, "G", "is missing");
+    leave(screen);
+}
+
+#[test]
 fn without_a_terminal_the_other_way_is_named() {
     let repo = project();
     let hint = "`teddy browse --linear` reads line by line";

@@ -3,10 +3,13 @@
 //! A branch stands above the turn at which it left its parent, further in. Only the session in use
 //! and those that it comes from are open at first; several restores in a row are one row.
 
+mod make;
+
 use std::collections::{HashMap, HashSet};
 
+use make::RowMaker;
+
 use crate::git::object::CommitId;
-use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::workflow::log::LogRow;
 use crate::workflow::view::timeline::{SessionLane, Timeline};
@@ -85,15 +88,32 @@ impl BrowseTree {
         self.timeline.sessions.is_empty()
     }
 
-    /// Returns the turn under the cursor; on a session its newest, on restores the newest of them.
+    /// Returns the turn under the cursor; on a session its newest, which it may share with its
+    /// parent, and on restores the newest of them.
     pub fn selected(&self) -> Option<(&SessionLane, &LogRow)> {
         let row = self.rows.get(self.cursor)?;
         let lane = self.lane(row);
-        let at = match row.what {
-            TreeItem::Turn(at) | TreeItem::Restores(at, _) => at,
-            TreeItem::Session | TreeItem::Ailing => 0,
-        };
-        Some((lane, lane.rows.get(at)?))
+        match row.what {
+            TreeItem::Turn(at) | TreeItem::Restores(at, _) => Some((lane, lane.rows.get(at)?)),
+            TreeItem::Session | TreeItem::Ailing => self.newest(lane),
+        }
+    }
+
+    /// Returns the newest turn of a session, be it one of those that it comes from.
+    fn newest<'a>(&'a self, lane: &'a SessionLane) -> Option<(&'a SessionLane, &'a LogRow)> {
+        let (mut lane, mut last) = (lane, u64::MAX);
+        for _ in 0..self.timeline.sessions.len() {
+            let mut rows = lane.rows.iter();
+            if let Some(row) = rows.find(|row| row.number <= last) {
+                return Some((lane, row));
+            }
+            let (parent, turn) = lane.parent.as_ref()?;
+            last = last.min(*turn);
+            let mut lanes = self.timeline.sessions.iter();
+            lane = lanes.find(|lane| lane.name == *parent)?;
+        }
+
+        None
     }
 
     /// Returns the session in use, if it is shown.
@@ -376,70 +396,6 @@ impl BrowseTree {
 
         self.rows = rows.rows;
         self.cursor = self.cursor.min(self.rows.len().saturating_sub(1));
-    }
-}
-
-/// The rows while they are made.
-struct RowMaker<'a> {
-    /// What is open.
-    tree: &'a BrowseTree,
-    /// The branches of each lane, with the turns at which they leave it.
-    branches: HashMap<usize, Vec<(u64, usize)>>,
-    /// The lanes that have their rows.
-    made: Vec<bool>,
-    /// The rows.
-    rows: Vec<TreeRow>,
-}
-
-impl RowMaker<'_> {
-    /// Makes the rows of a session, and of its branches.
-    fn session(&mut self, lane: usize, depth: usize) {
-        if std::mem::replace(&mut self.made[lane], true) {
-            return;
-        }
-        let row = |what| TreeRow { what, lane, depth };
-        let one = &self.tree.timeline.sessions[lane];
-        self.rows.push(row(TreeItem::Session));
-        if one.ailing.is_some() {
-            self.rows.push(row(TreeItem::Ailing));
-        }
-
-        let mut branches = self.branches.remove(&lane).unwrap_or_default();
-        let is_open = self.tree.is_open(lane);
-        let mut at = 0;
-        while is_open && at < one.rows.len() {
-            let (here, later): (Vec<_>, Vec<_>) = branches
-                .into_iter()
-                .partition(|(turn, _)| *turn >= one.rows[at].number);
-            branches = later;
-            for (_, branch) in here {
-                self.session(branch, depth + 1);
-            }
-
-            let next = branches.iter().map(|(turn, _)| *turn).max();
-            let count = self.restores(&one.rows[at..], next);
-            if count > 1 {
-                self.rows.push(row(TreeItem::Restores(at, count)));
-            } else {
-                self.rows.push(row(TreeItem::Turn(at)));
-            }
-            at += count.max(1);
-        }
-
-        for (_, branch) in branches {
-            self.session(branch, depth + 1);
-        }
-    }
-
-    /// Returns how many of the newest of these turns are restores that are folded into one row; no
-    /// branch leaves between them.
-    fn restores(&self, rows: &[LogRow], branch: Option<u64>) -> usize {
-        let is_open = |row: &LogRow| self.tree.open_restores.contains(&row.commit);
-        let folded = rows.iter().enumerate().take_while(|(at, row)| {
-            let is_parted = *at > 0 && branch.is_some_and(|turn| turn >= row.number);
-            row.status == Status::Restored && !is_parted && !is_open(row)
-        });
-        folded.count()
     }
 }
 

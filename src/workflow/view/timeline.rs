@@ -45,8 +45,11 @@ pub struct TimelineMark {
 /// Returns what the sessions are now; this reads their refs, and nothing else.
 ///
 /// # Errors
-/// The refs cannot be listed.
+/// The refs cannot be listed, or the repository is gone.
 pub fn mark(project: &Project, only: Option<&SessionName>) -> anyhow::Result<TimelineMark> {
+    // A folder that is gone has no refs, which would look like a repository without sessions.
+    let folder = project.repository.common_dir();
+    anyhow::ensure!(folder.is_dir(), "`{}` is gone", folder.display());
     let mut tips = project.store().sessions()?;
     if let Some(only) = only {
         tips.retain(|(name, _)| name == only);

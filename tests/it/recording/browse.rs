@@ -6,7 +6,7 @@ use crate::screen::Screen;
 use crate::support::TestRepo;
 
 /// The columns and rows of the terminal.
-const SIZE: (u16, u16) = (104, 24);
+const SIZE: (u16, u16) = (104, 16);
 /// What the picture shows, for those who do not see it.
 const TITLE: &str = "A terminal: sessions with their branches and turns to the left, what a turn changed to the right";
 

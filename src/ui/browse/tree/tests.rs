@@ -1,6 +1,7 @@
 //! Which rows there are, and where the cursor goes.
 
 use super::*;
+use crate::session::meta::Status;
 use crate::ui::browse::sample::{lane, numbered, row};
 
 /// Says what the rows are, the cursor's marked.
@@ -81,6 +82,24 @@ fn the_sessions_before_the_one_in_use_are_open() {
     let [demo, other] = ["demo", "other"].map(|name| SessionName::parse(name).unwrap());
     assert!(tree.is_before_in_use(&demo, 2) && tree.is_before_in_use(&other, 9));
     assert!(!tree.is_before_in_use(&demo, 3));
+}
+
+#[test]
+fn a_session_stands_for_its_newest_turn_be_it_a_shared_one() {
+    let mut timeline = branched();
+    timeline.sessions[1].rows.clear();
+    timeline.sessions[2].rows.clear();
+    timeline.sessions[2].parent.as_mut().unwrap().1 = 1;
+    let mut tree = tree(timeline);
+    let mut check = |step, expected: &str| {
+        tree.step(step);
+        let (lane, row) = tree.selected().unwrap();
+        assert_eq!(format!("{}:{}", lane.name, row.number), expected);
+    };
+    check(0, "demo:3");
+    check(1, "demo:2");
+    check(1, "demo:1");
+    check(-3, "demo:3");
 }
 
 #[test]

@@ -1,0 +1,71 @@
+//! Makes the rows of the tree: sessions, their turns, and branches between them.
+
+use std::collections::HashMap;
+
+use super::{BrowseTree, TreeItem, TreeRow};
+use crate::session::meta::Status;
+use crate::workflow::log::LogRow;
+
+/// The rows while they are made.
+pub(super) struct RowMaker<'a> {
+    /// What is open.
+    pub(super) tree: &'a BrowseTree,
+    /// The branches of each lane, with the turns at which they leave it.
+    pub(super) branches: HashMap<usize, Vec<(u64, usize)>>,
+    /// The lanes that have their rows.
+    pub(super) made: Vec<bool>,
+    /// The rows.
+    pub(super) rows: Vec<TreeRow>,
+}
+
+impl RowMaker<'_> {
+    /// Makes the rows of a session, and of its branches.
+    pub(super) fn session(&mut self, lane: usize, depth: usize) {
+        if std::mem::replace(&mut self.made[lane], true) {
+            return;
+        }
+        let row = |what| TreeRow { what, lane, depth };
+        let one = &self.tree.timeline.sessions[lane];
+        self.rows.push(row(TreeItem::Session));
+        if one.ailing.is_some() {
+            self.rows.push(row(TreeItem::Ailing));
+        }
+
+        let mut branches = self.branches.remove(&lane).unwrap_or_default();
+        let is_open = self.tree.is_open(lane);
+        let mut at = 0;
+        while is_open && at < one.rows.len() {
+            let (here, later): (Vec<_>, Vec<_>) = branches
+                .into_iter()
+                .partition(|(turn, _)| *turn >= one.rows[at].number);
+            branches = later;
+            for (_, branch) in here {
+                self.session(branch, depth + 1);
+            }
+
+            let next = branches.iter().map(|(turn, _)| *turn).max();
+            let count = self.restores(&one.rows[at..], next);
+            if count > 1 {
+                self.rows.push(row(TreeItem::Restores(at, count)));
+            } else {
+                self.rows.push(row(TreeItem::Turn(at)));
+            }
+            at += count.max(1);
+        }
+
+        for (_, branch) in branches {
+            self.session(branch, depth + 1);
+        }
+    }
+
+    /// Returns how many of the newest of these turns are restores that are folded into one row; no
+    /// branch leaves between them.
+    fn restores(&self, rows: &[LogRow], branch: Option<u64>) -> usize {
+        let is_open = |row: &LogRow| self.tree.open_restores.contains(&row.commit);
+        let folded = rows.iter().enumerate().take_while(|(at, row)| {
+            let is_parted = *at > 0 && branch.is_some_and(|turn| turn >= row.number);
+            row.status == Status::Restored && !is_parted && !is_open(row)
+        });
+        folded.count()
+    }
+}
