@@ -1,6 +1,7 @@
 //! What a call works with, as `-v` tells it, and what of it is ignored.
 
 use crate::config::unknown;
+use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::project::Project;
 
 /// Says what a call works with.
@@ -25,7 +26,13 @@ pub(super) fn in_use(project: &Project) -> String {
         project.repository.workdir().display(),
         project.places.config_file.display(),
     );
-    format!("Project {folder}, {session}, model {model}. Settings: git config, {config}{own}.")
+    let commands = match command_files(project) {
+        CommandFiles::Overlay => "over your files, in an overlay".to_owned(),
+        CommandFiles::Checkout(why) => format!("in a copy of your files ({why})"),
+    };
+    format!(
+        "Project {folder}, {session}, model {model}. Commands run {commands}. Settings: git config, {config}{own}."
+    )
 }
 
 /// Lists settings of a repository that are ignored; one that nobody knows with what was meant.

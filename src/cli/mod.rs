@@ -89,6 +89,7 @@ use hooks::hook;
 use mistyped::{Mistyped, mistyped};
 use race::lane;
 
+use crate::host::{overlay, supervisor};
 use crate::workflow::project::Project;
 
 /// Git-native sessions for AI-assisted coding
@@ -212,7 +213,9 @@ commands! {
 pub fn main() -> ExitCode {
     #[cfg(all(feature = "failpoints", debug_assertions))]
     let _armed = crate::host::fault::arm();
-    if let Some(code) = crate::host::supervisor::serve_if_asked(&crate::host::env::args()) {
+    let arguments = crate::host::env::args();
+    let helper = supervisor::serve_if_asked(&arguments);
+    if let Some(code) = helper.or_else(|| overlay::serve_if_asked(&arguments)) {
         return code;
     }
 

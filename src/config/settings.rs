@@ -189,6 +189,8 @@ pub struct SnapshotSettings {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Worktree {
+    /// How commands come to the user's files.
+    pub backend: Backend,
     /// The folder that holds the worktrees.
     pub root: Option<String>,
     /// Ignored files that are copied into it.
@@ -199,6 +201,20 @@ pub struct Worktree {
     pub setup: Option<String>,
     /// Whether that command reaches the network where it is confined.
     pub network: bool,
+}
+
+/// How the commands of a plan come to the user's files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// As an overlay where commands are confined and the machine can, else as a checkout.
+    #[default]
+    Auto,
+    /// They see the files themselves, and what they change goes into a layer; a command does not
+    /// run where the machine cannot.
+    Overlay,
+    /// They see a copy of what the snapshot has.
+    Checkout,
 }
 
 /// What happens to the work of a plan that fails on the way.

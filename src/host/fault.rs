@@ -5,7 +5,7 @@
 //! `2*off->return(kill)` does so at its third passing.
 
 /// Every point, in the order in which a turn passes them.
-pub const POINTS: [&str; 41] = [
+pub const POINTS: [&str; 43] = [
     "after-answer",
     "before-draft-ref",
     "after-lock",
@@ -22,6 +22,8 @@ pub const POINTS: [&str; 41] = [
     "before-part",
     "after-part",
     "after-whole",
+    "after-layer",
+    "after-mount",
     "after-worktree",
     "before-action",
     "before-write",

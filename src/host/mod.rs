@@ -18,6 +18,7 @@ pub mod interrupt;
 pub mod lease;
 pub mod lock;
 pub mod memory;
+pub mod overlay;
 pub mod pager;
 pub mod probe;
 pub mod process;

@@ -59,6 +59,19 @@ pub enum Network {
     On,
 }
 
+/// The folders of an overlay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverlayFolders {
+    /// What is seen where nothing was changed; never written.
+    pub lower: PathBuf,
+    /// What takes the changes.
+    pub upper: PathBuf,
+    /// An empty folder for the kernel, on the file system of the upper one.
+    pub work: PathBuf,
+    /// Where the whole is seen.
+    pub at: PathBuf,
+}
+
 /// What of a policy can be enforced on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Availability {
@@ -201,6 +214,42 @@ pub fn enforce(policy: &Policy, kernel: &Kernel, watching: &[u32]) -> Result<(),
         None => system_calls::enforce(policy, kernel, watching),
         Some(_) => Ok(()),
     }
+}
+
+/// Mounts an overlay that only this process sees, and who joins it. It must have one thread.
+///
+/// # Errors
+/// It cannot be mounted here.
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
+pub fn mount_overlay(folders: &OverlayFolders) -> Result<(), String> {
+    namespaces::mount_overlay(folders)
+}
+
+/// Joins another process: sees what only that one sees. This process must have one thread.
+///
+/// # Errors
+/// The process is gone, or lets nobody in.
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
+pub fn join(process: u32) -> Result<(), String> {
+    namespaces::join(process)
+}
+
+/// There are no overlays here.
+///
+/// # Errors
+/// Always.
+#[cfg(not(all(target_os = "linux", feature = "sandbox")))]
+pub fn mount_overlay(_folders: &OverlayFolders) -> Result<(), String> {
+    Err("this system has no overlays, or this build has no sandbox".to_owned())
+}
+
+/// There is nothing to join here.
+///
+/// # Errors
+/// Always.
+#[cfg(not(all(target_os = "linux", feature = "sandbox")))]
+pub fn join(_process: u32) -> Result<(), String> {
+    Err("this system has no overlays, or this build has no sandbox".to_owned())
 }
 
 /// There are no private views here.

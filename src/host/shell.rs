@@ -27,7 +27,7 @@ pub use stragglers::end_orphans;
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
-use super::{interrupt, process, sandbox};
+use super::{interrupt, overlay, process, sandbox};
 pub use capture::Capture;
 pub(super) use environment::CommandEnvironment;
 pub(super) use stragglers::{Marker, VARIABLE};
@@ -155,7 +155,7 @@ pub fn run_until(
         return Ok(FinishedScript::not_started(why));
     };
 
-    if !script.cwd.is_dir() {
+    if !seen(script).is_dir() {
         let folder = script.cwd.display();
         return Ok(FinishedScript::not_started(format!(
             "the directory `{folder}` does not exist"
@@ -186,6 +186,15 @@ pub fn run_until(
     let policy = launcher.and_then(|launcher| launcher.policy.as_ref());
     policy.into_iter().for_each(sandbox::sweep);
     Ok(FinishedScript { end, output, left })
+}
+
+/// Returns where the folder of a script is for us: it may be in a view that only its command has.
+fn seen(script: &Script) -> PathBuf {
+    let view = script.launcher.as_ref().and_then(|launcher| launcher.view);
+    view.map_or_else(
+        || script.cwd.clone(),
+        |holder| overlay::within(holder, &script.cwd),
+    )
 }
 
 /// Returns the shell's path and its options; nothing if it is not found.

@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 use super::sandbox::{Availability, Kernel, Policy, availability};
 use super::{env, process};
 
+pub(super) use strays::{forget, know};
+
 pub(super) use order::{CommandEnding, Order, SupervisorMessage};
 pub use serve::serve_if_asked;
 
@@ -48,6 +50,8 @@ pub struct Launcher {
     pub policy: Option<Policy>,
     /// A file that stays locked until nothing of the command is left, even if TeDDy is killed.
     pub lock: Option<PathBuf>,
+    /// The process that holds the view of the files in which the command runs, if there is one.
+    pub view: Option<u32>,
 }
 
 impl Launcher {
@@ -62,6 +66,7 @@ impl Launcher {
             command: vec![env::current_exe()?.into()],
             policy: policy.filter(|_| enforceable),
             lock: None,
+            view: None,
         })
     }
 
@@ -71,6 +76,11 @@ impl Launcher {
             lock: Some(lock),
             ..self
         }
+    }
+
+    /// Returns this launcher for commands that see what another process sees.
+    pub fn within(self, view: Option<u32>) -> Launcher {
+        Launcher { view, ..self }
     }
 
     /// Returns the command that becomes the supervisor, with this program's environment.
@@ -238,5 +248,6 @@ pub(super) fn order(launcher: &Launcher, words: Vec<OsString>, folder: &Path) ->
             .lock
             .as_ref()
             .map(|path| path.clone().into_os_string().into()),
+        view: launcher.view,
     }
 }

@@ -44,7 +44,7 @@ pub fn du(repository: &Repository) -> anyhow::Result<DiskUsage> {
     let all = size(&repository.teddy_dir());
     let archives = size(&repository.teddy_dir().join(ARCHIVE));
     let worktree = |listed: crate::git::worktree::RememberedWorktree| WorktreeUsage {
-        bytes: size(&listed.path),
+        bytes: size(&listed.path) + size(&listed.layer),
         session: listed.session,
         path: listed.path.display().to_string(),
     };

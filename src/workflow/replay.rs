@@ -129,6 +129,7 @@ fn run_again(
         tip: &tip,
         before: workspace.before,
         tree,
+        users_own: false,
         reach: Reach::Recorded(&artifacts),
         artifacts: &artifacts,
     };

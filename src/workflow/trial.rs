@@ -72,6 +72,7 @@ impl<'p> Trials<'p> {
             tip: turn,
             before: commit,
             tree: self.project.repository.commit(commit)?.tree,
+            users_own: false,
             reach: Reach::AsConfigured,
             artifacts: &Artifacts::default(),
         };

@@ -378,7 +378,8 @@ fn what_cannot_be_written_stops_the_publication_before_its_first_file_and_nothin
             return println!("skipped: `chattr +i` is not possible here");
         }
         let (before, plan) = (tree(&rig), large(&rig));
-        let output = rig.run(&["execute", &plan, "-y"]);
+        // What the user cannot write, a command over their files cannot either.
+        let output = rig.run(&["execute", &plan, "-y", "-c", "worktree.backend=checkout"]);
         let text = said(&output);
         assert!(
             output.status.code() == Some(4) && text.contains("is read-only"),

@@ -342,11 +342,14 @@ fn a_worktree_whose_setup_was_cut_short_is_set_up_again() {
     run("One").check(0, &["preparing the worktree"]);
     assert!(!run("Two").stderr.contains("preparing"));
     let records = repo.path().join(".git/teddy/worktrees");
-    let ready = |folder: std::fs::DirEntry| std::fs::remove_file(folder.path().join("setup"));
+    // Of a layer, or of a copy of the files.
+    let ready = |folder: std::fs::DirEntry| {
+        ["layer-setup", "setup"].map(|note| std::fs::remove_file(folder.path().join(note)).is_ok())
+    };
     assert!(
         std::fs::read_dir(records)
             .unwrap()
-            .any(|folder| ready(folder.unwrap()).is_ok())
+            .any(|folder| ready(folder.unwrap()).contains(&true))
     );
     run("Three").check(0, &["preparing the worktree"]);
     repo.configure("worktree: { setup: 'true # another' }\n");

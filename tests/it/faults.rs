@@ -11,6 +11,7 @@ use std::process::Output;
 
 use teddy::host::fault::POINTS;
 
+use crate::overlay::overlays;
 use crate::rig::{Rig, Saver, body, said, tag_of, verdict};
 
 /// The file that plans write and the user saves.
@@ -31,6 +32,7 @@ enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Under {
     Execute,
+    Copy,
     Part,
     Restore,
     New,
@@ -51,6 +53,10 @@ impl Case<'_> {
         let plan = self.plan(self.number);
         let args: Vec<&str> = match self.under {
             Under::Execute | Under::Part => vec!["execute", &plan, "-y", "-s", "storm"],
+            Under::Copy => {
+                let backend = "worktree.backend=checkout";
+                vec!["execute", &plan, "-y", "-s", "storm", "-c", backend]
+            }
             Under::Restore => vec!["restore", "1", "-s", "storm", "--theirs", "-y"],
             Under::New => vec!["new", &name],
             Under::Recover => vec!["recover"],
@@ -315,14 +321,22 @@ const OF_AN_ANSWER: [&str; 1] = ["after-answer"];
 /// What only a plan comes by that runs no command.
 const OF_A_PART: [&str; 2] = ["before-part", "after-part"];
 
+/// What only commands come by that run in a copy of the files.
+const OF_A_COPY: [&str; 1] = ["after-whole"];
+
+/// What only commands come by that run over the files themselves.
+const OF_AN_OVERLAY: [&str; 2] = ["after-layer", "after-mount"];
+
 /// What only a turn that asks for a plan or runs one comes by.
-const OF_A_RUN: [&str; 13] = [
+const OF_A_RUN: [&str; 15] = [
     "after-answer",
     "before-draft-ref",
     "before-worktree",
     "before-part",
     "after-part",
     "after-whole",
+    "after-layer",
+    "after-mount",
     "after-worktree",
     "before-action",
     "before-write",
@@ -334,14 +348,26 @@ const OF_A_RUN: [&str; 13] = [
 
 #[test]
 fn an_execution_survives_every_fault() {
-    let missed = [&OF_AN_ANSWER[..], &OF_A_PART].concat();
+    let of_others = match overlays() {
+        true => &OF_A_COPY[..],
+        false => &OF_AN_OVERLAY,
+    };
+    let missed = [&OF_AN_ANSWER[..], &OF_A_PART, of_others].concat();
     check_all_but(Under::Execute, &missed);
+}
+
+#[test]
+fn an_execution_in_a_copy_survives_every_fault() {
+    let missed = [&OF_AN_ANSWER[..], &OF_A_PART, &OF_AN_OVERLAY].concat();
+    check_all_but(Under::Copy, &missed);
 }
 
 #[test]
 fn a_part_of_a_worktree_survives_every_fault_and_is_never_taken_for_whole() {
     let of_commands = [
         "after-whole",
+        "after-layer",
+        "after-mount",
         "publish-before-delete",
         "publish-after-delete",
     ];

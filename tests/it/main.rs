@@ -68,6 +68,7 @@ mod merge;
 mod mistakes;
 mod models;
 mod one_line;
+mod overlay;
 mod packages;
 mod parts;
 mod parts_random;

@@ -109,6 +109,8 @@ fn a_part_has_what_the_plan_names_and_the_first_command_finds_everything() {
         .file("run/deep/x", "1\n");
     repo.commit("one");
     begin(&repo);
+    // Over the files themselves there is nothing to complete.
+    repo.configure("worktree: { backend: checkout }\n");
     turn(&repo, &[replace("d/e/f", "2\n"), read("run/deep")]);
     let part = [
         "d/",

@@ -154,6 +154,8 @@ fn nothing_is_changed_beside_a_file_that_may_not_be() {
         (&[create("dir/new/x.txt", "x\n")], 0o555),
     ] {
         let Some(repo) = project() else { return };
+        // What the user cannot change, a command over their files cannot either.
+        repo.configure("worktree: { backend: checkout }\n");
         let before = tree(&repo);
         chmod(&repo.path().join("dir"), mode);
         run_plan(&repo, &plan("Change", actions))

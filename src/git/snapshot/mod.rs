@@ -12,6 +12,7 @@ mod context;
 mod embedded;
 mod entry;
 mod folder;
+pub mod known;
 mod large;
 pub mod limits;
 mod list;

@@ -88,13 +88,7 @@ pub fn bring(
     workspace: &Repository,
     what: &Bring,
 ) -> anyhow::Result<BroughtFiles> {
-    // A link or a pipe of this name is no list: it can lead out of the project, or never end.
-    let included = match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE)
-    {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error.into()),
-    };
+    let included = included(workspace)?;
     if included.is_empty() && what.copy.is_empty() && what.link.is_empty() {
         return Ok(BroughtFiles::default());
     }
@@ -108,6 +102,16 @@ pub fn bring(
     };
     walker.walk(workspace)?;
     Ok(walker.done)
+}
+
+/// Returns what the user's list of files to copy says.
+pub(super) fn included(workspace: &Repository) -> anyhow::Result<Vec<u8>> {
+    // A link or a pipe of this name is no list: it can lead out of the project, or never end.
+    match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Walker<'_> {

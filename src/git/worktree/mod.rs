@@ -13,6 +13,7 @@ pub mod bring;
 pub mod former;
 mod glance;
 mod index;
+pub mod layer;
 mod leftovers;
 pub mod moved;
 mod part;
@@ -35,7 +36,7 @@ use self::record::WorktreeRecord;
 use self::root::{WorktreeRoot, is_plain};
 use super::repository::Repository;
 use crate::git::object::CommitId;
-use crate::host::file::FileKind;
+use crate::host::file::{FileKind, Root};
 
 /// How much of a worktree must be as its commit says.
 #[derive(Debug, Clone, Copy)]
@@ -51,8 +52,12 @@ pub enum Extent<'a> {
 pub struct SessionWorktree {
     /// The repository, with this as its worktree and an index of its own.
     pub repository: Repository,
-    /// Its top.
+    /// Its top, as commands see it.
     pub path: PathBuf,
+    /// Where its files lie: the same, or the layer that takes what commands change.
+    files: PathBuf,
+    /// The user's files, where these are a layer over them.
+    below: Option<PathBuf>,
     /// Whether it was made just now, so that nothing ignored is in it.
     pub fresh: bool,
     /// The name of the session's folder.
@@ -70,6 +75,8 @@ pub struct RememberedWorktree {
     pub session: String,
     /// Its top, which may be lost.
     pub path: PathBuf,
+    /// The session's layer, which may not be there.
+    pub layer: PathBuf,
     /// The file that was written when it was used.
     pub used: PathBuf,
 }
@@ -87,7 +94,7 @@ pub fn session_worktree(
     at: CommitId,
     extent: Extent<'_>,
 ) -> anyhow::Result<SessionWorktree> {
-    anyhow::ensure!(is_plain(session), "`{session}` cannot name a worktree");
+    is_plain_session(session)?;
     let root = WorktreeRoot::make(root, &repository.common_dir())?;
     let path = root.place(session);
     let during = || {
@@ -112,6 +119,8 @@ pub fn session_worktree(
         fresh: found == AtPlace::Nothing,
         session: session.to_owned(),
         path: path.clone(),
+        files: path.clone(),
+        below: None,
         root,
     };
 
@@ -125,8 +134,10 @@ pub fn session_worktree(
 pub fn session_worktrees(repository: &Repository) -> Vec<RememberedWorktree> {
     let listed = |session: String| {
         let record = record::worktree_record(repository, &session);
+        let root = record.root()?;
         Some(RememberedWorktree {
-            path: record.root()?.join(&session),
+            path: root.join(&session),
+            layer: root::layer_place(&root, &session),
             used: record.used(),
             session,
         })
@@ -182,6 +193,12 @@ pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::
     }
 
     Ok(left)
+}
+
+/// Makes sure that a session's name can be that of a folder.
+fn is_plain_session(session: &str) -> anyhow::Result<()> {
+    anyhow::ensure!(is_plain(session), "`{session}` cannot name a worktree");
+    Ok(())
 }
 
 /// Opens the folder of worktrees at a path that was noted.
@@ -267,9 +284,14 @@ impl SessionWorktree {
         to_commit::switch(self, user, at, Extent::Whole)
     }
 
+    /// Returns whether its files are a layer over the user's.
+    pub fn is_layered(&self) -> bool {
+        self.below.is_some()
+    }
+
     /// Returns whether a set-up has run in it.
     pub fn is_set_up(&self, setup: &str) -> bool {
-        self.record.setup().as_deref() == Some(setup)
+        self.record.setup(self.is_layered()).as_deref() == Some(setup)
     }
 
     /// Notes that a set-up has run in it.
@@ -277,7 +299,23 @@ impl SessionWorktree {
     /// # Errors
     /// Where the note cannot be written.
     pub fn keep_setup(&self, setup: &str) -> anyhow::Result<()> {
-        Ok(self.record.keep_setup(setup)?)
+        Ok(self.record.keep_setup(self.is_layered(), setup)?)
+    }
+
+    /// Opens the folder in which its files lie.
+    fn top(&self) -> std::io::Result<Root> {
+        match self.is_layered() {
+            true => Root::open_strictly(&self.files),
+            false => self.root.worktree(&self.session),
+        }
+    }
+
+    /// Returns its index.
+    fn index(&self) -> PathBuf {
+        match self.is_layered() {
+            true => self.record.layer_index(),
+            false => self.record.index(),
+        }
     }
 
     /// Notes that it is ours and used.

@@ -5,10 +5,11 @@
 //! what a command made. Nothing is opened whose size and time are not those of a file that is gone.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gix::bstr::ByteSlice as _;
 use gix::index::State;
@@ -185,7 +186,7 @@ impl SessionWorktree {
         }
 
         let WalkResult::Place(place) =
-            Top::open_own(&self.path)?.walk(&found.path, IfMissing::Stop)?
+            Top::open_own(&self.files)?.walk(&found.path, IfMissing::Stop)?
         else {
             return Ok(false);
         };
@@ -208,7 +209,7 @@ impl SessionWorktree {
         let mut names = Vec::new();
         while let Some((folder, opaque)) = folders.pop() {
             let place = self.place(&folder);
-            let opaque = opaque || (!folder.is_empty() && place.join(".git").exists());
+            let opaque = opaque || (!folder.is_empty() && self.is_repository(&folder));
             for entry in std::fs::read_dir(&place).into_iter().flatten().flatten() {
                 let name = entry.file_name().into_vec();
                 let Ok(metadata) = entry.metadata() else {
@@ -242,9 +243,16 @@ impl SessionWorktree {
         Ok(names)
     }
 
+    /// Returns whether a folder is a repository of its own, here or where the user has it.
+    fn is_repository(&self, folder: &[u8]) -> bool {
+        let folder = Path::new(OsStr::from_bytes(folder)).join(".git");
+        let tops = std::iter::once(&self.files).chain(&self.below);
+        tops.map(|top| top.join(&folder)).any(|git| git.exists())
+    }
+
     /// Returns where a path of the worktree is.
     fn place(&self, path: &[u8]) -> PathBuf {
-        self.path.join(std::ffi::OsStr::from_bytes(path))
+        self.files.join(OsStr::from_bytes(path))
     }
 }
 

@@ -17,6 +17,10 @@ const ROOT: &str = "root";
 const SETUP: &str = "setup";
 /// The index: what is known of its files.
 const INDEX: &str = "index";
+/// The index of the session's layer.
+const LAYER_INDEX: &str = "layer-index";
+/// The set-up that has run in the layer.
+const LAYER_SETUP: &str = "layer-setup";
 /// More bytes than this are in no note.
 const MAX_NOTE: u64 = 64 * 1024;
 
@@ -81,14 +85,26 @@ impl WorktreeRecord {
         write_cache(&file, root.as_os_str().as_bytes())
     }
 
-    /// Returns the set-up that has run in the worktree.
-    pub(super) fn setup(&self) -> Option<String> {
-        String::from_utf8(self.read(SETUP)?).ok()
+    /// Returns the set-up that has run in the worktree, or in the layer.
+    pub(super) fn setup(&self, layered: bool) -> Option<String> {
+        String::from_utf8(self.read(setup_note(layered))?).ok()
     }
 
-    /// Notes the set-up that has run.
-    pub(super) fn keep_setup(&self, setup: &str) -> std::io::Result<()> {
-        write_cache(&self.folder.join(SETUP), setup.as_bytes())
+    /// Notes the set-up that has run in the worktree, or in the layer.
+    pub(super) fn keep_setup(&self, layered: bool, setup: &str) -> std::io::Result<()> {
+        write_cache(&self.folder.join(setup_note(layered)), setup.as_bytes())
+    }
+
+    /// Returns where the index of the layer is.
+    pub(super) fn layer_index(&self) -> PathBuf {
+        self.folder.join(LAYER_INDEX)
+    }
+
+    /// Forgets what is known of the layer.
+    pub(super) fn forget_layer(&self) {
+        for name in [LAYER_SETUP, LAYER_INDEX] {
+            let _ = std::fs::remove_file(self.folder.join(name));
+        }
     }
 
     /// Returns the file whose time says when the worktree was used.
@@ -119,6 +135,11 @@ impl WorktreeRecord {
         let root = Root::open(&self.folder).ok()?;
         root.read(Path::new(name), MAX_NOTE).ok()
     }
+}
+
+/// Returns the note of the set-up of a worktree, or of a layer.
+fn setup_note(layered: bool) -> &'static str {
+    if layered { LAYER_SETUP } else { SETUP }
 }
 
 /// The present moment, for the system to fill in.

@@ -19,6 +19,10 @@ use crate::host::file::{open_up, remove_below};
 const OWN: &str = ".teddy-worktrees";
 /// The file in such a folder that names the repository, by its common git directory.
 const OWNER: &str = "owner";
+/// The folder with the session's layer.
+const LAYER: &str = "layer";
+/// What is no leftover among these.
+const STAYS: [&str; 2] = [OWNER, LAYER];
 /// A path has no more bytes.
 const MAX_OWNER: u64 = 64 * 1024;
 /// How what is on its way out is called; a number follows.
@@ -117,8 +121,24 @@ impl WorktreeRoot {
     }
 
     /// Opens a session's worktree, and makes it where there is none.
-    pub(super) fn worktree(&self, session: &str) -> anyhow::Result<Root> {
-        Ok(self.folder.make_folder(Path::new(session))?)
+    pub(super) fn worktree(&self, session: &str) -> std::io::Result<Root> {
+        self.folder.make_folder(Path::new(session))
+    }
+
+    /// Opens the folder with a session's layer, and makes it where there is none.
+    pub(super) fn layer(&self, session: &str) -> anyhow::Result<Root> {
+        Ok(self.claim(session)?.make_folder(Path::new(LAYER))?)
+    }
+
+    /// Returns where the folder with a session's layer is.
+    pub(super) fn layer_place(&self, session: &str) -> PathBuf {
+        layer_place(&self.path, session)
+    }
+
+    /// Removes a session's layer.
+    pub(super) fn remove_layer(&self, session: &str) -> anyhow::Result<()> {
+        let own = self.claim(session)?;
+        Ok(remove_below(&own, OsStr::new(LAYER))?)
     }
 
     /// Removes a session's worktree, which is ours, whatever it has become.
@@ -133,13 +153,19 @@ impl WorktreeRoot {
         }
         open_up(&self.folder, OsStr::new(session));
         let worktree = self.folder.folder(Path::new(session))?;
-        move_away(&worktree, OsStr::new(GIT), &self.claim(session)?)
+        self.remove_git_dir_of(session, &worktree)
+    }
+
+    /// Removes what is called `.git` in the files of a session.
+    pub(super) fn remove_git_dir_of(&self, session: &str, files: &Root) -> anyhow::Result<()> {
+        move_away(files, OsStr::new(GIT), &self.claim(session)?)
     }
 
     /// Removes what an earlier process began to remove or to make for a session.
     pub(super) fn clear(&self, session: &str) -> anyhow::Result<()> {
         let own = self.claim(session)?;
-        let names = own.names()?.into_iter().filter(|name| name != OWNER);
+        let names = own.names()?.into_iter();
+        let names = names.filter(|name| !STAYS.iter().any(|stays| name == stays));
         // What still resists is tried again the next time.
         names.for_each(|name| drop(remove_below(&own, &name)));
         Ok(())
@@ -154,13 +180,21 @@ impl WorktreeRoot {
             .folder(Path::new(session))
             .and_then(|own| own.names());
         matches!(self.folder.kind(&git), Ok(Some(_)))
-            || beside.is_ok_and(|names| names.iter().any(|name| name != OWNER))
+            || beside.is_ok_and(|names| {
+                let left = |name: &OsString| !STAYS.iter().any(|stays| name == stays);
+                names.iter().any(left)
+            })
     }
 
     /// Forgets a session whose worktree is gone.
     pub(super) fn forget(&self, session: &str) -> std::io::Result<()> {
         remove_below(&self.own, OsStr::new(session))
     }
+}
+
+/// Returns where the folder with a session's layer is in a folder of worktrees.
+pub(super) fn layer_place(root: &Path, session: &str) -> PathBuf {
+    root.join(OWN).join(session).join(LAYER)
 }
 
 /// Moves a name out of a folder into one of ours, and removes it there as far as it can be.

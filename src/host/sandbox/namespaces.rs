@@ -1,17 +1,22 @@
-//! Folders of shared memory that are a command's own: a memory file system mounted over them where
-//! nobody else sees it.
+//! Views of folders that only a command has: shared memory of its own, and an overlay over the
+//! user's files, mounted where nobody else sees them.
 //!
 //! Names in `/dev/shm` are how programs share memory, those of other programs of the user too, and
 //! Landlock cannot tell one's own from theirs. Without root this needs a user namespace, in which
 //! the user keeps number and group, and other users' files look like nobody's.
 
-use std::path::PathBuf;
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{getegid, geteuid};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
+use super::OverlayFolders;
 use crate::host::fault;
 
 /// Mounts the folders; returns whether that is possible here. This process must have one thread.
@@ -28,7 +33,7 @@ pub(super) fn hide(folders: &[PathBuf]) -> Result<bool, String> {
         return Ok(true);
     }
 
-    if !leave()? {
+    if !leave(UnshareFlags::NEWNS | UnshareFlags::NEWIPC)? {
         return Ok(false);
     }
 
@@ -36,10 +41,7 @@ pub(super) fn hide(folders: &[PathBuf]) -> Result<bool, String> {
         return Err("no mounts here".to_owned());
     }
 
-    let words = |what: &str, error: Errno| format!("{what}: {error}");
-    // What is mounted here must not appear outside; what is mounted outside may appear here.
-    let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-    mount_change("/", propagation).map_err(|e| words("leaving the mounts", e))?;
+    keep_mounts_inside()?;
     for folder in folders {
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount("tmpfs", &folder, "tmpfs", flags, c"mode=1777")
@@ -49,9 +51,75 @@ pub(super) fn hide(folders: &[PathBuf]) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Leaves the namespaces of mounts and of shared memory segments; returns whether it may.
-fn leave() -> Result<bool, String> {
-    let flags = UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
+/// Mounts an overlay in a namespace of this process's own, which must have one thread.
+///
+/// # Errors
+/// It cannot be mounted here.
+pub(super) fn mount_overlay(folders: &OverlayFolders) -> Result<(), String> {
+    if !leave(UnshareFlags::NEWNS)? {
+        return Err("no namespace of mounts".to_owned());
+    }
+    keep_mounts_inside()?;
+
+    // By their descriptors: no name of a folder can say something else to the kernel.
+    let open = |path: &Path| -> Result<OwnedFd, String> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        openat(CWD, path, flags, Mode::empty()).map_err(|e| words("opening a folder", e))
+    };
+    let (lower, upper) = (open(&folders.lower)?, open(&folders.upper)?);
+    let (work, at) = (open(&folders.work)?, open(&folders.at)?);
+    let name = |folder: &OwnedFd| format!("/proc/self/fd/{}", folder.as_raw_fd());
+    let options = format!(
+        "userxattr,lowerdir={},upperdir={},workdir={}",
+        name(&lower),
+        name(&upper),
+        name(&work)
+    );
+    let options = CString::new(options).map_err(|error| error.to_string())?;
+
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("overlay", name(&at), "overlay", flags, &*options)
+        .map_err(|e| words("mounting an overlay", e))
+}
+
+/// Goes where another process of the same user is: sees what it has mounted. This process must have
+/// one thread.
+///
+/// # Errors
+/// The process is gone, or lets nobody in.
+pub(super) fn join(process: u32) -> Result<(), String> {
+    let kinds = [
+        ("user", LinkNameSpaceType::User),
+        ("mnt", LinkNameSpaceType::Mount),
+    ];
+    for (name, kind) in kinds {
+        let [theirs, ours] = [process.to_string(), "self".to_owned()]
+            .map(|process| PathBuf::from(format!("/proc/{process}/ns/{name}")));
+        let target = |path: &Path| std::fs::read_link(path).map_err(|error| error.to_string());
+        if target(&theirs)? == target(&ours)? {
+            continue;
+        }
+        let namespace = File::open(&theirs).map_err(|error| error.to_string())?;
+        move_into_link_name_space(namespace.as_fd(), Some(kind))
+            .map_err(|e| words("entering the view of the files", e))?;
+    }
+
+    Ok(())
+}
+
+/// Says what failed.
+fn words(what: &str, error: Errno) -> String {
+    format!("{what}: {error}")
+}
+
+/// Makes what is mounted here not appear outside; what is mounted outside may appear here.
+fn keep_mounts_inside() -> Result<(), String> {
+    let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    mount_change("/", propagation).map_err(|e| words("leaving the mounts", e))
+}
+
+/// Leaves the namespaces of mounts and of what else is given; returns whether it may.
+fn leave(flags: UnshareFlags) -> Result<bool, String> {
     if unshare(flags).is_ok() {
         return Ok(true);
     }

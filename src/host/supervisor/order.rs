@@ -27,6 +27,8 @@ pub struct Order {
     pub input: Option<RawText>,
     /// The file that is locked until nothing is left.
     pub lock: Option<RawText>,
+    /// The process that holds the view of the files in which the command runs, if there is one.
+    pub view: Option<u32>,
 }
 
 /// What a supervisor tells.

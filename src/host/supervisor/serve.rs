@@ -155,6 +155,10 @@ impl Supervised {
             ));
         }
 
+        if let Some(holder) = order.view {
+            sandbox::join(holder).map_err(SupervisorMessage::Refused)?;
+        }
+
         if let Some(policy) = &mut order.policy {
             sandbox::hide(policy, &order.kernel).map_err(SupervisorMessage::Halfway)?;
             self.scoped = sandbox::scope(&order.kernel).map_err(SupervisorMessage::Refused)?;

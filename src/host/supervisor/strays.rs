@@ -28,13 +28,13 @@ pub(super) fn adopt() {
     let _ = rustix::process::set_child_subreaper(Some(getpid()));
 }
 
-/// Notes a supervisor that was started.
-pub(super) fn know(id: u32) {
+/// Notes a supervisor that was started, or another process of ours with a session of its own.
+pub(in crate::host) fn know(id: u32) {
     supervisors().insert(id);
 }
 
 /// Forgets a supervisor that has ended.
-pub(super) fn forget(id: u32) {
+pub(in crate::host) fn forget(id: u32) {
     supervisors().remove(&id);
 }
 

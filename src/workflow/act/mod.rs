@@ -112,6 +112,7 @@ impl Room for ActingRoom<'_, '_> {
             tip: self.tip,
             before: self.recorded.commit,
             tree: self.recorded.tree,
+            users_own: false,
             reach: Reach::AsConfigured,
             artifacts: &artifacts,
         };

@@ -1,5 +1,6 @@
 //! How the commands of a plan are confined.
 
+pub mod backend;
 mod caches;
 mod policy;
 mod private;

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use super::{HealthCheck, Patient, room};
-use crate::config::settings::Sandbox;
+use crate::config::settings::{Backend, Sandbox};
 use crate::git::command::git_in;
 use crate::host::probe;
 use crate::host::sandbox::{Availability, availability};
 use crate::text::visible::visible;
+use crate::workflow::confine::backend::{self, CommandFiles};
+use crate::workflow::project::Project;
 
 /// How long git may take to say its version.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -54,6 +56,7 @@ impl std::fmt::Display for GitVersion {
 /// Looks at the machine.
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = vec![git(patient), sandbox(patient.settings.execute.sandbox)];
+    checks.extend(patient.project.as_ref().ok().map(command_files));
     checks.extend(room::look(patient));
     checks
 }
@@ -130,6 +133,27 @@ fn sandbox(wanted: Sandbox) -> HealthCheck {
             format!("commands are not sandboxed, and can do what you can: {why}"),
         )
         .remedy(shows),
+    }
+}
+
+/// Looks at how commands come to the user's files: tried anew, as the machine may have changed.
+fn command_files(project: &Project) -> HealthCheck {
+    let wanted = project.settings.worktree.backend;
+    match backend::tried(project) {
+        CommandFiles::Overlay => {
+            HealthCheck::ok("overlay", "commands run over your files, in an overlay")
+        }
+        CommandFiles::Checkout(why) if wanted == Backend::Overlay => {
+            let reason = format!(
+                "`worktree.backend` is `overlay`, which this machine cannot do, so no command runs: {why}"
+            );
+            HealthCheck::problem("overlay", reason).remedy("teddy -c worktree.backend=auto ...")
+        }
+        CommandFiles::Checkout(why) => {
+            let reason = format!("commands run in a copy of your files: {why}");
+            HealthCheck::note("overlay", reason)
+                .remedy("cat /proc/sys/user/max_user_namespaces  # 0 forbids views of their own")
+        }
     }
 }
 

@@ -60,7 +60,16 @@ pub(super) fn capture(
     let index = project.index(&format!("session-{}", env.name));
     let repository = &opened.worktree.repository;
     let written: Vec<Forced> = opened.written.iter().cloned().map(Forced::new).collect();
-    let mut snapshot = snapshot::snapshot(repository, &index, &project.limits(), &written)?;
+    let limits = project.limits();
+    let mut snapshot = match opened.worktree.is_layered() {
+        true => {
+            let user = &project.repository;
+            opened
+                .worktree
+                .layer_snapshot(user, env.tree, &limits, &written)?
+        }
+        false => snapshot::snapshot(repository, &index, &limits, &written)?,
+    };
     add_written(repository, &mut snapshot, opened.written)?;
 
     let mut captured = RecordedWorktree {

@@ -5,9 +5,13 @@ use crate::git::worktree;
 use crate::git::worktree::bring;
 use anyhow::Context as _;
 
+mod layered;
+
 use super::run_env::RunEnv;
 use crate::git::worktree::bring::{Bring, BroughtFiles};
 use crate::git::worktree::{Extent, SessionWorktree};
+use crate::host::file::Root;
+use crate::host::overlay::Overlay;
 use crate::host::sandbox::Network;
 use crate::host::shell::{Script, ScriptEnd, run};
 use crate::host::supervisor::Launcher;
@@ -22,6 +26,26 @@ pub(super) struct PreparedWorktree {
     pub worktree: SessionWorktree,
     /// The links in it that lead out of it.
     pub linked: Vec<Vec<u8>>,
+    /// The view in which it is seen, if its files are a layer over the user's.
+    pub overlay: Option<Overlay>,
+}
+
+impl PreparedWorktree {
+    /// Opens its top, as commands see it.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(super) fn root(&self) -> std::io::Result<Root> {
+        match &self.overlay {
+            Some(overlay) => overlay.root(),
+            None => Root::open(&self.worktree.path),
+        }
+    }
+
+    /// Returns the process that holds the view in which commands run.
+    pub(super) fn view(&self) -> Option<u32> {
+        self.overlay.as_ref().map(Overlay::holder)
+    }
 }
 
 /// `worktree.setup` failed.
@@ -35,6 +59,14 @@ pub struct SetupFailed {
 }
 
 impl SetupFailed {
+    /// Returns how a set-up failed, if it did.
+    fn of(ended: ScriptEnd, project: &Project) -> Option<SetupFailed> {
+        (ended != ScriptEnd::Exited(0)).then(|| SetupFailed {
+            code: ended.code(),
+            offline: !project.settings.worktree.network,
+        })
+    }
+
     /// Returns what the user can do about it, as far as that can be told.
     pub fn hint(&self) -> Option<String> {
         self.offline.then(|| {
@@ -52,6 +84,12 @@ pub(super) fn prepare(
     user: &mut dyn User,
 ) -> anyhow::Result<PreparedWorktree> {
     let repository = &project.repository;
+    if let Extent::Whole = extent
+        && let Some(prepared) = layered::prepare(project, env, user)?
+    {
+        return Ok(prepared);
+    }
+
     let opened = worktree::session_worktree(
         repository,
         &project.worktrees(),
@@ -65,6 +103,7 @@ pub(super) fn prepare(
         return Ok(PreparedWorktree {
             worktree,
             linked: Vec::new(),
+            overlay: None,
         });
     }
 
@@ -74,6 +113,7 @@ pub(super) fn prepare(
     Ok(PreparedWorktree {
         worktree,
         linked: brought.linked,
+        overlay: None,
     })
 }
 
@@ -100,17 +140,12 @@ fn set_up(
 
     bring(project, worktree)?;
     worktree.make_git_dir(&project.repository, env.before)?;
-    user.tell(Event::Notice(Notice::SetupStarted(setup.to_owned())));
-    let ended = run_setup(project, env, setup, worktree, user)?;
+    let ended = run_setup(project, env, setup, (worktree, None), user)?;
     worktree.remove_git_dir()?;
 
-    if ended != ScriptEnd::Exited(0) {
+    if let Some(failed) = SetupFailed::of(ended, project) {
         worktree::remove_session_worktree(&project.repository, env.name)?;
-        return Err(SetupFailed {
-            code: ended.code(),
-            offline: !settings.network,
-        }
-        .into());
+        return Err(failed.into());
     }
 
     // What it changed besides ignored files is no part of the user's files.
@@ -123,9 +158,10 @@ fn run_setup(
     project: &Project,
     env: &RunEnv<'_>,
     setup: &str,
-    worktree: &SessionWorktree,
+    (worktree, view): (&SessionWorktree, Option<u32>),
     user: &mut dyn User,
 ) -> anyhow::Result<ScriptEnd> {
+    user.tell(Event::Notice(Notice::SetupStarted(setup.to_owned())));
     let mut policy = confine::policy(project, worktree)?;
     if let Some(policy) = &mut policy {
         policy.network = if project.settings.worktree.network {
@@ -137,7 +173,8 @@ fn run_setup(
 
     let launcher = Launcher::new(policy)
         .context("starting `worktree.setup`")?
-        .holding(project.commands_lock(env.name));
+        .holding(project.commands_lock(env.name))
+        .within(view);
     let confined = launcher.policy.as_ref();
     let script = Script {
         env: confined

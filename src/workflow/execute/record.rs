@@ -47,6 +47,7 @@ pub(super) fn run_and_record(
         tip: case.tip,
         before: case.recorded.commit,
         tree: case.recorded.tree,
+        users_own: true,
         reach: Reach::AsConfigured,
         artifacts: &case.draft.artifacts,
     };

@@ -16,6 +16,8 @@ pub(in crate::workflow) struct RunEnv<'a> {
     pub tree: TreeId,
     /// What is in reach.
     pub reach: Reach<'a>,
+    /// Whether these are the user's own files as they lie there.
+    pub users_own: bool,
     /// The artifacts of the plan's turn, whose bytes TAKE takes.
     pub artifacts: &'a Artifacts,
 }

@@ -87,7 +87,7 @@ pub(in crate::workflow) fn perform(
         Extent::Paths(&targets)
     };
 
-    let prepared = prepare(project, env, extent, user)?;
+    let mut prepared = prepare(project, env, extent, user)?;
     fault::point("after-worktree")?;
     let began = match extent {
         Extent::Whole => Some(Began::look(project, &prepared)?),
@@ -99,6 +99,8 @@ pub(in crate::workflow) fn perform(
         ran.cut_short(&error);
     }
 
+    // Nothing but the layer is looked at from here on.
+    prepared.overlay = None;
     let taken = match outlived {
         Some(error) => Err(error),
         None => {
@@ -188,7 +190,7 @@ fn run_in(
         Reach::Recorded(turn) => (pages(project).offline(turn), true),
     };
 
-    let root = Root::open(&prepared.worktree.path)?;
+    let root = prepared.root()?;
     let mut policy = confine::policy(project, &prepared.worktree)?;
     policy
         .iter_mut()
@@ -196,7 +198,8 @@ fn run_in(
         .for_each(|policy| policy.network = Network::Off);
     let launcher = Launcher::new(policy)
         .context("starting the commands of the plan")?
-        .holding(project.commands_lock(env.name));
+        .holding(project.commands_lock(env.name))
+        .within(prepared.view());
     let confined = launcher.policy.as_ref();
     let variables = confined.map(|policy| confine::cache_variables(project, policy));
     let mut tools = Equipment {
@@ -232,8 +235,7 @@ fn run_in(
 fn finish_memos(prepared: &PreparedWorktree, approved: &Approved, ran: &Ran) -> anyhow::Result<()> {
     if ran.is_whole() {
         fault::point("before-memos")?;
-        apply_memos(&Root::open(&prepared.worktree.path)?, approved)
-            .context("applying the memos")?;
+        apply_memos(&prepared.root()?, approved).context("applying the memos")?;
     }
     fault::point("after-run")
 }

@@ -34,7 +34,7 @@ pub(super) fn idle(project: &Project, wish: &GcOptions) -> anyhow::Result<IdleWo
 
         match worktrees::try_lock_worktree(&project.checkout(), &listed.session, "gc") {
             Some(lock) => {
-                let bytes = size(&listed.path);
+                let bytes = size(&listed.path) + size(&listed.layer);
                 let session = listed.session;
                 found.idle.push((RemovedWorktree { session, bytes }, lock));
             }

@@ -202,6 +202,7 @@ fn check(
         tip: &tip,
         before,
         tree: project.repository.commit(before)?.tree,
+        users_own: false,
         reach: Reach::Recorded(&draft.artifacts),
         artifacts: &draft.artifacts,
     };

@@ -11,7 +11,8 @@ const CLOSED: &[&str] = &[
     "echo x > OUT/new",
     "echo x >> OUT/canary",
     "rm -rf OUT/canary",
-    "mv OUT/canary .",
+    // To another file system it is copied first; reading is allowed.
+    "mv OUT/canary . || { rm -f canary; false; }",
     "ln OUT/canary hard && echo x > hard",
     "cat HOME/.ssh/id",
     "ls HOME/.ssh && cat HOME/.ssh/*",

@@ -58,8 +58,7 @@ impl SessionWorktree {
             let beside = self.root.claim(&self.session)?;
             remove_below(&beside, OsStr::new(NEW))?;
             self.fill(&beside.make_folder(Path::new(NEW))?, user, at)?;
-            let worktree = self.root.worktree(&self.session)?;
-            beside.move_to(OsStr::new(NEW), &worktree, OsStr::new(GIT))?;
+            beside.move_to(OsStr::new(NEW), &self.top()?, OsStr::new(GIT))?;
             Ok::<_, anyhow::Error>(())
         };
         made().with_context(|| {
@@ -75,7 +74,10 @@ impl SessionWorktree {
     /// # Errors
     /// Where it cannot be moved away.
     pub fn remove_git_dir(&self) -> anyhow::Result<()> {
-        self.root.remove_git_dir(&self.session)
+        match self.is_layered() {
+            true => self.root.remove_git_dir_of(&self.session, &self.top()?),
+            false => self.root.remove_git_dir(&self.session),
+        }
     }
 
     /// Takes in what commands committed and which paths they track.
@@ -107,7 +109,7 @@ impl SessionWorktree {
 
     /// Opens what commands left of the git directory: nobody knows what is in it.
     fn left_git_dir(&self) -> Option<Root> {
-        let worktree = self.root.worktree(&self.session).ok()?;
+        let worktree = self.top().ok()?;
         open_up(&worktree, OsStr::new(GIT));
         worktree.folder(Path::new(GIT)).ok()
     }
@@ -116,7 +118,7 @@ impl SessionWorktree {
     fn staged(&self, git: &Root, hash: gix::hash::Kind) -> BTreeSet<Vec<u8>> {
         let (Ok(theirs), Ok(ours)) = (
             git.read(Path::new("index"), MAX_INDEX),
-            read_regular(&self.record.index(), MAX_INDEX),
+            read_regular(&self.index(), MAX_INDEX),
         ) else {
             return BTreeSet::new();
         };
@@ -166,7 +168,7 @@ impl SessionWorktree {
             }
         }
 
-        match read_regular(&self.record.index(), MAX_INDEX) {
+        match read_regular(&self.index(), MAX_INDEX) {
             Ok(bytes) => put("index", &bytes)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),

@@ -1,0 +1,98 @@
+//! How commands come to the user's files on this machine: over them, or in a copy.
+
+use std::path::PathBuf;
+
+use crate::config::settings::{Backend, Sandbox};
+use crate::host::boot;
+use crate::host::file::{read_regular_text, write_cache};
+use crate::host::overlay;
+use crate::workflow::project::Project;
+
+/// What is remembered is no longer than this.
+const MAX_NOTE: u64 = 4 << 10;
+/// What is remembered of a machine that can.
+const CAN: &str = "yes";
+
+/// How commands come to the user's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandFiles {
+    /// They see them, below a layer that takes what they change.
+    Overlay,
+    /// They see a copy; why.
+    Checkout(String),
+}
+
+/// Returns how the commands of this project will come to the user's files. What the machine can is
+/// tried once in a start of the system.
+pub fn command_files(project: &Project) -> CommandFiles {
+    // Who insists may have mended the machine meanwhile.
+    let insists = project.settings.worktree.backend == Backend::Overlay;
+    match remembered(project).filter(|known| known.is_ok() || !insists) {
+        Some(can) => judged(project, || can),
+        None => tried(project),
+    }
+}
+
+/// Returns the same, tried anew.
+pub fn tried(project: &Project) -> CommandFiles {
+    judged(project, || attempt(project))
+}
+
+/// Judges what the settings allow, and what the machine can where that matters.
+fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> CommandFiles {
+    let settings = &project.settings;
+    let why = match settings.worktree.backend {
+        Backend::Checkout => Some("`worktree.backend` is `checkout`"),
+        Backend::Auto if settings.execute.sandbox == Sandbox::Off => {
+            Some("`execute.sandbox` is `off`")
+        }
+        // Neither may lie in the other.
+        _ if project
+            .worktrees()
+            .starts_with(project.repository.workdir()) =>
+        {
+            Some("`worktree.root` lies in the project")
+        }
+        Backend::Auto | Backend::Overlay => None,
+    };
+    match why.map_or_else(can, |why| Err(why.to_owned())) {
+        Ok(()) => CommandFiles::Overlay,
+        Err(why) => CommandFiles::Checkout(why),
+    }
+}
+
+/// Tries what the machine can, and remembers what came of it.
+fn attempt(project: &Project) -> Result<(), String> {
+    let can = overlay::probe(&project.worktrees());
+    if let Some(boot) = boot::id() {
+        let said = can.as_ref().map_or_else(String::as_str, |()| CAN);
+        // It only saves time.
+        let _ = write_cache(&note(project), format!("{boot}\n{said}\n").as_bytes());
+    }
+    can
+}
+
+/// Returns what was found out since the system was started, if anything was.
+fn remembered(project: &Project) -> Option<Result<(), String>> {
+    if let Err(why) = overlay::allowed() {
+        return Some(Err(why));
+    }
+    let text = read_regular_text(&note(project), MAX_NOTE).ok()?;
+    let (boot, said) = text.trim_end().split_once('\n')?;
+    if boot != boot::id()? {
+        return None;
+    }
+    Some(match said {
+        CAN => Ok(()),
+        why => Err(why.to_owned()),
+    })
+}
+
+/// Returns where that is kept, for the file system with the worktrees.
+fn note(project: &Project) -> PathBuf {
+    let name = match &project.settings.worktree.root {
+        Some(_) => format!("overlay-{}", project.repository.identity()),
+        None => "overlay".to_owned(),
+    };
+    project.places.cache.join(name)
+}

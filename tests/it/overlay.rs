@@ -1,0 +1,431 @@
+//! Commands over the user's own files: what they see, what they leave, and that it comes to the
+//! same as in a copy.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::gale::Dice;
+use crate::plans::{create, edit, execute, plan, read};
+use crate::support::{Output, TestRepo};
+
+/// The setting for each way.
+const OVERLAY: &str = "worktree.backend=overlay";
+const CHECKOUT: &str = "worktree.backend=checkout";
+
+/// Tells whether this machine mounts overlays for commands.
+pub fn overlays() -> bool {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+
+    *KNOWN.get_or_init(|| {
+        let repo = project();
+        let told = repo.teddy(&["-v", "status"]);
+        told.stderr.contains("Commands run over your files")
+    })
+}
+
+/// Makes a project with what git ignores, a secret, and a session.
+fn project() -> TestRepo {
+    let repo = TestRepo::new()
+        .file(".gitignore", "/target/\n.env\n.venv/\n*.log\n")
+        .file("src/a.txt", "a\n")
+        .file("src/b.txt", "b\n")
+        .file("src/deep/c.txt", "c\n")
+        .file("run.sh", "#!/bin/sh\n")
+        .file("d/e", "e\n");
+    repo.commit("init");
+    let repo = repo
+        .file("target/built", "built\n")
+        .file("target/.env", "KEY=1\n")
+        .file(".env", "KEY=2\n")
+        .file(".venv/.gitignore", "*\n")
+        .file(".venv/lib", "lib\n")
+        .file("untracked.txt", "untracked\n")
+        .file("untracked/id_rsa", "not a key\n");
+    repo.done(&["new", "s"]);
+    repo
+}
+
+/// Runs a command as a plan.
+fn run(repo: &TestRepo, backend: &str, script: &str) -> Output {
+    repo.teddy_reads(
+        &["execute", "-", "-y", "-c", backend],
+        plan("Try", &[execute(script)]),
+    )
+}
+
+/// Returns the files by which a command says that it runs, and is told to go on.
+fn signs(repo: &TestRepo) -> (PathBuf, PathBuf) {
+    let folder = repo.beside("signs");
+    std::fs::create_dir(&folder).unwrap();
+    repo.configure(&format!(
+        "execute: {{ writable: ['{}'] }}\n",
+        folder.display()
+    ));
+    (folder.join("started"), folder.join("go"))
+}
+
+/// Returns what the plan's command printed.
+fn printed(repo: &TestRepo) -> String {
+    repo.done(&["show", "@", "output/01.txt"])
+}
+
+/// Returns every file of the user's with its bytes, but for git's.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(at).unwrap().map(Result::unwrap) {
+            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+            let name = path.strip_prefix(folder).unwrap().display().to_string();
+            if kind.is_dir() && entry.file_name() != ".git" {
+                folders.push(path);
+            } else if kind.is_file() {
+                found.insert(name, std::fs::read(path).unwrap());
+            } else if kind.is_symlink() {
+                let target = std::fs::read_link(path).unwrap();
+                found.insert(name, target.into_os_string().into_encoded_bytes());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_command_sees_the_files_that_git_ignores_and_no_secret() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    let before = files(&repo.path());
+    run(
+        &repo,
+        OVERLAY,
+        "cat target/built .venv/lib; ls -a . target untracked; cat .env",
+    )
+    .check(1, &[]);
+    let said = printed(&repo);
+    assert!(said.contains("built\nlib\n"), "{said}");
+    for secret in [".env\n", "id_rsa", "KEY="] {
+        assert!(!said.contains(secret), "{secret}: {said}");
+    }
+    assert_eq!(files(&repo.path()), before);
+
+    repo.configure("worktree: { copy: ['/.env'] }\n");
+    run(&repo, OVERLAY, "cat .env; test ! -e target/.env").check(0, &[]);
+    assert!(printed(&repo).contains("KEY=2"));
+}
+
+#[test]
+fn what_a_command_makes_of_ignored_files_stays_in_the_layer_from_turn_to_turn() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    run(
+        &repo,
+        OVERLAY,
+        "echo mine > target/built; rm .venv/lib; echo x > x.log; echo n > n.txt",
+    )
+    .check(0, &[]);
+    assert_eq!(repo.read("target/built"), "built\n");
+    assert_eq!(repo.read(".venv/lib"), "lib\n");
+    assert_eq!(repo.read("n.txt"), "n\n");
+    assert!(!repo.path().join("x.log").exists());
+
+    repo.write("n.txt", "the user's\n");
+    run(
+        &repo,
+        OVERLAY,
+        "cat target/built x.log n.txt; test ! -e .venv/lib",
+    )
+    .check(0, &[]);
+    assert_eq!(
+        printed(&repo).lines().collect::<Vec<_>>()[..3],
+        ["mine", "x", "the user's"]
+    );
+    repo.done(&["gc", "--idle-days", "0"]);
+    run(&repo, OVERLAY, "cat target/built .venv/lib").check(0, &[]);
+    assert!(printed(&repo).starts_with("built\nlib\n"));
+}
+
+#[test]
+fn git_in_a_command_is_the_private_one_and_knows_every_file() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    let users = repo.users();
+    run(&repo, OVERLAY, "git status --short; ls .git/hooks; git rev-parse HEAD; echo a2 > src/a.txt; git commit -qam two; git stash list").check(0, &[]);
+    let said = printed(&repo);
+    assert!(!said.contains("??") && !said.contains(" M "), "{said}");
+    assert_eq!(repo.users(), users);
+    assert_eq!(repo.read("src/a.txt"), "a2\n");
+    let subject = repo.git(&["log", "-2", "--format=%s", "teddy/sessions/s^2"]);
+    assert!(subject.contains("two"), "{subject}");
+}
+
+/// What commands do to files; each is tried over the files and in a copy.
+const DEEDS: [&str; 30] = [
+    "true",
+    "echo more >> src/a.txt",
+    "rm src/b.txt",
+    "rm -r src",
+    "rm -r src; mkdir src; echo new > src/n.txt",
+    "rm -r src; echo file > src",
+    "rm -r src; ln -s d src",
+    "rm d/e; mkdir d/e; echo x > d/e/x",
+    "mv src/a.txt src/z.txt",
+    "mv src moved",
+    "cp -r src copied; rm -r src; mv copied src",
+    "chmod +x run.sh",
+    "chmod -x run.sh; chmod 600 src/a.txt",
+    "echo s > run.sh.tmp; mv run.sh.tmp run.sh",
+    "ln -s a.txt src/link; ln src/b.txt src/hard; echo both >> src/hard",
+    "rm untracked.txt; echo new > new.txt; mkdir empty",
+    "mkdir -p target; echo ignored > target/new; echo l > a.log; mkdir -p src/target; echo k > src/target/kept",
+    "rm .gitignore; echo l > b.log",
+    "echo '*.txt' > src/.gitignore; echo q > src/q.txt; echo r > src/r.md",
+    "mkdir -p target; mv src/a.txt target/a.txt",
+    "git init -q inner; echo x > inner/x",
+    "git init -q inner; cd inner; git config user.name a; git config user.email a@b; echo x > x; git add x; git commit -qm x",
+    "mkfifo pipe; echo p > p.txt",
+    "rm -r src/deep; mkfifo src/deep",
+    "echo KEY=3 > .env.local; echo a > credentials.json",
+    "git rm -q src/b.txt; git mv src/a.txt a.txt",
+    "mkdir -p target; echo m > target/mine; git add -f target/mine; echo n > n",
+    "rm -rf .git; echo n > n",
+    "rm -rf ./* .gitignore",
+    "echo bad; exit 3",
+];
+
+#[test]
+fn what_a_command_does_comes_to_the_same_over_the_files_and_in_a_copy() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let mut wrong = Vec::new();
+    for deed in DEEDS {
+        let [over, copy] = [OVERLAY, CHECKOUT].map(|backend| outcome(&project(), backend, &[deed]));
+        if over != copy {
+            wrong.push(format!("{deed}:\nover {over:#?}\ncopy {copy:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn any_deeds_one_after_another_come_to_the_same_over_the_files_and_in_a_copy() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let worlds = teddy::host::env::var("TEDDY_WORLDS").and_then(|text| text.parse().ok());
+    for seed in 0..worlds.unwrap_or(4) {
+        let mut dice = Dice(seed);
+        // What was left in a repository within, or ignored, is not the same for the next turn.
+        let apart = ["target", "git init"];
+        let deeds: Vec<&str> = std::iter::repeat_with(|| DEEDS[dice.below(DEEDS.len())])
+            .filter(|deed| !apart.iter().any(|word| deed.contains(word)))
+            .take(4)
+            .collect();
+        let [over, copy] = [OVERLAY, CHECKOUT].map(|backend| outcome(&project(), backend, &deeds));
+        assert_eq!(over, copy, "seed {seed}: {deeds:#?}");
+    }
+}
+
+/// What commands came to.
+#[derive(Debug, PartialEq, Eq)]
+struct Outcome {
+    /// The exit codes of TeDDy.
+    codes: Vec<i32>,
+    /// The files of the newest turn.
+    recorded: String,
+    /// What is said not to be among them.
+    left_out: String,
+    /// The user's files.
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+/// Runs commands, each in a turn of its own, and returns what they came to.
+fn outcome(repo: &TestRepo, backend: &str, deeds: &[&str]) -> Outcome {
+    let codes = deeds
+        .iter()
+        .map(|deed| run(repo, backend, deed).code)
+        .collect();
+    let meta = repo.done(&["show", "@", "meta.yaml"]);
+    let left_out = meta
+        .split_once("not_captured:")
+        .map_or("", |(_, rest)| rest);
+    Outcome {
+        codes,
+        recorded: repo.git(&["ls-tree", "-r", "teddy/sessions/s^2"]),
+        left_out: left_out
+            .lines()
+            .take_while(|line| !line.starts_with(char::is_alphabetic))
+            .collect(),
+        files: files(&repo.path()),
+    }
+}
+
+#[test]
+fn the_plans_own_edits_and_its_commands_see_each_other() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    repo.run_plan(&plan("Look", &[read("src/a.txt")]));
+    let steps = [
+        create("made.txt", "made\n"),
+        execute("cat made.txt; echo by command > both.txt; sed -i s/a/A/ src/a.txt"),
+        edit("src/a.txt", "A", "AA"),
+        execute("cat src/a.txt; rm made.txt"),
+    ];
+    let out = repo.teddy_reads(&["execute", "-", "-y", "-c", OVERLAY], plan("Both", &steps));
+    out.check(0, &[]);
+    assert_eq!(repo.read("src/a.txt"), "AA\n");
+    assert_eq!(repo.read("both.txt"), "by command\n");
+    assert!(!repo.path().join("made.txt").exists());
+}
+
+#[test]
+fn what_the_user_saves_while_a_command_runs_is_theirs() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    for backend in [OVERLAY, CHECKOUT] {
+        let repo = project();
+        let (started, saved) = signs(&repo);
+        let script = format!(
+            "touch {}; while [ ! -e {} ]; do sleep 0.05; done; echo plan >> src/b.txt",
+            started.display(),
+            saved.display()
+        );
+        std::thread::scope(|scope| {
+            let ran = scope.spawn(|| run(&repo, backend, &script));
+            while !started.exists() {
+                std::thread::yield_now();
+            }
+            repo.write("src/a.txt", "saved meanwhile\n");
+            repo.remove("d/e");
+            std::fs::write(&saved, "").unwrap();
+            ran.join().unwrap().check(0, &[]);
+        });
+        assert_eq!(repo.read("src/a.txt"), "saved meanwhile\n", "{backend}");
+        assert_eq!(repo.read("src/b.txt"), "b\nplan\n", "{backend}");
+        assert!(!repo.path().join("d/e").exists(), "{backend}");
+        let changed = repo.git(&[
+            "diff",
+            "--name-only",
+            "teddy/sessions/s^2^",
+            "teddy/sessions/s^2",
+        ]);
+        assert_eq!(changed, "src/b.txt", "{backend}");
+    }
+}
+
+#[test]
+fn a_project_that_goes_away_while_a_command_runs_loses_nothing_of_the_record() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    let (started, gone) = signs(&repo);
+    let script = format!(
+        "touch {}; while [ ! -e {} ]; do sleep 0.05; done; echo plan > src/new.txt",
+        started.display(),
+        gone.display()
+    );
+    std::thread::scope(|scope| {
+        let ran = scope.spawn(|| run(&repo, OVERLAY, &script));
+        while !started.exists() {
+            std::thread::yield_now();
+        }
+        for name in ["src", "d", "run.sh"] {
+            repo.remove(name);
+        }
+        std::fs::write(&gone, "").unwrap();
+        // Whether the command can write where a folder was taken away is the kernel's affair.
+        ran.join().unwrap();
+    });
+    assert!(!repo.path().join("run.sh").exists());
+    assert!(
+        repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/s^2"])
+            .contains("run.sh")
+    );
+    repo.done(&["verify"]);
+    run(&repo, OVERLAY, "true").check(0, &[]);
+}
+
+#[test]
+fn nothing_of_a_killed_run_stays_mounted_and_the_session_goes_on() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    let command = repo
+        .teddy_command(&["execute", "-", "-y", "-c", OVERLAY])
+        .current_dir(repo.path())
+        .env("FAILPOINTS", "after-run=return(kill)")
+        .stdin(std::process::Stdio::piped())
+        .spawn();
+    let mut child = command.unwrap();
+    let text = plan("Try", &[execute("echo n > n.txt; echo o > target/o")]);
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    assert!(!child.wait().unwrap().success());
+    assert!(!repo.path().join("n.txt").exists());
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
+    assert!(
+        !mounts.contains(&repo.beside("home").display().to_string()),
+        "{mounts}"
+    );
+    run(&repo, OVERLAY, "test ! -e n.txt && cat target/o").check(0, &[]);
+}
+
+#[test]
+fn a_machine_without_overlays_runs_commands_in_a_copy_and_says_so_where_one_is_required() {
+    let repo = project();
+    let without = |args: &[&str]| {
+        let mut command = repo.teddy_command(args);
+        command.current_dir(repo.path());
+        command.env("FAILPOINTS", "no-overlay=return");
+        command
+    };
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Try", &[execute("ls -a; echo n > n.txt")]),
+    )
+    .unwrap();
+    let file = repo.beside("plan.md").display().to_string();
+    let run = |more: &[&str]| Output::of(&mut without(&[&["execute", &file, "-y"], more].concat()));
+    run(&[]).check(0, &[]);
+    assert!(!printed(&repo).contains("target"));
+    assert_eq!(repo.read("n.txt"), "n\n");
+    let words =
+        "`worktree.backend` is `overlay`, which this machine cannot do: kernel without overlays";
+    run(&["-c", OVERLAY]).check(1, &[words, "-c worktree.backend=auto"]);
+    let told = Output::of(&mut without(&["-v", "status"]));
+    told.check(
+        0,
+        &["Commands run in a copy of your files (kernel without overlays)"],
+    );
+    let told = Output::of(&mut without(&["doctor", "-v"]));
+    assert!(
+        told.stdout.contains("commands run in a copy of your files"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_set_up_runs_once_in_a_layer() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    repo.configure("worktree: { setup: 'echo set > target/set; echo x >> src/a.txt' }\n");
+    run(&repo, OVERLAY, "cat target/set src/a.txt").check(0, &["preparing the worktree"]);
+    assert!(printed(&repo).starts_with("set\na\n"), "{}", printed(&repo));
+    let again = run(&repo, OVERLAY, "cat target/set");
+    assert!(!again.check(0, &[]).stderr.contains("preparing"));
+    repo.configure("worktree: { setup: 'exit 7' }\n");
+    run(&repo, OVERLAY, "true").check(1, &["`worktree.setup` failed with exit code 7"]);
+}
