@@ -15,6 +15,11 @@ pub fn now() -> Zoned {
         .unwrap_or_else(Zoned::now)
 }
 
+/// Tells whether the time is fixed, so that nothing takes any.
+pub fn is_fixed() -> bool {
+    env::var("TEDDY_NOW").is_some_and(|text| parse(&text).is_some())
+}
+
 /// Returns the time as artifacts have it: RFC 3339 in UTC, to the millisecond.
 pub fn stamp() -> String {
     now()

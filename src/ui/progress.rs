@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::mistakes::rejected;
 use super::notice;
 use super::style::{Paint, StyledLine, Tone, wrap_all};
+use crate::host::clock;
 use crate::model::acting::AgentProgress;
 use crate::plan::run::{Ending, Outcome};
 use crate::text::counted;
@@ -304,7 +305,7 @@ fn ended(place: &str, outcome: &Outcome) -> StyledLine {
         Ending::Skipped => ("  - ", Tone::Faint),
     };
     let seconds = outcome.duration.as_secs_f64();
-    let time = if seconds >= 0.1 {
+    let time = if seconds >= 0.1 && !clock::is_fixed() {
         format!(" ({seconds:.1} s)")
     } else {
         String::new()

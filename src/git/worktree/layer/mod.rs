@@ -131,7 +131,7 @@ impl SessionWorktree {
     /// Where something cannot be removed.
     pub fn remove_layer(&self) -> anyhow::Result<()> {
         self.record.forget_layer();
-        Ok(self.root.remove_layer(&self.session)?)
+        self.root.remove_layer(&self.session)
     }
 
     /// Removes everything in the layer, ignored or not.
