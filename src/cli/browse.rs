@@ -98,7 +98,16 @@ fn read(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Resu
         is_typed: io::stdin().is_terminal(),
         lines: &mut io::BufReader::new(io::stdin()),
     };
-    LinearBrowser::new(project, only, &mut deeds, out).run(input)
+    let read = LinearBrowser::new(project, only, &mut deeds, out).run(input);
+    // Whoever read has enough.
+    let has_left = |error: &anyhow::Error| {
+        let why = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        why == Some(io::ErrorKind::BrokenPipe)
+    };
+    match read {
+        Err(error) if has_left(&error) => Ok(()),
+        read => read,
+    }
 }
 
 /// Returns the first line of the screen.

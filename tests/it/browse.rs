@@ -259,7 +259,7 @@ fn everything_is_read_line_by_line() {
     out.check(
         0,
         &[
-            "Session demo: 5 turns, in use",
+            "Session demo: 4 turns, in use",
             "Session way: 1 turn, from demo:1",
             "   1 ",
             "greet people by their name",
@@ -320,8 +320,11 @@ fn a_reader_that_goes_away_ends_the_reading() {
         .current_dir(repo.path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     drop(child.stdout.take());
-    assert!(child.wait().unwrap().code().is_some());
+    let output = child.wait_with_output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), words.as_ref()), (Some(0), ""));
 }

@@ -32,11 +32,12 @@ enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Under {
     Execute,
-    Copy,
     Part,
     Restore,
     New,
     Recover,
+    // With the faults of `Execute`: an error where a worktree is whole is healed at once.
+    Copy = 6,
 }
 
 /// A case: a rig that goes from case to case, and what is tried on it.

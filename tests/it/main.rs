@@ -62,6 +62,7 @@ mod land_walkthrough;
 mod large;
 mod logs;
 mod long;
+mod looking_walkthrough;
 mod loops;
 mod machine;
 mod merge;

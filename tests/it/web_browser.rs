@@ -3,7 +3,7 @@
 //! Where there is none (`apt-get install chromium chromium-driver`), a line says so and nothing is
 //! tried.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -99,8 +99,16 @@ impl Browser {
     /// Sends the driver a command and returns its value.
     #[track_caller]
     fn send(&self, method: &str, path: &str, body: &Value) -> Value {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (head, body) = self.ask(method, path, body).unwrap();
+        let mut value: Value = serde_json::from_slice(&body).unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{method} {path}: {value}");
+        value["value"].take()
+    }
+
+    /// Sends the driver a command and returns the head and the body of its answer.
+    fn ask(&self, method: &str, path: &str, body: &Value) -> io::Result<(String, Vec<u8>)> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         let body = if method == "GET" {
             String::new()
         } else {
@@ -112,24 +120,23 @@ impl Browser {
              Content-Type: application/json\r\nConnection: close\r\n\r\n{body}",
             self.port,
             body.len()
-        )
-        .unwrap();
+        )?;
         // The driver keeps the connection open, whatever it is told.
         let mut stream = BufReader::new(stream);
         let (mut head, mut length) = (String::new(), 0);
         while !head.ends_with("\r\n\r\n") {
             let start = head.len();
-            assert!(stream.read_line(&mut head).unwrap() > 0, "{head}");
+            if stream.read_line(&mut head)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
             let line = head[start..].to_ascii_lowercase();
             if let Some(number) = line.strip_prefix("content-length:") {
-                length = number.trim().parse().unwrap();
+                length = number.trim().parse().map_err(io::Error::other)?;
             }
         }
         let mut body = vec![0; length];
-        stream.read_exact(&mut body).unwrap();
-        let mut value: Value = serde_json::from_slice(&body).unwrap();
-        assert!(head.starts_with("HTTP/1.1 200"), "{method} {path}: {value}");
-        value["value"].take()
+        stream.read_exact(&mut body)?;
+        Ok((head, body))
     }
 
     /// Sends a command about the session.
@@ -220,8 +227,8 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         // The browser ends with its session; a driver that is killed leaves it.
-        if !self.session.is_empty() && !thread::panicking() {
-            self.send("DELETE", &self.session.clone(), &json!({}));
+        if !self.session.is_empty() {
+            let _ = self.ask("DELETE", &self.session, &json!({}));
         }
         let _ = self.driver.kill();
         let _ = self.driver.wait();

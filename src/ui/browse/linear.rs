@@ -258,17 +258,24 @@ impl<'a> LinearBrowser<'a> {
             anyhow::bail!("`{text}` was found nowhere");
         }
 
+        let mut is_elsewhere = true;
         for (commit, place) in turns {
             let name = self.find_commit(commit).map(|(lane, row)| {
                 let lane = &self.timeline.sessions[lane];
                 format!("{}:{}", lane.name, lane.rows[row].number)
             });
             if let Some(name) = name {
+                is_elsewhere = false;
                 self.say(
                     StyledLine::of(Tone::Strong, &name).with(Tone::Plain, &format!(" {place}")),
                 )?;
             }
         }
+
+        anyhow::ensure!(
+            !is_elsewhere,
+            "`{text}` is in other sessions only; `teddy browse` without a name lists them all"
+        );
         Ok(())
     }
 
@@ -357,7 +364,7 @@ fn about(lane: &SessionLane) -> StyledLine {
     let from = from.map_or(String::new(), |(name, turn)| {
         format!(", from {name}:{turn}")
     });
-    let count = counted(lane.rows.len(), "turn");
+    let count = counted(lane.turns(), "turn");
     let line = StyledLine::plain("Session ").with(Tone::Strong, lane.name.as_str());
     let line = line.with(Tone::Plain, &format!(": {count}{used}{from}"));
     match &lane.ailing {

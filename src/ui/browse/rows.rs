@@ -62,7 +62,7 @@ fn session(start: StyledLine, tree: &BrowseTree, row: &TreeRow) -> StyledLine {
 fn about(lane: &SessionLane, is_open: bool) -> String {
     let from = lane.parent.as_ref();
     let from = from.map_or(String::new(), |(name, turn)| format!(" from {name}:{turn}"));
-    let count = lane.rows.len();
+    let count = lane.turns();
     match (is_open, lane.rows.first()) {
         (false, Some(row)) => format!(" {}{from}: {}", counted(count, "turn"), row.title),
         (_, None) => format!("{from}, no turns of its own"),

@@ -33,6 +33,13 @@ pub struct SessionLane {
     pub ailing: Option<String>,
 }
 
+impl SessionLane {
+    /// Returns how many turns it has, without the start of the session.
+    pub fn turns(&self) -> usize {
+        self.rows.iter().filter(|row| row.number > 0).count()
+    }
+}
+
 /// What the sessions were at a moment: while it stays the same, so does the timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineMark {
