@@ -103,7 +103,8 @@ fn a_session_is_branched_off_from_the_browser() {
     let repo = project();
     let mut screen = open(&repo, (80, 24), "Note the rest");
     press(&mut screen, "jj", "demo:2");
-    press(&mut screen, "b", "Its name:");
+    // The line is there once it takes keys.
+    press(&mut screen, "b", "› demo-2");
     press(&mut screen, "\r", "Press a key");
     press(&mut screen, " ", "demo-2 (in use)");
     leave(screen);
