@@ -4,8 +4,8 @@ use crate::land_walkthrough::check;
 use crate::plans::{edit, execute, plan};
 use crate::support::TestRepo;
 
-#[test]
-fn what_the_page_shows_is_what_the_commands_print() {
+/// Makes a project, and beside it a plan that greets people by name.
+pub fn greeting() -> TestRepo {
     let repo = TestRepo::new().file("greet.sh", "echo 'Hello!'\n");
     repo.commit("Greet");
     repo.write(".teddy/global.context", "greet.sh\n");
@@ -15,5 +15,13 @@ fn what_the_page_shows_is_what_the_commands_print() {
     ];
     let text = plan("Greet people by name", &actions);
     std::fs::write(repo.beside("plan.md"), text).unwrap();
-    check(&repo, include_str!("../../docs/walkthroughs/archive.md"));
+    repo
+}
+
+#[test]
+fn what_the_page_shows_is_what_the_commands_print() {
+    check(
+        &greeting(),
+        include_str!("../../docs/walkthroughs/archive.md"),
+    );
 }
