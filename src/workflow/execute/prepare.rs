@@ -42,9 +42,22 @@ impl PreparedWorktree {
         }
     }
 
+    /// Takes the view away, and what the kernel leaves of one, which nobody else could list.
+    pub(super) fn close(&mut self) {
+        if self.overlay.take().is_some() {
+            self.worktree.remove_work();
+        }
+    }
+
     /// Returns the process that holds the view in which commands run.
     pub(super) fn view(&self) -> Option<u32> {
         self.overlay.as_ref().map(Overlay::holder)
+    }
+}
+
+impl Drop for PreparedWorktree {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

@@ -100,7 +100,7 @@ pub(in crate::workflow) fn perform(
     }
 
     // Nothing but the layer is looked at from here on.
-    prepared.overlay = None;
+    prepared.close();
     let taken = match outlived {
         Some(error) => Err(error),
         None => {

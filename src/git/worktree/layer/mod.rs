@@ -134,6 +134,14 @@ impl SessionWorktree {
         self.root.remove_layer(&self.session)
     }
 
+    /// Removes what the kernel needed to work, once nothing is mounted any more.
+    pub fn remove_work(&self) {
+        // What is left is removed before the next mount.
+        if let Ok(layer) = self.root.layer(&self.session) {
+            let _ = remove_below(&layer, OsStr::new(WORK));
+        }
+    }
+
     /// Removes everything in the layer, ignored or not.
     ///
     /// # Errors
