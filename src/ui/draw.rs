@@ -16,6 +16,18 @@ use super::search::Search;
 use super::style::{Paint, StyledLine, Tone};
 use super::viewer::{self, Viewer};
 
+/// The keys of the review, the most needed first.
+const KEYS: [(&str, &str); 8] = [
+    ("s", "run"),
+    ("q", "back"),
+    ("?", "help"),
+    ("space", "toggle"),
+    ("p", "preview/edit"),
+    ("a", "all"),
+    ("v", "view"),
+    ("↑/↓", "move"),
+];
+
 /// Draws a text: title, lines, keys.
 pub fn text(frame: &mut Frame<'_>, viewer: &Viewer, paint: Paint) {
     let area = frame.area();
@@ -57,7 +69,7 @@ pub fn checklist(frame: &mut Frame<'_>, list: &Checklist, beside: &Beside<'_>) {
     put(
         frame,
         panes.keys,
-        &[keys(usize::from(area.width))],
+        &[key_line(&KEYS, usize::from(area.width))],
         beside.paint,
     );
 }
@@ -134,21 +146,10 @@ fn status(list: &Checklist) -> StyledLine {
     )
 }
 
-/// Returns the keys, as many as fit.
-fn keys(width: usize) -> StyledLine {
-    const KEYS: [(&str, &str); 8] = [
-        ("s", "run"),
-        ("q", "back"),
-        ("?", "help"),
-        ("space", "toggle"),
-        ("p", "preview/edit"),
-        ("a", "all"),
-        ("v", "view"),
-        ("↑/↓", "move"),
-    ];
-
+/// Returns keys with what they do, as many as fit.
+pub(super) fn key_line(keys: &[(&str, &str)], width: usize) -> StyledLine {
     let mut line = StyledLine::default();
-    for (key, what) in KEYS {
+    for (key, what) in keys {
         let gap = if line.spans().is_empty() { "" } else { "  " };
         let longer = line
             .clone()

@@ -9,7 +9,7 @@ use super::browser::{BrowseSide, Browser};
 use super::panes::{self, BrowsePanes};
 use super::rows;
 use super::tabs::BrowseTab;
-use crate::ui::draw::{drawn, put, text};
+use crate::ui::draw::{drawn, key_line, put, text};
 use crate::ui::search::Search;
 use crate::ui::style::{Paint, StyledLine, Tone};
 
@@ -65,7 +65,7 @@ pub fn draw(frame: &mut Frame<'_>, browser: &Browser, (title, paint): (&str, Pai
     put(
         frame,
         panes.keys,
-        &[keys(usize::from(panes.keys.width))],
+        &[key_line(&KEYS, usize::from(panes.keys.width))],
         paint,
     );
 }
@@ -144,24 +144,6 @@ fn status(browser: &Browser, panes: &BrowsePanes) -> StyledLine {
             .first()
             .map_or("…".to_owned(), |(_, other)| other.to_string());
         line = line.with(Tone::Warning, &format!(" · c compares {one} and {other}"));
-    }
-    line
-}
-
-/// Returns the keys, as many as fit.
-fn keys(width: usize) -> StyledLine {
-    let mut line = StyledLine::default();
-    for (key, what) in KEYS {
-        let gap = if line.spans().is_empty() { "" } else { "  " };
-        let longer = line
-            .clone()
-            .with(Tone::Plain, gap)
-            .with(Tone::Accent, key)
-            .with(Tone::Faint, &format!(" {what}"));
-        if longer.width() > width {
-            break;
-        }
-        line = longer;
     }
     line
 }
