@@ -1,5 +1,6 @@
 //! How a repository is found and opened, and why one is not fit.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use gix::bstr::BString;
@@ -232,6 +233,7 @@ impl Repository {
             workdir: top.to_owned(),
             common: self.common.clone(),
             read_only: self.read_only,
+            looked_over: Cell::default(),
         })
     }
 
@@ -301,6 +303,7 @@ impl Repository {
             workdir,
             common,
             read_only,
+            looked_over: Cell::default(),
         })
     }
 }

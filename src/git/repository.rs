@@ -1,7 +1,9 @@
 //! The repository: its handle, its folders, its configuration, and git run in it.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use super::command::git_in;
 use super::refs::store::RefStore;
@@ -19,9 +21,26 @@ pub struct Repository {
     pub(in crate::git) common: PathBuf,
     /// Whether nothing can be written: what readers need of new objects stays in memory then.
     pub(in crate::git) read_only: bool,
+    /// When this process found packs and refs undamaged.
+    pub(in crate::git) looked_over: Cell<Option<Instant>>,
 }
 
+/// For so long what was looked over counts as it was found. What takes bytes takes this process,
+/// too; but a program that breaks what it finds may run meanwhile.
+const LOOKED_OVER: Duration = Duration::from_secs(2);
+
 impl Repository {
+    /// Returns whether packs and refs were looked over a moment ago.
+    pub fn is_looked_over(&self) -> bool {
+        let at = self.looked_over.get();
+        at.is_some_and(|at| at.elapsed() < LOOKED_OVER)
+    }
+
+    /// Notes that packs and refs were looked over just now, and nothing was wrong with them.
+    pub fn note_looked_over(&self) {
+        self.looked_over.set(Some(Instant::now()));
+    }
+
     /// Returns whether there are no files to work on.
     pub fn is_bare(&self) -> bool {
         self.gix.workdir().is_none()

@@ -2,8 +2,11 @@
 //!
 //! Few files are worked on where they are: a thread costs more than a hundred of them.
 
+use std::cell::Cell;
+
 use super::refs::choose;
 use super::repository::Repository;
+use crate::host::cores::cores;
 
 /// As many files are worth a thread.
 const WORTH: usize = 256;
@@ -38,6 +41,7 @@ pub fn spread<T: Send, R: Send>(
             workdir: workdir.clone(),
             common: common.clone(),
             read_only,
+            looked_over: Cell::default(),
         };
         work(&own, start, part)
     };
@@ -57,8 +61,10 @@ pub fn spread<T: Send, R: Send>(
 
 /// Returns how many threads so many items are worth.
 pub(in crate::git) fn threads(items: usize) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    (items / WORTH).clamp(1, cores.min(MOST))
+    match items / WORTH {
+        0 | 1 => 1,
+        worth => worth.min(cores()).min(MOST),
+    }
 }
 
 /// Divides items into so many parts, each with the number of its first.

@@ -4,10 +4,10 @@ use std::future::Future;
 use std::io;
 use std::sync::Once;
 
-use reqwest::ClientBuilder;
-
 /// What callers handle of the HTTP library, named from here so that it has one home.
-pub use reqwest::{Client, Error, RequestBuilder, Response, StatusCode, Url, header, redirect};
+pub use reqwest::{
+    Client, ClientBuilder, Error, RequestBuilder, Response, StatusCode, Url, header, redirect,
+};
 
 /// Installs the TLS provider, once for the process.
 static PROVIDER: Once = Once::new();
@@ -29,6 +29,19 @@ pub fn client(configure: impl Fn(ClientBuilder) -> ClientBuilder) -> reqwest::Re
     builder()
         .build()
         .or_else(|_| builder().tls_certs_only(std::iter::empty()).build())
+}
+
+/// Builds a client for a server on this machine that is asked without TLS. It knows no certificates:
+/// to read those of the machine takes longer than such a server does to answer.
+///
+/// # Errors
+/// What `reqwest` says about the settings.
+pub fn plain_client(configure: impl Fn(ClientBuilder) -> ClientBuilder) -> reqwest::Result<Client> {
+    client(|builder| {
+        configure(builder)
+            .no_proxy()
+            .tls_certs_only(std::iter::empty())
+    })
 }
 
 /// Drives a future to its end on this thread.

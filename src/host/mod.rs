@@ -5,6 +5,7 @@ pub mod browser;
 pub mod chance;
 pub mod clipboard;
 pub mod clock;
+pub mod cores;
 pub mod descriptors;
 pub mod dialogue;
 pub mod editor;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::name::SessionName;
 use crate::git::object::{CommitId, TreeId};
-use crate::host::file::{make_folders, read_regular, read_regular_text, write_atomic};
+use crate::host::file::{make_folders, read_regular, read_regular_text, write_atomic, write_cache};
 
 /// The newest version of the format that is understood, written where a branch of the user's moves,
 /// too: an earlier TeDDy would forget that.
@@ -199,7 +199,8 @@ impl Journal {
             .collect();
         make_folders(path.parent().unwrap_or(&self.folder))?;
 
-        write_atomic(&path, lines.as_bytes())
+        // What makes the draft's objects durable, which is before its ref, makes this so, too.
+        write_cache(&path, lines.as_bytes())
     }
 
     /// Forgets which turn in progress of a session was made here, once it is over. What stays names

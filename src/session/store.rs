@@ -12,7 +12,7 @@ use super::message::TurnMessage;
 use super::meta::{self, Meta, Workspace};
 use super::name::{REMOTES, SESSIONS, SessionName};
 use super::turn::Turn;
-use crate::git::object::batch;
+use crate::git::object::batch::{self, Batch};
 use crate::git::object::{CommitId, EntryMode, NewCommit, TreeEntry};
 use crate::git::refs::{self};
 use crate::git::repository::Repository;
@@ -302,42 +302,46 @@ impl<'a> Store<'a> {
     ///
     /// # Errors
     /// Where the repository cannot be written.
-    pub fn write(&self, mut new: NewTurn<'_>) -> anyhow::Result<CommitId> {
-        new.session.writable()?;
-        let asked = new.artifacts.text_or_empty(artifact::USER_PROMPT);
-        new.artifacts.put(artifact::META, meta::write(new.meta));
-        let batch = batch::batch(self.repository);
-        let mut files = Vec::with_capacity(new.artifacts.0.len());
-        for (name, content) in &new.artifacts.0 {
-            files.push((name.clone(), batch.blob(content)?));
-        }
-
-        let tree = batch.tree_of(&files)?;
-        let message = TurnMessage {
-            title: new.title,
-            asked: &asked,
-            done: new.done,
-            session: new.session,
-            meta: new.meta,
-        }
-        .render();
-        let publication = new.publication.filter(|_| new.workspace.is_some());
-        let parents: Vec<CommitId> = new
-            .previous
-            .into_iter()
-            .chain(new.workspace)
-            .chain(publication)
-            .collect();
-        let commit = batch.commit(&NewCommit {
-            tree,
-            parents: &parents,
-            message: &message,
-            time: &clock::now(),
-        })?;
-
-        batch.finish()?;
-        Ok(commit)
+    pub fn write(&self, new: NewTurn<'_>) -> anyhow::Result<CommitId> {
+        write_into(batch::batch(self.repository), new)
     }
+}
+
+/// Writes the objects of a turn with those of a batch.
+fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId> {
+    new.session.writable()?;
+    let asked = new.artifacts.text_or_empty(artifact::USER_PROMPT);
+    new.artifacts.put(artifact::META, meta::write(new.meta));
+    let mut files = Vec::with_capacity(new.artifacts.0.len());
+    for (name, content) in &new.artifacts.0 {
+        files.push((name.clone(), batch.blob(content)?));
+    }
+
+    let tree = batch.tree_of(&files)?;
+    let message = TurnMessage {
+        title: new.title,
+        asked: &asked,
+        done: new.done,
+        session: new.session,
+        meta: new.meta,
+    }
+    .render();
+    let publication = new.publication.filter(|_| new.workspace.is_some());
+    let parents: Vec<CommitId> = new
+        .previous
+        .into_iter()
+        .chain(new.workspace)
+        .chain(publication)
+        .collect();
+    let commit = batch.commit(&NewCommit {
+        tree,
+        parents: &parents,
+        message: &message,
+        time: &clock::now(),
+    })?;
+
+    batch.finish()?;
+    Ok(commit)
 }
 
 /// Says which turns there are.

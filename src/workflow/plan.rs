@@ -185,6 +185,7 @@ pub fn plan_turn(
 
     pages.keep_in(&mut draft.artifacts);
     draft.artifacts.put(artifact::INPUT, made.text.as_str());
+    let is_kept = source.is_some();
     let reply = match (source, &wish.from) {
         (Some(source), _) => ask_watching(
             project,
@@ -206,6 +207,7 @@ pub fn plan_turn(
         draft,
         lists: &lists,
         recorded: &recorded,
+        is_kept,
     };
     Ok(WaitingPlan {
         drift: Some(drift),
@@ -223,6 +225,8 @@ pub struct Answered<'a> {
     pub lists: &'a ContextLists,
     /// The user's files.
     pub recorded: &'a RecordedFiles,
+    /// Whether the draft was saved with the answer as it came.
+    pub is_kept: bool,
 }
 
 /// Repairs and judges an answer, and saves it as the draft's plan.
@@ -239,6 +243,7 @@ pub fn take_answer(
         mut draft,
         lists,
         recorded,
+        is_kept,
     } = answered;
     let judged = judge(
         project,
@@ -250,8 +255,13 @@ pub fn take_answer(
             draft: &draft,
         },
     )?;
+    // One that needed no repair waits as it came.
+    let is_as_kept = is_kept && reply == judged.repaired.text;
+    let is_as_kept = is_as_kept && draft.artifacts.text(artifact::REPLY).is_none();
     keep_plan(&mut draft, reply, &judged);
-    project.store().save_draft(tip, &mut draft)?;
+    if !is_as_kept {
+        project.store().save_draft(tip, &mut draft)?;
+    }
 
     Ok(WaitingPlan {
         session: tip.session.to_string(),

@@ -163,6 +163,7 @@ fn ask_again(
             draft,
             lists: &lists,
             recorded: &recorded,
+            is_kept: true,
         },
         &reply,
     )

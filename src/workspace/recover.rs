@@ -72,13 +72,19 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
 
     // Before anything that has git read its records: a pipe among them is waited at for ever.
     let mut found = worktrees::take_over_worktrees(checkout, tell)?;
-    found |= set_torn_packs_aside(checkout.repository, tell)?;
+    let again = depth == Depth::Tips && !was_down && checkout.repository.is_looked_over();
+    if !again {
+        found |= set_torn_packs_aside(checkout.repository, tell)?;
+    }
     if was_down || depth == Depth::Everything {
         found |= set_damaged_objects_aside(checkout.repository, tell)?;
     }
 
     found |= remove_stale_locks(checkout, tell)?;
-    found |= mend_references(checkout, depth, tell)?;
+    if !again {
+        found |= mend_references(checkout, depth, tell)?;
+        checkout.repository.note_looked_over();
+    }
     if was_down {
         damaged::note_start(checkout.repository)?;
     }

@@ -1,6 +1,7 @@
 //! An empty repository of our own that borrows the user's objects: what is written there, objects
 //! and refs, nobody else sees.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -98,6 +99,7 @@ impl BorrowingRepository {
             workdir: path.clone(),
             common: path,
             read_only: true,
+            looked_over: Cell::default(),
         })
     }
 }

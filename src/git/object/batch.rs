@@ -26,6 +26,18 @@ pub fn batch(repository: &Repository) -> Batch<'_> {
     }
 }
 
+/// Starts a batch for what a ref is about to reach beside the one that reaches `whole`: all that is
+/// not in that tree is in the pack, so that it is kept alone.
+///
+/// # Errors
+/// Where the tree cannot be read.
+pub fn beyond(repository: &Repository, whole: TreeId) -> anyhow::Result<Batch<'_>> {
+    Ok(Batch {
+        repository,
+        sink: Sink::beyond(repository, whole)?,
+    })
+}
+
 impl Batch<'_> {
     /// Takes a blob and returns its id.
     ///

@@ -12,8 +12,10 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix::objs::{Exists as _, Kind};
 
+use crate::git::During as _;
 use crate::git::keep::pack::keep;
 use crate::git::keep::pack::{Pack, deflated};
+use crate::git::object::TreeId;
 use crate::git::object::large::{Hashed, LARGE};
 use crate::git::repository::Repository;
 
@@ -26,8 +28,9 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 pub(in crate::git) struct Sink {
     /// What waits.
     waiting: Mutex<Waiting>,
-    /// What packs have; it looks for new ones once, not at each object that is in none.
-    packed: Mutex<gix::OdbHandle>,
+    /// What packs have, where that is not written again; it looks for new ones once, not at each
+    /// object that is in none.
+    packed: Option<Mutex<gix::OdbHandle>>,
     /// The folder of loose objects.
     objects: PathBuf,
     /// The hash function.
@@ -57,8 +60,41 @@ impl Sink {
         packed.exists(&gix.object_hash().null());
         packed.refresh_never();
         Sink {
+            packed: Some(Mutex::new(packed)),
+            ..Sink::of_all(repository)
+        }
+    }
+
+    /// Starts with nothing, for what is to be kept as one pack: it has all that is not in a tree
+    /// which a ref reaches, wherever else that is.
+    pub(in crate::git) fn beyond(repository: &Repository, whole: TreeId) -> anyhow::Result<Sink> {
+        let mut sink = Sink::of_all(repository);
+        let seen = &mut sink.waiting.get_mut().expect("nobody else has it").seen;
+        seen.insert(whole.0);
+        let mut folders = vec![whole.0];
+        while let Some(folder) = folders.pop() {
+            let tree = repository
+                .gix
+                .find_tree(folder)
+                .during(format_args!("reading tree {folder}"))?;
+            for entry in tree.iter() {
+                let entry = entry.during(format_args!("reading tree {folder}"))?;
+                let id = entry.object_id();
+                if seen.insert(id) && entry.mode().is_tree() {
+                    folders.push(id);
+                }
+            }
+        }
+
+        Ok(sink)
+    }
+
+    /// Starts with nothing, and takes everything for new.
+    fn of_all(repository: &Repository) -> Sink {
+        let gix = &repository.gix;
+        Sink {
             waiting: Mutex::default(),
-            packed: Mutex::new(packed),
+            packed: None,
             objects: gix.objects.store_ref().path().to_owned(),
             hash: gix.object_hash(),
             read_only: repository.read_only,
@@ -151,7 +187,10 @@ impl Sink {
 
     /// Returns whether an object is in a pack and nowhere else.
     fn is_packed(&self, id: &ObjectId) -> bool {
-        let packed = || self.packed.lock().expect("no thread panics with the lock");
+        let Some(packed) = &self.packed else {
+            return false;
+        };
+        let packed = || packed.lock().expect("no thread panics with the lock");
         !self.is_loose(id) && packed().exists(id)
     }
 

@@ -30,6 +30,7 @@ use crate::git::object::BlobId;
 use crate::git::object::large::LARGE;
 use crate::git::object::writer::Sink;
 use crate::git::stat::{self, NameKind, is_absent};
+use crate::host::cores::cores;
 use crate::host::file::read_sized;
 
 /// How often a file that changes while it is read is read again.
@@ -105,9 +106,7 @@ pub(super) fn read_all(
     });
 
     scan.limits.allow(new)?;
-    let threads = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(jobs.len().div_ceil(PER_THREAD));
+    let threads = cores().min(jobs.len().div_ceil(PER_THREAD));
     let part = jobs.len().div_ceil(threads);
     let run = |jobs: &[ReadJob]| -> anyhow::Result<Vec<ReadOutcome>> {
         let mut repo = scan.shared.to_thread_local();

@@ -6,6 +6,7 @@ use super::context::ScanContext;
 use super::folder::{FolderTask, Scanned};
 use super::rules::IgnoreRules;
 use super::scan::scan_folder;
+use crate::host::cores::cores;
 
 /// How many folders make another thread worth its start.
 const SHARE: usize = 32;
@@ -78,8 +79,7 @@ fn threads(scan: &ScanContext<'_>) -> usize {
         .cache
         .as_ref()
         .map_or(MOST_THREADS, |cache| cache.folder_count() / SHARE);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    worth.clamp(1, MOST_THREADS.min(4 * cores))
+    worth.clamp(1, MOST_THREADS.min(4 * cores()))
 }
 
 /// Takes folders from the queue until there are none.

@@ -14,6 +14,7 @@ use gix::index::{Entry, State};
 use rustix::fs::{AtFlags, Dir, FileType, Mode as Permissions, OFlags};
 
 use crate::git::stat::as_in_index;
+use crate::host::cores::cores;
 use crate::host::file::{Mounts, open_beneath};
 
 /// The most threads that look at once; more than that wait for each other.
@@ -120,9 +121,7 @@ pub(super) struct IndexFacts<'a> {
 impl SurveyRun<'_> {
     /// Looks at folders, some in each thread.
     fn at_all(&self, folders: &[SurveyedFolder]) -> anyhow::Result<Vec<SurveyResult>> {
-        let threads = std::thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(MAX_THREADS);
+        let threads = cores().min(MAX_THREADS);
         let share = folders.len().div_ceil(threads).max(16);
         if folders.len() <= share {
             return Ok(vec![self.at_some(folders)?]);

@@ -72,17 +72,17 @@ impl<'a> Call<'a> {
     /// # Errors
     /// [`ModelError::Settings`] for what the HTTP library does not take.
     pub fn new(remote: &'a Remote) -> Result<Call<'a>, ModelError> {
-        let client = crate::host::http::client(|builder| {
-            let builder = builder
+        let configure = |builder: http::ClientBuilder| {
+            builder
                 .redirect(http::redirect::Policy::none())
                 .connect_timeout(remote.limits.connect)
-                .referer(false);
-            if is_loopback(&remote.url) {
-                builder.no_proxy()
-            } else {
-                builder
-            }
-        });
+                .referer(false)
+        };
+        let client = match (is_loopback(&remote.url), remote.url.scheme()) {
+            (true, "http") => http::plain_client(configure),
+            (true, _) => http::client(|builder| configure(builder).no_proxy()),
+            (false, _) => http::client(configure),
+        };
 
         let client = client.map_err(|error| {
             ModelError::Settings(format!(

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::git::keep::hold;
 use crate::git::keep::hold::Older;
+use crate::git::object::batch;
 use crate::git::object::{Commit, CommitId};
 use crate::git::refs::{self, Expected};
 use crate::host::fault;
@@ -15,7 +16,7 @@ use crate::session::meta::{self, Meta, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 
-use super::{NewTurn, Store};
+use super::{NewTurn, Store, write_into};
 
 impl Store<'_> {
     /// Returns the turn in progress: the saved draft, or what the newest turn prepared.
@@ -118,7 +119,7 @@ impl Store<'_> {
             publication: None,
         };
 
-        let commit = self.write(new)?;
+        let commit = write_into(batch::beyond(self.repository, tip.tree)?, new)?;
         let name = tip.session.draft_reference();
         let stale = refs::read(self.repository, &name)?;
         let expected = match (draft.commit, stale) {

@@ -10,12 +10,12 @@ pub mod lane;
 mod verdict;
 
 use std::ffi::OsString;
-use std::thread::available_parallelism;
 
 use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::git::refs::{self, Expected};
+use crate::host::cores::cores;
 use crate::host::memory;
 use crate::session::artifact;
 use crate::session::name::SessionName;
@@ -229,9 +229,8 @@ fn lane_name(project: &Project, session: &SessionName, model: &str) -> anyhow::R
 
 /// Returns how many lanes may run at once.
 fn parallel(project: &Project) -> usize {
-    let cores = available_parallelism().map_or(2, std::num::NonZero::get);
     // A model is waited for most of the time.
-    let usual = cores.max(2);
+    let usual = cores().max(2);
     let room = memory::available().map_or(usual, |bytes| {
         usize::try_from(bytes / LANE_MEMORY).unwrap_or(usual)
     });
