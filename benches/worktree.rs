@@ -15,7 +15,7 @@ use teddy::git::publish;
 use teddy::git::publish::Guard;
 use teddy::git::repository::Repository;
 use teddy::git::worktree;
-use teddy::git::worktree::Extent;
+use teddy::git::worktree::{Extent, WorktreeAim};
 
 /// How often each is measured.
 const SAMPLES: usize = 11;
@@ -159,8 +159,13 @@ impl Bench {
     fn private_once(&self) -> Duration {
         let (user, root) = (self.open(), self.workspace.beside("worktrees"));
         let at = self.commits[0];
-        let worktree = worktree::session_worktree(&user, &root, "private", at, Extent::Whole)
-            .expect("a worktree can be made");
+        let worktree = worktree::session_worktree(
+            &user,
+            &root,
+            "private",
+            WorktreeAim::unwatched(at, Extent::Whole),
+        )
+        .expect("a worktree can be made");
         time(|| {
             worktree.make_git_dir(&user, at).expect("there is room");
             let left = worktree.take_back(&user, at).expect("nothing was done");
@@ -202,8 +207,7 @@ impl Bench {
             &self.open(),
             &root,
             session,
-            self.commits[at],
-            Extent::Whole,
+            WorktreeAim::unwatched(self.commits[at], Extent::Whole),
         )
         .expect("a worktree can be made");
     }

@@ -225,7 +225,10 @@ impl App {
     pub(super) fn manner(&self) -> Manner {
         Manner {
             paint: self.paint(screen::is_stderr()),
-            width: terminal::stderr_width,
+            width: match self.global.json {
+                true => || None,
+                false => terminal::stderr_width,
+            },
             quiet: self.global.quiet,
         }
     }

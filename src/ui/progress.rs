@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::mistakes::rejected;
 use super::notice;
 use super::style::{Paint, StyledLine, Tone, wrap_all};
+use crate::git::worktree::fill::Filled;
 use crate::host::clock;
 use crate::model::acting::AgentProgress;
 use crate::plan::run::{Ending, Outcome};
@@ -93,6 +94,8 @@ impl<W: Write> Progress<W> {
             Event::Working { progress, .. } => self.working(progress),
             Event::Answered => self.answered(),
             Event::Rejected { diagnostics } => self.always(rejected(diagnostics)),
+            Event::Filling(Some(filled)) => self.filling(*filled),
+            Event::Filling(None) => self.clear(),
             Event::Started { index, label } => self.started(*index, label),
             Event::Output { bytes } => self.printed(bytes),
             Event::Finished { index, outcome } => self.finished(*index, outcome),
@@ -179,6 +182,17 @@ impl<W: Write> Progress<W> {
             let status = status.cut(width.saturating_sub(1)).paint(self.manner.paint);
             self.stand(&status);
         }
+    }
+
+    /// The worktree is being filled.
+    fn filling(&mut self, filled: Filled) {
+        let Some(width) = (self.manner.width)().filter(|_| !self.manner.quiet) else {
+            return;
+        };
+        let (files, of) = (grouped(filled.files), grouped(filled.of));
+        let status = format!("filling the worktree: {files} of {of} files");
+        let status = StyledLine::of(Tone::Faint, &status).cut(width.saturating_sub(1));
+        self.stand(&status.paint(self.manner.paint));
     }
 
     /// Writes the status line over the one that stands there.

@@ -1,5 +1,6 @@
 //! The person at the other end, as the workflows see them.
 
+use crate::git::worktree::fill::Filled;
 use crate::model::acting::AgentProgress;
 use crate::plan::Plan;
 use crate::plan::action::Action;
@@ -259,6 +260,8 @@ pub enum Event<'a> {
         /// Every mistake.
         diagnostics: &'a [Diagnostic],
     },
+    /// The worktree is being filled; nothing where that is over.
+    Filling(Option<Filled>),
     /// An action starts.
     Started {
         /// Its position, from 0.

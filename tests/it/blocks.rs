@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::support::TestRepo;
 use teddy::git::worktree;
-use teddy::git::worktree::Extent;
+use teddy::git::worktree::{Extent, WorktreeAim};
 
 /// How large the large file is.
 const LARGE: usize = 32 << 20;
@@ -75,7 +75,8 @@ fn run(program: &str, args: &[&str]) -> bool {
 fn worktree(repo: &TestRepo, at: &str) -> PathBuf {
     let (user, commit) = (repo.open(), at.parse().unwrap());
     let root = repo.beside("worktrees");
-    let made = worktree::session_worktree(&user, &root, "demo", commit, Extent::Whole);
+    let aim = WorktreeAim::unwatched(commit, Extent::Whole);
+    let made = worktree::session_worktree(&user, &root, "demo", aim);
     let made = made.and_then(|made| made.make_git_dir(&user, commit));
     made.unwrap_or_else(|error| panic!("{error:#}"));
     root.join("demo")

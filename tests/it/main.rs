@@ -35,6 +35,7 @@ mod execute;
 mod fake;
 mod faults;
 mod fetch;
+mod filling;
 mod find;
 mod fingerprint;
 mod first_change;

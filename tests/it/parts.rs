@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::plans::{create, edit, execute, plan, read};
 use crate::support::TestRepo;
 use teddy::git::worktree;
-use teddy::git::worktree::Extent;
+use teddy::git::worktree::{Extent, WorktreeAim};
 
 /// Returns the paths of everything below a folder but TeDDy's own, sorted; folders end in `/`.
 pub fn names(folder: &Path) -> Vec<String> {
@@ -230,7 +230,8 @@ fn a_sparse_checkout_leaves_out_of_a_part_what_it_leaves_out() {
         let commit = repo.git(&["rev-parse", "HEAD"]).parse().unwrap();
         let paths = [path.as_bytes().to_vec()];
         let root = repo.beside("worktrees");
-        worktree::session_worktree(&user, &root, "demo", commit, Extent::Paths(&paths)).unwrap();
+        let aim = WorktreeAim::unwatched(commit, Extent::Paths(&paths));
+        worktree::session_worktree(&user, &root, "demo", aim).unwrap();
         names(&root.join("demo"))
     };
     assert_eq!(sees("out/b"), [""; 0]);

@@ -9,7 +9,7 @@ use crate::parts::{names, replace};
 use crate::plans::{create, execute, plan, read};
 use crate::support::{Output, TestRepo};
 use teddy::git::worktree;
-use teddy::git::worktree::Extent;
+use teddy::git::worktree::{Extent, WorktreeAim};
 
 /// What worlds have at these paths: files, folders and links in each other's places.
 const PATHS: [&str; 11] = [
@@ -89,7 +89,8 @@ fn live(seed: u64) {
         .collect();
     let (user, root) = (repo.open(), repo.beside("worktrees"));
     let open = |session: &str, at: &str, extent: Extent<'_>| {
-        let opened = worktree::session_worktree(&user, &root, session, at.parse().unwrap(), extent);
+        let aim = WorktreeAim::unwatched(at.parse().unwrap(), extent);
+        let opened = worktree::session_worktree(&user, &root, session, aim);
         opened.unwrap_or_else(|error| panic!("seed {seed}: {error:#}"))
     };
     let (part, whole) = (root.join("part"), root.join("whole"));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::support::TestRepo;
 use teddy::git::worktree;
 use teddy::git::worktree::bring;
-use teddy::git::worktree::{Extent, SessionWorktree};
+use teddy::git::worktree::{Extent, SessionWorktree, WorktreeAim};
 
 /// Returns the session's worktree at a commit, with a git directory.
 fn open(repo: &TestRepo, at: &str) -> SessionWorktree {
@@ -17,7 +17,12 @@ fn open(repo: &TestRepo, at: &str) -> SessionWorktree {
 fn try_open(repo: &TestRepo, at: &str) -> anyhow::Result<SessionWorktree> {
     let (user, commit) = (repo.open(), at.parse().unwrap());
     let root = repo.beside("worktrees");
-    let worktree = worktree::session_worktree(&user, &root, "demo", commit, Extent::Whole)?;
+    let worktree = worktree::session_worktree(
+        &user,
+        &root,
+        "demo",
+        WorktreeAim::unwatched(commit, Extent::Whole),
+    )?;
     worktree.make_git_dir(&user, commit)?;
     Ok(worktree)
 }
@@ -197,8 +202,7 @@ fn open_at(repo: &TestRepo, at: &str, paths: &[&str]) -> SessionWorktree {
         &user,
         &repo.beside("worktrees"),
         "demo",
-        commit,
-        Extent::Paths(&paths),
+        WorktreeAim::unwatched(commit, Extent::Paths(&paths)),
     )
     .unwrap();
     worktree.make_git_dir(&user, commit).unwrap();
@@ -428,8 +432,7 @@ fn it_works_from_a_linked_worktree_and_is_removed_again() {
         &linked,
         &repo.beside("worktrees"),
         "demo",
-        commit.parse().unwrap(),
-        Extent::Whole,
+        WorktreeAim::unwatched(commit.parse().unwrap(), Extent::Whole),
     )
     .unwrap();
     worktree
@@ -462,8 +465,7 @@ fn shallow_and_sha256_repositories_have_worktrees_too() {
                 &repository,
                 &repo.beside("worktrees"),
                 name,
-                at.parse().unwrap(),
-                Extent::Whole,
+                WorktreeAim::unwatched(at.parse().unwrap(), Extent::Whole),
             )
             .unwrap();
             worktree
@@ -619,8 +621,7 @@ fn the_worktrees_are_the_users_alone_to_read() {
         &repo.open(),
         &repo.beside("new/root"),
         "s",
-        commit.parse().unwrap(),
-        Extent::Whole,
+        WorktreeAim::unwatched(commit.parse().unwrap(), Extent::Whole),
     )
     .unwrap();
     assert_eq!(

@@ -10,9 +10,11 @@
 //! command could write decides nothing but what the plan's result is.
 
 pub mod bring;
+pub mod fill;
 pub mod former;
 mod glance;
 mod index;
+mod judge;
 pub mod layer;
 mod leftovers;
 pub mod moved;
@@ -32,11 +34,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use self::fill::FillWatch;
 use self::record::WorktreeRecord;
 use self::root::{WorktreeRoot, is_plain};
 use super::repository::Repository;
 use crate::git::object::CommitId;
 use crate::host::file::{FileKind, Root};
+use crate::host::interrupt;
 
 /// How much of a worktree must be as its commit says.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +50,25 @@ pub enum Extent<'a> {
     /// These paths: nothing else is looked at, and nothing else is brought to a worktree that is
     /// not whole. One that is stays so: what differs from the commit before is brought.
     Paths(&'a [Vec<u8>]),
+}
+
+/// What a worktree is brought to.
+#[derive(Clone, Copy)]
+pub struct WorktreeAim<'a> {
+    /// The commit.
+    pub at: CommitId,
+    /// How much of it must be there.
+    pub extent: Extent<'a>,
+    /// Who hears how far it is.
+    pub watch: FillWatch<'a>,
+}
+
+impl<'a> WorktreeAim<'a> {
+    /// Returns an aim that nobody waits for.
+    pub fn unwatched(at: CommitId, extent: Extent<'a>) -> WorktreeAim<'a> {
+        let watch: FillWatch<'_> = &|_| ();
+        WorktreeAim { at, extent, watch }
+    }
 }
 
 /// A worktree in which the plans of a session run.
@@ -81,7 +104,7 @@ pub struct RememberedWorktree {
     pub used: PathBuf,
 }
 
-/// Returns the session's worktree below `root`, as far as `extent` says with the files of `at`
+/// Returns the session's worktree below `root`, as far as `aim` says with the files of its commit
 /// and nothing else that is not ignored; makes it where there is none. The caller holds the
 /// session's lock.
 ///
@@ -91,8 +114,7 @@ pub fn session_worktree(
     repository: &Repository,
     root: &Path,
     session: &str,
-    at: CommitId,
-    extent: Extent<'_>,
+    aim: WorktreeAim<'_>,
 ) -> anyhow::Result<SessionWorktree> {
     is_plain_session(session)?;
     let root = WorktreeRoot::make(root, &repository.common_dir())?;
@@ -124,9 +146,7 @@ pub fn session_worktree(
         root,
     };
 
-    worktree
-        .bring_to(repository, at, extent)
-        .with_context(during)?;
+    worktree.bring_to(repository, aim).with_context(during)?;
     Ok(worktree)
 }
 
@@ -240,21 +260,17 @@ fn make_room(root: &WorktreeRoot, session: &str) -> anyhow::Result<AtPlace> {
 
 impl SessionWorktree {
     /// Brings it to a commit; where it resists, as one does that is damaged, it is made anew.
-    fn bring_to(
-        &mut self,
-        user: &Repository,
-        at: CommitId,
-        extent: Extent<'_>,
-    ) -> anyhow::Result<()> {
+    fn bring_to(&mut self, user: &Repository, aim: WorktreeAim<'_>) -> anyhow::Result<()> {
         self.keep_record()?;
         if self.fresh {
             self.record.forget_files();
-            return to_commit::switch(self, user, at, extent);
+            return to_commit::switch(self, user, aim);
         }
 
-        match to_commit::switch(self, user, at, extent) {
+        match to_commit::switch(self, user, aim) {
             Ok(()) => Ok(()),
-            Err(_) => self.make_anew(user, at, extent),
+            Err(error) if interrupt::requested() => Err(error),
+            Err(_) => self.make_anew(user, aim),
         }
     }
 
@@ -262,26 +278,21 @@ impl SessionWorktree {
     ///
     /// # Errors
     /// Where a file cannot be written, or what there is cannot be moved away.
-    pub fn make_anew(
-        &mut self,
-        user: &Repository,
-        at: CommitId,
-        extent: Extent<'_>,
-    ) -> anyhow::Result<()> {
+    pub fn make_anew(&mut self, user: &Repository, aim: WorktreeAim<'_>) -> anyhow::Result<()> {
         self.root.remove_worktree(&self.session)?;
         self.record.forget_files();
         self.root.worktree(&self.session)?;
         self.keep_record()?;
         self.fresh = true;
-        to_commit::switch(self, user, at, extent)
+        to_commit::switch(self, user, aim)
     }
 
     /// Puts the files right that a set-up changed.
     ///
     /// # Errors
     /// Where a file cannot be read or written.
-    pub fn put_right(&self, user: &Repository, at: CommitId) -> anyhow::Result<()> {
-        to_commit::switch(self, user, at, Extent::Whole)
+    pub fn put_right(&self, user: &Repository, aim: WorktreeAim<'_>) -> anyhow::Result<()> {
+        to_commit::switch(self, user, aim)
     }
 
     /// Returns whether its files are a layer over the user's.

@@ -12,6 +12,7 @@ use gix::index::State;
 use gix::index::entry::Mode as IndexMode;
 use gix::index::entry::Stat;
 
+use super::fill::Filling;
 use super::switch::Switch;
 use crate::git::filter::Filter;
 use crate::git::place::{FileBody, IfMissing, OnDisk, Place, Top, WalkResult};
@@ -33,7 +34,12 @@ enum ShareAttempt {
 impl Switch<'_> {
     /// Makes files from the blocks of the user's, as far as these are the same, and returns the
     /// others. Nothing may be where they are to be.
-    pub(super) fn share(&self, new: &mut State, to_write: &[usize]) -> anyhow::Result<Vec<usize>> {
+    pub(super) fn share(
+        &self,
+        new: &mut State,
+        to_write: &[usize],
+        filling: &Filling<'_>,
+    ) -> anyhow::Result<Vec<usize>> {
         let Some(user) = self.may_share() else {
             return Ok(to_write.to_vec());
         };
@@ -55,7 +61,10 @@ impl Switch<'_> {
                 none => none.insert(self.filter_of(new, to_write)?),
             };
             match self.compare(filter, new, at, &place)? {
-                Some(stat) => new.entries_mut()[at].stat = stat,
+                Some(stat) => {
+                    new.entries_mut()[at].stat = stat;
+                    filling.one_more()?;
+                }
                 None => {
                     place.remove()?;
                     left.push(at);

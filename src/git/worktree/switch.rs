@@ -7,7 +7,6 @@
 //! those are looked at that matter; the next whole switch finds the others.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use gix::bstr::ByteSlice;
@@ -15,15 +14,18 @@ use gix::index::entry::{Flags, Mode as IndexMode, Stage, Stat};
 use gix::index::{Entry as IndexEntry, State};
 use gix::worktree::stack::state::attributes;
 
+use super::fill::{FillWatch, Filling};
+use super::judge::{BeforeWriting, Writes, entry_of};
 use super::path::parent;
 use super::survey::Survey;
 use crate::git::During;
+use crate::git::object::TreeId;
 use crate::git::object::large;
-use crate::git::object::{EntryMode, TreeEntry, TreeId};
-use crate::git::place::{IfMissing, Place, Top, WalkResult};
+use crate::git::place::{IfMissing, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::stat::as_in_index;
 use crate::git::version;
+use crate::host::interrupt;
 
 /// So few files are written faster by one thread than by several that have to be started.
 const FEW: usize = 64;
@@ -42,21 +44,33 @@ pub(super) struct Switch<'a> {
     pub(super) old: State,
     /// What is in the worktree.
     pub(super) survey: Survey,
+    /// Who hears how far it is.
+    pub(super) watch: FillWatch<'a>,
 }
 
 impl Switch<'_> {
     /// Puts the files right that differ, and removes what neither the tree nor a rule knows.
     pub(super) fn put(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<()> {
-        let to_write = if self.is_empty() {
-            differing.to_vec()
-        } else {
-            self.already_right(new, differing)?
+        let writes = match self.is_empty() {
+            true => Writes::into_nothing(differing),
+            false => self.before().judge(new, differing)?,
         };
 
         self.delete(new)?;
-        self.make(new, &to_write)?;
+        self.make(new, &writes)?;
         self.remove_leftovers(new)?;
         make_gitlink_folders(self.repository, new)
+    }
+
+    /// Returns how things are before a file is written.
+    fn before(&self) -> BeforeWriting<'_> {
+        BeforeWriting {
+            repository: self.repository,
+            top: &self.top,
+            old: &self.old,
+            same: &self.survey.same,
+            tree: self.tree,
+        }
     }
 
     /// Returns whether nothing is there yet.
@@ -102,78 +116,6 @@ impl Switch<'_> {
         files(&self.old) == files(new)
     }
 
-    /// Finds the files that are what the new tree says already, and returns the others.
-    fn already_right(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<Vec<usize>> {
-        let paths: Vec<_> = differing
-            .iter()
-            .map(|&at| new.entry(at).path(new).to_vec())
-            .collect();
-        let mut version = None;
-        let mut to_write = Vec::new();
-
-        for (&at, path) in differing.iter().zip(&paths) {
-            let Some((place, entry)) = self.candidate(new, at, path)? else {
-                to_write.push(at);
-                continue;
-            };
-
-            let version = match &mut version {
-                Some(version) => version,
-                none => none.insert(version::version(
-                    self.repository,
-                    self.tree,
-                    paths.iter().map(Vec::as_slice),
-                )?),
-            };
-            // The time is taken before the file is read: a later write shows.
-            let stat = place.stat()?;
-            match stat {
-                Some(stat)
-                    if version.is(
-                        path,
-                        Some(&entry),
-                        &version::look(self.repository, &place)?,
-                    )? =>
-                {
-                    new.entries_mut()[at].stat = as_in_index(&stat)
-                }
-                _ => to_write.push(at),
-            }
-        }
-
-        Ok(to_write)
-    }
-
-    /// Returns where a file is that could be what the new tree says; nothing where it surely is
-    /// not.
-    fn candidate(
-        &self,
-        new: &State,
-        at: usize,
-        path: &[u8],
-    ) -> anyhow::Result<Option<(Place, TreeEntry)>> {
-        let known = self
-            .old
-            .entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
-        if known.is_some_and(|known| self.survey.same[known]) {
-            return Ok(None);
-        }
-
-        let Some(entry) = entry_of(new.entry(at)) else {
-            return Ok(None);
-        };
-        match self.top.walk(path, IfMissing::Stop)? {
-            WalkResult::Place(place) => Ok(Some((place, entry))),
-            WalkResult::Boundary => {
-                anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy())
-            }
-            WalkResult::Missing
-            | WalkResult::Blocked(_)
-            | WalkResult::Closed
-            | WalkResult::Refused => Ok(None),
-        }
-    }
-
     /// Deletes the files that only the old index has, or that a sparse checkout leaves out now.
     fn delete(&self, new: &State) -> anyhow::Result<()> {
         let mut folders = BTreeSet::new();
@@ -194,25 +136,37 @@ impl Switch<'_> {
     }
 
     /// Makes files, of the blocks of the user's where that can be done.
-    fn make(&self, new: &mut State, files: &[usize]) -> anyhow::Result<()> {
-        for &at in files.iter().filter(|_| !self.is_empty()) {
+    fn make(&self, new: &mut State, writes: &Writes) -> anyhow::Result<()> {
+        for &at in &writes.occupied {
             self.clear(new.entry(at).path(new))?;
         }
-        let to_write = self.share(new, files)?;
-        self.write(new, &to_write)
+
+        let filling = Filling::begin(self.watch, writes.files.len());
+        let to_write = self.share(new, &writes.files, &filling)?;
+        self.write(new, &to_write, &filling)
     }
 
     /// Writes files; the large ones not with gix, which has each in memory as a whole.
-    fn write(&self, new: &mut State, to_write: &[usize]) -> anyhow::Result<()> {
+    fn write(
+        &self,
+        new: &mut State,
+        to_write: &[usize],
+        filling: &Filling<'_>,
+    ) -> anyhow::Result<()> {
         let (large, others): (Vec<usize>, Vec<usize>) = to_write
             .iter()
             .partition(|&&at| large::large(self.repository, new.entry(at).id).is_some());
-        self.check_out(new, &others)?;
-        self.write_large(new, &large)
+        self.check_out(new, &others, filling)?;
+        self.write_large(new, &large, filling)
     }
 
     /// Writes large files one after another, each block by block if no filter changes it.
-    fn write_large(&self, new: &mut State, large: &[usize]) -> anyhow::Result<()> {
+    fn write_large(
+        &self,
+        new: &mut State,
+        large: &[usize],
+        filling: &Filling<'_>,
+    ) -> anyhow::Result<()> {
         let paths: Vec<_> = large
             .iter()
             .map(|&at| new.entry(at).path(new).to_vec())
@@ -235,13 +189,19 @@ impl Switch<'_> {
             place.create(&content, false).with_context(during)?;
             let stat = place.stat()?.with_context(during)?;
             new.entries_mut()[at].stat = as_in_index(&stat);
+            filling.one_more()?;
         }
 
         Ok(())
     }
 
     /// Writes files as a checkout does, with all processors.
-    fn check_out(&self, new: &mut State, to_write: &[usize]) -> anyhow::Result<()> {
+    fn check_out(
+        &self,
+        new: &mut State,
+        to_write: &[usize],
+        filling: &Filling<'_>,
+    ) -> anyhow::Result<()> {
         if to_write.is_empty() {
             return Ok(());
         }
@@ -265,19 +225,19 @@ impl Switch<'_> {
             .clone()
             .into_arc()
             .context("opening the object store")?;
-        let discard = gix::progress::Discard;
-        let never = AtomicBool::new(false);
         let top = self.repository.workdir();
-        let done = gix::worktree::state::checkout(
-            &mut partial,
-            top,
-            objects,
-            &discard,
-            &discard,
-            &never,
-            options,
-        );
+        let (files, bytes) = (filling.counter(), gix::progress::Discard);
+        let stop = interrupt::flag();
+        let write = || {
+            let index = &mut partial;
+            gix::worktree::state::checkout(index, top, objects, &files, &bytes, &stop, options)
+        };
+        let done = match to_write.len() {
+            ..=FEW => write(),
+            _ => filling.during(write),
+        };
         let done = done.during("writing the files of a worktree")?;
+        filling.is_on()?;
 
         if let Some(error) = done.errors.first() {
             anyhow::bail!("cannot write `{}`: {:#}", error.path, error.error);
@@ -373,17 +333,6 @@ impl Switch<'_> {
 
         Ok(())
     }
-}
-
-/// Returns the file or link of an index's entry.
-fn entry_of(entry: &IndexEntry) -> Option<TreeEntry> {
-    let mode = match entry.mode {
-        IndexMode::FILE => EntryMode::File,
-        IndexMode::FILE_EXECUTABLE => EntryMode::Executable,
-        IndexMode::SYMLINK => EntryMode::Link,
-        _ => return None,
-    };
-    Some(TreeEntry { mode, id: entry.id })
 }
 
 /// Returns whether a sparse checkout leaves an entry out.

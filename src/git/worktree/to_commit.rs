@@ -10,10 +10,9 @@ use super::part::VisiblePart;
 use super::sparse::hide;
 use super::survey::survey;
 use super::switch::Switch;
-use super::{Extent, SessionWorktree, index};
+use super::{Extent, SessionWorktree, WorktreeAim, index};
 use crate::git::During;
 use crate::git::diff::TreeChange;
-use crate::git::object::CommitId;
 use crate::git::place::Top;
 use crate::git::repository::Repository;
 use crate::host::fault;
@@ -25,11 +24,10 @@ use crate::host::fault;
 pub(super) fn switch(
     worktree: &SessionWorktree,
     user: &Repository,
-    at: CommitId,
-    extent: Extent<'_>,
+    aim: WorktreeAim<'_>,
 ) -> anyhow::Result<()> {
     let repository = &worktree.repository;
-    let tree = repository.commit(at)?.tree;
+    let tree = repository.commit(aim.at)?.tree;
     let options = StatOptions {
         // It is our own folder: nobody has a reason to change times, and a command could.
         trust_ctime: true,
@@ -44,7 +42,7 @@ pub(super) fn switch(
         changes,
     } = index::known(repository, tree)?;
     let top = Top::open_own(repository.workdir())?;
-    let extent = reach(repository, extent);
+    let extent = reach(repository, aim.extent);
     let mut part = None;
     let survey = match (extent, &changes) {
         (Extent::Whole, _) => survey(repository.workdir(), &old, options)?,
@@ -67,6 +65,7 @@ pub(super) fn switch(
         tree,
         old,
         survey,
+        watch: aim.watch,
     };
     match part {
         Some(part) => part::bring_part(&switch, part),

@@ -231,7 +231,8 @@ impl User for AcpUser<'_> {
                 self.chunk("agent_thought_chunk", &text.join("\n"));
             }
             // The answer is a plan, which is shown as one.
-            Event::Received { .. } | Event::Answered | Event::Output { .. } => {}
+            Event::Received { .. } | Event::Answered | Event::Filling(_) | Event::Output { .. } => {
+            }
         }
     }
 }

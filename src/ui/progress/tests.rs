@@ -175,3 +175,17 @@ fn numbers_are_grouped() {
         ["0", "999", "1,000", "1,234,567"]
     );
 }
+
+#[test]
+fn filling_a_worktree_is_one_line_on_a_terminal_and_nothing_elsewhere() {
+    let at = |files| Event::Filling(Some(Filled { files, of: 80_000 }));
+    let over = Event::Filling(None);
+    let events = [at(12_345), at(80_000), over];
+    assert_eq!(
+        told(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>"),
+        "<clear>filling the worktree: 12,345 of 80,000 files\
+         <clear>filling the worktree: 80,000 of 80,000 files<clear>"
+    );
+    assert_eq!(told(|| Some(80), true, &events), "");
+    assert_eq!(told(|| None, false, &events), "");
+}

@@ -1,6 +1,8 @@
 //! The session's worktree before a run: the user's files, what git ignores and commands need, the
 //! set-up, a git directory.
 
+use std::cell::RefCell;
+
 use crate::git::worktree;
 use crate::git::worktree::bring;
 use anyhow::Context as _;
@@ -9,7 +11,7 @@ mod layered;
 
 use super::run_env::RunEnv;
 use crate::git::worktree::bring::{Bring, BroughtFiles};
-use crate::git::worktree::{Extent, SessionWorktree};
+use crate::git::worktree::{Extent, SessionWorktree, WorktreeAim};
 use crate::host::file::Root;
 use crate::host::overlay::Overlay;
 use crate::host::sandbox::Network;
@@ -103,13 +105,9 @@ pub(super) fn prepare(
         return Ok(prepared);
     }
 
-    let opened = worktree::session_worktree(
-        repository,
-        &project.worktrees(),
-        env.name,
-        env.before,
-        extent,
-    );
+    let opened = filling((env, extent), user, |aim| {
+        worktree::session_worktree(repository, &project.worktrees(), env.name, aim)
+    });
     let mut worktree = opened.context("the session's worktree cannot be made; nothing was run")?;
 
     if let Extent::Paths(_) = extent {
@@ -127,6 +125,21 @@ pub(super) fn prepare(
         worktree,
         linked: brought.linked,
         overlay: None,
+    })
+}
+
+/// Does what fills a worktree, and tells the user how far it is.
+fn filling<T>(
+    (env, extent): (&RunEnv<'_>, Extent<'_>),
+    user: &mut dyn User,
+    work: impl FnOnce(WorktreeAim<'_>) -> T,
+) -> T {
+    let user = RefCell::new(user);
+    let watch = |filled| user.borrow_mut().tell(Event::Filling(filled));
+    work(WorktreeAim {
+        at: env.before,
+        extent,
+        watch: &watch,
     })
 }
 
@@ -148,7 +161,9 @@ fn set_up(
     };
 
     if !worktree.fresh {
-        worktree.make_anew(&project.repository, env.before, Extent::Whole)?;
+        filling((env, Extent::Whole), user, |aim| {
+            worktree.make_anew(&project.repository, aim)
+        })?;
     }
 
     bring(project, worktree)?;
@@ -162,7 +177,9 @@ fn set_up(
     }
 
     // What it changed besides ignored files is no part of the user's files.
-    worktree.put_right(&project.repository, env.before)?;
+    filling((env, Extent::Whole), user, |aim| {
+        worktree.put_right(&project.repository, aim)
+    })?;
     worktree.keep_setup(setup)
 }
 

@@ -1,0 +1,65 @@
+//! Worktrees that take a while to be filled: the user is told how far it is, and can stop it.
+
+use crate::plans::{execute, plan};
+use crate::screen::Screen;
+use crate::support::TestRepo;
+
+/// Returns a project with so many files that a filter takes its time for each, and the plan of a
+/// command that waits.
+fn slow_project() -> TestRepo {
+    let repo = TestRepo::new().file(".gitattributes", "*.txt filter=slow\n");
+    repo.git(&["config", "filter.slow.smudge", "sleep 0.05; cat"]);
+    repo.git(&["config", "filter.slow.clean", "cat"]);
+    (0..90).for_each(|number| repo.write(&format!("d{}/{number}.txt", number % 7), "text\n"));
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let plan = plan("Look", &[execute("cat d1/1.txt; ls d6 | wc -l")]);
+    std::fs::write(repo.beside("plan.md"), plan).unwrap();
+    repo
+}
+
+/// What executes the plan of [`slow_project`] in a copy of the files.
+const IN_A_COPY: [&str; 5] = [
+    "execute",
+    "../plan.md",
+    "-y",
+    "-c",
+    "worktree.backend=checkout",
+];
+
+#[test]
+fn who_waits_for_a_worktree_is_told_how_far_it_is() {
+    let repo = slow_project();
+    let mut screen = Screen::open(&repo, (100, 30), &IN_A_COPY);
+    screen.wait_for("filling the worktree: ");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert!(screen.written().contains(" of 91 files"));
+    assert!(!screen.shown().contains("filling"), "{}", screen.shown());
+
+    for (session, quiet) in [("other", "--quiet"), ("third", "--json")] {
+        repo.done(&["new", session]);
+        let mut screen = Screen::open(&repo, (100, 30), &[&IN_A_COPY[..], &[quiet]].concat());
+        assert_eq!(screen.end(), 0, "{}", screen.shown());
+        assert!(!screen.written().contains("filling"), "{quiet}");
+    }
+
+    repo.done(&["new", "fourth"]);
+    let out = repo.teddy(&IN_A_COPY);
+    assert!(!out.check(0, &[]).stderr.contains("filling"));
+}
+
+#[test]
+fn who_does_not_want_to_wait_for_a_worktree_stops_it_and_goes_on_later() {
+    let repo = slow_project();
+    let users = repo.users();
+    let mut screen = Screen::open(&repo, (100, 30), &IN_A_COPY);
+    screen.wait_for("filling the worktree: ");
+    screen.signal(rustix::process::Signal::INT);
+    assert_eq!(screen.end(), 130, "{}", screen.shown());
+    assert_eq!(repo.users(), users);
+
+    repo.git(&["config", "filter.slow.smudge", "cat"]);
+    repo.teddy(&IN_A_COPY).check(0, &[]);
+    let output = repo.done(&["show", "@", "output/01.txt"]);
+    assert!(output.starts_with("text\n12\n"), "{output}");
+}
