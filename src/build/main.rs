@@ -1,5 +1,5 @@
-//! The build script: says which commit the programs are built from, and makes the tables with which
-//! they count tokens.
+//! The build script: says which commit the programs are built from and how they are linked, and
+//! makes the tables with which they count tokens.
 //!
 //! Nothing here depends on the time of day or on the machine.
 #![expect(
@@ -11,6 +11,7 @@ mod classes;
 mod commit;
 #[path = "../model/token/layout.rs"]
 mod layout;
+mod place;
 mod vocabulary;
 
 use std::fs;
@@ -20,6 +21,7 @@ fn main() {
     println!("cargo::rerun-if-changed=src/build");
     println!("cargo::rerun-if-changed=src/model/token/layout.rs");
     commit::say();
+    place::say();
     write("classes.bin", &classes::table());
     write("tokens.bin", &vocabulary::table());
 }

@@ -107,14 +107,39 @@ impl TextRules {
 
     /// Returns whether a file, or a folder above it, is ignored.
     pub fn excludes(&self, path: &[u8]) -> bool {
-        let ends = path
-            .iter()
-            .enumerate()
-            .filter(|&(_, &b)| b == b'/')
-            .map(|(at, _)| at);
-        ends.map(|at| self.judge(&path[..at], true))
-            .chain([self.judge(path, false)])
-            .fold(false, |ignored, own| own.unwrap_or(ignored))
+        self.keep([path].into_iter()).next().is_none()
+    }
+
+    /// Returns the paths that are not ignored, nor a folder above them. Paths of one folder that
+    /// stand together ask about that folder once.
+    pub fn keep<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p [u8]>,
+    ) -> impl Iterator<Item = &'p [u8]> {
+        let mut folder: Option<(&[u8], bool)> = None;
+        paths.filter(move |path| {
+            let above = path.iter().rposition(|&b| b == b'/').map(|at| &path[..at]);
+            let ignored = match (above, folder) {
+                (None, _) => false,
+                (Some(above), Some((last, ignored))) if last == above => ignored,
+                (Some(above), _) => {
+                    let ignored = self.excludes_folder(above);
+                    folder = Some((above, ignored));
+                    ignored
+                }
+            };
+            !self.judge(path, false).unwrap_or(ignored)
+        })
+    }
+
+    /// Returns whether a folder, or one above it, is ignored.
+    fn excludes_folder(&self, path: &[u8]) -> bool {
+        let ends = path.iter().enumerate().filter(|&(_, &b)| b == b'/');
+        ends.map(|(at, _)| at)
+            .chain([path.len()])
+            .fold(false, |ignored, at| {
+                self.judge(&path[..at], true).unwrap_or(ignored)
+            })
     }
 
     /// Returns the names that a `!` rule without wildcards brings back, whatever git ignores.
@@ -141,13 +166,26 @@ mod tests {
     fn the_last_rule_that_fits_decides() {
         let rules = TextRules::parse(b"dist/\n*.log\n!keep.log\n!dist/bundle.js\n");
         let check = |path: &str, expected: bool| {
-            assert_eq!(rules.excludes(path.as_bytes()), expected, "{path}")
+            assert_eq!(rules.excludes(path.as_bytes()), expected, "{path}");
         };
         check("dist/x.js", true);
         check("dist/bundle.js", false);
         check("a/b.log", true);
         check("a/keep.log", false);
         check("src/main.rs", false);
+
+        let paths = [
+            "a/b.log",
+            "a/c",
+            "dist/a",
+            "dist/bundle.js",
+            "dist/sub/c",
+            "e",
+        ];
+        let kept: Vec<_> = rules
+            .keep(paths.iter().map(|path| path.as_bytes()))
+            .collect();
+        assert_eq!(kept, ["a/c", "dist/bundle.js", "e"].map(str::as_bytes));
         assert_eq!(
             rules.included_names().collect::<Vec<_>>(),
             ["keep.log", "dist/bundle.js"]

@@ -12,6 +12,7 @@ use teddy::git::keep::pack::keep;
 use teddy::git::repository::Repository;
 use teddy::git::snapshot;
 use teddy::git::snapshot::Snapshot;
+use teddy::git::snapshot::known::known_leaves;
 use teddy::git::snapshot::limits::{Forced, LeftOut, MadeFile, Reason, SnapshotLimits};
 use teddy::git::snapshot::paths;
 
@@ -132,7 +133,19 @@ fn check_at(repo: &TestRepo, top: &Path) -> Snapshot {
         "the second snapshot, from the private index, is the same"
     );
     assert_eq!(again.left_out, snapshot.left_out);
+    check_known(top, &again);
     snapshot
+}
+
+/// Asserts that what the private index says of a snapshot's files is what its tree says.
+#[track_caller]
+fn check_known(top: &Path, snapshot: &Snapshot) {
+    let repository = Repository::open(top).unwrap();
+    let index = repository.teddy_dir().join("index");
+    let index = index.join(repository.worktree_name());
+    if let Some(known) = known_leaves(&repository, &index, snapshot.tree) {
+        assert_eq!(known, repository.leaves(snapshot.tree).unwrap());
+    }
 }
 
 /// Asserts the same for the repository's own worktree.

@@ -1,4 +1,4 @@
-//! What the last snapshot saw of the user's files, as an index of git's.
+//! What the last snapshot saw of the user's files: as an index of git's, and as a list.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 use gix::objs::tree::EntryKind;
 
-use super::cache::{Cache, CacheOrigin};
+use super::cache::{Cache, CacheOrigin, mark};
 use super::folder::join;
-use crate::git::object::TreeId;
+use crate::git::object::{EntryMode, Leaf, TreeId};
 use crate::git::repository::Repository;
 
 /// Returns the files of a tree with what was seen of them when a snapshot made it; nothing where
@@ -44,4 +44,43 @@ pub fn known_files(repository: &Repository, index: &Path, tree: TreeId) -> Optio
 
     state.sort_entries();
     Some(state)
+}
+
+/// Returns the files of a tree, sorted, as [`Repository::leaves`] does, without reading a folder of
+/// it; nothing where the private index at `index` is that of another tree, or says less.
+pub fn known_leaves(repository: &Repository, index: &Path, tree: TreeId) -> Option<Vec<Leaf>> {
+    let hash = repository.gix.object_hash();
+    let cache = Cache::load(index, hash).filter(|cache| cache.basis.root == tree.0)?;
+    let mut leaves = Vec::new();
+    for number in 0..cache.folder_count() {
+        let folder = cache.folder(number);
+        if folder.marks & mark::EMBEDDED != 0 {
+            return None;
+        }
+
+        for at in folder.entries.clone() {
+            let entry = cache.entry(at);
+            let path = join(folder.path, entry.name);
+            match entry.standing {
+                CacheOrigin::Watched => continue,
+                // A folder on disk wins over what only the user's index has.
+                CacheOrigin::Inherited if cache.find_folder(&path).is_some() => return None,
+                _ if entry.id.is_null() => continue,
+                CacheOrigin::Inherited | CacheOrigin::Seen => {}
+            }
+
+            let mode = match entry.kind {
+                EntryKind::Tree => return None,
+                EntryKind::Blob => EntryMode::File,
+                EntryKind::BlobExecutable => EntryMode::Executable,
+                EntryKind::Link => EntryMode::Link,
+                EntryKind::Commit => EntryMode::Gitlink,
+            };
+            let id = entry.id;
+            leaves.push(Leaf { path, mode, id });
+        }
+    }
+
+    leaves.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Some(leaves)
 }

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use self::cache::{Cache, CachedFolder, Writer};
+use self::cache::{Cache, CachedFolder, Writer, mark};
 use self::context::ScanContext;
 use self::folder::{Listing, Scanned};
 use self::limits::{Forced, LeftOut, SnapshotLimits};
@@ -131,14 +131,33 @@ fn is_as_saved(scan: &ScanContext<'_>, folders: &[Scanned], root: gix::ObjectId)
     let Some(cache) = &scan.cache else {
         return false;
     };
-    let kept = folders
-        .iter()
-        .all(|folder| matches!(folder.listing, Listing::Kept(_)));
+    let kept = folders.iter().all(|folder| is_as_cached(cache, folder));
     scan.names_stand()
         && scan.index_stands()
         && kept
         && cache.basis.root == root
         && folders.len() == cache.folder_count()
+}
+
+/// Returns whether a folder is as the private index has it. One that was read anew may be: for paths
+/// in it that are to be taken whatever the rules say, now and then.
+fn is_as_cached(cache: &Cache, folder: &Scanned) -> bool {
+    let Listing::Read(names) = &folder.listing else {
+        return true;
+    };
+    let Some(was) = cache.find_folder(&folder.path).map(|at| cache.folder(at)) else {
+        return false;
+    };
+
+    let is_sure = folder.times == was.times && was.times.mtime < cache.basis.stamp.0;
+    let marks = |marks: u32| marks & !mark::FORCED;
+    let mut known = was.entries.clone().map(|at| cache.entry(at));
+    is_sure
+        && marks(folder.marks) == marks(was.marks)
+        && was.entries.len() == names.len()
+        && names
+            .iter()
+            .all(|name| known.next() == Some(name.borrowed()))
 }
 
 /// Returns the private index that goes with a walk.

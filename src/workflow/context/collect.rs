@@ -8,6 +8,7 @@ use globset::GlobMatcher;
 use crate::git::diff;
 use crate::git::object::{BlobId, EntryMode, Leaf, TreeId};
 use crate::git::refs;
+use crate::git::snapshot::known::known_leaves;
 use crate::host::file::Root;
 use crate::model::token::TokenCache;
 use crate::session::artifact::{PLAN, REPORT, USER_PROMPT};
@@ -74,7 +75,11 @@ pub fn gather(
     sources: Sources<'_>,
     fetch: Fetch<'_>,
 ) -> anyhow::Result<Material> {
-    let leaves = project.repository.leaves(sources.tree)?;
+    let index = project.index(&project.repository.worktree_name());
+    let leaves = match known_leaves(&project.repository, &index, sources.tree) {
+        Some(leaves) => leaves,
+        None => project.repository.leaves(sources.tree)?,
+    };
     let root = Root::open(project.repository.workdir())?;
     let tokens = TokenCache::open(&project.repository.teddy_dir().join("tokens"));
     let mut gatherer = Gatherer {
@@ -120,10 +125,11 @@ fn structure(leaves: &[Leaf], root: &Root) -> anyhow::Result<Vec<String>> {
         .read(Path::new(".teddyignore"), 1 << 20)
         .unwrap_or_default();
     let ignore = crate::git::ignore::TextRules::parse(&rules);
-    let mut paths: BTreeSet<String> = leaves
-        .iter()
-        .filter(|leaf| !leaf.path.starts_with(b".teddy/") && !ignore.excludes(&leaf.path))
-        .map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned())
+    let own = |path: &&[u8]| !path.starts_with(b".teddy/");
+    let files = leaves.iter().map(|leaf| leaf.path.as_slice()).filter(own);
+    let mut paths: Vec<String> = ignore
+        .keep(files)
+        .map(|path| String::from_utf8_lossy(path).into_owned())
         .collect();
 
     for name in ignore.included_names() {
@@ -131,11 +137,13 @@ fn structure(leaves: &[Leaf], root: &Root) -> anyhow::Result<Vec<String>> {
             root.kind(Path::new(name)),
             Ok(Some(crate::host::file::FileKind::File(_)))
         ) {
-            paths.insert(name.to_owned());
+            paths.push(name.to_owned());
         }
     }
 
-    Ok(paths.into_iter().collect())
+    paths.sort_unstable();
+    paths.dedup();
+    Ok(paths)
 }
 
 /// Returns the branch and what differs from its commit.

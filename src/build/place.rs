@@ -1,0 +1,19 @@
+//! How the programs are linked: to fixed addresses, where that is known to work
+//! (docs/decisions/0083-fixed-addresses.md).
+
+use crate::commit::variable;
+
+/// Has cargo link releases to fixed addresses: else the loader writes seventy thousand addresses
+/// into them at each start, which takes as long as all the rest of `teddy --version`.
+pub fn say() {
+    println!("cargo::rerun-if-env-changed=TEDDY_PIE");
+    let is = |name: &str, value: &str| variable(name).is_some_and(|found| found == value);
+    let features = variable("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    let is_static = features.split(',').any(|feature| feature == "crt-static");
+    let is_release = is("PROFILE", "release") && variable("TEDDY_PIE").is_none();
+
+    let is_known = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
+    if is_release && is_known && !is_static {
+        println!("cargo::rustc-link-arg-bins=-no-pie");
+    }
+}
