@@ -23,6 +23,8 @@ use super::{descriptors, env, fault, process, sandbox, supervisor};
 const WORD: &str = "__overlay";
 /// The attribute of a folder that hides the one below.
 const OPAQUE: &str = "user.overlay.opaque";
+/// What is said where the process is not there any more.
+const GONE: &str = "the process that shows commands your files was ended from outside";
 /// Its answer is no longer than this.
 const MAX_ANSWER: u64 = 64 << 10;
 
@@ -88,7 +90,7 @@ impl Overlay {
     /// Has the process mount the view.
     fn ask(&mut self, order: &OverlayOrder) -> Result<(), String> {
         let Some(channel) = &mut self.channel else {
-            return Err("the process that holds the view is gone".to_owned());
+            return Err(GONE.to_owned());
         };
         let mut asked = || {
             let mut line = serde_json::to_vec(order)?;
@@ -116,7 +118,10 @@ impl Overlay {
     /// # Errors
     /// The process is gone.
     pub fn root(&self) -> io::Result<Root> {
-        Root::open(&within(self.holder.id(), &self.at))
+        Root::open(&within(self.holder.id(), &self.at)).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => io::Error::other(GONE),
+            _ => error,
+        })
     }
 }
 

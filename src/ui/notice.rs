@@ -29,6 +29,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         Notice::MessageNotUsed
         | Notice::AgentWorkLeftOut(_)
         | Notice::AgentSettings(_)
+        | Notice::WorktreeDiskFull(_)
         | Notice::KeyRemoved
         | Notice::DraftNotKept(_)
         | Notice::OverBudget { .. }
@@ -47,6 +48,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::MessageKept
         | Notice::StepStarted { .. }
         | Notice::ModelRemark(_)
+        | Notice::CommandsInCopy(_)
         | Notice::PriceMissing { .. }
         | Notice::FilesDiffer
         | Notice::SetupStarted(_)
@@ -110,6 +112,12 @@ fn sentences(notice: &Notice) -> Vec<String> {
         } => over_budget(*tokens, *budget, largest),
         Notice::StepStarted { number, of, name } => format!("Step {number} of {of}: {name}"),
         Notice::ModelRemark(text) => text.clone(),
+        Notice::CommandsInCopy(why) => {
+            format!("commands run in a copy of your files, without what git ignores: {why}")
+        }
+        Notice::WorktreeDiskFull(path) => format!(
+            "the disk of `{path}` is full, so what commands wrote there may be incomplete; `teddy gc` makes room, `worktree.root` names another place"
+        ),
         Notice::AgentSettings(paths) => format!(
             "this repository has settings for agents, which can make the agent run something inside of its sandbox, where it has the network and its own login: {}",
             paths.join(", ")

@@ -44,6 +44,10 @@ pub enum Notice {
     ModelRemark(String),
     /// What a model that edits files itself made and its plan cannot have.
     AgentWorkLeftOut(Vec<NotCaptured>),
+    /// Commands run in a copy of the files although this machine can do without; why.
+    CommandsInCopy(String),
+    /// The disk with a worktree, at this path, was full when its commands had run.
+    WorktreeDiskFull(String),
     /// Settings for agents that the repository has, by path.
     AgentSettings(Vec<String>),
     /// A price is missing, so that the cost is unknown.

@@ -71,6 +71,7 @@ mod mistakes;
 mod models;
 mod one_line;
 mod overlay;
+mod overlay_bad;
 mod packages;
 mod parts;
 mod parts_random;

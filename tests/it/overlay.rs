@@ -10,8 +10,8 @@ use crate::plans::{create, edit, execute, plan, read};
 use crate::support::{Output, TestRepo};
 
 /// The setting for each way.
-const OVERLAY: &str = "worktree.backend=overlay";
-const CHECKOUT: &str = "worktree.backend=checkout";
+pub const OVERLAY: &str = "worktree.backend=overlay";
+pub const CHECKOUT: &str = "worktree.backend=checkout";
 
 /// Tells whether this machine mounts overlays for commands.
 pub fn overlays() -> bool {
@@ -25,7 +25,7 @@ pub fn overlays() -> bool {
 }
 
 /// Makes a project with what git ignores, a secret, and a session.
-fn project() -> TestRepo {
+pub fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file(".gitignore", "/target/\n.env\n.venv/\n*.log\n")
         .file("src/a.txt", "a\n")
@@ -47,7 +47,7 @@ fn project() -> TestRepo {
 }
 
 /// Runs a command as a plan.
-fn run(repo: &TestRepo, backend: &str, script: &str) -> Output {
+pub fn run(repo: &TestRepo, backend: &str, script: &str) -> Output {
     repo.teddy_reads(
         &["execute", "-", "-y", "-c", backend],
         plan("Try", &[execute(script)]),
@@ -55,7 +55,7 @@ fn run(repo: &TestRepo, backend: &str, script: &str) -> Output {
 }
 
 /// Returns the files by which a command says that it runs, and is told to go on.
-fn signs(repo: &TestRepo) -> (PathBuf, PathBuf) {
+pub fn signs(repo: &TestRepo) -> (PathBuf, PathBuf) {
     let folder = repo.beside("signs");
     std::fs::create_dir(&folder).unwrap();
     repo.configure(&format!(
@@ -66,12 +66,12 @@ fn signs(repo: &TestRepo) -> (PathBuf, PathBuf) {
 }
 
 /// Returns what the plan's command printed.
-fn printed(repo: &TestRepo) -> String {
+pub fn printed(repo: &TestRepo) -> String {
     repo.done(&["show", "@", "output/01.txt"])
 }
 
 /// Returns every file of the user's with its bytes, but for git's.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(at) = folders.pop() {

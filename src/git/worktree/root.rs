@@ -60,11 +60,14 @@ impl WorktreeRoot {
         let path = path
             .canonicalize()
             .with_context(|| format!("cannot use `{}`", path.display()))?;
-        let folder = Root::open_strictly(&path)?;
-        let own = folder.make_folder(Path::new(OWN))?;
+        let during = || format!("the folder of worktrees `{}`", path.display());
+        let folder = Root::open_strictly(&path).with_context(during)?;
+        let own = folder.make_folder(Path::new(OWN)).with_context(during)?;
 
         match folder.create_new(Path::new(".gitignore"), HIDDEN, FileMode::Plain) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(error).with_context(during);
+            }
             _ => {}
         }
 

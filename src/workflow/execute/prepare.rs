@@ -2,6 +2,7 @@
 //! set-up, a git directory.
 
 use std::cell::RefCell;
+use std::io::ErrorKind;
 
 use crate::git::worktree;
 use crate::git::worktree::bring;
@@ -16,11 +17,16 @@ use crate::host::file::Root;
 use crate::host::overlay::Overlay;
 use crate::host::sandbox::Network;
 use crate::host::shell::{Script, ScriptEnd, run};
+use crate::host::space::space;
 use crate::host::supervisor::Launcher;
 use crate::workflow::confine;
+use crate::workflow::hinted::hinted;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
+
+/// A disk with less room than this is full: programs write in blocks.
+const LITTLE: u64 = 64 << 10;
 
 /// A worktree that is ready for a run.
 pub(super) struct PreparedWorktree {
@@ -48,6 +54,16 @@ impl PreparedWorktree {
     pub(super) fn close(&mut self) {
         if self.overlay.take().is_some() {
             self.worktree.remove_work();
+        }
+    }
+
+    /// Tells the user where what commands wrote may be incomplete because no room was left.
+    pub(super) fn tell_of_room(&self, user: &mut dyn User) {
+        let path = &self.worktree.path;
+        let left = space(path);
+        if left.is_some_and(|left| left.free < LITTLE || left.files == Some(0)) {
+            let path = path.display().to_string();
+            user.tell(Event::Notice(Notice::WorktreeDiskFull(path)));
         }
     }
 
@@ -108,7 +124,7 @@ pub(super) fn prepare(
     let opened = filling((env, extent), user, |aim| {
         worktree::session_worktree(repository, &project.worktrees(), env.name, aim)
     });
-    let mut worktree = opened.context("the session's worktree cannot be made; nothing was run")?;
+    let mut worktree = opened.map_err(unmade)?;
 
     if let Extent::Paths(_) = extent {
         return Ok(PreparedWorktree {
@@ -126,6 +142,27 @@ pub(super) fn prepare(
         linked: brought.linked,
         overlay: None,
     })
+}
+
+/// Says that a worktree cannot be made, and what helps where the disk is full.
+fn unmade(error: anyhow::Error) -> anyhow::Error {
+    let is_full = |cause: &std::io::Error| {
+        matches!(
+            cause.kind(),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+        )
+    };
+    let is_full = error
+        .chain()
+        .any(|cause| cause.downcast_ref().is_some_and(is_full));
+    let error = error.context("the session's worktree cannot be made; nothing was run");
+    match is_full {
+        true => hinted(
+            format!("{error:#}"),
+            "`teddy gc` makes room; `worktree.root` puts worktrees on another disk",
+        ),
+        false => error,
+    }
 }
 
 /// Does what fills a worktree, and tells the user how far it is.

@@ -99,6 +99,9 @@ pub(in crate::workflow) fn perform(
         ran.cut_short(&error);
     }
 
+    if began.is_some() {
+        prepared.tell_of_room(user);
+    }
     // Nothing but the layer is looked at from here on.
     prepared.close();
     let taken = match outlived {

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 
-use super::{PreparedWorktree, SetupFailed, run_setup};
+use super::{PreparedWorktree, SetupFailed, run_setup, unmade};
 use crate::config::settings::Backend;
 use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::layer::{LowerFiles, hide_secrets, session_layer};
@@ -11,8 +11,9 @@ use crate::host::overlay::Overlay;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::execute::run_env::RunEnv;
 use crate::workflow::hinted::hinted;
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
-use crate::workflow::user::User;
+use crate::workflow::user::{Event, User};
 
 /// The folder that must hide the user's.
 const GIT: &str = ".git";
@@ -27,9 +28,9 @@ pub(super) fn prepare(
         return Ok(None);
     }
     let is_required = project.settings.worktree.backend == Backend::Overlay;
-    let opened = match command_files(project) {
-        CommandFiles::Overlay => open(project, env, user)?,
-        CommandFiles::Checkout(why) => Err(why),
+    let (opened, is_known) = match command_files(project) {
+        CommandFiles::Overlay => (open(project, env, user)?, false),
+        CommandFiles::Checkout(why) => (Err(why), true),
     };
     match opened {
         Ok(prepared) => Ok(Some(prepared)),
@@ -37,7 +38,13 @@ pub(super) fn prepare(
             format!("`worktree.backend` is `overlay`, which this machine cannot do: {why}"),
             "`-c worktree.backend=auto` runs commands in a copy of the files where it must",
         )),
-        Err(_) => Ok(None),
+        Err(why) => {
+            // What holds for the whole machine, or was set so, is not said each time.
+            if !is_known {
+                user.tell(Event::Notice(Notice::CommandsInCopy(why)));
+            }
+            Ok(None)
+        }
     }
 }
 
@@ -56,7 +63,7 @@ fn open(
     };
     let root = project.worktrees();
     let opened = session_layer(repository, &root, env.name, &below);
-    let worktree = opened.context("the session's worktree cannot be made; nothing was run")?;
+    let worktree = opened.map_err(unmade)?;
     fault::point("after-layer")?;
     let mut prepared = PreparedWorktree {
         worktree,
