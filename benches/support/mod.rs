@@ -15,6 +15,8 @@ pub struct Workspace {
     root: tempfile::TempDir,
     /// How many files it has.
     pub files: usize,
+    /// Whether all of them are in one folder.
+    pub is_flat: bool,
     /// The state of the generator of contents.
     seed: u64,
 }
@@ -23,12 +25,23 @@ impl Workspace {
     /// Makes a tree of so many files, about fifteen in a folder and six folders deep, and commits
     /// it.
     pub fn new(files: usize) -> Workspace {
+        Workspace::make(files, false)
+    }
+
+    /// Makes a tree of so many files in one folder, and commits it.
+    pub fn flat(files: usize) -> Workspace {
+        Workspace::make(files, true)
+    }
+
+    /// Makes a tree and commits it.
+    fn make(files: usize, is_flat: bool) -> Workspace {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("home")).unwrap();
         std::fs::create_dir(root.path().join("repo")).unwrap();
         let mut workspace = Workspace {
             root,
             files,
+            is_flat,
             seed: 1,
         };
         for n in 0..files {
@@ -59,6 +72,10 @@ impl Workspace {
 
     /// Returns the path of a file.
     pub fn file(&self, n: usize) -> PathBuf {
+        if self.is_flat {
+            return self.path().join("d").join(format!("file_{n}.rs"));
+        }
+
         let folder = n / 15;
         let path: PathBuf = (0..5)
             .rev()

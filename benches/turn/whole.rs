@@ -12,6 +12,8 @@ use crate::support::{Workspace, median, peak, run, sample, teddy, time};
 const SAMPLES: usize = 15;
 /// How many turns an old session has.
 const TURNS: usize = 2_000;
+/// How many files a folder has that has many.
+const FLAT: usize = 50_000;
 /// How many sessions a repository has that has many.
 const SESSIONS: usize = 1_000;
 /// How many files the model is shown.
@@ -62,7 +64,7 @@ struct Turns {
 pub fn table(sizes: &[usize]) {
     head();
     for &files in sizes {
-        let mut turns = Turns::new(files);
+        let mut turns = Turns::new(Workspace::new(files));
         turns.start().print();
         turns.resume().print();
         turns.memory().print();
@@ -74,14 +76,20 @@ pub fn table(sizes: &[usize]) {
             ages(files).iter().for_each(Line::print);
         }
     }
+
+    // A folder is read, sorted and written as a whole: what that takes shows where it is large.
+    let mut turns = Turns::new(Workspace::flat(FLAT));
+    turns.resume().print();
+    turns.execute().print();
+    turns.undo().print();
 }
 
 /// Returns the lines that compare an old session, and one among many, with a young one alone.
 fn ages(files: usize) -> Vec<Line> {
-    let mut young = Turns::new(files);
-    let mut among = Turns::new(files);
+    let mut young = Turns::new(Workspace::new(files));
+    let mut among = Turns::new(Workspace::new(files));
     among.multiply();
-    let mut old = Turns::new(files);
+    let mut old = Turns::new(Workspace::new(files));
     for _ in 0..TURNS {
         old.execute_once();
     }
@@ -93,9 +101,8 @@ fn ages(files: usize) -> Vec<Line> {
 }
 
 impl Turns {
-    /// Makes a tree of so many files and a session with a turn in it.
-    fn new(files: usize) -> Turns {
-        let workspace = Workspace::new(files);
+    /// Makes a session with a turn in it in a tree.
+    fn new(workspace: Workspace) -> Turns {
         let home = workspace.beside("home");
         let model = Model::start();
         let settings = home.join(".config/teddy");
@@ -208,14 +215,24 @@ impl Turns {
 
     /// Returns a line about times: ours, and the other side's.
     fn row(&self, name: &str, (ours, theirs): (Duration, Duration), limit: Limit) -> Line {
+        let limit = if self.workspace.is_flat {
+            Limit::Ratio(1.5)
+        } else {
+            limit
+        };
         let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
         let is_met = match limit {
             Limit::Time(most) => ours <= Duration::from_millis(most),
             Limit::Ratio(most) => ratio <= most,
             Limit::Memory(_) | Limit::None => true,
         };
+        let place = if self.workspace.is_flat {
+            " in one folder"
+        } else {
+            ""
+        };
         Line {
-            name: format!("{} files, {name}", self.workspace.files),
+            name: format!("{} files{place}, {name}", self.workspace.files),
             ours: milliseconds(ours),
             theirs: (theirs > Duration::ZERO).then_some((theirs, ratio)),
             limit,

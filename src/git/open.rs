@@ -29,8 +29,9 @@ const OVERRIDES: [&str; 6] = [
     "core.filesRefLockTimeout=2000",
 ];
 
-/// So many bytes of objects are kept in memory.
-const CACHE: usize = 4 * 1024 * 1024;
+/// So many bytes of objects are kept in memory: a few trees of a folder with very many files, each
+/// of which is asked for several times in a turn.
+const CACHE: usize = 16 * 1024 * 1024;
 
 /// As many packs have room at least; a busy `git fetch` makes a few while we run.
 const PACKS: usize = 1024;

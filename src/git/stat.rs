@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::host::file::{Mounts, open_beneath};
 
 /// What is at a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::git) enum NameKind {
     /// A regular file.
     File,

@@ -1,9 +1,8 @@
 //! What a tree holds beyond others that are whole: the objects that have to be there before a ref
 //! moves to it, because nothing else may reach them.
 
-use std::collections::HashMap;
-
 use gix::ObjectId;
+use gix::objs::tree::EntryRef;
 
 use crate::git::During;
 use crate::git::object::TreeId;
@@ -32,7 +31,7 @@ pub fn beyond(repository: &Repository, tree: TreeId, whole: &[TreeId]) -> anyhow
             continue;
         }
 
-        let Some(entries) = entries_of(repository, tree)? else {
+        let Some(entries) = tree_of(repository, tree)? else {
             beyond.gone.push(tree);
             continue;
         };
@@ -42,33 +41,26 @@ pub fn beyond(repository: &Repository, tree: TreeId, whole: &[TreeId]) -> anyhow
         // there.
         let known: Vec<_> = whole
             .into_iter()
-            .filter_map(|whole| entries_of(repository, whole).ok().flatten())
+            .filter_map(|whole| tree_of(repository, whole).ok().flatten())
             .collect();
-        let known: Vec<HashMap<_, _>> = known
-            .iter()
-            .map(|known| known.iter().map(|entry| (&entry.filename, entry)).collect())
-            .collect();
+        let mut known: Vec<_> = known.iter().map(InStep::new).collect();
 
-        for entry in entries {
+        for entry in entries.iter() {
+            let entry = entry.during("reading a tree")?.inner;
             let before: Vec<_> = known
-                .iter()
-                .filter_map(|known| known.get(&entry.filename))
+                .iter_mut()
+                .filter_map(|known| known.beside(&entry))
                 .collect();
-            if before.iter().any(|before| before.oid == entry.oid) || entry.mode.is_commit() {
+            if before.contains(&entry.oid) || entry.mode.is_commit() {
                 continue;
             }
 
+            let oid = entry.oid.to_owned();
             if entry.mode.is_tree() {
-                pairs.push((
-                    entry.oid,
-                    before
-                        .iter()
-                        .filter(|before| before.mode.is_tree())
-                        .map(|before| before.oid)
-                        .collect(),
-                ));
+                let before = before.into_iter().map(ToOwned::to_owned).collect();
+                pairs.push((oid, before));
             } else {
-                beyond.there.push(entry.oid);
+                beyond.there.push(oid);
             }
         }
     }
@@ -76,19 +68,39 @@ pub fn beyond(repository: &Repository, tree: TreeId, whole: &[TreeId]) -> anyhow
     Ok(beyond)
 }
 
-/// Reads a tree's entries; nothing where it is gone.
-fn entries_of(
-    repository: &Repository,
-    tree: ObjectId,
-) -> anyhow::Result<Option<Vec<gix::objs::tree::Entry>>> {
+/// The entries of a tree, gone through in step with those of another: both are in git's order, so
+/// that a folder of any size is read once from its start to its end.
+struct InStep<'t> {
+    /// What is still to come, as far as it can be read.
+    rest: std::iter::Peekable<Box<dyn Iterator<Item = EntryRef<'t>> + 't>>,
+}
+
+impl<'t> InStep<'t> {
+    /// Starts at the first entry.
+    fn new(tree: &'t gix::Tree<'_>) -> InStep<'t> {
+        let entries = tree.iter().map_while(|entry| Some(entry.ok()?.inner));
+        let entries: Box<dyn Iterator<Item = EntryRef<'t>> + 't> = Box::new(entries);
+        InStep {
+            rest: entries.peekable(),
+        }
+    }
+
+    /// Returns what is in the place of the other tree's next entry: of its name, and a folder if it
+    /// is one.
+    fn beside(&mut self, entry: &EntryRef<'_>) -> Option<&'t gix::oid> {
+        while self.rest.next_if(|known| known < entry).is_some() {}
+
+        let found = self.rest.next_if(|known| known.cmp(entry).is_eq());
+        found.map(|known| known.oid)
+    }
+}
+
+/// Reads a tree; nothing where it is gone.
+fn tree_of(repository: &Repository, tree: ObjectId) -> anyhow::Result<Option<gix::Tree<'_>>> {
     let found = repository
         .gix
         .try_find_object(tree)
         .during("reading a tree")?;
-    let Some(found) = found else { return Ok(None) };
-    let tree = found.try_into_tree().during("reading a tree")?;
-    let decoded = tree.decode().during("reading a tree")?;
-    let entries = decoded.entries.iter();
-
-    Ok(Some(entries.map(|&entry| entry.into()).collect()))
+    let tree = found.map(|found| found.try_into_tree().during("reading a tree"));
+    tree.transpose()
 }

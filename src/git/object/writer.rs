@@ -103,8 +103,22 @@ impl Sink {
 
     /// Takes an object and returns its id.
     pub(in crate::git) fn add(&self, kind: Kind, data: Vec<u8>) -> anyhow::Result<ObjectId> {
+        self.add_unless(None, kind, data)
+    }
+
+    /// As [`Sink::add`], for what may be an object that is there and known to be whole.
+    pub(in crate::git) fn add_unless(
+        &self,
+        known: Option<ObjectId>,
+        kind: Kind,
+        data: Vec<u8>,
+    ) -> anyhow::Result<ObjectId> {
         let id = gix::objs::compute_hash(self.hash, kind, &data)
             .map_err(|e| anyhow::anyhow!("{e}").context("hashing"))?;
+        if known == Some(id) {
+            return Ok(id);
+        }
+
         let lock = || self.waiting();
         if !lock().seen.insert(id) || self.is_packed(&id) {
             return Ok(id);

@@ -176,7 +176,7 @@ impl Publisher<'_> {
 
         if found.seen.is_absent()
             && version::abilities(self.repository).ignores_case
-            && has_twin(place, &change.path, leaving)?
+            && self.twins.has(place, &change.path, leaving)?
         {
             return Ok(PathVerdict::Conflict);
         }
@@ -260,15 +260,4 @@ fn absent(change: &TreeChange) -> PathVerdict {
         // The user deleted what is to be changed.
         (Some(_), Some(_)) => PathVerdict::Conflict,
     }
-}
-
-/// Returns whether another name in the folder is the same to a file system that ignores case.
-fn has_twin(place: &Place, path: &[u8], leaving: &BTreeSet<Vec<u8>>) -> anyhow::Result<bool> {
-    let name = place.name();
-    let folded = String::from_utf8_lossy(name).to_lowercase();
-    let folder = &path[..path.len() - name.len()];
-    Ok(place.siblings()?.iter().any(|other| {
-        let same = other != name && String::from_utf8_lossy(other).to_lowercase() == folded;
-        same && !leaving.contains(&[folder, other].concat())
-    }))
 }

@@ -15,6 +15,7 @@ mod judge;
 pub mod rescue;
 mod rescued;
 mod settle;
+mod twins;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use durable::Flush;
 use settle::DisplacedFile;
+use twins::CaseTwins;
 
 use super::diff::TreeChange;
 use super::place::{IfMissing, Place, Recent, Top, WalkResult};
@@ -113,6 +115,8 @@ struct Publisher<'repo> {
     old: TreeVersion<'repo>,
     /// How the new tree's files look on disk.
     new: TreeVersion<'repo>,
+    /// The names in folders, where case is ignored.
+    twins: CaseTwins,
     /// What to respect.
     guard: &'repo Guard,
     /// The folders in which names may change, relative to the top; nothing if they are many.
@@ -181,6 +185,7 @@ fn publisher<'repo>(
         to,
         old: version::version(repository, from, paths())?,
         new: version::version(repository, to, paths())?,
+        twins: CaseTwins::default(),
         guard,
         folders: durable::folders_of(paths()),
         flush: Flush::None,
@@ -220,6 +225,7 @@ impl Publisher<'_> {
                 to,
                 old: version::version(repository, from, concerned.iter().copied())?,
                 new: version::version(repository, to, concerned.iter().copied())?,
+                twins: CaseTwins::default(),
                 guard,
                 folders: None,
                 flush,

@@ -286,10 +286,7 @@ impl Cache {
             &self.bytes,
         );
         CachedName {
-            name: self.name(
-                u32_at(b, at),
-                u16::from_le_bytes([b[at + 4], b[at + 5]]) as usize,
-            ),
+            name: self.entry_name(n),
             kind: KINDS[usize::from(b[at + 6]).min(4)],
             standing: [
                 CacheOrigin::Seen,
@@ -317,6 +314,16 @@ impl Cache {
         None
     }
 
+    /// Returns the name of an entry.
+    fn entry_name(&self, n: usize) -> &[u8] {
+        let (at, b) = (
+            self.folder_at(self.folders) + n * (ENTRY + self.hash),
+            &self.bytes,
+        );
+        let len = u16::from_le_bytes([b[at + 4], b[at + 5]]);
+        self.name(u32_at(b, at), usize::from(len))
+    }
+
     /// Returns the entry of a name in a folder.
     pub(super) fn find_entry(
         &self,
@@ -326,15 +333,32 @@ impl Cache {
         let (mut low, mut high) = (folder.entries.start, folder.entries.end);
         while low < high {
             let middle = low.midpoint(high);
-            let entry = self.entry(middle);
-            match entry.name.cmp(name) {
-                std::cmp::Ordering::Equal => return Some(entry),
+            match self.entry_name(middle).cmp(name) {
+                std::cmp::Ordering::Equal => return Some(self.entry(middle)),
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
             }
         }
 
         None
+    }
+
+    /// As [`Cache::find_entry`], for names that are asked for in their order: `next` says how many
+    /// of the folder's entries come before what is asked for.
+    pub(super) fn find_next(
+        &self,
+        folder: &CachedFolder<'_>,
+        name: &[u8],
+        next: &mut usize,
+    ) -> Option<CachedName<&[u8]>> {
+        let mut at = folder.entries.start + *next;
+        while at < folder.entries.end && self.entry_name(at) < name {
+            at += 1;
+        }
+
+        *next = at - folder.entries.start;
+        let is_there = at < folder.entries.end && self.entry_name(at) == name;
+        is_there.then(|| self.entry(at))
     }
 
     /// Returns how many folders there are.

@@ -1,7 +1,5 @@
 //! A folder read name by name: each is tracked, forced, untracked, or left out.
 
-use std::collections::BTreeMap;
-
 use gix::index::entry::{Mode, Stat};
 use gix::objs::tree::EntryKind;
 use rustix::fd::OwnedFd;
@@ -13,7 +11,8 @@ use super::entry::{basis, judge};
 use super::folder::{FolderTask, Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::rules::{self, IgnoreRules};
-use super::tracked::{Name, Tracked};
+use super::share::look_at_all;
+use super::tracked::{Name, Names, Tracked};
 use crate::git::stat::{NameKind, NameStat, look, names};
 
 /// The longest path that the system takes, with its final zero.
@@ -30,9 +29,11 @@ pub(super) struct FolderListing<'a, 'r> {
     /// What was asked.
     task: FolderTask,
     /// What the index has in it and was not met yet.
-    tracked: BTreeMap<&'a [u8], Name>,
+    tracked: Names<'a>,
     /// The folder in the last snapshot.
     was: Option<CachedFolder<'a>>,
+    /// How many of its names come before the one that is met.
+    passed: usize,
     /// The names taken.
     entries: Vec<CachedName>,
     /// The folders to look at next.
@@ -82,6 +83,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             task,
             tracked,
             was,
+            passed: 0,
             entries: Vec::new(),
             tasks: Vec::new(),
             scanned,
@@ -90,10 +92,12 @@ impl<'a, 'r> FolderListing<'a, 'r> {
 
     /// Reads the folder's names and takes each as it is due.
     pub(super) fn read(mut self, folder: &OwnedFd) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
-        let names = match names(folder) {
+        let mut names = match names(folder) {
             Ok(read) => read,
             Err(error) => return self.unreadable(&error),
         };
+        // What the index and the last snapshot have is met in step.
+        names.sort_unstable();
         let is_git = |name: &[u8]| name.eq_ignore_ascii_case(b".git");
         if !self.task.path.is_empty()
             && self.tracked.is_empty()
@@ -110,9 +114,11 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         }
 
         self.compare_rules(folder, &names)?;
-        for (name, kind) in &names {
+        let mut seen = look_at_all(folder, &names).into_iter();
+        for (name, _) in &names {
+            let seen = seen.next().flatten();
             if !is_git(name) {
-                self.meet(folder, name, *kind)?;
+                self.meet(name, seen)?;
             } else if name != b".git" {
                 self.leave(&join(&self.task.path, name), Reason::Name);
             }
@@ -178,23 +184,22 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         Ok(())
     }
 
-    /// Takes one name.
-    fn meet(&mut self, folder: &OwnedFd, name: &[u8], kind: NameKind) -> anyhow::Result<()> {
-        let tracked = self.tracked.remove(name).unwrap_or_default();
+    /// Takes one name; a folder was not looked at.
+    fn meet(&mut self, name: &[u8], seen: Option<std::io::Result<NameStat>>) -> anyhow::Result<()> {
+        let tracked = self.tracked.take(name);
         let path = join(&self.task.path, name);
-        if kind == NameKind::Folder {
-            return self.meet_folder(name, path, &tracked);
-        }
-
-        match look(folder, name) {
-            Ok(seen) if seen.kind == NameKind::Folder => self.meet_folder(name, path, &tracked),
-            Ok(seen) => self.meet_file(ListedName {
+        match seen {
+            None => self.meet_folder(name, path, &tracked),
+            Some(Ok(seen)) if seen.kind == NameKind::Folder => {
+                self.meet_folder(name, path, &tracked)
+            }
+            Some(Ok(seen)) => self.meet_file(ListedName {
                 name,
                 path,
                 seen,
                 tracked,
             }),
-            Err(error) => {
+            Some(Err(error)) => {
                 if !crate::git::stat::is_absent(&error) {
                     self.leave(&path, Reason::Unreadable(error.kind().to_string()));
                     self.inherit(name, tracked.file.as_ref());
@@ -325,7 +330,10 @@ impl<'a, 'r> FolderListing<'a, 'r> {
     fn take(&mut self, met: &ListedName<'_>) -> anyhow::Result<bool> {
         let trusted = self.scan.ids_stand() && !self.task.distrust;
         let cached = self.was.as_ref().filter(|_| trusted);
-        let cached = cached.and_then(|was| self.scan.cache.as_ref()?.find_entry(was, met.name));
+        let cached = cached.and_then(|was| {
+            let cache = self.scan.cache.as_ref()?;
+            cache.find_next(was, met.name, &mut self.passed)
+        });
         let entry = judge(
             self.scan,
             met.name.to_vec(),
@@ -387,7 +395,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
 
     /// Takes what the index holds of the names that were not met.
     pub(super) fn finish(mut self) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
-        for (name, tracked) in std::mem::take(&mut self.tracked) {
+        for (name, tracked) in std::mem::take(&mut self.tracked).into_rest() {
             if let Some(file) = tracked
                 .file
                 .filter(|file| file.frozen || self.task.unreadable)

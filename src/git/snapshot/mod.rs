@@ -19,6 +19,7 @@ mod list;
 pub mod paths;
 mod rules;
 mod scan;
+mod share;
 pub mod tracked;
 mod tree;
 mod walk;
@@ -177,9 +178,9 @@ fn save(scan: &ScanContext<'_>, folders: &[Scanned], trees: &[gix::ObjectId]) ->
             tree: trees[at],
         };
 
-        let mut entries = Vec::new();
-        tree::each_entry(scan, folder, &mut |entry| entries.push(entry));
-        writer.folder(&record, entries.into_iter());
+        writer.folder(&record, |writer| {
+            tree::each_entry(scan, folder, &mut |entry| writer.entry(&entry));
+        });
     }
 
     writer

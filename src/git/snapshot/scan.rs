@@ -1,5 +1,7 @@
 //! The scan of one folder: its names as they were in the last snapshot, or listed anew.
 
+use std::ops::Range;
+
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 use rustix::fd::{AsFd as _, OwnedFd};
@@ -13,6 +15,7 @@ use super::folder::{FolderTask, Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::list::FolderListing;
 use super::rules::IgnoreRules;
+use super::share::in_parts;
 use crate::git::stat::{NameKind, NameStat, is_absent, look, look_at};
 
 /// Looks at a folder; returns what is in it and the folders to look at next.
@@ -112,22 +115,37 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
         return Ok(link.map(|link| as_before(at.cache, at.number, Some(link))));
     }
 
+    let parts = in_parts(was.entries.clone(), |part| changed(at, &was, part));
+    let Some(parts) = parts.into_iter().collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    let changed = parts.concat();
+    let (mut scanned, tasks) = as_before(at.cache, at.number, None);
+    if !changed.is_empty() {
+        scanned.listing = Listing::Read(reread(at, &was, &changed)?);
+    }
+
+    Ok(Some((scanned, tasks)))
+}
+
+/// Returns which of a folder's names have changed, counted from its first; nothing where it has to
+/// be listed anew.
+fn changed(
+    at: &Keep<'_>,
+    was: &CachedFolder<'_>,
+    part: Range<usize>,
+) -> Option<Vec<(usize, NameStat)>> {
     let mut changed = Vec::new();
-    for n in was.entries.clone() {
+    for n in part {
         let entry = at.cache.entry(n);
         match (entry.standing, entry.kind) {
             (CacheOrigin::Inherited, _) => {}
             (_, EntryKind::Commit) => {
                 let path = join(was.path, entry.name);
-                match embedded::commit(at.scan, &path) {
-                    Some(id) if id == entry.id => {}
-                    _ => return Ok(None),
-                }
+                embedded::commit(at.scan, &path).filter(|id| *id == entry.id)?;
             }
             _ => {
-                let Ok(seen) = look(at.folder, entry.name) else {
-                    return Ok(None);
-                };
+                let seen = look(at.folder, entry.name).ok()?;
                 if at.scan.unchanged(&entry, &seen) {
                     continue;
                 }
@@ -136,7 +154,7 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
                 let other = matches!(seen.kind, NameKind::Folder | NameKind::Special)
                     || seen.size > at.scan.limits.max_file_size;
                 if rule || other || entry.standing == CacheOrigin::Watched {
-                    return Ok(None);
+                    return None;
                 }
 
                 changed.push((n - was.entries.start, seen));
@@ -144,12 +162,7 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
         }
     }
 
-    let (mut scanned, tasks) = as_before(at.cache, at.number, None);
-    if !changed.is_empty() {
-        scanned.listing = Listing::Read(reread(at, &was, &changed)?);
-    }
-
-    Ok(Some((scanned, tasks)))
+    Some(changed)
 }
 
 /// Returns a folder's names with those that changed to be read.
@@ -159,7 +172,6 @@ fn reread(
     changed: &[(usize, NameStat)],
 ) -> anyhow::Result<Vec<CachedName>> {
     let index = at.scan.index()?;
-    let tracked = index.names(was.path, index.below(was.path));
     let mut entries: Vec<CachedName> = was
         .entries
         .clone()
@@ -168,13 +180,9 @@ fn reread(
 
     for (n, seen) in changed {
         let entry = &mut entries[*n];
-        let name = tracked.get(entry.name.as_slice());
-        *entry = judge(
-            at.scan,
-            std::mem::take(&mut entry.name),
-            seen,
-            (name.and_then(|name| name.file.as_ref()), None),
-        )?;
+        let name = std::mem::take(&mut entry.name);
+        let tracked = index.file(&join(was.path, &name));
+        *entry = judge(at.scan, name, seen, (tracked.as_ref(), None))?;
     }
 
     Ok(entries)

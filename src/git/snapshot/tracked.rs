@@ -1,6 +1,5 @@
 //! What the user's index tracks, read only, folder by folder.
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
@@ -57,6 +56,15 @@ pub fn untracked(repository: &Repository, tree: TreeId) -> anyhow::Result<usize>
     Ok(untracked.count())
 }
 
+/// What the index has in a folder, in the order of the names.
+#[derive(Default)]
+pub(super) struct Names<'i> {
+    /// The names.
+    names: Vec<(&'i [u8], Name)>,
+    /// The place after the name that was taken last.
+    next: usize,
+}
+
 impl Index {
     /// Decodes the user's index; an empty one where there is none.
     pub(super) fn load(gix: &gix::Repository) -> anyhow::Result<Index> {
@@ -86,35 +94,48 @@ impl Index {
     }
 
     /// Returns the names in a folder, of which these are the entries.
-    pub(super) fn names(&self, folder: &[u8], entries: Range<usize>) -> BTreeMap<&[u8], Name> {
+    pub(super) fn names(&self, folder: &[u8], entries: Range<usize>) -> Names<'_> {
         let skip = if folder.is_empty() {
             0
         } else {
             folder.len() + 1
         };
 
-        let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
+        let mut names: Vec<(&[u8], Name)> = Vec::new();
         for at in entries {
             let entry = &self.state.entries()[at];
             let rest = &entry.path(&self.state)[skip..];
-            match rest.find_byte(b'/') {
-                None => add_file(names.entry(rest).or_default(), entry),
+            let end = rest.find_byte(b'/');
+            let name = &rest[..end.unwrap_or(rest.len())];
+            if names.last().is_none_or(|(last, _)| *last != name) {
+                names.push((name, Name::default()));
+            }
+
+            let Some((_, known)) = names.last_mut() else {
+                continue;
+            };
+            match end {
                 // A sparse index has whole folders as entries that end in a slash.
-                Some(end) if end + 1 == rest.len() => {
-                    add_file(names.entry(&rest[..end]).or_default(), entry)
-                }
-                Some(end) => {
-                    let below = &mut names.entry(&rest[..end]).or_default().below;
-                    *below = if Range::is_empty(below) {
-                        at..at + 1
-                    } else {
-                        below.start..at + 1
-                    };
-                }
+                Some(end) if end + 1 < rest.len() => add_below(known, at),
+                _ => add_file(known, entry),
             }
         }
 
-        names
+        Names::new(names)
+    }
+
+    /// Returns the file, link or submodule that the index has at a path.
+    pub(super) fn file(&self, path: &[u8]) -> Option<Tracked> {
+        let mut name = Name::default();
+        // A sparse index has whole folders as entries that end in a slash.
+        for path in [path, &[path, b"/"].concat()] {
+            let range = self.state.entry_range(path.as_bstr()).unwrap_or_default();
+            self.state.entries()[range]
+                .iter()
+                .for_each(|entry| add_file(&mut name, entry));
+        }
+
+        name.file
     }
 
     /// Returns a hash of all that is tracked and how; when git last compared the files is not in
@@ -142,6 +163,60 @@ impl Index {
     pub(super) fn any_frozen(&self, entries: Range<usize>) -> bool {
         self.state.entries()[entries].iter().any(is_frozen)
     }
+}
+
+impl<'i> Names<'i> {
+    /// Sorts names, of which a folder's come after files that sort before its slash, and joins what
+    /// is said of one.
+    fn new(mut names: Vec<(&'i [u8], Name)>) -> Names<'i> {
+        names.sort_by_key(|(name, _)| *name);
+        names.dedup_by(|(later, more), (name, known)| {
+            let is_same = later == name;
+            if is_same {
+                known.file = known.file.or(more.file);
+                known.below.start = known.below.start.max(more.below.start);
+                known.below.end = known.below.end.max(more.below.end);
+            }
+            is_same
+        });
+
+        Names { names, next: 0 }
+    }
+
+    /// Returns whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Takes what is known of a name out; nothing where the index does not have it. What is asked
+    /// for in the order of names is found at once.
+    pub(super) fn take(&mut self, name: &[u8]) -> Name {
+        let is_next = self.names.get(self.next).is_some_and(|(n, _)| *n == name);
+        let at = if is_next {
+            Ok(self.next)
+        } else {
+            self.names.binary_search_by_key(&name, |(name, _)| *name)
+        };
+
+        let Ok(at) = at else { return Name::default() };
+        self.next = at + 1;
+        std::mem::take(&mut self.names[at].1)
+    }
+
+    /// Returns what was not taken; nothing is said of names that were.
+    pub(super) fn into_rest(self) -> impl Iterator<Item = (&'i [u8], Name)> {
+        self.names.into_iter()
+    }
+}
+
+/// Notes an entry below a folder.
+fn add_below(name: &mut Name, at: usize) {
+    let below = &mut name.below;
+    *below = if Range::is_empty(below) {
+        at..at + 1
+    } else {
+        below.start..at + 1
+    };
 }
 
 /// Notes one stage of a path; the user's own side of a conflict wins.
@@ -186,6 +261,45 @@ mod tests {
             path.into(),
         );
         Index { state }.tracking()
+    }
+
+    #[test]
+    fn names_of_a_folder_are_in_their_order_and_joined() {
+        let mut state = State::new(gix::hash::Kind::Sha1);
+        let id = |byte| ObjectId::from_bytes_or_panic(&[byte; 20]);
+        let paths = ["d/a", "d/a-b", "d/a/x", "d/a/y", "d/b", "d/b", "d/c/z"];
+        for (at, path) in paths.into_iter().enumerate() {
+            let stage = match at {
+                4 => Stage::Base,
+                5 => Stage::Ours,
+                _ => Stage::Unconflicted,
+            };
+            let flags = Flags::from_stage(stage);
+            let id = id(at as u8);
+            state.dangerously_push_entry(Stat::default(), id, flags, Mode::FILE, path.into());
+        }
+        let index = Index { state };
+        let said = |name: &Name| (name.file.map(|file| file.id), name.below.clone());
+
+        let mut names = index.names(b"d", index.below(b"d"));
+        assert!(!names.is_empty());
+        assert_eq!(said(&names.take(b"b")), (Some(id(5)), 0..0));
+        assert_eq!(said(&names.take(b"a")), (Some(id(0)), 2..4));
+        assert_eq!(said(&names.take(b"a")), (None, 0..0));
+        assert_eq!(said(&names.take(b"aa")), (None, 0..0));
+        let rest: Vec<_> = names
+            .into_rest()
+            .map(|(n, name)| (n, said(&name)))
+            .collect();
+        let expected: [(&[u8], _); 4] = [
+            (b"a", (None, 0..0)),
+            (b"a-b", (Some(id(1)), 0..0)),
+            (b"b", (None, 0..0)),
+            (b"c", (None, 6..7)),
+        ];
+        assert_eq!(rest, expected);
+        assert_eq!(index.file(b"d/b").map(|file| file.id), Some(id(5)));
+        assert!(index.file(b"d/c").is_none());
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Trees: from what the folders have to objects, the innermost first.
 
+use std::collections::HashSet;
+
 use gix::ObjectId;
-use gix::objs::tree::EntryKind;
-use gix::objs::{Kind, WriteTo as _};
+use gix::objs::tree::{EntryKind, EntryRef};
+use gix::objs::{Kind, TreeRef, WriteTo as _};
 
 use super::cache::{CacheOrigin, CachedName, mark};
 use super::context::ScanContext;
@@ -91,68 +93,80 @@ impl TreeBuilder<'_> {
             return Ok(known);
         }
 
-        let tree = self.entries(at);
-        if tree.entries.is_empty() && at > 0 {
+        let entries = self.entries(at);
+        if entries.is_empty() && at > 0 {
             return Ok(gix.object_hash().null());
         }
 
-        let mut data = Vec::new();
-        tree.write_to(&mut data)?;
-        if let Some(known) = known.filter(|known| !known.is_null()) {
-            let id = gix::objs::compute_hash(gix.object_hash(), Kind::Tree, &data);
-            if id.is_ok_and(|id| id == known) {
-                return Ok(known);
-            }
-        }
-
-        sink.add(Kind::Tree, data)
+        let known = known.filter(|known| !known.is_null());
+        sink.add_unless(known, Kind::Tree, encoded(&entries)?)
     }
 
     /// Returns a folder's entries in git's order; a folder that has something in it wins over a
     /// file of its name that only the index has.
-    fn entries(&self, at: usize) -> gix::objs::Tree {
-        let mut entries = Vec::new();
+    fn entries(&self, at: usize) -> Vec<TreeName<'_>> {
         let skip = if self.folders[at].path.is_empty() {
             0
         } else {
             self.folders[at].path.len() + 1
         };
 
-        for &child in self.children[at]
-            .iter()
-            .filter(|&&child| !self.trees[child].is_null())
-        {
-            let kind = if self.folders[child].link.is_some() {
-                EntryKind::Commit
-            } else {
-                EntryKind::Tree
-            };
+        let children = self.children[at].iter().copied();
+        let mut entries: Vec<_> = children
+            .filter(|&child| !self.trees[child].is_null())
+            .map(|child| TreeName {
+                kind: if self.folders[child].link.is_some() {
+                    EntryKind::Commit
+                } else {
+                    EntryKind::Tree
+                },
+                name: &self.folders[child].path[skip..],
+                id: self.trees[child],
+            })
+            .collect();
 
-            let filename = self.folders[child].path[skip..].into();
-            entries.push(gix::objs::tree::Entry {
-                mode: kind.into(),
-                filename,
-                oid: self.trees[child],
-            });
-        }
-
-        let folders = entries.len();
-        let mut add = |entry: CachedName<&[u8]>| {
-            let hidden = entry.standing == CacheOrigin::Inherited
-                && entries[..folders].iter().any(|e| e.filename == entry.name);
+        let folders: HashSet<&[u8]> = entries.iter().map(|folder| folder.name).collect();
+        each_entry(self.scan, &self.folders[at], &mut |entry| {
+            let hidden = entry.standing == CacheOrigin::Inherited && folders.contains(entry.name);
             if entry.standing != CacheOrigin::Watched && !entry.id.is_null() && !hidden {
-                entries.push(gix::objs::tree::Entry {
-                    mode: entry.kind.into(),
-                    filename: entry.name.into(),
-                    oid: entry.id,
-                });
+                let CachedName { name, kind, id, .. } = entry;
+                entries.push(TreeName { kind, name, id });
             }
-        };
-
-        each_entry(self.scan, &self.folders[at], &mut add);
-        entries.sort();
-        gix::objs::Tree { entries }
+        });
+        entries.sort_by(|a, b| a.as_entry().cmp(&b.as_entry()));
+        entries
     }
+}
+
+/// An entry of a tree to be, its name borrowed: there may be very many.
+struct TreeName<'n> {
+    /// What it is.
+    kind: EntryKind,
+    /// Its name.
+    name: &'n [u8],
+    /// The object.
+    id: ObjectId,
+}
+
+impl TreeName<'_> {
+    /// Returns it as git's.
+    fn as_entry(&self) -> EntryRef<'_> {
+        EntryRef {
+            mode: self.kind.into(),
+            filename: self.name.into(),
+            oid: &self.id,
+        }
+    }
+}
+
+/// Returns a tree as git stores it.
+fn encoded(entries: &[TreeName<'_>]) -> anyhow::Result<Vec<u8>> {
+    let tree = TreeRef {
+        entries: entries.iter().map(TreeName::as_entry).collect(),
+    };
+    let mut data = Vec::with_capacity(usize::try_from(tree.size())?);
+    tree.write_to(&mut data)?;
+    Ok(data)
 }
 
 /// Goes through the entries of a folder.

@@ -50,12 +50,13 @@ fn saved(folder: &Path) -> std::path::PathBuf {
         entry(b"a", EntryKind::Blob, CacheOrigin::Seen),
         entry(b"z\xff", EntryKind::Link, CacheOrigin::Inherited),
     ];
-    writer.folder(&folder_at(b"", 0, 0), first.into_iter());
-    writer.folder(
-        &folder_at(b"b", 0, mark::RELIST),
-        [entry(b"x", EntryKind::Commit, CacheOrigin::Watched)].into_iter(),
-    );
-    writer.folder(&folder_at(b"b/c", 1, mark::RULES), std::iter::empty());
+    writer.folder(&folder_at(b"", 0, 0), |writer| {
+        first.iter().for_each(|entry| writer.entry(entry));
+    });
+    writer.folder(&folder_at(b"b", 0, mark::RELIST), |writer| {
+        writer.entry(&entry(b"x", EntryKind::Commit, CacheOrigin::Watched));
+    });
+    writer.folder(&folder_at(b"b/c", 1, mark::RULES), |_| ());
     let basis = Basis {
         settings: 1,
         choice: 2,
@@ -98,6 +99,17 @@ fn what_is_saved_is_loaded() {
         Some(entry(b"z\xff", EntryKind::Link, CacheOrigin::Inherited))
     );
     assert_eq!(cache.find_entry(&top, b"x"), None);
+    let mut next = 0;
+    let mut find = |name| {
+        cache
+            .find_next(&top, name, &mut next)
+            .map(|found| found.name)
+    };
+    assert_eq!(find(b"Z"), None);
+    assert_eq!(find(b"a"), Some(&b"a"[..]));
+    assert_eq!(find(b"b"), None);
+    assert_eq!(find(b"z\xff"), Some(&b"z\xff"[..]));
+    assert_eq!(find(b"zz\xff"), None);
     let inner = cache.folder(cache.find_folder(b"b").unwrap());
     assert_eq!(
         cache.entry(inner.entries.start),

@@ -29,16 +29,14 @@ impl Writer {
         }
     }
 
-    /// Adds a folder; its range of entries is counted from those that follow.
-    pub(in crate::git::snapshot) fn folder<'e>(
+    /// Adds a folder, whose entries `add` adds.
+    pub(in crate::git::snapshot) fn folder(
         &mut self,
         folder: &CachedFolder<'_>,
-        entries: impl Iterator<Item = CachedName<&'e [u8]>>,
+        add: impl FnOnce(&mut Writer),
     ) {
         let first = self.counts.1;
-        for entry in entries {
-            self.entry(&entry);
-        }
+        add(self);
 
         let numbers = [
             self.names.len() as u32,
@@ -59,8 +57,8 @@ impl Writer {
         self.counts.0 += 1;
     }
 
-    /// Adds an entry.
-    fn entry(&mut self, entry: &CachedName<&[u8]>) {
+    /// Adds an entry to the folder that is being added.
+    pub(in crate::git::snapshot) fn entry(&mut self, entry: &CachedName<&[u8]>) {
         put(&mut self.entries, self.names.len() as u32);
         self.entries
             .extend_from_slice(&(entry.name.len() as u16).to_le_bytes());
