@@ -12,7 +12,7 @@ use teddy::git::keep::pack::keep;
 use teddy::git::repository::Repository;
 use teddy::git::snapshot;
 use teddy::git::snapshot::Snapshot;
-use teddy::git::snapshot::known::known_leaves;
+use teddy::git::snapshot::known::{known_files, known_leaves};
 use teddy::git::snapshot::limits::{Forced, LeftOut, MadeFile, Reason, SnapshotLimits};
 use teddy::git::snapshot::paths;
 
@@ -143,8 +143,15 @@ fn check_known(top: &Path, snapshot: &Snapshot) {
     let repository = Repository::open(top).unwrap();
     let index = repository.teddy_dir().join("index");
     let index = index.join(repository.worktree_name());
+    let leaves = repository.leaves(snapshot.tree).unwrap();
     if let Some(known) = known_leaves(&repository, &index, snapshot.tree) {
-        assert_eq!(known, repository.leaves(snapshot.tree).unwrap());
+        assert_eq!(known, leaves);
+    }
+    if let Some(known) = known_files(&repository, &index, snapshot.tree) {
+        let path = |entry: &gix::index::Entry| (entry.path(&known).to_vec(), entry.id);
+        let known: Vec<_> = known.entries().iter().map(path).collect();
+        let leaves = leaves.into_iter().map(|leaf| (leaf.path, leaf.id));
+        assert_eq!(known, leaves.collect::<Vec<_>>());
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 use gix::objs::tree::EntryKind;
 
-use super::cache::{Cache, CacheOrigin, mark};
+use super::cache::{Cache, CacheOrigin, CachedFolder, mark};
 use super::folder::join;
 use crate::git::object::{EntryMode, Leaf, TreeId};
 use crate::git::repository::Repository;
@@ -20,10 +21,17 @@ pub fn known_files(repository: &Repository, index: &Path, tree: TreeId) -> Optio
     let mut state = State::new(hash);
     for number in 0..cache.folder_count() {
         let folder = cache.folder(number);
+        if let Some(id) = link_of(&folder) {
+            let (stat, path) = (Stat::default(), folder.path.as_bstr());
+            state.dangerously_push_entry(stat, id, Flags::empty(), Mode::COMMIT, path);
+        }
+
         for at in folder.entries.clone() {
             let entry = cache.entry(at);
             let mode = match (entry.standing, entry.kind) {
-                (CacheOrigin::Watched, _) | (_, EntryKind::Tree) => continue,
+                (CacheOrigin::Watched, _) => continue,
+                // A sparse index says no more of a folder than its tree.
+                (_, EntryKind::Tree) => return None,
                 (_, EntryKind::Blob) => Mode::FILE,
                 (_, EntryKind::BlobExecutable) => Mode::FILE_EXECUTABLE,
                 (_, EntryKind::Link) => Mode::SYMLINK,
@@ -54,8 +62,9 @@ pub fn known_leaves(repository: &Repository, index: &Path, tree: TreeId) -> Opti
     let mut leaves = Vec::new();
     for number in 0..cache.folder_count() {
         let folder = cache.folder(number);
-        if folder.marks & mark::EMBEDDED != 0 {
-            return None;
+        if let Some(id) = link_of(&folder) {
+            let (path, mode) = (folder.path.to_vec(), EntryMode::Gitlink);
+            leaves.push(Leaf { path, mode, id });
         }
 
         for at in folder.entries.clone() {
@@ -83,4 +92,9 @@ pub fn known_leaves(repository: &Repository, index: &Path, tree: TreeId) -> Opti
 
     leaves.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Some(leaves)
+}
+
+/// Returns the commit of a folder that is a repository of its own, if it has one.
+fn link_of(folder: &CachedFolder<'_>) -> Option<ObjectId> {
+    (folder.marks & mark::EMBEDDED != 0 && !folder.tree.is_null()).then_some(folder.tree)
 }
