@@ -13,7 +13,7 @@ use gix::index::entry::{Flags, Mode, Stage, stat::Options};
 use gix::index::{Entry, State};
 use rustix::fs::{AtFlags, Dir, FileType, Mode as Permissions, OFlags};
 
-use crate::git::stat::as_in_index;
+use crate::git::stat::{NameKind, as_in_index, look};
 use crate::host::cores::cores;
 use crate::host::file::{Mounts, open_beneath};
 
@@ -164,7 +164,11 @@ impl SurveyRun<'_> {
                 continue;
             }
 
-            let is_folder = entry.file_type() == FileType::Directory;
+            let is_folder = match entry.file_type() {
+                // Not every file system says it.
+                FileType::Unknown => look(open.fd()?, name)?.kind == NameKind::Folder,
+                kind => kind == FileType::Directory,
+            };
             match children
                 .binary_search_by(|(known, _)| (*known).cmp(name))
                 .map(|at| &children[at].1)
