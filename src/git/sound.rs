@@ -7,7 +7,7 @@ use gix::objs::{Find as _, Kind, TreeRefIter};
 
 use super::repository::Repository;
 use super::spread::spread;
-use crate::git::object::CommitId;
+use crate::git::object::{CommitId, large};
 
 /// An object that is missing or damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub fn unsound(
     let blobs = spread(repository, reached.blobs, |repository, _, blobs| {
         let wrong = blobs
             .into_iter()
-            .filter_map(|id| read(repository, id, Kind::Blob).err());
+            .filter_map(|id| read_blob(repository, id).err());
         Ok(wrong.collect::<Vec<_>>())
     })?;
     wrong.extend(blobs.into_iter().flatten());
@@ -109,6 +109,18 @@ impl ObjectsToRead {
 
         None
     }
+}
+
+/// Reads a blob and hashes it; a large one is in no memory as a whole, nor is the pack that has it.
+fn read_blob(repository: &Repository, id: ObjectId) -> Result<(), DamagedObject> {
+    let Some(stored) = large::large(repository, id) else {
+        return read(repository, id, Kind::Blob).map(drop);
+    };
+    let read = stored.copy_to(&mut std::io::sink());
+    read.map_err(|error| DamagedObject {
+        id,
+        why: error.to_string(),
+    })
 }
 
 /// Reads an object and hashes it; nothing for one that a partial clone has not fetched.

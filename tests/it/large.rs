@@ -135,6 +135,7 @@ fn promise_d5_a_large_file_is_in_no_memory_as_a_whole() {
     repo.write("large", noise(3, FILE));
     run(&repo, &["restore", "0", "--theirs"]);
     run(&repo, &["recover"]);
+    run(&repo, &["verify"]);
 
     let back = std::fs::read(repo.path().join("large")).unwrap();
     assert!(
