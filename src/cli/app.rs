@@ -225,10 +225,7 @@ impl App {
     pub(super) fn manner(&self) -> Manner {
         Manner {
             paint: self.paint(screen::is_stderr()),
-            width: match self.global.json {
-                true => || None,
-                false => terminal::stderr_width,
-            },
+            width: terminal::stderr_width,
             quiet: self.global.quiet,
         }
     }

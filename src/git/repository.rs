@@ -36,7 +36,7 @@ impl Repository {
         at.is_some_and(|at| at.elapsed() < LOOKED_OVER)
     }
 
-    /// Notes that packs and refs were looked over just now, and nothing was wrong with them.
+    /// Notes that packs and refs were looked over just now, and what was wrong with them put right.
     pub fn note_looked_over(&self) {
         self.looked_over.set(Some(Instant::now()));
     }

@@ -36,16 +36,16 @@ fn who_waits_for_a_worktree_is_told_how_far_it_is() {
     assert!(screen.written().contains(" of 91 files"));
     assert!(!screen.shown().contains("filling"), "{}", screen.shown());
 
-    for (session, quiet) in [("other", "--quiet"), ("third", "--json")] {
-        repo.done(&["new", session]);
-        let mut screen = Screen::open(&repo, (100, 30), &[&IN_A_COPY[..], &[quiet]].concat());
-        assert_eq!(screen.end(), 0, "{}", screen.shown());
-        assert!(!screen.written().contains("filling"), "{quiet}");
-    }
+    repo.done(&["new", "other"]);
+    let mut screen = Screen::open(&repo, (100, 30), &[&IN_A_COPY[..], &["--quiet"]].concat());
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert!(!screen.written().contains("filling"));
 
-    repo.done(&["new", "fourth"]);
-    let out = repo.teddy(&IN_A_COPY);
-    assert!(!out.check(0, &[]).stderr.contains("filling"));
+    for (session, json) in [("third", &[][..]), ("fourth", &["--json"])] {
+        repo.done(&["new", session]);
+        let out = repo.teddy(&[&IN_A_COPY[..], json].concat());
+        assert!(!out.check(0, &[]).stderr.contains("filling"));
+    }
 }
 
 #[test]

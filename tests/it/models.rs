@@ -157,6 +157,45 @@ fn the_limit_of_the_session_is_kept_before_a_call_is_made() {
 }
 
 #[test]
+fn what_many_turns_have_cost_is_added_up_once() {
+    let repo = project();
+    let fake = Fake::answering(&[stream(&make_b(), "stop", (1_000_000, 0))]);
+    repo.configure(&format!(
+        "{}limits: {{ cost: 4 }}\n",
+        fake.config(", price: { input: 4, output: 0 }")
+    ));
+    teddy(&repo, &["plan", "-m", "one"]).check(0, &["$4.0000"]);
+    repo.done(&["execute", "-y"]);
+    for number in 0..34 {
+        let made = plan("Make it", &[create(&format!("{number}.txt"), "x\n")]);
+        std::fs::write(repo.beside("plan.md"), made).unwrap();
+        repo.done(&["execute", "../plan.md", "-y"]);
+    }
+
+    let refused = |spent: &str| {
+        let words = format!("{spent} is spent, and the limit is $4.00; nothing was sent");
+        teddy(&repo, &["plan", "-m", "two"]).check(1, &[&words]);
+    };
+    let note = repo.path().join(".git/teddy/spent/demo");
+    refused("$4.00");
+    let noted = std::fs::read_to_string(&note).unwrap();
+    assert_eq!(
+        noted,
+        format!(
+            "{} 4\n",
+            repo.git(&["rev-parse", "refs/teddy/sessions/demo"])
+        )
+    );
+    for damaged in ["", "words", &noted.replace(" 4", " -4")] {
+        std::fs::write(&note, damaged).unwrap();
+        refused("$4.00");
+    }
+    // Nobody walks through the turns again.
+    std::fs::write(&note, noted.replace(" 4", " 5")).unwrap();
+    refused("$5.00");
+}
+
+#[test]
 fn a_missing_key_is_found_before_anything_is_asked() {
     let repo = project();
     let fake = Fake::start(vec![]);

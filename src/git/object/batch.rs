@@ -28,14 +28,11 @@ pub fn batch(repository: &Repository) -> Batch<'_> {
 
 /// Starts a batch for what a ref is about to reach beside the one that reaches `whole`: all that is
 /// not in that tree is in the pack, so that it is kept alone.
-///
-/// # Errors
-/// Where the tree cannot be read.
-pub fn beyond(repository: &Repository, whole: TreeId) -> anyhow::Result<Batch<'_>> {
-    Ok(Batch {
+pub fn beyond(repository: &Repository, whole: TreeId) -> Batch<'_> {
+    Batch {
         repository,
-        sink: Sink::beyond(repository, whole)?,
-    })
+        sink: Sink::beyond(repository, whole),
+    }
 }
 
 impl Batch<'_> {

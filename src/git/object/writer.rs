@@ -12,7 +12,6 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix::objs::{Exists as _, Kind};
 
-use crate::git::During as _;
 use crate::git::keep::pack::keep;
 use crate::git::keep::pack::{Pack, deflated};
 use crate::git::object::TreeId;
@@ -28,9 +27,10 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 pub(in crate::git) struct Sink {
     /// What waits.
     waiting: Mutex<Waiting>,
-    /// What packs have, where that is not written again; it looks for new ones once, not at each
-    /// object that is in none.
-    packed: Option<Mutex<gix::OdbHandle>>,
+    /// What packs have; it looks for new ones once at most, not at each object that is in none.
+    packed: Mutex<gix::OdbHandle>,
+    /// What alone may stay in the pack that has it, where not all may.
+    reached: Option<HashSet<ObjectId>>,
     /// The folder of loose objects.
     objects: PathBuf,
     /// The hash function.
@@ -55,46 +55,48 @@ struct Waiting {
 impl Sink {
     /// Starts with nothing.
     pub(in crate::git) fn new(repository: &Repository) -> Sink {
-        let gix = &repository.gix;
-        let mut packed = gix.objects.clone();
-        packed.exists(&gix.object_hash().null());
+        let sink = Sink::of_known_packs(repository, None);
+        let null = repository.gix.object_hash().null();
+        let mut packed = repository.gix.objects.clone();
+        packed.exists(&null);
         packed.refresh_never();
         Sink {
-            packed: Some(Mutex::new(packed)),
-            ..Sink::of_all(repository)
+            packed: Mutex::new(packed),
+            ..sink
         }
     }
 
     /// Starts with nothing, for what is to be kept as one pack: it has all that is not in a tree
     /// which a ref reaches, wherever else that is.
-    pub(in crate::git) fn beyond(repository: &Repository, whole: TreeId) -> anyhow::Result<Sink> {
-        let mut sink = Sink::of_all(repository);
-        let seen = &mut sink.waiting.get_mut().expect("nobody else has it").seen;
-        seen.insert(whole.0);
+    pub(in crate::git) fn beyond(repository: &Repository, whole: TreeId) -> Sink {
+        let mut reached = HashSet::from([whole.0]);
         let mut folders = vec![whole.0];
         while let Some(folder) = folders.pop() {
-            let tree = repository
-                .gix
-                .find_tree(folder)
-                .during(format_args!("reading tree {folder}"))?;
-            for entry in tree.iter() {
-                let entry = entry.during(format_args!("reading tree {folder}"))?;
+            // Below one that is damaged nothing counts as there, and it is written again.
+            let Ok(tree) = repository.gix.find_tree(folder) else {
+                reached.remove(&folder);
+                continue;
+            };
+            for entry in tree.iter().map_while(Result::ok) {
                 let id = entry.object_id();
-                if seen.insert(id) && entry.mode().is_tree() {
+                if reached.insert(id) && entry.mode().is_tree() {
                     folders.push(id);
                 }
             }
         }
 
-        Ok(sink)
+        Sink::of_known_packs(repository, Some(reached))
     }
 
-    /// Starts with nothing, and takes everything for new.
-    fn of_all(repository: &Repository) -> Sink {
+    /// Starts with nothing, and looks for no new packs.
+    fn of_known_packs(repository: &Repository, reached: Option<HashSet<ObjectId>>) -> Sink {
         let gix = &repository.gix;
+        let mut packed = gix.objects.clone();
+        packed.refresh_never();
         Sink {
             waiting: Mutex::default(),
-            packed: None,
+            packed: Mutex::new(packed),
+            reached,
             objects: gix.objects.store_ref().path().to_owned(),
             hash: gix.object_hash(),
             read_only: repository.read_only,
@@ -199,13 +201,14 @@ impl Sink {
         }
     }
 
-    /// Returns whether an object is in a pack and nowhere else.
+    /// Returns whether an object is in a pack and nowhere else, and may stay there.
     fn is_packed(&self, id: &ObjectId) -> bool {
-        let Some(packed) = &self.packed else {
-            return false;
-        };
-        let packed = || packed.lock().expect("no thread panics with the lock");
-        !self.is_loose(id) && packed().exists(id)
+        let may_stay = self
+            .reached
+            .as_ref()
+            .is_none_or(|reached| reached.contains(id));
+        let packed = || self.packed.lock().expect("no thread panics with the lock");
+        may_stay && !self.is_loose(id) && packed().exists(id)
     }
 
     /// Returns whether everything stays in memory, because nothing can be written.
@@ -265,7 +268,7 @@ impl Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::object::BlobId;
+    use crate::git::object::{BlobId, batch};
 
     #[test]
     fn a_pack_never_takes_the_name_of_one_that_is_there() {
@@ -289,6 +292,29 @@ mod tests {
         assert!(second.with_extension("pack").exists());
         let anew = Repository::open(folder.path()).unwrap();
         assert_eq!(anew.blob(BlobId::of(id)).unwrap(), b"same");
+    }
+
+    #[test]
+    fn what_a_ref_reaches_is_written_again_only_where_it_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let repository = Repository::open(folder.path()).unwrap();
+        let batch = batch::batch(&repository);
+        let there = batch.blob(b"there").unwrap();
+        let gone =
+            BlobId::of(gix::objs::compute_hash(batch.sink.hash, Kind::Blob, b"gone").unwrap());
+        let files = [("a".to_owned(), there), ("deep/b".to_owned(), gone)];
+        let tree = batch.tree_of(&files).unwrap();
+        batch.finish().unwrap();
+        let elsewhere = repository.write_blob(b"elsewhere").unwrap();
+
+        let sink = Sink::beyond(&repository, tree);
+        for text in ["there", "gone", "elsewhere"] {
+            sink.add(Kind::Blob, text.into()).unwrap();
+        }
+        let waiting = sink.waiting();
+        let written: Vec<_> = waiting.new.iter().map(|(id, ..)| BlobId::of(*id)).collect();
+        assert_eq!(written, [gone, elsewhere]);
     }
 
     #[test]

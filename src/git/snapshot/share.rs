@@ -5,6 +5,7 @@ use std::ops::Range;
 use rustix::fd::OwnedFd;
 
 use crate::git::stat::{NameKind, NameStat, look};
+use crate::host::cores::cores;
 
 /// As many names are worth a thread.
 const PART: usize = 4096;
@@ -29,8 +30,7 @@ pub(super) fn in_parts<T: Send>(
     numbers: Range<usize>,
     run: impl Fn(Range<usize>) -> T + Sync,
 ) -> Vec<T> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = (numbers.len() / PART).clamp(1, cores);
+    let threads = (numbers.len() / PART).clamp(1, cores());
     if threads == 1 {
         return vec![run(numbers)];
     }

@@ -20,7 +20,15 @@ const TEMPORARY: [&str; 4] = [
     ".tmp",
 ];
 /// The folders of files that are called as sessions are.
-const OF_SESSIONS: [&str; 6] = ["tips", "own-drafts", "log", "locks", "current", "archive"];
+const OF_SESSIONS: [&str; 7] = [
+    "tips",
+    "own-drafts",
+    "log",
+    "spent",
+    "locks",
+    "current",
+    "archive",
+];
 
 /// Returns files below `teddy/undo`, and damaged state that was put aside, that are old, and
 /// temporary files that were left.

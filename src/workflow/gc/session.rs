@@ -12,6 +12,7 @@ use crate::session::record::record_reference;
 use crate::workflow::archive::export::{Drafts, Existing, collect};
 use crate::workflow::hinted::with_hint;
 use crate::workflow::log;
+use crate::workflow::model::spent::forget_spent;
 use crate::workflow::project::Project;
 
 /// Where the bundles of deleted sessions are, below `teddy/`.
@@ -88,6 +89,7 @@ pub(super) fn forget(project: &Project, session: &SessionName) -> anyhow::Result
 
     project.journal().forget_draft(session);
     log::forget_log(repository, session);
+    forget_spent(repository, session);
     project.journal().forget_tip(session)?;
     Ok(())
 }

@@ -12,6 +12,7 @@ use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::change::change;
 use crate::workflow::model::choose::{OpenedModel, PricedModel};
+use crate::workflow::model::spent::spent_on_turns;
 use crate::workflow::project::Project;
 use crate::workflow::user::Estimate;
 
@@ -75,13 +76,9 @@ impl CostBudget {
 /// # Errors
 /// Where the repository cannot be read.
 pub fn spent(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<f64> {
-    let mut sum = draft.meta.spent.unwrap_or(0.0);
-    for turn in project.store().history(tip.clone()) {
-        let meta = turn?.meta;
-        sum += meta.spent.or_else(|| meta.model?.cost).unwrap_or(0.0);
-    }
-
-    Ok(sum
+    let turns = spent_on_turns(project, tip)?;
+    Ok(draft.meta.spent.unwrap_or(0.0)
+        + turns
         + ChangeId::of_session(&tip.session)
             .map_or(Ok(0.0), |id| spent_on_documents(project, &id))?)
 }

@@ -6,4 +6,5 @@ pub mod choose;
 pub mod pipelines;
 pub mod request;
 pub mod source;
+pub mod spent;
 pub mod touched;

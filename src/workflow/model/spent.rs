@@ -1,0 +1,83 @@
+//! What the turns of a session have cost, added up: a session of thousands of turns is not walked
+//! through before each of them.
+
+use std::path::PathBuf;
+
+use crate::git::object::CommitId;
+use crate::git::repository::Repository;
+use crate::host::file::{read_regular_text, write_cache};
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::workflow::project::Project;
+
+/// The folder of the sums, below `.git/teddy`.
+const FOLDER: &str = "spent";
+/// An id and a number are shorter.
+const MAX_BYTES: u64 = 4096;
+/// So many turns are walked through each time, rather than a sum written down each time.
+const FEW: usize = 32;
+
+/// Returns what the turns of a session have cost up to this one, in dollars.
+///
+/// # Errors
+/// Where a turn cannot be read.
+pub(super) fn spent_on_turns(project: &Project, tip: &Turn) -> anyhow::Result<f64> {
+    let path = path(&project.repository, &tip.session);
+    let text = read_regular_text(&path, MAX_BYTES).unwrap_or_default();
+    let noted = sum_of(&text);
+    let (mut sum, mut walked) = (0.0, 0);
+    for turn in project.store().history(tip.clone()) {
+        let Turn { commit, meta, .. } = turn?;
+        if let Some((_, before)) = noted.filter(|(turn, _)| *turn == commit) {
+            sum += before;
+            break;
+        }
+        sum += meta.spent.or_else(|| meta.model?.cost).unwrap_or(0.0);
+        walked += 1;
+    }
+
+    if walked > FEW {
+        // What cannot be written is added up again.
+        let _ = write_cache(&path, format!("{} {sum}\n", tip.commit).as_bytes());
+    }
+    Ok(sum)
+}
+
+/// Forgets the sum of a session that is deleted.
+pub fn forget_spent(repository: &Repository, session: &SessionName) {
+    let _ = std::fs::remove_file(path(repository, session));
+}
+
+/// Returns the file of a session.
+fn path(repository: &Repository, session: &SessionName) -> PathBuf {
+    repository.teddy_dir().join(FOLDER).join(session.folder())
+}
+
+/// Reads a turn and what was spent up to it; nothing where the file is not whole.
+fn sum_of(text: &str) -> Option<(CommitId, f64)> {
+    let (turn, sum) = text.strip_suffix('\n')?.split_once(' ')?;
+    let sum: f64 = sum.parse().ok()?;
+    (sum.is_finite() && sum >= 0.0).then_some((turn.parse().ok()?, sum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<f64>) {
+        assert_eq!(sum_of(text).map(|(_, sum)| sum), expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_sum_that_is_not_whole_is_none() {
+        let id = "56a6051ca2b02b04ef92d5150c9ef600403cb1de";
+        check(&format!("{id} 0.125\n"), Some(0.125));
+        check(&format!("{id} 0\n"), Some(0.0));
+        for wrong in ["0.1", "-1\n", "inf\n", "NaN\n", "x\n", "\n"] {
+            check(&format!("{id} {wrong}"), None);
+        }
+        check("", None);
+        check("zz 1\n", None);
+    }
+}
