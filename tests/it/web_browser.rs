@@ -3,13 +3,16 @@
 //! Where there is none (`apt-get install chromium chromium-driver`), a line says so and nothing is
 //! tried.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::plans::{create, execute, plan};
@@ -408,14 +411,40 @@ fn kept(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Returns a text with one and the same sign for every id, time and number.
+fn without_ids(text: &str) -> Cow<'_, str> {
+    static ID: LazyLock<Regex> = LazyLock::new(|| {
+        let long = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
+        Regex::new(&format!(
+            r"\b({long}|[0-9a-f]{{40}}|[0-9a-f]{{12}})\b|[0-9a-f]*[0-9][0-9a-f]*"
+        ))
+        .unwrap()
+    });
+    ID.replace_all(text, "#")
+}
+
+/// A part of an id can be letters alone, which is not a word of the page.
+#[test]
+fn ids_are_told_from_words() {
+    let ids = [
+        "01a20c05-beef-7fad-adda-f971d7223662",
+        "01a20c05-796b-768f-9dc2-315ddae42eb5",
+        "cafecafecafe",
+        "12.5",
+    ];
+    assert_eq!(
+        without_ids(&ids.join(" of a page ")),
+        "# of a page # of a page # of a page #.#"
+    );
+}
+
 /// Returns a name for what pages show: without ids and times, and with their style.
 fn shown(pages: &[String]) -> String {
-    let id = regex::Regex::new("[0-9a-f]*[0-9][0-9a-f]*").unwrap();
     let style = std::fs::read_to_string(
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/ui/html/style.css"),
     );
     let text = format!("{}{}", pages.concat(), style.unwrap());
-    teddy::text::digest(&id.replace_all(&text, "#"))
+    teddy::text::digest(&without_ids(&text))
 }
 
 #[test]
