@@ -9,6 +9,7 @@ use gix::objs::{Kind, TreeRefIter, WriteTo};
 
 use super::During;
 use super::repository::Repository;
+use crate::git::object::absent;
 use crate::git::object::writer::Sink;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 
@@ -36,13 +37,9 @@ pub fn changes(
         return Ok(Vec::new());
     }
 
-    let before = repository
-        .gix
-        .find_tree(old.0)
+    let before = absent::find(|| repository.gix.find_tree(old.0))
         .during(format_args!("reading tree {old}"))?;
-    let after = repository
-        .gix
-        .find_tree(new.0)
+    let after = absent::find(|| repository.gix.find_tree(new.0))
         .during(format_args!("reading tree {new}"))?;
     let mut found = Recorder::default();
     let hash = repository.gix.object_hash();
@@ -81,9 +78,7 @@ pub(in crate::git) fn tree_into(
     base: TreeId,
     edits: &BTreeMap<Vec<u8>, Option<TreeEntry>>,
 ) -> anyhow::Result<TreeId> {
-    let root = repository
-        .gix
-        .find_tree(base.0)
+    let root = absent::find(|| repository.gix.find_tree(base.0))
         .during(format_args!("reading tree {base}"))?;
     let root = root
         .decode()

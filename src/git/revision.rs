@@ -3,6 +3,7 @@
 use super::During;
 use super::repository::Repository;
 use crate::git::object::CommitId;
+use crate::git::object::absent;
 
 /// Returns the commit that is so many first parents back.
 ///
@@ -15,9 +16,7 @@ pub fn first_parent(
 ) -> anyhow::Result<CommitId> {
     let mut id = from.0;
     for _ in 0..back {
-        let commit = repository
-            .gix
-            .find_commit(id)
+        let commit = absent::find(|| repository.gix.find_commit(id))
             .during(format_args!("reading commit {id}"))?;
         let parent = commit.parent_ids().next().map(gix::Id::detach);
         id = parent.ok_or_else(|| anyhow::anyhow!("commit {id} has no parent"))?;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use crate::git::object::absent;
 use crate::git::object::{Commit, CommitId};
 use crate::git::repository::Repository;
 use crate::host::boot;
@@ -67,7 +68,7 @@ pub fn set_damaged_objects_aside(repository: &Repository) -> anyhow::Result<Vec<
 pub fn is_readable(repository: &Repository, id: CommitId) -> bool {
     repository
         .commit(id)
-        .is_ok_and(|Commit { tree, .. }| repository.gix.find_tree(tree.0).is_ok())
+        .is_ok_and(|Commit { tree, .. }| absent::find(|| repository.gix.find_tree(tree.0)).is_ok())
 }
 
 /// Returns whether everything is there that a commit reaches beyond the user's own refs, down to

@@ -20,6 +20,7 @@ use crate::git::keep::damaged;
 use crate::git::keep::missing;
 use crate::git::keep::pack::keep;
 use crate::git::keep::pack::{LIST, Pack, deflated, is_own};
+use crate::git::object::absent;
 use crate::git::object::id::TagId;
 use crate::git::object::large;
 use crate::git::object::large::Stored;
@@ -85,7 +86,7 @@ pub fn hold(
             continue;
         }
 
-        match repository.gix.find_object(id) {
+        match absent::find(|| repository.gix.find_object(id)) {
             Ok(object) => entries.push((id, deflated(object.kind, &object.data)?)),
             Err(_) => is_whole = false,
         }

@@ -1,5 +1,8 @@
 //! An object that is not there: only the server has it, or the repository is damaged.
 
+use std::fmt::Display;
+use std::time::Duration;
+
 use gix::ObjectId;
 
 /// An object is not there.
@@ -9,6 +12,30 @@ pub struct MissingObject(ObjectId);
 
 /// What gix puts in front of the name of an object that it does not find.
 const WORDS: &str = "An object with id ";
+
+/// How long to wait before an object that was not found is looked for again, each time.
+const PAUSES: [Duration; 3] = [
+    Duration::ZERO,
+    Duration::from_millis(1),
+    Duration::from_millis(10),
+];
+
+/// Finds an object, and looks again where it is not there.
+///
+/// Another process may just have put the pack that had it together with others, and the library
+/// looks through the folder of packs only once.
+pub(in crate::git) fn find<T, E: Display>(look: impl Fn() -> Result<T, E>) -> Result<T, E> {
+    for pause in PAUSES {
+        match look() {
+            Err(error) if MissingObject::named_in(&error.to_string()).is_some() => {
+                std::thread::sleep(pause);
+            }
+            found => return found,
+        }
+    }
+
+    look()
+}
 
 impl MissingObject {
     /// Reads which object is missing from an error of gix, which says so in words only.
@@ -48,6 +75,27 @@ mod tests {
             format!("{error:#}"),
             format!("reading tree {id}: object {id} is missing")
         );
+    }
+
+    #[test]
+    fn an_object_that_comes_while_it_is_looked_for_is_found() {
+        let missing = || Err(format!("{WORDS}{} is gone", "1".repeat(40)));
+        let check = |misses: usize, expected: bool, looks: usize| {
+            let asked = std::cell::Cell::new(0);
+            let found = find(|| {
+                asked.set(asked.get() + 1);
+                if asked.get() > misses {
+                    Ok(())
+                } else {
+                    missing()
+                }
+            });
+            assert_eq!((found.is_ok(), asked.get()), (expected, looks));
+        };
+        check(0, true, 1);
+        check(1, true, 2);
+        check(PAUSES.len(), true, PAUSES.len() + 1);
+        check(PAUSES.len() + 1, false, PAUSES.len() + 1);
     }
 
     #[test]

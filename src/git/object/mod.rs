@@ -165,9 +165,7 @@ impl Repository {
     /// # Errors
     /// Where it is missing, damaged or no commit.
     pub fn commit(&self, id: CommitId) -> anyhow::Result<Commit> {
-        let commit = self
-            .gix
-            .find_commit(id.0)
+        let commit = absent::find(|| self.gix.find_commit(id.0))
             .during(format_args!("reading commit {id}"))?;
         let decoded = commit
             .decode()
@@ -189,7 +187,7 @@ impl Repository {
     /// # Errors
     /// Where it is missing or damaged.
     pub fn blob_size(&self, id: BlobId) -> anyhow::Result<u64> {
-        let header = self.gix.find_header(id.0);
+        let header = absent::find(|| self.gix.find_header(id.0));
         Ok(header.during(format_args!("reading blob {id}"))?.size())
     }
 
@@ -198,10 +196,8 @@ impl Repository {
     /// # Errors
     /// Where it is missing, damaged or no blob.
     pub fn blob(&self, id: BlobId) -> anyhow::Result<Vec<u8>> {
-        let mut blob = self
-            .gix
-            .find_blob(id.0)
-            .during(format_args!("reading blob {id}"))?;
+        let mut blob =
+            absent::find(|| self.gix.find_blob(id.0)).during(format_args!("reading blob {id}"))?;
         Ok(blob.take_data())
     }
 
@@ -210,9 +206,7 @@ impl Repository {
     /// # Errors
     /// Where a tree cannot be read.
     pub fn entry(&self, tree: TreeId, path: &[u8]) -> anyhow::Result<Option<TreeEntry>> {
-        let tree = self
-            .gix
-            .find_tree(tree.0)
+        let tree = absent::find(|| self.gix.find_tree(tree.0))
             .during(format_args!("reading tree {tree}"))?;
         let components = path.split(|&b| b == b'/');
         let found = tree.lookup_entry(components).during("looking a path up")?;
@@ -247,9 +241,7 @@ impl Repository {
         paths: &[&'p [u8]],
         found: &mut BTreeMap<&'p [u8], TreeEntry>,
     ) -> anyhow::Result<()> {
-        let tree = self
-            .gix
-            .find_tree(tree)
+        let tree = absent::find(|| self.gix.find_tree(tree))
             .during(format_args!("reading tree {tree}"))?;
         let tree = tree.decode().during("reading a tree")?;
         let name_of = |path: &'p [u8]| {
@@ -308,7 +300,7 @@ impl Repository {
         let Some(entry) = self.entry(tree, path.as_bytes())? else {
             return Ok(None);
         };
-        let size = self.gix.find_header(entry.id);
+        let size = absent::find(|| self.gix.find_header(entry.id));
         let size = size.during(format_args!("reading `{path}`"))?.size();
         anyhow::ensure!(
             size <= most,
@@ -322,7 +314,7 @@ impl Repository {
     /// # Errors
     /// Where it is missing or damaged.
     pub fn commit_size(&self, id: CommitId) -> anyhow::Result<u64> {
-        let header = self.gix.find_header(id.0);
+        let header = absent::find(|| self.gix.find_header(id.0));
         Ok(header.during(format_args!("reading commit {id}"))?.size())
     }
 
@@ -349,9 +341,7 @@ impl Repository {
     /// # Errors
     /// Where a tree cannot be read.
     pub fn leaves(&self, tree: TreeId) -> anyhow::Result<Vec<Leaf>> {
-        let tree = self
-            .gix
-            .find_tree(tree.0)
+        let tree = absent::find(|| self.gix.find_tree(tree.0))
             .during(format_args!("reading tree {tree}"))?;
         let mut recorder = gix::traverse::tree::Recorder::default();
         tree.traverse()

@@ -5,6 +5,7 @@ use gix::objs::{Kind, WriteTo as _};
 use super::batch::Batch;
 use super::{BlobId, CommitId, TreeId};
 use crate::git::During as _;
+use crate::git::object::absent;
 use crate::git::repository::Repository;
 
 /// What is different in a commit that is made anew.
@@ -45,7 +46,7 @@ pub fn remade(
     wanted: &Remake<'_>,
 ) -> anyhow::Result<Remade> {
     let what = || format!("reading commit {id}");
-    let read = repository.gix.find_commit(id.0).during(what())?;
+    let read = absent::find(|| repository.gix.find_commit(id.0)).during(what())?;
     let old = read.decode().during(what())?;
     let message = wanted.message.unwrap_or(old.message);
     let new = gix::objs::Commit {
@@ -74,7 +75,7 @@ pub fn remade(
 /// The commit cannot be read.
 pub fn author(repository: &Repository, id: CommitId) -> anyhow::Result<String> {
     let what = || format!("reading commit {id}");
-    let read = repository.gix.find_commit(id.0).during(what())?;
+    let read = absent::find(|| repository.gix.find_commit(id.0)).during(what())?;
     let author = read.author().during(what())?;
     Ok(author.name.to_string())
 }
@@ -85,7 +86,7 @@ pub fn author(repository: &Repository, id: CommitId) -> anyhow::Result<String> {
 /// The commit cannot be read.
 pub fn message(repository: &Repository, id: CommitId) -> anyhow::Result<Vec<u8>> {
     let what = || format!("reading commit {id}");
-    let read = repository.gix.find_commit(id.0).during(what())?;
+    let read = absent::find(|| repository.gix.find_commit(id.0)).during(what())?;
     Ok(read.message_raw().during(what())?.to_vec())
 }
 

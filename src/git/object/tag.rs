@@ -6,6 +6,7 @@ use gix::objs::Kind;
 
 use super::id::{CommitId, TagId};
 use crate::git::During as _;
+use crate::git::object::absent;
 use crate::git::repository::Repository;
 
 /// A tag of a commit.
@@ -26,10 +27,8 @@ pub struct SignedTag {
 /// # Errors
 /// There is no such object, or it is something else.
 pub fn signed_tag(repository: &Repository, id: TagId) -> anyhow::Result<SignedTag> {
-    let object = repository
-        .gix
-        .find_object(id.0)
-        .during(format_args!("reading `{id}`"))?;
+    let object =
+        absent::find(|| repository.gix.find_object(id.0)).during(format_args!("reading `{id}`"))?;
     anyhow::ensure!(
         object.kind == Kind::Tag,
         "`{id}` is a {}, not a tag",

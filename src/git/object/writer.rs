@@ -15,6 +15,7 @@ use gix::objs::{Exists as _, Kind};
 use crate::git::keep::pack::keep;
 use crate::git::keep::pack::{Pack, deflated};
 use crate::git::object::TreeId;
+use crate::git::object::absent;
 use crate::git::object::large::{Hashed, LARGE};
 use crate::git::repository::Repository;
 
@@ -73,7 +74,7 @@ impl Sink {
         let mut folders = vec![whole.0];
         while let Some(folder) = folders.pop() {
             // Below one that is damaged nothing counts as there, and it is written again.
-            let Ok(tree) = repository.gix.find_tree(folder) else {
+            let Ok(tree) = absent::find(|| repository.gix.find_tree(folder)) else {
                 reached.remove(&folder);
                 continue;
             };

@@ -11,6 +11,7 @@ use super::readable;
 use super::signed::is_of_signature;
 use super::store::{OURS, Reference};
 use crate::git::keep::damaged;
+use crate::git::object::absent;
 use crate::git::object::id::{CommitId, TagId};
 use crate::git::object::tag::signed_tag;
 use crate::git::repository::Repository;
@@ -108,7 +109,7 @@ fn is_sound(repository: &Repository, name: &str, id: CommitId) -> bool {
     }
     match signed_tag(repository, TagId(id.0)) {
         Ok(tag) => damaged::is_readable(repository, tag.commit),
-        Err(_) => repository.gix.find_object(id.0).is_ok(),
+        Err(_) => absent::find(|| repository.gix.find_object(id.0)).is_ok(),
     }
 }
 

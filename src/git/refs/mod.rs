@@ -17,6 +17,7 @@ pub use store::{DamagedTable, Expected, MoveError, RefMove, Reference, RefsLocke
 use super::During as _;
 use super::repository::Repository;
 use crate::git::keep::durable;
+use crate::git::object::absent;
 use crate::git::object::id::{CommitId, TreeId};
 
 /// Returns the commit that a ref points at, or nothing where there is no such ref.
@@ -126,10 +127,7 @@ pub fn head_tree(repository: &Repository) -> anyhow::Result<TreeId> {
     let Some(commit) = head(repository)? else {
         return Ok(repository.empty_tree());
     };
-    let commit = repository
-        .gix
-        .find_commit(commit.0)
-        .during("reading HEAD")?;
+    let commit = absent::find(|| repository.gix.find_commit(commit.0)).during("reading HEAD")?;
     Ok(TreeId(commit.tree_id().during("reading HEAD")?.detach()))
 }
 

@@ -6,6 +6,7 @@ use gix::objs::Kind;
 
 use super::RemoteName;
 use crate::git::During as _;
+use crate::git::object::absent;
 use crate::git::object::{BlobId, CommitId, TreeId};
 use crate::git::refs;
 use crate::git::repository::Repository;
@@ -79,7 +80,7 @@ pub fn lacking_files(
             continue;
         };
 
-        let header = repository.gix.find_header(id);
+        let header = absent::find(|| repository.gix.find_header(id));
         if header.during("listing files")?.kind() == Kind::Blob && !path.is_empty() {
             let (path, blob) = (path.to_vec(), BlobId(id));
             files.push(LackingFile { path, blob });

@@ -12,6 +12,7 @@ use super::entry::kind_of;
 use super::limits::{SnapshotLimits, shown};
 use super::{Snapshot, TreeId, embedded};
 use crate::git::During;
+use crate::git::object::absent;
 use crate::git::object::writer::Sink;
 use crate::git::object::{EntryMode, TreeEntry};
 use crate::git::repository::Repository;
@@ -33,7 +34,7 @@ pub fn snapshot_paths(
     let scan = ScanContext::new(repository, &limits, &[])?;
     let sink = Sink::new(repository);
     let mut reader = ContentReader::new(&scan, &repository.gix, &sink);
-    let root = repository.gix.find_tree(base.0).during("reading a tree")?;
+    let root = absent::find(|| repository.gix.find_tree(base.0)).during("reading a tree")?;
     let root = TreeRef::from_bytes(&root.data, repository.gix.object_hash())
         .during("reading a tree")?
         .into_owned();

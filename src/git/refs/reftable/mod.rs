@@ -23,6 +23,7 @@ use gix::refs::{FullName, Target};
 use self::tables::TableLists;
 use super::store::{All, Expected, HeadTarget, MoveError, OURS, RefMove, RefStore, Reference};
 use crate::git::During as _;
+use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 
 /// How git is to tell of a ref: its name, its object, the ref that it leads to.
@@ -157,10 +158,8 @@ impl Reftable {
 
     /// Returns the commit that an object is or leads to.
     fn peeled(&self, id: ObjectId, what: &str) -> anyhow::Result<CommitId> {
-        let object = self
-            .gix
-            .find_object(id)
-            .during(format_args!("reading `{what}`"))?;
+        let object =
+            absent::find(|| self.gix.find_object(id)).during(format_args!("reading `{what}`"))?;
         let commit = object
             .peel_to_commit()
             .during(format_args!("`{what}` is not a commit"))?;
