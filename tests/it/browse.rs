@@ -229,10 +229,14 @@ fn screen_wrote(repo: &TestRepo, text: &str) -> bool {
 #[test]
 fn a_repository_that_vanishes_is_said_and_the_rest_is_still_there() {
     let repo = project();
-    let mut screen = open(&repo, (80, 24), "Note the rest");
-    std::fs::rename(repo.path().join(".git"), repo.beside("gone")).unwrap();
+    let mut screen = open(&repo, (80, 24), "│ turn demo:");
+    let (there, away) = (repo.path().join(".git"), repo.beside("gone"));
+    std::fs::rename(&there, &away).unwrap();
     screen.wait_for("✗ ");
     press(&mut screen, "G", "is missing");
+
+    std::fs::rename(&away, &there).unwrap();
+    screen.wait_for("│ turn other:0");
     leave(screen);
 }
 

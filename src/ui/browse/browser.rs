@@ -83,7 +83,7 @@ impl Browser {
                 self.tree.learn(timeline);
                 self.is_whole |= is_whole;
                 self.trouble = None;
-                self.is_stale = true;
+                self.forget_failures();
             }
             BrowseNews::Sheet(commit, sheet) => {
                 self.sheets.retain(|(known, _)| *known != commit);
@@ -101,8 +101,19 @@ impl Browser {
                 self.notice = None;
             }
             BrowseNews::Compared(_, Err(why)) => self.notice = Some(why),
-            BrowseNews::Trouble(why) => self.trouble = why,
+            BrowseNews::Trouble(why) => {
+                self.trouble = why;
+                if self.trouble.is_none() {
+                    self.forget_failures();
+                }
+            }
         }
+    }
+
+    /// Has turns that could not be read asked for again.
+    fn forget_failures(&mut self) {
+        self.sheets.retain(|(_, sheet)| sheet.is_ok());
+        self.is_stale = true;
     }
 
     /// Returns what is to be read next, once.

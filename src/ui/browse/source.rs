@@ -88,7 +88,7 @@ impl BrowseSource {
 
     /// Asks for something; what is still to be read of turns is forgotten.
     pub fn ask(&self, wish: BrowseWish) {
-        // A thread that is gone has said why.
+        // A thread that is gone has nobody to answer.
         let _ = self.wishes.send(wish);
     }
 
@@ -114,10 +114,14 @@ fn watch(
     only: Option<&SessionName>,
     (told, looked): (&Sender<BrowseNews>, &Receiver<()>),
 ) {
-    let project = match open() {
-        Ok(project) => project,
-        Err(error) => {
-            let _ = told.send(BrowseNews::Trouble(Some(format!("{error:#}"))));
+    let pause = || looked.recv_timeout(LOOK) != Err(RecvTimeoutError::Disconnected);
+    let project = loop {
+        let error = match open() {
+            Ok(project) => break project,
+            Err(error) => error,
+        };
+        let why = Some(format!("{error:#}"));
+        if told.send(BrowseNews::Trouble(why)).is_err() || !pause() {
             return;
         }
     };
@@ -141,9 +145,7 @@ fn watch(
                 !is_new || told.send(BrowseNews::Trouble(why)).is_ok()
             }
         };
-        if looked.recv_timeout(LOOK) == Err(RecvTimeoutError::Disconnected) {
-            return;
-        }
+        is_told = is_told && pause();
     }
 }
 
@@ -162,7 +164,7 @@ fn state(
 
 /// Reads what is asked for until nobody listens.
 fn read(open: &Opener, told: &Sender<BrowseNews>, wished: &Receiver<BrowseWish>) {
-    let Ok(project) = open() else { return };
+    let mut opened = None;
     while let Ok(first) = wished.recv() {
         // Whoever moves on quickly wants the last of the turns, and all of the rest.
         let wishes: Vec<BrowseWish> = [first].into_iter().chain(wished.try_iter()).collect();
@@ -170,27 +172,40 @@ fn read(open: &Opener, told: &Sender<BrowseNews>, wished: &Receiver<BrowseWish>)
         let last = wishes.iter().rposition(is_turn);
         let wishes = wishes.into_iter().enumerate();
         for (_, wish) in wishes.filter(|(at, wish)| !is_turn(wish) || Some(*at) == last) {
-            if told.send(answer(&project, wish)).is_err() {
+            if told
+                .send(answer(opened_once(&mut opened, open), wish))
+                .is_err()
+            {
                 return;
             }
         }
     }
 }
 
-/// Reads what is asked for.
-fn answer(project: &Project, wish: BrowseWish) -> BrowseNews {
+/// Opens the project unless it is open: one that could not be opened is tried again.
+fn opened_once<'a>(opened: &'a mut Option<Project>, open: &Opener) -> anyhow::Result<&'a Project> {
+    let project = match opened.take() {
+        Some(project) => project,
+        None => open()?,
+    };
+    Ok(opened.insert(project))
+}
+
+/// Reads what is asked for, or says why it cannot be read.
+fn answer(project: anyhow::Result<&Project>, wish: BrowseWish) -> BrowseNews {
     let said = |error: anyhow::Error| format!("{error:#}");
     match wish {
         BrowseWish::Sheet(session, commit) => {
-            let sheet = sheet::sheet(project, &session, commit);
+            let sheet = project.and_then(|project| sheet::sheet(project, &session, commit));
             BrowseNews::Sheet(commit, sheet.map(Box::new).map_err(said))
         }
         BrowseWish::Find(text) => {
-            let found = found(project, &text).map_err(said);
-            BrowseNews::Found(text, found)
+            let found = project.and_then(|project| found(project, &text));
+            BrowseNews::Found(text, found.map_err(said))
         }
         BrowseWish::Compare(names) => {
-            let lines = compared(project, &names).map_err(said);
+            let lines = project.and_then(|project| compared(project, &names));
+            let lines = lines.map_err(said);
             BrowseNews::Compared(names, lines)
         }
     }
@@ -249,4 +264,34 @@ pub fn compared(project: &Project, names: &[String; 2]) -> anyhow::Result<Vec<St
     }
 
     Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_opened_is_the_answer_to_every_question() {
+        let open: Opener = Arc::new(|| anyhow::bail!("the repository is away"));
+        let source = BrowseSource::start(&open, None).unwrap();
+        let commit: CommitId = "8bd0eb0e4e1b4e3c9b6a8f9d3d2f1a0c7e6b5d4c".parse().unwrap();
+        let session = SessionName::parse("demo").unwrap();
+        let turn = BrowseWish::Sheet(session, commit);
+        let patience = Duration::from_secs(20);
+
+        for wish in [turn.clone(), BrowseWish::Find("x".to_owned()), turn] {
+            source.ask(wish);
+            let answered = std::iter::from_fn(|| source.wait(patience))
+                .find(|news| !matches!(news, BrowseNews::Trouble(_)));
+            let why = match answered {
+                Some(BrowseNews::Sheet(_, Err(why)) | BrowseNews::Found(_, Err(why))) => why,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(why, "the repository is away");
+        }
+        source.look();
+        let told = std::iter::from_fn(|| source.wait(patience))
+            .any(|news| matches!(news, BrowseNews::Trouble(Some(_))));
+        assert!(told);
+    }
 }

@@ -112,6 +112,14 @@ fn a_turn_is_read_once_and_the_last_one_only() {
     browser.fill(40);
     assert_eq!(browser.detail.lines[0].line.text(), "! it is gone");
 
+    browser.learn(BrowseNews::Trouble(Some("it is away".to_owned())));
+    assert_eq!(browser.wish(), None);
+    browser.learn(BrowseNews::Trouble(None));
+    assert!(
+        browser.wish().is_some(),
+        "what could not be read is not tried again"
+    );
+
     press(&mut browser, "j");
     assert!(browser.wish().is_some());
     browser.fill(40);
