@@ -3,10 +3,15 @@
 //! Lines end at `\n` alone, as they do for git, so that a lone CR or a changed line end is seen.
 //! The only user of `similar`.
 
+mod steps;
+mod words;
+
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffOp, DiffTag, TextDiff, TextDiffConfig};
+use similar::{DiffOp, DiffTag, group_diff_ops};
+
+use steps::{StepSearch, steps};
 
 /// The time after which a difference is settled for that is larger than it had to be.
 const TIME_LIMIT: Duration = Duration::from_millis(500);
@@ -51,18 +56,58 @@ pub struct DiffLine {
 /// Returns the difference as `git diff` writes it, with three lines around each change; empty for
 /// equal texts.
 pub fn unified(old: &str, new: &str, names: (&str, &str)) -> String {
-    let (a, b) = (lines(old), lines(new));
-    let diff = compare(&a, &b);
-    diff.unified_diff()
-        .context_radius(AROUND)
-        .header(names.0, names.1)
-        .to_string()
+    let (old, new) = (lines(old), lines(new));
+    let steps = compare(&old, &new);
+    let mut text = String::new();
+    if steps.iter().all(|step| step.tag() == DiffTag::Equal) {
+        return text;
+    }
+
+    text.push_str(&format!("--- {}\n+++ {}\n", names.0, names.1));
+    for group in group_diff_ops(steps, AROUND) {
+        let (a, b) = (
+            span(&group, DiffOp::old_range),
+            span(&group, DiffOp::new_range),
+        );
+        text.push_str(&format!("@@ -{} +{} @@\n", numbers(&a), numbers(&b)));
+        for step in &group {
+            if step.tag() == DiffTag::Equal {
+                signed(&mut text, ' ', &old[step.old_range()]);
+            } else {
+                signed(&mut text, '-', &old[step.old_range()]);
+                signed(&mut text, '+', &new[step.new_range()]);
+            }
+        }
+    }
+
+    text
+}
+
+/// Adds lines behind a sign each.
+fn signed(text: &mut String, sign: char, lines: &[&str]) {
+    for line in lines {
+        text.push(sign);
+        text.push_str(line);
+        if !line.ends_with('\n') {
+            text.push_str("\n\\ No newline at end of file\n");
+        }
+    }
+}
+
+/// Returns lines of a hunk as its head has them: the first, from 1, and how many unless it is one.
+/// Where there are none, the one before them is named.
+fn numbers(lines: &Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => format!("{}", lines.start + 1),
+        count => format!("{},{count}", lines.start + 1),
+    }
 }
 
 /// Returns how many lines come and go.
 pub fn counts(old: &str, new: &str) -> Counts {
     let (a, b) = (lines(old), lines(new));
-    counted(compare(&a, &b).ops())
+    counted(&compare(&a, &b))
 }
 
 /// Counts the lines that come and go with the steps of a difference.
@@ -107,16 +152,16 @@ pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
 
 /// Returns the hunks for a preview up to so many lines, and how many more there are.
 pub fn difference(old: &str, new: &str, most: usize) -> Difference {
-    let (a, b) = (lines(old), lines(new));
-    let diff = compare(&a, &b);
+    let (old, new) = (lines(old), lines(new));
+    let steps = compare(&old, &new);
     let deadline = Instant::now() + TIME_LIMIT;
     let mut found = Difference {
-        counts: counted(diff.ops()),
+        counts: counted(&steps),
         ..Difference::default()
     };
 
     let mut left = most;
-    for group in diff.grouped_ops(AROUND) {
+    for group in group_diff_ops(steps, AROUND) {
         let length: usize = group.iter().map(rows).sum();
         let shown = length.min(left);
         left -= shown;
@@ -128,11 +173,11 @@ pub fn difference(old: &str, new: &str, most: usize) -> Difference {
         // What is not shown is not compared word by word either.
         let changes = group
             .iter()
-            .flat_map(|op| diff.iter_inline_changes_deadline(op, Some(deadline)));
+            .flat_map(|step| preview(step, (&old, &new), deadline));
         found.hunks.push(Hunk {
             old: span(&group, DiffOp::old_range),
             new: span(&group, DiffOp::new_range),
-            lines: changes.take(shown).map(|change| line(&change)).collect(),
+            lines: changes.take(shown).collect(),
         });
     }
 
@@ -156,7 +201,7 @@ fn span(group: &[DiffOp], side: fn(&DiffOp) -> Range<usize>) -> Range<usize> {
 /// Returns which elements of two sequences are paired, as ranges `(old, new)` in order; what is
 /// between two of them differs.
 pub fn align(old: &[u64], new: &[u64]) -> Vec<(Range<usize>, Range<usize>)> {
-    similar::capture_diff_slices(Algorithm::Myers, old, new)
+    steps(StepSearch::Short, (old, new), None)
         .iter()
         .filter(|op| op.tag() == DiffTag::Equal)
         .map(|op| (op.old_range(), op.new_range()))
@@ -166,9 +211,8 @@ pub fn align(old: &[u64], new: &[u64]) -> Vec<(Range<usize>, Range<usize>)> {
 /// Returns the runs of lines that differ, as ranges `(old, new)` in order; the lines between two of
 /// them are the same.
 pub fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
-    let diff = compare(old, new);
     let mut runs: Vec<(Range<usize>, Range<usize>)> = Vec::new();
-    for op in diff.ops() {
+    for op in compare(old, new) {
         if op.tag() == DiffTag::Equal {
             continue;
         }
@@ -188,158 +232,54 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 /// Compares lines, within the time limit.
-fn compare<'a>(old: &[&'a str], new: &[&'a str]) -> TextDiff<'a, 'a, str> {
-    let mut config = TextDiffConfig::default();
-    config
-        .algorithm(Algorithm::Histogram)
-        .newline_terminated(true)
-        .timeout(TIME_LIMIT);
-    config.diff_slices(old, new)
+fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let deadline = Instant::now() + TIME_LIMIT;
+    steps(StepSearch::Readable, (old, new), Some(deadline))
 }
 
-/// Returns one change as a line of a preview.
-fn line(change: &similar::InlineChange<'_, str>) -> DiffLine {
-    let mut pieces: Vec<(bool, String)> = change
-        .values()
+/// Returns the lines of a preview that a step of a difference takes.
+fn preview(step: &DiffOp, (old, new): (&[&str], &[&str]), deadline: Instant) -> Vec<DiffLine> {
+    let (a, b) = (step.old_range(), step.new_range());
+    if step.tag() == DiffTag::Equal {
+        let same = a.zip(b).map(|(at, now)| {
+            let numbers = (Some(at), Some(now));
+            line(LineChange::Kept, numbers, &[(false, old[at])])
+        });
+        return same.collect();
+    }
+
+    let [removed, added] = words::marked(&old[a.clone()], &new[b.clone()], Some(deadline));
+    let removed = removed.iter().zip(a);
+    let added = added.iter().zip(b);
+    let removed = removed.map(|(pieces, at)| line(LineChange::Removed, (Some(at), None), pieces));
+    let added = added.map(|(pieces, at)| line(LineChange::Added, (None, Some(at)), pieces));
+    removed.chain(added).collect()
+}
+
+/// Returns a line of a preview, with its numbers from 0.
+fn line(
+    change: LineChange,
+    (old, new): (Option<usize>, Option<usize>),
+    pieces: &[(bool, &str)],
+) -> DiffLine {
+    let unended = !pieces.last().is_some_and(|(_, text)| text.ends_with('\n'));
+    let mut pieces: Vec<(bool, String)> = pieces
         .iter()
         .map(|&(marked, text)| (marked, text.to_owned()))
         .collect();
-    let unended = !pieces.last().is_some_and(|(_, text)| text.ends_with('\n'));
     if let Some((_, text)) = pieces.last_mut().filter(|_| !unended) {
         text.pop();
     }
 
     pieces.retain(|(_, text)| !text.is_empty());
     DiffLine {
-        change: match change.tag() {
-            similar::ChangeTag::Equal => LineChange::Kept,
-            similar::ChangeTag::Delete => LineChange::Removed,
-            similar::ChangeTag::Insert => LineChange::Added,
-        },
-        old: change.old_index().map(|n| n + 1),
-        new: change.new_index().map(|n| n + 1),
+        change,
+        old: old.map(|number| number + 1),
+        new: new.map(|number| number + 1),
         pieces,
         unended,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Returns a preview as text: sign, numbers, marked parts in brackets.
-    fn preview(old: &str, new: &str) -> String {
-        let number = |n: Option<usize>| n.map_or("-".to_owned(), |n| n.to_string());
-        let mut out = String::new();
-        for line in hunks(old, new).iter().flat_map(|hunk| &hunk.lines) {
-            let text: String = line
-                .pieces
-                .iter()
-                .map(|(marked, t)| if *marked { format!("[{t}]") } else { t.clone() })
-                .collect();
-            let end = if line.unended { " (no line end)" } else { "" };
-            out += &format!(
-                "{:?} {} {} {text}{end}\n",
-                line.change,
-                number(line.old),
-                number(line.new)
-            );
-        }
-        out
-    }
-
-    #[test]
-    fn a_unified_diff_is_what_git_writes() {
-        let diff = unified("a\nb\nc\n", "a\nx\nc\n", ("a/f.txt", "b/f.txt"));
-        assert_eq!(
-            diff,
-            "--- a/f.txt\n+++ b/f.txt\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n"
-        );
-        assert_eq!(unified("a\n", "a\n", ("a", "b")), "");
-    }
-
-    #[test]
-    fn a_missing_final_line_end_is_said() {
-        let diff = unified("a\nb", "a\nb\n", ("a", "b"));
-        assert_eq!(
-            diff,
-            "--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n"
-        );
-    }
-
-    #[test]
-    fn lines_that_come_and_go_are_counted() {
-        assert_eq!(
-            counts("a\nb\nc\n", "a\nx\ny\nc\n"),
-            Counts {
-                added: 2,
-                removed: 1
-            }
-        );
-        assert_eq!(
-            counts("", "a\nb\n"),
-            Counts {
-                added: 2,
-                removed: 0
-            }
-        );
-        assert_eq!(
-            counts("a\r\n", "a\n"),
-            Counts {
-                added: 1,
-                removed: 1
-            }
-        );
-        assert_eq!(counts("a\rb\n", "a\rb\n"), Counts::default());
-    }
-
-    #[test]
-    fn a_preview_marks_what_differs_inside_a_line() {
-        assert_eq!(
-            preview(
-                "fn a() {\n    let x = one;\n}\n",
-                "fn a() {\n    let x = two;\n}"
-            ),
-            "Kept 1 1 fn a() {\nRemoved 2 - \u{20}   let x = [one];\nRemoved 3 - }\nAdded - 2     let x = [two];\nAdded - 3 } (no line end)\n"
-        );
-    }
-
-    #[test]
-    fn a_preview_has_at_most_so_many_lines_and_says_how_many_more() {
-        let old: String = (0..40).map(|n| format!("{n}\n")).collect();
-        let new = old.replace("5\n", "five\n").replace("30\n", "thirty\n");
-        let shown = |most| {
-            let found = difference(&old, &new, most);
-            let lengths: Vec<usize> = found.hunks.iter().map(|hunk| hunk.lines.len()).collect();
-            (lengths, found.left_out)
-        };
-        assert_eq!(shown(usize::MAX).1, 0);
-        let whole: usize = shown(usize::MAX).0.iter().sum();
-        assert_eq!(shown(3), (vec![3], whole - 3));
-        assert_eq!(shown(0), (vec![], whole));
-    }
-
-    #[test]
-    fn aligned_ranges_are_in_order() {
-        assert_eq!(
-            align(&[1, 2, 3, 4], &[9, 1, 2, 4]),
-            [(0..2, 1..3), (3..4, 3..4)]
-        );
-    }
-
-    #[test]
-    fn two_large_texts_with_nothing_in_common_are_compared_in_bounded_time() {
-        let text = |seed: usize| {
-            (0..20_000)
-                .map(|n| format!("{}\n", n * 2 + seed))
-                .collect::<String>()
-        };
-        assert_eq!(
-            counts(&text(0), &text(1)),
-            Counts {
-                added: 20_000,
-                removed: 20_000
-            }
-        );
-    }
-}
+mod tests;

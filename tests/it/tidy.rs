@@ -19,7 +19,7 @@ const HOMES: [(&str, &[&str]); 14] = [
     ("maud", &["ui/html/"]),
     ("dom_smoothie", &["host/web/"]),
     ("comrak", &["text/markdown"]),
-    ("similar", &["text/diff.rs"]),
+    ("similar", &["text/diff"]),
     ("ratatui", &["ui/"]),
     ("crossterm", &["ui/"]),
     ("dialoguer", &["ui/"]),

@@ -1,0 +1,103 @@
+//! What differs within lines that replace others, word by word.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use similar::{DiffOp, DiffTag, DiffableStr as _};
+
+use super::steps::{StepSearch, steps};
+
+/// Lines that have less in common, of 1, are shown as others.
+const ALIKE: f32 = 0.5;
+
+/// A line in pieces; `true` marks what differs.
+pub(super) type LinePieces<'t> = Vec<(bool, &'t str)>;
+
+/// The words of some lines.
+struct Words<'t> {
+    /// The lines.
+    lines: &'t [&'t str],
+    /// The words.
+    words: Vec<&'t str>,
+    /// For each word its line, and where it is in that.
+    places: Vec<(usize, Range<usize>)>,
+    /// The pieces of each line so far.
+    pieces: Vec<LinePieces<'t>>,
+}
+
+/// Returns the lines on both sides in pieces. Where they have little in common nothing is marked,
+/// as everything differs.
+pub(super) fn marked<'t>(
+    old: &'t [&'t str],
+    new: &'t [&'t str],
+    deadline: Option<Instant>,
+) -> [Vec<LinePieces<'t>>; 2] {
+    let whole = |lines: &[&'t str]| lines.iter().map(|&line| vec![(false, line)]).collect();
+    if share(old.len().min(new.len()), (old.len(), new.len())) < ALIKE {
+        return [whole(old), whole(new)];
+    }
+
+    let (mut old_words, mut new_words) = (Words::of(old), Words::of(new));
+    let both = (&old_words.words[..], &new_words.words[..]);
+    let steps = steps(StepSearch::Readable, both, deadline);
+    let is_same = |step: &&DiffOp| step.tag() == DiffTag::Equal;
+    let same = steps
+        .iter()
+        .filter(is_same)
+        .map(|step| step.old_range().len())
+        .sum();
+    if share(same, (both.0.len(), both.1.len())) < ALIKE {
+        return [whole(old), whole(new)];
+    }
+
+    for step in &steps {
+        let differs = step.tag() != DiffTag::Equal;
+        old_words.add(step.old_range(), differs);
+        new_words.add(step.new_range(), differs);
+    }
+    [old_words.pieces, new_words.pieces]
+}
+
+/// Returns how much two sequences have in common, from 0 to 1.
+fn share(same: usize, lengths: (usize, usize)) -> f32 {
+    match lengths.0 + lengths.1 {
+        0 => 1.0,
+        all => 2.0 * same as f32 / all as f32,
+    }
+}
+
+impl<'t> Words<'t> {
+    /// Finds the words of lines.
+    fn of(lines: &'t [&'t str]) -> Words<'t> {
+        let (mut words, mut places) = (Vec::new(), Vec::new());
+        for (number, line) in lines.iter().enumerate() {
+            let mut start = 0;
+            for word in line.tokenize_unicode_words() {
+                words.push(word);
+                places.push((number, start..start + word.len()));
+                start += word.len();
+            }
+        }
+        Words {
+            lines,
+            words,
+            places,
+            pieces: vec![Vec::new(); lines.len()],
+        }
+    }
+
+    /// Adds words to the pieces of their lines, as one piece in each line.
+    fn add(&mut self, words: Range<usize>, differs: bool) {
+        for run in self.places[words].chunk_by(|a, b| a.0 == b.0) {
+            let (Some((line, first)), Some((_, last))) = (run.first(), run.last()) else {
+                continue;
+            };
+            let text = &self.lines[*line][first.start..last.end];
+            // The end of a line is not marked: nobody sees it.
+            let (text, end) = text.split_at(text.trim_end_matches(['\r', '\n']).len());
+            let pieces = [(differs, text), (false, end)];
+            let pieces = pieces.into_iter().filter(|(_, text)| !text.is_empty());
+            self.pieces[*line].extend(pieces);
+        }
+    }
+}
