@@ -189,7 +189,7 @@ impl ChangeStore<'_> {
             time: &time,
         })?;
 
-        batch.finish()?;
+        batch.stage()?;
         Ok((commit, tree))
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use gix::bstr::BStr;
 use gix::glob::pattern::Case;
@@ -15,6 +16,8 @@ use gix::worktree::stack::state::ignore::Source;
 use super::During;
 use super::irregular::{self, Irregular};
 use super::repository::Repository;
+use super::snapshot::loaded::stat_of;
+use super::snapshot::tracked::Index;
 
 /// How git sees a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,12 +38,10 @@ pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<
     }
 
     check_rules(repository, paths)?;
-    let index = repository
-        .gix
-        .index_or_empty()
-        .during("reading git's index")?;
+    let index = user_index(repository)?;
+    let index = &index.state;
     let source = Source::WorktreeThenIdMappingIfNotSkipped;
-    let excludes = repository.gix.excludes(&index, None, source);
+    let excludes = repository.gix.excludes(index, None, source);
     let mut rules = excludes.during("reading git's ignore rules")?;
     let mut standing = Vec::new();
 
@@ -57,6 +58,49 @@ pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<
     }
 
     Ok(standing)
+}
+
+/// Returns the user's index, the one that a snapshot of this process has read if it is the same.
+pub(in crate::git) fn user_index(repository: &Repository) -> anyhow::Result<Arc<Index>> {
+    let now = stat_of(&repository.gix.index_path()).unwrap_or_default();
+    match repository.loaded.user_index(&now) {
+        Some(index) => Ok(index),
+        None => Index::load(&repository.gix).map(Arc::new),
+    }
+}
+
+/// git's ignore rules, read when something asks for them.
+pub(in crate::git) struct LazyRules<'r> {
+    /// Where they hold.
+    repository: &'r Repository,
+    /// The rules.
+    rules: Option<gix::AttributeStack<'r>>,
+}
+
+impl<'r> LazyRules<'r> {
+    /// Returns the rules of a worktree.
+    pub(in crate::git) fn new(repository: &'r Repository) -> LazyRules<'r> {
+        LazyRules {
+            repository,
+            rules: None,
+        }
+    }
+
+    /// Returns whether git ignores a path, or a folder above it.
+    pub(in crate::git) fn ignores(&mut self, path: &[u8], mode: Mode) -> anyhow::Result<bool> {
+        let during = "reading git's ignore rules";
+        let rules = match &mut self.rules {
+            Some(rules) => rules,
+            none => {
+                let index = user_index(self.repository)?;
+                let source = Source::WorktreeThenIdMappingIfNotSkipped;
+                let excludes = self.repository.gix.excludes(&index.state, None, source);
+                none.insert(excludes.during(during)?)
+            }
+        };
+        let entry = rules.at_entry(BStr::new(path), Some(mode));
+        Ok(entry.during(during)?.is_excluded())
+    }
 }
 
 /// Refuses files of rules above these paths that must not be opened.
@@ -149,6 +193,15 @@ impl TextRules {
 
     /// Returns what the last rule that fits says: ignored, or brought back.
     fn judge(&self, path: &[u8], is_folder: bool) -> Option<bool> {
+        if self
+            .search
+            .patterns
+            .iter()
+            .all(|list| list.patterns.is_empty())
+        {
+            return None;
+        }
+
         let found = self.search.pattern_matching_relative_path(
             BStr::new(path),
             Some(is_folder),

@@ -26,6 +26,8 @@ pub mod refs;
 pub mod remote;
 pub mod repository;
 pub mod revision;
+#[cfg(test)]
+mod sample;
 pub mod sign;
 pub mod snapshot;
 pub mod sound;

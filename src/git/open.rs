@@ -8,7 +8,9 @@ use gix::bstr::BString;
 use super::irregular::{self, Irregular};
 use super::refs::choose;
 use super::repository::Repository;
+use super::snapshot::loaded::Loaded;
 use super::{During, command};
+use crate::git::object::memory::ObjectMemory;
 use crate::host::env;
 use crate::host::file::read_regular_text;
 
@@ -17,13 +19,16 @@ const MAX_CONFIG: u64 = 16 << 20;
 
 /// Settings that hold for our own handle, whatever the configuration says: a file that does not
 /// round-trip is recorded all the same, and a log line needs somebody who wrote it.
-const OVERRIDES: [&str; 6] = [
+const OVERRIDES: [&str; 7] = [
     "core.safecrlf=false",
     // What is brought back are the bytes that were recorded, not those that somebody shows in their
     // place.
     "core.useReplaceRefs=false",
     "gitoxide.committer.nameFallback=TeDDy",
     "gitoxide.committer.emailFallback=teddy@localhost",
+    // As git itself, which looks at the sum of an index in `git fsck` only: with many files that
+    // takes longer than reading them.
+    "index.skipHash=true",
     // The user's own git may be packing refs; milliseconds.
     "core.packedRefsTimeout=5000",
     "core.filesRefLockTimeout=2000",
@@ -222,10 +227,9 @@ impl Repository {
 
         gix.set_workdir(top.to_owned())
             .during(format_args!("opening `{}`", top.display()))?;
+        // The packs are open already.
+        gix.objects = self.gix.objects.clone();
         gix.object_cache_size_if_unset(CACHE);
-        if self.read_only {
-            gix.objects.enable_object_memory();
-        }
 
         Ok(Repository {
             refs: choose::of(&gix, &self.common)
@@ -235,6 +239,8 @@ impl Repository {
             common: self.common.clone(),
             read_only: self.read_only,
             looked_over: Cell::default(),
+            loaded: Loaded::default(),
+            memory: ObjectMemory::default(),
         })
     }
 
@@ -289,9 +295,7 @@ impl Repository {
         let read_only =
             rustix::fs::access(gix.objects.store_ref().path(), rustix::fs::Access::WRITE_OK)
                 .is_err();
-        if read_only {
-            gix.objects.enable_object_memory();
-        }
+        gix.objects.enable_object_memory();
 
         let common = gix
             .common_dir()
@@ -305,6 +309,8 @@ impl Repository {
             common,
             read_only,
             looked_over: Cell::default(),
+            loaded: Loaded::default(),
+            memory: ObjectMemory::default(),
         })
     }
 }

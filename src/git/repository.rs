@@ -6,7 +6,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::command::git_in;
+use super::object::memory::ObjectMemory;
 use super::refs::store::RefStore;
+use super::snapshot::loaded::Loaded;
 use crate::host::env;
 
 /// A repository that TeDDy can work on, or read where it is bare.
@@ -23,6 +25,10 @@ pub struct Repository {
     pub(in crate::git) read_only: bool,
     /// When this process found packs and refs undamaged.
     pub(in crate::git) looked_over: Cell<Option<Instant>>,
+    /// Indexes that were read.
+    pub(in crate::git) loaded: Loaded,
+    /// What is known of objects.
+    pub(in crate::git) memory: ObjectMemory,
 }
 
 /// For so long what was looked over counts as it was found. What takes bytes takes this process,

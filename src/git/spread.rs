@@ -4,8 +4,11 @@
 
 use std::cell::Cell;
 
+use super::object::staged;
 use super::refs::choose;
 use super::repository::Repository;
+use super::snapshot::loaded::Loaded;
+use crate::git::object::memory::ObjectMemory;
 use crate::host::cores::cores;
 
 /// As many files are worth a thread.
@@ -32,9 +35,10 @@ pub fn spread<T: Send, R: Send>(
     let shared = repository.gix.clone().into_sync();
     let (workdir, common) = (&repository.workdir, &repository.common);
     let read_only = repository.read_only;
+    let staged = staged::objects(repository);
     let run = |start: usize, part: Vec<T>| {
         let gix = shared.to_thread_local();
-        let own = Repository {
+        let mut own = Repository {
             refs: choose::of(&gix, common)
                 .map_err(|format| anyhow::anyhow!("the refs are stored as `{format}`"))?,
             gix,
@@ -42,7 +46,11 @@ pub fn spread<T: Send, R: Send>(
             common: common.clone(),
             read_only,
             looked_over: Cell::default(),
+            loaded: Loaded::default(),
+            memory: ObjectMemory::default(),
         };
+        own.gix.objects.enable_object_memory();
+        staged::put(&own, staged.iter().cloned())?;
         work(&own, start, part)
     };
 

@@ -2,16 +2,24 @@
 
 use std::ffi::OsStr;
 use std::io;
+#[cfg(target_os = "linux")]
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use gix::index::entry::Stat;
 use gix::index::entry::stat::{Options, Time};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, FileType, OFlags};
+#[cfg(target_os = "linux")]
+use rustix::fs::RawDir;
+use rustix::fs::{AtFlags, FileType, OFlags};
 use rustix::io::Errno;
 
 use crate::host::file::{Mounts, open_beneath};
+
+/// So many bytes of names are asked for at once.
+#[cfg(target_os = "linux")]
+const BLOCK: usize = 32 << 10;
 
 /// What is at a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,21 +147,80 @@ impl Stamp {
 }
 
 /// Returns the names of a folder with what they are.
-pub(in crate::git) fn names(folder: &OwnedFd) -> std::io::Result<Vec<(Vec<u8>, NameKind)>> {
+pub(in crate::git) fn names(folder: &OwnedFd) -> io::Result<Vec<(Vec<u8>, NameKind)>> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if name == b"." || name == b".." {
-            continue;
+    each_name(folder, |name, file_type| {
+        if name != b"." && name != b".." {
+            let kind = match file_type {
+                FileType::Unknown => look(folder, name)?.kind,
+                known => known.into(),
+            };
+            names.push((name.to_vec(), kind));
         }
-
-        let kind = match entry.file_type() {
-            FileType::Unknown => look(folder, name)?.kind,
-            known => known.into(),
-        };
-        names.push((name.to_vec(), kind));
-    }
+        Ok(())
+    })?;
 
     Ok(names)
+}
+
+/// Goes through the names of an open folder. It is not opened once more to be read: with thousands
+/// of folders that takes as long as reading them.
+#[cfg(target_os = "linux")]
+fn each_name(
+    folder: &OwnedFd,
+    mut add: impl FnMut(&[u8], FileType) -> io::Result<()>,
+) -> io::Result<()> {
+    rustix::fs::seek(folder, rustix::fs::SeekFrom::Start(0))?;
+    let mut buffer = [MaybeUninit::uninit(); BLOCK];
+    let mut entries = RawDir::new(folder, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        add(entry.file_name().to_bytes(), entry.file_type())?;
+    }
+    Ok(())
+}
+
+/// Goes through the names of an open folder.
+#[cfg(not(target_os = "linux"))]
+fn each_name(
+    folder: &OwnedFd,
+    mut add: impl FnMut(&[u8], FileType) -> io::Result<()>,
+) -> io::Result<()> {
+    for entry in rustix::fs::Dir::read_from(folder)? {
+        let entry = entry?;
+        add(entry.file_name().to_bytes(), entry.file_type())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_listed_whole_and_as_often_as_it_is_asked_for() {
+        let outer = tempfile::tempdir().unwrap();
+        let mut expected: Vec<_> = (0..2_000)
+            .map(|number| format!("{number}-{}", "x".repeat(number % 200)).into_bytes())
+            .collect();
+        expected.sort();
+        for name in &expected {
+            std::fs::write(outer.path().join(OsStr::from_bytes(name)), "").unwrap();
+        }
+        std::fs::create_dir(outer.path().join("folder")).unwrap();
+        std::os::unix::fs::symlink("folder", outer.path().join("link")).unwrap();
+
+        let folder = OwnedFd::from(std::fs::File::open(outer.path()).unwrap());
+        for _ in 0..2 {
+            let mut found = names(&folder).unwrap();
+            found.sort();
+            let (files, others): (Vec<_>, Vec<_>) = found
+                .into_iter()
+                .partition(|(_, kind)| *kind == NameKind::File);
+            let files: Vec<_> = files.into_iter().map(|(name, _)| name).collect();
+            assert!(files == expected);
+            let folder = (b"folder".to_vec(), NameKind::Folder);
+            assert_eq!(others, [folder, (b"link".to_vec(), NameKind::Link)]);
+        }
+    }
 }

@@ -1,18 +1,43 @@
 //! The time. `TEDDY_NOW`, an RFC 3339 time with its offset, fixes it, so that a session can be
 //! made again commit for commit.
 
+use std::path::Path;
+use std::sync::OnceLock;
+
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
 use super::env;
+use super::file::read_regular;
+
+/// The rules of a time zone are far smaller.
+const MAX_ZONE: u64 = 1 << 20;
 
 /// Returns the time with the user's time zone, or what `TEDDY_NOW` says. A `TEDDY_NOW` that is
 /// no RFC 3339 time is left aside.
 pub fn now() -> Zoned {
     env::var("TEDDY_NOW")
         .and_then(|text| parse(&text))
-        .unwrap_or_else(Zoned::now)
+        .unwrap_or_else(|| Timestamp::now().to_zoned(zone()))
+}
+
+/// Returns the user's time zone.
+///
+/// The library looks for its name among all time zones that the machine knows, which takes longer
+/// than all else that the time is asked for. The name is of no use here.
+fn zone() -> TimeZone {
+    static ZONE: OnceLock<TimeZone> = OnceLock::new();
+
+    let local = || match env::var("TZ") {
+        Some(_) => None,
+        None => {
+            let rules = read_regular(Path::new("/etc/localtime"), MAX_ZONE).ok()?;
+            TimeZone::tzif("Local", &rules).ok()
+        }
+    };
+    ZONE.get_or_init(|| local().unwrap_or_else(TimeZone::system))
+        .clone()
 }
 
 /// Tells whether the time is fixed, so that nothing takes any.

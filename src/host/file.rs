@@ -44,6 +44,9 @@ pub struct Root {
     folder: OwnedFd,
 }
 
+/// So many bytes of a file are compared at once.
+const COMPARED: usize = 128 << 10;
+
 /// How the names of our temporary files begin.
 pub const TEMPORARY: &str = ".teddy-tmp-";
 
@@ -112,12 +115,8 @@ impl Root {
         }
     }
 
-    /// Returns the bytes of a regular file that has at most `limit` of them.
-    ///
-    /// # Errors
-    /// There is no such file, it is no regular file, it is larger (`FileTooLarge`), or it cannot
-    /// be read. Never waits on a FIFO.
-    pub fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    /// Opens a regular file to read it, and returns how many bytes it has.
+    fn open_regular(&self, path: &Path) -> io::Result<(std::fs::File, u64)> {
         let regular = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         // Opening a device can have an effect, so the kind is asked before and, against a race,
         // after.
@@ -133,12 +132,32 @@ impl Root {
         if !regular(&after) {
             return Err(self.refuse(path, io::ErrorKind::InvalidInput, "is not a regular file"));
         }
+        Ok((file.into(), after.st_size.try_into().unwrap_or(0)))
+    }
 
-        let mut bytes =
-            Vec::with_capacity(usize::try_from(after.st_size).unwrap_or(0).min(1 << 24));
-        let read = std::fs::File::from(file)
-            .take(limit.saturating_add(1))
-            .read_to_end(&mut bytes);
+    /// Returns whether there is a regular file that has these bytes, and can be read. It takes no
+    /// memory for them.
+    pub fn has_bytes(&self, path: &Path, bytes: &[u8]) -> bool {
+        let Ok((mut file, size)) = self.open_regular(path) else {
+            return false;
+        };
+        let mut block = vec![0; COMPARED.min(bytes.len())];
+        size == bytes.len() as u64
+            && bytes.chunks(COMPARED).all(|expected| {
+                let block = &mut block[..expected.len()];
+                file.read_exact(block).is_ok() && block == expected
+            })
+    }
+
+    /// Returns the bytes of a regular file that has at most `limit` of them.
+    ///
+    /// # Errors
+    /// There is no such file, it is no regular file, it is larger (`FileTooLarge`), or it cannot
+    /// be read. Never waits on a FIFO.
+    pub fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+        let (file, size) = self.open_regular(path)?;
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0).min(1 << 24));
+        let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(|e| failure("read", path, e))?;
 
         if bytes.len() as u64 > limit {

@@ -6,6 +6,10 @@
 
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// So many milliseconds are waited for a writer to be gone, before each time that it is looked for.
+const WAITS: [u64; 6] = [0, 1, 2, 4, 8, 16];
 
 /// Whether a program has a file open for writing.
 #[derive(Debug)]
@@ -28,11 +32,17 @@ pub struct Lease {
 impl Writers {
     /// Asks about an open file; the answer keeps it open.
     pub fn of(file: Arc<File>) -> Writers {
-        match system::take(&file) {
-            Ok(true) => Writers::Nobody(Lease { file }),
-            Ok(false) => Writers::Somebody,
-            Err(_) => Writers::Unknown,
+        // A process that is just being started has all descriptors of the one that starts it, until
+        // its program runs: such a writer is gone in a moment.
+        for wait in WAITS {
+            std::thread::sleep(Duration::from_millis(wait));
+            match system::take(&file) {
+                Ok(true) => return Writers::Nobody(Lease { file }),
+                Ok(false) => {}
+                Err(_) => return Writers::Unknown,
+            }
         }
+        Writers::Somebody
     }
 
     /// Returns whether somebody is known to write, or waits to.
@@ -125,6 +135,28 @@ mod tests {
         drop(writer);
         let quiet = Writers::of(Arc::new(File::open(&path).unwrap()));
         assert!(matches!(quiet, Writers::Nobody(_)) && !quiet.are_there());
+    }
+
+    #[test]
+    fn what_a_process_inherits_until_it_has_started_is_no_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    let _ = crate::host::process::command("true").status();
+                }
+            });
+            let mut writers = 0;
+            for _ in 0..2000 {
+                std::fs::write(&path, "x").unwrap();
+                let of = Writers::of(Arc::new(File::open(&path).unwrap()));
+                writers += usize::from(of.are_there());
+            }
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(writers, 0);
+        });
     }
 
     #[test]

@@ -37,39 +37,36 @@ struct OverlayOrder {
     opaque: RawText,
 }
 
+/// A process that can hold a view. Dropping it takes the view away.
+#[derive(Debug)]
+pub struct OverlayHolder {
+    /// The process.
+    process: Child,
+    /// Our end of the socket; the process ends when it closes.
+    channel: Option<UnixStream>,
+}
+
 /// A view while it is there. Dropping it takes it away.
 #[derive(Debug)]
 pub struct Overlay {
-    /// The process that holds it.
-    holder: Child,
-    /// Our end of the socket; the holder ends when it closes.
-    channel: Option<UnixStream>,
+    /// What holds it.
+    holder: OverlayHolder,
     /// Where the whole is seen in it.
     at: PathBuf,
 }
 
-impl Overlay {
-    /// Mounts a view; the folder called `opaque` of the upper one hides the one below.
+impl OverlayHolder {
+    /// Starts the process, which takes some time to be there.
     ///
     /// # Errors
-    /// Why this machine cannot; nothing is left of the attempt.
-    pub fn mount(folders: &OverlayFolders, opaque: &str) -> Result<Overlay, String> {
+    /// Why this machine cannot.
+    pub fn start() -> Result<OverlayHolder, String> {
         allowed()?;
-        let folder = |path: &Path| RawText::from(path.to_owned().into_os_string());
-        let order = OverlayOrder {
-            folders: [&folders.lower, &folders.upper, &folders.work, &folders.at]
-                .map(|path| folder(path)),
-            opaque: OsString::from(opaque).into(),
-        };
-        let mut overlay = Overlay::start(folders.at.clone()).map_err(|e| reason(&e))?;
-        overlay.ask(&order)?;
-        // What cannot be reached is of no use to us.
-        overlay.root().map_err(|error| reason(&error))?;
-        Ok(overlay)
+        OverlayHolder::spawn().map_err(|error| reason(&error))
     }
 
     /// Starts the process.
-    fn start(at: PathBuf) -> io::Result<Overlay> {
+    fn spawn() -> io::Result<OverlayHolder> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = process::command(env::current_exe()?);
         command
@@ -78,16 +75,36 @@ impl Overlay {
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let holder = command.spawn()?;
-        supervisor::know(holder.id());
-        Ok(Overlay {
-            holder,
+        let process = command.spawn()?;
+        supervisor::know(process.id());
+        Ok(OverlayHolder {
+            process,
             channel: Some(ours),
-            at,
         })
     }
 
-    /// Has the process mount the view.
+    /// Has the process mount a view; the folder called `opaque` of the upper one hides the one
+    /// below.
+    ///
+    /// # Errors
+    /// Why this machine cannot; nothing is left of the attempt.
+    pub fn mount(mut self, folders: &OverlayFolders, opaque: &str) -> Result<Overlay, String> {
+        let folder = |path: &Path| RawText::from(path.to_owned().into_os_string());
+        self.ask(&OverlayOrder {
+            folders: [&folders.lower, &folders.upper, &folders.work, &folders.at]
+                .map(|path| folder(path)),
+            opaque: OsString::from(opaque).into(),
+        })?;
+        let overlay = Overlay {
+            holder: self,
+            at: folders.at.clone(),
+        };
+        // What cannot be reached is of no use to us.
+        overlay.root().map_err(|error| reason(&error))?;
+        Ok(overlay)
+    }
+
+    /// Sends the process an order, and waits for its answer.
     fn ask(&mut self, order: &OverlayOrder) -> Result<(), String> {
         let Some(channel) = &mut self.channel else {
             return Err(GONE.to_owned());
@@ -107,10 +124,12 @@ impl Overlay {
             Err(_) => Err("the process that holds the view did not answer".to_owned()),
         }
     }
+}
 
+impl Overlay {
     /// Returns the number of the process that holds the view.
     pub fn holder(&self) -> u32 {
-        self.holder.id()
+        self.holder.process.id()
     }
 
     /// Opens the folder as it is seen.
@@ -118,18 +137,23 @@ impl Overlay {
     /// # Errors
     /// The process is gone.
     pub fn root(&self) -> io::Result<Root> {
-        Root::open(&within(self.holder.id(), &self.at)).map_err(|error| match error.kind() {
+        Root::open(&within(self.holder(), &self.at)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => io::Error::other(GONE),
             _ => error,
         })
     }
+
+    /// Begins to take the view away; it is gone when this is dropped.
+    pub fn release(&mut self) {
+        self.holder.channel = None;
+    }
 }
 
-impl Drop for Overlay {
+impl Drop for OverlayHolder {
     fn drop(&mut self) {
         self.channel = None;
-        let _ = self.holder.wait();
-        supervisor::forget(self.holder.id());
+        let _ = self.process.wait();
+        supervisor::forget(self.process.id());
     }
 }
 
@@ -178,7 +202,9 @@ pub fn probe(folder: &Path) -> Result<(), String> {
             make_folders(&below(made))?;
         }
         hide_below(&folders.upper.join("hidden"))?;
-        Ok::<_, io::Error>((Overlay::mount(&folders, "hidden"), place))
+        let holder = OverlayHolder::start();
+        let mounted = holder.and_then(|holder| holder.mount(&folders, "hidden"));
+        Ok::<_, io::Error>((mounted, place))
     };
 
     let (mounted, place) = tried().map_err(|error| reason(&error))?;

@@ -96,6 +96,12 @@ impl Journal {
         }
     }
 
+    /// Returns whether something is under way, or might be.
+    pub fn has_intent(&self) -> bool {
+        let found = self.pending().symlink_metadata();
+        !found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    }
+
     /// Returns what is under way. A damaged file is renamed, so that it is reported once.
     ///
     /// # Errors

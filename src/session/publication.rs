@@ -315,7 +315,7 @@ mod tests {
             ..turn()
         };
         let commit = repository
-            .write_commit(&crate::git::object::NewCommit {
+            .stage_commit(&crate::git::object::NewCommit {
                 tree: repository.empty_tree(),
                 parents: &[],
                 message: &publication.message(),

@@ -294,7 +294,7 @@ impl<'a> Store<'a> {
             time: &time,
         })?;
 
-        batch.finish()?;
+        batch.stage()?;
         Ok(commit)
     }
 
@@ -340,7 +340,7 @@ fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId
         time: &clock::now(),
     })?;
 
-    batch.finish()?;
+    batch.stage()?;
     Ok(commit)
 }
 

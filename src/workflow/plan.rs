@@ -76,6 +76,8 @@ pub struct WaitingPlan {
     pub text: String,
     /// How far the user's files were from the turn before, if that was looked at.
     pub drift: Option<Drift>,
+    /// The user's files as they were recorded for it.
+    pub recorded: RecordedFiles,
 }
 
 /// Plans the next turn of the session in use and saves it as the draft.
@@ -153,7 +155,7 @@ pub fn plan_turn(
         None => record_locked(project, tip, user)?,
     };
     snapshot::tell_captured(
-        &project.repository,
+        &project.checkout(),
         tip,
         &mut draft,
         &recorded,
@@ -273,6 +275,7 @@ pub fn take_answer(
         outline: judged.outline,
         text: judged.repaired.text,
         drift: None,
+        recorded: recorded.clone(),
     })
 }
 

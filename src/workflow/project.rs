@@ -371,6 +371,11 @@ impl Project {
         self.repository.teddy_dir().join("index").join(name)
     }
 
+    /// Returns the file that keeps which secrets there are in a checkout.
+    pub fn secrets(&self, name: &str) -> PathBuf {
+        self.repository.teddy_dir().join("secrets").join(name)
+    }
+
     /// Returns what a snapshot leaves out.
     pub fn limits(&self) -> SnapshotLimits {
         SnapshotLimits {

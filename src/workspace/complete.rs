@@ -13,6 +13,7 @@ use crate::git::object::{CommitId, TreeId};
 use crate::git::publish::{Guard, OverlapRule, Published};
 use crate::git::refs::{self, Expected, MoveError};
 use crate::git::repository::Repository;
+use crate::git::snapshot as files;
 use crate::host::{fault, interrupt};
 use crate::session::journal::{BranchMove, Pending, SCHEMA, WITHOUT_BRANCH};
 use crate::session::meta::Workspace;
@@ -297,7 +298,7 @@ fn hold_turn(
         repository.worktree_name(),
         format!("session-{}", session.folder()),
     ] {
-        let _ = std::fs::remove_file(checkout.index(&index));
+        files::forget(repository, &checkout.index(&index));
     }
 
     anyhow::bail!(

@@ -11,6 +11,7 @@ use crate::git::keep::damaged;
 use crate::git::keep::pack::keep;
 use crate::git::keep::torn_packs;
 use crate::git::object::CommitId;
+use crate::git::object::staged;
 use crate::git::publish::displaced;
 use crate::git::publish::rescue;
 use crate::git::publish::{Guard, OverlapRule, Published};
@@ -19,7 +20,7 @@ use crate::git::refs::heal::ForeignLock;
 use crate::git::refs::heal::RefScan;
 use crate::git::repository::Repository;
 use crate::git::revision;
-use crate::git::snapshot::paths;
+use crate::git::snapshot::{self, paths};
 use crate::host::fault;
 use crate::host::lock::holder_of;
 use crate::session::journal::{JournalState, Pending, SCHEMA};
@@ -67,24 +68,25 @@ pub fn recover_thoroughly(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyho
 /// Finishes what a crash interrupted.
 fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     fault::point("recover-start")?;
+    // A turn takes the lock several times. What a crash beside it leaves meanwhile can wait for the
+    // next look but for an intent: on that stands which files there are.
+    let again = depth == Depth::Tips && checkout.repository.is_looked_over();
+    if again && !checkout.journal().has_intent() {
+        return Ok(false);
+    }
     checkout.journal().move_old_notes();
     let was_down = damaged::was_down(checkout.repository);
 
     // Before anything that has git read its records: a pipe among them is waited at for ever.
     let mut found = worktrees::take_over_worktrees(checkout, tell)?;
-    let again = depth == Depth::Tips && !was_down && checkout.repository.is_looked_over();
-    if !again {
-        found |= set_torn_packs_aside(checkout.repository, tell)?;
-    }
+    found |= set_torn_packs_aside(checkout.repository, tell)?;
     if was_down || depth == Depth::Everything {
         found |= set_damaged_objects_aside(checkout.repository, tell)?;
     }
 
     found |= remove_stale_locks(checkout, tell)?;
-    if !again {
-        found |= mend_references(checkout, depth, tell)?;
-        checkout.repository.note_looked_over();
-    }
+    found |= mend_references(checkout, depth, tell)?;
+    checkout.repository.note_looked_over();
     if was_down {
         damaged::note_start(checkout.repository)?;
     }
@@ -122,7 +124,7 @@ fn set_damaged_objects_aside(repository: &Repository, tell: &mut Tell<'_>) -> an
     // They take objects for written that are gone.
     let indexes = repository.teddy_dir().join("index");
     for index in std::fs::read_dir(indexes).into_iter().flatten().flatten() {
-        let _ = std::fs::remove_file(index.path());
+        snapshot::forget(repository, &index.path());
     }
 
     tell(FilesNotice::DamagedObjectsMoved(damaged.len()));
@@ -403,6 +405,7 @@ fn left(
     conflicts: &[Vec<u8>],
 ) -> anyhow::Result<Vec<Vec<u8>>> {
     let now = paths::snapshot_paths(repository, files.to, conflicts)?.tree;
+    staged::take_over(checkout.repository, repository)?;
     let (back, overlaps) = match fit(checkout.repository, files.to, now, files.from)? {
         Fit::Clean(back) => (back.to, HashSet::new()),
         Fit::Overlap(paths, ways) => (ways.ours, paths.into_iter().collect()),

@@ -15,7 +15,8 @@ use crate::git::revision;
 use crate::git::snapshot;
 use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::Forced;
-use crate::git::snapshot::tracked;
+use crate::git::snapshot::paths;
+use crate::git::snapshot::untracked;
 use crate::host::{clock, fault};
 use crate::session::draft::Draft;
 use crate::session::meta::NotCaptured;
@@ -53,6 +54,9 @@ pub struct RecordedFiles {
 /// path in any case.
 const BLINK: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
+/// More files than this are not read one by one to find out whether they changed.
+const FEW_PATHS: usize = 100;
+
 impl RecordedFiles {
     /// Returns files that were recorded as a commit some time ago.
     ///
@@ -71,6 +75,12 @@ impl RecordedFiles {
     /// Returns whether the files were looked at just now.
     pub fn is_fresh(&self) -> bool {
         self.seen.elapsed() < self.took.clamp(BLINK[0], BLINK[1])
+    }
+
+    /// Returns whether the files at a few paths are still what was recorded, as far as that can be
+    /// told. Many are not read: to look at all files costs less.
+    pub fn still_has(&self, repository: &Repository, paths: &[Vec<u8>]) -> bool {
+        paths.len() <= FEW_PATHS && paths::are_as_in(repository, self.tree, paths).unwrap_or(false)
     }
 }
 
@@ -99,15 +109,20 @@ pub fn newly_left_out(told: &[&Vec<NotCaptured>], left: &[NotCaptured]) -> Vec<N
 /// # Errors
 /// Where a file changes all the time or the repository cannot be written.
 pub fn snapshot(checkout: &Checkout<'_>, force: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
-    let name = checkout.repository.worktree_name();
-    let mut force: Vec<Forced> = force.iter().cloned().map(Forced::new).collect();
-    force.extend(kept(checkout.repository));
+    let repository = checkout.repository;
+    let index = checkout.index(&repository.worktree_name());
     snapshot::snapshot(
-        checkout.repository,
-        &checkout.index(&name),
+        repository,
+        &index,
         &checkout.limits,
-        &force,
+        &forced(checkout, force),
     )
+}
+
+/// Returns what a snapshot takes whatever the rules say: these paths, and what turns made.
+fn forced(checkout: &Checkout<'_>, paths: &[Vec<u8>]) -> Vec<Forced> {
+    let paths = paths.iter().cloned().map(Forced::new);
+    paths.chain(kept(checkout.repository)).collect()
 }
 
 /// Says what a snapshot takes along or leaves out that the user might not expect: once in a
@@ -116,14 +131,15 @@ pub fn snapshot(checkout: &Checkout<'_>, force: &[Vec<u8>]) -> anyhow::Result<Sn
 /// # Errors
 /// Where git's index cannot be read.
 pub fn tell_captured(
-    repository: &Repository,
+    checkout: &Checkout<'_>,
     tip: &Turn,
     draft: &mut Draft,
     recorded: &RecordedFiles,
     tell: &mut Tell<'_>,
 ) -> anyhow::Result<()> {
     if tip.number() == 0 && draft.commit.is_none() {
-        let untracked = tracked::untracked(repository, recorded.tree)?;
+        let index = checkout.index(&checkout.repository.worktree_name());
+        let untracked = untracked::untracked(checkout.repository, &index, recorded.tree)?;
         if untracked > 0 {
             tell(FilesNotice::UntrackedCaptured(untracked));
         }
@@ -152,16 +168,19 @@ pub(super) fn record(
     kept::forget_removed(checkout.repository)?;
     for _ in 0..MAX_RECORDS {
         let began = Instant::now();
-        let snapshot = snapshot(checkout, force)?;
+        let index = checkout.index(&checkout.repository.worktree_name());
+        let force = forced(checkout, force);
+        let snapshot =
+            snapshot::staged_snapshot(checkout.repository, &index, &checkout.limits, &force)?;
         let took = began.elapsed();
         let commit = place(checkout.repository, snapshot.tree, tip)?;
-        fault::point("before-snapshot-ref")?;
 
-        if keep(
-            checkout,
-            commit,
-            &reached(checkout.repository, tip.workspace),
-        )? {
+        // What the session's newest turn left, its ref reaches.
+        let is_reached = Some(commit) == tip.workspace
+            && refs::read(checkout.repository, &kept_reference(checkout.repository))?.is_some();
+        let reached = reached(checkout.repository, tip.workspace);
+        if is_reached || keep(checkout, commit, &reached)? {
+            hold::restore_staged(checkout.repository)?;
             fault::point("after-snapshot-ref")?;
             let not_captured = not_captured(&snapshot);
             snapshot.keep.map_or(Ok(()), |keep| keep::release(&keep))?;
@@ -176,7 +195,7 @@ pub(super) fn record(
 
         // `git gc` pruned what was found to exist before the ref reached it: everything is read
         // anew.
-        let _ = std::fs::remove_file(checkout.index(&checkout.repository.worktree_name()));
+        snapshot::forget(checkout.repository, &index);
     }
 
     anyhow::bail!(
@@ -222,7 +241,7 @@ fn place(repository: &Repository, tree: TreeId, tip: &Turn) -> anyhow::Result<Co
         tip.number() + 1,
         tip.session
     );
-    repository.write_commit(&NewCommit {
+    repository.stage_commit(&NewCommit {
         tree,
         parents: &parents,
         message: &message,
@@ -248,7 +267,7 @@ pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> an
                 return Ok(false);
             };
             let message = format!("{KEEPER}\n");
-            repository.write_commit(&NewCommit {
+            repository.stage_commit(&NewCommit {
                 tree,
                 parents: &[commit, old],
                 message: &message,
@@ -275,6 +294,7 @@ pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> an
         return Ok(false);
     };
 
+    fault::point("before-snapshot-ref")?;
     let expected = old.map_or(Expected::Absent, Expected::At);
     refs::move_to(repository, (&name, expected), new, "teddy: snapshot")?;
     hold::settle(repository, &held)?;
@@ -331,6 +351,6 @@ pub fn advance(
         time: &clock::now(),
     })?;
 
-    batch.finish()?;
+    batch.stage()?;
     Ok(commit)
 }

@@ -132,14 +132,15 @@ fn check(rig: &Rig, output: &Output, relieve: impl FnOnce()) {
     let text = said(output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     let why = [
-        "No space left on device",
-        "Read-only file system",
-        "Permission denied",
-        "Operation not permitted",
-        "File too large",
+        "no space left on device",
+        "read-only file system",
+        "permission denied",
+        "operation not permitted",
+        "file too large",
     ];
+    let lower = text.to_lowercase();
     assert!(
-        why.iter().any(|why| text.contains(why)),
+        why.iter().any(|why| lower.contains(why)),
         "the error does not say why: {text}"
     );
     assert!(!text.contains("panicked"), "{text}");
@@ -255,7 +256,7 @@ fn no_more_inodes_are_an_error_before_the_turn() {
     );
     begin(&rig);
     let (before, tip) = (tree(&rig), rig.git(&["rev-parse", "teddy/sessions/storm"]));
-    for leave in [0, 2, 5, 9, 14] {
+    for leave in [0, 1, 2, 4, 7] {
         let taken = exhaust(&git, leave);
         let output = rig.run(&["execute", &large(&rig), "-y"]);
         std::fs::remove_dir_all(&taken).unwrap();

@@ -272,6 +272,8 @@ fn matrix(under: Under) -> BTreeSet<&'static str> {
                 "{under:?} before {point} {fault:?}: {wrong:#?}, {}",
                 said(&output)
             );
+            // What only the files have is recorded before anything else.
+            rig.write("own.md", format!("{at} {nth}\n").as_bytes());
             let case = Case {
                 rig: &rig,
                 under,

@@ -89,9 +89,13 @@ fn many_files_are_flushed_together() {
 }
 
 #[test]
-fn an_undo_flushes_once_for_what_it_takes_away_and_once_for_its_turn() {
+fn an_undo_flushes_once_for_its_turn_and_once_for_what_only_the_files_have() {
     let repo = project(2);
     repo.done(&["execute", "../plan.md", "-y"]);
-    check(&repo, &["undo"], 2);
+    check(&repo, &["undo"], 1);
     assert_eq!(repo.read("a.txt"), "one\n");
+
+    repo.write("b.txt", "mine\n");
+    check(&repo, &["redo"], 2);
+    assert_eq!(repo.read("a.txt"), "two\n");
 }

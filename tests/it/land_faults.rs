@@ -119,6 +119,8 @@ fn a_landing_survives_every_fault() {
                 continue;
             }
             make(&repo);
+            // What only the files have is recorded before anything else.
+            repo.write("new.txt", format!("{point} {fault}\n"));
             let (case, before) = (format!("{point} {fault}"), state(&repo));
             let armed = format!("{point}=1*return({fault})");
             let out = run(&repo, &["land", "-m", "Land"], &armed);

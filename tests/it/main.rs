@@ -64,6 +64,7 @@ mod large;
 mod logs;
 mod long;
 mod looking_walkthrough;
+mod looks;
 mod loops;
 mod machine;
 mod merge;

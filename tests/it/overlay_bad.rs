@@ -162,12 +162,16 @@ fn a_full_disk_below_the_worktrees_is_said_and_loses_nothing() {
         let [fails, goes] = ["head -c 9000000 /dev/zero > big", "echo ok > ok.txt"]
             .map(|script| plan("Try", &[execute(script)]));
         repo.put("../fails.md", fails).put("../goes.md", goes);
+        // What the second run leaves on the disk, the third takes back first,
+        // and has room again: it may do its work or say that it cannot.
         let script = format!(
             "c=$XDG_CACHE_HOME; test -n \"$c\" || c=$HOME/.cache; mkdir -p $c
             mount -t tmpfs -o size=2m t $c || exit 77; run='$TEDDY execute -y -c {backend}'
-            eval $run ../fails.md; echo first $?
-            head -c 9000000 /dev/zero > $c/fill; eval $run ../goes.md; echo second $?
-            rm $c/fill; $TEDDY undo; eval $run ../goes.md; echo third $?"
+            head -c 9000000 /dev/zero > $c/fill; eval $run ../goes.md; echo first $?
+            rm $c/fill; eval $run ../fails.md; echo second $?; $TEDDY undo
+            head -c 9000000 /dev/zero > $c/fill; eval $run ../goes.md && test -s ok.txt
+            test $? = 0 || test ! -e ok.txt; echo third $?
+            rm $c/fill; eval $run ../goes.md; echo fourth $?"
         );
         let Some(out) = apart(&repo, "-m", &script) else {
             return;
@@ -175,7 +179,7 @@ fn a_full_disk_below_the_worktrees_is_said_and_loses_nothing() {
         if is_refused(&out) {
             return;
         }
-        for words in ["first 1", "second 1", "third 0"] {
+        for words in ["first 1", "second 1", "third 0", "fourth 0"] {
             assert!(out.stdout.contains(words), "{words}: {out}");
         }
         let full = "is full, so what commands wrote there may be incomplete; `teddy gc` makes room";

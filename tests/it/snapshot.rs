@@ -1,7 +1,7 @@
 //! Snapshots against real git: the same tree as `git add -A && git write-tree`, and nothing of
 //! the user's is touched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use crate::support::TestRepo;
 use teddy::git::keep::missing;
 use teddy::git::keep::pack::keep;
+use teddy::git::object::Leaf;
 use teddy::git::repository::Repository;
 use teddy::git::snapshot;
 use teddy::git::snapshot::Snapshot;
-use teddy::git::snapshot::known::{known_files, known_leaves};
+use teddy::git::snapshot::known::{KnownFile, each_known_file, known_leaves};
 use teddy::git::snapshot::limits::{Forced, LeftOut, MadeFile, Reason, SnapshotLimits};
 use teddy::git::snapshot::paths;
+use teddy::git::snapshot::untracked::untracked;
 
 /// Takes a snapshot.
 #[track_caller]
@@ -147,11 +149,19 @@ fn check_known(top: &Path, snapshot: &Snapshot) {
     if let Some(known) = known_leaves(&repository, &index, snapshot.tree) {
         assert_eq!(known, leaves);
     }
-    if let Some(known) = known_files(&repository, &index, snapshot.tree) {
-        let path = |entry: &gix::index::Entry| (entry.path(&known).to_vec(), entry.id);
-        let known: Vec<_> = known.entries().iter().map(path).collect();
-        let leaves = leaves.into_iter().map(|leaf| (leaf.path, leaf.id));
+    let mut known = Vec::new();
+    let add = |file: KnownFile<'_>| known.push((file.path.to_vec(), file.id));
+    if each_known_file(&repository, &index, snapshot.tree, add).is_some() {
+        let leaves = leaves.iter().map(|leaf| (leaf.path.clone(), leaf.id));
         assert_eq!(known, leaves.collect::<Vec<_>>());
+    }
+
+    let tracked = gix::open(top).unwrap().index_or_empty().unwrap();
+    let is_untracked = |leaf: &&Leaf| tracked.entry_range(leaf.path.as_slice().into()).is_none();
+    let others = leaves.iter().filter(is_untracked).count();
+    for index in [&index, Path::new("/none")] {
+        let counted = untracked(&repository, index, snapshot.tree).unwrap();
+        assert_eq!(counted, others);
     }
 }
 
@@ -1027,7 +1037,7 @@ fn what_a_tree_lacks_is_found() {
     repo.git(&["add", "-A"]);
     let tree = repo.git(&["write-tree"]).parse().unwrap();
     let missing = || {
-        missing::beyond(&opened, tree, &[whole])
+        missing::beyond(&opened, tree, &[whole], &HashSet::new())
             .unwrap()
             .there
             .into_iter()
@@ -1054,7 +1064,8 @@ fn what_a_tree_lacks_is_found() {
     let lost = repo.git(&["rev-parse", &format!("{tree}:new")]);
     let objects = repo.path().join(".git/objects");
     std::fs::remove_file(objects.join(&lost[..2]).join(&lost[2..])).unwrap();
-    let gone = missing::beyond(&repo.open(), tree, &[whole]).unwrap().gone;
+    let beyond = missing::beyond(&repo.open(), tree, &[whole], &HashSet::new());
+    let gone = beyond.unwrap().gone;
     let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
     assert_eq!(gone, [lost]);
 }

@@ -12,9 +12,11 @@ use anyhow::Context as _;
 use crate::git::During as _;
 use crate::git::command::git_in;
 use crate::git::object::CommitId;
+use crate::git::object::memory::ObjectMemory;
 use crate::git::open::{OpenError, plain};
 use crate::git::refs::choose;
 use crate::git::repository::Repository;
+use crate::git::snapshot::loaded::Loaded;
 use crate::git::user_git::feed;
 use crate::host::file::make_folders;
 
@@ -100,6 +102,8 @@ impl BorrowingRepository {
             common: path,
             read_only: true,
             looked_over: Cell::default(),
+            loaded: Loaded::default(),
+            memory: ObjectMemory::default(),
         })
     }
 }

@@ -24,10 +24,13 @@ use crate::git::object::absent;
 use crate::git::object::id::TagId;
 use crate::git::object::large;
 use crate::git::object::large::Stored;
+use crate::git::object::staged;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
-use crate::host::file::read_regular;
+use crate::host::file::{read_regular, write_cache};
 
+/// So many packs are on the list of ours, of which most are gone, before it is written anew.
+const MOST_LISTED: usize = 100;
 /// Packs of this size are not taken in by newer ones.
 const LARGE: u64 = 1024 * 1024;
 /// Git itself takes a `gc.pid` that is older for one that a crash left.
@@ -54,8 +57,8 @@ pub struct Held {
     replaced: Vec<PathBuf>,
 }
 
-/// Keeps a commit and its tree, as far as the tree differs from those that refs reach; nothing
-/// where an object is gone already.
+/// Keeps a commit and its tree, as far as the tree differs from those that refs reach; what is
+/// staged of them is written. Returns nothing if an object is gone already.
 ///
 /// # Errors
 /// Where the object store cannot be written.
@@ -65,12 +68,14 @@ pub fn hold(
     whole: &[TreeId],
     older: Older,
 ) -> anyhow::Result<Option<Held>> {
+    let staged = staged::objects(repository);
+    let new: HashSet<ObjectId> = staged.iter().map(|(id, ..)| *id).collect();
     let (mut wanted, mut gone) = (Vec::new(), Vec::new());
     for &id in commits {
         let Ok(Commit { tree, .. }) = repository.commit(id) else {
             return Ok(None);
         };
-        let beyond = missing::beyond(repository, tree, whole)?;
+        let beyond = missing::beyond(repository, tree, whole, &new)?;
         wanted.push(id.0);
         wanted.extend(beyond.there);
         gone.extend(beyond.gone);
@@ -78,6 +83,11 @@ pub fn hold(
 
     let mut keeps = kept(repository, &mut wanted);
     let mut entries = Vec::with_capacity(wanted.len());
+    // All that is staged, too: what another tree should have had was not there.
+    for object in staged {
+        entries.push((object.0, staged::packed(repository, &object)?));
+    }
+    wanted.retain(|id| !new.contains(id));
     let mut is_whole = gone.is_empty();
     let mut large = Vec::new();
     for id in wanted {
@@ -92,8 +102,17 @@ pub fn hold(
         }
     }
 
-    if !is_whole && !lacks_only_promised(repository, commits)? {
-        return Ok(None);
+    if !is_whole {
+        // git is asked, which reads nobody's memory.
+        if repository.is_partial()
+            && let Some(keep) = write_staged(repository)?
+        {
+            entries.retain(|(id, _)| !new.contains(id));
+            keeps.push(keep);
+        }
+        if !lacks_only_promised(repository, commits)? {
+            return Ok(None);
+        }
     }
 
     // Beside a repack a folder can be gone for a moment only, and what is below it was not held.
@@ -131,6 +150,7 @@ pub fn hold(
         }
 
         let keep = pack.finish(repository)?;
+        staged::forget(repository);
         replaced.retain(|old| *old != keep.with_extension(""));
         keeps.push(keep);
     }
@@ -153,6 +173,29 @@ pub fn hold_tag(repository: &Repository, bytes: &[u8]) -> anyhow::Result<(TagId,
     };
 
     Ok((TagId(id), held))
+}
+
+/// Writes what is staged although refs reach it already, because it was not there.
+///
+/// # Errors
+/// Where the object store cannot be written.
+pub fn restore_staged(repository: &Repository) -> anyhow::Result<()> {
+    write_staged(repository)?.map_or(Ok(()), |keep| keep::release(&keep))
+}
+
+/// Writes what is staged as a pack; returns its `.keep` file.
+fn write_staged(repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
+    let staged = staged::objects(repository);
+    if staged.is_empty() || repository.read_only {
+        return Ok(None);
+    }
+    let mut pack = Pack::new(&keep::pack_folder(repository))?;
+    for object in staged {
+        pack.push(object.0, &staged::packed(repository, &object)?)?;
+    }
+    let keep = pack.finish(repository)?;
+    staged::forget(repository);
+    Ok(Some(keep))
 }
 
 /// Returns whether what is missing below some commits is what a server promised to a partial
@@ -181,18 +224,6 @@ pub fn settle(repository: &Repository, held: &Held) -> anyhow::Result<()> {
         return Ok(());
     }
 
-    let gone: HashSet<&Path> = held.replaced.iter().map(PathBuf::as_path).collect();
-    let listed: Vec<_> = small_packs(repository)
-        .into_iter()
-        .filter(|pack| !gone.contains(pack.as_path()))
-        .collect();
-    let names: String = listed
-        .iter()
-        .filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?)))
-        .collect();
-
-    // The list only saves room: nothing depends on it.
-    let _ = crate::host::file::write_atomic(&repository.teddy_dir().join(LIST), names.as_bytes());
     for pack in &held.replaced {
         // Without its index a pack is not used any more.
         for ending in ["idx", "pack"] {
@@ -206,7 +237,21 @@ pub fn settle(repository: &Repository, held: &Held) -> anyhow::Result<()> {
         }
     }
 
+    forget_gone(repository);
     Ok(())
+}
+
+/// Takes packs that are gone off the list of ours, once it names many.
+fn forget_gone(repository: &Repository) {
+    if keep::listed_packs(repository).len() <= MOST_LISTED {
+        return;
+    }
+    let names: String = small_packs(repository)
+        .iter()
+        .filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?)))
+        .collect();
+    // The list only saves room: nothing depends on it.
+    let _ = write_cache(&repository.teddy_dir().join(LIST), names.as_bytes());
 }
 
 /// Adds what small packs of ours hold, from the smallest, while each is at most twice the size

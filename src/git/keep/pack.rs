@@ -8,6 +8,7 @@
 mod index;
 pub mod keep;
 
+use std::cell::RefCell;
 use std::fs::Permissions;
 use std::io::{BufWriter, Read, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,8 +17,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use gix::ObjectId;
 use gix::objs::Kind;
-use gix::zlib::Compression;
-use gix::zlib::stream::deflate;
+use gix::zlib::stream::deflate::{self, Compress, FlushCompress};
+use gix::zlib::{Compression, Status};
 use tempfile::NamedTempFile;
 
 use crate::git::During as _;
@@ -64,14 +65,31 @@ pub(in crate::git) struct Sealed {
     folder: PathBuf,
 }
 
+thread_local! {
+    /// What compresses the objects of this thread: to make it takes longer than a small object.
+    static DEFLATE: RefCell<Compress> = RefCell::new(Compress::new(Compression::BEST_SPEED));
+}
+
 /// Returns an object as a pack stores it.
 pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
-    let mut entry = Vec::with_capacity(data.len() / 2 + 16);
-    entry.extend(head(kind, data.len() as u64));
-    let mut zlib = deflate::Write::new(entry, Compression::BEST_SPEED);
-    zlib.write_all(data)?;
-    zlib.flush()?;
-    Ok(zlib.into_inner())
+    let mut entry = head(kind, data.len() as u64);
+    entry.reserve(data.len() / 2 + 64);
+    DEFLATE.with_borrow_mut(|zlib| {
+        zlib.reset();
+        let mut rest = data;
+        loop {
+            let (start, read) = (entry.len(), zlib.total_in());
+            entry.resize(start + (rest.len() / 2).max(64), 0);
+            let written = zlib.total_out();
+            let done = zlib.compress(rest, &mut entry[start..], FlushCompress::Finish);
+            let done = done.during("compressing an object")?;
+            entry.truncate(start + usize::try_from(zlib.total_out() - written)?);
+            rest = &rest[usize::try_from(zlib.total_in() - read)?..];
+            if done == Status::StreamEnd {
+                return Ok(entry);
+            }
+        }
+    })
 }
 
 /// Returns what an entry of a pack begins with: the kind and the size of its object.

@@ -1,4 +1,4 @@
-//! Objects that are written together and become one pack: a turn with its artifacts.
+//! Objects that are made together: a turn with its artifacts.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::git::object::writer::Sink;
 use crate::git::object::{BlobId, CommitId, NewCommit, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 
-/// Objects on their way; none is there to be read before [`Batch::finish`].
+/// Objects on their way; none is there to be read before [`Batch::stage`].
 pub struct Batch<'a> {
     /// The repository.
     repository: &'a Repository,
@@ -23,15 +23,6 @@ pub fn batch(repository: &Repository) -> Batch<'_> {
     Batch {
         repository,
         sink: Sink::new(repository),
-    }
-}
-
-/// Starts a batch for what a ref is about to reach beside the one that reaches `whole`: all that is
-/// not in that tree is in the pack, so that it is kept alone.
-pub fn beyond(repository: &Repository, whole: TreeId) -> Batch<'_> {
-    Batch {
-        repository,
-        sink: Sink::beyond(repository, whole),
     }
 }
 
@@ -90,10 +81,19 @@ impl Batch<'_> {
             .map(CommitId)
     }
 
-    /// Writes what was taken, kept until [`hold::settle`] or the end of the process.
+    /// Stages what was taken, for [`hold::hold`](crate::git::keep::hold::hold) to write it before a
+    /// ref moves.
     ///
     /// # Errors
-    /// Where the object store cannot be written.
+    /// If the object store cannot be written: much of it is not left in memory.
+    pub fn stage(self) -> anyhow::Result<()> {
+        self.sink.stage(self.repository).map(drop)
+    }
+
+    /// Writes what was taken as a pack, for git to read, kept until the end of the process.
+    ///
+    /// # Errors
+    /// If the object store cannot be written.
     pub fn finish(self) -> anyhow::Result<()> {
         self.sink.finish(self.repository).map(drop)
     }
@@ -122,7 +122,7 @@ mod tests {
             })
             .unwrap();
         assert!(repository.commit(commit).is_err());
-        batch.finish().unwrap();
+        batch.stage().unwrap();
         assert_eq!(repository.commit(commit).unwrap().tree, tree);
         for (path, blob) in &files {
             repository.write_blob(path.as_bytes()).unwrap();

@@ -153,6 +153,7 @@ impl Stored {
             source: From {
                 file: &self.file,
                 at: self.at,
+                end: u64::MAX,
             },
             block: vec![0; BLOCK],
             unread: 0..0,
@@ -279,18 +280,27 @@ pub(in crate::git) struct From<'a> {
     file: &'a File,
     /// Where.
     at: u64,
+    /// How far: a file that grows while it is read has no end.
+    end: u64,
 }
 
 impl<'a> From<'a> {
-    /// Reads from the start.
+    /// Reads from the start what there is now; one byte more tells that there is more by then.
     pub(in crate::git) fn start(file: &'a File) -> From<'a> {
-        From { file, at: 0 }
+        let length = file.metadata().map_or(u64::MAX, |file| file.len());
+        From {
+            file,
+            at: 0,
+            end: length.saturating_add(1),
+        }
     }
 }
 
 impl Read for From<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(out, self.at)?;
+        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        let room = out.len().min(left);
+        let read = self.file.read_at(&mut out[..room], self.at)?;
         self.at += read as u64;
         Ok(read)
     }

@@ -2,47 +2,32 @@
 
 pub mod absent;
 pub mod batch;
+pub(in crate::git) mod compressing;
+pub mod entry;
 pub mod id;
 pub mod large;
+pub(in crate::git) mod memory;
 pub mod read;
 pub mod remade;
+pub mod staged;
 pub mod tag;
+pub(in crate::git) mod tree;
 pub mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
-use gix::objs::{Kind, Write, WriteTo};
+use gix::objs::{Kind, WriteTo as _};
 
 use crate::git::During;
 use crate::git::repository::Repository;
+use tree::StoredTree;
 use writer::Sink;
 
+pub use entry::{EntryMode, TreeEntry};
 pub use id::{BlobId, CommitId, TreeId};
-
-/// What an entry of a tree is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EntryMode {
-    /// A regular file.
-    File,
-    /// A regular file with the executable bit.
-    Executable,
-    /// A symbolic link; its blob is the target.
-    Link,
-    /// A folder.
-    Tree,
-    /// A submodule or embedded repository; its id is a commit of that repository.
-    Gitlink,
-}
-
-/// One entry of a tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TreeEntry {
-    /// What it is.
-    pub mode: EntryMode,
-    /// The object.
-    pub id: gix::ObjectId,
-}
 
 /// An entry of a tree that is no folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,16 +81,23 @@ impl Repository {
     /// # Errors
     /// Where the object store cannot be written.
     pub fn write_blob(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
-        self.write_alone(Kind::Blob, bytes.to_vec()).map(BlobId)
+        // Never loose: a power cut can leave a loose object empty under its name, and git would
+        // take that file for the object when it adds the same bytes again.
+        let sink = Sink::new(self);
+        let id = sink.add(Kind::Blob, bytes.to_vec())?;
+        sink.finish(self)?;
+        Ok(BlobId(id))
     }
 
-    /// Writes a commit, its author the user where git knows one, its committer TeDDy.
+    /// Stages a commit, its author the user where git knows one, its committer TeDDy.
     ///
     /// # Errors
-    /// Where a parent cannot be read or the store cannot be written.
-    pub fn write_commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
-        self.write_alone(Kind::Commit, self.encoded(new)?)
-            .map(CommitId)
+    /// Where a parent cannot be read.
+    pub fn stage_commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
+        let batch = batch::batch(self);
+        let commit = batch.commit(new)?;
+        batch.stage()?;
+        Ok(commit)
     }
 
     /// Returns a commit as git stores it.
@@ -135,29 +127,6 @@ impl Repository {
         let mut bytes = Vec::with_capacity(512);
         commit.write_to(&mut bytes)?;
         Ok(bytes)
-    }
-
-    /// Writes an object as a pack of its own, kept until the process ends or a ref reaches it.
-    ///
-    /// Never loose: a power cut can leave a loose object empty under its name, and git would take
-    /// that file for the object when it adds the same bytes again.
-    fn write_alone(&self, kind: Kind, bytes: Vec<u8>) -> anyhow::Result<gix::ObjectId> {
-        let sink = Sink::new(self);
-        let id = sink.add(kind, bytes)?;
-        sink.finish(self)?;
-        Ok(id)
-    }
-
-    /// Writes an object into memory, for a repository that cannot be written.
-    pub(in crate::git) fn write_in_memory(
-        &self,
-        kind: Kind,
-        bytes: &[u8],
-    ) -> anyhow::Result<gix::ObjectId> {
-        self.gix
-            .objects
-            .write_buf(kind, bytes)
-            .during("writing an object")
     }
 
     /// Reads a commit.
@@ -201,20 +170,57 @@ impl Repository {
         Ok(blob.take_data())
     }
 
+    /// Reads a tree as it is stored.
+    ///
+    /// # Errors
+    /// Where it is missing, damaged or no tree.
+    pub(in crate::git) fn stored_tree(&self, id: ObjectId) -> anyhow::Result<Arc<StoredTree>> {
+        if let Some(known) = self.memory.trees.find(id) {
+            return Ok(known);
+        }
+        let found = absent::find(|| self.gix.find_tree(id));
+        let found = found.during(format_args!("reading tree {id}"))?;
+        Ok(self.memory.trees.keep(StoredTree::of(found)))
+    }
+
+    /// As [`Repository::stored_tree`]; nothing where the tree is gone.
+    ///
+    /// # Errors
+    /// Where it is damaged or no tree.
+    pub(in crate::git) fn stored_tree_if_there(
+        &self,
+        id: ObjectId,
+    ) -> anyhow::Result<Option<Arc<StoredTree>>> {
+        if let Some(known) = self.memory.trees.find(id) {
+            return Ok(Some(known));
+        }
+        let found = self.gix.try_find_object(id).during("reading a tree")?;
+        let found = found.map(|found| found.try_into_tree()).transpose();
+        let found = found.during("reading a tree")?;
+        Ok(found.map(|found| self.memory.trees.keep(StoredTree::of(found))))
+    }
+
     /// Returns what is at a path of a tree, or nothing.
     ///
     /// # Errors
     /// Where a tree cannot be read.
     pub fn entry(&self, tree: TreeId, path: &[u8]) -> anyhow::Result<Option<TreeEntry>> {
-        let tree = absent::find(|| self.gix.find_tree(tree.0))
-            .during(format_args!("reading tree {tree}"))?;
-        let components = path.split(|&b| b == b'/');
-        let found = tree.lookup_entry(components).during("looking a path up")?;
+        let (mut tree, mut names) = (self.stored_tree(tree.0)?, path.split(|&byte| byte == b'/'));
+        while let Some(name) = names.next() {
+            let Some(entry) = tree.find(name)? else {
+                return Ok(None);
+            };
+            let (mode, id) = (EntryMode::from(entry.mode), entry.oid.to_owned());
+            if names.clone().next().is_none() {
+                return Ok(Some(TreeEntry { mode, id }));
+            }
+            if mode != EntryMode::Tree {
+                return Ok(None);
+            }
+            tree = self.stored_tree(id)?;
+        }
 
-        Ok(found.map(|entry| TreeEntry {
-            mode: EntryMode::from(entry.mode()),
-            id: entry.object_id(),
-        }))
+        Ok(None)
     }
 
     /// Returns what is at each of some paths of a tree, sorted; paths at which nothing is are left
@@ -241,9 +247,7 @@ impl Repository {
         paths: &[&'p [u8]],
         found: &mut BTreeMap<&'p [u8], TreeEntry>,
     ) -> anyhow::Result<()> {
-        let tree = absent::find(|| self.gix.find_tree(tree))
-            .during(format_args!("reading tree {tree}"))?;
-        let tree = tree.decode().during("reading a tree")?;
+        let tree = self.stored_tree(tree)?;
         let name_of = |path: &'p [u8]| {
             let rest = &path[start..];
             &rest[..rest.find_byte(b'/').unwrap_or(rest.len())]
@@ -251,9 +255,8 @@ impl Repository {
 
         // Sorted as they are, the paths below one folder stand together.
         for group in paths.chunk_by(|a, b| name_of(a) == name_of(b)) {
-            let name = name_of(group[0]).as_bstr();
-            let entry = |is_folder| tree.bisect_entry(name, is_folder);
-            let Some(entry) = entry(false).or_else(|| entry(true)) else {
+            let name = name_of(group[0]);
+            let Some(entry) = tree.bisect(name)? else {
                 continue;
             };
 
@@ -381,34 +384,6 @@ impl Repository {
     /// Returns the id of the empty tree.
     pub fn empty_tree(&self) -> TreeId {
         TreeId(self.gix.empty_tree().id)
-    }
-}
-
-impl From<gix::objs::tree::EntryMode> for EntryMode {
-    fn from(mode: gix::objs::tree::EntryMode) -> EntryMode {
-        use gix::objs::tree::EntryKind;
-
-        match mode.kind() {
-            EntryKind::Blob => EntryMode::File,
-            EntryKind::BlobExecutable => EntryMode::Executable,
-            EntryKind::Link => EntryMode::Link,
-            EntryKind::Tree => EntryMode::Tree,
-            EntryKind::Commit => EntryMode::Gitlink,
-        }
-    }
-}
-
-impl From<EntryMode> for gix::objs::tree::EntryKind {
-    fn from(mode: EntryMode) -> gix::objs::tree::EntryKind {
-        use gix::objs::tree::EntryKind;
-
-        match mode {
-            EntryMode::File => EntryKind::Blob,
-            EntryMode::Executable => EntryKind::BlobExecutable,
-            EntryMode::Link => EntryKind::Link,
-            EntryMode::Tree => EntryKind::Tree,
-            EntryMode::Gitlink => EntryKind::Commit,
-        }
     }
 }
 

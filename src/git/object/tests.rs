@@ -28,3 +28,17 @@ fn paths_are_looked_up_together_as_they_are_one_by_one() {
         assert_eq!(together.get(path), alone.as_ref(), "{}", path.as_bstr());
     }
 }
+
+#[test]
+fn a_file_that_grows_while_it_is_read_has_an_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    std::fs::write(&path, vec![7; 1000]).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    let mut from = large::From::start(&file);
+    std::fs::write(&path, vec![7; 100_000]).unwrap();
+
+    let mut read = Vec::new();
+    std::io::Read::read_to_end(&mut from, &mut read).unwrap();
+    assert_eq!(read.len(), 1001);
+}

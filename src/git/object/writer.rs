@@ -1,4 +1,4 @@
-//! New objects, gathered and written as one pack.
+//! New objects, gathered and staged, or written as one pack.
 //!
 //! An object that is in a pack already is not written again; one that is loose is, because what no
 //! ref reaches yet goes with the next `git gc --prune=now`.
@@ -14,24 +14,25 @@ use gix::objs::{Exists as _, Kind};
 
 use crate::git::keep::pack::keep;
 use crate::git::keep::pack::{Pack, deflated};
-use crate::git::object::TreeId;
-use crate::git::object::absent;
 use crate::git::object::large::{Hashed, LARGE};
+use crate::git::object::staged;
 use crate::git::repository::Repository;
 
 /// More new objects than this do not wait in memory.
 const MANY: usize = 500;
 /// More bytes than this wait in memory for no longer.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
+/// More bytes than this are not staged: they would be copied for every thread. The tree of a folder
+/// of 50,000 files has half as many.
+const MOST_STAGED: usize = 4 * 1024 * 1024;
 
 /// Objects on their way into the repository; shared by threads.
 pub(in crate::git) struct Sink {
     /// What waits.
     waiting: Mutex<Waiting>,
-    /// What packs have; it looks for new ones once at most, not at each object that is in none.
+    /// What packs have, those of others that came since we looked last not among them: looking
+    /// for some at each new object is slow, and one that is written twice does no harm.
     packed: Mutex<gix::OdbHandle>,
-    /// What alone may stay in the pack that has it, where not all may.
-    reached: Option<HashSet<ObjectId>>,
     /// The folder of loose objects.
     objects: PathBuf,
     /// The hash function.
@@ -56,48 +57,12 @@ struct Waiting {
 impl Sink {
     /// Starts with nothing.
     pub(in crate::git) fn new(repository: &Repository) -> Sink {
-        let sink = Sink::of_known_packs(repository, None);
-        let null = repository.gix.object_hash().null();
-        let mut packed = repository.gix.objects.clone();
-        packed.exists(&null);
-        packed.refresh_never();
-        Sink {
-            packed: Mutex::new(packed),
-            ..sink
-        }
-    }
-
-    /// Starts with nothing, for what is to be kept as one pack: it has all that is not in a tree
-    /// which a ref reaches, wherever else that is.
-    pub(in crate::git) fn beyond(repository: &Repository, whole: TreeId) -> Sink {
-        let mut reached = HashSet::from([whole.0]);
-        let mut folders = vec![whole.0];
-        while let Some(folder) = folders.pop() {
-            // Below one that is damaged nothing counts as there, and it is written again.
-            let Ok(tree) = absent::find(|| repository.gix.find_tree(folder)) else {
-                reached.remove(&folder);
-                continue;
-            };
-            for entry in tree.iter().map_while(Result::ok) {
-                let id = entry.object_id();
-                if reached.insert(id) && entry.mode().is_tree() {
-                    folders.push(id);
-                }
-            }
-        }
-
-        Sink::of_known_packs(repository, Some(reached))
-    }
-
-    /// Starts with nothing, and looks for no new packs.
-    fn of_known_packs(repository: &Repository, reached: Option<HashSet<ObjectId>>) -> Sink {
         let gix = &repository.gix;
         let mut packed = gix.objects.clone();
         packed.refresh_never();
         Sink {
             waiting: Mutex::default(),
             packed: Mutex::new(packed),
-            reached,
             objects: gix.objects.store_ref().path().to_owned(),
             hash: gix.object_hash(),
             read_only: repository.read_only,
@@ -202,14 +167,10 @@ impl Sink {
         }
     }
 
-    /// Returns whether an object is in a pack and nowhere else, and may stay there.
+    /// Returns whether an object is staged, or in a pack and nowhere else.
     fn is_packed(&self, id: &ObjectId) -> bool {
-        let may_stay = self
-            .reached
-            .as_ref()
-            .is_none_or(|reached| reached.contains(id));
         let packed = || self.packed.lock().expect("no thread panics with the lock");
-        may_stay && !self.is_loose(id) && packed().exists(id)
+        !self.is_loose(id) && packed().exists(id)
     }
 
     /// Returns whether everything stays in memory, because nothing can be written.
@@ -239,21 +200,34 @@ impl Sink {
         Ok(())
     }
 
+    /// Leaves what was taken in memory until a ref is about to reach it; much of it is written as a
+    /// pack. Returns the `.keep` file of that, if there is one.
+    pub(in crate::git) fn stage(self, repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
+        let waiting = self.waiting();
+        let is_little = waiting.pack.is_none() && waiting.bytes <= MOST_STAGED;
+        drop(waiting);
+        if !is_little && !self.read_only {
+            return self.finish(repository);
+        }
+
+        let waiting = self.waiting.into_inner();
+        let waiting = waiting.expect("no thread panics with the lock");
+        staged::stage(repository, waiting.new)?;
+        Ok(None)
+    }
+
     /// Writes what was taken; returns the `.keep` file, if there was anything.
     pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
+        if self.read_only {
+            return self.stage(repository);
+        }
+
         let mut waiting = self
             .waiting
             .into_inner()
             .expect("no thread panics with the lock");
         if waiting.pack.is_none() && waiting.new.is_empty() {
             return Ok(None);
-        }
-
-        if self.read_only {
-            let keep = |(_, kind, data): (_, _, Vec<u8>)| {
-                repository.write_in_memory(kind, &data).map(drop)
-            };
-            return waiting.new.into_iter().try_for_each(keep).map(|()| None);
         }
 
         let folder = keep::pack_folder(repository);
@@ -269,7 +243,7 @@ impl Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::object::{BlobId, batch};
+    use crate::git::object::BlobId;
 
     #[test]
     fn a_pack_never_takes_the_name_of_one_that_is_there() {
@@ -293,29 +267,6 @@ mod tests {
         assert!(second.with_extension("pack").exists());
         let anew = Repository::open(folder.path()).unwrap();
         assert_eq!(anew.blob(BlobId::of(id)).unwrap(), b"same");
-    }
-
-    #[test]
-    fn what_a_ref_reaches_is_written_again_only_where_it_is_gone() {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let repository = Repository::open(folder.path()).unwrap();
-        let batch = batch::batch(&repository);
-        let there = batch.blob(b"there").unwrap();
-        let gone =
-            BlobId::of(gix::objs::compute_hash(batch.sink.hash, Kind::Blob, b"gone").unwrap());
-        let files = [("a".to_owned(), there), ("deep/b".to_owned(), gone)];
-        let tree = batch.tree_of(&files).unwrap();
-        batch.finish().unwrap();
-        let elsewhere = repository.write_blob(b"elsewhere").unwrap();
-
-        let sink = Sink::beyond(&repository, tree);
-        for text in ["there", "gone", "elsewhere"] {
-            sink.add(Kind::Blob, text.into()).unwrap();
-        }
-        let waiting = sink.waiting();
-        let written: Vec<_> = waiting.new.iter().map(|(id, ..)| BlobId::of(*id)).collect();
-        assert_eq!(written, [gone, elsewhere]);
     }
 
     #[test]

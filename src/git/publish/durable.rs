@@ -15,8 +15,10 @@ use anyhow::Context as _;
 
 use super::Publisher;
 use crate::git::diff;
+use crate::git::object::{EntryMode, TreeId};
 use crate::git::place::durable;
 use crate::git::place::{IfMissing, Top, WalkResult};
+use crate::git::repository::Repository;
 use crate::host::sync::sync_whole;
 
 /// How new versions become durable.
@@ -124,17 +126,42 @@ fn flush_folder(top: &Top, folder: &[u8]) -> io::Result<bool> {
 /// What is being done.
 const WORDS: &str = "making the files durable";
 
-/// Returns the folders above some paths, in which names change if folders are made or removed, too;
-/// nothing if they are many.
-pub(super) fn folders_of<'p>(paths: impl Iterator<Item = &'p [u8]>) -> Option<BTreeSet<PathBuf>> {
+/// Returns the folders above some paths in which names change: those of the paths, and above one
+/// that does not stay the one that has its name; nothing if they are many.
+pub(super) fn folders_of<'p>(
+    paths: impl Iterator<Item = &'p [u8]>,
+    stays: impl Fn(&Path) -> anyhow::Result<bool>,
+) -> anyhow::Result<Option<BTreeSet<PathBuf>>> {
     let mut folders = BTreeSet::new();
     for path in paths {
-        folders.extend(above(path));
+        for folder in above(path) {
+            let is_known = folders.contains(&folder);
+            let is_last = is_known || folder.as_os_str().is_empty() || stays(&folder)?;
+            folders.insert(folder);
+            if is_last {
+                break;
+            }
+        }
         if folders.len() > FEW {
-            return None;
+            return Ok(None);
         }
     }
-    Some(folders)
+    Ok(Some(folders))
+}
+
+/// Returns whether both of two trees have a folder.
+pub(super) fn is_in_both(
+    repository: &Repository,
+    trees: [TreeId; 2],
+    folder: &Path,
+) -> anyhow::Result<bool> {
+    for tree in trees {
+        let entry = repository.entry(tree, folder.as_os_str().as_bytes())?;
+        if entry.is_none_or(|entry| entry.mode != EntryMode::Tree) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the folders above some paths, however many.
@@ -154,16 +181,21 @@ mod tests {
 
     #[track_caller]
     fn check(paths: &[&str], expected: &[&str]) {
-        let found = folders_of(paths.iter().map(|path| path.as_bytes())).unwrap();
+        // What is called "new" is made, with what is in it.
+        let stays = |folder: &Path| Ok(folder.iter().all(|part| part != "new"));
+        let paths_of = paths.iter().map(|path| path.as_bytes());
+        let found = folders_of(paths_of, stays).unwrap().unwrap();
         let expected = expected.iter().map(PathBuf::from).collect();
         assert_eq!(found, expected, "{paths:?}");
     }
 
     #[test]
-    fn every_folder_above_a_path_is_flushed_up_to_the_top() {
+    fn every_folder_whose_names_change_is_flushed() {
         check(&[], &[]);
         check(&["a"], &[""]);
-        check(&["a/b/c", "a/d"], &["", "a", "a/b"]);
+        check(&["a/b/c", "a/d"], &["a", "a/b"]);
+        check(&["a/new/b/c"], &["a", "a/new", "a/new/b"]);
+        check(&["new/c", "new/d", "new/new/e"], &["", "new", "new/new"]);
     }
 
     #[test]
@@ -188,7 +220,8 @@ mod tests {
     #[test]
     fn many_folders_are_not_flushed_one_by_one() {
         let paths: Vec<_> = (0..FEW).map(|number| format!("{number}/x")).collect();
-        let found = folders_of(paths.iter().map(|path| path.as_bytes()));
+        let paths = paths.iter().map(|path| path.as_bytes());
+        let found = folders_of(paths, |_| Ok(false)).unwrap();
         assert_eq!(found, None);
     }
 }

@@ -18,7 +18,7 @@ mod settle;
 mod twins;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use durable::Flush;
@@ -177,6 +177,7 @@ fn publisher<'repo>(
     );
     let changes = diff::changes(repository, from, to)?;
     let paths = || changes.iter().map(|change| change.path.as_slice());
+    let stays = |folder: &Path| durable::is_in_both(repository, [from, to], folder);
     let publisher = Publisher {
         repository,
         top: Arc::new(Top::open(repository.workdir())?),
@@ -187,7 +188,7 @@ fn publisher<'repo>(
         new: version::version(repository, to, paths())?,
         twins: CaseTwins::default(),
         guard,
-        folders: durable::folders_of(paths()),
+        folders: durable::folders_of(paths(), stays)?,
         flush: Flush::None,
         held: Vec::new(),
         names: 0,

@@ -13,7 +13,7 @@ const FILE: &str = "readable";
 /// An id of a start of the system.
 const MAX_BYTES: u64 = 4096;
 /// As many refs are read each time without a note.
-const FEW: usize = 256;
+const FEW: usize = 64;
 
 /// Returns whether that was so since the machine started.
 pub(super) fn is_noted(repository: &Repository) -> bool {

@@ -5,25 +5,7 @@ use gix::index::entry::stat::Time;
 
 /// Returns a sum over bytes that tells a torn or rotten file.
 pub(super) fn checksum(bytes: &[u8]) -> u64 {
-    const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
-
-    let mut sums = [bytes.len() as u64, 1, 2, 3];
-    let mut blocks = bytes.chunks_exact(32);
-    for block in &mut blocks {
-        for (n, sum) in sums.iter_mut().enumerate() {
-            *sum = (*sum ^ u64_at(block, n * 8))
-                .wrapping_mul(PRIME)
-                .rotate_left(29);
-        }
-    }
-
-    let tail = blocks.remainder().iter();
-    let last = tail.fold(0, |sum: u64, &byte| {
-        (sum ^ u64::from(byte)).wrapping_mul(PRIME).rotate_left(29)
-    });
-    sums.iter().fold(last, |all, sum| {
-        (all ^ sum).wrapping_mul(PRIME).rotate_left(31)
-    })
+    u64::from(crc32fast::hash(bytes))
 }
 
 /// Appends a number.

@@ -18,13 +18,13 @@ use super::bytes::{checksum, stat_at, time_at, u32_at, u64_at};
 use crate::git::stat::Stamp;
 use crate::host::file::read_regular;
 
-pub(super) use write::Writer;
+pub(super) use write::{Sizes, Writer};
 
 /// An index of ten million files is smaller.
 const MAX_BYTES: u64 = 4 << 30;
 
 /// What opens the file; the number changes with the format.
-const MAGIC: &[u8; 8] = b"TeDDyix4";
+const MAGIC: &[u8; 8] = b"TeDDyix5";
 /// The length of the header.
 const HEADER: usize = 144;
 /// The length of a folder's record without its tree id.
@@ -115,15 +115,15 @@ impl From<&Stat> for Times {
 /// What is known of a folder beside its entries; bits.
 pub(super) mod mark {
     /// Its names must be read again each time: something in it was left out.
-    pub(in crate::git::snapshot) const RELIST: u32 = 1;
+    pub(in crate::git) const RELIST: u32 = 1;
     /// It is not on disk; only what the user's index holds still is below it.
-    pub(in crate::git::snapshot) const VIRTUAL: u32 = 2;
+    pub(in crate::git) const VIRTUAL: u32 = 2;
     /// It is a repository of its own.
-    pub(in crate::git::snapshot) const EMBEDDED: u32 = 4;
+    pub(in crate::git) const EMBEDDED: u32 = 4;
     /// It has rules of its own: `.gitignore` or `.gitattributes`.
-    pub(in crate::git::snapshot) const RULES: u32 = 8;
+    pub(in crate::git) const RULES: u32 = 8;
     /// Something below it was to be taken even where it is ignored.
-    pub(in crate::git::snapshot) const FORCED: u32 = 16;
+    pub(in crate::git) const FORCED: u32 = 16;
 }
 
 /// A folder.
@@ -141,6 +141,18 @@ pub(super) struct CachedFolder<'a> {
     pub(super) times: Times,
     /// The tree; null where nothing is in it.
     pub(super) tree: ObjectId,
+}
+
+/// A folder and its entries, as they are stored.
+struct RawFolder<'a> {
+    /// The record of the folder.
+    record: &'a [u8],
+    /// The records of its entries.
+    entries: &'a [u8],
+    /// The names of these and the folder's path.
+    names: &'a [u8],
+    /// Where these begin among all names.
+    names_at: u32,
 }
 
 /// What holds for the whole cache.
@@ -184,14 +196,15 @@ impl Cache {
     /// Loads a cache; nothing if it is missing, damaged, or of another hash function.
     pub(super) fn load(path: &Path, hash: gix::hash::Kind) -> Option<Cache> {
         let bytes = read_regular(path, MAX_BYTES).ok()?;
-        let hash = hash.len_in_bytes();
-        if bytes.len() < HEADER
-            || &bytes[..8] != MAGIC
-            || u64_at(&bytes, 8) != checksum(&bytes[16..])
-        {
-            return None;
-        }
+        let is_whole = bytes.len() >= HEADER
+            && &bytes[..8] == MAGIC
+            && u64_at(&bytes, 8) == checksum(&bytes[16..]);
+        is_whole.then(|| Cache::read(bytes, hash.len_in_bytes()))?
+    }
 
+    /// Takes the bytes of a file whose sum is right; nothing if they are of another hash function,
+    /// or not as many as they say.
+    fn read(bytes: Vec<u8>, hash: usize) -> Option<Cache> {
         let (folders, entries, names) = (
             u32_at(&bytes, 72) as usize,
             u32_at(&bytes, 76) as usize,
@@ -299,6 +312,35 @@ impl Cache {
         }
     }
 
+    /// Returns a folder and its entries as they are stored. A folder's names, and its path behind
+    /// them, stand together.
+    fn raw(&self, n: usize) -> RawFolder<'_> {
+        let (at, folder) = (self.folder_at(n), self.folder(n));
+        let (entries, length) = (self.folder_at(self.folders), ENTRY + self.hash);
+        let names = u32_at(&self.bytes, at);
+        let names_at = match folder.entries.is_empty() {
+            true => names,
+            false => u32_at(&self.bytes, entries + folder.entries.start * length),
+        };
+        RawFolder {
+            record: &self.bytes[at..at + FOLDER + self.hash],
+            entries: &self.bytes
+                [entries + folder.entries.start * length..entries + folder.entries.end * length],
+            names: self.name(names_at, (names - names_at) as usize + folder.path.len()),
+            names_at,
+        }
+    }
+
+    /// Returns how much a folder takes in a cache.
+    pub(super) fn sizes(&self, n: usize) -> Sizes {
+        let raw = self.raw(n);
+        Sizes {
+            folders: 1,
+            entries: raw.entries.len() / (ENTRY + self.hash),
+            names: raw.names.len(),
+        }
+    }
+
     /// Returns the number of the folder at a path.
     pub(super) fn find_folder(&self, path: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (0, self.folders);
@@ -359,6 +401,11 @@ impl Cache {
         *next = at - folder.entries.start;
         let is_there = at < folder.entries.end && self.entry_name(at) == name;
         is_there.then(|| self.entry(at))
+    }
+
+    /// Returns how many bytes it has.
+    pub(super) fn length(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Returns how many folders there are.

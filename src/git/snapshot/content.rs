@@ -25,16 +25,14 @@ use super::cache::{CacheOrigin, mark};
 use super::context::ScanContext;
 use super::folder::{Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
+use super::still::read_still;
 use crate::git::During;
 use crate::git::object::BlobId;
 use crate::git::object::large::LARGE;
 use crate::git::object::writer::Sink;
 use crate::git::stat::{self, NameKind, is_absent};
 use crate::host::cores::cores;
-use crate::host::file::read_sized;
 
-/// How often a file that changes while it is read is read again.
-pub(super) const ATTEMPTS: usize = 3;
 /// As many files are worth a thread.
 const PER_THREAD: usize = 16;
 
@@ -414,22 +412,4 @@ pub(super) fn failed(error: &std::io::Error) -> ReadOutcome {
     } else {
         ReadOutcome::Unreadable(error.kind().to_string())
     }
-}
-
-/// Reads a file until it stands still.
-pub(super) fn read_still(file: &File) -> std::io::Result<(Vec<u8>, Stat)> {
-    let mut data = Vec::new();
-    for _ in 0..ATTEMPTS {
-        let before = stat::look_at(file.as_fd())?;
-        if before.kind != NameKind::File {
-            return Err(std::io::ErrorKind::NotFound.into());
-        }
-
-        data = read_sized(file, before.size, u64::MAX)?;
-        if stat::look_at(file.as_fd())?.stat == before.stat {
-            return Ok((data, before.stat));
-        }
-    }
-
-    Ok((data, Stat::default()))
 }

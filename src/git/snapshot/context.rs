@@ -2,16 +2,16 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
-use gix::index::entry::Stat;
-use gix::index::entry::stat::{Options, Time};
+use gix::index::entry::stat::Options;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 
 use super::cache::{Basis, Cache, CachedFolder, CachedName, mark};
 use super::limits::{Forced, SnapshotLimits};
+use super::loaded::stat_of;
 use super::tracked::Index;
 use crate::git::repository::Repository;
 use crate::git::stat::{self, NameKind, NameStat, Stamp};
@@ -33,7 +33,7 @@ pub(super) struct ScanContext<'a> {
     /// Paths to take even where they are ignored, sorted.
     pub(super) force: Vec<&'a Forced>,
     /// What the last snapshot saw.
-    pub(super) cache: Option<Cache>,
+    pub(super) cache: Option<Arc<Cache>>,
     /// What this snapshot stands on; its root is not known before the end.
     pub(super) basis: Basis,
     /// How stats compare.
@@ -43,7 +43,7 @@ pub(super) struct ScanContext<'a> {
     /// Whether links on disk are links.
     pub(super) links: bool,
     /// The user's index, decoded when something needs it.
-    index: OnceLock<Result<Index, String>>,
+    index: OnceLock<Result<Arc<Index>, String>>,
     /// Whether names in the cache still stand.
     names: OnceLock<bool>,
 }
@@ -68,12 +68,13 @@ impl<'a> ScanContext<'a> {
             settings: settings(repository, limits),
             choice: choice(repository, limits),
             force: hash_of(&force),
-            index: index_stat(&gix.index_path()),
+            index: stat_of(&gix.index_path()).unwrap_or_default(),
             tracking: 0,
             stamp: Stamp::default(),
             root: gix.object_hash().null(),
         };
 
+        let known = repository.loaded.user_index(&basis.index);
         Ok(ScanContext {
             shared: gix.clone().into_sync(),
             top,
@@ -85,13 +86,13 @@ impl<'a> ScanContext<'a> {
             options: stat::options(gix),
             file_mode: config.boolean("core.fileMode").unwrap_or(true),
             links: config.boolean("core.symlinks").unwrap_or(true),
-            index: OnceLock::new(),
+            index: known.map_or_else(OnceLock::new, |known| OnceLock::from(Ok(known))),
             names: OnceLock::new(),
         })
     }
 
     /// Sets what the last snapshot saw.
-    pub(super) fn with_cache(mut self, cache: Option<Cache>, stamp: Stamp) -> ScanContext<'a> {
+    pub(super) fn with_cache(mut self, cache: Option<Arc<Cache>>, stamp: Stamp) -> ScanContext<'a> {
         self.cache = cache;
         self.basis.stamp = stamp;
         self
@@ -101,9 +102,19 @@ impl<'a> ScanContext<'a> {
     pub(super) fn index(&self) -> anyhow::Result<&Index> {
         let loaded = self.index.get_or_init(|| {
             let gix = self.shared.to_thread_local();
-            Index::load(&gix).map_err(|error| format!("{error:#}"))
+            let loaded = Index::load(&gix).map_err(|error| format!("{error:#}"));
+            loaded.map(Arc::new)
         });
-        loaded.as_ref().map_err(|error| anyhow::anyhow!("{error}"))
+        let loaded = loaded.as_ref().map(AsRef::as_ref);
+        loaded.map_err(|error| anyhow::anyhow!("{error}"))
+    }
+
+    /// Keeps the user's index for whoever needs it next, if it was read.
+    pub(super) fn keep_index(&self, repository: &Repository) {
+        if let Some(Ok(index)) = self.index.get() {
+            let (then, stamp) = (&self.basis.index, self.basis.stamp);
+            repository.loaded.keep_user_index(then, stamp, index);
+        }
     }
 
     /// Returns whether ids in the cache still stand: the settings that made them are the same.
@@ -200,16 +211,6 @@ impl<'a> ScanContext<'a> {
     pub(super) fn open(&self, path: &[u8], flags: OFlags) -> std::io::Result<OwnedFd> {
         stat::open_below(self.top.as_fd(), path, flags)
     }
-}
-
-/// Returns the stat of a file, all zero where there is none.
-fn index_stat(path: &Path) -> Stat {
-    let seen = rustix::fs::lstat(path).map(|stat| NameStat::from(stat).stat);
-    seen.unwrap_or_else(|_| Stat {
-        mtime: Time::default(),
-        ctime: Time::default(),
-        ..Stat::default()
-    })
 }
 
 /// Hashes the settings and files that decide what bytes a file becomes, or whether they may be

@@ -7,8 +7,9 @@ use std::fs::File;
 use gix::objs::Kind as ObjectKind;
 use rustix::fd::AsFd as _;
 
-use super::content::{ATTEMPTS, ContentReader, Filtered, ReadOutcome, failed, read_still};
+use super::content::{ContentReader, Filtered, ReadOutcome, failed};
 use super::limits::Reason;
+use super::still::{ATTEMPTS, read_still};
 use crate::git::object::large::{From, hash_of};
 use crate::git::stat::{self, NameStat};
 

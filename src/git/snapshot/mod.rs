@@ -16,19 +16,24 @@ pub mod known;
 mod large;
 pub mod limits;
 mod list;
+pub(in crate::git) mod loaded;
 pub mod paths;
 mod rules;
 mod scan;
+pub mod secrets;
 mod share;
-pub mod tracked;
+mod still;
+pub(in crate::git) mod tracked;
 mod tree;
+pub mod untracked;
 mod walk;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use self::cache::{Cache, CachedFolder, Writer, mark};
+use self::cache::{Basis, Cache, CachedFolder, Sizes, Writer, mark};
 use self::context::ScanContext;
 use self::folder::{Listing, Scanned};
 use self::limits::{Forced, LeftOut, SnapshotLimits};
@@ -65,6 +70,29 @@ pub fn snapshot(
     limits: &SnapshotLimits,
     force: &[Forced],
 ) -> anyhow::Result<Snapshot> {
+    take(repository, index, (limits, force), Sink::finish)
+}
+
+/// As [`snapshot`], for who makes a ref reach the tree: few new objects are only staged.
+///
+/// # Errors
+/// As for [`snapshot`].
+pub fn staged_snapshot(
+    repository: &Repository,
+    index: &Path,
+    limits: &SnapshotLimits,
+    force: &[Forced],
+) -> anyhow::Result<Snapshot> {
+    take(repository, index, (limits, force), Sink::stage)
+}
+
+/// Records the files and does with new objects what `store` does.
+fn take(
+    repository: &Repository,
+    index: &Path,
+    (limits, force): (&SnapshotLimits, &[Forced]),
+    store: impl FnOnce(Sink, &Repository) -> anyhow::Result<Option<PathBuf>>,
+) -> anyhow::Result<Snapshot> {
     // What the tree reaches already, git may have written a moment ago, and not flushed.
     durable::note_written();
 
@@ -80,7 +108,9 @@ pub fn snapshot(
         .map(|file| stat::look_at(file.as_file()))
         .transpose()?
         .map(|seen| seen.stat.mtime);
-    let cache = Cache::load(index, repository.gix.object_hash())
+    let cache = repository
+        .loaded
+        .private_index(index, repository.gix.object_hash())
         .filter(|cache| is_whole(repository, cache));
     let scan = ScanContext::new(repository, limits, force)?
         .with_cache(cache, Stamp(stamp.unwrap_or_default()));
@@ -91,7 +121,7 @@ pub fn snapshot(
     let mut gix = repository.gix.clone();
     gix.objects.refresh_never();
     let trees = tree::write(&scan, &gix, &folders, &sink)?;
-    let keep = sink.finish(repository)?;
+    let keep = store(sink, repository)?;
     let root = *trees.first().context("the walk found no top folder")?;
     let mut basis = scan.basis;
 
@@ -99,8 +129,11 @@ pub fn snapshot(
     basis.tracking = scan.tracking()?;
     if let Some(file) = file.filter(|_| !is_as_saved(&scan, &folders, basis.root)) {
         // The private index only saves time: a full disk is no reason to fail.
-        let _ = save(&scan, &folders, &trees).save(&basis, file, index);
+        if let Some(cache) = cache_of(&scan, &folders, &trees, &basis) {
+            repository.loaded.save(cache, file, index);
+        }
     }
+    scan.keep_index(repository);
 
     let mut left_out: Vec<LeftOut> = folders.into_iter().flat_map(|folder| folder.left).collect();
     left_out.sort();
@@ -161,27 +194,68 @@ fn is_as_cached(cache: &Cache, folder: &Scanned) -> bool {
             .all(|name| known.next() == Some(name.borrowed()))
 }
 
+/// Forgets what is known of the files in a private index, so that all of them are read anew.
+pub fn forget(repository: &Repository, index: &Path) {
+    repository.loaded.forget_private_index();
+    let _ = std::fs::remove_file(index);
+}
+
 /// Returns the private index that goes with a walk.
-fn save(scan: &ScanContext<'_>, folders: &[Scanned], trees: &[gix::ObjectId]) -> Writer {
-    let mut writer = Writer::new();
+fn cache_of(
+    scan: &ScanContext<'_>,
+    folders: &[Scanned],
+    trees: &[gix::ObjectId],
+    basis: &Basis,
+) -> Option<Cache> {
+    let kept = |folder: &Scanned| match (&folder.listing, &scan.cache) {
+        (Listing::Kept(number), Some(cache)) if folder.marks & mark::EMBEDDED == 0 => {
+            Some((*number, Arc::clone(cache)))
+        }
+        _ => None,
+    };
+    let mut sizes = Sizes::default();
+    for folder in folders {
+        let size = match (kept(folder), &folder.listing) {
+            (Some((number, cache)), _) => cache.sizes(number),
+            (None, Listing::Read(entries)) => Sizes {
+                folders: 1,
+                entries: entries.len(),
+                names: folder.path.len() + entries.iter().map(|e| e.name.len()).sum::<usize>(),
+            },
+            (None, Listing::Kept(_)) => Sizes {
+                folders: 1,
+                entries: 0,
+                names: folder.path.len(),
+            },
+        };
+        sizes.folders += size.folders;
+        sizes.entries += size.entries;
+        sizes.names += size.names;
+    }
+
+    let mut writer = Writer::new(sizes, basis.root.as_slice().len());
     for (at, folder) in folders.iter().enumerate() {
+        let parent = match at {
+            0 => 0,
+            _ => tree::parent_of(folders, at) as u32,
+        };
+        if let Some((number, cache)) = kept(folder) {
+            writer.kept(&cache, number, (parent, trees[at].as_slice()));
+            continue;
+        }
+
         let record = CachedFolder {
             path: &folder.path,
-            parent: if at == 0 {
-                0
-            } else {
-                tree::parent_of(folders, at) as u32
-            },
+            parent,
             entries: 0..0,
             marks: folder.marks,
             times: folder.times,
             tree: trees[at],
         };
-
         writer.folder(&record, |writer| {
             tree::each_entry(scan, folder, &mut |entry| writer.entry(&entry));
         });
     }
 
-    writer
+    writer.finish(basis)
 }

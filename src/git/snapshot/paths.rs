@@ -20,7 +20,7 @@ use crate::git::stat::{self, NameKind, is_absent};
 
 /// Returns a tree like `base` in which these paths are as on disk: files and links recorded,
 /// what is not there removed. Neither ignore rules nor limits are asked. A folder on disk
-/// takes the place of a file only if a path below it is given too.
+/// takes the place of a file only if a path below it is given too. New objects are staged.
 ///
 /// # Errors
 /// Where a path cannot be read, a required filter fails, or the object store cannot be read or
@@ -70,8 +70,35 @@ pub fn snapshot_paths(
     Ok(Snapshot {
         tree: TreeId(tree),
         left_out: Vec::new(),
-        keep: sink.finish(repository)?,
+        keep: sink.stage(repository)?,
     })
+}
+
+/// Returns whether the files at these paths are as in a tree. A folder on disk is not looked into.
+///
+/// # Errors
+/// If a path cannot be read, a required filter fails, or the object store cannot be read.
+pub fn are_as_in(repository: &Repository, tree: TreeId, paths: &[Vec<u8>]) -> anyhow::Result<bool> {
+    let limits = SnapshotLimits::none();
+    let scan = ScanContext::new(repository, &limits, &[])?;
+    // What is new is read, and not kept.
+    let sink = Sink::new(repository);
+    let mut reader = ContentReader::new(&scan, &repository.gix, &sink);
+    let known = repository.entries_at(tree, &paths.iter().map(Vec::as_slice).collect())?;
+    for path in paths {
+        let before = known.get(path.as_slice());
+        let now = read_path(&mut reader, &scan, path, before)?;
+        let was = before.filter(|entry| entry.mode != EntryMode::Tree);
+        let is_same = match (now, was) {
+            (Some((kind, id)), Some(was)) => id == was.id && EntryMode::from(kind) == was.mode,
+            (now, was) => now.is_none() && was.is_none(),
+        };
+        if !is_same {
+            return Ok(false);
+        }
+    }
+
+    Ok(true)
 }
 
 /// Returns what a path is on disk; nothing where there is neither file nor link nor repository.

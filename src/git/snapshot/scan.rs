@@ -15,7 +15,7 @@ use super::folder::{FolderTask, Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::list::FolderListing;
 use super::rules::IgnoreRules;
-use super::share::in_parts;
+use super::share::{NAMES, in_parts};
 use crate::git::stat::{NameKind, NameStat, is_absent, look, look_at};
 
 /// Looks at a folder; returns what is in it and the folders to look at next.
@@ -115,7 +115,7 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
         return Ok(link.map(|link| as_before(at.cache, at.number, Some(link))));
     }
 
-    let parts = in_parts(was.entries.clone(), |part| changed(at, &was, part));
+    let parts = in_parts(was.entries.clone(), NAMES, |part| changed(at, &was, part));
     let Some(parts) = parts.into_iter().collect::<Option<Vec<_>>>() else {
         return Ok(None);
     };

@@ -1,4 +1,5 @@
-//! One folder's names shared out among threads: a folder may hold as many as a whole project.
+//! What is to be looked at, shared out among threads: one folder may hold as many names as a whole
+//! project.
 
 use std::ops::Range;
 
@@ -8,7 +9,9 @@ use crate::git::stat::{NameKind, NameStat, look};
 use crate::host::cores::cores;
 
 /// As many names are worth a thread.
-const PART: usize = 4096;
+pub(super) const NAMES: usize = 4096;
+/// As many folders are worth a thread.
+pub(super) const FOLDERS: usize = 256;
 
 /// Looks at the names of a folder that are no folders.
 pub(super) fn look_at_all(
@@ -18,19 +21,20 @@ pub(super) fn look_at_all(
     let look_at = |(name, kind): &(Vec<u8>, NameKind)| {
         (*kind != NameKind::Folder).then(|| look(folder, name))
     };
-    let parts = in_parts(0..names.len(), |part| {
+    let parts = in_parts(0..names.len(), NAMES, |part| {
         names[part].iter().map(look_at).collect::<Vec<_>>()
     });
     parts.into_iter().flatten().collect()
 }
 
-/// Returns what comes of each part of some numbers, in their order. Few are one part, for which no
-/// thread is started.
+/// Returns what comes of each part of some numbers, in their order. As many as are worth a thread
+/// have one; fewer are one part, for which none is started.
 pub(super) fn in_parts<T: Send>(
     numbers: Range<usize>,
+    worth: usize,
     run: impl Fn(Range<usize>) -> T + Sync,
 ) -> Vec<T> {
-    let threads = (numbers.len() / PART).clamp(1, cores());
+    let threads = (numbers.len() / worth).clamp(1, cores());
     if threads == 1 {
         return vec![run(numbers)];
     }
@@ -57,13 +61,14 @@ mod tests {
 
     /// Checks that every number is met once, in order.
     fn check(numbers: Range<usize>) {
-        let met: Vec<usize> = in_parts(numbers.clone(), |part| part.collect::<Vec<_>>()).concat();
+        let met: Vec<usize> =
+            in_parts(numbers.clone(), 8, |part| part.collect::<Vec<_>>()).concat();
         assert_eq!(met, numbers.collect::<Vec<_>>());
     }
 
     #[test]
     fn every_number_is_in_one_part() {
-        [0..0, 5..6, 7..PART, 3..3 * PART + 1, 0..17 * PART + 5]
+        [0..0, 5..6, 7..8, 3..28, 0..141]
             .into_iter()
             .for_each(check);
     }

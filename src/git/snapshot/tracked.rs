@@ -9,13 +9,11 @@ use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::index::{Entry, State};
 
 use crate::git::During;
-use crate::git::object::TreeId;
-use crate::git::repository::Repository;
 
 /// The user's index.
-pub(super) struct Index {
+pub(in crate::git) struct Index {
     /// The decoded index; empty where there is none.
-    pub(super) state: State,
+    pub(in crate::git) state: State,
 }
 
 /// A tracked path.
@@ -42,20 +40,6 @@ pub(super) struct Name {
     pub(super) below: Range<usize>,
 }
 
-/// Returns how many files of a tree git does not track in this worktree; ours do not count.
-///
-/// # Errors
-/// Where the tree or git's index cannot be read.
-pub fn untracked(repository: &Repository, tree: TreeId) -> anyhow::Result<usize> {
-    let index = Index::load(&repository.gix)?.state;
-    let leaves = repository.leaves(tree)?;
-    let untracked = leaves.iter().filter(|leaf| {
-        let path = leaf.path.as_bstr();
-        !path.starts_with(b".teddy/") && index.entry_by_path(path).is_none()
-    });
-    Ok(untracked.count())
-}
-
 /// What the index has in a folder, in the order of the names.
 #[derive(Default)]
 pub(super) struct Names<'i> {
@@ -67,7 +51,7 @@ pub(super) struct Names<'i> {
 
 impl Index {
     /// Decodes the user's index; an empty one where there is none.
-    pub(super) fn load(gix: &gix::Repository) -> anyhow::Result<Index> {
+    pub(in crate::git) fn load(gix: &gix::Repository) -> anyhow::Result<Index> {
         if !gix.index_path().exists() {
             return Ok(Index {
                 state: gix::index::State::new(gix.object_hash()),

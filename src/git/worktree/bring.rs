@@ -18,6 +18,7 @@ use rustix::fs::{FileType, Stat};
 use super::SessionWorktree;
 use crate::git::During;
 use crate::git::ignore::TextRules;
+use crate::git::ignore::user_index;
 use crate::git::place::{Content, IfMissing, OnDisk, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::host::file::Root;
@@ -117,10 +118,10 @@ pub(super) fn included(workspace: &Repository) -> anyhow::Result<Vec<u8>> {
 impl Walker<'_> {
     /// Walks through the workspace and brings what fits.
     fn walk(&mut self, workspace: &Repository) -> anyhow::Result<()> {
-        let index = workspace.gix.index_or_empty().during("reading the index")?;
+        let index = &user_index(workspace)?.state;
         let mut rules = workspace
             .gix
-            .excludes(&index, None, Source::WorktreeThenIdMappingIfNotSkipped)
+            .excludes(index, None, Source::WorktreeThenIdMappingIfNotSkipped)
             .during("reading ignore rules")?;
         let mut folders = vec![WorkspaceName {
             path: Vec::new(),

@@ -21,6 +21,10 @@ use crate::host::file::{read_regular_text, write_cache};
 
 /// The file with the note, beside the index.
 pub(super) const NOTE: &str = "tree";
+/// About what an index has besides its entries.
+const HEADER: usize = 1 << 10;
+/// What an entry takes at most, besides its path.
+const ENTRY: usize = 96;
 /// It is one line.
 const MAX_NOTE: u64 = 4 << 10;
 
@@ -134,10 +138,9 @@ pub(super) fn write(repository: &Repository, index: State, tree: TreeId) -> anyh
 /// Writes the index of a worktree of which a part is there: no note says otherwise.
 pub(super) fn write_part(repository: &Repository, mut index: State) -> anyhow::Result<()> {
     index.remove_tree();
-    let (file, mut bytes) = (
-        File::from_state(index, repository.gix.index_path()),
-        Vec::new(),
-    );
+    let length = HEADER + index.entries().len() * ENTRY + index.path_backing().len();
+    let mut bytes = Vec::with_capacity(length);
+    let file = File::from_state(index, repository.gix.index_path());
 
     // Git has done without the sum over the whole file since 2.40, and before it asked for it in
     // `fsck` only.

@@ -29,18 +29,24 @@ mod survey;
 mod switch;
 mod to_commit;
 
+use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 
 use self::fill::FillWatch;
+use self::layer::index::LayerIndex;
 use self::record::WorktreeRecord;
 use self::root::{WorktreeRoot, is_plain};
 use super::repository::Repository;
 use crate::git::object::CommitId;
-use crate::host::file::{FileKind, Root};
+use crate::host::file::{FileKind, Root, read_regular};
 use crate::host::interrupt;
+
+/// More bytes than this of an index are not read.
+const MAX_INDEX: u64 = 256 << 20;
 
 /// How much of a worktree must be as its commit says.
 #[derive(Debug, Clone, Copy)]
@@ -79,8 +85,8 @@ pub struct SessionWorktree {
     pub path: PathBuf,
     /// Where its files lie: the same, or the layer that takes what commands change.
     files: PathBuf,
-    /// The user's files, where these are a layer over them.
-    below: Option<PathBuf>,
+    /// What these are a layer over, where they are one.
+    below: Option<Below>,
     /// Whether it was made just now, so that nothing ignored is in it.
     pub fresh: bool,
     /// The name of the session's folder.
@@ -89,6 +95,14 @@ pub struct SessionWorktree {
     root: WorktreeRoot,
     /// What is remembered of it.
     record: WorktreeRecord,
+}
+
+/// The user's files, which commands see below a layer.
+struct Below {
+    /// Their folder.
+    files: PathBuf,
+    /// The index that commands begin with.
+    index: Arc<LayerIndex>,
 }
 
 /// A worktree that is remembered.
@@ -321,11 +335,11 @@ impl SessionWorktree {
         }
     }
 
-    /// Returns its index.
-    fn index(&self) -> PathBuf {
-        match self.is_layered() {
-            true => self.record.layer_index(),
-            false => self.record.index(),
+    /// Returns the index that commands begin with.
+    fn index(&self) -> std::io::Result<Cow<'_, [u8]>> {
+        match &self.below {
+            Some(below) => Ok(Cow::Borrowed(&below.index.bytes)),
+            None => read_regular(&self.record.index(), MAX_INDEX).map(Cow::Owned),
         }
     }
 

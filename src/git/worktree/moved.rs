@@ -4,17 +4,20 @@
 //! A moved file keeps its size and its time, and has the content that it had; so it is told from
 //! what a command made. Nothing is opened whose size and time are not those of a file that is gone.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gix::bstr::ByteSlice as _;
 use gix::index::State;
 use gix::index::entry::Mode as IndexMode;
 
+use super::layer::index::LayerIndex;
 use super::{SessionWorktree, index};
 use crate::git::diff::TreeChange;
 use crate::git::keep::corrupt::Moment;
@@ -33,7 +36,15 @@ const MAX_LINK: u64 = 64 << 10;
 type Lost<'a> = BTreeMap<(u32, u32, u32), Vec<(&'a [u8], &'a TreeEntry)>>;
 
 /// The files of a worktree before commands run in it.
-pub struct Before(State);
+pub enum Before {
+    /// What the index of a worktree says.
+    Read(Box<State>),
+    /// What the index of a layer says, which is read when something is gone.
+    Written(Arc<LayerIndex>),
+}
+
+/// A look into a worktree.
+struct Look<'a>(&'a SessionWorktree);
 
 /// A file of the commit that is elsewhere now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,13 +67,16 @@ struct WorktreeName {
     metadata: Metadata,
 }
 
-impl SessionWorktree {
+impl Before {
     /// Notes what the files are before commands run.
     ///
     /// # Errors
     /// Where git's index of the worktree cannot be read.
-    pub fn before(&self) -> anyhow::Result<Before> {
-        Ok(Before(index::read(&self.repository)?))
+    pub fn of(worktree: &SessionWorktree) -> anyhow::Result<Before> {
+        match &worktree.below {
+            Some(below) => Ok(Before::Written(Arc::clone(&below.index))),
+            None => Ok(Before::Read(Box::new(index::read(&worktree.repository)?))),
+        }
     }
 
     /// Returns which files are gone from their places and are where a tree has nothing; `old` is
@@ -72,13 +86,18 @@ impl SessionWorktree {
     /// Where a file cannot be compared.
     pub fn moved(
         &self,
-        before: &Before,
+        worktree: &SessionWorktree,
         gone: &[TreeChange],
         (old, tree): (TreeId, TreeId),
     ) -> anyhow::Result<Vec<Moved>> {
         let mut lost: Lost<'_> = BTreeMap::new();
+        if gone.is_empty() {
+            return Ok(Vec::new());
+        }
+
+        let (before, look) = (&*self.state()?, Look(worktree));
         for change in gone {
-            let known = before.0.entry_by_path(change.path.as_bstr());
+            let known = before.entry_by_path(change.path.as_bstr());
             if let (Some(known), Some(entry)) = (known, &change.old) {
                 let (time, size) = (known.stat.mtime, known.stat.size);
                 let same = lost.entry((size, time.secs, time.nsecs)).or_default();
@@ -91,18 +110,18 @@ impl SessionWorktree {
             return Ok(moved);
         }
 
-        for found in self.names()? {
+        for found in look.names()? {
             let Some(same) = lost.get_mut(&key(&found.metadata)) else {
                 continue;
             };
             // A tree has nothing of what is in a repository within.
-            if !found.opaque && self.repository.entry(tree, &found.path)?.is_some() {
+            if !found.opaque && worktree.repository.entry(tree, &found.path)?.is_some() {
                 continue;
             }
 
             for at in 0..same.len() {
                 let (from, entry) = same[at];
-                if self.is_same(old, (from, entry), &found)? {
+                if look.is_same(old, (from, entry), &found)? {
                     moved.push(Moved {
                         from: from.to_vec(),
                         to: found.path,
@@ -123,26 +142,22 @@ impl SessionWorktree {
     /// Where a folder cannot be read.
     pub fn worked_in(
         &self,
-        before: &Before,
+        worktree: &SessionWorktree,
         more: &[Vec<u8>],
         since: Moment,
     ) -> anyhow::Result<Vec<Vec<u8>>> {
-        let state = &before.0;
-        let known = state.entries().iter();
-        let known = known
-            .filter(|entry| entry.mode == IndexMode::COMMIT)
-            .map(|entry| entry.path(state).to_vec());
-        let mut repositories: Vec<Vec<u8>> = known.chain(more.iter().cloned()).collect();
-
+        let mut repositories = self.repositories();
+        let look = Look(worktree);
+        repositories.extend(more.iter().cloned());
         repositories.sort();
         repositories.dedup();
 
         let mut worked_in = Vec::new();
         for path in repositories {
-            let inside = self.names_in(vec![(path.clone(), true)], true)?;
+            let inside = look.names_in(vec![(path.clone(), true)], true)?;
             let names = inside.iter().map(|found| Moment::of(&found.metadata));
             if names
-                .chain(self.moves_of(&path))
+                .chain(look.moves_of(&path))
                 .any(|moment| moment >= since)
             {
                 worked_in.push(path);
@@ -152,6 +167,30 @@ impl SessionWorktree {
         Ok(worked_in)
     }
 
+    /// Returns the files with what is known of them.
+    fn state(&self) -> anyhow::Result<Cow<'_, State>> {
+        Ok(match self {
+            Before::Read(state) => Cow::Borrowed(&**state),
+            Before::Written(index) => Cow::Owned(index.state()?),
+        })
+    }
+
+    /// Returns the repositories within.
+    fn repositories(&self) -> Vec<Vec<u8>> {
+        match self {
+            Before::Written(index) => index.repositories.clone(),
+            Before::Read(state) => {
+                let known = state.entries().iter();
+                known
+                    .filter(|entry| entry.mode == IndexMode::COMMIT)
+                    .map(|entry| entry.path(state).to_vec())
+                    .collect()
+            }
+        }
+    }
+}
+
+impl Look<'_> {
     /// Returns when a repository within was made, and when its HEAD moved.
     fn moves_of(&self, path: &[u8]) -> Vec<Moment> {
         let top = self.place(path);
@@ -181,17 +220,21 @@ impl SessionWorktree {
                 return Ok(false);
             };
             let size = file.metadata()?.len();
-            let id = large::id_of(&self.repository, &file, size);
+            let id = large::id_of(&self.0.repository, &file, size);
             return Ok(id.is_ok_and(|id| id == Some(entry.id)));
         }
 
         let WalkResult::Place(place) =
-            Top::open_own(&self.files)?.walk(&found.path, IfMissing::Stop)?
+            Top::open_own(&self.0.files)?.walk(&found.path, IfMissing::Stop)?
         else {
             return Ok(false);
         };
-        let mut version = version::version(&self.repository, old, std::iter::once(from))?;
-        version.is(from, Some(entry), &version::look(&self.repository, &place)?)
+        let mut version = version::version(&self.0.repository, old, std::iter::once(from))?;
+        version.is(
+            from,
+            Some(entry),
+            &version::look(&self.0.repository, &place)?,
+        )
     }
 
     /// Returns every file and link of the worktree.
@@ -246,13 +289,14 @@ impl SessionWorktree {
     /// Returns whether a folder is a repository of its own, here or where the user has it.
     fn is_repository(&self, folder: &[u8]) -> bool {
         let folder = Path::new(OsStr::from_bytes(folder)).join(".git");
-        let tops = std::iter::once(&self.files).chain(&self.below);
+        let below = self.0.below.as_ref().map(|below| &below.files);
+        let tops = std::iter::once(&self.0.files).chain(below);
         tops.map(|top| top.join(&folder)).any(|git| git.exists())
     }
 
     /// Returns where a path of the worktree is.
     fn place(&self, path: &[u8]) -> PathBuf {
-        self.files.join(OsStr::from_bytes(path))
+        self.0.files.join(OsStr::from_bytes(path))
     }
 }
 

@@ -17,7 +17,7 @@ const ROOT: &str = "root";
 const SETUP: &str = "setup";
 /// The index: what is known of its files.
 const INDEX: &str = "index";
-/// The index of the session's layer.
+/// The index of the session's layer, which is none.
 const LAYER_INDEX: &str = "layer-index";
 /// The set-up that has run in the layer.
 const LAYER_SETUP: &str = "layer-setup";
@@ -95,16 +95,21 @@ impl WorktreeRecord {
         write_cache(&self.folder.join(setup_note(layered)), setup.as_bytes())
     }
 
-    /// Returns where the index of the layer is.
+    /// Returns where the layer would have an index, beside what is made on the way: it is made of
+    /// what is known of the user's files for each run.
     pub(super) fn layer_index(&self) -> PathBuf {
         self.folder.join(LAYER_INDEX)
     }
 
+    /// Removes the index of the layer that earlier versions kept.
+    pub(super) fn forget_layer_index(&self) {
+        let _ = std::fs::remove_file(self.layer_index());
+    }
+
     /// Forgets what is known of the layer.
     pub(super) fn forget_layer(&self) {
-        for name in [LAYER_SETUP, LAYER_INDEX] {
-            let _ = std::fs::remove_file(self.folder.join(name));
-        }
+        self.forget_layer_index();
+        let _ = std::fs::remove_file(self.folder.join(LAYER_SETUP));
     }
 
     /// Returns the file whose time says when the worktree was used.

@@ -64,11 +64,14 @@ impl WorktreeRoot {
         let folder = Root::open_strictly(&path).with_context(during)?;
         let own = folder.make_folder(Path::new(OWN)).with_context(during)?;
 
-        match folder.create_new(Path::new(".gitignore"), HIDDEN, FileMode::Plain) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                return Err(error).with_context(during);
+        let rules = Path::new(".gitignore");
+        if folder.kind(rules).with_context(during)?.is_none() {
+            match folder.create_new(rules, HIDDEN, FileMode::Plain) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                    return Err(error).with_context(during);
+                }
+                _ => {}
             }
-            _ => {}
         }
 
         Ok(WorktreeRoot {

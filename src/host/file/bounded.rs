@@ -58,9 +58,8 @@ pub fn is_null_device(path: &Path) -> bool {
 }
 
 /// Returns the bytes of an open regular file, from its first on; those as well that came since it
-/// had
-/// `size` of them, but at most about `limit`. One call mostly does: if it finds as many as it
-/// should and has room for more, there are no more.
+/// had `size` of them, but at most `limit` and a few that came along. One call mostly does: if it
+/// finds as many as it should and has room for more, there are no more.
 ///
 /// # Errors
 /// The system's.
@@ -182,6 +181,19 @@ mod tests {
             10,
             Err("no such file or directory"),
         );
+    }
+
+    #[test]
+    fn a_file_that_has_grown_is_read_no_further_than_it_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+        let file = File::open(&path).unwrap();
+        let read = |size, limit| read_sized(&file, size, limit).unwrap().len();
+        assert_eq!(read(10, 10), 11);
+        assert_eq!(read(10, 1 << 20), 1 << 20);
+        assert_eq!(read(10, u64::MAX), 1 << 20);
+        assert_eq!(read(1 << 20, 1 << 20), 1 << 20);
     }
 
     #[test]

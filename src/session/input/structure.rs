@@ -1,7 +1,5 @@
 //! The structure of a project: its files as a tree, cut where it grows too long.
 
-use std::collections::BTreeMap;
-
 use super::line;
 use crate::text::visible::visible;
 
@@ -11,28 +9,44 @@ pub const MAX_STRUCTURE: usize = 3000;
 /// A folder of the structure.
 #[derive(Default)]
 struct StructureFolder<'a> {
-    /// Folders below, by name.
-    folders: BTreeMap<&'a str, StructureFolder<'a>>,
+    /// Folders below, sorted by name.
+    folders: Vec<(&'a str, StructureFolder<'a>)>,
     /// Files in it.
     files: Vec<&'a str>,
+}
+
+impl<'a> StructureFolder<'a> {
+    /// Returns the folder of some paths, sorted; so much of each is the folder's own path.
+    fn of(paths: &[&'a str], skip: usize) -> StructureFolder<'a> {
+        let mut folder = StructureFolder::default();
+        let mut at = 0;
+        while at < paths.len() {
+            let path = paths[at];
+            let Some(end) = path[skip..].find('/') else {
+                folder.files.push(&path[skip..]);
+                at += 1;
+                continue;
+            };
+
+            // What is in a folder stands together.
+            let inside = &path[..=skip + end];
+            let length = paths[at..].partition_point(|path| path.starts_with(inside));
+            let inner = StructureFolder::of(&paths[at..at + length], inside.len());
+            folder.folders.push((&path[skip..skip + end], inner));
+            at += length;
+        }
+
+        folder.folders.sort_unstable_by_key(|(name, _)| *name);
+        folder
+    }
 }
 
 /// Returns the project's files as an indented list, folders first; above [`MAX_STRUCTURE`]
 /// lines the deepest folders are shown as counts.
 pub fn structure(paths: &[String]) -> String {
-    let mut root = StructureFolder::default();
-    for path in paths {
-        let mut folder = &mut root;
-        let mut components = path.split('/').peekable();
-        while let Some(component) = components.next() {
-            if components.peek().is_none() {
-                folder.files.push(component);
-            } else {
-                folder = folder.folders.entry(component).or_default();
-            }
-        }
-    }
-
+    let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    let root = StructureFolder::of(&sorted, 0);
     let deepest = paths
         .iter()
         .map(|path| path.matches('/').count())
@@ -58,8 +72,8 @@ fn lines(folder: &StructureFolder<'_>, depth: usize) -> usize {
     folder.files.len()
         + folder
             .folders
-            .values()
-            .map(|inner| 1 + below(inner))
+            .iter()
+            .map(|(_, inner)| 1 + below(inner))
             .sum::<usize>()
 }
 
@@ -88,5 +102,6 @@ fn write_folder(text: &mut String, folder: &StructureFolder<'_>, indent: usize, 
 
 /// Returns how many files are in and below a folder.
 fn count(folder: &StructureFolder<'_>) -> usize {
-    folder.files.len() + folder.folders.values().map(count).sum::<usize>()
+    let folders = folder.folders.iter();
+    folder.files.len() + folders.map(|(_, inner)| count(inner)).sum::<usize>()
 }

@@ -119,7 +119,7 @@ impl Store<'_> {
             publication: None,
         };
 
-        let commit = write_into(batch::beyond(self.repository, tip.tree), new)?;
+        let commit = write_into(batch::batch(self.repository), new)?;
         let name = tip.session.draft_reference();
         let stale = refs::read(self.repository, &name)?;
         let expected = match (draft.commit, stale) {

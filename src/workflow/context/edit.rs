@@ -63,7 +63,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
     let recorded = plan::record_locked(project, &tip, user)?;
 
     snapshot::tell_captured(
-        &project.repository,
+        &project.checkout(),
         &tip,
         &mut draft,
         &recorded,

@@ -16,6 +16,7 @@ use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::{Forced, LeftOut, Reason, shown};
 use crate::git::snapshot::paths;
 use crate::git::worktree::SessionWorktree;
+use crate::git::worktree::layer::LayerScan;
 use crate::git::worktree::moved::{Before, Moved};
 use crate::session::meta::NotCaptured;
 use crate::text::visible::visible;
@@ -64,9 +65,12 @@ pub(super) fn capture(
     let mut snapshot = match opened.worktree.is_layered() {
         true => {
             let user = &project.repository;
-            opened
-                .worktree
-                .layer_snapshot(user, env.tree, &limits, &written)?
+            let layer = LayerScan {
+                worktree: opened.worktree,
+                user,
+                base: env.tree,
+            };
+            layer.snapshot(&limits, &written)?
         }
         false => snapshot::snapshot(repository, &index, &limits, &written)?,
     };
@@ -152,8 +156,8 @@ fn leave_repositories(
 
     let paths: Vec<Vec<u8>> = edits.into_keys().collect();
     let worked_in = opened
-        .worktree
-        .worked_in(opened.before, &paths, opened.began)?;
+        .before
+        .worked_in(opened.worktree, &paths, opened.began)?;
     for path in worked_in {
         captured.leave(&path, OPAQUE.to_owned());
     }
@@ -171,7 +175,7 @@ fn take_moved(
     let mut gone = diff::changes(repository, env.tree, captured.tree)?;
     gone.retain(|change| change.new.is_none());
     let trees = (env.tree, captured.tree);
-    let moved = opened.worktree.moved(opened.before, &gone, trees)?;
+    let moved = opened.before.moved(opened.worktree, &gone, trees)?;
     let (lost, taken): (Vec<Moved>, Vec<Moved>) = moved.into_iter().partition(|moved| moved.opaque);
 
     let paths: Vec<Vec<u8>> = taken.into_iter().map(|moved| moved.to).collect();

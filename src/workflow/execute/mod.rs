@@ -39,6 +39,7 @@ use crate::workflow::project::{NoSession, Project};
 use crate::workflow::user::{Approved, Event, Question, User, tell_drift, telling};
 use crate::workspace::drift;
 use crate::workspace::snapshot;
+use crate::workspace::snapshot::RecordedFiles;
 
 /// How a plan is executed.
 #[derive(Debug, Clone, Default)]
@@ -51,6 +52,8 @@ pub struct ExecuteOptions {
     pub yolo: bool,
     /// Whether somebody else asks the user what the model wants to know.
     pub leaves_question: bool,
+    /// The user's files as they were recorded for the plan that waits.
+    pub seen: Option<RecordedFiles>,
 }
 
 /// Executes the plan that waits in the session in use.
@@ -74,7 +77,8 @@ pub fn execute(
         ForeignPlan(session)
     );
 
-    let case = open_case(project, Start { tip: &tip, draft }, None, user)?;
+    let start = Start { tip: &tip, draft };
+    let case = open_case(project, start, Known::Seen(options.seen.clone()), user)?;
     finish(project, case, options, user)
 }
 
@@ -170,7 +174,7 @@ fn adopt<'a>(
     // What is no answer of the model's may do more than tell.
     drop_question(project, start.tip, &mut start.draft)?;
     let paths = forced(&reading.plan);
-    let mut case = judged_case(project, start, (reading, &paths), user)?;
+    let mut case = judged_case(project, start, (reading, &paths), None, user)?;
     case.draft.set_answer_aside();
     case.draft.begin();
     case.draft.artifacts.remove(artifact::INPUT);
@@ -180,13 +184,25 @@ fn adopt<'a>(
     Ok(case)
 }
 
+/// What is known of the draft's plan, and of the files, before it is judged.
+enum Known {
+    /// The files as they were recorded when the plan was made, perhaps.
+    Seen(Option<RecordedFiles>),
+    /// What the user had approved when their files changed.
+    Approved(Approved),
+}
+
 /// Records the user's files and judges the draft's plan on them.
 fn open_case<'a>(
     project: &Project,
     start: Start<'a>,
-    approved: Option<Approved>,
+    known: Known,
     user: &mut dyn User,
 ) -> anyhow::Result<PlanInReview<'a>> {
+    let (approved, seen) = match known {
+        Known::Seen(seen) => (None, seen),
+        Known::Approved(approved) => (Some(approved), None),
+    };
     // The raw answer, where there is one: what repair had to assume must be in the review again.
     let text = start
         .draft
@@ -196,7 +212,7 @@ fn open_case<'a>(
     let reading = read_reply(&start.draft, &text);
     let plan = approved.as_ref().map(|approved| &approved.plan);
     let paths = forced(plan.unwrap_or(&reading.plan));
-    let mut case = judged_case(project, start, (reading, &paths), user)?;
+    let mut case = judged_case(project, start, (reading, &paths), seen, user)?;
 
     // What a crash kept was not repaired yet.
     keep_plan(&mut case.draft, &text, &case.judged);
@@ -207,22 +223,29 @@ fn open_case<'a>(
 }
 
 /// Records the user's files, those at some paths even where git ignores them, and judges a plan on
-/// them.
+/// them. Files that were seen just now, because the model answered at once, are looked at again
+/// only at those paths.
 fn judged_case<'a>(
     project: &Project,
     start: Start<'a>,
     (reading, paths): (Reading, &[Vec<u8>]),
+    seen: Option<RecordedFiles>,
     user: &mut dyn User,
 ) -> anyhow::Result<PlanInReview<'a>> {
     let Start { tip, mut draft } = start;
-    let recorded = {
-        let transaction = project.enter("execute", user)?;
-        transaction
-            .record(&project.checkout(), tip, paths)
-            .context("recording your files")?
+    let repository = &project.repository;
+    let seen = seen.filter(|seen| seen.is_fresh() && seen.still_has(repository, paths));
+    let recorded = match seen {
+        Some(seen) => seen,
+        None => {
+            let transaction = project.enter("execute", user)?;
+            transaction
+                .record(&project.checkout(), tip, paths)
+                .context("recording your files")?
+        }
     };
     snapshot::tell_captured(
-        &project.repository,
+        &project.checkout(),
         tip,
         &mut draft,
         &recorded,

@@ -50,8 +50,15 @@ impl PreparedWorktree {
         }
     }
 
+    /// Begins to take the view away: from here on nothing but the layer is looked at.
+    pub(super) fn release(&mut self) {
+        if let Some(overlay) = &mut self.overlay {
+            overlay.release();
+        }
+    }
+
     /// Takes the view away, and what the kernel leaves of one, which nobody else could list.
-    pub(super) fn close(&mut self) {
+    fn close(&mut self) {
         if self.overlay.take().is_some() {
             self.worktree.remove_work();
         }

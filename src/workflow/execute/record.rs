@@ -5,9 +5,11 @@ use super::interrupted;
 use super::result::{DeclineReply, RecordedTurn, TurnEnding};
 use super::run::FinishedRun;
 use super::run_env::{Reach, RunEnv};
-use super::stage::{perform, runs_commands};
+use super::stage::perform;
 use super::turn::{EndedTurn, finish};
 use crate::config::settings::OnFailure;
+use crate::git::diff;
+use crate::git::object::TreeId;
 use crate::git::refs;
 use crate::host::interrupt;
 use crate::host::lock::LockError;
@@ -100,15 +102,14 @@ fn bring(
     };
 
     let after = run.commit(project, base, tree)?;
-    // A command may have changed the user's files too, and takes its time.
-    let now = if case.recorded.is_fresh() && !runs_commands(approved) {
-        case.recorded.clone()
-    } else {
-        transaction.record(
+    // What is not to be written stays as it is, whatever the user made of it meanwhile.
+    let now = match is_still_so(project, case, tree)? {
+        true => case.recorded.clone(),
+        false => transaction.record(
             &project.checkout(),
             case.tip,
             &super::forced(&approved.plan),
-        )?
+        )?,
     };
 
     let (files, overlaps) = match fit(&project.repository, case.recorded.tree, now.tree, tree)? {
@@ -151,6 +152,15 @@ fn bring(
         &left.taken.not_captured,
     );
     Ok(recorded)
+}
+
+/// Returns whether the user's files are as they were reviewed, where they are to become those of a
+/// tree.
+fn is_still_so(project: &Project, case: &PlanInReview<'_>, tree: TreeId) -> anyhow::Result<bool> {
+    let repository = &project.repository;
+    let changes = diff::changes(repository, case.recorded.tree, tree)?;
+    let paths: Vec<_> = changes.into_iter().map(|change| change.path).collect();
+    Ok(case.recorded.still_has(repository, &paths))
 }
 
 /// Takes the lock to record what a plan did, which is worth a longer wait than a command is.

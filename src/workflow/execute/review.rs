@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::result::{RecordedTurn, ReviewedPlan, UndecidedPlan};
-use super::{ExecuteOptions, PlanInReview, decline, forced, open_case, record, reject};
+use super::{ExecuteOptions, Known, PlanInReview, decline, forced, open_case, record, reject};
 use crate::plan::Plan;
 use crate::session::meta::Approver;
 use crate::workflow::confine;
@@ -64,7 +64,7 @@ pub(super) fn review_and_run(
                 tip: case.tip,
                 draft: case.draft,
             },
-            Some(chosen),
+            Known::Approved(chosen),
             user,
         )?;
     }

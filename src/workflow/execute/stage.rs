@@ -12,7 +12,7 @@ use crate::git::fingerprint;
 use crate::git::fingerprint::Fingerprint;
 use crate::git::keep::corrupt;
 use crate::git::keep::corrupt::Moment;
-use crate::git::object::{CommitId, TreeId};
+use crate::git::object::{CommitId, TreeId, staged};
 use crate::git::snapshot::paths;
 use crate::git::worktree::moved::Before;
 use crate::git::worktree::private::TakenBack;
@@ -102,8 +102,7 @@ pub(in crate::workflow) fn perform(
     if began.is_some() {
         prepared.tell_of_room(user);
     }
-    // Nothing but the layer is looked at from here on.
-    prepared.close();
+    prepared.release();
     let taken = match outlived {
         Some(error) => Err(error),
         None => {
@@ -255,6 +254,7 @@ fn take(
     let Some(began) = began else {
         let snapshot = paths::snapshot_paths(&worktree.repository, env.tree, &written)
             .context("recording what the plan did")?;
+        staged::take_over(&project.repository, &worktree.repository)?;
         fault::point("after-run-snapshot")?;
         return Ok(WorktreeResult {
             tree: snapshot.tree,
@@ -281,6 +281,7 @@ fn take(
 
     let RecordedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
+    staged::take_over(&project.repository, &worktree.repository)?;
     fault::point("after-run-snapshot")?;
 
     repository_changes.extend(began.changes(project)?);
@@ -318,7 +319,7 @@ impl Began {
         Ok(Began {
             unconfined,
             moment: corrupt::moment(repository)?,
-            files: prepared.worktree.before()?,
+            files: Before::of(&prepared.worktree)?,
         })
     }
 

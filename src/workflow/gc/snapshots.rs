@@ -72,7 +72,7 @@ fn chain(repository: &Repository, kept: &[CommitId]) -> anyhow::Result<Vec<Commi
     let mut made = vec![tip];
     for &commit in kept {
         let tree = repository.commit(commit)?.tree;
-        tip = repository.write_commit(&NewCommit {
+        tip = repository.stage_commit(&NewCommit {
             tree,
             parents: &[commit, tip],
             message: &message,

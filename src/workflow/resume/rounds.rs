@@ -101,6 +101,7 @@ impl Rounds<'_> {
             model: self.wish.model.clone(),
             yolo: self.wish.yolo,
             leaves_question: true,
+            seen: self.waiting.as_ref().map(|plan| plan.recorded.clone()),
         };
         let reviewed = execute(self.project, &options, user)?;
         let ReviewedPlan::Recorded(recorded) = &reviewed else {

@@ -89,7 +89,7 @@ impl<'a> Recorder<'a> {
             time: &clock::now(),
         })?;
 
-        batch.finish()?;
+        batch.stage()?;
 
         Ok(Written {
             id: Some(id),
@@ -160,7 +160,7 @@ impl<'a> Recorder<'a> {
         };
 
         let after = repository.commit(patch.change.after);
-        let commit = repository.write_commit(&NewCommit {
+        let commit = repository.stage_commit(&NewCommit {
             tree: after.context("reading what a turn changed")?.tree,
             parents: &publication.parents(),
             message: &publication.message(),

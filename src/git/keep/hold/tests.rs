@@ -38,7 +38,7 @@ fn commit(repository: &Repository, content: &str) -> CommitId {
 /// Returns whether all of a commit's files are there.
 fn is_whole(repository: &Repository, id: CommitId) -> bool {
     let tree = repository.commit(id).unwrap().tree;
-    let beyond = missing::beyond(repository, tree, &[]).unwrap();
+    let beyond = missing::beyond(repository, tree, &[], &HashSet::new()).unwrap();
     let is_there = |&id: &ObjectId| repository.has(id);
     beyond.gone.is_empty() && beyond.there.iter().all(is_there)
 }

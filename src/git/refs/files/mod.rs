@@ -1,20 +1,26 @@
 //! Refs as files, each with a log, and `packed-refs`: git's format since its beginning, through
 //! gix.
 
+mod direct;
 mod heal;
 mod lock;
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use gix::index::entry::Stat;
+use gix::objs::Kind;
 use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
 use gix::refs::{FullName, Target};
 
+use self::direct::Direct;
 use self::lock::Locked;
 use super::store::{All, Expected, HeadTarget, MoveError, RefMove, RefStore, Reference};
 use crate::git::During as _;
+use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 use crate::host::clock;
 use crate::host::file::{append_regular, make_folders, read_regular};
@@ -34,12 +40,18 @@ pub(in crate::git) struct FileRefs {
     gix: gix::Repository,
     /// The git directory that all linked worktrees share, without links.
     common: PathBuf,
+    /// The stat of `packed-refs` as it was read last.
+    packed: Cell<Option<Stat>>,
 }
 
 impl FileRefs {
     /// Takes the refs of a repository.
     pub(in crate::git) fn of(gix: gix::Repository, common: PathBuf) -> FileRefs {
-        FileRefs { gix, common }
+        FileRefs {
+            gix,
+            common,
+            packed: Cell::default(),
+        }
     }
 
     /// Finds a ref, as it is now.
@@ -70,6 +82,18 @@ impl FileRefs {
         Ok(Some(CommitId(commit.id)))
     }
 
+    /// Returns the commit that an object of a ref is or names.
+    fn peeled(&self, name: &str, id: CommitId) -> anyhow::Result<CommitId> {
+        let during = || format!("reading `{name}`");
+        let header = absent::find(|| self.gix.find_header(id.0));
+        if header.during(during())?.kind() == Kind::Commit {
+            return Ok(id);
+        }
+        let object = absent::find(|| self.gix.find_object(id.0));
+        let commit = object.during(during())?.peel_to_commit();
+        Ok(CommitId(commit.during(during())?.id))
+    }
+
     /// Returns where the log of a ref is.
     fn log_of(&self, name: &str) -> PathBuf {
         self.common.join("logs").join(name)
@@ -93,6 +117,9 @@ impl FileRefs {
 
 impl RefStore for FileRefs {
     fn read(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+        if let Direct::Holds(found) = self.read_directly(name)? {
+            return found.map(|id| self.peeled(name, id)).transpose();
+        }
         let mut found = self.look_up(name)?;
 
         // While git packs refs, one can leave its own file after `packed-refs` was read and before
@@ -109,6 +136,9 @@ impl RefStore for FileRefs {
     }
 
     fn held(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+        if let Direct::Holds(found) = self.read_directly(name)? {
+            return Ok(found);
+        }
         let mut found = self.look_at(name)?;
         // As for `read`.
         for _ in 0..LOOKS {

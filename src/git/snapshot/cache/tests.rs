@@ -31,7 +31,12 @@ fn entry(name: &[u8], kind: EntryKind, standing: CacheOrigin) -> CachedName<&[u8
 
 /// Saves a cache of three folders and returns its file.
 fn saved(folder: &Path) -> std::path::PathBuf {
-    let mut writer = Writer::new();
+    let sizes = Sizes {
+        folders: 3,
+        entries: 3,
+        names: 8,
+    };
+    let mut writer = Writer::new(sizes, 20);
     let times = Times {
         mtime: Time { secs: 1, nsecs: 2 },
         ctime: Time { secs: 3, nsecs: 4 },
@@ -68,13 +73,9 @@ fn saved(folder: &Path) -> std::path::PathBuf {
     };
 
     let path = folder.join("index");
-    writer
-        .save(
-            &basis,
-            tempfile::NamedTempFile::new_in(folder).unwrap(),
-            &path,
-        )
-        .unwrap();
+    let file = tempfile::NamedTempFile::new_in(folder).unwrap();
+    let cache = writer.finish(&basis).unwrap();
+    cache.save(file, &path).unwrap();
     path
 }
 

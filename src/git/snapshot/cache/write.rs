@@ -1,114 +1,192 @@
-//! A cache being written, record by record.
+//! A cache being written, record by record, where it will be read.
 
 use std::io::Write as _;
 use std::path::Path;
 
-use super::{Basis, CachedFolder, CachedName, HEADER, KINDS, MAGIC};
-use crate::git::snapshot::bytes::{checksum, put, put_stat, put_time};
+use super::{Basis, Cache, CachedFolder, CachedName, ENTRY, FOLDER, HEADER, KINDS, MAGIC};
+use crate::git::snapshot::bytes::{checksum, put, put_stat, put_time, u32_at};
+
+/// How much a cache will hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::git) struct Sizes {
+    /// How many folders.
+    pub(in crate::git) folders: usize,
+    /// How many entries.
+    pub(in crate::git) entries: usize,
+    /// How many bytes of names and paths.
+    pub(in crate::git) names: usize,
+}
 
 /// A cache in the making: folders in the order of their paths, each followed by its entries.
-pub(in crate::git::snapshot) struct Writer {
-    /// The folders' records.
-    folders: Vec<u8>,
-    /// The entries' records.
-    entries: Vec<u8>,
-    /// Names and paths.
-    names: Vec<u8>,
-    /// Numbers of folders and entries so far.
-    counts: (u32, u32),
+///
+/// With many files it is large, so it is not put together from parts: what is in it has its place
+/// from the beginning.
+pub(in crate::git) struct Writer {
+    /// The file.
+    bytes: Vec<u8>,
+    /// What it will hold.
+    sizes: Sizes,
+    /// What it holds already.
+    done: Sizes,
+    /// The length of an id.
+    hash: usize,
 }
 
 impl Writer {
-    /// Starts a cache.
-    pub(in crate::git::snapshot) fn new() -> Writer {
+    /// Starts a cache that will hold so much, with ids of so many bytes.
+    pub(in crate::git) fn new(sizes: Sizes, hash: usize) -> Writer {
+        let length =
+            HEADER + sizes.folders * (FOLDER + hash) + sizes.entries * (ENTRY + hash) + sizes.names;
         Writer {
-            folders: Vec::new(),
-            entries: Vec::new(),
-            names: Vec::new(),
-            counts: (0, 0),
+            bytes: vec![0; length],
+            sizes,
+            done: Sizes::default(),
+            hash,
         }
     }
 
+    /// Returns where the record of the next folder goes.
+    fn folder_at(&self) -> usize {
+        HEADER + self.done.folders * (FOLDER + self.hash)
+    }
+
+    /// Returns where the record of the next entry goes.
+    fn entry_at(&self) -> usize {
+        let folders = self.sizes.folders * (FOLDER + self.hash);
+        HEADER + folders + self.done.entries * (ENTRY + self.hash)
+    }
+
+    /// Writes bytes at a place.
+    fn write(&mut self, at: usize, bytes: &[u8]) {
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Adds names or a path.
+    fn name(&mut self, name: &[u8]) {
+        let entries = self.sizes.entries * (ENTRY + self.hash);
+        let at = HEADER + self.sizes.folders * (FOLDER + self.hash) + entries + self.done.names;
+        self.write(at, name);
+        self.done.names += name.len();
+    }
+
     /// Adds a folder, whose entries `add` adds.
-    pub(in crate::git::snapshot) fn folder(
+    pub(in crate::git) fn folder(
         &mut self,
         folder: &CachedFolder<'_>,
         add: impl FnOnce(&mut Writer),
     ) {
-        let first = self.counts.1;
+        let first = self.done.entries;
         add(self);
 
+        let mut record = Vec::with_capacity(FOLDER + self.hash);
         let numbers = [
-            self.names.len() as u32,
+            self.done.names as u32,
             folder.path.len() as u32,
             folder.parent,
-            first,
-            self.counts.1 - first,
+            first as u32,
+            (self.done.entries - first) as u32,
             folder.marks,
         ];
-        self.names.extend_from_slice(folder.path);
-        numbers.iter().for_each(|&n| put(&mut self.folders, n));
+        numbers.iter().for_each(|&n| put(&mut record, n));
         [folder.times.mtime, folder.times.ctime]
             .iter()
-            .for_each(|time| put_time(&mut self.folders, *time));
-        put(&mut self.folders, folder.times.ino);
-        self.folders.extend_from_slice(folder.tree.as_slice());
+            .for_each(|time| put_time(&mut record, *time));
+        put(&mut record, folder.times.ino);
+        record.extend_from_slice(folder.tree.as_slice());
 
-        self.counts.0 += 1;
+        self.name(folder.path);
+        self.write(self.folder_at(), &record);
+        self.done.folders += 1;
+    }
+
+    /// Adds a folder of an earlier cache with all its entries as they were, but for its parent and
+    /// its tree. Where nothing changed, this is what a save costs.
+    pub(in crate::git) fn kept(
+        &mut self,
+        cache: &Cache,
+        number: usize,
+        (parent, tree): (u32, &[u8]),
+    ) {
+        let raw = cache.raw(number);
+        let names = self.done.names as u32;
+        let moved = |name: u32| name - raw.names_at + names;
+
+        let (at, length) = (self.entry_at(), ENTRY + self.hash);
+        self.write(at, raw.entries);
+        for entry in self.bytes[at..at + raw.entries.len()].chunks_exact_mut(length) {
+            let name = moved(u32_at(entry, 0));
+            entry[..4].copy_from_slice(&name.to_le_bytes());
+        }
+
+        let at = self.folder_at();
+        self.write(at, raw.record);
+        let first = self.done.entries as u32;
+        for (field, number) in [(0, moved(u32_at(raw.record, 0))), (8, parent), (12, first)] {
+            self.write(at + field, &number.to_le_bytes());
+        }
+        self.write(at + FOLDER, tree);
+
+        self.name(raw.names);
+        self.done.folders += 1;
+        self.done.entries += raw.entries.len() / length;
     }
 
     /// Adds an entry to the folder that is being added.
-    pub(in crate::git::snapshot) fn entry(&mut self, entry: &CachedName<&[u8]>) {
-        put(&mut self.entries, self.names.len() as u32);
-        self.entries
-            .extend_from_slice(&(entry.name.len() as u16).to_le_bytes());
-        self.entries.push(
-            KINDS
-                .iter()
-                .position(|&kind| kind == entry.kind)
-                .unwrap_or_default() as u8,
-        );
-        self.entries.push(entry.standing as u8);
-        put_stat(&mut self.entries, &entry.stat);
-        put(&mut self.entries, entry.basis);
-        self.entries.extend_from_slice(entry.id.as_slice());
-        self.names.extend_from_slice(entry.name);
+    pub(in crate::git) fn entry(&mut self, entry: &CachedName<&[u8]>) {
+        let kind = KINDS.iter().position(|&kind| kind == entry.kind);
+        let mut record = Vec::with_capacity(ENTRY + self.hash);
+        put(&mut record, self.done.names as u32);
+        record.extend_from_slice(&(entry.name.len() as u16).to_le_bytes());
+        record.push(kind.unwrap_or_default() as u8);
+        record.push(entry.standing as u8);
+        put_stat(&mut record, &entry.stat);
+        put(&mut record, entry.basis);
+        record.extend_from_slice(entry.id.as_slice());
 
-        self.counts.1 += 1;
+        self.name(entry.name);
+        self.write(self.entry_at(), &record);
+        self.done.entries += 1;
     }
 
+    /// Returns the cache, with what holds for all of it.
+    pub(in crate::git) fn finish(mut self, basis: &Basis) -> Option<Cache> {
+        let mut head = Vec::with_capacity(HEADER);
+        head.extend_from_slice(MAGIC);
+        head.extend_from_slice(&[0; 8]);
+        head.extend_from_slice(&basis.settings.to_le_bytes());
+        put_stat(&mut head, &basis.index);
+        put_time(&mut head, basis.stamp.0);
+
+        let Sizes {
+            folders,
+            entries,
+            names,
+        } = self.done;
+        [self.hash, folders, entries, names]
+            .iter()
+            .for_each(|&n| put(&mut head, n as u32));
+        head.extend_from_slice(basis.root.as_slice());
+
+        head.resize(116, 0);
+        head.extend_from_slice(&basis.choice.to_le_bytes());
+        head.extend_from_slice(&basis.tracking.to_le_bytes());
+        head.extend_from_slice(&basis.force.to_le_bytes());
+        self.write(0, &head);
+
+        let sum = checksum(&self.bytes[16..]);
+        self.write(8, &sum.to_le_bytes());
+        (self.done == self.sizes).then(|| Cache::read(self.bytes, self.hash))?
+    }
+}
+
+impl Cache {
     /// Replaces the file at a path by this cache.
-    pub(in crate::git::snapshot) fn save(
-        self,
-        basis: &Basis,
+    pub(in crate::git) fn save(
+        &self,
         mut file: tempfile::NamedTempFile,
         path: &Path,
     ) -> std::io::Result<()> {
-        let mut bytes =
-            Vec::with_capacity(HEADER + self.folders.len() + self.entries.len() + self.names.len());
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&[0; 8]);
-        bytes.extend_from_slice(&basis.settings.to_le_bytes());
-        put_stat(&mut bytes, &basis.index);
-        put_time(&mut bytes, basis.stamp.0);
-        let hash = basis.root.as_slice().len() as u32;
-
-        [hash, self.counts.0, self.counts.1, self.names.len() as u32]
-            .iter()
-            .for_each(|&n| put(&mut bytes, n));
-        bytes.extend_from_slice(basis.root.as_slice());
-        bytes.resize(116, 0);
-        bytes.extend_from_slice(&basis.choice.to_le_bytes());
-        bytes.extend_from_slice(&basis.tracking.to_le_bytes());
-        bytes.extend_from_slice(&basis.force.to_le_bytes());
-        bytes.resize(HEADER, 0);
-        [&self.folders, &self.entries, &self.names]
-            .iter()
-            .for_each(|part| bytes.extend_from_slice(part));
-
-        let sum = checksum(&bytes[16..]);
-        bytes[8..16].copy_from_slice(&sum.to_le_bytes());
-        file.write_all(&bytes)?;
+        file.write_all(&self.bytes)?;
         file.persist(path)?;
         Ok(())
     }

@@ -7,6 +7,7 @@
 //! a stranger's: it says what a plan's result is, and nothing else.
 
 mod changes;
+pub(super) mod index;
 mod result;
 mod secrets;
 mod sweep;
@@ -14,20 +15,20 @@ mod sweep;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 
 use super::root::{GIT, WorktreeRoot};
-use super::sparse::hide;
-use super::{SessionWorktree, former, index, is_plain_session, record};
-use crate::git::During;
+use super::{Below, SessionWorktree, former, is_plain_session, record};
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
-use crate::git::snapshot::known::known_files;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::file::remove_below;
 use crate::host::overlay;
 use crate::host::sandbox::OverlayFolders;
+use index::LayerIndex;
+pub use result::LayerScan;
 pub use secrets::hide_secrets;
 
 /// What takes the changes.
@@ -80,14 +81,17 @@ pub fn session_layer(
         session: session.to_owned(),
         path: path.clone(),
         files: place,
-        below: Some(user.workdir().to_owned()),
+        below: Some(Below {
+            files: user.workdir().to_owned(),
+            index: Arc::new(LayerIndex::of(user, below)?),
+        }),
         record,
         root,
     };
 
     worktree.keep_record()?;
+    worktree.record.forget_layer_index();
     worktree.sweep_layer(user, below).with_context(during)?;
-    worktree.note_files(user, below)?;
     Ok(worktree)
 }
 
@@ -153,20 +157,6 @@ impl SessionWorktree {
             layer.make_folder(Path::new(name))?;
         }
         Ok(())
-    }
-
-    /// Writes the index of the layer: a tree's files, with what is known of them where they lie
-    /// below.
-    fn note_files(&self, user: &Repository, below: &LowerFiles<'_>) -> anyhow::Result<()> {
-        let mut files = match known_files(user, below.known, below.tree) {
-            Some(files) => files,
-            None => {
-                let files = user.gix.index_from_tree(&below.tree.0);
-                files.during("reading the files of a turn")?.into_parts().0
-            }
-        };
-        hide(user, &mut files)?;
-        index::write_part(&self.repository, files)
     }
 }
 

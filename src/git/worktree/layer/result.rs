@@ -4,23 +4,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gix::bstr::ByteSlice as _;
-use gix::index::entry::Mode;
-use gix::worktree::stack::state::ignore::Source;
+use gix::index::State;
+use gix::index::entry::{Flags, Mode, Stat};
 
 use super::changes::{LayerEntry, is_whiteout, list};
 use super::{below, place};
-use crate::git::During;
 use crate::git::diff;
+use crate::git::ignore::LazyRules;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::snapshot;
 use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::{Forced, SnapshotLimits, shown};
 use crate::git::worktree::SessionWorktree;
+use crate::git::worktree::index::mode as index_mode;
 use crate::git::worktree::root::GIT;
+use crate::git::worktree::sparse::hide;
 use crate::host::file::{FileMode, Root, remove_file};
 
 /// Files that say what git does with others.
@@ -47,30 +49,37 @@ struct LayerNames {
     rules: Vec<Vec<u8>>,
 }
 
-impl SessionWorktree {
+/// A layer, which is looked at after commands ran.
+pub struct LayerScan<'a> {
+    /// The worktree.
+    pub worktree: &'a SessionWorktree,
+    /// The repository of the user's files below.
+    pub user: &'a Repository,
+    /// The tree of these files.
+    pub base: TreeId,
+}
+
+impl LayerScan<'_> {
     /// Records what is in the layer, on the tree that it lies on.
     ///
     /// # Errors
     /// As for [`snapshot::snapshot`].
-    pub fn layer_snapshot(
-        &self,
-        user: &Repository,
-        base: TreeId,
-        limits: &SnapshotLimits,
-        force: &[Forced],
-    ) -> anyhow::Result<Snapshot> {
-        let top = Root::open_strictly(&self.files)?;
-        let names = self.layer_names(user, base, &top)?;
-        let known = self.known(base, &names)?;
+    pub fn snapshot(&self, limits: &SnapshotLimits, force: &[Forced]) -> anyhow::Result<Snapshot> {
+        let (worktree, files) = (self.worktree, &self.worktree.files);
+        let top = Root::open_strictly(files)?;
+        let names = self.names(&top)?;
+        let known = self.known(&names)?;
         // What is gone is known by now, and no file for whoever looks.
         let is_known = |path: &&Vec<u8>| known.contains_key(path.as_slice()) || is_rules(path);
         for path in names.gone.iter().filter(is_known) {
-            std::fs::remove_file(place(&self.files, path))?;
+            std::fs::remove_file(place(files, path))?;
         }
 
-        let lent = self.lend_rules(user, &top, &names.rules)?;
-        let seen = self.record_place(SEEN);
-        let taken = snapshot::snapshot(&self.repository, &seen, limits, force);
+        let lent = self.lend_rules(&top, &names.rules)?;
+        let tracked = tracked(self.user, &known)?;
+        worktree.repository.loaded.take_for_users(tracked);
+        let seen = worktree.record.layer_index().with_file_name(SEEN);
+        let taken = snapshot::snapshot(&worktree.repository, &seen, limits, force);
         for path in &lent {
             remove_file(&top, Path::new(OsStr::from_bytes(path)))?;
         }
@@ -78,7 +87,7 @@ impl SessionWorktree {
         let mut taken = taken?;
 
         let mut edits = self.removals(&names, &known)?;
-        for leaf in self.repository.leaves(taken.tree)? {
+        for leaf in worktree.repository.leaves(taken.tree)? {
             let is_within = |folder: &Vec<u8>| is_below(&leaf.path, folder);
             if lent.contains(&leaf.path) || names.repositories.iter().any(is_within) {
                 continue;
@@ -92,9 +101,9 @@ impl SessionWorktree {
             );
         }
 
-        taken.tree = diff::tree_with(&self.repository, base, &edits)?;
+        taken.tree = diff::tree_with(&worktree.repository, self.base, &edits)?;
         // One below an ignored folder may be seen by rules that the commands changed.
-        let is_gone = |path: &str| is_whiteout(&self.files, path.as_bytes());
+        let is_gone = |path: &str| is_whiteout(files, path.as_bytes());
         let within = |path: &str| {
             let folders = names.repositories.iter();
             folders
@@ -108,26 +117,17 @@ impl SessionWorktree {
     }
 
     /// Returns the names in the layer, besides what git ignores anyway.
-    fn layer_names(
-        &self,
-        user: &Repository,
-        base: TreeId,
-        top: &Root,
-    ) -> anyhow::Result<LayerNames> {
-        let index = user.gix.index_or_empty().during("reading git's index")?;
-        let source = Source::WorktreeThenIdMappingIfNotSkipped;
-        let excludes = user.gix.excludes(&index, None, source);
-        let mut rules = excludes.during("reading git's ignore rules")?;
-
+    fn names(&self, top: &Root) -> anyhow::Result<LayerNames> {
+        let mut rules = LazyRules::new(self.user);
         let mut names = LayerNames::default();
         // With whether something of the user's can be seen in the folder.
         let mut folders = vec![(Vec::new(), true)];
         while let Some((path, shows)) = folders.pop() {
-            let Some(folder) = list(top, &self.files, &path) else {
+            let Some(folder) = list(top, &self.worktree.files, &path) else {
                 continue;
             };
             if shows {
-                self.look_below(user, &folder.path, &folder.names, &mut names);
+                self.look_below(&folder.path, &folder.names, &mut names);
             }
 
             let paths: Vec<Vec<u8>> = folder
@@ -136,7 +136,7 @@ impl SessionWorktree {
                 .map(|(name, _)| below(&path, name))
                 .collect();
             let asked: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
-            let known = self.repository.entries_at(base, &asked)?;
+            let known = self.worktree.repository.entries_at(self.base, &asked)?;
             for ((_, entry), path) in folder.names.iter().zip(&paths) {
                 match *entry {
                     LayerEntry::Gone => names.gone.push(path.clone()),
@@ -145,11 +145,7 @@ impl SessionWorktree {
                         names.folders.push(path.clone());
                         names.opaque.extend(opaque.then(|| path.clone()));
                         let is_of_tree = known.contains_key(path.as_slice());
-                        let ignored = !is_of_tree
-                            && rules
-                                .at_entry(path.as_bstr(), Some(Mode::DIR))
-                                .during("reading git's ignore rules")?
-                                .is_excluded();
+                        let ignored = !is_of_tree && rules.ignores(path, Mode::DIR)?;
                         if !ignored {
                             folders.push((path.clone(), shows && !opaque));
                         }
@@ -165,12 +161,11 @@ impl SessionWorktree {
     /// repository, and its rules.
     fn look_below(
         &self,
-        user: &Repository,
         path: &[u8],
         there: &[(std::ffi::OsString, LayerEntry)],
         names: &mut LayerNames,
     ) {
-        let under = place(user.workdir(), path);
+        let under = place(self.user.workdir(), path);
         let has = |name: &str| there.iter().any(|(known, _)| known == name);
         if !path.is_empty() && under.join(GIT).symlink_metadata().is_ok() {
             names.repositories.push(path.to_vec());
@@ -187,13 +182,8 @@ impl SessionWorktree {
     }
 
     /// Puts the user's files of rules into the layer as long as it is looked at; returns them.
-    fn lend_rules(
-        &self,
-        user: &Repository,
-        top: &Root,
-        rules: &[Vec<u8>],
-    ) -> anyhow::Result<BTreeSet<Vec<u8>>> {
-        let below = Root::open(user.workdir())?;
+    fn lend_rules(&self, top: &Root, rules: &[Vec<u8>]) -> anyhow::Result<BTreeSet<Vec<u8>>> {
+        let below = Root::open(self.user.workdir())?;
         let mut lent = BTreeSet::new();
         for path in rules {
             let at = Path::new(OsStr::from_bytes(path));
@@ -208,14 +198,11 @@ impl SessionWorktree {
     }
 
     /// Returns what the tree has at the names of the layer.
-    fn known<'n>(
-        &self,
-        base: TreeId,
-        names: &'n LayerNames,
-    ) -> anyhow::Result<BTreeMap<&'n [u8], TreeEntry>> {
+    fn known<'n>(&self, names: &'n LayerNames) -> anyhow::Result<BTreeMap<&'n [u8], TreeEntry>> {
         let all = names.leaves.iter().chain(&names.gone).chain(&names.folders);
-        self.repository
-            .entries_at(base, &all.map(Vec::as_slice).collect())
+        self.worktree
+            .repository
+            .entries_at(self.base, &all.map(Vec::as_slice).collect())
     }
 
     /// Returns the removal of everything that the layer hides.
@@ -234,7 +221,7 @@ impl SessionWorktree {
                 edits.insert(path.clone(), None);
                 continue;
             }
-            for leaf in self.repository.leaves(TreeId(entry.id))? {
+            for leaf in self.worktree.repository.leaves(TreeId(entry.id))? {
                 edits.insert([path.as_slice(), b"/", &leaf.path].concat(), None);
             }
         }
@@ -248,11 +235,22 @@ impl SessionWorktree {
         }
         Ok(edits)
     }
+}
 
-    /// Returns where a file of the record is.
-    fn record_place(&self, name: &str) -> PathBuf {
-        self.record.layer_index().with_file_name(name)
+/// Returns an index with those names of the layer that the tree has: what else it has is not looked
+/// for in the layer.
+fn tracked(user: &Repository, known: &BTreeMap<&[u8], TreeEntry>) -> anyhow::Result<State> {
+    let mut state = State::new(user.gix.object_hash());
+    for (path, entry) in known {
+        if let Some(mode) = index_mode(entry.mode) {
+            let (stat, flags, path) = (Stat::default(), Flags::empty(), path.as_bstr());
+            state.dangerously_push_entry(stat, entry.id, flags, mode, path);
+        }
     }
+
+    state.sort_entries();
+    hide(user, &mut state)?;
+    Ok(state)
 }
 
 /// Returns whether a path is called as files of rules are.

@@ -5,13 +5,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use gix::bstr::ByteSlice as _;
 use gix::index::entry::Mode;
-use gix::worktree::stack::state::ignore::Source;
 
 use super::changes::{LayerEntry, list};
 use super::{below, place};
-use crate::git::During;
+use crate::git::ignore::LazyRules;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
@@ -28,11 +26,7 @@ pub(super) fn sweep(
 ) -> anyhow::Result<()> {
     let top = &Root::open_strictly(files)?;
     remove_below(top, OsStr::new(GIT))?;
-    let index = user.gix.index_or_empty().during("reading git's index")?;
-    let source = Source::WorktreeThenIdMappingIfNotSkipped;
-    let excludes = user.gix.excludes(&index, None, source);
-    let mut rules = excludes.during("reading git's ignore rules")?;
-
+    let mut rules = LazyRules::new(user);
     let (mut folders, mut entered) = (vec![Vec::new()], Vec::new());
     while let Some(path) = folders.pop() {
         let root = top.folder(Path::new(OsStr::from_bytes(&path)))?;
@@ -53,10 +47,7 @@ pub(super) fn sweep(
             let is_folder = matches!(entry, LayerEntry::Folder { .. });
             let tracked = known.get(path.as_slice());
             let mode = if is_folder { Mode::DIR } else { Mode::FILE };
-            let ignored = rules
-                .at_entry(path.as_bstr(), Some(mode))
-                .during("reading git's ignore rules")?
-                .is_excluded();
+            let ignored = rules.ignores(path, mode)?;
             match fate((*entry, tracked), ignored, || limits.is_secret(path)) {
                 Fate::Stays => {}
                 Fate::Goes => {

@@ -12,20 +12,20 @@ mod tracked;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::SessionWorktree;
 use super::root::GIT;
+use super::{MAX_INDEX, SessionWorktree};
 use crate::git::During;
 use crate::git::diff;
 use crate::git::incoming;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
-use crate::host::file::{Root, read_regular};
-use crate::host::file::{open_up, remove_below};
+use crate::host::file::{Root, open_up, remove_below};
 
 /// What commands left in a worktree besides files.
 #[derive(Debug, Default)]
@@ -42,8 +42,6 @@ pub struct TakenBack {
 const NEW: &str = "new";
 /// More bytes than this of rules or edges are not copied.
 const MAX_COPIED: u64 = 16 << 20;
-/// More bytes than this of an index are not read.
-const MAX_INDEX: u64 = 256 << 20;
 /// Files below a git directory that say how git behaves, besides its configuration.
 const RULES: [&str; 3] = ["info/exclude", "info/attributes", "info/grafts"];
 
@@ -116,16 +114,16 @@ impl SessionWorktree {
 
     /// Returns the paths in the commands' index that were not in ours.
     fn staged(&self, git: &Root, hash: gix::hash::Kind) -> BTreeSet<Vec<u8>> {
-        let (Ok(theirs), Ok(ours)) = (
-            git.read(Path::new("index"), MAX_INDEX),
-            read_regular(&self.index(), MAX_INDEX),
-        ) else {
+        let path = Path::new("index");
+        let Ok(ours) = self.index() else {
             return BTreeSet::new();
         };
-
-        if theirs == ours {
+        if git.has_bytes(path, &ours) {
             return BTreeSet::new();
         }
+        let Ok(theirs) = git.read(path, MAX_INDEX) else {
+            return BTreeSet::new();
+        };
 
         let paths = |bytes: &[u8]| tracked::paths(bytes, hash).unwrap_or_default();
         let ours = paths(&ours);
@@ -168,13 +166,11 @@ impl SessionWorktree {
             }
         }
 
-        match read_regular(&self.index(), MAX_INDEX) {
-            Ok(bytes) => put("index", &bytes)?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error.into()),
+        match self.index() {
+            Ok(index) => put("index", &index).map_err(Into::into),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
         }
-
-        Ok(())
     }
 }
 

@@ -4,10 +4,12 @@ use anyhow::Context as _;
 
 use super::{PreparedWorktree, SetupFailed, run_setup, unmade};
 use crate::config::settings::Backend;
+use crate::git::repository::Repository;
+use crate::git::snapshot::secrets::SecretSearch;
 use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::layer::{LowerFiles, hide_secrets, session_layer};
 use crate::host::fault;
-use crate::host::overlay::Overlay;
+use crate::host::overlay::{Overlay, OverlayHolder};
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::execute::run_env::RunEnv;
 use crate::workflow::hinted::hinted;
@@ -61,23 +63,31 @@ fn open(
         known: &index,
         limits: &limits,
     };
-    let root = project.worktrees();
-    let opened = session_layer(repository, &root, env.name, &below);
-    let worktree = opened.map_err(unmade)?;
-    fault::point("after-layer")?;
+    let kept = project.secrets(&repository.worktree_name());
+    let secrets = SecretSearch::new(repository, &limits, (&kept, &index));
+    let (found, made) = while_searching(&secrets, || {
+        let holder = OverlayHolder::start();
+        let root = project.worktrees();
+        let opened = session_layer(repository, &root, env.name, &below);
+        let worktree = opened.map_err(unmade)?;
+        fault::point("after-layer")?;
+        let mounted = mount_layer(repository, env, &worktree, holder)?;
+        Ok::<_, anyhow::Error>((worktree, mounted))
+    });
+
+    let (worktree, mounted) = made?;
     let mut prepared = PreparedWorktree {
         worktree,
         linked: Vec::new(),
         overlay: None,
     };
-
-    if let Err(why) = mount(project, env, &below, &mut prepared)? {
+    if let Err(why) = show(project, &below, (found, mounted), &mut prepared)? {
         return Ok(Err(why));
     }
-    if set_up(project, env, &below, &mut prepared, user)? {
+    if set_up(project, env, (&below, &secrets), &mut prepared, user)? {
         prepared.overlay = None;
         prepared.worktree.sweep_layer(repository, &below)?;
-        if let Err(why) = mount(project, env, &below, &mut prepared)? {
+        if let Err(why) = mount(project, env, (&below, &secrets), &mut prepared)? {
             return Ok(Err(why));
         }
     }
@@ -88,16 +98,52 @@ fn open(
 fn mount(
     project: &Project,
     env: &RunEnv<'_>,
-    below: &LowerFiles<'_>,
+    (below, secrets): (&LowerFiles<'_>, &SecretSearch<'_>),
     prepared: &mut PreparedWorktree,
 ) -> anyhow::Result<Result<(), String>> {
-    let (repository, worktree) = (&project.repository, &prepared.worktree);
+    let (found, mounted) = while_searching(secrets, || {
+        let holder = OverlayHolder::start();
+        mount_layer(&project.repository, env, &prepared.worktree, holder)
+    });
+    show(project, below, (found, mounted?), prepared)
+}
+
+/// Does some work while the user's secrets are looked for; returns them and what came of it.
+fn while_searching<T>(
+    secrets: &SecretSearch<'_>,
+    work: impl FnOnce() -> T,
+) -> (anyhow::Result<Vec<Vec<u8>>>, T) {
+    std::thread::scope(|scope| {
+        let found = scope.spawn(|| secrets.run());
+        let done = work();
+        (found.join().expect("a search does not panic"), done)
+    })
+}
+
+/// Mounts the layer as it is, with a git directory for commands.
+fn mount_layer(
+    repository: &Repository,
+    env: &RunEnv<'_>,
+    worktree: &SessionWorktree,
+    holder: Result<OverlayHolder, String>,
+) -> anyhow::Result<Result<Overlay, String>> {
     worktree.make_git_dir(repository, env.before)?;
     let hidden = worktree
         .hide_users_git_dir()
         .map_err(|error| format!("{error:#}"));
     let folders = worktree.overlay(repository)?;
-    let overlay = match hidden.and_then(|()| Overlay::mount(&folders, GIT)) {
+    Ok(hidden.and_then(|()| holder?.mount(&folders, GIT)))
+}
+
+/// Lets commands see a layer that was mounted, without the user's secrets.
+fn show(
+    project: &Project,
+    below: &LowerFiles<'_>,
+    (found, mounted): (anyhow::Result<Vec<Vec<u8>>>, Result<Overlay, String>),
+    prepared: &mut PreparedWorktree,
+) -> anyhow::Result<Result<(), String>> {
+    let (repository, worktree) = (&project.repository, &prepared.worktree);
+    let overlay = match mounted {
         Ok(overlay) => overlay,
         Err(why) => {
             worktree.remove_git_dir()?;
@@ -106,7 +152,9 @@ fn mount(
     };
 
     let copy = &project.settings.worktree.copy;
-    if let Err(error) = hide_secrets(repository, below, &overlay.root()?, copy) {
+    let root = overlay.root()?;
+    let hidden = found.and_then(|found| hide_secrets(repository, below, &root, (found, copy)));
+    if let Err(error) = hidden {
         drop(overlay);
         worktree.remove_git_dir()?;
         return Ok(Err(format!("your secrets cannot be hidden: {error:#}")));
@@ -120,7 +168,7 @@ fn mount(
 fn set_up(
     project: &Project,
     env: &RunEnv<'_>,
-    below: &LowerFiles<'_>,
+    (below, secrets): (&LowerFiles<'_>, &SecretSearch<'_>),
     prepared: &mut PreparedWorktree,
     user: &mut dyn User,
 ) -> anyhow::Result<bool> {
@@ -132,7 +180,7 @@ fn set_up(
         // Nothing may lie in it that a plan wrote and nobody looked at.
         prepared.overlay = None;
         prepared.worktree.clear_layer()?;
-        if let Err(why) = mount(project, env, below, prepared)? {
+        if let Err(why) = mount(project, env, (below, secrets), prepared)? {
             anyhow::bail!("the layer cannot be mounted again: {why}");
         }
     }

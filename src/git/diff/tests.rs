@@ -1,0 +1,47 @@
+//! Differences, against a comparison path by path.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::git::sample::{Files, entry, files, near, write};
+
+/// Returns in what files differ.
+fn expected(repository: &Repository, old: &Files, new: &Files) -> Vec<TreeChange> {
+    let entry_of = |files: &Files, path: &String| {
+        let content = files.get(path);
+        content.map(|&content| entry(repository, content))
+    };
+    let paths: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let change = |path: &String| TreeChange {
+        path: path.clone().into_bytes(),
+        old: entry_of(old, path),
+        new: entry_of(new, path),
+    };
+    let changes = paths.into_iter().map(change);
+    changes.filter(|change| change.old != change.new).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn a_difference_is_what_a_comparison_of_every_path_finds(
+        old in files(),
+        new in files(),
+        changed in files(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let repository = Repository::open(folder.path()).unwrap();
+        for (old, new) in [(&old, &new), (&old, &near(&old, &changed)), (&Files::new(), &new)] {
+            let trees = [old, new].map(|files| write(&repository, files));
+            for [from, to] in [trees, [trees[1], trees[0]]] {
+                let (before, after) = if from == trees[0] { (old, new) } else { (new, old) };
+                let found = changes(&repository, from, to).unwrap();
+                prop_assert_eq!(&found, &expected(&repository, before, after));
+                // The second time nothing is read.
+                prop_assert_eq!(&changes(&repository, from, to).unwrap(), &found);
+            }
+        }
+    }
+}

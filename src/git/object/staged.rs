@@ -1,0 +1,147 @@
+//! New objects that wait in memory until a ref is about to reach them.
+//!
+//! A turn makes objects in many places: the user's files, the result, what was published, the turn
+//! itself. As packs of their own each would cost three files and a look at all packs. Here they
+//! can be read by this process as any other object, and [`hold`](crate::git::keep::hold) writes
+//! them as one pack before a ref moves. Where none does they go with the process. Large ones are
+//! compressed for that pack in a thread of their own while the work goes on.
+
+use gix::ObjectId;
+use gix::objs::{Kind, Write as _};
+
+use crate::git::During as _;
+use crate::git::keep::pack::deflated;
+use crate::git::repository::Repository;
+
+/// A new object.
+pub(in crate::git) type NewObject = (ObjectId, Kind, Vec<u8>);
+
+/// An object of more bytes is compressed while the work goes on, the tree of thousands of files in
+/// one folder say.
+const LARGE: usize = 256 << 10;
+
+/// Stages new objects, and has large ones compressed.
+pub(in crate::git) fn stage(
+    repository: &Repository,
+    objects: Vec<NewObject>,
+) -> anyhow::Result<()> {
+    for (id, kind, bytes) in &objects {
+        if bytes.len() < LARGE || repository.read_only {
+            continue;
+        }
+        let (kind, bytes) = (*kind, bytes.clone());
+        let compressing = &repository.memory.compressing;
+        compressing.begin(*id, move || deflated(kind, &bytes));
+    }
+    put(repository, objects)
+}
+
+/// Returns a staged object as a pack stores it.
+///
+/// # Errors
+/// If it cannot be compressed.
+pub(in crate::git) fn packed(
+    repository: &Repository,
+    (id, kind, bytes): &NewObject,
+) -> anyhow::Result<Vec<u8>> {
+    let compressing = &repository.memory.compressing;
+    compressing
+        .end(id)
+        .unwrap_or_else(|| deflated(*kind, bytes))
+}
+
+/// Puts objects into the memory of a repository.
+pub(in crate::git) fn put(
+    repository: &Repository,
+    objects: impl IntoIterator<Item = NewObject>,
+) -> anyhow::Result<()> {
+    let memory = &repository.gix.objects;
+    for (id, kind, bytes) in objects {
+        memory
+            .write_buf_with_known_id(kind, &bytes, id)
+            .during("keeping an object")?;
+    }
+    Ok(())
+}
+
+/// Stages what another handle of the same repository has staged, so that this one can read it.
+///
+/// # Errors
+/// If there is no memory for it.
+pub fn take_over(repository: &Repository, other: &Repository) -> anyhow::Result<()> {
+    let compressing = &repository.memory.compressing;
+    compressing.take_over(&other.memory.compressing);
+    put(repository, objects(other))
+}
+
+/// Returns what is staged.
+pub(in crate::git) fn objects(repository: &Repository) -> Vec<NewObject> {
+    if repository.gix.objects.num_objects_in_memory() == 0 {
+        return Vec::new();
+    }
+    let mut copy = repository.gix.objects.clone();
+    let staged = copy.take_object_memory().unwrap_or_default();
+    let object = |(id, (kind, bytes)): (&ObjectId, &(Kind, Vec<u8>))| (*id, *kind, bytes.clone());
+    staged.iter().map(object).collect()
+}
+
+/// Forgets what is staged, because a pack has it now.
+pub(in crate::git) fn forget(repository: &Repository) {
+    if !repository.read_only {
+        repository.gix.objects.reset_object_memory();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::object::batch;
+
+    #[test]
+    fn what_is_staged_is_read_here_and_by_whoever_takes_it_and_nobody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let open = || Repository::open(folder.path()).unwrap();
+        let (here, beside) = (open(), open());
+        let batch = batch::batch(&here);
+        let [a, b] = ["a", "b"].map(|text| batch.blob(text.as_bytes()).unwrap());
+        batch.stage().unwrap();
+
+        assert_eq!(here.blob(a).unwrap(), b"a");
+        assert!(!beside.has(a));
+        take_over(&beside, &here).unwrap();
+        assert_eq!(beside.blob(b).unwrap(), b"b");
+
+        forget(&beside);
+        assert!(!beside.has(b) && here.has(b) && !open().has(b));
+    }
+
+    #[test]
+    fn a_large_object_is_the_same_whoever_compresses_it() {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let open = || Repository::open(folder.path()).unwrap();
+        let (here, beside) = (open(), open());
+        let object = |length: usize| {
+            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let id = gix::objs::compute_hash(gix::hash::Kind::Sha1, Kind::Blob, &bytes);
+            (id.unwrap(), Kind::Blob, bytes)
+        };
+        let [small, large] = [10, LARGE].map(object);
+        stage(&here, vec![small.clone(), large.clone()]).unwrap();
+        let begun = |repository: &Repository| repository.memory.compressing.count();
+        assert_eq!((begun(&here), begun(&beside)), (1, 0));
+
+        take_over(&beside, &here).unwrap();
+        assert_eq!((begun(&here), begun(&beside)), (0, 1));
+        take_over(&beside, &beside).unwrap();
+        assert_eq!(begun(&beside), 1);
+        for repository in [&beside, &here] {
+            for object in [&small, &large] {
+                let expected = deflated(object.1, &object.2).unwrap();
+                assert_eq!(packed(repository, object).unwrap(), expected);
+            }
+        }
+        assert_eq!(begun(&beside), 0);
+    }
+}

@@ -1,0 +1,326 @@
+//! Trees as they are stored: mode, name, a zero and an id for each entry.
+//!
+//! A turn looks a few paths up again and again. Where a folder has tens of thousands of files, its
+//! tree is kept once it was read, and only the names are gone over.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+
+use anyhow::Context as _;
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+use gix::objs::TreeRefIter;
+use gix::objs::tree::EntryRef;
+
+use crate::git::During as _;
+
+/// A tree of fewer bytes is read as fast as it is found again.
+const LARGE: usize = 64 << 10;
+/// So many large trees are kept: that of the user's files and that of a result, each with another
+/// one before it.
+const KEPT: usize = 4;
+/// No more bytes of them are kept.
+const MOST_BYTES: usize = 16 << 20;
+
+/// A tree as it is stored.
+#[derive(Debug)]
+pub(in crate::git) struct StoredTree {
+    /// Its id.
+    id: ObjectId,
+    /// Its entries.
+    data: Vec<u8>,
+    /// Where its entries begin, once somebody asked for several.
+    starts: OnceLock<Option<Vec<u32>>>,
+}
+
+/// Large trees that were read, the last one first.
+#[derive(Default)]
+pub(in crate::git) struct LargeTrees(RefCell<VecDeque<Arc<StoredTree>>>);
+
+impl LargeTrees {
+    /// Returns a tree that is kept.
+    pub(super) fn find(&self, id: ObjectId) -> Option<Arc<StoredTree>> {
+        let kept = self.0.borrow();
+        kept.iter().find(|tree| tree.id == id).map(Arc::clone)
+    }
+
+    /// Keeps a large tree, and lets those go for which there is no room; returns it.
+    pub(super) fn keep(&self, tree: StoredTree) -> Arc<StoredTree> {
+        let tree = Arc::new(tree);
+        if !(LARGE..=MOST_BYTES).contains(&tree.data.len()) {
+            return tree;
+        }
+
+        let mut kept = self.0.borrow_mut();
+        kept.push_front(Arc::clone(&tree));
+        let mut bytes = 0;
+        let fits = kept.iter().take(KEPT).take_while(|tree| {
+            bytes += tree.data.len();
+            bytes <= MOST_BYTES
+        });
+        let fits = fits.count();
+        kept.truncate(fits);
+        tree
+    }
+}
+
+impl StoredTree {
+    /// Takes the bytes of a tree that was read.
+    pub(super) fn of(mut read: gix::Tree<'_>) -> StoredTree {
+        StoredTree::new(read.id, read.take_data())
+    }
+
+    /// Takes the bytes of a tree.
+    fn new(id: ObjectId, data: Vec<u8>) -> StoredTree {
+        StoredTree {
+            id,
+            data,
+            starts: OnceLock::new(),
+        }
+    }
+
+    /// Returns a tree without entries.
+    pub(in crate::git) fn empty(hash: gix::hash::Kind) -> StoredTree {
+        StoredTree::new(ObjectId::empty_tree(hash), Vec::new())
+    }
+
+    /// Returns its entries, as bytes.
+    pub(in crate::git) fn entries(&self) -> RawEntries<'_> {
+        self.entries_from(0)
+    }
+
+    /// Returns its entries from a byte on.
+    pub(in crate::git) fn entries_from(&self, start: usize) -> RawEntries<'_> {
+        RawEntries {
+            rest: &self.data[start..],
+            id: self.id,
+        }
+    }
+
+    /// Returns the entry of a name, a file or a folder.
+    ///
+    /// # Errors
+    /// The tree is damaged.
+    pub(in crate::git) fn find(&self, name: &[u8]) -> anyhow::Result<Option<EntryRef<'_>>> {
+        let mut entries = self.entries();
+        while let Some(raw) = entries.peek()? {
+            if name_of(raw) == Some(name) {
+                return entries.decoded(raw).map(Some);
+            }
+            entries.pass(Some(raw));
+        }
+        Ok(None)
+    }
+
+    /// As [`StoredTree::find`], for whoever looks many names up: the entries are expected to be in
+    /// git's order.
+    ///
+    /// # Errors
+    /// The tree is damaged.
+    pub(in crate::git) fn bisect(&self, name: &[u8]) -> anyhow::Result<Option<EntryRef<'_>>> {
+        let starts = self.starts.get_or_init(|| self.starts().ok());
+        let starts = starts
+            .as_ref()
+            .with_context(|| format!("tree {} is damaged", self.id))?;
+        let entry = |start: u32| {
+            let entries = self.entries_from(start as usize);
+            let raw = entries.peek().ok().flatten()?;
+            entries.decoded(raw).ok()
+        };
+
+        for is_folder in [false, true] {
+            let order = |start: &u32| {
+                entry(*start).map_or(Ordering::Less, |entry| {
+                    let found = (entry.filename.as_bytes(), entry.mode.is_tree());
+                    in_order(found, (name, is_folder))
+                })
+            };
+            if let Ok(at) = starts.binary_search_by(order) {
+                return Ok(entry(starts[at]));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns where the entries begin.
+    fn starts(&self) -> anyhow::Result<Vec<u32>> {
+        let (mut entries, mut starts) = (self.entries(), Vec::new());
+        while let Some(raw) = entries.peek()? {
+            starts.push(u32::try_from(self.data.len() - entries.rest.len())?);
+            entries.pass(Some(raw));
+        }
+        Ok(starts)
+    }
+}
+
+/// The entries of a tree as they are stored, gone through from the first to the last.
+pub(in crate::git) struct RawEntries<'t> {
+    /// What is still to come.
+    rest: &'t [u8],
+    /// The tree.
+    id: ObjectId,
+}
+
+impl<'t> RawEntries<'t> {
+    /// Returns the next entry.
+    ///
+    /// # Errors
+    /// The tree is cut short.
+    pub(in crate::git) fn peek(&self) -> anyhow::Result<Option<&'t [u8]>> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let end = memchr::memchr(0, self.rest).map(|at| at + 1 + self.id.kind().len_in_bytes());
+        let raw = end.and_then(|end| self.rest.get(..end));
+        raw.with_context(|| format!("tree {} is cut short", self.id))
+            .map(Some)
+    }
+
+    /// Returns whether these are the bytes of the next entry.
+    pub(in crate::git) fn is_next(&self, raw: &[u8]) -> bool {
+        self.rest.starts_with(raw)
+    }
+
+    /// Passes over the next entry, if there is one.
+    pub(in crate::git) fn pass(&mut self, raw: Option<&[u8]>) {
+        self.rest = &self.rest[raw.map_or(0, <[u8]>::len)..];
+    }
+
+    /// Reads an entry.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(in crate::git) fn decoded<'e>(&self, raw: &'e [u8]) -> anyhow::Result<EntryRef<'e>> {
+        let entry = TreeRefIter::from_bytes(raw, self.id.kind()).next();
+        let entry = entry.with_context(|| format!("tree {} is damaged", self.id))?;
+        entry.during(format_args!("reading tree {}", self.id))
+    }
+}
+
+/// Returns the name of an entry.
+fn name_of(raw: &[u8]) -> Option<&[u8]> {
+    let start = memchr::memchr(b' ', raw)? + 1;
+    let name = &raw[start..];
+    Some(&name[..memchr::memchr(0, name)?])
+}
+
+/// Compares names as git sorts them: a folder as if a slash followed.
+fn in_order((a, a_is_folder): (&[u8], bool), (b, b_is_folder): (&[u8], bool)) -> Ordering {
+    let common = a.len().min(b.len());
+    let next = |name: &[u8], is_folder: bool| {
+        let end = if is_folder { b'/' } else { 0 };
+        name.get(common).copied().unwrap_or(end)
+    };
+    let order = a[..common].cmp(&b[..common]);
+    order.then_with(|| next(a, a_is_folder).cmp(&next(b, b_is_folder)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use gix::objs::tree::{Entry, EntryKind};
+    use gix::objs::{Kind, Tree, Write as _, WriteTo as _};
+
+    use super::*;
+    use crate::git::repository::Repository;
+
+    /// Makes a tree of names, each a folder or not, in this order.
+    fn tree(names: &[(&str, bool)]) -> StoredTree {
+        let id = ObjectId::empty_blob(gix::hash::Kind::Sha1);
+        let mut data = Vec::new();
+        for (name, is_folder) in names {
+            let mode = if *is_folder { "40000" } else { "100644" };
+            data.extend_from_slice(format!("{mode} {name}\0").as_bytes());
+            data.extend_from_slice(id.as_slice());
+        }
+        StoredTree::new(id, data)
+    }
+
+    /// Checks that names are found, the second time for whoever looks up many.
+    fn check(tree: &StoredTree, name: &str, expected: Option<bool>) {
+        for found in [tree.find(name.as_bytes()), tree.bisect(name.as_bytes())] {
+            let found = found.unwrap().map(|entry| entry.mode.is_tree());
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_be_it_a_file_or_a_folder() {
+        let sorted = tree(&[
+            ("a", false),
+            ("b-c", false),
+            ("b", true),
+            ("b0", false),
+            ("c", true),
+        ]);
+        check(&sorted, "a", Some(false));
+        check(&sorted, "b", Some(true));
+        check(&sorted, "b-c", Some(false));
+        check(&sorted, "b0", Some(false));
+        check(&sorted, "c", Some(true));
+        for absent in ["", "0", "bc", "d"] {
+            check(&sorted, absent, None);
+        }
+        check(&tree(&[]), "a", None);
+    }
+
+    #[test]
+    fn a_tree_out_of_order_is_read_from_its_start_to_its_end() {
+        let found = tree(&[("b", false), ("a", true)]);
+        assert!(found.find(b"a").unwrap().is_some());
+    }
+
+    #[test]
+    fn a_damaged_tree_is_an_error() {
+        let whole = tree(&[("a", false), ("b", false)]);
+        for length in 1..whole.data.len() {
+            let cut = StoredTree::new(whole.id, whole.data[..length].to_vec());
+            let is_between = length == whole.data.len() / 2;
+            assert_eq!(cut.find(b"c").is_ok(), is_between, "{length}");
+            assert_eq!(cut.bisect(b"c").is_ok(), is_between, "{length}");
+        }
+        let mut odd = tree(&[("a", false)]);
+        odd.data[..6].copy_from_slice(b"nomode");
+        assert!(odd.find(b"a").is_err());
+    }
+
+    #[test]
+    fn large_trees_are_kept_as_long_as_there_is_room() {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let repository = Repository::open(folder.path()).unwrap();
+        let write = |count: usize, name: &str| {
+            let oid = ObjectId::empty_blob(gix::hash::Kind::Sha1);
+            let names = (0..count).map(|number| format!("{name}{number:06}"));
+            let entry = |name: String| Entry {
+                mode: EntryKind::Blob.into(),
+                filename: name.into(),
+                oid,
+            };
+            let entries = names.map(entry).collect();
+            let mut data = Vec::new();
+            Tree { entries }.write_to(&mut data).unwrap();
+            repository.gix.objects.write_buf(Kind::Tree, &data).unwrap()
+        };
+
+        let small = write(10, "s");
+        let large: Vec<ObjectId> = (0..6).map(|n| write(2000, &n.to_string())).collect();
+        let huge = write(MOST_BYTES / 30, "h");
+        let mut read = BTreeMap::new();
+        for id in [small, huge].into_iter().chain(large.iter().copied()) {
+            read.insert(id, repository.stored_tree(id).unwrap());
+        }
+        let is_kept = |id: &ObjectId| {
+            let again = repository.stored_tree_if_there(*id).unwrap().unwrap();
+            Arc::ptr_eq(&again, &read[id])
+        };
+        assert!(large[2..].iter().all(is_kept));
+        assert!(![small, huge, large[1]].iter().any(is_kept));
+        let absent = ObjectId::null(gix::hash::Kind::Sha1);
+        assert!(repository.stored_tree_if_there(absent).unwrap().is_none());
+        assert!(repository.stored_tree(absent).is_err());
+    }
+}

@@ -1,0 +1,198 @@
+//! Reading one ref with as few looks as git needs: its own file, and `packed-refs` if it has none.
+//!
+//! gix maps `packed-refs` anew for every ref that is read, and a turn reads dozens of refs.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use gix::index::entry::Stat;
+use gix::refs::FullName;
+
+use super::FileRefs;
+use crate::git::During as _;
+use crate::git::object::id::CommitId;
+use crate::git::stat::NameStat;
+use crate::host::file::read_regular_text;
+
+/// A ref's file is far smaller.
+const MAX_REF: u64 = 8 << 10;
+/// How often a ref is looked for while git packs it.
+const LOOKS: u32 = 5;
+/// Refs that each linked worktree has for itself.
+const OF_WORKTREES: [&str; 3] = ["refs/worktree/", "refs/bisect/", "refs/rewritten/"];
+
+/// What a ref holds, as far as its files say so plainly.
+pub(super) enum Direct {
+    /// This id, or nothing.
+    Holds(Option<CommitId>),
+    /// It is a symbolic ref, damaged, or of one worktree only: gix knows more.
+    Unclear,
+}
+
+/// What is in a ref's own file.
+enum Loose {
+    /// This id.
+    Holds(CommitId),
+    /// There is none.
+    Missing,
+    /// It cannot be read, or holds something else.
+    Unclear,
+}
+
+impl FileRefs {
+    /// Reads a ref's files.
+    ///
+    /// While git packs refs, a ref is in `packed-refs` before its own file goes, so that it is in
+    /// one of them if they are looked at in this order. If its own file is there again by then, it
+    /// has moved since.
+    pub(super) fn read_directly(&self, name: &str) -> anyhow::Result<Direct> {
+        let is_shared =
+            name.starts_with("refs/") && OF_WORKTREES.iter().all(|one| !name.starts_with(one));
+        let Ok(full) = FullName::try_from(name) else {
+            return Ok(Direct::Unclear);
+        };
+        if !is_shared {
+            return Ok(Direct::Unclear);
+        }
+
+        let path = self.common.join(name);
+        for _ in 0..LOOKS {
+            match loose(&path) {
+                Loose::Holds(id) => return Ok(Direct::Holds(Some(id))),
+                Loose::Unclear => return Ok(Direct::Unclear),
+                Loose::Missing => {}
+            }
+
+            let packed = self.packed_directly(&full)?;
+            if matches!(loose(&path), Loose::Missing) {
+                return Ok(Direct::Holds(packed));
+            }
+        }
+
+        Ok(Direct::Unclear)
+    }
+
+    /// Returns what `packed-refs` has for a ref. It is read anew if it is another file than before.
+    fn packed_directly(&self, name: &FullName) -> anyhow::Result<Option<CommitId>> {
+        let now = stat_of(&self.common.join("packed-refs"));
+        if now.is_none() || self.packed.get() != now {
+            // There may be none. gix itself tells a new one by its time alone, and of two that git
+            // writes within a tick of the clock it would go on with the first.
+            let _ = self.gix.refs.force_refresh_packed_buffer();
+            self.packed.set(now);
+        }
+        if now.is_none() {
+            return Ok(None);
+        }
+
+        let buffer = self.gix.refs.cached_packed_buffer();
+        let Some(packed) = buffer.during("reading `packed-refs`")? else {
+            return Ok(None);
+        };
+        let found = packed.try_find(name.as_ref());
+        let found = found.during("reading `packed-refs`")?;
+        Ok(found.map(|found| CommitId(found.target())))
+    }
+}
+
+/// Reads a ref's own file.
+fn loose(path: &Path) -> Loose {
+    // git has links there only if somebody made one.
+    if path.is_symlink() {
+        return Loose::Unclear;
+    }
+    match read_regular_text(path, MAX_REF) {
+        Ok(text) => match text.strip_suffix('\n').unwrap_or(&text).parse() {
+            Ok(id) => Loose::Holds(id),
+            Err(_) => Loose::Unclear,
+        },
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Loose::Missing,
+            _ => Loose::Unclear,
+        },
+    }
+}
+
+/// Returns the stat of a file.
+fn stat_of(path: &Path) -> Option<Stat> {
+    let seen = rustix::fs::stat(path).ok()?;
+    Some(NameStat::from(seen).stat)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::refs;
+    use crate::git::repository::Repository;
+
+    /// The name of a ref.
+    const NAME: &str = "refs/teddy/sessions/x";
+
+    #[test]
+    fn a_ref_is_read_from_its_own_file_or_from_packed_refs_however_often_they_change() {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let repository = Repository::open(folder.path()).unwrap();
+        let git = folder.path().join(".git");
+        let id = |digit: &str| digit.repeat(40);
+        let own = |text: Option<&str>| {
+            let path = git.join(NAME);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            match text {
+                Some(text) => std::fs::write(path, text).unwrap(),
+                None => std::fs::remove_file(path).unwrap_or_default(),
+            }
+        };
+        let packed = |digit: &str| {
+            let text = format!(
+                "# pack-refs with: peeled fully-peeled sorted\n{} {NAME}\n",
+                id(digit)
+            );
+            let new = git.join("packed-refs.new");
+            std::fs::write(&new, text).unwrap();
+            std::fs::rename(new, git.join("packed-refs")).unwrap();
+        };
+        let check = |expected: Option<&str>| {
+            let found = refs::held(&repository, NAME).unwrap();
+            assert_eq!(found.map(|id| id.to_string()), expected.map(id));
+        };
+
+        check(None);
+        own(Some(&format!("{}\n", id("1"))));
+        check(Some("1"));
+        packed("2");
+        check(Some("1"));
+        own(None);
+        check(Some("2"));
+        packed("3");
+        check(Some("3"));
+        own(Some(&id("4")));
+        check(Some("4"));
+        own(None);
+        std::fs::remove_file(git.join("packed-refs")).unwrap();
+        check(None);
+    }
+
+    #[test]
+    fn what_is_not_plainly_an_id_is_left_to_gix() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |content: &[u8], is_plain: bool| {
+            let path = folder.path().join("ref");
+            std::fs::write(&path, content).unwrap();
+            let found = loose(&path);
+            assert_eq!(matches!(found, Loose::Holds(_)), is_plain);
+            assert_eq!(matches!(found, Loose::Unclear), !is_plain);
+        };
+        check("1".repeat(40).as_bytes(), true);
+        check(format!("{}\n", "1".repeat(64)).as_bytes(), true);
+        check(b"ref: refs/heads/main\n", false);
+        check(b"", false);
+        check(&[0; 41], false);
+
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("ref", &link).unwrap();
+        assert!(matches!(loose(&link), Loose::Unclear));
+        assert!(matches!(loose(folder.path()), Loose::Unclear));
+        assert!(matches!(loose(&folder.path().join("gone")), Loose::Missing));
+    }
+}

@@ -1,0 +1,218 @@
+//! Indexes that this process has read, the user's own and private ones, for whoever asks next: a
+//! turn looks at the files more than once, and with many files each index is large.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use gix::index::State;
+use gix::index::entry::Stat;
+
+use super::cache::Cache;
+use super::tracked::Index;
+use crate::git::stat::{NameStat, Stamp};
+
+/// A private index of fewer bytes is written before the work goes on.
+const LARGE: usize = 1 << 20;
+
+/// What was read.
+#[derive(Default)]
+pub(in crate::git) struct Loaded {
+    /// The user's index, with the stat that its file had.
+    user: RefCell<Option<(Stat, Arc<Index>)>>,
+    /// The private index that was read or made last.
+    private: RefCell<Option<PrivateIndex>>,
+}
+
+/// A private index.
+struct PrivateIndex {
+    /// Its file.
+    path: PathBuf,
+    /// What is in it.
+    cache: Arc<Cache>,
+    /// Where the file comes from.
+    file: IndexFile,
+}
+
+/// Where the file of a private index comes from.
+enum IndexFile {
+    /// It had this stat.
+    Known(Option<Stat>),
+    /// It is being written.
+    Saving(JoinHandle<Option<Stat>>),
+}
+
+impl Loaded {
+    /// Returns the user's index as it was read, if it still has this stat.
+    pub(in crate::git) fn user_index(&self, now: &Stat) -> Option<Arc<Index>> {
+        let user = self.user.borrow();
+        let found = user.as_ref().filter(|(then, _)| then == now);
+        found.map(|(_, index)| Arc::clone(index))
+    }
+
+    /// Keeps the user's index, unless it may have changed once more since it was read.
+    pub(super) fn keep_user_index(&self, then: &Stat, stamp: Stamp, index: &Arc<Index>) {
+        if !stamp.is_racy(then) {
+            *self.user.borrow_mut() = Some((*then, Arc::clone(index)));
+        }
+    }
+
+    /// Takes an index for the user's where there is no file of one.
+    pub(in crate::git) fn take_for_users(&self, state: State) {
+        *self.user.borrow_mut() = Some((Stat::default(), Arc::new(Index { state })));
+    }
+
+    /// Returns a private index. It is read anew only if it is another file than the one that was
+    /// read or written last.
+    pub(super) fn private_index(&self, path: &Path, hash: gix::hash::Kind) -> Option<Arc<Cache>> {
+        let mut private = self.private.borrow_mut();
+        if let Some(known) = private.as_mut()
+            && known.path == path
+            && known.is_newest()
+        {
+            return Some(Arc::clone(&known.cache));
+        }
+
+        // A file that is still being written gets its name first.
+        *private = None;
+        let now = stat_of(path)?;
+        let cache = Arc::new(Cache::load(path, hash)?);
+        *private = Some(PrivateIndex {
+            path: path.to_owned(),
+            cache: Arc::clone(&cache),
+            file: IndexFile::Known(Some(now)),
+        });
+        Some(cache)
+    }
+
+    /// Replaces a private index, a large one while the work goes on. It only saves time: a full
+    /// disk is no reason to fail.
+    pub(super) fn save(&self, cache: Cache, file: tempfile::NamedTempFile, path: &Path) {
+        let mut private = self.private.borrow_mut();
+        *private = None;
+        let cache = Arc::new(cache);
+        let (shared, to) = (Arc::clone(&cache), path.to_owned());
+        let write = move || shared.save(file, &to).ok().and_then(|()| stat_of(&to));
+        let file = match cache.length() < LARGE {
+            true => IndexFile::Known(write()),
+            false => match std::thread::Builder::new().spawn(write) {
+                Ok(saving) => IndexFile::Saving(saving),
+                Err(_) => IndexFile::Known(None),
+            },
+        };
+        *private = Some(PrivateIndex {
+            path: path.to_owned(),
+            cache,
+            file,
+        });
+    }
+
+    /// Forgets the private index that was read or written last.
+    pub(super) fn forget_private_index(&self) {
+        *self.private.borrow_mut() = None;
+    }
+}
+
+impl PrivateIndex {
+    /// Returns whether nobody has written a newer one.
+    fn is_newest(&mut self) -> bool {
+        if let IndexFile::Saving(saving) = &self.file
+            && !saving.is_finished()
+        {
+            return true;
+        }
+        self.wait();
+        matches!(&self.file, IndexFile::Known(then) if then.is_some() && *then == stat_of(&self.path))
+    }
+
+    /// Waits until the file is written.
+    fn wait(&mut self) {
+        let file = std::mem::replace(&mut self.file, IndexFile::Known(None));
+        self.file = match file {
+            IndexFile::Saving(saving) => IndexFile::Known(saving.join().unwrap_or_default()),
+            known @ IndexFile::Known(_) => known,
+        };
+    }
+}
+
+impl Drop for PrivateIndex {
+    fn drop(&mut self) {
+        self.wait();
+    }
+}
+
+/// Returns the stat of a file.
+pub(in crate::git) fn stat_of(path: &Path) -> Option<Stat> {
+    let seen = rustix::fs::lstat(path).ok()?;
+    Some(NameStat::from(seen).stat)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repository::Repository;
+    use crate::git::snapshot::limits::SnapshotLimits;
+    use crate::git::snapshot::{forget, snapshot};
+
+    /// Makes a repository with so many files.
+    fn repository(files: usize) -> (tempfile::TempDir, Repository) {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        for number in 0..files {
+            let path = folder.path().join(format!("{}/{number}", number % 7));
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, number.to_string()).unwrap();
+        }
+        let repository = Repository::open(folder.path()).unwrap();
+        (folder, repository)
+    }
+
+    #[test]
+    fn a_large_private_index_is_read_while_it_is_written_and_whole_afterwards() {
+        for files in [10, 20_000] {
+            let (folder, repository) = repository(files);
+            let index = folder.path().join(".git/teddy/index/main");
+            let take = |repository: &Repository| {
+                let limits = SnapshotLimits::none();
+                snapshot(repository, &index, &limits, &[]).unwrap().tree
+            };
+
+            let first = take(&repository);
+            assert_eq!(take(&repository), first);
+            std::fs::write(folder.path().join("0/0"), "changed").unwrap();
+            let second = take(&repository);
+            assert_ne!(second, first);
+
+            // The end of its repository waits for it, and another process reads the same.
+            drop(repository);
+            let cache = Cache::load(&index, gix::hash::Kind::Sha1).unwrap();
+            assert_eq!(cache.basis.root, second.0);
+            assert_eq!(cache.length() >= LARGE, files > 10);
+            assert_eq!(take(&Repository::open(folder.path()).unwrap()), second);
+        }
+    }
+
+    #[test]
+    fn a_private_index_that_is_forgotten_or_of_another_process_is_not_believed() {
+        let (folder, here) = repository(20);
+        let index = folder.path().join(".git/teddy/index/main");
+        let known = |repository: &Repository| {
+            let hash = gix::hash::Kind::Sha1;
+            let cache = repository.loaded.private_index(&index, hash);
+            cache.map(|cache| cache.basis.root)
+        };
+        let take = |repository: &Repository| {
+            let limits = SnapshotLimits::none();
+            snapshot(repository, &index, &limits, &[]).unwrap().tree.0
+        };
+
+        let first = take(&here);
+        assert_eq!(known(&here), Some(first));
+        std::fs::write(folder.path().join("0/0"), "changed").unwrap();
+        let second = take(&Repository::open(folder.path()).unwrap());
+        assert_eq!(known(&here), Some(second));
+        forget(&here, &index);
+        assert_eq!(known(&here), None);
+    }
+}

@@ -1,0 +1,342 @@
+//! Files that are called as secrets are, wherever they lie: where git ignores them, too.
+//!
+//! Every folder has to be asked. What was found is kept in a file of its own, in the form of a
+//! private index: folders with their times, and the secrets in each. A folder that did not change
+//! since is not listed again.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use gix::ObjectId;
+use gix::index::entry::Stat;
+use gix::objs::tree::EntryKind;
+use rustix::fd::OwnedFd;
+use rustix::fs::OFlags;
+
+use super::beside;
+use super::cache::{
+    Basis, Cache, CacheOrigin, CachedFolder, CachedName, Sizes, Times, Writer, mark,
+};
+use super::folder::join;
+use super::limits::SnapshotLimits;
+use super::share::{FOLDERS, in_parts};
+use crate::git::repository::Repository;
+use crate::git::stat::{NameKind, Stamp, is_absent, look, look_at, names, open_below};
+
+/// The folder that belongs to git.
+const GIT: &[u8] = b".git";
+/// How a folder is opened to be listed.
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+
+/// A search for the secrets among the user's files; it may run in a thread of its own.
+pub struct SecretSearch<'a> {
+    /// The user's folder.
+    workdir: PathBuf,
+    /// What names a secret.
+    limits: &'a SnapshotLimits,
+    /// The file that keeps what was found.
+    kept: PathBuf,
+    /// What holds for that file.
+    basis: Basis,
+}
+
+/// What an earlier search kept.
+struct KeptFolders {
+    /// Folders and the secrets in them.
+    cache: Cache,
+    /// Which of the folders have not changed since.
+    same: Vec<bool>,
+}
+
+/// A folder, and what is in it.
+struct SearchedFolder {
+    /// Its path.
+    path: Vec<u8>,
+    /// Its times; nothing where it could not be listed.
+    times: Option<Times>,
+    /// The folders in it.
+    folders: Vec<Vec<u8>>,
+    /// The names in it that are called as secrets are.
+    secrets: Vec<Vec<u8>>,
+}
+
+/// What a search has found, and has still to look into.
+#[derive(Default)]
+struct FoundFolders {
+    /// The numbers of folders that are as they were kept.
+    same: Vec<usize>,
+    /// Folders that were listed.
+    listed: Vec<SearchedFolder>,
+    /// Folders that are to be listed.
+    unknown: Vec<Vec<u8>>,
+}
+
+impl<'a> SecretSearch<'a> {
+    /// Returns the search in the folder of a worktree. `kept` is where it keeps what it finds;
+    /// `index` is the private index of the last snapshot: folders that changed since are listed
+    /// the next time, too.
+    pub fn new(
+        repository: &Repository,
+        limits: &'a SnapshotLimits,
+        (kept, index): (&Path, &Path),
+    ) -> SecretSearch<'a> {
+        let hash = repository.gix.object_hash();
+        let last = repository.loaded.private_index(index, hash);
+        let mut choice = DefaultHasher::new();
+        (limits.leave_secrets, &limits.exclude, &limits.include).hash(&mut choice);
+        repository.workdir().hash(&mut choice);
+
+        SecretSearch {
+            workdir: repository.workdir().to_owned(),
+            limits,
+            kept: kept.to_owned(),
+            basis: Basis {
+                settings: 0,
+                choice: choice.finish(),
+                force: 0,
+                index: Stat::default(),
+                tracking: 0,
+                stamp: match last {
+                    Some(last) if !repository.read_only => last.basis.stamp,
+                    _ => Stamp::default(),
+                },
+                root: hash.null(),
+            },
+        }
+    }
+
+    /// Returns the paths of all secrets.
+    ///
+    /// # Errors
+    /// Where a folder cannot be listed that a command could list.
+    pub fn run(&self) -> anyhow::Result<Vec<Vec<u8>>> {
+        if !self.limits.leave_secrets {
+            return Ok(Vec::new());
+        }
+
+        let top = rustix::fs::open(&self.workdir, FOLDER, rustix::fs::Mode::empty())?;
+        let cache = Cache::load(&self.kept, self.basis.root.kind());
+        let cache = cache.filter(|cache| cache.basis.choice == self.basis.choice);
+        let kept = cache.map(|cache| KeptFolders::compare(cache, &top));
+
+        let mut found = FoundFolders::default();
+        found.enter(kept.as_ref(), b"");
+        while !found.unknown.is_empty() {
+            let unknown = std::mem::take(&mut found.unknown);
+            for folder in self.list_all(&top, &unknown)? {
+                let folders = folder.folders.iter();
+                folders.for_each(|path| found.enter(kept.as_ref(), path));
+                found.listed.push(folder);
+            }
+        }
+
+        let secrets = found.secrets(kept.as_ref());
+        self.keep(kept.as_ref(), found);
+        Ok(secrets)
+    }
+
+    /// Lists folders, some in each thread.
+    fn list_all(&self, top: &OwnedFd, folders: &[Vec<u8>]) -> io::Result<Vec<SearchedFolder>> {
+        let parts = in_parts(0..folders.len(), FOLDERS, |part| {
+            let listed = folders[part].iter().map(|path| self.list(top, path));
+            listed
+                .filter_map(Result::transpose)
+                .collect::<io::Result<Vec<_>>>()
+        });
+        let parts = parts.into_iter().collect::<io::Result<Vec<_>>>()?;
+        Ok(parts.into_iter().flatten().collect())
+    }
+
+    /// Lists a folder; nothing where it is gone. What cannot be listed, and commands could list, is
+    /// an error: nothing in it would be hidden.
+    fn list(&self, top: &OwnedFd, path: &[u8]) -> io::Result<Option<SearchedFolder>> {
+        let mut listed = SearchedFolder {
+            path: path.to_vec(),
+            times: None,
+            folders: Vec::new(),
+            secrets: Vec::new(),
+        };
+        let folder = match path.is_empty() {
+            true => top.try_clone(),
+            false => open_below(top, path, FOLDER),
+        };
+        let folder = match folder {
+            Ok(folder) => folder,
+            Err(error) if is_absent(&error) => return Ok(None),
+            // Commands cannot list it either.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Ok(Some(listed));
+            }
+            Err(error) => return Err(error),
+        };
+
+        listed.times = Some(Times::from(&look_at(&folder)?.stat));
+        for (name, kind) in names(&folder)?.into_iter().filter(|(name, _)| name != GIT) {
+            let at = join(path, &name);
+            match kind {
+                NameKind::Folder => listed.folders.push(at),
+                _ if self.limits.is_secret(&at) => listed.secrets.push(name),
+                _ => {}
+            }
+        }
+        Ok(Some(listed))
+    }
+
+    /// Keeps what was found for the next search. It only saves time: what cannot be written is no
+    /// reason to fail.
+    fn keep(&self, kept: Option<&KeptFolders>, found: FoundFolders) {
+        let is_known =
+            found.listed.is_empty() && kept.is_some_and(|kept| kept.same.len() == found.same.len());
+        if is_known || self.basis.stamp == Stamp::default() {
+            return;
+        }
+
+        let mut folders = found.listed;
+        if let Some(kept) = kept {
+            folders.extend(found.same.iter().map(|&number| kept.folder(number)));
+        }
+        folders.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let written = self.written(&folders);
+        let file = self.kept.parent().map(beside).and_then(Result::ok);
+        if let Some((written, file)) = written.zip(file) {
+            let _ = written.save(file, &self.kept);
+        }
+    }
+
+    /// Returns folders, sorted by path, in the form of a private index.
+    fn written(&self, found: &[SearchedFolder]) -> Option<Cache> {
+        let length = |folder: &SearchedFolder| {
+            let names = folder.secrets.iter().map(Vec::len);
+            folder.path.len() + names.sum::<usize>()
+        };
+        let sizes = Sizes {
+            folders: found.len(),
+            entries: found.iter().map(|folder| folder.secrets.len()).sum(),
+            names: found.iter().map(length).sum(),
+        };
+        let none = self.basis.root;
+        let mut writer = Writer::new(sizes, none.as_slice().len());
+        for folder in found {
+            let parent = parent(&folder.path);
+            let parent = found.binary_search_by(|other| other.path.as_slice().cmp(parent));
+            let record = CachedFolder {
+                path: &folder.path,
+                parent: parent.ok()? as u32,
+                entries: 0..0,
+                marks: folder.times.map_or(mark::RELIST, |_| 0),
+                times: folder.times.unwrap_or_default(),
+                tree: none,
+            };
+            writer.folder(&record, |writer| {
+                let secrets = folder.secrets.iter();
+                secrets.for_each(|name| writer.entry(&secret(name, none)));
+            });
+        }
+
+        writer.finish(&self.basis)
+    }
+}
+
+impl KeptFolders {
+    /// Finds out which folders have not changed.
+    fn compare(cache: Cache, top: &OwnedFd) -> KeptFolders {
+        let same = in_parts(0..cache.folder_count(), FOLDERS, |part| {
+            let same = part.map(|number| is_same(&cache, number, top));
+            same.collect::<Vec<bool>>()
+        });
+        let same = same.concat();
+        KeptFolders { cache, same }
+    }
+
+    /// Returns the names of the secrets in a folder.
+    fn secrets(&self, number: usize) -> impl Iterator<Item = &[u8]> {
+        let entries = self.cache.folder(number).entries;
+        entries.map(|at| self.cache.entry(at).name)
+    }
+
+    /// Returns a folder as it was kept; what is in its folders is kept with these.
+    fn folder(&self, number: usize) -> SearchedFolder {
+        let folder = self.cache.folder(number);
+        SearchedFolder {
+            path: folder.path.to_vec(),
+            times: Some(folder.times),
+            folders: Vec::new(),
+            secrets: self.secrets(number).map(<[u8]>::to_vec).collect(),
+        }
+    }
+}
+
+impl FoundFolders {
+    /// Takes a folder, and those in it, as they were kept; notes which are to be listed.
+    fn enter(&mut self, kept: Option<&KeptFolders>, path: &[u8]) {
+        let known = kept.and_then(|kept| Some((kept, kept.cache.find_folder(path)?)));
+        let Some((kept, first)) = known else {
+            self.unknown.push(path.to_vec());
+            return;
+        };
+
+        let mut numbers = vec![first];
+        while let Some(number) = numbers.pop() {
+            if kept.same[number] {
+                self.same.push(number);
+                let children = kept.cache.children(number).iter();
+                numbers.extend(children.map(|&child| child as usize));
+            } else {
+                self.unknown.push(kept.cache.folder(number).path.to_vec());
+            }
+        }
+    }
+
+    /// Returns the paths of the secrets.
+    fn secrets(&self, kept: Option<&KeptFolders>) -> Vec<Vec<u8>> {
+        let listed = self.listed.iter().flat_map(|folder| {
+            let names = folder.secrets.iter();
+            names.map(|name| join(&folder.path, name))
+        });
+        let same = kept.into_iter().flat_map(|kept| {
+            self.same.iter().flat_map(move |&number| {
+                let folder = kept.cache.folder(number).path;
+                kept.secrets(number).map(move |name| join(folder, name))
+            })
+        });
+        listed.chain(same).collect()
+    }
+}
+
+/// Returns whether a folder has not changed since it was kept.
+fn is_same(cache: &Cache, number: usize, top: &OwnedFd) -> bool {
+    let kept = cache.folder(number);
+    let seen = match kept.path.is_empty() {
+        true => look_at(top),
+        false => look(top, kept.path),
+    };
+    seen.is_ok_and(|seen| {
+        let times = Times::from(&seen.stat);
+        let is_sure = times.mtime.max(times.ctime) < cache.basis.stamp.0;
+        kept.marks & mark::RELIST == 0 && kept.times == times && is_sure
+    })
+}
+
+/// Returns the path of the folder in which a path lies.
+fn parent(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|&byte| byte == b'/');
+    &path[..end.unwrap_or_default()]
+}
+
+/// Returns what is kept of a secret: its name.
+fn secret(name: &[u8], none: ObjectId) -> CachedName<&[u8]> {
+    CachedName {
+        name,
+        kind: EntryKind::Blob,
+        id: none,
+        stat: Stat::default(),
+        basis: 0,
+        standing: CacheOrigin::Watched,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! The search for secrets, against one for which nothing was kept.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::git::snapshot::snapshot;
+use crate::host::file::Root;
+
+/// A project in a folder.
+struct Project(tempfile::TempDir);
+
+impl Project {
+    /// Makes one without files.
+    fn new() -> Project {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        Project(folder)
+    }
+
+    /// Makes a file and its folders.
+    fn put(&self, path: &str) {
+        let path = self.0.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    }
+
+    /// Returns the secrets, sorted, behind a snapshot if there is to be one.
+    fn secrets(&self, after_snapshot: bool) -> anyhow::Result<Vec<String>> {
+        let kept = self.0.path().join(".git/teddy/secrets/main");
+        self.secrets_with(&kept, after_snapshot)
+    }
+
+    /// Returns the secrets as a search finds them for which nothing was kept.
+    fn anew(&self) -> Vec<String> {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let kept = elsewhere.path().join("kept");
+        self.secrets_with(&kept, false).unwrap()
+    }
+
+    /// Returns the secrets as a search finds them with what is kept in a file.
+    fn secrets_with(&self, kept: &Path, after_snapshot: bool) -> anyhow::Result<Vec<String>> {
+        let repository = Repository::open(self.0.path())?;
+        let limits = SnapshotLimits::default();
+        let index = repository.teddy_dir().join("index/main");
+        if after_snapshot {
+            snapshot(&repository, &index, &limits, &[])?;
+        }
+        let search = SecretSearch::new(&repository, &limits, (kept, &index));
+        let found = search.run()?.into_iter().map(String::from_utf8);
+        let mut found: Vec<String> = found.map(Result::unwrap).collect();
+        found.sort();
+        Ok(found)
+    }
+}
+
+#[test]
+fn secrets_are_found_in_every_folder_that_can_be_read_and_too_deep_ones_are_an_error() {
+    let project = Project::new();
+    ["a/.env", "a/.git/.env", "b/id_rsa", "b/c.txt"]
+        .into_iter()
+        .for_each(|path| project.put(path));
+    (0..700).for_each(|number| project.put(&format!("many/{number}/.env")));
+    for _ in 0..3 {
+        let found = project.secrets(true).unwrap();
+        assert_eq!(found.len(), 702);
+        assert_eq!(found[..2], ["a/.env", "b/id_rsa"]);
+    }
+
+    let mut deep = Root::open(project.0.path()).unwrap();
+    for _ in 0..20 {
+        let name = Path::new("x").join("y".repeat(250));
+        deep = deep.make_folder(&name).unwrap();
+    }
+    project.secrets(true).unwrap_err();
+}
+
+#[test]
+fn a_folder_that_did_not_change_is_not_listed_again() {
+    let project = Project::new();
+    project.put("a/.env");
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(project.secrets(true).unwrap(), ["a/.env"]);
+
+    // Whoever finds something where nothing is has not looked.
+    let kept = project.0.path().join(".git/teddy/secrets/main");
+    let text = std::fs::read(&kept).unwrap();
+    let at = text.windows(4).position(|part| part == b".env").unwrap();
+    let mut other = text.clone();
+    other[at..at + 4].copy_from_slice(b".abc");
+    let sum = crate::git::snapshot::bytes::checksum(&other[16..]);
+    other[8..16].copy_from_slice(&sum.to_le_bytes());
+    std::fs::write(&kept, &other).unwrap();
+    assert_eq!(project.secrets(false).unwrap(), ["a/.abc"]);
+
+    // What a disk made of it counts for nothing.
+    other[at] = b'x';
+    std::fs::write(&kept, &other).unwrap();
+    assert_eq!(project.secrets(false).unwrap(), ["a/.env"]);
+}
+
+/// What the user does to their files.
+#[derive(Debug, Clone)]
+enum Deed {
+    /// Makes a file.
+    Put(String),
+    /// Removes what there is, with all that is in it.
+    Remove(String),
+    /// Gives something another name.
+    Move(String, String),
+    /// Makes a link.
+    Link(String, String),
+}
+
+/// Returns any deed.
+fn deeds() -> impl Strategy<Value = Deed> {
+    let folder = prop::sample::select(vec!["a", "a/b", "c", "c/d/e", "m"]);
+    let name = prop::sample::select(vec![".env", "key.pem", "x.txt", "id_rsa"]);
+    let file = (folder.clone(), name).prop_map(|(folder, name)| format!("{folder}/{name}"));
+    let folder = folder.prop_map(str::to_owned);
+    prop_oneof![
+        4 => file.clone().prop_map(Deed::Put),
+        1 => file.prop_map(Deed::Remove),
+        1 => folder.clone().prop_map(Deed::Remove),
+        2 => (folder.clone(), folder.clone()).prop_map(|(from, to)| Deed::Move(from, to)),
+        1 => (folder.clone(), folder).prop_map(|(from, to)| Deed::Link(from, to)),
+    ]
+}
+
+impl Project {
+    /// Does something, if it can be done.
+    fn act(&self, deed: &Deed) -> std::io::Result<()> {
+        let at = |path: &str| self.0.path().join(path);
+        match deed {
+            Deed::Put(path) => {
+                std::fs::create_dir_all(at(path).parent().unwrap_or(self.0.path()))?;
+                std::fs::write(at(path), "")
+            }
+            Deed::Remove(path) if at(path).is_dir() => std::fs::remove_dir_all(at(path)),
+            Deed::Remove(path) => std::fs::remove_file(at(path)),
+            Deed::Move(from, to) => std::fs::rename(at(from), at(to)),
+            Deed::Link(from, to) => std::os::unix::fs::symlink(at(from), at(to)),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+    #[test]
+    fn what_is_kept_hides_nothing_whatever_the_user_does(
+        steps in prop::collection::vec((deeds(), any::<bool>(), any::<bool>()), 1..25)
+    ) {
+        let project = Project::new();
+        for (deed, waits, after_snapshot) in steps {
+            let _ = project.act(&deed);
+            let found = project.secrets(after_snapshot).unwrap();
+            prop_assert_eq!(&found, &project.secrets(false).unwrap());
+            prop_assert_eq!(found, project.anew());
+            // Times of the file system move in steps of some milliseconds.
+            if waits {
+                std::thread::sleep(Duration::from_millis(6));
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! How much of a tree git does not track.
+
+use std::path::Path;
+
+use gix::index::State;
+
+use super::known::each_known_file;
+use crate::git::ignore::user_index;
+use crate::git::object::TreeId;
+use crate::git::repository::Repository;
+
+/// Counts files that an index does not have.
+struct Counter<'a> {
+    /// The index.
+    tracked: &'a State,
+    /// How many of its entries come before the next file.
+    next: usize,
+    /// How many files it does not have.
+    untracked: usize,
+}
+
+/// Returns how many files of a tree git does not track in this worktree; ours do not count. `index`
+/// is the private index of the worktree.
+///
+/// # Errors
+/// Where the tree or git's index cannot be read.
+pub fn untracked(repository: &Repository, index: &Path, tree: TreeId) -> anyhow::Result<usize> {
+    let tracked = &user_index(repository)?.state;
+    let mut counter = Counter::new(tracked);
+    if each_known_file(repository, index, tree, |file| counter.add(file.path)).is_none() {
+        counter = Counter::new(tracked);
+        let leaves = repository.leaves(tree)?;
+        leaves.iter().for_each(|leaf| counter.add(&leaf.path));
+    }
+    Ok(counter.untracked)
+}
+
+impl Counter<'_> {
+    /// Returns one that has counted nothing.
+    fn new(tracked: &State) -> Counter<'_> {
+        Counter {
+            tracked,
+            next: 0,
+            untracked: 0,
+        }
+    }
+
+    /// Counts a file; they come in their order.
+    fn add(&mut self, path: &[u8]) {
+        let entries = self.tracked.entries();
+        let known = |at: usize| Some(&**entries.get(at)?.path(self.tracked));
+        while known(self.next).is_some_and(|known| known < path) {
+            self.next += 1;
+        }
+
+        let is_ours = path.starts_with(b".teddy/");
+        if !is_ours && known(self.next) != Some(path) {
+            self.untracked += 1;
+        }
+    }
+}

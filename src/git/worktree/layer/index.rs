@@ -1,0 +1,207 @@
+//! The index that commands begin with in a layer: the user's files, with what is known of them where
+//! they lie below.
+//!
+//! It is written straight from what the last snapshot saw, as git has it (`gitformat-index`,
+//! version 2, or 3 where a sparse checkout leaves something out).
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+use gix::index::State;
+use gix::index::entry::{Mode, Stat};
+
+use super::LowerFiles;
+use crate::git::During;
+use crate::git::repository::Repository;
+use crate::git::snapshot::known::{KnownFile, each_known_file};
+use crate::git::worktree::sparse::Hidden;
+
+/// How an index begins.
+const MAGIC: &[u8] = b"DIRC";
+/// Where its number of entries stands.
+const COUNT: usize = 8;
+/// So many bytes of an entry are times and numbers.
+const STAT: usize = 40;
+/// Longer names have this as their length. No system opens them.
+const LONG_NAME: usize = 0xfff;
+/// The flag that says that there are more.
+const EXTENDED: u16 = 0x4000;
+/// The flag, among those, of a file that a sparse checkout leaves out.
+const SKIP_WORKTREE: u16 = 0x4000;
+/// An entry's length is a multiple of this, with at least one zero at its end.
+const ALIGNMENT: usize = 8;
+/// About so many bytes are in an entry.
+const ENTRY: usize = 128;
+
+/// An index that commands begin with.
+#[derive(Debug)]
+pub struct LayerIndex {
+    /// The file.
+    pub(in crate::git::worktree) bytes: Vec<u8>,
+    /// The repositories within.
+    pub(in crate::git::worktree) repositories: Vec<Vec<u8>>,
+    /// The hash function of its ids.
+    hash: gix::hash::Kind,
+}
+
+impl LayerIndex {
+    /// Returns the index of the user's files.
+    pub(super) fn of(user: &Repository, below: &LowerFiles<'_>) -> anyhow::Result<LayerIndex> {
+        let hidden = Hidden::of(user)?;
+        let mut index = LayerIndex::new(user, &hidden);
+        let add = |file: KnownFile<'_>| index.add(&file, hidden.has(file.path));
+        if each_known_file(user, below.known, below.tree, add).is_none() {
+            index = LayerIndex::new(user, &hidden);
+            let files = user.gix.index_from_tree(&below.tree.0);
+            let files = files.during("reading the files of a turn")?;
+            for entry in files.entries() {
+                let path = entry.path(&files).as_bytes();
+                let (mode, id, stat) = (entry.mode, entry.id, Stat::default());
+                let file = KnownFile {
+                    path,
+                    mode,
+                    id,
+                    stat,
+                };
+                index.add(&file, hidden.has(path));
+            }
+        }
+
+        // Git has done without the sum over the whole file since 2.40, and before it asked for it
+        // in `fsck` only.
+        let none = ObjectId::null(index.hash);
+        index.bytes.extend_from_slice(none.as_slice());
+        Ok(index)
+    }
+
+    /// Returns an index without files.
+    fn new(user: &Repository, hidden: &Hidden) -> LayerIndex {
+        let version: u32 = if hidden.is_empty() { 2 } else { 3 };
+        let known = user.gix.index_path().metadata();
+        let length = known.map_or(0, |known| known.len() as usize);
+        let mut bytes = Vec::with_capacity(length + ENTRY);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&version.to_be_bytes());
+        bytes.extend_from_slice(&0_u32.to_be_bytes());
+        LayerIndex {
+            bytes,
+            repositories: Vec::new(),
+            hash: user.gix.object_hash(),
+        }
+    }
+
+    /// Adds a file behind the others.
+    fn add(&mut self, file: &KnownFile<'_>, is_hidden: bool) {
+        if file.mode == Mode::COMMIT {
+            self.repositories.push(file.path.to_vec());
+        }
+
+        let count = self.bytes[COUNT..COUNT + 4]
+            .try_into()
+            .map(u32::from_be_bytes);
+        let count = count.unwrap_or_default() + 1;
+        self.bytes[COUNT..COUNT + 4].copy_from_slice(&count.to_be_bytes());
+
+        let (start, stat) = (self.bytes.len(), &file.stat);
+        let numbers = [
+            stat.ctime.secs,
+            stat.ctime.nsecs,
+            stat.mtime.secs,
+            stat.mtime.nsecs,
+            stat.dev,
+            stat.ino,
+            file.mode.bits(),
+            stat.uid,
+            stat.gid,
+            stat.size,
+        ];
+        let mut fixed = [0; STAT];
+        for (place, number) in fixed.chunks_exact_mut(4).zip(numbers) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+        self.bytes.extend_from_slice(&fixed);
+        self.bytes.extend_from_slice(file.id.as_slice());
+
+        let flags = file.path.len().min(LONG_NAME) as u16;
+        let more = if is_hidden { EXTENDED } else { 0 };
+        self.bytes.extend_from_slice(&(flags | more).to_be_bytes());
+        if is_hidden {
+            self.bytes.extend_from_slice(&SKIP_WORKTREE.to_be_bytes());
+        }
+        self.bytes.extend_from_slice(file.path);
+        let length = (self.bytes.len() - start) / ALIGNMENT + 1;
+        self.bytes.resize(start + length * ALIGNMENT, 0);
+    }
+
+    /// Reads it again.
+    pub(in crate::git::worktree) fn state(&self) -> anyhow::Result<State> {
+        let options = gix::index::decode::Options::default();
+        let time = State::new(self.hash).timestamp();
+        let read = State::from_bytes(&self.bytes, time, self.hash, options);
+        Ok(read.during("reading the index of a layer")?.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gix::index::entry::Flags;
+
+    use super::*;
+
+    /// Returns what is in an index, as it is read.
+    fn read(index: &LayerIndex) -> Vec<(String, Mode, u32, bool)> {
+        let state = index.state().unwrap();
+        let entries = state.entries().iter();
+        let entry = |entry: &gix::index::Entry| {
+            let path = String::from_utf8_lossy(entry.path(&state)).into_owned();
+            let is_hidden = entry.flags.contains(Flags::SKIP_WORKTREE);
+            (path, entry.mode, entry.stat.size, is_hidden)
+        };
+        entries.map(entry).collect()
+    }
+
+    #[test]
+    fn an_index_is_read_as_it_was_written_whatever_the_length_of_a_name() {
+        let names: Vec<String> = (1..20).chain([300, 4094]).map(|n| "x".repeat(n)).collect();
+        for version in [2_u32, 3] {
+            let mut bytes = MAGIC.to_vec();
+            bytes.extend_from_slice(&version.to_be_bytes());
+            bytes.extend_from_slice(&[0; 4]);
+            let (repositories, hash) = (Vec::new(), gix::hash::Kind::Sha1);
+            let mut index = LayerIndex {
+                bytes,
+                repositories,
+                hash,
+            };
+            let mut expected = Vec::new();
+            for (n, name) in names.iter().enumerate() {
+                let mode = [
+                    Mode::FILE,
+                    Mode::SYMLINK,
+                    Mode::COMMIT,
+                    Mode::FILE_EXECUTABLE,
+                ][n % 4];
+                let stat = Stat {
+                    size: n as u32,
+                    ..Stat::default()
+                };
+                let (path, id) = (name.as_bytes(), ObjectId::null(hash));
+                let is_hidden = version == 3 && n % 3 == 0;
+                index.add(
+                    &KnownFile {
+                        path,
+                        mode,
+                        id,
+                        stat,
+                    },
+                    is_hidden,
+                );
+                expected.push((name.clone(), mode, n as u32, is_hidden));
+            }
+            index
+                .bytes
+                .extend_from_slice(ObjectId::null(hash).as_slice());
+            assert_eq!(read(&index), expected);
+            assert_eq!(index.repositories.len(), names.len() / 4);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a user saves while a model answers or a command runs, however fast that is: nothing of it is
+//! lost, and a plan is judged on what is at its paths when it runs.
+
+use crate::plans::{create, edit, execute, plan};
+use crate::support::TestRepo;
+
+/// Makes a project whose model does something to the files and then answers with a plan.
+fn project(deed: &str, actions: &[String]) -> TestRepo {
+    let repo = TestRepo::new()
+        .file("a.txt", "one\ntwo\n")
+        .file("b.txt", "b\n")
+        .file(".gitignore", "*.log\n");
+    repo.commit("init");
+    answers(&repo, deed, actions);
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.txt", "--session"]);
+    repo
+}
+
+/// Lets the model do something to the files and then answer with a plan.
+fn answers(repo: &TestRepo, deed: &str, actions: &[String]) {
+    let (script, answer) = (repo.beside("model.sh"), repo.beside("answer.md"));
+    std::fs::write(&answer, plan("Change it", actions)).unwrap();
+    std::fs::write(
+        &script,
+        format!("cat > /dev/null; {deed}; cat {}", answer.display()),
+    )
+    .unwrap();
+    repo.configure(&format!(
+        "model: fast\nmodels:\n  fast: {{ kind: command, run: [sh, {}] }}\n",
+        script.display()
+    ));
+}
+
+/// Returns a file as it was before the newest turn.
+fn before(repo: &TestRepo, path: &str) -> String {
+    repo.git(&["show", &format!("teddy/sessions/demo^2^:{path}")])
+}
+
+#[test]
+fn what_is_saved_at_a_path_of_the_plan_is_what_it_changes() {
+    let repo = project("echo mine >> a.txt", &[edit("a.txt", "one", "1")]);
+    repo.done(&["resume", "-m", "go", "-y"]);
+    assert_eq!(repo.read("a.txt"), "1\ntwo\nmine\n");
+    assert_eq!(before(&repo, "a.txt"), "one\ntwo\nmine");
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("a.txt"), "one\ntwo\nmine\n");
+}
+
+#[test]
+fn what_is_saved_elsewhere_stays_and_is_in_the_next_turn() {
+    let repo = project("echo mine >> b.txt", &[edit("a.txt", "one", "1")]);
+    repo.done(&["resume", "-m", "go", "-y"]);
+    assert_eq!(repo.read("a.txt"), "1\ntwo\n");
+    assert_eq!(repo.read("b.txt"), "b\nmine\n");
+
+    answers(&repo, ":", &[edit("a.txt", "two", "2")]);
+    repo.done(&["resume", "-m", "go", "-y"]);
+    assert_eq!(before(&repo, "b.txt"), "b\nmine");
+    repo.done(&["undo"]);
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("a.txt"), "one\ntwo\n");
+    assert_eq!(repo.read("b.txt"), "b\nmine\n");
+}
+
+#[test]
+fn an_ignored_file_that_a_plan_replaces_is_recorded_first() {
+    let overwrite =
+        create("out.log", "new\n").replace("````text\n", "- **Overwrite:** true\n````text\n");
+    let repo = project(":", &[overwrite]);
+    repo.write("out.log", "mine\n");
+    repo.done(&["resume", "-m", "go", "-y"]);
+    assert_eq!(repo.read("out.log"), "new\n");
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("out.log"), "mine\n");
+}
+
+#[test]
+fn what_is_saved_while_a_command_runs_stays_and_is_merged_where_it_meets_the_plan() {
+    for backend in ["auto", "checkout"] {
+        let repo = project(":", &[execute("sed -i s/one/1/ a.txt; sleep 1")]);
+        let top = repo.path();
+        let saves = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(700));
+            std::fs::write(top.join("b.txt"), "b\nmine\n").unwrap();
+            std::fs::write(top.join("a.txt"), "one\ntwo\nmine\n").unwrap();
+        });
+        let setting = format!("worktree.backend={backend}");
+        repo.done(&["-c", &setting, "resume", "-m", "go", "-y"]);
+        saves.join().unwrap();
+        assert_eq!(repo.read("a.txt"), "1\ntwo\nmine\n", "{backend}");
+        assert_eq!(repo.read("b.txt"), "b\nmine\n", "{backend}");
+    }
+}
