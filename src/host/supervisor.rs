@@ -7,7 +7,7 @@
 //! has no child any more. That is the proof: no list of processes and no variable is believed.
 //!
 //! The two talk over a socket, which is the supervisor's input. A supervisor that is killed
-//! itself leaves its orphans to TeDDy, which is a subreaper for them too; see [`strays`].
+//! itself leaves its orphans to TeDDy, which is a subreaper for them meanwhile; see [`strays`].
 
 mod order;
 mod serve;
@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 use super::sandbox::{Availability, Kernel, Policy, availability};
 use super::{env, process};
 
+use strays::Adoption;
 pub(super) use strays::{forget, know};
 
 pub(super) use order::{CommandEnding, Order, SupervisorMessage};
@@ -112,6 +113,8 @@ pub(super) struct Supervisor {
     child: Child,
     /// Our end of the socket; when it closes, the supervisor kills at once.
     channel: Option<UnixStream>,
+    /// What it leaves to us if it is killed comes to us while it lives.
+    _adoption: Adoption,
 }
 
 impl Supervisor {
@@ -124,7 +127,7 @@ impl Supervisor {
         order: &Order,
         outputs: CommandOutputs,
     ) -> io::Result<Supervisor> {
-        strays::adopt();
+        let adoption = Adoption::begin();
         let (ours, theirs) = UnixStream::pair()?;
         command
             .current_dir("/")
@@ -139,6 +142,7 @@ impl Supervisor {
         let mut supervisor = Supervisor {
             child,
             channel: Some(ours),
+            _adoption: adoption,
         };
         strays::know(supervisor.child.id());
         supervisor.send(&order.encode()?)?;

@@ -20,6 +20,7 @@ use rustix::process::{
 };
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use super::Adoption;
 use super::order::{CommandEnding, Order, SupervisorMessage};
 use super::tree;
 use super::{GRACE, WORD};
@@ -103,6 +104,8 @@ enum ServePhase {
 struct Supervised {
     /// The socket to TeDDy.
     channel: UnixStream,
+    /// All below become children of this process.
+    _adoption: Adoption,
     /// Becomes readable at a signal.
     wake: UnixStream,
     /// Whether somebody wants this process to end.
@@ -120,7 +123,7 @@ impl Supervised {
     fn prepare(channel: UnixStream) -> io::Result<Supervised> {
         // The terminal's ctrl-c is for TeDDy alone, which then says what to do.
         let _ = rustix::process::setsid();
-        super::strays::adopt();
+        let adoption = Adoption::begin();
         let (sender, wake) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         let ended = Arc::new(AtomicBool::new(false));
@@ -133,6 +136,7 @@ impl Supervised {
         signal_hook::low_level::pipe::register(SIGCHLD, sender)?;
         Ok(Supervised {
             channel,
+            _adoption: adoption,
             wake,
             ended,
             command: None,

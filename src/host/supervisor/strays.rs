@@ -1,12 +1,16 @@
 //! What a supervisor that was killed has left to us.
 //!
 //! A command without a sandbox can kill its supervisor, and so can a person. Because we are a
-//! subreaper, too, its orphans become our children. They are told from the children that we
-//! started ourselves by their session: a supervisor makes one of its own, a child of ours stays
-//! in ours. None is reaped but by its number: the others have their own who wait for them.
+//! subreaper, too, while supervisors live, its orphans become our children. They are told from the
+//! children that we started ourselves by their session: a supervisor makes one of its own, a child
+//! of ours stays in ours. None is reaped but by its number: the others have their own who wait for
+//! them.
+//!
+//! Without a supervisor orphans are the system's: nobody would reap what git leaves to tidy up
+//! behind it, and a process of many turns would fill the table of processes with the dead.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
@@ -21,11 +25,40 @@ const TICK: Duration = Duration::from_millis(5);
 /// The supervisors that live, which are children of ours with a session of their own.
 static SUPERVISORS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-/// Makes this process the one that adopts orphans.
-pub(super) fn adopt() {
+/// How many adoptions live.
+static ADOPTIONS: Mutex<usize> = Mutex::new(0);
+
+/// Makes this process the one that adopts orphans, until all such values are dropped.
+pub(super) struct Adoption(());
+
+impl Adoption {
+    /// Adopts from now on.
+    pub(super) fn begin() -> Adoption {
+        let mut count = adoptions();
+        *count += 1;
+        adopt(*count > 0);
+        Adoption(())
+    }
+}
+
+impl Drop for Adoption {
+    fn drop(&mut self) {
+        let mut count = adoptions();
+        *count -= 1;
+        adopt(*count > 0);
+    }
+}
+
+/// Returns how many live; nobody adopts or ceases to while it is held.
+fn adoptions() -> MutexGuard<'static, usize> {
+    ADOPTIONS.lock().expect("nothing panics with the lock")
+}
+
+/// Makes this process adopt orphans, or not any more.
+fn adopt(adopts: bool) {
     // Refused nowhere; where it does not exist orphans go to the system, as they always did.
     #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_child_subreaper(Some(getpid()));
+    let _ = rustix::process::set_child_subreaper(adopts.then(getpid));
 }
 
 /// Notes a supervisor that was started, or another process of ours with a session of its own.
@@ -39,7 +72,7 @@ pub(in crate::host) fn forget(id: u32) {
 }
 
 /// Returns the list.
-fn supervisors() -> std::sync::MutexGuard<'static, BTreeSet<u32>> {
+fn supervisors() -> MutexGuard<'static, BTreeSet<u32>> {
     SUPERVISORS.lock().expect("nothing panics with the lock")
 }
 
@@ -84,4 +117,30 @@ fn orphans(children: Vec<tree::Process>) -> Vec<tree::Process> {
         .filter(|child| !child.ended && !is_known(child.pid))
         .filter(|child| child.session != own_session)
         .collect()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn adopts() -> bool {
+        rustix::process::child_subreaper().unwrap().is_some()
+    }
+
+    /// A process of many turns adopted whatever git left to tidy up behind it, and reaped none of it.
+    #[test]
+    fn orphans_are_the_systems_once_no_supervisor_lives() {
+        let first = Adoption::begin();
+        let second = Adoption::begin();
+        drop(first);
+        assert!(adopts());
+        drop(second);
+
+        // Other tests of this process have supervisors, too.
+        let begun = Instant::now();
+        while adopts() {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            std::thread::park_timeout(TICK);
+        }
+    }
 }
