@@ -1,16 +1,12 @@
 //! How a repository is found and opened, and why one is not fit.
 
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use gix::bstr::BString;
 
 use super::irregular::{self, Irregular};
-use super::refs::choose;
 use super::repository::Repository;
-use super::snapshot::loaded::Loaded;
 use super::{During, command};
-use crate::git::object::memory::ObjectMemory;
 use crate::host::env;
 use crate::host::file::read_regular_text;
 
@@ -231,17 +227,10 @@ impl Repository {
         gix.objects = self.gix.objects.clone();
         gix.object_cache_size_if_unset(CACHE);
 
-        Ok(Repository {
-            refs: choose::of(&gix, &self.common)
-                .map_err(|format| OpenError::RefFormat(self.git_dir().to_owned(), format))?,
-            gix,
-            workdir: top.to_owned(),
-            common: self.common.clone(),
-            read_only: self.read_only,
-            looked_over: Cell::default(),
-            loaded: Loaded::default(),
-            memory: ObjectMemory::default(),
-        })
+        let folders = (top.to_owned(), self.common.clone());
+        let opened = Repository::of(gix, folders, self.read_only);
+        let unreadable = |format| OpenError::RefFormat(self.git_dir().to_owned(), format);
+        Ok(opened.map_err(unreadable)?)
     }
 
     /// Refuses what cannot be worked on.
@@ -301,17 +290,8 @@ impl Repository {
             .common_dir()
             .canonicalize()
             .unwrap_or_else(|_| gix.common_dir().to_owned());
-        Ok(Repository {
-            refs: choose::of(&gix, &common)
-                .map_err(|format| OpenError::RefFormat(git_dir, format))?,
-            gix,
-            workdir,
-            common,
-            read_only,
-            looked_over: Cell::default(),
-            loaded: Loaded::default(),
-            memory: ObjectMemory::default(),
-        })
+        Repository::of(gix, (workdir, common), read_only)
+            .map_err(|format| OpenError::RefFormat(git_dir, format))
     }
 }
 

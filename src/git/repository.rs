@@ -6,7 +6,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::command::git_in;
+use super::keep::pack::own::Keeping;
 use super::object::memory::ObjectMemory;
+use super::refs::choose;
 use super::refs::store::RefStore;
 use super::snapshot::loaded::Loaded;
 use crate::host::env;
@@ -29,6 +31,8 @@ pub struct Repository {
     pub(in crate::git) loaded: Loaded,
     /// What is known of objects.
     pub(in crate::git) memory: ObjectMemory,
+    /// What this process keeps of it stays kept meanwhile.
+    pub(in crate::git) _keeping: Keeping,
 }
 
 /// For so long what was looked over counts as it was found. What takes bytes takes this process,
@@ -36,6 +40,26 @@ pub struct Repository {
 const LOOKED_OVER: Duration = Duration::from_secs(2);
 
 impl Repository {
+    /// Returns a handle; `common` is without links. Or the name of the form in which its refs are
+    /// stored, which nobody here knows.
+    pub(in crate::git) fn of(
+        gix: gix::Repository,
+        (workdir, common): (PathBuf, PathBuf),
+        read_only: bool,
+    ) -> Result<Repository, String> {
+        Ok(Repository {
+            refs: choose::of(&gix, &common)?,
+            gix,
+            workdir,
+            _keeping: Keeping::of(&common),
+            common,
+            read_only,
+            looked_over: Cell::default(),
+            loaded: Loaded::default(),
+            memory: ObjectMemory::default(),
+        })
+    }
+
     /// Returns whether packs and refs were looked over a moment ago.
     pub fn is_looked_over(&self) -> bool {
         let at = self.looked_over.get();

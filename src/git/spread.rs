@@ -2,13 +2,8 @@
 //!
 //! Few files are worked on where they are: a thread costs more than a hundred of them.
 
-use std::cell::Cell;
-
 use super::object::staged;
-use super::refs::choose;
 use super::repository::Repository;
-use super::snapshot::loaded::Loaded;
-use crate::git::object::memory::ObjectMemory;
 use crate::host::cores::cores;
 
 /// As many files are worth a thread.
@@ -38,17 +33,8 @@ pub fn spread<T: Send, R: Send>(
     let staged = staged::objects(repository);
     let run = |start: usize, part: Vec<T>| {
         let gix = shared.to_thread_local();
-        let mut own = Repository {
-            refs: choose::of(&gix, common)
-                .map_err(|format| anyhow::anyhow!("the refs are stored as `{format}`"))?,
-            gix,
-            workdir: workdir.clone(),
-            common: common.clone(),
-            read_only,
-            looked_over: Cell::default(),
-            loaded: Loaded::default(),
-            memory: ObjectMemory::default(),
-        };
+        let mut own = Repository::of(gix, (workdir.clone(), common.clone()), read_only)
+            .map_err(|format| anyhow::anyhow!("the refs are stored as `{format}`"))?;
         own.gix.objects.enable_object_memory();
         staged::put(&own, staged.iter().cloned())?;
         work(&own, start, part)

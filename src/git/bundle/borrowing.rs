@@ -1,7 +1,6 @@
 //! An empty repository of our own that borrows the user's objects: what is written there, objects
 //! and refs, nobody else sees.
 
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -12,11 +11,8 @@ use anyhow::Context as _;
 use crate::git::During as _;
 use crate::git::command::git_in;
 use crate::git::object::CommitId;
-use crate::git::object::memory::ObjectMemory;
 use crate::git::open::{OpenError, plain};
-use crate::git::refs::choose;
 use crate::git::repository::Repository;
-use crate::git::snapshot::loaded::Loaded;
 use crate::git::user_git::feed;
 use crate::host::file::make_folders;
 
@@ -94,17 +90,8 @@ impl BorrowingRepository {
         let opened = gix::open_opts(&path, plain());
         let gix = opened.during("opening a scratch repository")?;
 
-        Ok(Repository {
-            refs: choose::of(&gix, &path)
-                .map_err(|format| OpenError::RefFormat(path.clone(), format))?,
-            gix,
-            workdir: path.clone(),
-            common: path,
-            read_only: true,
-            looked_over: Cell::default(),
-            loaded: Loaded::default(),
-            memory: ObjectMemory::default(),
-        })
+        Repository::of(gix, (path.clone(), path.clone()), true)
+            .map_err(|format| OpenError::RefFormat(path, format).into())
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod index;
 pub mod keep;
+pub(in crate::git) mod own;
 
 use std::cell::RefCell;
 use std::fs::Permissions;
@@ -28,7 +29,7 @@ use crate::git::object::large::Hashed;
 use crate::git::repository::Repository;
 use crate::host::file::{make_folders, open_regular};
 use index::PackedObject;
-pub(in crate::git) use keep::is_own;
+pub(in crate::git) use own::is_own;
 
 /// Names the packs that were made here, one in a line, below `teddy/`.
 pub(in crate::git) const LIST: &str = "own-packs";
@@ -343,7 +344,7 @@ impl Sealed {
     /// Gives the pack its name; returns the `.keep` file.
     pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<PathBuf> {
         let keep = self.folder.join(format!("pack-{}.keep", self.name));
-        keep::claim(&keep)?;
+        keep::claim(repository, &keep)?;
         if let Err(error) = named(self.stream, self.index, &keep) {
             let _ = keep::release(&keep);
             return Err(error);

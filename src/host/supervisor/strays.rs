@@ -119,7 +119,8 @@ fn orphans(children: Vec<tree::Process>) -> Vec<tree::Process> {
         .collect()
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 

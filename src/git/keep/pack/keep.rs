@@ -1,17 +1,14 @@
 //! `.keep` files: which packs no git may touch, and whose they are.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::{LIST, TEMPORARY};
+use super::{LIST, TEMPORARY, own};
 use crate::git::repository::Repository;
 use crate::host::file::{append_regular, make_folders, open_regular, read_regular_text};
 
@@ -31,15 +28,10 @@ const MOST_LOOKS: u32 = 20;
 /// As [`MOST_LOOKS`].
 const LOOK: Duration = Duration::from_millis(2);
 
-/// The `.keep` files that this process has written and not removed, by name, open and locked: the
-/// number of a crashed process can be that of another one now, and means nothing in another
-/// container; a lock ends with its process.
-static OWN: Mutex<BTreeMap<OsString, File>> = Mutex::new(BTreeMap::new());
-
 /// Makes a `.keep` file ours.
-pub(super) fn claim(keep: &Path) -> anyhow::Result<()> {
-    let file = sign(keep).context("keeping a pack")?;
-    own().extend(keep.file_name().map(|name| (name.to_owned(), file)));
+pub(super) fn claim(repository: &Repository, keep: &Path) -> anyhow::Result<()> {
+    let lock = sign(keep).context("keeping a pack")?;
+    own::add(&repository.common, keep, lock);
     Ok(())
 }
 
@@ -86,7 +78,7 @@ pub(super) fn lock(file: &File) -> std::io::Result<()> {
 /// # Errors
 /// Where the `.keep` file cannot be removed.
 pub fn release(keep: &Path) -> anyhow::Result<()> {
-    keep.file_name().map(|name| own().remove(name));
+    own::remove(keep);
     for _ in 0..MOST_LOOKS {
         if remove_unneeded(keep).context("releasing a pack")? || !keep.exists() {
             break;
@@ -183,17 +175,6 @@ pub(in crate::git) fn keep_files(repository: &Repository) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns whether this process keeps a pack by this `.keep` file.
-pub(in crate::git) fn is_own(keep: &Path) -> bool {
-    keep.file_name()
-        .is_some_and(|name| own().contains_key(name))
-}
-
-/// Returns this process's own `.keep` files.
-fn own() -> MutexGuard<'static, BTreeMap<OsString, File>> {
-    OWN.lock().expect("nothing panics with the lock")
-}
-
 /// Removes a `.keep` file of ours that nobody needs; returns whether it did. The user's stay.
 fn remove_unneeded(keep: &Path) -> std::io::Result<bool> {
     let Some(_locked) = owner_of(keep).and_then(|owner| unneeded(keep, owner)) else {
@@ -222,4 +203,38 @@ fn unneeded(path: &Path, owner: u32) -> Option<File> {
 fn owner_of(keep: &Path) -> Option<u32> {
     let text = read_regular_text(keep, MAX_KEEP).ok()?;
     Some(text.strip_prefix(KEEP)?.trim().parse().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::object::batch;
+
+    /// A process of many turns kept the pack of each merge, one descriptor each, until it ended.
+    #[test]
+    fn what_is_kept_is_let_go_with_the_last_handle_of_its_repository() {
+        let folders = [0; 2].map(|_| tempfile::tempdir().unwrap());
+        let open = |at: usize| Repository::open(folders[at].path()).unwrap();
+        let keep = |repository: &Repository| {
+            let batch = batch::batch(repository);
+            batch.blob(b"needed by nobody").unwrap();
+            batch.finish().unwrap();
+            keep_files(repository)
+        };
+        for folder in &folders {
+            gix::init(folder).unwrap();
+        }
+
+        let (first, second, other) = (open(0), open(0), open(1));
+        let (here, there) = (keep(&first), keep(&other));
+        assert_eq!((here.len(), there.len()), (1, 1));
+        drop(first);
+        assert_eq!(release_all(&second).unwrap(), 0);
+        assert!(own::is_own(&here[0]));
+
+        drop(second);
+        assert!(!own::is_own(&here[0]) && own::is_own(&there[0]));
+        assert_eq!(release_all(&open(0)).unwrap(), 1);
+        assert_eq!(release_all(&open(1)).unwrap(), 0);
+    }
 }
