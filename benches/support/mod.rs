@@ -9,6 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// After this time no file system remembers what was removed.
+const SETTLED: Duration = Duration::from_secs(40);
+
+/// Waits for [`SETTLED`]: ext4 passes over inodes that were freed in the last seconds, one by one,
+/// when it makes a file.
+pub fn settle() {
+    std::thread::sleep(SETTLED);
+}
+
 /// A committed tree of files; removed when dropped.
 pub struct Workspace {
     /// The folder that holds it, and a home.
@@ -58,6 +67,12 @@ impl Workspace {
         std::thread::sleep(Duration::from_millis(1100));
         workspace.git(&["status", "--short"]);
         workspace
+    }
+
+    /// Waits until the file system has forgotten that `git gc` removed thousands of files.
+    pub fn settled(self) -> Workspace {
+        settle();
+        self
     }
 
     /// Returns the top of the worktree.

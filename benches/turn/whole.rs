@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::support::model::Model;
-use crate::support::{Workspace, median, peak, run, sample, teddy, time};
+use crate::support::{self, Workspace, median, peak, run, sample, teddy, time};
 
 /// How often each is measured.
 const SAMPLES: usize = 15;
@@ -18,8 +18,6 @@ const FLAT: usize = 50_000;
 const SESSIONS: usize = 1_000;
 /// How many files the model is shown.
 const SHOWN: usize = 10;
-/// After this time no file system remembers what was removed.
-const SETTLED: Duration = Duration::from_secs(40);
 /// A plan with the one command whose time is nothing.
 const COMMAND: &str = "# Run a command\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n### `EXECUTE`\n- **Description:** Run it.\n- **Expected Outcome:** It works.\n\n````shell\ntrue\n````\n";
 
@@ -66,12 +64,14 @@ struct Turns {
 pub fn table(sizes: &[usize]) {
     head();
     for &files in sizes {
-        let mut turns = Turns::new(Workspace::new(files));
-        turns.start().print();
+        let mut turns = Turns::new(Workspace::new(files).settled());
+        // Each turn removes some files, which makes the next one's dearer; see [`support::settle`].
+        // What removes the fewest comes first.
+        turns.undo().print();
+        turns.execute().print();
         turns.resume().print();
         turns.memory().print();
-        turns.execute().print();
-        turns.undo().print();
+        turns.start().print();
         // The sessions that this leaves have no files that a plan could change.
         turns.command().print();
         if files < 10_000 {
@@ -80,10 +80,10 @@ pub fn table(sizes: &[usize]) {
     }
 
     // A folder is read, sorted and written as a whole: what that takes shows where it is large.
-    let mut turns = Turns::new(Workspace::flat(FLAT));
-    turns.resume().print();
-    turns.execute().print();
+    let mut turns = Turns::new(Workspace::flat(FLAT).settled());
     turns.undo().print();
+    turns.execute().print();
+    turns.resume().print();
 }
 
 /// Returns the lines that compare an old session, and one among many, with a young one alone.
@@ -96,9 +96,8 @@ fn ages(files: usize) -> Vec<Line> {
         old.execute_once();
     }
 
-    // ext4 passes over inodes that were freed in the last seconds, one by one, and each turn frees
-    // a dozen: what is to be seen here is the age of the session.
-    std::thread::sleep(SETTLED);
+    // Each turn frees a dozen files: what is to be seen here is the age of the session.
+    support::settle();
 
     vec![
         old.against(&mut young, &format!("turn {TURNS} (turn 10)")),
