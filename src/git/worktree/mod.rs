@@ -14,6 +14,7 @@ pub mod fill;
 pub mod former;
 mod glance;
 mod index;
+mod index_form;
 mod judge;
 pub mod layer;
 mod leftovers;

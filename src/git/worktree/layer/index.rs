@@ -13,22 +13,13 @@ use super::LowerFiles;
 use crate::git::During;
 use crate::git::repository::Repository;
 use crate::git::snapshot::known::{KnownFile, each_known_file};
+use crate::git::worktree::index_form::{ALIGNMENT, COUNT, EXTENDED, MAGIC, STAT};
 use crate::git::worktree::sparse::Hidden;
 
-/// How an index begins.
-const MAGIC: &[u8] = b"DIRC";
-/// Where its number of entries stands.
-const COUNT: usize = 8;
-/// So many bytes of an entry are times and numbers.
-const STAT: usize = 40;
 /// Longer names have this as their length. No system opens them.
 const LONG_NAME: usize = 0xfff;
-/// The flag that says that there are more.
-const EXTENDED: u16 = 0x4000;
-/// The flag, among those, of a file that a sparse checkout leaves out.
+/// The flag, among those of an entry that has more, of a file that a sparse checkout leaves out.
 const SKIP_WORKTREE: u16 = 0x4000;
-/// An entry's length is a multiple of this, with at least one zero at its end.
-const ALIGNMENT: usize = 8;
 /// About so many bytes are in an entry.
 const ENTRY: usize = 128;
 

@@ -5,18 +5,9 @@
 
 use std::collections::BTreeSet;
 
-/// How an index begins.
-const MAGIC: &[u8] = b"DIRC";
-/// The header: magic, version, number of entries.
-const HEADER: usize = 12;
-/// Times and numbers in front of an entry's id.
-const STAT: usize = 40;
-/// The flags behind it.
-const FLAGS: usize = 2;
-/// The flag that says that there are more.
-const EXTENDED: u8 = 0x40;
-/// An entry's length is a multiple of this, but in version 4.
-const ALIGNMENT: usize = 8;
+use crate::git::worktree::index_form::{
+    ALIGNMENT, COUNT, EXTENDED, FLAGS, HEADER, MAGIC, STAT, VERSION,
+};
 
 /// No path of git's is longer.
 const MAX_PATH: usize = 4096;
@@ -31,12 +22,14 @@ pub(super) fn paths(bytes: &[u8], hash: gix::hash::Kind) -> Option<BTreeSet<Vec<
         return None;
     }
 
-    let version = number(4).filter(|version| (2..=4).contains(version))?;
+    let version = number(VERSION).filter(|version| (2..=4).contains(version))?;
     let (mut at, mut paths, mut path) = (HEADER, BTreeSet::new(), Vec::new());
     let mut names = 0;
-    for _ in 0..number(8)? {
+    for _ in 0..number(COUNT)? {
         let fixed = STAT + hash.len_in_bytes();
-        let extended = bytes.get(at + fixed)? & EXTENDED != 0 && version > 2;
+        let flags = bytes.get(at + fixed..at + fixed + FLAGS)?;
+        let flags = u16::from_be_bytes(flags.try_into().ok()?);
+        let extended = flags & EXTENDED != 0 && version > 2;
         let mut name = at + fixed + FLAGS + if extended { FLAGS } else { 0 };
         if version == 4 {
             let (strip, length) = varint(bytes.get(name..)?)?;
@@ -89,7 +82,8 @@ mod tests {
         for name in names {
             let start = bytes.len();
             bytes.extend([0; STAT + 20]);
-            bytes.extend([if version == 3 { EXTENDED } else { 0 }, 0]);
+            let flags = if version == 3 { EXTENDED } else { 0 };
+            bytes.extend(flags.to_be_bytes());
             if version == 3 {
                 bytes.extend([0, 0]);
             }
