@@ -933,6 +933,8 @@ fn many_new_objects_become_one_kept_pack() {
     for n in 0..700 {
         repo.put(format!("d{}/f{n}", n % 7), format!("content {n}\n"));
     }
+    // What this process keeps, it keeps as long as it has the repository open.
+    let opened = Repository::open(&repo.path()).unwrap();
     let snapshot = take(&repo.path(), &SnapshotLimits::none(), &[]);
     let keep = snapshot.keep.clone().expect("a pack was written");
     assert!(keep.exists());
@@ -952,7 +954,6 @@ fn many_new_objects_become_one_kept_pack() {
     }
     assert!(repo.git(&["count-objects"]).starts_with("0 objects"));
     assert_eq!(snapshot.tree.to_string(), gits_tree(&repo, &repo.path()));
-    let opened = Repository::open(&repo.path()).unwrap();
     assert_eq!(keep::release_all(&opened).unwrap(), 0);
     assert!(keep.exists());
     keep::release(&keep).unwrap();

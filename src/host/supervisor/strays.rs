@@ -120,16 +120,18 @@ fn orphans(children: Vec<tree::Process>) -> Vec<tree::Process> {
 }
 
 #[cfg(test)]
-#[cfg(target_os = "linux")]
 mod tests {
+    #[cfg(target_os = "linux")]
     use super::*;
 
+    #[cfg(target_os = "linux")]
     fn adopts() -> bool {
         rustix::process::child_subreaper().unwrap().is_some()
     }
 
     /// A process of many turns adopted whatever git left to tidy up behind it, and reaped none of it.
     #[test]
+    #[cfg(target_os = "linux")]
     fn orphans_are_the_systems_once_no_supervisor_lives() {
         let first = Adoption::begin();
         let second = Adoption::begin();
