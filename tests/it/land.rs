@@ -450,3 +450,28 @@ fn t17_turns_that_were_undone_do_not_land_and_landed_ones_leave_the_branch() {
     assert_eq!(status(&repo), " M a.txt\n D dir/b.txt");
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
 }
+
+/// Where an undo kept the user's side, what the turn did is still below it in the files; the turn
+/// landed once all the same.
+#[test]
+fn a_turn_that_was_undone_for_the_users_side_does_not_land() {
+    let repo = project();
+    repo.run_plan(&plan(
+        "Change a",
+        &[edit("a.txt", "2", "two"), create("b.txt", "b\n")],
+    ));
+    repo.write("a.txt", repo.read("a.txt").replace("two", "my two"));
+    assert_eq!(repo.teddy(&["undo"]).code, 4);
+    repo.done(&["undo", "--ours"]);
+    assert!(repo.read("a.txt").contains("my two"));
+    repo.teddy(&["land", "-m", "x"])
+        .check(1, &["nothing to land"]);
+    repo.teddy(&["land", "1", "-m", "x"])
+        .check(1, &["turn 1 is not in effect", "teddy redo"]);
+
+    repo.done(&["redo", "--ours"]);
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(changed(&repo), "M\ta.txt\nA\tb.txt");
+    assert!(repo.git(&["show", "HEAD:a.txt"]).contains("two"));
+    assert_eq!(status(&repo), " M a.txt");
+}

@@ -1,7 +1,7 @@
 //! Which turns land, and what of each: as far as it is in effect.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use crate::git::ignore;
 use crate::git::land::branch::Target;
 use crate::git::object::{CommitId, TreeEntry, TreeId};
 use crate::git::revision;
-use crate::session::meta::Workspace;
+use crate::session::meta::{RestoreCommand, Workspace};
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
@@ -126,9 +126,11 @@ fn candidates(
     named: Option<&(u64, u64)>,
 ) -> anyhow::Result<Vec<Turn>> {
     let (mut found, mut landed) = (Vec::new(), HashSet::<Uuid>::new());
+    let mut undone = Undone::default();
     for turn in project.store().history(tip.clone()) {
         let turn = turn?;
         let number = turn.number();
+        undone.look_at(&turn);
         if let Some(landing) = &turn.meta.landed {
             let turns = landing.commits.iter().flat_map(|commit| &commit.turns);
             landed.extend(turns.map(|turn| turn.turn_id));
@@ -139,7 +141,11 @@ fn candidates(
             None => !landed.contains(&turn.meta.turn_id),
         };
         let is_own = turn.meta.restored.is_none() && turn.meta.landed.is_none();
-        if is_wanted && is_own && is_patch(&turn) {
+        if is_wanted && undone.has(number) {
+            if named == Some(&(number, number)) {
+                return Err(LandError::NotInEffect(number).into());
+            }
+        } else if is_wanted && is_own && is_patch(&turn) {
             found.push(turn);
         } else if named == Some(&(number, number)) {
             return Err(LandError::Unchanged(number).into());
@@ -148,6 +154,40 @@ fn candidates(
 
     found.reverse();
     Ok(found)
+}
+
+/// The turns that an undo took back and no redo did again. Where the user's side was kept, what they
+/// did is still below it in the files, but it is the user's by now.
+#[derive(Default)]
+struct Undone {
+    /// What the newest undo or redo says of a turn: whether it is taken back.
+    said: HashMap<u64, bool>,
+    /// Whether a restore came after all that is older: what it brought the files say.
+    is_over: bool,
+}
+
+impl Undone {
+    /// Looks at a turn; they come newest first.
+    fn look_at(&mut self, turn: &Turn) {
+        let workspace = turn.meta.workspace.as_ref();
+        let Some(restored) = &turn.meta.restored else {
+            return;
+        };
+        if self.is_over || workspace.is_some_and(|workspace| !workspace.synced) {
+            return;
+        }
+        self.is_over = restored.by == RestoreCommand::Restore;
+        // A redo goes to the last turn that it goes over, an undo to one before them.
+        let is_undo = restored.over.iter().all(|over| *over > restored.turn);
+        for over in &restored.over {
+            self.said.entry(*over).or_insert(is_undo);
+        }
+    }
+
+    /// Returns whether a turn is taken back.
+    fn has(&self, number: u64) -> bool {
+        self.said.get(&number).copied().unwrap_or_default()
+    }
 }
 
 impl Selected {
