@@ -105,7 +105,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => {
             show(app, recorded)?;
             if recorded.status() == Status::Failed && !app.global.json {
-                app.say("`teddy resume` lets the model go on; `teddy undo` takes it back.");
+                app.say(match recorded.reached.is_empty() {
+                    true => "`teddy resume` lets the model go on.",
+                    false => "`teddy resume` lets the model go on; `teddy undo` takes it back.",
+                });
             }
             tell_answer(app, recorded)?;
         }

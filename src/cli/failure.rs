@@ -197,6 +197,10 @@ fn waits(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         });
     }
 
+    if let Some(LockError::Interrupted) = cause.downcast_ref() {
+        return Some(Diagnosis::interrupted());
+    }
+
     if cause.is::<Unanswered>() {
         return Some(Diagnosis {
             code: exit::WAITS,

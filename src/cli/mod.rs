@@ -239,6 +239,13 @@ pub fn main() -> ExitCode {
 
     // Without handlers ctrl-c ends the program at once, which recovery covers.
     let _ = crate::host::interrupt::install();
+    // Who reads a hook's words is a program, and `browse` has the screen for itself.
+    if !global.quiet && !matches!(command, Some(Command::Hook(_) | Command::Browse(_))) {
+        crate::host::lock::tell_waits(|holder| {
+            let _ = writeln!(std::io::stderr(), "Waiting for {holder}...");
+        });
+    }
+
     let mut app = App::new(global);
     let done = match command {
         Some(command) => command.run(&mut app),

@@ -6,9 +6,11 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::host::file::{open_regular, read_regular_text};
+use crate::host::interrupt;
 
 /// How long a command waits for its turn, unless [`PATIENCE_VARIABLE`] says otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -16,6 +18,12 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 const PATIENCE_VARIABLE: &str = "TEDDY_LOCK_TIMEOUT";
 /// How often a waiting command looks again.
 const PAUSE: Duration = Duration::from_millis(25);
+/// After so long it is said that a command waits, and for whom.
+const SILENCE: Duration = Duration::from_secs(1);
+/// What says it.
+static TELLER: OnceLock<fn(&str)> = OnceLock::new();
+/// Who holds the lock of a session's commands.
+const KILLED: &str = "a command of a turn that was killed";
 /// How much of the holder's name is read.
 const MAX_HOLDER: u64 = 400;
 
@@ -34,6 +42,11 @@ pub fn patience() -> Duration {
     seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .unwrap_or(PATIENCE)
+}
+
+/// Sets what says, with the holder's name, that this process waits; the first one counts.
+pub fn tell_waits(teller: fn(&str)) {
+    let _ = TELLER.set(teller);
 }
 
 /// Returns the process that holds the lock of a folder, or that crashed with it; nothing where it
@@ -56,23 +69,30 @@ pub enum LockError {
         /// Its process id and command.
         holder: String,
     },
+    /// The user wanted to wait no longer.
+    #[error("interrupted")]
+    Interrupted,
     /// The lock file cannot be used.
     #[error("cannot lock `{0}`: {1}")]
     Unusable(std::path::PathBuf, std::io::Error),
 }
 
 impl Lock {
-    /// Takes the lock `folder/lock`, and waits up to `patience` for it; `command` is what others
-    /// are told.
+    /// Takes the lock `folder/lock`, and waits up to `patience` for it, or until the user interrupts;
+    /// `command` is what others are told.
     ///
     /// # Errors
     /// [`LockError`]; the folder is made if it is not there.
     pub fn take(folder: &Path, command: &str, patience: Duration) -> Result<Lock, LockError> {
-        let path = folder.join("lock");
-        Lock::wait(&path, command, patience).map_err(|error| match error {
-            Refusal::Busy(holder) => LockError::Busy { holder },
-            Refusal::Io(error) => LockError::Unusable(path, error),
-        })
+        Lock::wait(folder, command, (patience, Interrupts::End))
+    }
+
+    /// As [`Lock::take`], in the middle of work that an interrupt does not end.
+    ///
+    /// # Errors
+    /// As for [`Lock::take`].
+    pub fn insist(folder: &Path, command: &str, patience: Duration) -> Result<Lock, LockError> {
+        Lock::wait(folder, command, (patience, Interrupts::Wait))
     }
 
     /// Waits up to `patience` until nobody has a file locked: the commands of a holder that was
@@ -88,13 +108,8 @@ impl Lock {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(unusable(error)),
         };
-        match wait(&file, patience) {
-            Ok(()) => Ok(()),
-            Err(TryLockError::WouldBlock) => Err(LockError::Busy {
-                holder: "a command of a turn that was killed".to_owned(),
-            }),
-            Err(TryLockError::Error(error)) => Err(unusable(error)),
-        }
+        wait(&file, (patience, Interrupts::End), || KILLED.to_owned())
+            .map_err(|refusal| refusal.about(path))
     }
 
     /// Returns the lock for a child process, as one of its streams: it is held until that process
@@ -107,27 +122,26 @@ impl Lock {
     }
 
     /// Opens the file and waits.
-    fn wait(path: &Path, command: &str, patience: Duration) -> Result<Lock, Refusal> {
-        if let Some(folder) = path.parent() {
-            super::file::make_folders(folder)?;
-        }
-
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
-        match wait(&file, patience) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Refusal::Busy(holder(&mut file))),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
-        }
+    fn wait(folder: &Path, command: &str, how: (Duration, Interrupts)) -> Result<Lock, LockError> {
+        let path = folder.join("lock");
+        let file = Lock::open(folder, &path).map_err(|error| Refusal::Io(error).about(&path))?;
+        wait(&file, how, || holder(&file)).map_err(|refusal| refusal.about(&path))?;
 
         let abandoned = file.metadata().is_ok_and(|metadata| metadata.len() > 0);
         let mut lock = Lock { file, abandoned };
         lock.sign(&format!("process {} ({command})", std::process::id()));
         Ok(lock)
+    }
+
+    /// Opens the file, which is made if it is not there.
+    fn open(folder: &Path, path: &Path) -> std::io::Result<File> {
+        super::file::make_folders(folder)?;
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
     }
 
     /// Writes who holds it; a failure costs only the name in another's message.
@@ -147,16 +161,41 @@ impl Drop for Lock {
     }
 }
 
+/// What an interrupt means to who waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interrupts {
+    /// It ends the waiting. One that came before does not: what it ends is still to be recorded.
+    End,
+    /// The waiting goes on.
+    Wait,
+}
+
 /// Locks a file, and waits for that.
-fn wait(file: &File, patience: Duration) -> Result<(), TryLockError> {
+fn wait(
+    file: &File,
+    (patience, interrupts): (Duration, Interrupts),
+    holder: impl Fn() -> String,
+) -> Result<(), Refusal> {
     let started = Instant::now();
+    let is_deaf = interrupts == Interrupts::Wait || interrupt::requested();
+    let mut is_silent = true;
     loop {
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) if started.elapsed() < patience => {
-                std::thread::sleep(PAUSE);
-            }
-            result => return result,
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(Refusal::Io(error)),
+            Err(TryLockError::WouldBlock) => {}
         }
+        if !is_deaf && interrupt::requested() {
+            return Err(Refusal::Interrupted);
+        }
+        if started.elapsed() >= patience {
+            return Err(Refusal::Busy(holder()));
+        }
+        if is_silent && started.elapsed() >= SILENCE {
+            is_silent = false;
+            TELLER.get().inspect(|tell| tell(&holder()));
+        }
+        std::thread::sleep(PAUSE);
     }
 }
 
@@ -164,22 +203,29 @@ fn wait(file: &File, patience: Duration) -> Result<(), TryLockError> {
 enum Refusal {
     /// Another process has it.
     Busy(String),
+    /// The user wanted to wait no longer.
+    Interrupted,
     /// The file cannot be used.
     Io(std::io::Error),
 }
 
-impl From<std::io::Error> for Refusal {
-    fn from(error: std::io::Error) -> Refusal {
-        Refusal::Io(error)
+impl Refusal {
+    /// Says it of a file.
+    fn about(self, path: &Path) -> LockError {
+        match self {
+            Refusal::Busy(holder) => LockError::Busy { holder },
+            Refusal::Interrupted => LockError::Interrupted,
+            Refusal::Io(error) => LockError::Unusable(path.to_owned(), error),
+        }
     }
 }
 
 /// Reads who holds the lock.
-fn holder(file: &mut File) -> String {
+fn holder(mut file: &File) -> String {
     let mut bytes = Vec::new();
     let read = file
         .rewind()
-        .and_then(|()| Read::by_ref(file).take(MAX_HOLDER).read_to_end(&mut bytes));
+        .and_then(|()| file.take(MAX_HOLDER).read_to_end(&mut bytes));
     match read {
         Ok(length) if length > 0 => {
             crate::text::visible::visible(&String::from_utf8_lossy(&bytes)).into_owned()

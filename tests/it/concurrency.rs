@@ -472,6 +472,30 @@ fn readers_do_not_wait_and_writers_say_who_they_wait_for() {
     }
 }
 
+/// It said nothing for half a minute, and ended only then.
+#[test]
+fn who_waits_says_for_whom_and_ends_when_it_is_asked_to() {
+    use std::io::BufRead as _;
+    let rig = rig();
+    let teddy = rig.path().join(".git/teddy");
+    let held = teddy::host::lock::Lock::take(&teddy, "execute", Duration::ZERO).unwrap();
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
+        let mut child = rig
+            .teddy(&["-s", "alpha", "undo"])
+            .env("TEDDY_LOCK_TIMEOUT", "300")
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
+        let waiting = format!("Waiting for process {} (execute)...", std::process::id());
+        assert_eq!(lines.next().unwrap().unwrap(), waiting);
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal:?}");
+    }
+    drop(held);
+}
+
 #[test]
 fn what_a_plan_did_waits_for_whoever_works_in_the_repository() {
     let rig = rig();

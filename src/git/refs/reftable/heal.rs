@@ -74,7 +74,7 @@ impl Reftable {
             return Ok(Vec::new());
         }
 
-        let held = Lock::take(&folder, "removing locks", patience())?;
+        let held = Lock::insist(&folder, "removing locks", patience())?;
         if !held.abandoned && !is_of_an_earlier_start(&lock) {
             return Ok(Vec::new());
         }

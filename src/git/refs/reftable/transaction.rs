@@ -41,7 +41,7 @@ const SETTINGS: [&str; 3] = [
 
 /// Has git carry out a transaction: all of it, or nothing.
 pub(super) fn transact(refs: &Reftable, script: &[u8], log: &str) -> anyhow::Result<()> {
-    let held = Lock::take(&lock_folder(refs), "moving refs", patience())?;
+    let held = Lock::insist(&lock_folder(refs), "moving refs", patience())?;
     if held.abandoned {
         refs.unlock()?;
     }

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use super::command::Execute;
 use crate::host::shell::may_set;
 use crate::plan::action::Action;
-use crate::plan::diagnostic::quote;
 use crate::plan::validate::world::Found;
 use crate::plan::validate::{Judge, Mistake};
 use crate::text::path::RepoPath;
@@ -24,16 +23,6 @@ pub(super) fn check(
             action.line,
             Mistake::new("there is no command", "put the command into the code block"),
         );
-    }
-
-    let first = execute.command.trim_start();
-    if let Some(rest) = first.strip_prefix("$ ") {
-        let command = quote(rest);
-        let mistake = Mistake::new(
-            "the command starts with the prompt of a shell, `$ `",
-            format!("the block is run as a script: write `{command}` without the prompt"),
-        );
-        judge.refuse(action, action.line, mistake);
     }
 
     if let Some(mistake) = execute
