@@ -152,7 +152,10 @@ pub(in crate::git) fn names(folder: &OwnedFd) -> io::Result<Vec<(Vec<u8>, NameKi
     each_name(folder, |name, file_type| {
         if name != b"." && name != b".." {
             let kind = match file_type {
-                FileType::Unknown => look(folder, name)?.kind,
+                FileType::Unknown => match look(folder, name) {
+                    Err(error) if is_absent(&error) => return Ok(()),
+                    looked => looked?.kind,
+                },
                 known => known.into(),
             };
             names.push((name.to_vec(), kind));
@@ -174,7 +177,11 @@ fn each_name(
     let mut buffer = [MaybeUninit::uninit(); BLOCK];
     let mut entries = RawDir::new(folder, &mut buffer);
     while let Some(entry) = entries.next() {
-        let entry = entry?;
+        let entry = match entry {
+            // The folder was removed while it was open: nothing is in it.
+            Err(Errno::NOENT) => return Ok(()),
+            entry => entry?,
+        };
         add(entry.file_name().to_bytes(), entry.file_type())?;
     }
     Ok(())
@@ -222,5 +229,16 @@ mod tests {
             let folder = (b"folder".to_vec(), NameKind::Folder);
             assert_eq!(others, [folder, (b"link".to_vec(), NameKind::Link)]);
         }
+    }
+
+    /// A build removes folders all the time.
+    #[test]
+    fn nothing_is_in_a_folder_that_was_removed_while_it_was_open() {
+        let outer = tempfile::tempdir().unwrap();
+        let path = outer.path().join("folder");
+        std::fs::create_dir(&path).unwrap();
+        let folder = OwnedFd::from(std::fs::File::open(&path).unwrap());
+        std::fs::remove_dir(&path).unwrap();
+        assert_eq!(names(&folder).unwrap(), []);
     }
 }

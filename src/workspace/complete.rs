@@ -9,7 +9,7 @@ use crate::git::publish;
 use anyhow::Context as _;
 
 use crate::git::keep::hold::{Held, Older};
-use crate::git::object::{CommitId, TreeId};
+use crate::git::object::{CommitId, TreeId, staged};
 use crate::git::publish::{Guard, OverlapRule, Published};
 use crate::git::refs::{self, Expected, MoveError};
 use crate::git::repository::Repository;
@@ -236,7 +236,8 @@ pub fn tell_overlaps(
     Ok((amended, publication))
 }
 
-/// Notes what was last published to a checkout, this one or another.
+/// Notes what was last published to a checkout, this one or another. What nothing else reaches is
+/// written before.
 pub fn note_publication(
     repository: &Repository,
     checkout: &Repository,
@@ -245,10 +246,19 @@ pub fn note_publication(
 ) -> anyhow::Result<()> {
     let name = Stacks::new(checkout).reference();
     let Some(id) = publication else { return Ok(()) };
-    if refs::read(repository, &name)? != Some(id) {
-        refs::move_to(repository, (&name, Expected::Any), id, log)?;
+    if refs::read(repository, &name)? == Some(id) {
+        return Ok(());
     }
-    Ok(())
+
+    let held = match staged::has(repository, id) {
+        true => {
+            let held = hold::hold(repository, &[id], &[], Older::Stay)?;
+            Some(held.context("`git gc` removed objects of what was published")?)
+        }
+        false => None,
+    };
+    refs::move_to(repository, (&name, Expected::Any), id, log)?;
+    held.map_or(Ok(()), |held| hold::settle(repository, &held))
 }
 
 /// Returns what reads the stacks of turns.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::gale::{Plan, storm};
+use crate::plans::{create, edit, plan};
 use crate::rig::{Rig, Saver, each_file, said, verdict};
+use crate::support::{Output, TestRepo};
 
 /// Returns a rig with a session of two turns and a plan that waits.
 fn rig() -> Rig {
@@ -473,4 +475,43 @@ fn a_pack_is_released_and_an_unfinished_one_removed_when_the_run_that_needs_it_i
     drop(needed);
     rig.must(&["recover"]);
     assert_eq!(there(), [false, false, true, false, false]);
+}
+
+/// What was not brought is noted in a commit that only its ref reaches. It was in memory when the
+/// ref moved.
+#[test]
+fn what_a_recovery_notes_is_written_where_the_session_went_on_elsewhere() {
+    let repo = TestRepo::new().file("a.txt", "a\n").file("b.txt", "b\n");
+    repo.commit("one");
+    repo.done(&["new", "s"]);
+    repo.done(&["context", "add", "a.txt", "b.txt"]);
+    repo.write(
+        ".git/plan.md",
+        plan("Both", &[edit("a.txt", "a", "A"), edit("b.txt", "b", "B")]),
+    );
+    let mut command = repo.teddy_command(&["execute", ".git/plan.md", "-y"]);
+    let command = command.env("FAILPOINTS", "after-ref=return(kill)");
+    Output::of(command.current_dir(repo.path()));
+
+    let copy = repo.beside("copy");
+    let copied = repo
+        .command("cp")
+        .args(["-a"])
+        .args([repo.path(), copy.clone()])
+        .status();
+    assert!(copied.unwrap().success());
+    assert_eq!(repo.teddy_in(&copy, &["recover"]).code, 0);
+    std::fs::write(copy.join("p.md"), plan("Next", &[create("c.txt", "c\n")])).unwrap();
+    assert_eq!(repo.teddy_in(&copy, &["execute", "p.md", "-y"]).code, 0);
+
+    repo.write("a.txt", "mine\n");
+    let same = "refs/teddy/sessions/s:refs/teddy/sessions/s";
+    repo.git(&["fetch", "-q", copy.to_str().unwrap(), same]);
+    repo.done(&["recover"]);
+    assert_eq!(
+        repo.git(&["cat-file", "-t", "refs/teddy/published/main"]),
+        "commit"
+    );
+    repo.git(&["fsck", "--strict"]);
+    assert_eq!([repo.read("a.txt"), repo.read("b.txt")], ["mine\n", "B\n"]);
 }

@@ -114,9 +114,9 @@ fn folders_of(objects: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// Returns whether something may still wait to be written. The time of a file's bytes says nothing:
+/// Returns whether something, or the names in a folder, may still wait to be written. The time of a file's bytes says nothing:
 /// a copy has that of its original.
-fn is_young(metadata: &Metadata) -> bool {
+pub(in crate::git) fn is_young(metadata: &Metadata) -> bool {
     !changed(metadata).elapsed().is_ok_and(|age| age > SETTLED)
 }
 

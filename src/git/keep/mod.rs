@@ -5,7 +5,7 @@
 pub mod corrupt;
 pub mod damaged;
 pub mod durable;
-mod fresh;
+pub(in crate::git) mod fresh;
 pub mod hold;
 pub mod missing;
 pub mod pack;

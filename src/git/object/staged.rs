@@ -11,6 +11,7 @@ use gix::objs::{Kind, Write as _};
 
 use crate::git::During as _;
 use crate::git::keep::pack::deflated;
+use crate::git::object::id::CommitId;
 use crate::git::repository::Repository;
 
 /// A new object.
@@ -72,6 +73,15 @@ pub fn take_over(repository: &Repository, other: &Repository) -> anyhow::Result<
     let compressing = &repository.memory.compressing;
     compressing.take_over(&other.memory.compressing);
     put(repository, objects(other))
+}
+
+/// Returns whether a commit is staged, and nowhere else: no ref may reach it yet.
+pub fn has(repository: &Repository, id: CommitId) -> bool {
+    let is_any = repository.gix.objects.num_objects_in_memory() > 0;
+    is_any
+        && objects(repository)
+            .iter()
+            .any(|(staged, ..)| *staged == id.0)
 }
 
 /// Returns what is staged.

@@ -15,6 +15,7 @@ use anyhow::Context as _;
 
 use super::Publisher;
 use crate::git::diff;
+use crate::git::keep::fresh;
 use crate::git::object::{EntryMode, TreeId};
 use crate::git::place::durable;
 use crate::git::place::{IfMissing, Top, WalkResult};
@@ -149,8 +150,10 @@ pub(super) fn folders_of<'p>(
     Ok(Some(folders))
 }
 
-/// Returns whether both of two trees have a folder.
-pub(super) fn is_in_both(
+/// Returns whether a folder stays where it is, and its name is on the disk: both of two trees have it,
+/// and no name came or went beside it lately. One that was just made, by the user or by a run that
+/// was killed, may be in both trees, too: a sparse checkout leaves folders out.
+pub(super) fn stays(
     repository: &Repository,
     trees: [TreeId; 2],
     folder: &Path,
@@ -161,7 +164,11 @@ pub(super) fn is_in_both(
             return Ok(false);
         }
     }
-    Ok(true)
+
+    let inside = repository.workdir().join(folder);
+    let is_there = inside.symlink_metadata().is_ok_and(|found| found.is_dir());
+    let beside = inside.parent().and_then(|beside| beside.metadata().ok());
+    Ok(is_there && beside.is_some_and(|beside| !fresh::is_young(&beside)))
 }
 
 /// Returns the folders above some paths, however many.
@@ -178,6 +185,7 @@ fn above(path: &[u8]) -> impl Iterator<Item = PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::sample;
 
     #[track_caller]
     fn check(paths: &[&str], expected: &[&str]) {
@@ -196,6 +204,19 @@ mod tests {
         check(&["a/b/c", "a/d"], &["a", "a/b"]);
         check(&["a/new/b/c"], &["a", "a/new", "a/new/b"]);
         check(&["new/c", "new/d", "new/new/e"], &["", "new", "new/new"]);
+    }
+
+    /// A sparse checkout left out what both trees have.
+    #[test]
+    fn a_folder_that_is_made_or_was_just_made_does_not_stay() {
+        let outer = tempfile::tempdir().unwrap();
+        gix::init(outer.path()).unwrap();
+        let repository = Repository::open(outer.path()).unwrap();
+        let tree = sample::write(&repository, &[("d/e/f".to_owned(), 1)].into());
+        let stays = |folder: &str| stays(&repository, [tree; 2], Path::new(folder)).unwrap();
+        assert!(!stays("d") && !stays("d/e"));
+        std::fs::create_dir_all(outer.path().join("d/e")).unwrap();
+        assert!(!stays("d") && !stays("d/e"));
     }
 
     #[test]

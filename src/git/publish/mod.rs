@@ -177,7 +177,7 @@ fn publisher<'repo>(
     );
     let changes = diff::changes(repository, from, to)?;
     let paths = || changes.iter().map(|change| change.path.as_slice());
-    let stays = |folder: &Path| durable::is_in_both(repository, [from, to], folder);
+    let stays = |folder: &Path| durable::stays(repository, [from, to], folder);
     let publisher = Publisher {
         repository,
         top: Arc::new(Top::open(repository.workdir())?),

@@ -17,8 +17,8 @@ pub use store::{DamagedTable, Expected, MoveError, RefMove, Reference, RefsLocke
 use super::During as _;
 use super::repository::Repository;
 use crate::git::keep::durable;
-use crate::git::object::absent;
 use crate::git::object::id::{CommitId, TreeId};
+use crate::git::object::{absent, staged};
 
 /// Returns the commit that a ref points at, or nothing where there is no such ref.
 ///
@@ -65,6 +65,10 @@ pub fn move_to(
 /// # Errors
 /// [`MoveError::Moved`] if one is not, and nothing is changed.
 pub fn apply(repository: &Repository, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError> {
+    debug_assert!(
+        moves.iter().all(|step| !staged::has(repository, step.to)),
+        "no ref reaches what is in memory only"
+    );
     durable::flush(repository)?;
     repository.refs.apply(moves, log)
 }

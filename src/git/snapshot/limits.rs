@@ -125,7 +125,7 @@ fn name_of(path: &[u8]) -> &[u8] {
 }
 
 /// Names that secrets have by custom, in lower case.
-const SECRETS: [&str; 14] = [
+pub(super) const SECRETS: [&str; 14] = [
     ".env*",
     "*.pem",
     "*.key",

@@ -19,7 +19,7 @@ use super::cache::{
     Basis, Cache, CacheOrigin, CachedFolder, CachedName, Sizes, Times, Writer, mark,
 };
 use super::folder::join;
-use super::limits::SnapshotLimits;
+use super::limits::{SECRETS, SnapshotLimits};
 use super::share::{FOLDERS, in_parts};
 use crate::git::repository::Repository;
 use crate::git::stat::{NameKind, Stamp, is_absent, look, look_at, names, open_below};
@@ -88,6 +88,8 @@ impl<'a> SecretSearch<'a> {
         let mut choice = DefaultHasher::new();
         (limits.leave_secrets, &limits.exclude, &limits.include).hash(&mut choice);
         repository.workdir().hash(&mut choice);
+        // Another version may know more of them.
+        (SECRETS, env!("CARGO_PKG_VERSION")).hash(&mut choice);
 
         SecretSearch {
             workdir: repository.workdir().to_owned(),

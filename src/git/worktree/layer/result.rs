@@ -83,7 +83,7 @@ impl LayerScan<'_> {
         for path in &lent {
             remove_file(&top, Path::new(OsStr::from_bytes(path)))?;
         }
-        let _ = std::fs::remove_file(&seen);
+        snapshot::forget(&worktree.repository, &seen);
         let mut taken = taken?;
 
         let mut edits = self.removals(&names, &known)?;
