@@ -5,21 +5,24 @@ use std::ffi::OsString;
 /// Lets `teddy "<message>"` be what `teddy resume "<message>"` is, `teddy session <command>` be what
 /// `teddy <command>` is, and `teddy models` the list of `setup`, and takes `--session` behind
 /// `context add`, `rm` and `edit` for the list of that name: `-s` names a session there. Behind
-/// `diff`, `--session` without a name is `--whole`.
+/// `diff`, `--session` without a name is `--whole`. A `--json` in front of a command comes behind it,
+/// where its parser sees what it does not go with.
 pub(super) fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    if arguments.len() > 2 && arguments[1] == "session" {
-        arguments.remove(1);
+    if let Some(at) = first_word(&arguments) {
+        if arguments[at] == "session" && arguments.len() > at + 1 {
+            arguments.remove(at);
+        } else if arguments[at] == "models" {
+            arguments.splice(at..=at, ["setup", "--list"].map(OsString::from));
+        }
     }
-    if arguments.get(1).is_some_and(|word| word == "models") {
-        arguments.splice(1..2, ["setup", "--list"].map(OsString::from));
-    }
+    move_json(&mut arguments);
 
     if let Some(at) = whole_session(&arguments) {
         arguments[at] = OsString::from("--whole");
     }
 
     // No command has a blank in it: these are words for the model.
-    let first = first_word(&arguments).map(|word| word.to_string_lossy());
+    let first = first_word(&arguments).map(|at| arguments[at].to_string_lossy());
     if first.is_some_and(|word| word.trim().contains(char::is_whitespace)) {
         arguments.insert(1, OsString::from("resume"));
     }
@@ -71,19 +74,34 @@ const WITH_VALUE: [&str; 15] = [
     "--max-cost",
 ];
 
-/// Returns the first word of a command line that is neither an option nor the value of one.
-fn first_word(arguments: &[OsString]) -> Option<&OsString> {
-    let mut words = arguments.iter().skip(1);
-    while let Some(word) = words.next() {
+/// Returns where the first word of a command line is that is neither an option nor the value of one.
+fn first_word(arguments: &[OsString]) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = arguments.get(at) {
         if WITH_VALUE.iter().any(|option| word == option) {
-            words.next();
+            at += 1;
         } else if word == "--" {
-            return words.next();
+            return (at + 1 < arguments.len()).then_some(at + 1);
         } else if !word.as_encoded_bytes().starts_with(b"-") {
-            return Some(word);
+            return Some(at);
         }
+        at += 1;
     }
     None
+}
+
+/// Moves a `--json` that stands in front of a command behind it; `help` knows no options.
+fn move_json(arguments: &mut Vec<OsString>) {
+    let Some(first) = first_word(arguments).filter(|&at| arguments[at] != "help") else {
+        return;
+    };
+    let before = &arguments[..first];
+    let is_value = |at: usize| WITH_VALUE.iter().any(|option| arguments[at - 1] == *option);
+    let found = (1..first).find(|&at| before[at] == "--json" && !is_value(at));
+    if let Some(at) = found.filter(|_| !before.iter().any(|word| word == "--")) {
+        let json = arguments.remove(at);
+        arguments.insert(first, json);
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +135,15 @@ mod tests {
         );
         check("teddy session restore 1", "teddy restore 1");
         check("teddy models --json", "teddy setup --list --json");
+        check("teddy -C x session log", "teddy -C x log");
+        check("teddy --json models", "teddy setup --json --list");
+        check(
+            "teddy --json -s x log --graph",
+            "teddy -s x log --json --graph",
+        );
+        check("teddy -s --json log", "teddy -s --json log");
+        check("teddy --json help log", "teddy --json help log");
+        check("teddy --json", "teddy --json");
         check("teddy show models", "teddy show models");
         check("teddy log --session x", "teddy log --session x");
     }

@@ -44,13 +44,18 @@ impl ConfigError {
             }
             ConfigError::Read(_) => "",
         };
-        match origin.strip_prefix(GIT) {
-            Some(key) => format!("`git config --unset teddy.{}` removes it", key.trim()),
-            None if origin.contains("/.teddy/") => {
+        match (origin.strip_prefix(GIT), self) {
+            (Some(_), ConfigError::Unknown { name, .. }) => {
+                format!("`git config --unset teddy.{name}` removes it")
+            }
+            (Some(key), _) => format!("`git config --unset teddy.{}` removes it", key.trim()),
+            (None, _) if origin.contains("/.teddy/") => {
                 "correct the file; every command reads it".to_owned()
             }
-            None => "correct the file; `TEDDY_CONFIG=/dev/null teddy <command>` runs without it"
-                .to_owned(),
+            (None, _) => {
+                "correct the file; `TEDDY_CONFIG=/dev/null teddy <command>` runs without it"
+                    .to_owned()
+            }
         }
     }
 

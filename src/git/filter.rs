@@ -3,6 +3,8 @@
 //! The attributes come from the tree whose files are meant and never from the worktree, so that a
 //! change to `.gitattributes` and to the files that it governs can be made in any order.
 
+mod utf16;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -17,10 +19,12 @@ use gix::filter::plumbing::pipeline::convert::{ToGitOutcome, ToWorktreeOutcome};
 use gix::index::entry::{Flags, Stat};
 use gix::worktree::stack::state::attributes::Source;
 
+use self::utf16::Utf16;
 use super::During;
 use super::repository::Repository;
 use crate::git::object::large::{From, Hashed};
-use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
+use crate::host::file::read_regular;
 
 /// How a blob becomes a file.
 const AT_ONCE: Options = Options {
@@ -29,7 +33,15 @@ const AT_ONCE: Options = Options {
 };
 
 /// The attributes that choose a filter.
-const FILTERS: [&str; 3] = ["filter", "ident", "working-tree-encoding"];
+const FILTERS: [&str; 3] = ["filter", "ident", ENCODING];
+/// The file of attributes in a folder.
+const ATTRIBUTES: &str = ".gitattributes";
+/// The file of attributes of all users.
+const SYSTEM: &str = "/etc/gitattributes";
+/// No file of attributes is larger.
+const MOST: u64 = 16 << 20;
+/// The one that says how a file has its characters.
+const ENCODING: &str = "working-tree-encoding";
 
 /// The filters that hold for some paths of a tree.
 pub(in crate::git) struct Filter<'repo> {
@@ -39,6 +51,8 @@ pub(in crate::git) struct Filter<'repo> {
     pipeline: gix::filter::Pipeline<'repo>,
     /// The attribute files and the files themselves, as far as they matter.
     index: gix::index::State,
+    /// The attributes, once something asks for them.
+    attributes: Option<gix::AttributeStack<'repo>>,
 }
 
 /// Returns the filters of a tree for the given paths.
@@ -50,7 +64,7 @@ pub(in crate::git) fn filter<'a>(
     tree: TreeId,
     paths: impl Iterator<Item = &'a [u8]>,
 ) -> anyhow::Result<Filter<'_>> {
-    let mut wanted = BTreeSet::from([b".gitattributes".to_vec()]);
+    let mut wanted = BTreeSet::from([ATTRIBUTES.as_bytes().to_vec()]);
     for path in paths {
         wanted.insert(path.to_vec());
         for (at, _) in path
@@ -94,10 +108,50 @@ pub(in crate::git) fn filter<'a>(
         repository: &repository.gix,
         pipeline,
         index,
+        attributes: None,
     })
 }
 
+/// Returns whether attributes anywhere, those of an index's files among them, say how files have
+/// their characters: to ask for each of thousands of files takes long. One that cannot be read says
+/// nothing.
+pub(in crate::git) fn mentions_encodings(
+    repository: &Repository,
+    index: &gix::index::State,
+) -> bool {
+    let has = |text: &[u8]| text.find(ENCODING).is_some();
+    let files = [
+        repository.common_dir().join("info/attributes"),
+        repository.global_file("core.attributesFile", "attributes"),
+        SYSTEM.into(),
+    ];
+    for file in files {
+        if read_regular(&file, MOST).is_ok_and(|text| has(&text)) {
+            return true;
+        }
+    }
+
+    for entry in index.entries() {
+        let path = entry.path(index);
+        if path == ATTRIBUTES || path.ends_with(b"/.gitattributes") {
+            let text = repository.blob(BlobId::of(entry.id));
+            if text.is_ok_and(|text| has(&text)) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
 impl Filter<'_> {
+    /// Returns whether a file is in UTF-16.
+    ///
+    /// # Errors
+    /// Where attributes cannot be read.
+    pub(in crate::git) fn is_utf16(&mut self, path: &[u8]) -> anyhow::Result<bool> {
+        Ok(self.utf16(path)?.is_some())
+    }
+
     /// Returns the bytes that git stores for a file's bytes; nothing where no filter changes them.
     ///
     /// # Errors
@@ -105,9 +159,18 @@ impl Filter<'_> {
     pub(in crate::git) fn clean(
         &mut self,
         path: &[u8],
-        bytes: impl Read,
+        mut bytes: impl Read,
     ) -> anyhow::Result<Option<Vec<u8>>> {
         let during = || format!("filtering `{}`", path.to_str_lossy());
+        let mut turned = Vec::new();
+        let bytes: &mut dyn Read = match self.utf16(path)? {
+            Some(encoding) => {
+                bytes.read_to_end(&mut turned).with_context(during)?;
+                turned = encoding.turned(turned);
+                &mut turned.as_slice()
+            }
+            None => &mut bytes,
+        };
         let native = gix::path::from_bstr(BStr::new(path)).during(during())?;
         Ok(
             match self
@@ -165,22 +228,9 @@ impl Filter<'_> {
     /// # Errors
     /// Where attributes cannot be read.
     pub(in crate::git) fn keeps(&mut self, path: &[u8]) -> anyhow::Result<bool> {
-        let during = "reading attributes";
-        let mut attributes = self
-            .repository
-            .attributes_only(&self.index, Source::IdMapping)
-            .during(during)?;
-        let mut chosen = attributes.selected_attribute_matches(FILTERS);
-        attributes
-            .at_entry(BStr::new(path), None)
-            .during(during)?
-            .matching_attributes(&mut chosen);
-        let is_chosen = |state| matches!(state, StateRef::Set | StateRef::Value(_));
-
-        if chosen
-            .iter_selected()
-            .any(|attribute| is_chosen(attribute.assignment.state))
-        {
+        let is_chosen =
+            |state: StateRef<'_>| matches!(state, StateRef::Set | StateRef::Value(_)).then_some(());
+        if self.first_of(path, FILTERS, is_chosen)?.is_some() {
             return Ok(false);
         }
 
@@ -189,11 +239,56 @@ impl Filter<'_> {
         Ok(self.smudge(path, line.clone())? == line)
     }
 
+    /// Returns how a file has UTF-16, if it has.
+    fn utf16(&mut self, path: &[u8]) -> anyhow::Result<Option<Utf16>> {
+        self.first_of(path, [ENCODING], |state| match state {
+            StateRef::Value(name) => Utf16::named(name.as_bstr()),
+            _ => None,
+        })
+    }
+
+    /// Returns what the first of some attributes of a path says that says something.
+    fn first_of<const N: usize, T>(
+        &mut self,
+        path: &[u8],
+        names: [&str; N],
+        says: fn(StateRef<'_>) -> Option<T>,
+    ) -> anyhow::Result<Option<T>> {
+        let during = "reading attributes";
+        let attributes = match &mut self.attributes {
+            Some(attributes) => attributes,
+            none => {
+                let opened = self
+                    .repository
+                    .attributes_only(&self.index, Source::IdMapping);
+                none.insert(opened.during(during)?)
+            }
+        };
+        let mut chosen = attributes.selected_attribute_matches(names);
+        attributes
+            .at_entry(BStr::new(path), None)
+            .during(during)?
+            .matching_attributes(&mut chosen);
+
+        let mut states = chosen.iter_selected().map(|one| one.assignment.state);
+        Ok(states.find_map(says))
+    }
+
     /// Returns the bytes that a checkout writes for a blob.
     ///
     /// # Errors
     /// Where a filter fails.
     pub(in crate::git) fn smudge(&mut self, path: &[u8], blob: Vec<u8>) -> anyhow::Result<Vec<u8>> {
+        let encoding = self.utf16(path)?;
+        let smudged = self.smudge_with_gix(path, blob)?;
+        Ok(match encoding {
+            Some(encoding) => encoding.encode(smudged),
+            None => smudged,
+        })
+    }
+
+    /// Returns the bytes that gix writes for a blob: UTF-8 where they should be UTF-16.
+    fn smudge_with_gix(&mut self, path: &[u8], blob: Vec<u8>) -> anyhow::Result<Vec<u8>> {
         let during = || format!("filtering `{}`", path.to_str_lossy());
         let mut smudged = Vec::new();
         match self

@@ -110,8 +110,8 @@ fn check_rules(repository: &Repository, paths: &[&[u8]]) -> Result<(), Irregular
     folders
         .into_iter()
         .map(|folder| repository.workdir().join(folder).join(".gitignore"))
-        // git does not follow a link here.
-        .filter(|path| !path.is_symlink())
+        // git follows no link here, and a folder of this name says nothing.
+        .filter(|path| !path.is_symlink() && !path.is_dir())
         .try_for_each(|path| irregular::rules(&path))
 }
 

@@ -145,7 +145,7 @@ impl TreeVersion<'_> {
     /// that git would store as it.
     ///
     /// # Errors
-    /// Where a filter fails.
+    /// Where the repository cannot hash.
     pub(in crate::git) fn is(
         &mut self,
         path: &[u8],
@@ -165,14 +165,15 @@ impl TreeVersion<'_> {
             (Mark::File(id, _), _) if *id == entry.id => Ok(true),
             (Mark::File(id, _), OnDisk::File { body, .. }) => {
                 let cleaned = match body {
-                    FileBody::Bytes(bytes) => self.filter.clean(path, bytes.as_slice())?,
+                    FileBody::Bytes(bytes) => self.filter.clean(path, bytes.as_slice()),
                     FileBody::Large { file, size } => {
-                        self.filter.clean_large(path, file, (*id, *size))?
+                        self.filter.clean_large(path, file, (*id, *size))
                     }
                 };
                 match cleaned {
-                    Some(cleaned) => Ok(self.repository.blob_id(&cleaned)?.0 == entry.id),
-                    None => Ok(false),
+                    Ok(Some(cleaned)) => Ok(self.repository.blob_id(&cleaned)?.0 == entry.id),
+                    // What git could not store is not what it has.
+                    Ok(None) | Err(_) => Ok(false),
                 }
             }
             _ => Ok(false),

@@ -3,7 +3,7 @@
 mod acted;
 mod without_plan;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
 use crate::git::object::CommitId;
@@ -16,6 +16,10 @@ pub use without_plan::{
 
 /// The version of the format that we write.
 pub const SCHEMA: u32 = 1;
+/// No larger text is read as the facts of a turn.
+const MAX_META: usize = 8 << 20;
+/// So many bytes of paths and reasons are written of the files that a snapshot does not have.
+const MAX_LEFT_OUT: usize = 256 << 10;
 
 /// How a turn ended, or where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -232,8 +236,12 @@ pub struct Meta {
     /// ever.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<String>,
-    /// Files that the snapshot does not have.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Files that the snapshot does not have; those are written that fit into [`MAX_LEFT_OUT`].
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "as_many_as_fit"
+    )]
     pub not_captured: Vec<NotCaptured>,
     /// Places of the repository's own state that a command of the plan changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -346,6 +354,19 @@ pub struct NotCaptured {
     pub reason: String,
 }
 
+/// Writes as many as fit: a command may leave tens of thousands, and what it leaves must not make the
+/// turn unreadable.
+fn as_many_as_fit<S: Serializer>(files: &[NotCaptured], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut left = MAX_LEFT_OUT;
+    let fits = files.iter().take_while(|file| {
+        let size = file.path.len() + file.reason.len();
+        let fits = size <= left;
+        left = left.saturating_sub(size);
+        fits
+    });
+    serializer.collect_seq(fits)
+}
+
 /// `next/meta.yaml`: whom the next turn continues. Its id is made when it begins: a fork begins
 /// several turns from here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -366,7 +387,7 @@ pub struct NextMeta {
 /// # Errors
 /// Where it is no YAML, lacks a field, or has a newer schema than ours.
 pub fn read<T: for<'de> Deserialize<'de>>(text: &str) -> anyhow::Result<T> {
-    guard(text, 1 << 20)?;
+    guard(text, MAX_META)?;
     let version: MetaVersion = serde_yaml::from_str(text)?;
     if version.schema > SCHEMA {
         anyhow::bail!(

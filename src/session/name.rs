@@ -19,7 +19,10 @@ pub struct SessionName(String);
 /// Why a text is no session name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It is not kebab-case, too long, or `change`, which is a folder of refs.
+    /// It is longer than any name.
+    #[error("`{0}` is too long for a session name: it has more than {MAX_NAME} characters")]
+    Long(String),
+    /// It is not kebab-case, or `change`, which is a folder of refs.
     #[error(
         "`{0}` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`"
     )]
@@ -56,7 +59,7 @@ impl SessionName {
     /// Checks a name as it stands in a ref: of any session that there is, a change's too.
     ///
     /// # Errors
-    /// [`NameError::Form`].
+    /// [`NameError::Form`] or [`NameError::Long`].
     pub fn from_ref(text: &str) -> Result<SessionName, NameError> {
         let is_name = match text.strip_prefix("change/") {
             Some(id) => is_kebab(id),
@@ -220,7 +223,11 @@ fn is_turn(text: &str) -> bool {
 
 /// Says that a text has not the form of a name.
 fn form(text: &str) -> NameError {
-    NameError::Form(crate::text::visible::visible(text).into_owned())
+    let shown = crate::text::visible::visible(text).into_owned();
+    match text.len() > MAX_NAME {
+        true => NameError::Long(shown),
+        false => NameError::Form(shown),
+    }
 }
 
 /// Returns whether a text is kebab-case and of a sensible length.

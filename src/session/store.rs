@@ -298,7 +298,7 @@ impl<'a> Store<'a> {
         Ok(commit)
     }
 
-    /// Writes the objects of a turn, as one pack; no ref moves.
+    /// Stages the objects of a turn; no ref moves.
     ///
     /// # Errors
     /// Where the repository cannot be written.

@@ -342,7 +342,7 @@ pub fn advance(
         return Ok(base);
     }
 
-    // In a kept pack: no ref reaches it before the turn's does.
+    // Staged: whoever moves a ref to it holds it before.
     let batch = batch::batch(repository);
     let commit = batch.commit(&NewCommit {
         tree,

@@ -355,3 +355,33 @@ fn a_worktree_whose_setup_was_cut_short_is_set_up_again() {
     repo.configure("worktree: { setup: 'true # another' }\n");
     run("Four").check(0, &["preparing the worktree: true # another"]);
 }
+
+/// Every command failed from then on, the one that would have put it right among them.
+#[test]
+fn a_folder_in_the_place_of_ignore_rules_has_none() {
+    let repo = TestRepo::new()
+        .file(".gitignore", "ign*\n")
+        .file("a", "a\n");
+    repo.commit("one");
+    repo.done(&["new", "s"]);
+    let script = "rm .gitignore; mkdir .gitignore; echo 1 > .gitignore/in; echo n > a";
+    repo.run_plan(&plan("Replace", &[execute(script)]));
+    assert_eq!(repo.read(".gitignore/in"), "1\n");
+    repo.run_plan(&plan("Go on", &[execute("echo m > a")]));
+    repo.done(&["undo", "2"]);
+    assert_eq!([repo.read(".gitignore"), repo.read("a")], ["ign*\n", "a\n"]);
+}
+
+/// A command, or the user, has thousands of files that no snapshot takes.
+#[test]
+fn what_is_left_out_never_makes_a_turn_unreadable() {
+    let repo = TestRepo::new().file("a", "a\n");
+    repo.commit("one");
+    repo.done(&["new", "s"]);
+    let script = "mkdir m; cd m; i=0; while [ $i -lt 4500 ]; do i=$((i + 1)); : > .env$(printf %0230d $i); done; echo n > ../a";
+    repo.run_plan(&plan("Many secrets", &[execute(script)]));
+    assert!(repo.done(&["log"]).contains("Many secrets"));
+    repo.run_plan(&plan("Go on", &[execute("echo m > a")]));
+    repo.done(&["undo", "2"]);
+    assert_eq!(repo.read("a"), "a\n");
+}

@@ -29,6 +29,7 @@ mod disk;
 mod doctor;
 mod documents;
 mod drafts;
+mod encodings;
 mod every_repository;
 mod execute;
 #[allow(dead_code, reason = "the tests of the remote model use more of it")]

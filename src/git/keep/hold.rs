@@ -57,8 +57,8 @@ pub struct Held {
     replaced: Vec<PathBuf>,
 }
 
-/// Keeps a commit and its tree, as far as the tree differs from those that refs reach; what is
-/// staged of them is written. Returns nothing if an object is gone already.
+/// Keeps a commit and its tree, as far as the tree differs from those that refs reach; all that is
+/// staged is written. Returns nothing if an object is gone already.
 ///
 /// # Errors
 /// Where the object store cannot be written.

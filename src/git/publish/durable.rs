@@ -89,7 +89,7 @@ pub(super) fn flush_names(publisher: &Publisher<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes the names of what was put away durable; false as for [`Publisher::flush_folders`].
+/// Makes the names of what was put away durable; false as for [`flush_folders`].
 fn flush_displaced(publisher: &Publisher<'_>) -> io::Result<bool> {
     match Top::open(&publisher.repository.teddy_dir()) {
         Ok(top) => flush_folder(&top, b"undo/displaced/"),

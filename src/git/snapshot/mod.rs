@@ -3,7 +3,7 @@
 //! Tracked is what the user's own index tracks, which is read and never written; untracked files
 //! are taken unless git ignores them or the limits leave them out. What a snapshot saw is kept in
 //! a private index, so that the next one reads only what has changed since. Embedded repositories
-//! are opaque. Objects are written before the tree is named; no ref is moved here.
+//! are opaque. New objects are staged, or written if they are many; no ref is moved here.
 
 mod bytes;
 mod cache;

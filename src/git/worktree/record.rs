@@ -17,7 +17,7 @@ const ROOT: &str = "root";
 const SETUP: &str = "setup";
 /// The index: what is known of its files.
 const INDEX: &str = "index";
-/// The index of the session's layer, which is none.
+/// Where the index of the session's layer would be.
 const LAYER_INDEX: &str = "layer-index";
 /// The set-up that has run in the layer.
 const LAYER_SETUP: &str = "layer-setup";

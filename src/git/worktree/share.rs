@@ -120,7 +120,7 @@ impl Switch<'_> {
     }
 
     /// Returns the filters of the files to write.
-    fn filter_of(&self, new: &State, to_write: &[usize]) -> anyhow::Result<Filter<'_>> {
+    pub(super) fn filter_of(&self, new: &State, to_write: &[usize]) -> anyhow::Result<Filter<'_>> {
         let paths = to_write.iter().map(|&at| new.entry(at).path(new).as_ref());
         filter::filter(self.repository, self.tree, paths)
     }

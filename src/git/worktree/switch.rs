@@ -6,7 +6,7 @@
 //! keeps its time, and a build tool sees nothing new. Where no command will see the files, only
 //! those are looked at that matter; the next whole switch finds the others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use anyhow::Context;
 use gix::bstr::ByteSlice;
@@ -19,6 +19,7 @@ use super::judge::{BeforeWriting, Writes, entry_of};
 use super::path::parent;
 use super::survey::Survey;
 use crate::git::During;
+use crate::git::filter;
 use crate::git::object::TreeId;
 use crate::git::object::large;
 use crate::git::place::{IfMissing, Top, WalkResult};
@@ -146,21 +147,38 @@ impl Switch<'_> {
         self.write(new, &to_write, &filling)
     }
 
-    /// Writes files; the large ones not with gix, which has each in memory as a whole.
+    /// Writes files; with gix neither the large ones, each of which it has in memory as a whole, nor
+    /// those in UTF-16, as which it writes UTF-8.
     fn write(
         &self,
         new: &mut State,
         to_write: &[usize],
         filling: &Filling<'_>,
     ) -> anyhow::Result<()> {
-        let (large, others): (Vec<usize>, Vec<usize>) = to_write
-            .iter()
-            .partition(|&&at| large::large(self.repository, new.entry(at).id).is_some());
+        let wide = self.in_utf16(new, to_write)?;
+        let (own, others): (Vec<usize>, Vec<usize>) = to_write.iter().partition(|&&at| {
+            wide.contains(&at) || large::large(self.repository, new.entry(at).id).is_some()
+        });
         self.check_out(new, &others, filling)?;
-        self.write_large(new, &large, filling)
+        self.write_large(new, &own, filling)
     }
 
-    /// Writes large files one after another, each block by block if no filter changes it.
+    /// Returns those of some files that are in UTF-16.
+    fn in_utf16(&self, new: &State, to_write: &[usize]) -> anyhow::Result<HashSet<usize>> {
+        if !filter::mentions_encodings(self.repository, new) {
+            return Ok(HashSet::new());
+        }
+        let mut filter = self.filter_of(new, to_write)?;
+        let mut found = HashSet::new();
+        for &at in to_write {
+            if filter.is_utf16(new.entry(at).path(new))? {
+                found.insert(at);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Writes files one after another, each block by block if it is large and no filter changes it.
     fn write_large(
         &self,
         new: &mut State,

@@ -218,7 +218,10 @@ impl Behavior for Create {
     fn risks(&self, step: &Step) -> Vec<String> {
         let replaced = step.replaced_lines().map(|lines| {
             let path = &self.path;
-            format!("{path} is there already: its {lines} lines are replaced")
+            match lines {
+                1 => format!("{path} is there already: its 1 line is replaced"),
+                _ => format!("{path} is there already: its {lines} lines are replaced"),
+            }
         });
         replaced.into_iter().collect()
     }

@@ -127,7 +127,8 @@ impl Step {
     pub fn replaced_lines(&self) -> Option<usize> {
         let before = self.before.as_deref().filter(|bytes| !bytes.is_empty())?;
         let lines = before.split_inclusive(|&byte| byte == b'\n').count();
-        self.after.as_ref().map(|_| lines)
+        let after = self.after.as_deref().filter(|after| *after != before);
+        after.map(|_| lines)
     }
 }
 

@@ -80,7 +80,7 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// If the repository cannot be written.
     pub fn write(self, publication: &Publication, tree: TreeId) -> anyhow::Result<Written> {
-        // In a kept pack: no ref reaches it before the turn's does.
+        // Staged: whoever moves a ref to it holds it before.
         let batch = batch::batch(self.stacks.repository);
         let id = batch.commit(&NewCommit {
             tree,

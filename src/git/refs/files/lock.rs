@@ -83,7 +83,7 @@ impl<'a> Locked<'a> {
     /// Returns what `packed-refs` says.
     pub(super) fn packed(&self) -> anyhow::Result<Option<CommitId>> {
         let refs = &self.files.gix.refs;
-        // See `Files::find`; there may be none.
+        // See `FileRefs::find`; there may be none.
         let _ = refs.force_refresh_packed_buffer();
         let Some(packed) = refs
             .cached_packed_buffer()

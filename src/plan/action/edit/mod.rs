@@ -121,7 +121,10 @@ impl Behavior for Edit {
     fn risks(&self, step: &Step) -> Vec<String> {
         let is_emptied = step.after.as_ref().is_some_and(Vec::is_empty);
         let lines = step.replaced_lines().filter(|_| is_emptied);
-        let risk = lines.map(|lines| format!("{} becomes empty: its {lines} lines go", self.path));
+        let risk = lines.map(|lines| match lines {
+            1 => format!("{} becomes empty: its 1 line goes", self.path),
+            _ => format!("{} becomes empty: its {lines} lines go", self.path),
+        });
         risk.into_iter().collect()
     }
 

@@ -1,0 +1,104 @@
+//! UTF-16 in files (`working-tree-encoding`): gix reads it, but writes UTF-8 in its place.
+
+/// How a file has UTF-16.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Utf16 {
+    /// Whether the lower byte of each unit comes first.
+    little: bool,
+    /// Whether a byte order mark begins it.
+    mark: bool,
+    /// Whether the mark of a file that is there says which byte comes first.
+    either: bool,
+}
+
+/// The byte order mark.
+const MARK: char = '\u{feff}';
+/// It, where the higher byte comes first.
+const BIG: [u8; 2] = [0xfe, 0xff];
+
+impl Utf16 {
+    /// Returns what git means by the name of an encoding; nothing where it is another one.
+    pub(super) fn named(name: &[u8]) -> Option<Utf16> {
+        let name = name.to_ascii_uppercase();
+        let (little, mark) = match name.as_slice() {
+            // As iconv does: the system's own order.
+            b"UTF-16" | b"UTF16" => (cfg!(target_endian = "little"), true),
+            b"UTF-16LE" | b"UTF16LE" => (true, false),
+            b"UTF-16BE" | b"UTF16BE" => (false, false),
+            b"UTF-16LE-BOM" => (true, true),
+            b"UTF-16BE-BOM" => (false, true),
+            _ => return None,
+        };
+        let either = mark && !name.ends_with(b"-BOM");
+        Some(Utf16 {
+            little,
+            mark,
+            either,
+        })
+    }
+
+    /// Returns the bytes of a file for a text; those of no text stay as they are.
+    pub(super) fn encode(self, text: Vec<u8>) -> Vec<u8> {
+        let Ok(text) = std::str::from_utf8(&text) else {
+            return text;
+        };
+        let mark = self.mark.then_some(MARK).filter(|_| !text.is_empty());
+        let mut buffer = [0; 2];
+        let mut bytes = Vec::with_capacity(2 * text.len() + 2);
+        for character in mark.into_iter().chain(text.chars()) {
+            for unit in character.encode_utf16(&mut buffer) {
+                bytes.extend(match self.little {
+                    true => unit.to_le_bytes(),
+                    false => unit.to_be_bytes(),
+                });
+            }
+        }
+        bytes
+    }
+
+    /// Puts the lower byte of each unit first, which is how gix reads a file of either order.
+    pub(super) fn turned(self, mut bytes: Vec<u8>) -> Vec<u8> {
+        if self.either && bytes.starts_with(&BIG) {
+            bytes.chunks_exact_mut(2).for_each(<[u8]>::reverse);
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, text: &str, expected: &[u8]) {
+        let encoding = Utf16::named(name.as_bytes()).unwrap();
+        assert_eq!(encoding.encode(text.into()), expected, "{name}");
+    }
+
+    #[test]
+    fn a_text_is_encoded_as_git_names_it() {
+        check("utf-16le", "a\u{10000}", b"a\0\0\xd8\0\xdc");
+        check("UTF-16BE", "a\u{e9}", b"\0a\0\xe9");
+        check("UTF-16LE-BOM", "a", b"\xff\xfea\0");
+        check("UTF-16BE-BOM", "a", b"\xfe\xff\0a");
+        #[cfg(target_endian = "little")]
+        check("UTF-16", "a", b"\xff\xfea\0");
+        check("UTF-16", "", b"");
+        assert_eq!(Utf16::named(b"ISO-8859-1"), None);
+    }
+
+    #[test]
+    fn what_is_no_text_stays() {
+        let encoding = Utf16::named(b"UTF-16LE").unwrap();
+        assert_eq!(encoding.encode(b"h\0\xff\xfe".to_vec()), b"h\0\xff\xfe");
+    }
+
+    #[test]
+    fn a_mark_says_which_byte_comes_first() {
+        let either = Utf16::named(b"UTF-16").unwrap();
+        assert_eq!(either.turned(b"\xfe\xff\0a".to_vec()), b"\xff\xfea\0");
+        assert_eq!(either.turned(b"\xff\xfea\0".to_vec()), b"\xff\xfea\0");
+        let big = Utf16::named(b"UTF-16BE").unwrap();
+        assert_eq!(big.turned(b"\xfe\xff\0a".to_vec()), b"\xfe\xff\0a");
+    }
+}

@@ -1,0 +1,77 @@
+//! Files whose characters are not UTF-8 on disk (`working-tree-encoding`): a turn, an undo and a redo
+//! leave them as git has them.
+
+use crate::plans::{execute, plan};
+use crate::support::TestRepo;
+
+/// Returns a text as a file of an encoding has it.
+fn encoded(encoding: &str, text: &str) -> Vec<u8> {
+    let mark = match encoding {
+        "UTF-16" | "UTF-16LE-BOM" => "\u{feff}",
+        _ => "",
+    };
+    let units: Vec<u16> = format!("{mark}{text}").encode_utf16().collect();
+    let bytes = units.iter().map(|unit| match encoding {
+        "UTF-16BE" => unit.to_be_bytes(),
+        _ => unit.to_le_bytes(),
+    });
+    bytes.flatten().collect()
+}
+
+#[test]
+fn utf_16_comes_back_as_it_was_whatever_a_turn_did() {
+    for encoding in ["UTF-16LE", "UTF-16BE", "UTF-16"] {
+        for backend in ["worktree.backend=auto", "worktree.backend=checkout"] {
+            let as_file = |text: &str| encoded(encoding, text);
+            let repo = TestRepo::new()
+                .file(
+                    ".gitattributes",
+                    format!("*.rc working-tree-encoding={encoding}\n"),
+                )
+                .file("e.rc", as_file("hi\n"));
+            repo.commit("one");
+            assert_eq!(repo.git(&["cat-file", "blob", "HEAD:e.rc"]), "hi");
+            repo.done(&["new", "s"]);
+            repo.write("e.rc", as_file("mine\n"));
+
+            // The command sees the file as it is on disk.
+            let script = "cp e.rc seen.bin; cat e.rc seen.bin > both; mv both e.rc";
+            repo.write(".git/plan.md", plan("Twice", &[execute(script)]));
+            repo.done(&["-c", backend, "execute", ".git/plan.md", "-y"]);
+            let disk = |path: &str| std::fs::read(repo.path().join(path)).unwrap();
+            assert_eq!(disk("seen.bin"), as_file("mine\n"), "{encoding} {backend}");
+            if encoding != "UTF-16" {
+                assert_eq!(
+                    disk("e.rc"),
+                    as_file("mine\nmine\n"),
+                    "{encoding} {backend}"
+                );
+            }
+            repo.done(&["-c", backend, "undo"]);
+            assert_eq!(disk("e.rc"), as_file("mine\n"), "{encoding} {backend}");
+            repo.done(&["-c", backend, "redo"]);
+            repo.done(&["-c", backend, "restore", "0", "--exact", "-y"]);
+            assert_eq!(disk("e.rc"), as_file("mine\n"), "{encoding} {backend}");
+        }
+    }
+}
+
+/// A file that git could not store held everything up, the command that would have put it right, too.
+#[test]
+fn a_file_that_does_not_fit_its_encoding_is_left_alone() {
+    let repo = TestRepo::new()
+        .file(".gitattributes", "*.u working-tree-encoding=UTF-16\n")
+        .file("e.u", "abc")
+        .file("a", "a\n");
+    repo.git(&["add", ".gitattributes", "a"]);
+    repo.git(&["commit", "-q", "-m", "one"]);
+    repo.done(&["new", "s"]);
+    let script = "printf 'h\\0i\\0' > e.u; echo n > a";
+    repo.write(".git/plan.md", plan("Write", &[execute(script)]));
+    let out = repo.teddy(&["execute", ".git/plan.md", "-y"]);
+    assert!([0, 4].contains(&out.code), "{out}");
+    repo.done(&["recover"]);
+    assert!(["abc", "h\0i\0"].contains(&repo.read("e.u").as_str()));
+    repo.run_plan(&plan("Go on", &[execute("echo m > a")]));
+    assert_eq!(repo.read("a"), "m\n");
+}
