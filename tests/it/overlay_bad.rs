@@ -417,3 +417,77 @@ fn a_project_that_is_moved_away_while_a_command_runs_goes_on_when_it_is_back() {
     run(&repo, OVERLAY, "test ! -e made.txt; cat target/built").check(0, &[]);
     repo.done(&["verify"]);
 }
+
+/// What an overlay shows although no command may read it: the project is the folder of all settings,
+/// or has its git directory under another name.
+#[test]
+fn private_places_in_the_project_are_seen_by_no_command() {
+    let settings = TestRepo::new();
+    let folder = settings.beside("home/config");
+    std::fs::create_dir_all(folder.join("gh")).unwrap();
+    std::fs::write(folder.join("gh/hosts.yml"), "token\n").unwrap();
+    std::fs::write(folder.join(".gitignore"), "gh/\n").unwrap();
+    settings.git_in(&folder, &["init", "-q", "-b", "main"]);
+    settings.git_in(&folder, &["add", "-A"]);
+    settings.git_in(&folder, &["commit", "-q", "-m", "one"]);
+
+    let apart = TestRepo::new();
+    let project = apart.beside("apart");
+    std::fs::create_dir(&project).unwrap();
+    let separate = format!("--separate-git-dir={}", project.join("data").display());
+    apart.git_in(&project, &["init", "-q", "-b", "main", &separate]);
+    std::fs::write(project.join(".gitignore"), "data/\n").unwrap();
+    apart.git_in(&project, &["add", "-A"]);
+    apart.git_in(&project, &["commit", "-q", "-m", "one"]);
+
+    for (repo, folder, secret) in [
+        (&settings, &folder, "gh/hosts.yml"),
+        (&apart, &project, "data/config"),
+    ] {
+        assert_eq!(repo.teddy_in(folder, &["new", "s"]).code, 0);
+        let script = format!("test ! -e {secret} && echo ok > seen");
+        std::fs::write(repo.beside("plan.md"), plan("Look", &[execute(&script)])).unwrap();
+        let path = repo.beside("plan.md");
+        let out = repo.teddy_in(folder, &["execute", path.to_str().unwrap(), "-y"]);
+        assert_eq!(out.code, 0, "{secret}: {out}");
+        assert!(folder.join("seen").exists(), "{secret}: {out}");
+    }
+}
+
+/// A turn showed the next one every secret that it liked.
+#[test]
+fn a_list_of_what_commands_may_see_counts_once_it_is_committed() {
+    for backend in [OVERLAY, CHECKOUT] {
+        if backend == OVERLAY && !overlays() {
+            continue;
+        }
+        let repo = project();
+        let out = run(&repo, backend, "printf '.env\\n' > .worktreeinclude");
+        assert_eq!(out.code, 0, "{out}");
+        let seen = "test ! -e .env && echo hidden > seen || echo shown > seen";
+        assert_eq!(run(&repo, backend, seen).code, 0);
+        assert_eq!(repo.read("seen"), "hidden\n", "{backend}");
+        repo.commit("the user's own");
+        assert_eq!(run(&repo, backend, seen).code, 0);
+        assert_eq!(repo.read("seen"), "shown\n", "{backend}");
+    }
+}
+
+/// Git takes a folder with files that it tracks for no repository of its own; the files went.
+#[test]
+fn a_repository_that_is_made_among_tracked_files_takes_none_away() {
+    for backend in [OVERLAY, CHECKOUT] {
+        if backend == OVERLAY && !overlays() {
+            continue;
+        }
+        let repo = project();
+        let script = "cd src; git init -q; git -c user.email=a -c user.name=b commit -q --allow-empty -m x; echo n > n";
+        let out = run(&repo, backend, script);
+        assert_eq!(out.code, 0, "{out}");
+        let texts = ["src/a.txt", "src/b.txt", "src/n"].map(|path| repo.read(path));
+        assert_eq!(texts, ["a\n", "b\n", "n\n"], "{backend}");
+        repo.done(&["undo"]);
+        assert!(!repo.path().join("src/n").exists());
+        assert_eq!(repo.read("src/a.txt"), "a\n", "{backend}");
+    }
+}

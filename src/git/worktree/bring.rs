@@ -19,7 +19,9 @@ use super::SessionWorktree;
 use crate::git::During;
 use crate::git::ignore::TextRules;
 use crate::git::ignore::user_index;
+use crate::git::object::{BlobId, EntryMode};
 use crate::git::place::{Content, IfMissing, OnDisk, Top, WalkResult};
+use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::file::Root;
 
@@ -105,14 +107,24 @@ pub fn bring(
     Ok(walker.done)
 }
 
-/// Returns what the user's list of files to copy says.
+/// Returns what the user's list of files to copy says, as HEAD has it: a turn may have written the
+/// file, and with it the wish to see the user's secrets.
 pub(super) fn included(workspace: &Repository) -> anyhow::Result<Vec<u8>> {
     // A link or a pipe of this name is no list: it can lead out of the project, or never end.
     match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error.into()),
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
     }
+
+    let head = refs::head_tree(workspace).ok();
+    let entry = head.map(|tree| workspace.entry(tree, INCLUDE_FILE.as_bytes()));
+    let list = entry
+        .transpose()?
+        .flatten()
+        .filter(|entry| matches!(entry.mode, EntryMode::File | EntryMode::Executable));
+    let text = list.map(|entry| workspace.blob(BlobId::of(entry.id)));
+    Ok(text.transpose()?.unwrap_or_default())
 }
 
 impl Walker<'_> {

@@ -6,7 +6,10 @@ use crate::config::settings::{Backend, Sandbox};
 use crate::host::boot;
 use crate::host::file::{read_regular_text, write_cache};
 use crate::host::overlay;
+use crate::text::visible::visible;
 use crate::workflow::project::Project;
+
+use super::private::private_places;
 
 /// What is remembered is no longer than this.
 const MAX_NOTE: u64 = 4 << 10;
@@ -42,23 +45,44 @@ pub fn tried(project: &Project) -> CommandFiles {
 fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> CommandFiles {
     let settings = &project.settings;
     let why = match settings.worktree.backend {
-        Backend::Checkout => Some("`worktree.backend` is `checkout`"),
+        Backend::Checkout => Some("`worktree.backend` is `checkout`".to_owned()),
         Backend::Auto if settings.execute.sandbox == Sandbox::Off => {
-            Some("`execute.sandbox` is `off`")
+            Some("`execute.sandbox` is `off`".to_owned())
         }
         // Neither may lie in the other.
         _ if project
             .worktrees()
             .starts_with(project.repository.workdir()) =>
         {
-            Some("`worktree.root` lies in the project")
+            Some("`worktree.root` lies in the project".to_owned())
         }
-        Backend::Auto | Backend::Overlay => None,
+        Backend::Auto | Backend::Overlay => private_inside(project),
     };
-    match why.map_or_else(can, |why| Err(why.to_owned())) {
+    match why.map_or_else(can, Err) {
         Ok(()) => CommandFiles::Overlay,
         Err(why) => CommandFiles::Checkout(why),
     }
+}
+
+/// Says what of the user's lies in the project that no command may read: an overlay would show it.
+/// The project may be the folder of all settings, and the git directory have another name.
+fn private_inside(project: &Project) -> Option<String> {
+    let top = project.repository.workdir();
+    let git = top.join(".git");
+    let dirs = [
+        project.repository.git_dir().to_owned(),
+        project.repository.common_dir(),
+    ];
+    let dirs = dirs.into_iter().flat_map(|dir| dir.canonicalize());
+    let mut all = dirs
+        .filter(|dir| !dir.starts_with(&git))
+        .chain(private_places());
+    let inside = all.find(|place| place.starts_with(top) && place.symlink_metadata().is_ok())?;
+    let path = inside.strip_prefix(top).unwrap_or(&inside);
+    Some(format!(
+        "`{}` lies in the project",
+        visible(&path.to_string_lossy())
+    ))
 }
 
 /// Tries what the machine can, and remembers what came of it.

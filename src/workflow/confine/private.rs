@@ -172,3 +172,17 @@ pub(super) fn private() -> Vec<PathBuf> {
         .chain(env::folder("XDG_RUNTIME_DIR"))
         .collect()
 }
+
+/// Returns all of it, and where it is if the home folder is reached through a link.
+pub(super) fn private_places() -> Vec<PathBuf> {
+    let mut all = private();
+    if let Some(home) = env::home()
+        && let Ok(real) = home.canonicalize()
+        && real != home
+    {
+        let below = all.iter().filter_map(|path| path.strip_prefix(&home).ok());
+        let moved: Vec<PathBuf> = below.map(|path| real.join(path)).collect();
+        all.extend(moved);
+    }
+    all
+}

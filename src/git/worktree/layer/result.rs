@@ -76,7 +76,7 @@ impl LayerScan<'_> {
         }
 
         let lent = self.lend_rules(&top, &names.rules)?;
-        let tracked = tracked(self.user, &known)?;
+        let tracked = tracked(self.user, &self.with_insides(&known)?)?;
         worktree.repository.loaded.take_for_users(tracked);
         let seen = worktree.record.layer_index().with_file_name(SEEN);
         let taken = snapshot::snapshot(&worktree.repository, &seen, limits, force);
@@ -205,6 +205,29 @@ impl LayerScan<'_> {
             .entries_at(self.base, &all.map(Vec::as_slice).collect())
     }
 
+    /// Adds a file of each folder of the tree in which the commands made a repository: git tracks
+    /// what is in it, and takes no such folder for an embedded repository.
+    fn with_insides(
+        &self,
+        known: &BTreeMap<&[u8], TreeEntry>,
+    ) -> anyhow::Result<BTreeMap<Vec<u8>, TreeEntry>> {
+        let repository = &self.worktree.repository;
+        let mut all: BTreeMap<Vec<u8>, TreeEntry> = BTreeMap::new();
+        for (path, entry) in known {
+            all.insert(path.to_vec(), entry.clone());
+            let inside = place(&self.worktree.files, path);
+            if entry.mode == EntryMode::Tree && inside.join(GIT).symlink_metadata().is_ok() {
+                let first = repository.leaves(TreeId(entry.id))?.into_iter().next();
+                all.extend(first.map(|leaf| {
+                    let (mode, id) = (leaf.mode, leaf.id);
+                    let path = below(path, OsStr::from_bytes(&leaf.path));
+                    (path, TreeEntry { mode, id })
+                }));
+            }
+        }
+        Ok(all)
+    }
+
     /// Returns the removal of everything that the layer hides.
     fn removals(
         &self,
@@ -239,7 +262,7 @@ impl LayerScan<'_> {
 
 /// Returns an index with those names of the layer that the tree has: what else it has is not looked
 /// for in the layer.
-fn tracked(user: &Repository, known: &BTreeMap<&[u8], TreeEntry>) -> anyhow::Result<State> {
+fn tracked(user: &Repository, known: &BTreeMap<Vec<u8>, TreeEntry>) -> anyhow::Result<State> {
     let mut state = State::new(user.gix.object_hash());
     for (path, entry) in known {
         if let Some(mode) = index_mode(entry.mode) {
