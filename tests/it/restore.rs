@@ -465,3 +465,22 @@ fn an_undo_takes_back_a_turn_whose_file_was_edited_after_a_crash() {
     repo.done(&["undo"]);
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
 }
+
+/// An empty folder of a tool's was judged to be no hindrance, and was one: the undo came half.
+#[test]
+fn empty_folders_below_each_other_are_in_nobodys_way() {
+    let repo = TestRepo::new().file("a", "a\n").file("e", "e\n");
+    repo.commit("one");
+    repo.done(&["new", "s"]);
+    let script = "rm e; mkdir e; echo 1 > e/x; echo new > a";
+    repo.run_plan(&plan("Replace", &[execute(script)]));
+    std::fs::create_dir_all(repo.path().join("e/tmp/deep")).unwrap();
+    repo.done(&["undo"]);
+    assert_eq!([repo.read("a"), repo.read("e")], ["a\n", "e\n"]);
+
+    // With a file in it the folder stays, and nothing happens.
+    repo.done(&["redo"]);
+    repo.write("e/tmp/mine", "mine\n");
+    assert_eq!(repo.teddy(&["undo"]).code, 4);
+    assert_eq!([repo.read("a"), repo.read("e/x")], ["new\n", "1\n"]);
+}

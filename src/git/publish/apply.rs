@@ -230,7 +230,7 @@ impl Publisher<'_> {
         temporary: &Place,
         ready: &StagedVersion,
     ) -> anyhow::Result<bool> {
-        place.remove_empty_folder()?;
+        place.remove_empty_folders()?;
         match temporary.move_to(place) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
