@@ -491,3 +491,20 @@ fn a_repository_that_is_made_among_tracked_files_takes_none_away() {
         assert_eq!(repo.read("src/a.txt"), "a\n", "{backend}");
     }
 }
+
+/// Who owns a folder can open it again, a command too; root can list it anyway.
+#[test]
+fn what_is_in_a_folder_that_the_user_closed_is_seen_by_no_command() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let repo = project().file("conf/.env", "KEY=1\n");
+    let close = |mode| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(repo.path().join("conf"), permissions).unwrap();
+    };
+    close(0o000);
+    let script = "chmod 755 conf; cat conf/.env && echo shown > seen || echo hidden > seen";
+    let out = run(&repo, "worktree.backend=auto", script);
+    close(0o755);
+    assert_eq!(out.code, 0, "{out}");
+    assert_eq!(repo.read("seen"), "hidden\n", "{out}");
+}

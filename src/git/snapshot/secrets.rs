@@ -4,8 +4,11 @@
 //! private index: folders with their times, and the secrets in each. A folder that did not change
 //! since is not listed again.
 
+use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use gix::ObjectId;
@@ -19,7 +22,7 @@ use super::cache::{
     Basis, Cache, CacheOrigin, CachedFolder, CachedName, Sizes, Times, Writer, mark,
 };
 use super::folder::join;
-use super::limits::{SECRETS, SnapshotLimits};
+use super::limits::{SECRETS, SnapshotLimits, shown};
 use super::share::{FOLDERS, in_parts};
 use crate::git::repository::Repository;
 use crate::git::stat::{NameKind, Stamp, is_absent, look, look_at, names, open_below};
@@ -168,11 +171,14 @@ impl<'a> SecretSearch<'a> {
         let folder = match folder {
             Ok(folder) => folder,
             Err(error) if is_absent(&error) => return Ok(None),
-            // Commands cannot list it either.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            // Commands cannot list it either, unless they may give themselves the permission.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !self.is_own(path) => {
                 return Ok(Some(listed));
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                let words = format!("`{}` cannot be listed: {error}", shown(path));
+                return Err(io::Error::new(error.kind(), words));
+            }
         };
 
         listed.times = Some(Times::from(&look_at(&folder)?.stat));
@@ -185,6 +191,16 @@ impl<'a> SecretSearch<'a> {
             }
         }
         Ok(Some(listed))
+    }
+
+    /// Returns whether a folder is the user's own, whoever may list it.
+    fn is_own(&self, path: &[u8]) -> bool {
+        let own = rustix::process::geteuid().as_raw();
+        let found = self
+            .workdir
+            .join(OsStr::from_bytes(path))
+            .symlink_metadata();
+        found.is_ok_and(|found| found.uid() == own)
     }
 
     /// Keeps what was found for the next search. It only saves time: what cannot be written is no

@@ -1,6 +1,6 @@
 //! The policy that a plan's commands get unless the user says otherwise.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::private::private;
 use crate::host::env;
@@ -62,8 +62,14 @@ pub(super) fn standard(places: RunPaths<'_>) -> Policy {
 /// Returns the folders of the workspace from which the user runs programs, such as an active
 /// virtual environment: what `PATH` names there, with the libraries beside it.
 fn programs(path: &str, workspace: &Path) -> Vec<PathBuf> {
+    // What leads back out of a folder, or through a link, is opened where it leads.
+    let real = |folder: PathBuf| folder.canonicalize().unwrap_or(folder);
+    let leads_back =
+        |folder: &PathBuf| folder.components().any(|part| part == Component::ParentDir);
     let inside = std::env::split_paths(path)
-        .filter(|folder| folder.starts_with(workspace) && folder != workspace);
+        .map(real)
+        .filter(|folder| folder.starts_with(workspace) && folder != workspace)
+        .filter(|folder| !leads_back(folder));
     let with_libraries = |folder: PathBuf| match folder.parent() {
         Some(parent) if parent != workspace => parent.to_owned(),
         _ => folder,
@@ -82,6 +88,24 @@ mod tests {
             Path::new("/w"),
         );
         assert_eq!(found, ["/w/.venv", "/w/bin"].map(PathBuf::from));
+    }
+
+    /// All of the workspace was open, with the secrets in it.
+    #[test]
+    fn a_path_that_leads_back_opens_what_it_leads_to() {
+        let outer = tempfile::tempdir().unwrap();
+        let workspace = outer.path().canonicalize().unwrap();
+        for folder in ["bin", "scripts"] {
+            std::fs::create_dir(workspace.join(folder)).unwrap();
+        }
+        let check = |path: &str, expected: &[&str]| {
+            let found = programs(&workspace.join(path).to_string_lossy(), &workspace);
+            let expected: Vec<_> = expected.iter().map(|path| workspace.join(path)).collect();
+            assert_eq!(found, expected, "{path}");
+        };
+        check("scripts/../bin", &["bin"]);
+        check("gone/../bin", &[]);
+        check("scripts/..", &[]);
     }
 
     #[test]
