@@ -5,8 +5,7 @@ use std::ffi::OsString;
 /// Lets `teddy "<message>"` be what `teddy resume "<message>"` is, `teddy session <command>` be what
 /// `teddy <command>` is, and `teddy models` the list of `setup`, and takes `--session` behind
 /// `context add`, `rm` and `edit` for the list of that name: `-s` names a session there. Behind
-/// `diff`, `--session` without a name is `--whole`. A `--json` in front of a command comes behind it,
-/// where its parser sees what it does not go with.
+/// `diff`, `--session` without a name is `--whole`.
 pub(super) fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if let Some(at) = first_word(&arguments) {
         if arguments[at] == "session" && arguments.len() > at + 1 {
@@ -15,7 +14,6 @@ pub(super) fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
             arguments.splice(at..=at, ["setup", "--list"].map(OsString::from));
         }
     }
-    move_json(&mut arguments);
 
     if let Some(at) = whole_session(&arguments) {
         arguments[at] = OsString::from("--whole");
@@ -90,18 +88,19 @@ fn first_word(arguments: &[OsString]) -> Option<usize> {
     None
 }
 
-/// Moves a `--json` that stands in front of a command behind it; `help` knows no options.
-fn move_json(arguments: &mut Vec<OsString>) {
-    let Some(first) = first_word(arguments).filter(|&at| arguments[at] != "help") else {
-        return;
-    };
+/// Returns a command line whose `--json` stands behind the command and not in front of it, where its
+/// parser sees what it does not go with; nothing where none stands in front.
+pub(super) fn with_json_behind(arguments: &[OsString]) -> Option<Vec<OsString>> {
+    let first = first_word(arguments)?;
     let before = &arguments[..first];
-    let is_value = |at: usize| WITH_VALUE.iter().any(|option| arguments[at - 1] == *option);
-    let found = (1..first).find(|&at| before[at] == "--json" && !is_value(at));
-    if let Some(at) = found.filter(|_| !before.iter().any(|word| word == "--")) {
-        let json = arguments.remove(at);
-        arguments.insert(first, json);
-    }
+    let is_value = |at: usize| WITH_VALUE.iter().any(|option| before[at - 1] == *option);
+    let at = (1..first).find(|&at| before[at] == "--json" && !is_value(at))?;
+    let is_words = before.iter().any(|word| word == "--");
+
+    let mut moved = arguments.to_vec();
+    let json = moved.remove(at);
+    moved.insert(first, json);
+    (!is_words).then_some(moved)
 }
 
 #[cfg(test)]
@@ -146,6 +145,23 @@ mod tests {
         check("teddy --json", "teddy --json");
         check("teddy show models", "teddy show models");
         check("teddy log --session x", "teddy log --session x");
+    }
+
+    #[test]
+    fn json_is_moved_behind_the_command_that_it_is_for() {
+        let check = |line: &str, expected: Option<&str>| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let expected = expected.map(|line| line.split(' ').map(OsString::from).collect());
+            assert_eq!(with_json_behind(&words), expected, "{line}");
+        };
+        check(
+            "teddy --json -s x log --graph",
+            Some("teddy -s x log --json --graph"),
+        );
+        check("teddy log --json", None);
+        check("teddy -s --json log", None);
+        check("teddy --json -- log", None);
+        check("teddy --json", None);
     }
 
     #[test]

@@ -83,7 +83,7 @@ use clap::error::ErrorKind;
 use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use app::App;
-use expand::expand;
+use expand::{expand, with_json_behind};
 use global::Global;
 use hooks::hook;
 use mistyped::{Mistyped, mistyped};
@@ -236,6 +236,13 @@ pub fn main() -> ExitCode {
         }
         Err(error) => return explain(&error, &arguments, is_json),
     };
+    // What an option of every command does not go with is seen only where it stands behind.
+    if let Some(behind) = with_json_behind(&arguments)
+        && let Err(error) = parse(behind)
+        && error.kind() == ErrorKind::ArgumentConflict
+    {
+        return explain(&error, &arguments, is_json);
+    }
 
     // Without handlers ctrl-c ends the program at once, which recovery covers.
     let _ = crate::host::interrupt::install();

@@ -202,6 +202,10 @@ fn promise_c3_a_wrong_command_line_is_said_as_json() {
     );
     let hint = &error(&["statsu", "--json"])["hint"];
     assert_eq!(hint, "did you mean `teddy status`?");
+    // Wherever it stands, it does not go with what is drawn.
+    for args in [["--json", "log", "--graph"], ["log", "--graph", "--json"]] {
+        assert_eq!(error(&args)["exit_code"], 2, "{args:?}");
+    }
     // What stands behind `--` is no option.
     let out = repo.teddy(&["no-such-command", "--", "--json"]);
     assert_eq!((out.code, out.stdout.as_str()), (2, ""));
