@@ -135,14 +135,7 @@ mod tests {
         check("teddy session restore 1", "teddy restore 1");
         check("teddy models --json", "teddy setup --list --json");
         check("teddy -C x session log", "teddy -C x log");
-        check("teddy --json models", "teddy setup --json --list");
-        check(
-            "teddy --json -s x log --graph",
-            "teddy -s x log --json --graph",
-        );
-        check("teddy -s --json log", "teddy -s --json log");
-        check("teddy --json help log", "teddy --json help log");
-        check("teddy --json", "teddy --json");
+        check("teddy --json models", "teddy --json setup --list");
         check("teddy show models", "teddy show models");
         check("teddy log --session x", "teddy log --session x");
     }
