@@ -6,6 +6,7 @@
 
 mod content;
 pub(in crate::git) mod durable;
+mod empty;
 mod look;
 mod recent;
 pub(in crate::git) mod share;
@@ -19,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gix::bstr::BStr;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::host::file::{Mounts, open_beneath};
@@ -29,8 +30,6 @@ pub(in crate::git) use recent::Recent;
 
 /// A path with more folders than this is walked step by step.
 const DEEP: usize = 64;
-/// More empty folders than these stay: each is open while it is looked at.
-const MOST_EMPTY: usize = 256;
 
 /// The top of a worktree, opened once.
 #[derive(Debug)]
@@ -375,33 +374,6 @@ impl Place {
             }
             Err(error) => Err(error.into()),
         }
-    }
-}
-
-impl Place {
-    /// Removes the folder here, and the folders in it, if nothing is in any of them: for git they
-    /// are not there. False where something is, which stays with all of them.
-    pub(in crate::git) fn remove_empty_folders(&self) -> io::Result<bool> {
-        let mut found = vec![self.sibling(&self.name)];
-        let mut next = 0;
-        while next < found.len() {
-            if found[next].look_kind()? != Some(FileType::Directory) || found.len() > MOST_EMPTY {
-                return Ok(false);
-            }
-            let Some(inside) = found[next].child(b".")? else {
-                return Ok(false);
-            };
-            let names = inside.siblings()?;
-            found.extend(names.iter().map(|name| inside.sibling(name)));
-            next += 1;
-        }
-
-        for folder in found.iter().rev() {
-            if !folder.remove_empty_folder()? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 }
 
