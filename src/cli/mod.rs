@@ -70,6 +70,7 @@ mod status;
 mod switch;
 mod trust;
 mod undo;
+mod unread;
 mod verify;
 mod version;
 mod web;
@@ -86,8 +87,8 @@ use app::App;
 use expand::{expand, with_json_behind};
 use global::Global;
 use hooks::hook;
-use mistyped::{Mistyped, mistyped};
 use race::lane;
+use unread::{asks_for_json, explain, tell_version};
 
 use crate::host::{overlay, supervisor};
 use crate::workflow::project::Project;
@@ -236,13 +237,6 @@ pub fn main() -> ExitCode {
         }
         Err(error) => return explain(&error, &arguments, is_json),
     };
-    // What an option of every command does not go with is seen only where it stands behind.
-    if let Some(behind) = with_json_behind(&arguments)
-        && let Err(error) = parse(behind)
-        && error.kind() == ErrorKind::ArgumentConflict
-    {
-        return explain(&error, &arguments, is_json);
-    }
 
     // Without handlers ctrl-c ends the program at once, which recovery covers.
     let _ = crate::host::interrupt::install();
@@ -269,54 +263,20 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Tells whether a command line that cannot be read asks for JSON.
-fn asks_for_json(arguments: &[OsString]) -> bool {
-    let options = arguments.iter().take_while(|argument| *argument != "--");
-    options.skip(1).any(|argument| argument == "--json")
-}
-
-/// Says what is wrong with the command line, or prints the help that was asked for.
-fn explain(error: &clap::Error, line: &[OsString], is_json: bool) -> ExitCode {
-    let mistyped = mistyped(error, line, Command::names());
-    // Where even stderr is gone there is nobody to tell.
-    let _ = match &mistyped {
-        Some(Mistyped { message, hint }) => {
-            writeln!(std::io::stderr(), "error: {message}\nhint: {hint}")
-        }
-        None => error.print(),
-    };
-    if !error.use_stderr() {
-        return ExitCode::SUCCESS;
-    }
-
-    if is_json {
-        let (message, judged) = match mistyped {
-            Some(Mistyped { message, hint }) => (message, failure::Diagnosis::usage(Some(hint))),
-            None => failure::misread(error),
-        };
-        let value = judged.to_json(&message, serde_json::Value::Null);
-        let _ = app::json_text(&value).map(crate::host::stdout::write);
-    }
-
-    exit::USAGE.into()
-}
-
-/// Prints which program this is.
-fn tell_version(error: &clap::Error, is_json: bool, is_verbose: bool) -> ExitCode {
-    // A reader that is gone has seen enough.
-    let _ = if is_json {
-        app::json_text(&version::to_json()).map(crate::host::stdout::write)
-    } else if is_verbose {
-        Ok(crate::host::stdout::write(version::details()))
-    } else {
-        Ok(error.print())
-    };
-    ExitCode::SUCCESS
-}
-
-/// Parses the command line; behind git, usage and hints have the words that were typed. A line
-/// without a command has none.
+/// Parses the command line. What `--json` does not go with, clap sees only where it stands behind
+/// the command.
 fn parse(arguments: Vec<OsString>) -> Result<(Global, Option<Command>), clap::Error> {
+    let behind = with_json_behind(&arguments);
+    let parsed = parse_as_typed(arguments)?;
+    match behind.map(parse_as_typed) {
+        Some(Err(error)) if error.kind() == ErrorKind::ArgumentConflict => Err(error),
+        _ => Ok(parsed),
+    }
+}
+
+/// Parses the command line as it is; behind git, usage and hints have the words that were typed. A
+/// line without a command has none.
+fn parse_as_typed(arguments: Vec<OsString>) -> Result<(Global, Option<Command>), clap::Error> {
     let is_git = arguments
         .first()
         .is_some_and(|program| Path::new(program).file_name() == Some(OsStr::new("git-teddy")));

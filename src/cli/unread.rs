@@ -1,0 +1,53 @@
+//! Command lines that lead to no command: wrong ones, and those that ask for help or the version.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use super::mistyped::{Mistyped, mistyped};
+use super::{Command, app, exit, failure, version};
+
+/// Tells whether a command line that cannot be read asks for JSON.
+pub(super) fn asks_for_json(arguments: &[OsString]) -> bool {
+    let options = arguments.iter().take_while(|argument| *argument != "--");
+    options.skip(1).any(|argument| argument == "--json")
+}
+
+/// Says what is wrong with the command line, or prints the help that was asked for.
+pub(super) fn explain(error: &clap::Error, line: &[OsString], is_json: bool) -> ExitCode {
+    let mistyped = mistyped(error, line, Command::names());
+    // Where even stderr is gone there is nobody to tell.
+    let _ = match &mistyped {
+        Some(Mistyped { message, hint }) => {
+            writeln!(std::io::stderr(), "error: {message}\nhint: {hint}")
+        }
+        None => error.print(),
+    };
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+
+    if is_json {
+        let (message, judged) = match mistyped {
+            Some(Mistyped { message, hint }) => (message, failure::Diagnosis::usage(Some(hint))),
+            None => failure::misread(error),
+        };
+        let value = judged.to_json(&message, serde_json::Value::Null);
+        let _ = app::json_text(&value).map(crate::host::stdout::write);
+    }
+
+    exit::USAGE.into()
+}
+
+/// Prints which program this is.
+pub(super) fn tell_version(error: &clap::Error, is_json: bool, is_verbose: bool) -> ExitCode {
+    // A reader that is gone has seen enough.
+    let _ = if is_json {
+        app::json_text(&version::to_json()).map(crate::host::stdout::write)
+    } else if is_verbose {
+        Ok(crate::host::stdout::write(version::details()))
+    } else {
+        Ok(error.print())
+    };
+    ExitCode::SUCCESS
+}
