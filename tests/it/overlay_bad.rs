@@ -456,18 +456,21 @@ fn private_places_in_the_project_are_seen_by_no_command() {
 
 /// A turn showed the next one every secret that it liked.
 #[test]
-fn a_list_of_what_commands_may_see_counts_once_it_is_committed() {
+fn only_the_users_own_settings_show_secrets() {
     for backend in [OVERLAY, CHECKOUT] {
         if backend == OVERLAY && !overlays() {
             continue;
         }
         let repo = project();
-        let out = run(&repo, backend, "printf '.env\\n' > .worktreeinclude");
+        // Commands can commit, too.
+        let script = "printf '.env\\n' > .worktreeinclude; git add -A; git commit -q -m more";
+        let out = run(&repo, backend, script);
         assert_eq!(out.code, 0, "{out}");
         let seen = "test ! -e .env && echo hidden > seen || echo shown > seen";
         assert_eq!(run(&repo, backend, seen).code, 0);
         assert_eq!(repo.read("seen"), "hidden\n", "{backend}");
-        repo.commit("the user's own");
+
+        repo.configure("worktree:\n  copy: [.env]\n");
         assert_eq!(run(&repo, backend, seen).code, 0);
         assert_eq!(repo.read("seen"), "shown\n", "{backend}");
     }

@@ -4,6 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::support::TestRepo;
+use teddy::git::snapshot::limits::SnapshotLimits;
 use teddy::git::worktree;
 use teddy::git::worktree::bring;
 use teddy::git::worktree::{Extent, SessionWorktree, WorktreeAim};
@@ -529,10 +530,13 @@ fn ignored_files_are_copied_or_linked_and_others_are_not() {
         let mut brought = bring::bring(
             &worktree,
             &repo.open(),
-            &Bring {
-                copy: own(copy),
-                link: own(link),
-            },
+            (
+                &Bring {
+                    copy: own(copy),
+                    link: own(link),
+                },
+                &SnapshotLimits::none(),
+            ),
         )
         .unwrap();
         brought.copied.sort();
@@ -604,7 +608,10 @@ fn a_list_of_what_to_bring_is_a_file_of_the_project() {
     let error = bring::bring(
         &worktree,
         &repo.open(),
-        &teddy::git::worktree::bring::Bring::default(),
+        (
+            &teddy::git::worktree::bring::Bring::default(),
+            &SnapshotLimits::none(),
+        ),
     )
     .unwrap_err();
     assert_eq!(

@@ -19,10 +19,9 @@ use super::SessionWorktree;
 use crate::git::During;
 use crate::git::ignore::TextRules;
 use crate::git::ignore::user_index;
-use crate::git::object::{BlobId, EntryMode};
 use crate::git::place::{Content, IfMissing, OnDisk, Top, WalkResult};
-use crate::git::refs;
 use crate::git::repository::Repository;
+use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::file::Root;
 
 /// The file of the workspace that lists what to copy, in the syntax of `.gitignore`.
@@ -33,7 +32,7 @@ const MAX_INCLUDE: u64 = 1 << 20;
 /// What to bring, in the syntax of `.gitignore`.
 #[derive(Debug, Clone, Default)]
 pub struct Bring {
-    /// To copy, beside what [`INCLUDE_FILE`] says.
+    /// To copy, beside what [`INCLUDE_FILE`] says; secrets by name are copied only if this names them.
     pub copy: Vec<String>,
     /// To link to.
     pub link: Vec<String>,
@@ -58,6 +57,10 @@ struct Walker<'a> {
     to: Top,
     /// What to copy.
     copy: Patterns,
+    /// The secrets that may be copied.
+    shown: TextRules,
+    /// What says which files are secrets.
+    limits: &'a SnapshotLimits,
     /// What to link to.
     link: Patterns,
     /// What was done.
@@ -89,7 +92,7 @@ struct WorkspaceName {
 pub fn bring(
     worktree: &SessionWorktree,
     workspace: &Repository,
-    what: &Bring,
+    (what, limits): (&Bring, &SnapshotLimits),
 ) -> anyhow::Result<BroughtFiles> {
     let included = included(workspace)?;
     if included.is_empty() && what.copy.is_empty() && what.link.is_empty() {
@@ -100,6 +103,8 @@ pub fn bring(
         from: workspace.workdir(),
         to: Top::open_own(&worktree.path)?,
         copy: Patterns::parse(&[included, what.copy.join("\n").into_bytes()].join(&b'\n')),
+        shown: TextRules::parse(what.copy.join("\n").as_bytes()),
+        limits,
         link: Patterns::parse(what.link.join("\n").as_bytes()),
         done: BroughtFiles::default(),
     };
@@ -107,24 +112,15 @@ pub fn bring(
     Ok(walker.done)
 }
 
-/// Returns what the user's list of files to copy says, as HEAD has it: a turn may have written the
-/// file, and with it the wish to see the user's secrets.
-pub(super) fn included(workspace: &Repository) -> anyhow::Result<Vec<u8>> {
+/// Returns what the project's list of files to copy says. A turn may have written it: it shows no
+/// secrets.
+fn included(workspace: &Repository) -> anyhow::Result<Vec<u8>> {
     // A link or a pipe of this name is no list: it can lead out of the project, or never end.
     match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE) {
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error.into()),
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
     }
-
-    let head = refs::head_tree(workspace).ok();
-    let entry = head.map(|tree| workspace.entry(tree, INCLUDE_FILE.as_bytes()));
-    let list = entry
-        .transpose()?
-        .flatten()
-        .filter(|entry| matches!(entry.mode, EntryMode::File | EntryMode::Executable));
-    let text = list.map(|entry| workspace.blob(BlobId::of(entry.id)));
-    Ok(text.transpose()?.unwrap_or_default())
 }
 
 impl Walker<'_> {
@@ -220,7 +216,7 @@ impl Walker<'_> {
         while let Some(found) = all.pop() {
             if found.folder {
                 all.extend(self.inside(&found)?);
-            } else {
+            } else if !self.limits.is_secret(&found.path) || self.shown.excludes(&found.path) {
                 self.copy_file(&found.path)
                     .with_context(|| format!("copying `{}`", found.path.to_str_lossy()))?;
             }

@@ -275,9 +275,12 @@ fn bring(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<Brough
     bring::bring(
         worktree,
         &project.repository,
-        &Bring {
-            copy: settings.copy.clone(),
-            link: settings.link.clone(),
-        },
+        (
+            &Bring {
+                copy: settings.copy.clone(),
+                link: settings.link.clone(),
+            },
+            &project.limits(),
+        ),
     )
 }

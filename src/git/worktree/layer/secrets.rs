@@ -8,7 +8,6 @@ use std::path::Path;
 use super::LowerFiles;
 use crate::git::ignore::TextRules;
 use crate::git::repository::Repository;
-use crate::git::worktree::bring::included;
 use crate::host::file::{Root, remove_below};
 
 /// Hides secrets that were found among the user's files in a view of these, open at its top: all
@@ -22,8 +21,7 @@ pub fn hide_secrets(
     view: &Root,
     (mut found, copy): (Vec<Vec<u8>>, &[String]),
 ) -> anyhow::Result<()> {
-    let text = [included(user)?, copy.join("\n").into_bytes()].join(&b'\n');
-    let shown = TextRules::parse(&text);
+    let shown = TextRules::parse(copy.join("\n").as_bytes());
     found.retain(|path| !shown.excludes(path));
 
     let asked: BTreeSet<&[u8]> = found.iter().map(Vec::as_slice).collect();
