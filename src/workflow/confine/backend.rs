@@ -80,7 +80,7 @@ fn private_inside(project: &Project) -> Option<String> {
     let inside = all.find(|place| place.starts_with(top) && place.symlink_metadata().is_ok())?;
     let path = inside.strip_prefix(top).unwrap_or(&inside);
     Some(format!(
-        "`{}` lies in the project",
+        "`{}` is private, and inside the project",
         visible(&path.to_string_lossy())
     ))
 }
