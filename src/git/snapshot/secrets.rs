@@ -34,12 +34,18 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// A search for the secrets among the user's files; it may run in a thread of its own.
-pub struct SecretSearch<'a> {
+/// Finds secrets by their names.
+struct SecretFinder<'a> {
     /// The user's folder.
     workdir: PathBuf,
     /// What names a secret.
     limits: &'a SnapshotLimits,
+}
+
+/// A search for the secrets among the user's files; it may run in a thread of its own.
+pub struct SecretSearch<'a> {
+    /// Lists folders.
+    finder: SecretFinder<'a>,
     /// The file that keeps what was found.
     kept: PathBuf,
     /// What holds for that file.
@@ -77,6 +83,39 @@ struct FoundFolders {
     unknown: Vec<Vec<u8>>,
 }
 
+/// Returns the paths of the secrets in some folders of the user's, which have no link in their
+/// paths. Nothing of that is kept.
+///
+/// # Errors
+/// Where a folder cannot be listed that a command could list.
+pub fn secrets_in(
+    workdir: &Path,
+    limits: &SnapshotLimits,
+    folders: Vec<Vec<u8>>,
+) -> io::Result<Vec<Vec<u8>>> {
+    if !limits.leave_secrets || folders.is_empty() {
+        return Ok(Vec::new());
+    }
+
+    let finder = SecretFinder {
+        workdir: workdir.to_owned(),
+        limits,
+    };
+    let top = finder.open()?;
+    let mut found = FoundFolders {
+        unknown: folders,
+        ..FoundFolders::default()
+    };
+    while !found.unknown.is_empty() {
+        let unknown = std::mem::take(&mut found.unknown);
+        for mut folder in finder.list_all(&top, &unknown)? {
+            found.unknown.append(&mut folder.folders);
+            found.listed.push(folder);
+        }
+    }
+    Ok(found.secrets(None))
+}
+
 impl<'a> SecretSearch<'a> {
     /// Returns the search in the folder of a worktree. `kept` is where it keeps what it finds;
     /// `index` is the private index of the last snapshot: folders that changed since are listed
@@ -95,8 +134,10 @@ impl<'a> SecretSearch<'a> {
         (SECRETS, env!("CARGO_PKG_VERSION")).hash(&mut choice);
 
         SecretSearch {
-            workdir: repository.workdir().to_owned(),
-            limits,
+            finder: SecretFinder {
+                workdir: repository.workdir().to_owned(),
+                limits,
+            },
             kept: kept.to_owned(),
             basis: Basis {
                 settings: 0,
@@ -118,11 +159,11 @@ impl<'a> SecretSearch<'a> {
     /// # Errors
     /// Where a folder cannot be listed that a command could list.
     pub fn run(&self) -> anyhow::Result<Vec<Vec<u8>>> {
-        if !self.limits.leave_secrets {
+        if !self.finder.limits.leave_secrets {
             return Ok(Vec::new());
         }
 
-        let top = rustix::fs::open(&self.workdir, FOLDER, rustix::fs::Mode::empty())?;
+        let top = self.finder.open()?;
         let cache = Cache::load(&self.kept, self.basis.root.kind());
         let cache = cache.filter(|cache| cache.basis.choice == self.basis.choice);
         let kept = cache.map(|cache| KeptFolders::compare(cache, &top));
@@ -131,7 +172,7 @@ impl<'a> SecretSearch<'a> {
         found.enter(kept.as_ref(), b"");
         while !found.unknown.is_empty() {
             let unknown = std::mem::take(&mut found.unknown);
-            for folder in self.list_all(&top, &unknown)? {
+            for folder in self.finder.list_all(&top, &unknown)? {
                 let folders = folder.folders.iter();
                 folders.for_each(|path| found.enter(kept.as_ref(), path));
                 found.listed.push(folder);
@@ -141,6 +182,68 @@ impl<'a> SecretSearch<'a> {
         let secrets = found.secrets(kept.as_ref());
         self.keep(kept.as_ref(), found);
         Ok(secrets)
+    }
+
+    /// Keeps what was found for the next search. It only saves time: what cannot be written is no
+    /// reason to fail.
+    fn keep(&self, kept: Option<&KeptFolders>, found: FoundFolders) {
+        let is_known =
+            found.listed.is_empty() && kept.is_some_and(|kept| kept.same.len() == found.same.len());
+        if is_known || self.basis.stamp == Stamp::default() {
+            return;
+        }
+
+        let mut folders = found.listed;
+        if let Some(kept) = kept {
+            folders.extend(found.same.iter().map(|&number| kept.folder(number)));
+        }
+        folders.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let written = self.written(&folders);
+        let file = self.kept.parent().map(beside).and_then(Result::ok);
+        if let Some((written, file)) = written.zip(file) {
+            let _ = written.save(file, &self.kept);
+        }
+    }
+
+    /// Returns folders, sorted by path, in the form of a private index.
+    fn written(&self, found: &[SearchedFolder]) -> Option<Cache> {
+        let length = |folder: &SearchedFolder| {
+            let names = folder.secrets.iter().map(Vec::len);
+            folder.path.len() + names.sum::<usize>()
+        };
+        let sizes = Sizes {
+            folders: found.len(),
+            entries: found.iter().map(|folder| folder.secrets.len()).sum(),
+            names: found.iter().map(length).sum(),
+        };
+        let none = self.basis.root;
+        let mut writer = Writer::new(sizes, none.as_slice().len());
+        for folder in found {
+            let parent = parent(&folder.path);
+            let parent = found.binary_search_by(|other| other.path.as_slice().cmp(parent));
+            let record = CachedFolder {
+                path: &folder.path,
+                parent: parent.ok()? as u32,
+                entries: 0..0,
+                marks: folder.times.map_or(mark::RELIST, |_| 0),
+                times: folder.times.unwrap_or_default(),
+                tree: none,
+            };
+            writer.folder(&record, |writer| {
+                let secrets = folder.secrets.iter();
+                secrets.for_each(|name| writer.entry(&secret(name, none)));
+            });
+        }
+
+        writer.finish(&self.basis)
+    }
+}
+
+impl SecretFinder<'_> {
+    /// Opens the user's folder.
+    fn open(&self) -> io::Result<OwnedFd> {
+        let top = rustix::fs::open(&self.workdir, FOLDER, rustix::fs::Mode::empty())?;
+        Ok(top)
     }
 
     /// Lists folders, some in each thread.
@@ -201,60 +304,6 @@ impl<'a> SecretSearch<'a> {
             .join(OsStr::from_bytes(path))
             .symlink_metadata();
         found.is_ok_and(|found| found.uid() == own)
-    }
-
-    /// Keeps what was found for the next search. It only saves time: what cannot be written is no
-    /// reason to fail.
-    fn keep(&self, kept: Option<&KeptFolders>, found: FoundFolders) {
-        let is_known =
-            found.listed.is_empty() && kept.is_some_and(|kept| kept.same.len() == found.same.len());
-        if is_known || self.basis.stamp == Stamp::default() {
-            return;
-        }
-
-        let mut folders = found.listed;
-        if let Some(kept) = kept {
-            folders.extend(found.same.iter().map(|&number| kept.folder(number)));
-        }
-        folders.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let written = self.written(&folders);
-        let file = self.kept.parent().map(beside).and_then(Result::ok);
-        if let Some((written, file)) = written.zip(file) {
-            let _ = written.save(file, &self.kept);
-        }
-    }
-
-    /// Returns folders, sorted by path, in the form of a private index.
-    fn written(&self, found: &[SearchedFolder]) -> Option<Cache> {
-        let length = |folder: &SearchedFolder| {
-            let names = folder.secrets.iter().map(Vec::len);
-            folder.path.len() + names.sum::<usize>()
-        };
-        let sizes = Sizes {
-            folders: found.len(),
-            entries: found.iter().map(|folder| folder.secrets.len()).sum(),
-            names: found.iter().map(length).sum(),
-        };
-        let none = self.basis.root;
-        let mut writer = Writer::new(sizes, none.as_slice().len());
-        for folder in found {
-            let parent = parent(&folder.path);
-            let parent = found.binary_search_by(|other| other.path.as_slice().cmp(parent));
-            let record = CachedFolder {
-                path: &folder.path,
-                parent: parent.ok()? as u32,
-                entries: 0..0,
-                marks: folder.times.map_or(mark::RELIST, |_| 0),
-                times: folder.times.unwrap_or_default(),
-                tree: none,
-            };
-            writer.folder(&record, |writer| {
-                let secrets = folder.secrets.iter();
-                secrets.for_each(|name| writer.entry(&secret(name, none)));
-            });
-        }
-
-        writer.finish(&self.basis)
     }
 }
 

@@ -6,12 +6,15 @@ mod policy;
 mod private;
 mod remark;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use policy::RunPaths;
 
 use crate::config::settings::Sandbox;
+use crate::git::snapshot::secrets::secrets_in;
 use crate::git::worktree::SessionWorktree;
 use crate::host::sandbox::{Availability, Network, Policy, availability, describe};
 use crate::workflow::hinted::hinted;
@@ -49,7 +52,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
 
     let common = project.repository.common_dir();
     let caches = tool_caches(project);
-    let policy = policy_of(
+    let mut policy = policy_of(
         project,
         RunPaths {
             worktree: &worktree.path,
@@ -59,7 +62,8 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
         },
     );
 
-    if let Some(policy) = &policy {
+    if let Some(policy) = &mut policy {
+        policy.hidden.extend(secrets_beside_programs(project)?);
         caches::prepare(&caches, &policy.write)
             .with_context(|| format!("making `{}`", caches.display()))?;
     }
@@ -135,6 +139,20 @@ fn policy_of(project: &Project, places: RunPaths<'_>) -> Option<Policy> {
             .map(|folder| expand(project, folder)),
     );
     Some(policy)
+}
+
+/// Returns the secrets that lie beside the programs which the user runs from the project.
+fn secrets_beside_programs(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
+    let workdir = project.repository.workdir();
+    let folders = policy::programs_inside(workdir).into_iter();
+    let folders = folders.filter_map(|folder| {
+        let inside = folder.strip_prefix(workdir).ok()?;
+        Some(inside.as_os_str().as_bytes().to_vec())
+    });
+    let secrets = secrets_in(workdir, &project.limits(), folders.collect())
+        .context("looking for secrets beside the programs of your PATH")?;
+    let paths = secrets.iter().map(|path| OsStr::from_bytes(path));
+    Ok(paths.map(|path| workdir.join(path)).collect())
 }
 
 /// Returns a folder of the settings: below the home directory with `~/`, else below the

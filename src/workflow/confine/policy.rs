@@ -53,14 +53,18 @@ pub(super) fn standard(places: RunPaths<'_>) -> Policy {
     };
 
     policy.write.extend(DEVICES.map(PathBuf::from));
-    let path = env::var("PATH").unwrap_or_default();
-    policy.read.extend(programs(&path, workspace));
+    policy.read.extend(programs_inside(workspace));
     policy.hidden.extend(private());
     policy
 }
 
 /// Returns the folders of the workspace from which the user runs programs, such as an active
-/// virtual environment: what `PATH` names there, with the libraries beside it.
+/// virtual environment.
+pub(super) fn programs_inside(workspace: &Path) -> Vec<PathBuf> {
+    programs(&env::var("PATH").unwrap_or_default(), workspace)
+}
+
+/// Returns what a `PATH` names in the workspace, with the libraries beside it.
 fn programs(path: &str, workspace: &Path) -> Vec<PathBuf> {
     // What leads back out of a folder, or through a link, is opened where it leads.
     let real = |folder: PathBuf| folder.canonicalize().unwrap_or(folder);

@@ -535,3 +535,40 @@ fn attack_9_a_worktree_of_the_version_before_is_taken_over_or_removed() {
         );
     }
 }
+
+/// What `PATH` names in the project is opened with what lies beside it: secrets were, too.
+#[test]
+fn secrets_beside_programs_of_the_project_are_not_read() {
+    let ground = Ground::new();
+    let repo = &ground.repo;
+    repo.put(".gitignore", ".env\n");
+    for (path, text) in [
+        ("backend/bin/tool", "#!/bin/sh\n"),
+        ("backend/lib/a", "library\n"),
+        ("backend/.env", "KEY=mine\n"),
+        ("backend/lib/deep/.env", "KEY=mine\n"),
+    ] {
+        repo.put(path, text);
+    }
+    let path = format!(
+        "{}:{}",
+        repo.path().join("backend/bin").display(),
+        teddy::host::env::var("PATH").unwrap()
+    );
+    let script = fill(
+        &ground,
+        "cat REPO/backend/lib/a || exit 1; for f in .env lib/deep/.env; do cat REPO/backend/$f && exit 1; done; true",
+    );
+    std::fs::write(repo.beside("plan.md"), plan(&run(&script))).unwrap();
+    for backend in ["overlay", "checkout"] {
+        let backend = format!("worktree.backend={backend}");
+        let args = ["execute", "../plan.md", "-y", "--no-replan", "-c", &backend];
+        let output = ground.teddy_with(&args, &[("PATH", &path)]);
+        assert!(output.status.success(), "{}", super::ground::words(&output));
+        let shown = ground.ok(&["show"]);
+        assert!(
+            shown.contains("library") && !shown.contains("mine"),
+            "{shown}"
+        );
+    }
+}
