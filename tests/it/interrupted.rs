@@ -136,6 +136,11 @@ fn check_goes_on(repo: &TestRepo) {
 
 /// Starts the plan and waits until its command runs.
 fn started(repo: &TestRepo) -> (Child, BufReader<std::process::ChildStderr>) {
+    started_until(repo, "│ it runs")
+}
+
+/// Starts the plan and waits until it says something.
+fn started_until(repo: &TestRepo, words: &str) -> (Child, BufReader<std::process::ChildStderr>) {
     let mut child = repo
         .teddy_command(&["execute", "../plan.md", "-y"])
         .current_dir(repo.path())
@@ -146,7 +151,7 @@ fn started(repo: &TestRepo) -> (Child, BufReader<std::process::ChildStderr>) {
         .unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    while !line.contains("│ it runs") {
+    while !line.contains(words) {
         line.clear();
         assert!(said.read_line(&mut line).unwrap() > 0, "it does not begin");
     }
@@ -206,6 +211,27 @@ fn a_second_signal_ends_at_once_and_brings_nothing() {
     repo.done(&["recover"]);
     assert_eq!(photo(&repo), before);
     assert_eq!(newest(&repo).0, 1);
+    write_plan(&repo, "echo made > made.txt");
+    repo.done(&["execute", "../plan.md", "-y"]);
+}
+
+/// It has a hole of terabytes; to read it takes hours.
+#[test]
+fn a_signal_while_a_huge_file_is_read_brings_nothing() {
+    let repo = project();
+    let plan = with_memos("A hole", "", &[execute("truncate -s 2T a.txt")]);
+    std::fs::write(repo.beside("plan.md"), plan).unwrap();
+    let before = photo(&repo);
+    let (mut child, _said) = started_until(&repo, "the command succeeded");
+    std::thread::sleep(Duration::from_millis(500));
+    let begun = Instant::now();
+    send(&child, Signal::TERM);
+    while child.try_wait().unwrap().is_none() && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let _ = child.kill();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(photo(&repo), before);
     write_plan(&repo, "echo made > made.txt");
     repo.done(&["execute", "../plan.md", "-y"]);
 }

@@ -3,15 +3,34 @@
 //! git holds a file in memory as a whole up to `core.bigFileThreshold`; the id is the same.
 
 use std::fs::File;
+use std::io::{self, Read};
 
 use gix::objs::Kind as ObjectKind;
 use rustix::fd::AsFd as _;
 
 use super::content::{ContentReader, Filtered, ReadOutcome, failed};
-use super::limits::Reason;
+use super::limits::{Reason, shown};
 use super::still::{ATTEMPTS, read_still};
 use crate::git::object::large::{From, hash_of};
 use crate::git::stat::{self, NameStat};
+use crate::host::interrupt;
+
+/// Reads until the program is asked to end: a file with a hole of terabytes takes hours.
+struct UntilAsked<R> {
+    /// What it reads.
+    source: R,
+    /// Whether the program was asked before, and goes on all the same.
+    before: bool,
+}
+
+impl<R: Read> Read for UntilAsked<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if interrupt::requested() && !self.before {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.source.read(out)
+    }
+}
 
 impl ContentReader<'_, '_> {
     /// Takes a large file, block by block.
@@ -21,12 +40,19 @@ impl ContentReader<'_, '_> {
         file: &File,
         tracked: bool,
     ) -> anyhow::Result<ReadOutcome> {
+        let asked = interrupt::requested();
         for _ in 0..ATTEMPTS {
             let before = match stat::look_at(file.as_fd()) {
                 Ok(before) => before,
                 Err(error) => return Ok(failed(&error)),
             };
-            let outcome = self.large_once(path, file, tracked, &before)?;
+            let outcome = self.large_once(path, (file, asked), tracked, &before);
+            anyhow::ensure!(
+                asked || !interrupt::requested(),
+                "interrupted while `{}` was read",
+                shown(path)
+            );
+            let outcome = outcome?;
             let is_same = stat::look_at(file.as_fd()).is_ok_and(|now| now.stat == before.stat);
             if let Some(outcome) = outcome.filter(|_| is_same) {
                 return Ok(outcome);
@@ -44,10 +70,14 @@ impl ContentReader<'_, '_> {
     fn large_once(
         &mut self,
         path: &[u8],
-        file: &File,
+        (file, before): (&File, bool),
         tracked: bool,
         seen: &NameStat,
     ) -> anyhow::Result<Option<ReadOutcome>> {
+        let read = || UntilAsked {
+            source: From::start(file),
+            before,
+        };
         let secret = if tracked {
             None
         } else {
@@ -57,9 +87,8 @@ impl ContentReader<'_, '_> {
             }
         };
 
-        let id = match self.filtered(path, From::start(file)) {
+        let id = match self.filtered(path, read()) {
             Ok(Filtered::Unchanged) => {
-                let read = || From::start(file);
                 if let Some(reason) = secret {
                     let id = hash_of(self.repo.object_hash(), read(), seen.size).ok();
                     if !id.flatten().is_some_and(|id| self.is_made_as(path, id)) {
