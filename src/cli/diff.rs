@@ -84,7 +84,7 @@ fn show_draft(
     let tip = store.tip(&session)?;
     let run = dry_run(project, &tip, &store.draft(&tip)?)?;
     if !run.diagnostics.is_empty() {
-        app.tell_lines(&mistakes::rejected(&run.diagnostics));
+        app.tell_lines(&mistakes::rejected(None, &run.diagnostics));
     }
 
     if run.commands > 0 {

@@ -19,12 +19,12 @@ use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::quiet::Unapproved;
 use crate::ui::{mistakes, notice};
-use crate::workflow::execute::ExecuteOptions;
 use crate::workflow::execute::decline::execute_or_plan;
 use crate::workflow::execute::result::{
     AnswerStatus, ExecuteResult, FileChange, ReachedFile, RecordedTurn, RefusedPlan, ReviewedPlan,
     TurnEnding, UndecidedPlan,
 };
+use crate::workflow::execute::{ExecuteOptions, PlanFile};
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 
@@ -87,7 +87,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     let mut user = app.user(&project, args.yes);
+    let named = named.filter(|&name| name != source::STDIN);
+    let file = named.zip(plan.as_deref()).map(|(name, text)| PlanFile {
+        name: name.to_owned(),
+        text: text.to_owned(),
+    });
     let options = ExecuteOptions {
+        file,
         replan: !args.no_replan,
         model: args.model,
         ..ExecuteOptions::default()
@@ -98,7 +104,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     drop(user);
 
     match &result {
-        ExecuteResult::Refused(refused) => show_refused(app, refused)?,
+        ExecuteResult::Refused(refused) => show_refused(app, named, refused)?,
         ExecuteResult::Reviewed(ReviewedPlan::Undecided(undecided)) => {
             show_undecided(app, undecided)?;
         }
@@ -309,7 +315,7 @@ fn show_undecided(app: &App, undecided: &UndecidedPlan) -> anyhow::Result<()> {
 }
 
 /// Says why a text was not taken as a plan.
-fn show_refused(app: &App, refused: &RefusedPlan) -> anyhow::Result<()> {
+fn show_refused(app: &App, file: Option<&str>, refused: &RefusedPlan) -> anyhow::Result<()> {
     if app.global.json {
         let word = Status::Rejected.word();
         let mut shown = unrecorded_json(&refused.plan, word, &refused.diagnostics);
@@ -318,7 +324,7 @@ fn show_refused(app: &App, refused: &RefusedPlan) -> anyhow::Result<()> {
         return app.print_json(&shown);
     }
 
-    app.tell_lines(&mistakes::rejected(&refused.diagnostics));
+    app.tell_lines(&mistakes::rejected(file, &refused.diagnostics));
     app.warn(match refused.session {
         None => "the plan is rejected and no session was started",
         Some(_) => "this is not a plan; nothing was recorded and no model was asked",

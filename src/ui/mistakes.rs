@@ -1,21 +1,23 @@
 //! Mistakes of a plan for a person: one form, as compilers have it, wherever they are told.
 //!
-//! `plan.md:12: EDIT src/a.rs: what is wrong`, the further lines of the message and what would be
-//! right indented below. The Markdown form of a report is for the artifact alone.
+//! `plan.md:12: EDIT src/a.rs: what is wrong`, or the user's own file with the plan, the further
+//! lines of the message and what would be right indented below. The Markdown form of a report is for the artifact alone.
 
 use super::style::{StyledLine, Tone};
 use crate::plan::diagnostic::Diagnostic;
 use crate::session::artifact;
 use crate::text::counted;
 
-/// Returns every mistake of a plan that was not accepted.
-pub fn rejected(diagnostics: &[Diagnostic]) -> Vec<StyledLine> {
+/// Returns every mistake of a plan that was not accepted, by the lines of the user's own file with
+/// it, if there is one.
+pub fn rejected(file: Option<&str>, diagnostics: &[Diagnostic]) -> Vec<StyledLine> {
+    let file = file.unwrap_or(artifact::PLAN);
     let heading = format!(
         "The plan was not accepted: {}",
         counted(diagnostics.len(), "mistake")
     );
     std::iter::once(StyledLine::of(Tone::Warning, &heading))
-        .chain(listed(diagnostics))
+        .chain(diagnostics.iter().flat_map(|found| placed(file, found)))
         .collect()
 }
 
@@ -26,6 +28,11 @@ pub fn listed(diagnostics: &[Diagnostic]) -> Vec<StyledLine> {
 
 /// Returns one mistake.
 pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<StyledLine> {
+    placed(artifact::PLAN, diagnostic)
+}
+
+/// Returns a mistake in a file.
+fn placed(file: &str, diagnostic: &Diagnostic) -> Vec<StyledLine> {
     let line = if diagnostic.line > 0 {
         format!(":{}", diagnostic.line)
     } else {
@@ -38,7 +45,7 @@ pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<StyledLine> {
         format!(" {}:", diagnostic.action)
     };
 
-    let place = format!("{}{line}:{action} ", artifact::PLAN);
+    let place = format!("{file}{line}:{action} ");
     let mut message = diagnostic.message.lines();
     let first =
         StyledLine::of(Tone::Accent, &place).with(Tone::Plain, message.next().unwrap_or_default());
@@ -58,7 +65,10 @@ mod tests {
 
     /// Compares how mistakes are told.
     fn check(diagnostics: &[Diagnostic], expected: &str) {
-        let lines: Vec<String> = rejected(diagnostics).iter().map(StyledLine::text).collect();
+        let lines: Vec<String> = rejected(None, diagnostics)
+            .iter()
+            .map(StyledLine::text)
+            .collect();
         assert_eq!(lines.join("\n"), expected);
     }
 

@@ -93,7 +93,7 @@ impl<W: Write> Progress<W> {
             Event::Received { text } => self.received(text),
             Event::Working { progress, .. } => self.working(progress),
             Event::Answered => self.answered(),
-            Event::Rejected { diagnostics } => self.always(rejected(diagnostics)),
+            Event::Rejected { file, diagnostics } => self.always(rejected(*file, diagnostics)),
             Event::Filling(Some(filled)) => self.filling(*filled),
             Event::Filling(None) => self.clear(),
             Event::Started { index, label } => self.started(*index, label),

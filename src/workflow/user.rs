@@ -257,7 +257,9 @@ pub enum Event<'a> {
     Answered,
     /// The plan was not accepted.
     Rejected {
-        /// Every mistake.
+        /// The file from which it was read, if it was.
+        file: Option<&'a str>,
+        /// Every mistake, by the lines of that file.
         diagnostics: &'a [Diagnostic],
     },
     /// The worktree is being filled; nothing where that is over.

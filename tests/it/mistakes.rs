@@ -253,3 +253,15 @@ fn results_go_to_a_closed_pipe_without_a_panic() {
     let out = crate::support::Output::from(child.wait_with_output().unwrap());
     assert!(!out.stderr.contains("panicked"), "{out}");
 }
+
+/// They were told by the lines of the plan that repair made of it.
+#[test]
+fn mistakes_of_a_file_are_told_by_its_own_lines() {
+    let repo = project();
+    let text = "Sure! Here it is:\n\n".to_owned()
+        + &plan("One", &[crate::plans::edit("gone.txt", "a", "b")]);
+    let line = 1 + text.lines().position(|line| line.contains("EDIT")).unwrap();
+    std::fs::write(repo.beside("mine.md"), text).unwrap();
+    repo.teddy(&["execute", "../mine.md", "-y", "--no-replan"])
+        .check(3, &[&format!("\n../mine.md:{line}: EDIT gone.txt: ")]);
+}

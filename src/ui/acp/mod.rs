@@ -213,7 +213,7 @@ impl User for AcpUser<'_> {
                 let text: Vec<String> = lines.iter().map(|line| line.text()).collect();
                 self.chunk("agent_thought_chunk", &text.join("\n"));
             }
-            Event::Rejected { diagnostics } => {
+            Event::Rejected { diagnostics, .. } => {
                 let count = diagnostics.len();
                 let text = format!("The plan has {count} mistakes and was not run.");
                 self.chunk("agent_thought_chunk", &text);

@@ -84,7 +84,7 @@ impl Modify {
     ) -> anyhow::Result<Result<Vec<StyledLine>, Vec<StyledLine>>> {
         let (edited, mistakes) = parse(&repair::repair(text).text);
         if !mistakes.is_empty() {
-            return Ok(Err(mistakes::rejected(&mistakes)));
+            return Ok(Err(mistakes::rejected(None, &mistakes)));
         }
         let parts = match match_parts(&self.draft.plan, &edited) {
             Ok(parts) => parts,

@@ -4,6 +4,7 @@ mod capture;
 mod case;
 pub mod decline;
 mod interrupted;
+mod plan_file;
 pub mod prepare;
 mod record;
 mod reject;
@@ -18,11 +19,14 @@ mod turn;
 use anyhow::Context as _;
 
 use self::case::PlanInReview;
+pub use self::plan_file::PlanFile;
 use self::result::{
     AnswerStatus, ExecuteResult, RecordedTurn, RefusedPlan, ReviewedPlan, TurnEnding,
 };
 use crate::plan::Plan;
+use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading::{self, Reading};
+use crate::plan::repair::Repaired;
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::workflow::adopt;
@@ -44,6 +48,8 @@ use crate::workspace::snapshot::RecordedFiles;
 /// How a plan is executed.
 #[derive(Debug, Clone, Default)]
 pub struct ExecuteOptions {
+    /// The file from which the plan was read.
+    pub file: Option<PlanFile>,
     /// Whether a rejected plan goes back to the model.
     pub replan: bool,
     /// The model that is asked again.
@@ -54,6 +60,16 @@ pub struct ExecuteOptions {
     pub leaves_question: bool,
     /// The user's files as they were recorded for the plan that waits.
     pub seen: Option<RecordedFiles>,
+}
+
+impl ExecuteOptions {
+    /// Returns mistakes by the lines of the file from which the plan was read, if it was.
+    fn placed(&self, mistakes: &[Diagnostic], plan: &Repaired) -> Vec<Diagnostic> {
+        match &self.file {
+            Some(file) => file.placed(mistakes, &plan.text),
+            None => mistakes.to_vec(),
+        }
+    }
 }
 
 /// Executes the plan that waits in the session in use.
@@ -97,7 +113,7 @@ pub fn execute_text(
     let session = match project.session() {
         Err(error) if error.is::<NoSession>() => {
             if !reading.diagnostics.is_empty() {
-                return Ok(ExecuteResult::Refused(refused(reading, None)));
+                return Ok(ExecuteResult::Refused(refused(reading, None, options)));
             }
             begin(project, &reading.plan.title, user)?
         }
@@ -107,7 +123,11 @@ pub fn execute_text(
     // A text that is not a plan at all is the wrong file: nothing of it is recorded and no model is
     // asked to correct it.
     if !reading.is_plan {
-        return Ok(ExecuteResult::Refused(refused(reading, Some(session))));
+        return Ok(ExecuteResult::Refused(refused(
+            reading,
+            Some(session),
+            options,
+        )));
     }
 
     let _session_lock = project.lock_session(&session, "execute")?;
@@ -146,11 +166,15 @@ pub struct NoPlan(SessionName);
 pub struct ForeignPlan(pub SessionName);
 
 /// Returns why a text from elsewhere is not executed.
-fn refused(reading: Reading, session: Option<SessionName>) -> RefusedPlan {
+fn refused(
+    reading: Reading,
+    session: Option<SessionName>,
+    options: &ExecuteOptions,
+) -> RefusedPlan {
     RefusedPlan {
         session,
+        diagnostics: options.placed(&reading.diagnostics, &reading.repaired),
         plan: reading.plan,
-        diagnostics: reading.diagnostics,
     }
 }
 

@@ -107,7 +107,8 @@ fn turn_down(
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
     user.tell(Event::Rejected {
-        diagnostics: case.judged.diagnostics(),
+        file: options.file.as_ref().map(|file| file.name.as_str()),
+        diagnostics: &options.placed(case.judged.diagnostics(), &case.judged.repaired),
     });
     reject::reject(project, case, options, user).map(recorded)
 }

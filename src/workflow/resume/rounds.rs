@@ -97,6 +97,7 @@ impl Rounds<'_> {
     /// Executes the plan that waits.
     fn execute(&mut self, user: &mut dyn User) -> anyhow::Result<ReviewedPlan> {
         let options = ExecuteOptions {
+            file: None,
             replan: true,
             model: self.wish.model.clone(),
             yolo: self.wish.yolo,
