@@ -83,7 +83,7 @@ fn show(app: &App, command: &mut Command) -> anyhow::Result<()> {
 /// Returns the pages of the commands below one, by name.
 fn below(command: &Command) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let mut pages = Vec::new();
-    for sub in command.get_subcommands() {
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         pages.push((name(sub).to_owned(), page(sub)?));
         pages.extend(below(sub)?);
     }

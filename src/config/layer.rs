@@ -7,6 +7,7 @@ use serde_yaml::{Mapping, Value};
 use super::error::ConfigError;
 use super::settings::Settings;
 use super::unknown;
+use super::wording::plain;
 use crate::host::file::{is_null_device, read_regular_text};
 use crate::text::yaml::guard;
 
@@ -156,24 +157,37 @@ impl Layer {
         };
 
         let culprit = flatten(&self.values).into_iter().find(is_wrong);
-        let culprit = culprit
-            .map(|(key, _)| format!(" {key}"))
-            .unwrap_or_default();
-
-        ConfigError::Wrong {
-            origin: format!("{}{culprit}", self.origin),
-            message,
+        let words = plain(&message);
+        match (culprit, self.line_of(&message)) {
+            (Some((key, _)), Some(line)) => ConfigError::Wrong {
+                origin: format!("{}, line {line}", self.origin),
+                message: match words.starts_with("must ") {
+                    true => format!("`{key}` {words}"),
+                    false => format!("`{key}`: {words}"),
+                },
+            },
+            (Some((key, _)), None) => ConfigError::Wrong {
+                origin: format!("{} {key}", self.origin),
+                message: words,
+            },
+            (None, _) => ConfigError::Wrong {
+                origin: self.origin.clone(),
+                message: words,
+            },
         }
+    }
+
+    /// Returns the line of a mistake, if the layer is a file.
+    fn line_of(&self, message: &str) -> Option<usize> {
+        let error = serde_yaml::from_str::<Settings>(&self.text).err()?;
+        let is_it = error.to_string().contains(message);
+        is_it.then(|| error.location())?.map(|at| at.line())
     }
 
     /// Says that nobody knows a setting, and in which line it is.
     fn unknown(&self, name: String, meant: Option<String>) -> ConfigError {
-        let read = serde_yaml::from_str::<Settings>(&self.text);
-        let line = read
-            .err()
-            .filter(|error| error.to_string().contains("unknown field"))
-            .and_then(|error| error.location());
-        let line = line.map(|at| format!(", line {}", at.line()));
+        let line = self.line_of("unknown field");
+        let line = line.map(|line| format!(", line {line}"));
 
         ConfigError::Unknown {
             origin: format!("{}{}", self.origin, line.unwrap_or_default()),
@@ -390,14 +404,16 @@ mod tests {
             (error.is_of_call(), error.to_string().as_str()),
             (
                 true,
-                "-c replan.max: invalid type: string \"many\", expected u32"
+                "-c replan.max: must be a whole number that is not negative, not `many`"
             )
         );
         let error = merge(&[layer("replan: {max: many}")]).expect_err("many is no number");
         assert_eq!(
             (
                 error.is_of_call(),
-                error.to_string().starts_with("test.yaml replan.max: ")
+                error
+                    .to_string()
+                    .starts_with("test.yaml, line 1: `replan.max` must be ")
             ),
             (false, true)
         );

@@ -10,3 +10,4 @@ pub mod settings;
 pub mod size;
 pub mod trust;
 pub mod unknown;
+mod wording;

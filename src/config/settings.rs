@@ -118,8 +118,10 @@ pub struct ModelSettings {
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Read.
+    #[serde(deserialize_with = "amount")]
     pub input: f64,
     /// Written.
+    #[serde(deserialize_with = "amount")]
     pub output: f64,
     /// Read from the provider's cache; not known without it.
     #[serde(default)]
@@ -234,6 +236,7 @@ pub struct LimitSettings {
     /// Turns in one call.
     pub turns: u32,
     /// Dollars in one session.
+    #[serde(deserialize_with = "amount")]
     pub cost: f64,
     /// Files that a model that edits files may change in one turn.
     pub files: usize,
@@ -429,4 +432,17 @@ impl ExecuteSettings {
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }
+}
+
+/// Reads an amount of money.
+fn amount<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let amount = f64::deserialize(deserializer)?;
+    if amount.is_finite() && amount >= 0.0 {
+        return Ok(amount);
+    }
+    let found = serde::de::Unexpected::Float(amount);
+    Err(serde::de::Error::invalid_value(
+        found,
+        &"an amount that is not negative",
+    ))
 }

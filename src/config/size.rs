@@ -54,11 +54,11 @@ impl fmt::Display for Size {
 impl<'de> serde::Deserialize<'de> for Size {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Size, D::Error> {
         let value = serde_yaml::Value::deserialize(deserializer)?;
-        let text = value
-            .as_u64()
-            .map(|n| n.to_string())
-            .or_else(|| value.as_str().map(str::to_owned))
-            .unwrap_or_default();
+        let text = match value {
+            serde_yaml::Value::Number(number) => number.to_string(),
+            serde_yaml::Value::String(text) => text,
+            _ => String::new(),
+        };
         text.parse().map_err(serde::de::Error::custom)
     }
 }

@@ -12,7 +12,7 @@ use crate::text::visible::visible;
 use crate::workflow::setup::TriedModel;
 
 /// The question above the list.
-pub const QUESTION: &str = "Choose a model: (enter chooses, esc leaves)";
+pub const QUESTION: &str = "Choose a model (enter chooses, esc leaves)";
 /// The model that a person is.
 pub const MANUAL: &str = "manual";
 /// What that is good for.

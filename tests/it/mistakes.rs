@@ -217,7 +217,7 @@ fn a_wrong_configuration_is_named_with_its_file() {
         .check(1, &["teddy.yaml"]);
     repo.configure("");
     repo.teddy(&["-c", "replan.max=many", "status"])
-        .check(2, &["-c replan.max: invalid type"]);
+        .check(2, &["-c replan.max: must be"]);
     repo.teddy(&["-c", "nonsense", "status"])
         .check(2, &["key=value"]);
 }

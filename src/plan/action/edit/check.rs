@@ -37,7 +37,10 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyh
 /// Returns what is wrong with an EDIT of a file that the model has not seen.
 fn unknown(edit: &Edit) -> Mistake {
     let path = visible(edit.path.as_str());
-    let hint = "READ it in this plan and edit it in the next one, when its text is before you";
+    let hint = format!(
+        "READ it in this plan and edit it in the next one, when its text is before you; \
+         by hand, `teddy context add {path}` adds it"
+    );
     Mistake::new(format!("`{path}` is in no context list"), hint)
 }
 

@@ -1,0 +1,103 @@
+//! What serde says of a wrong value, in the words of the configuration and not of Rust.
+
+/// Returns a message of serde's in plain words; one that it does not know as it is.
+pub(super) fn plain(message: &str) -> String {
+    reworded(message).unwrap_or_else(|| message.to_owned())
+}
+
+/// Returns a message in plain words, if it is one of the known forms.
+fn reworded(message: &str) -> Option<String> {
+    if let Some(rest) = message.strip_prefix("unknown variant ") {
+        let (found, wanted) = rest.split_once(", expected ")?;
+        return Some(format!("must be {wanted}, not {found}"));
+    }
+
+    let rest = ["invalid type: ", "invalid value: "]
+        .iter()
+        .find_map(|form| message.strip_prefix(form))?;
+    let (found, wanted) = rest.rsplit_once(", expected ")?;
+    Some(format!("must be {}, not {}", kind(wanted), value(found)))
+}
+
+/// Returns what is wanted.
+fn kind(wanted: &str) -> &str {
+    match wanted {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "`true` or `false`",
+        "a sequence" => "a list",
+        "a map" => "a mapping",
+        _ if wanted.starts_with("struct ") => "a mapping",
+        other => other,
+    }
+}
+
+/// Returns what was found.
+fn value(found: &str) -> String {
+    if let Some(text) = found.strip_prefix("string ") {
+        return format!("`{}`", text.trim_matches('"'));
+    }
+
+    let forms = ["integer ", "floating point ", "boolean "];
+    let shown = forms.iter().find_map(|form| found.strip_prefix(form));
+    match (shown, found) {
+        (Some(shown), _) => shown.to_owned(),
+        (None, "sequence") => "a list".to_owned(),
+        (None, "map") => "a mapping".to_owned(),
+        (None, "unit value" | "null") => "empty".to_owned(),
+        (None, other) => other.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares a message in plain words.
+    fn check(message: &str, expected: &str) {
+        assert_eq!(plain(message), expected);
+    }
+
+    #[test]
+    fn messages_have_no_names_of_types() {
+        check(
+            "invalid type: string \"many\", expected u32",
+            "must be a whole number that is not negative, not `many`",
+        );
+        check(
+            "invalid value: integer `-1`, expected u32",
+            "must be a whole number that is not negative, not `-1`",
+        );
+        check(
+            "invalid type: string \"maybe\", expected a boolean",
+            "must be `true` or `false`, not `maybe`",
+        );
+        check(
+            "invalid type: integer `3`, expected struct Execute",
+            "must be a mapping, not `3`",
+        );
+        check(
+            "invalid type: map, expected a sequence",
+            "must be a list, not a mapping",
+        );
+        check(
+            "invalid type: unit value, expected a string",
+            "must be a string, not empty",
+        );
+        check(
+            "unknown variant `foo`, expected `a` or `b`",
+            "must be `a` or `b`, not `foo`",
+        );
+        check(
+            "unknown variant `x`, expected one of `a`, `b`, `c`",
+            "must be one of `a`, `b`, `c`, not `x`",
+        );
+    }
+
+    #[test]
+    fn other_messages_stay() {
+        check("missing field `kind`", "missing field `kind`");
+        check("`a` is not a valid size", "`a` is not a valid size");
+    }
+}
