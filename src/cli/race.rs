@@ -35,7 +35,7 @@ const KEYS: &[u8] = b"123456789";
 /// you drop them.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy race 'add a --version flag' --with claude,codex\n  teddy race 'fix the parser' src/ --with sonnet,gpt --check 'cargo test'\n  teddy race 'speed it up' --with claude,claude --judge gpt\n\nThe sessions are named after the one in use and the models. For any of them:\n  teddy --session <session> show @draft    the plan\n  teddy --session <session> execute        review and run it\n  teddy gc <session>                drop it\n\nExit codes: 0 a plan waits or was executed, 1 no model made one, 130 stopped"
+    after_help = "Examples:\n  teddy race 'add a --version flag' --with claude,codex\n  teddy race 'fix the parser' src/ --with sonnet,gpt --check 'cargo test'\n  teddy race 'speed it up' --with claude,claude --judge gpt\n\nThe sessions are named after the one in use and the models. For any of them:\n  teddy --session <session> show draft    the plan\n  teddy --session <session> execute        review and run it\n  teddy gc <session>                drop it\n\nExit codes: 0 a plan waits or was executed, 1 no model made one, 130 stopped"
 )]
 pub(super) struct Args {
     /// What you want, then files to show the models
@@ -155,7 +155,7 @@ fn choose(
     if ready.is_empty() {
         let error = hinted(
             "no model made a plan that can be executed",
-            "what each of them said is in the draft of its session: `teddy --session <session> show @draft`",
+            "what each of them said is in the draft of its session: `teddy --session <session> show draft`",
         );
         return if app.global.json {
             Ok(exit::FAILED.into())

@@ -182,11 +182,21 @@ fn show(
         app.print(changes(done))?;
         let notes = done.notes.iter().map(notice::restore_note);
         notes.for_each(|note| app.warn(&note));
+        for path in done.conflicts.iter().map(|path| visible(path)) {
+            app.warn(&format!(
+                "`{path}` has conflict markers now; resolve them, or `teddy restore {name} --exact {path}` takes the turn's version"
+            ));
+        }
         if done.overlaps.is_empty() {
             app.say(&outcome(done, name, wish));
             lines(&done.missing, name)
                 .iter()
                 .for_each(|line| app.say(line));
+        } else if done.commit.is_some() {
+            let count = counted(done.overlaps.len(), "file");
+            app.warn(&format!(
+                "{count} could not be changed; the rest is as after turn {name}"
+            ));
         } else {
             app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact");
         }
@@ -222,17 +232,33 @@ fn changes(done: &RestoreResult) -> String {
         .map(|missing| &missing.path)
         .collect();
 
+    // Once it is recorded, what overlaps is what could not be written.
+    let refused: HashSet<&String> = match done.commit {
+        Some(_) => done.overlaps.iter().collect(),
+        None => HashSet::new(),
+    };
+    let overlap = if refused.is_empty() {
+        "overlap"
+    } else {
+        "blocked"
+    };
+
     for (word, paths) in [
         ("write", &done.written),
         ("delete", &done.deleted),
         ("keep", &done.kept),
-        ("overlap", &done.overlaps),
+        (overlap, &done.overlaps),
     ] {
         for path in paths
             .iter()
+            .filter(|path| word == overlap || !refused.contains(path))
             .filter(|path| word != "keep" || !(is_merged(path) || gone.contains(path)))
         {
-            let word = if is_merged(path) { "merge" } else { word };
+            let word = match () {
+                () if done.conflicts.contains(path) => "conflict",
+                () if is_merged(path) => "merge",
+                () => word,
+            };
             text.push_str(&format!("{word} {}\n", visible(path)));
         }
     }

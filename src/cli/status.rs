@@ -163,10 +163,13 @@ fn landing(landed: &Latest) -> String {
     let commit = landed.commits.last().map(ToString::to_string);
     let commit = commit.unwrap_or_default();
     let (landed_turns, branch) = (turns(&landed.turns), visible(&landed.branch));
-    let text = format!(
-        "Landed on {branch}: {landed_turns} ({})",
-        commit.get(..8).unwrap_or("nothing")
-    );
+    let id = commit.get(..8).unwrap_or("nothing");
+    let text = match landed.on_branch {
+        true => format!("Landed on {branch}: {landed_turns} ({id})"),
+        false => {
+            format!("Landed on {branch}: {landed_turns} ({id}, which is not on {branch} any more)")
+        }
+    };
 
     match landed.waiting.as_slice() {
         [] => text + "\n",

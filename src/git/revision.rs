@@ -1,6 +1,7 @@
 //! The way from a commit to its parents.
 
 use super::During;
+use super::refs;
 use super::repository::Repository;
 use crate::git::object::CommitId;
 use crate::git::object::absent;
@@ -38,6 +39,16 @@ pub fn merge_base(
     Ok(base
         .during("comparing commits")?
         .map(|base| CommitId(base.detach())))
+}
+
+/// Returns whether a branch, by its short name, has a commit. One that is gone, and a branch that
+/// cannot be read, has not.
+pub fn is_on_branch(repository: &Repository, commit: CommitId, branch: &str) -> bool {
+    let tip = match branch {
+        "HEAD" => refs::resolve(repository, "HEAD"),
+        name => refs::resolve(repository, &format!("refs/heads/{name}")),
+    };
+    tip.is_ok_and(|tip| is_ancestor(repository, commit, tip).unwrap_or(false))
 }
 
 /// Returns whether `ancestor` is `descendant` or reachable from it.

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use crate::git::object::CommitId;
+use crate::git::revision::is_on_branch;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 use crate::workspace::stack::{Stacks, is_patch};
@@ -19,6 +20,8 @@ pub struct Latest {
     pub turn: u64,
     /// The branch.
     pub branch: String,
+    /// Whether the branch has the newest commit still: a reset or an amendment takes it away.
+    pub on_branch: bool,
     /// The commits, oldest first.
     pub commits: Vec<CommitId>,
     /// The turns that landed.
@@ -41,9 +44,13 @@ pub fn latest(project: &Project, tip: &Turn) -> anyhow::Result<Option<Latest>> {
             continue;
         };
 
+        let newest = landed.commits.last();
+        let on_branch = newest
+            .is_some_and(|newest| is_on_branch(&project.repository, newest.commit, &landed.branch));
         let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
         return Ok(Some(Latest {
             turn: number,
+            on_branch,
             branch: landed.branch,
             turns: turns.map(|turn| turn.number).collect(),
             commits: landed.commits.iter().map(|landed| landed.commit).collect(),

@@ -31,6 +31,7 @@ use crate::workflow::user::User;
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::drift::{taken_from_others, taken_of};
 use crate::workspace::file_move::FileMove;
+use crate::workspace::marks::marked;
 use crate::workspace::missing::MissingChange;
 use crate::workspace::missing::missing;
 use crate::workspace::notice::obstacles;
@@ -88,7 +89,10 @@ pub struct RestoreResult {
     pub kept: Vec<String>,
     /// Those among them in which something of a turn is missing, and why.
     pub missing: Vec<MissingChange>,
-    /// Files where edits meet, left as they are.
+    /// Those that were written with conflict markers.
+    pub conflicts: Vec<String>,
+    /// Files where edits meet, left as they are; after the turn is recorded, those that could not be
+    /// written.
     pub overlaps: Vec<String>,
     /// What the user must be told about files that were not simply written.
     #[serde(skip)]
@@ -208,6 +212,10 @@ fn carry_out(
     }
 
     tell_changes(project, (tip, aim), (&files, target), &mut done)?;
+    if wish.on_overlap == OnOverlap::Markers {
+        let suspects: Vec<Vec<u8>> = brought.overlaps.iter().cloned().collect();
+        done.conflicts = shown(&marked(&project.repository, files.to, &suspects)?);
+    }
     if wish.dry_run {
         return Ok(done);
     }

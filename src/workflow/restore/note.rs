@@ -26,4 +26,6 @@ pub struct UndoneCommit {
     pub turns: Vec<u64>,
     /// The branch.
     pub branch: String,
+    /// Whether the user is on it.
+    pub is_current: bool,
 }

@@ -76,7 +76,6 @@ impl Rounds<'_> {
         let before = tip.text(&self.project.repository, artifact::PLAN)?;
         let agent = self.project.store().draft(tip)?.meta.agent;
         let is_circle = origin == MessageOrigin::Loop
-            && !self.wish.yolo
             && tip.meta.agent == agent
             && before.as_ref() == Some(&planned.text);
         self.waiting = Some(planned);
