@@ -10,7 +10,7 @@ use gix::bstr::BStr;
 use gix::glob::pattern::Case;
 use gix::ignore::Search;
 use gix::ignore::search::Ignore;
-use gix::index::entry::Mode;
+use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::ignore::Source;
 
 use super::During;
@@ -24,6 +24,8 @@ use super::snapshot::tracked::Index;
 pub struct IgnoreStatus {
     /// Whether it is in git's index.
     pub tracked: bool,
+    /// Whether the index says that git does not look at it.
+    pub marked: bool,
     /// Whether git's rules ignore it, or a folder above it.
     pub ignored: bool,
 }
@@ -51,8 +53,11 @@ pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<
             .at_entry(path, Some(Mode::FILE))
             .during("reading git's ignore rules")?
             .is_excluded();
+        let entry = index.entry_by_path(path);
+        let marks = Flags::SKIP_WORKTREE | Flags::ASSUME_VALID;
         standing.push(IgnoreStatus {
-            tracked: index.entry_by_path(path).is_some(),
+            tracked: entry.is_some(),
+            marked: entry.is_some_and(|entry| entry.flags.intersects(marks)),
             ignored,
         });
     }

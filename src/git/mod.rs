@@ -31,6 +31,7 @@ mod sample;
 pub mod sign;
 pub mod snapshot;
 pub mod sound;
+pub mod sparse;
 pub mod spread;
 pub(in crate::git) mod stat;
 mod user_git;

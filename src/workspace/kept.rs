@@ -1,5 +1,5 @@
-//! What turns made of files that a snapshot would pass over, because git ignores them or because
-//! they look like a secret: snapshots of the checkout take them along until a turn or the user
+//! What turns made of files that a snapshot would pass over, because git ignores them, does not look
+//! at them (`git update-index --assume-unchanged`), or because they look like a secret: snapshots of the checkout take them along until a turn or the user
 //! removes them, so that nothing seems to be deleted that nobody deleted.
 //!
 //! One small file in the git directory for each checkout, written when files are brought to it.
@@ -89,8 +89,9 @@ pub fn note_brought(
     let paths: Vec<&[u8]> = brought.iter().map(|(path, _)| path.as_slice()).collect();
     let standing = ignore::standing(checkout, &paths)?;
     for ((path, made), standing) in brought.into_iter().zip(standing) {
-        if !standing.tracked && (standing.ignored || is_passed_over(limits, checkout, &path, made))
-        {
+        let is_untracked = !standing.tracked
+            && (standing.ignored || is_passed_over(limits, checkout, &path, made));
+        if standing.marked || is_untracked {
             kept.insert(path, made);
         }
     }

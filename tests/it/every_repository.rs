@@ -211,6 +211,131 @@ fn a_sparse_index_goes_through_a_turn() {
     assert_eq!(repo.git(&["show", "teddy/sessions/demo^2:left/c.txt"]), "c");
 }
 
+/// A folder of the index with something on disk made a tree that git could not read.
+#[test]
+fn a_folder_of_a_sparse_index_that_is_there_goes_through_turns() {
+    for (backend, own) in [
+        ("overlay", false),
+        ("overlay", true),
+        ("checkout", false),
+        ("checkout", true),
+    ] {
+        let repo = TestRepo::new()
+            .file("a.txt", "a\n")
+            .file("kept/b.txt", "b\n")
+            .file("left/c.txt", "c\n")
+            .file("left/deep/d.txt", "d\n")
+            .file("left/deep/e.txt", "e\n");
+        repo.commit("init");
+        repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "kept"]);
+        std::fs::create_dir_all(repo.path().join("left/deep")).unwrap();
+        if own {
+            repo.write("left/deep/d.txt", "mine\n");
+        }
+        let run = |title: &str, command: &str| {
+            std::fs::write(repo.beside("plan.md"), plan(title, &[execute(command)])).unwrap();
+            let backend = format!("worktree.backend={backend}");
+            repo.done(&["execute", "../plan.md", "-y", "-c", &backend]);
+        };
+
+        run(
+            "One",
+            "echo q > q.txt; mkdir -p left/deep; echo new > left/deep/new.txt",
+        );
+        run("Two", "echo more >> left/deep/new.txt");
+        assert_eq!(repo.read("left/deep/new.txt"), "new\nmore\n", "{backend}");
+        let tip = "teddy/sessions/one^2";
+        let names = repo.git(&["ls-tree", "-r", "--name-only", tip]);
+        let expected = "a.txt\nkept/b.txt\nleft/c.txt\nleft/deep/d.txt\nleft/deep/e.txt\nleft/deep/new.txt\nq.txt";
+        assert_eq!(names, expected, "{backend} {own}");
+        let content = if own { "mine" } else { "d" };
+        assert_eq!(
+            repo.git(&["show", &format!("{tip}:left/deep/d.txt")]),
+            content
+        );
+        repo.git(&["fsck", "--strict", "--no-dangling"]);
+        repo.done(&["undo", "2"]);
+        assert!(!repo.path().join("left/deep/new.txt").exists());
+        assert_eq!(repo.path().join("left/deep/d.txt").exists(), own);
+        assert!(!repo.path().join("left/c.txt").exists());
+        repo.done(&["redo", "2"]);
+        assert_eq!(repo.read("left/deep/new.txt"), "new\nmore\n");
+        repo.git(&["gc", "-q"]);
+        repo.done(&["verify"]);
+    }
+}
+
+/// What a command made of a file that is left out was nowhere, and said nowhere.
+#[test]
+fn what_a_turn_makes_of_a_file_that_is_left_out_is_recorded() {
+    for (cone, rules) in [("--cone", &["kept"][..]), ("--no-cone", &["/*", "!/left/"])] {
+        for backend in ["overlay", "checkout"] {
+            let repo = project();
+            repo.git(&[&["sparse-checkout", "set", cone], rules].concat());
+            let command = execute("mkdir -p left; echo X > left/c.txt");
+            std::fs::write(repo.beside("plan.md"), plan("One", &[command])).unwrap();
+            let backend = format!("worktree.backend={backend}");
+            repo.done(&["execute", "../plan.md", "-y", "-c", &backend]);
+            assert_eq!(repo.read("left/c.txt"), "X\n", "{cone} {backend}");
+            assert_eq!(repo.git(&["show", "teddy/sessions/one^2:left/c.txt"]), "X");
+            repo.write("left/c.txt", "X\nmine\n");
+            repo.done(&["record", "-m", "mine"]);
+            assert_eq!(
+                repo.git(&["show", "teddy/sessions/one^2:left/c.txt"]),
+                "X\nmine"
+            );
+            repo.done(&["undo", "2"]);
+            assert!(!repo.path().join("left/c.txt").exists() || repo.read("left/c.txt") == "c\n");
+        }
+    }
+}
+
+#[test]
+fn actions_on_a_file_that_is_left_out_are_judged_before_they_run() {
+    let repo = project();
+    repo.git(&["sparse-checkout", "set", "--cone", "kept"]);
+    repo.done(&["new", "one"]);
+    repo.done(&["context", "add", "left/c.txt"]);
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Edit", &[edit("left/c.txt", "c", "C")]),
+    )
+    .unwrap();
+    repo.teddy(&["execute", "../plan.md", "-y", "--no-replan"])
+        .check(3, &["left out by the user's sparse checkout"]);
+
+    let whole = create("left/c.txt", "C\n")
+        .replace("- **Description", "- **Overwrite:** true\n- **Description");
+    std::fs::write(repo.beside("plan.md"), plan("Create", &[whole])).unwrap();
+    repo.done(&["execute", "../plan.md", "-y"]);
+    assert_eq!(repo.read("left/c.txt"), "C\n");
+    repo.done(&["undo"]);
+    assert_eq!(repo.git(&["diff", "HEAD", "--", "left"]), "");
+}
+
+/// What a turn did to a file that git does not look at was seen as taken back, and stayed.
+#[test]
+fn a_turn_in_a_file_that_is_assumed_unchanged_is_undone() {
+    for mark in ["--assume-unchanged", "--skip-worktree"] {
+        let repo = project();
+        repo.git(&["update-index", mark, "a.txt"]);
+        for title in ["One", "Two"] {
+            let command = execute(&format!("echo {title} >> a.txt"));
+            std::fs::write(repo.beside("plan.md"), plan(title, &[command])).unwrap();
+            repo.done(&["execute", "../plan.md", "-y"]);
+        }
+        assert_eq!(repo.read("a.txt"), "aa\nOne\nTwo\n", "{mark}");
+        let changed = repo.git(&["show", "--format=", "teddy/sessions/one^2", "--", "a.txt"]);
+        assert!(changed.ends_with(" One\n+Two"), "{mark}: {changed}");
+        repo.done(&["undo"]);
+        assert_eq!(repo.read("a.txt"), "aa\nOne\n", "{mark}");
+        repo.done(&["undo"]);
+        assert_eq!(repo.read("a.txt"), "aa\n", "{mark}");
+        repo.done(&["redo", "2"]);
+        assert_eq!(repo.read("a.txt"), "aa\nOne\nTwo\n", "{mark}");
+    }
+}
+
 #[test]
 fn a_shallow_clone_goes_through_a_turn_and_stays_shallow() {
     let repo = project();

@@ -133,7 +133,7 @@ fn t16_a_landing_is_a_turn_that_names_its_commits_and_turns() {
     let value = repo.json(&["status"], 0);
     assert_eq!(
         value["landed"],
-        json!({"turn": 4, "branch": "main", "commits": [head], "turns": [1, 2, 3], "waiting": []})
+        json!({"turn": 4, "branch": "main", "on_branch": true, "commits": [head], "turns": [1, 2, 3], "waiting": []})
     );
     assert_eq!(log[0]["landed"]["commits"][0]["commit"], json!(head));
     let short = &head[..8];

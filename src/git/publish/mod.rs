@@ -28,6 +28,7 @@ use twins::CaseTwins;
 use super::diff::TreeChange;
 use super::place::{IfMissing, Place, Recent, Top, WalkResult};
 use super::repository::Repository;
+use super::sparse::Hidden;
 use super::spread;
 use super::version::TreeVersion;
 use crate::git::diff;
@@ -162,6 +163,14 @@ pub fn publish(
     Ok(publisher.finish())
 }
 
+/// Takes the old side off changes of files that a sparse checkout leaves out: on disk there is none.
+fn show_hidden(repository: &Repository, changes: &mut [TreeChange]) -> anyhow::Result<()> {
+    let hidden = Hidden::of(repository)?;
+    let changes = changes.iter_mut().filter(|change| hidden.has(&change.path));
+    changes.for_each(|change| change.old = None);
+    Ok(())
+}
+
 /// Gathers what a publication needs, and what the trees differ in.
 fn publisher<'repo>(
     repository: &'repo Repository,
@@ -175,7 +184,8 @@ fn publisher<'repo>(
         "`{}` cannot be part of a file name",
         guard.operation
     );
-    let changes = diff::changes(repository, from, to)?;
+    let mut changes = diff::changes(repository, from, to)?;
+    show_hidden(repository, &mut changes)?;
     let paths = || changes.iter().map(|change| change.path.as_slice());
     let stays = |folder: &Path| durable::stays(repository, [from, to], folder);
     let publisher = Publisher {

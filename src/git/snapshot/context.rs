@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
+use gix::ObjectId;
 use gix::index::entry::stat::Options;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
@@ -12,8 +13,10 @@ use rustix::fs::OFlags;
 use super::cache::{Basis, Cache, CachedFolder, CachedName, mark};
 use super::limits::{Forced, SnapshotLimits};
 use super::loaded::stat_of;
-use super::tracked::Index;
+use super::tracked::{Index, Names};
+use crate::git::During as _;
 use crate::git::repository::Repository;
+use crate::git::sparse::is_on;
 use crate::git::stat::{self, NameKind, NameStat, Stamp};
 use crate::host::file::read_regular;
 
@@ -42,6 +45,8 @@ pub(super) struct ScanContext<'a> {
     pub(super) file_mode: bool,
     /// Whether links on disk are links.
     pub(super) links: bool,
+    /// Whether a sparse checkout leaves files out.
+    pub(super) sparse: bool,
     /// The user's index, decoded when something needs it.
     index: OnceLock<Result<Arc<Index>, String>>,
     /// Whether names in the cache still stand.
@@ -86,6 +91,7 @@ impl<'a> ScanContext<'a> {
             options: stat::options(gix),
             file_mode: config.boolean("core.fileMode").unwrap_or(true),
             links: config.boolean("core.symlinks").unwrap_or(true),
+            sparse: is_on(repository),
             index: known.map_or_else(OnceLock::new, |known| OnceLock::from(Ok(known))),
             names: OnceLock::new(),
         })
@@ -107,6 +113,24 @@ impl<'a> ScanContext<'a> {
         });
         let loaded = loaded.as_ref().map(AsRef::as_ref);
         loaded.map_err(|error| anyhow::anyhow!("{error}"))
+    }
+
+    /// Returns the names of a folder that a sparse index has as a tree, or below one; none where the
+    /// tree has no such folder.
+    pub(super) fn names_of(&self, tree: ObjectId, path: &[u8]) -> anyhow::Result<Names<'static>> {
+        let gix = self.shared.to_thread_local();
+        let reading = "reading a folder of a sparse index";
+        let top = gix.find_tree(tree).during(reading)?;
+        if path.is_empty() {
+            return Names::of_tree(&top);
+        }
+
+        let parts = path.split(|&byte| byte == b'/');
+        let found = top.lookup_entry(parts).during(reading)?;
+        match found.filter(|found| found.mode().is_tree()) {
+            Some(found) => Names::of_tree(&gix.find_tree(found.oid()).during(reading)?),
+            None => Ok(Names::default()),
+        }
     }
 
     /// Keeps the user's index for whoever needs it next, if it was read.
@@ -244,6 +268,7 @@ fn hash_of(what: impl Hash) -> u64 {
 fn choice(repository: &Repository, limits: &SnapshotLimits) -> u64 {
     let mut hash = DefaultHasher::new();
     (limits.max_file_size, limits.leave_secrets, &limits.exclude).hash(&mut hash);
+    is_on(repository).hash(&mut hash);
     add_file(&mut hash, &repository.common_dir().join("info/exclude"));
     add_file(
         &mut hash,

@@ -1,8 +1,8 @@
 //! What a file or link on disk becomes in the tree, as far as that is known without reading it.
 
 use gix::ObjectId;
-use gix::index::entry::Mode;
 use gix::index::entry::stat::Options;
+use gix::index::entry::{Mode, Stat};
 use gix::objs::tree::EntryKind;
 
 use super::cache::{CacheOrigin, CachedName};
@@ -72,4 +72,26 @@ pub(super) fn kind_of(scan: &ScanContext<'_>, seen: &NameStat, before: Option<Mo
 /// Returns the start of an id.
 pub(super) fn basis(id: &ObjectId) -> u32 {
     u32::from_le_bytes(id.as_slice()[..4].try_into().expect("an id has four bytes"))
+}
+
+/// Returns an entry that the disk is not asked about.
+pub(super) fn inherited(name: &[u8], kind: EntryKind, id: ObjectId) -> CachedName {
+    CachedName {
+        name: name.to_vec(),
+        kind,
+        id,
+        stat: Stat::default(),
+        basis: 0,
+        standing: CacheOrigin::Inherited,
+    }
+}
+
+/// Returns whether git takes a name into a tree.
+pub(super) fn is_name(name: &[u8]) -> bool {
+    let options = gix::validate::path::component::Options {
+        protect_windows: false,
+        protect_hfs: true,
+        protect_ntfs: true,
+    };
+    gix::validate::path::component(name.into(), None, options).is_ok()
 }

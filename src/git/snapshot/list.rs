@@ -1,18 +1,18 @@
 //! A folder read name by name: each is tracked, forced, untracked, or left out.
 
-use gix::index::entry::{Mode, Stat};
+use gix::index::entry::Mode;
 use gix::objs::tree::EntryKind;
 use rustix::fd::OwnedFd;
 
 use super::cache::{CacheOrigin, CachedFolder, CachedName, Times, mark};
 use super::context::ScanContext;
 use super::embedded::{self, Embedded};
-use super::entry::{basis, judge};
+use super::entry::{basis, inherited, is_name, judge};
 use super::folder::{FolderTask, Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::rules::{self, IgnoreRules};
 use super::share::look_at_all;
-use super::tracked::{Name, Names, Tracked};
+use super::tracked::{Frozen, Name, Names, Tracked};
 use crate::git::stat::{NameKind, NameStat, look, names};
 
 /// The longest path that the system takes, with its final zero.
@@ -62,7 +62,10 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         task: FolderTask,
     ) -> anyhow::Result<FolderListing<'a, 'r>> {
         let index = scan.index()?;
-        let tracked = index.names(&task.path, index.below(&task.path));
+        let tracked = match index.collapsed(&task.path) {
+            Some((tree, path)) => scan.names_of(tree, path)?,
+            None => index.names(&task.path, index.below(&task.path)),
+        };
         let is_forced = scan.forces_below(&task.path);
         let scanned = Scanned {
             path: task.path.clone(),
@@ -222,17 +225,20 @@ impl<'a, 'r> FolderListing<'a, 'r> {
                 return Ok(());
             }
 
-            if file.frozen {
+            if file.frozen.is_some() && file.mode != Mode::DIR {
                 self.inherit(name, Some(file));
             }
         }
 
+        let collapsed = tracked.file.filter(|file| file.mode == Mode::DIR);
         if self.is_too_deep(&path) {
+            self.inherit(name, collapsed.as_ref());
             self.leave(&path, Reason::TooDeep);
             return Ok(());
         }
 
-        let wanted = !tracked.below.is_empty() || self.scan.forces_below(&path);
+        let wanted =
+            !tracked.below.is_empty() || collapsed.is_some() || self.scan.forces_below(&path);
         if wanted || !self.rules.is_ignored(self.scan, &path, true)? {
             if is_name(name) {
                 self.descend(path, false);
@@ -254,6 +260,12 @@ impl<'a, 'r> FolderListing<'a, 'r> {
     /// Takes a file, a link or something special.
     fn meet_file(&mut self, met: ListedName<'_>) -> anyhow::Result<()> {
         let taken = match met.tracked.file {
+            // A file where a sparse index has a folder.
+            Some(folder) if folder.mode == Mode::DIR => {
+                let taken = self.meet_untracked(&met)?;
+                self.inherit(met.name, (!taken).then_some(&folder));
+                true
+            }
             Some(file) => self.meet_tracked(&met, &file)?,
             None => self.meet_untracked(&met)?,
         };
@@ -266,7 +278,10 @@ impl<'a, 'r> FolderListing<'a, 'r> {
 
     /// Takes a tracked file.
     fn meet_tracked(&mut self, met: &ListedName<'_>, file: &Tracked) -> anyhow::Result<bool> {
-        if file.frozen {
+        if file
+            .frozen
+            .is_some_and(|frozen| self.is_passed_over(frozen, &met.path))
+        {
             self.inherit(met.name, Some(file));
             return Ok(true);
         }
@@ -278,6 +293,13 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         }
 
         self.take(met)
+    }
+
+    /// Returns whether git does not look at a file that is there, and no turn has to do with it. What
+    /// a sparse checkout leaves out counts once it is there, for git too.
+    fn is_passed_over(&self, frozen: Frozen, path: &[u8]) -> bool {
+        let is_left_out = frozen == Frozen::LeftOut && self.scan.sparse;
+        !is_left_out && self.scan.forced(path).is_none()
     }
 
     /// Takes an untracked file, if it is not ignored and within the limits.
@@ -398,11 +420,11 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         for (name, tracked) in std::mem::take(&mut self.tracked).into_rest() {
             if let Some(file) = tracked
                 .file
-                .filter(|file| file.frozen || self.task.unreadable)
+                .filter(|file| file.frozen.is_some() || self.task.unreadable)
             {
-                self.inherit(name, Some(&file));
+                self.inherit(&name, Some(&file));
             }
-            self.descend_absent(join(&self.task.path, name), &tracked)?;
+            self.descend_absent(join(&self.task.path, &name), &tracked)?;
         }
 
         Ok(self.end())
@@ -414,26 +436,4 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         self.scanned.listing = Listing::Read(self.entries);
         (self.scanned, self.tasks)
     }
-}
-
-/// Returns an entry that the disk is not asked about.
-fn inherited(name: &[u8], kind: EntryKind, id: gix::ObjectId) -> CachedName {
-    CachedName {
-        name: name.to_vec(),
-        kind,
-        id,
-        stat: Stat::default(),
-        basis: 0,
-        standing: CacheOrigin::Inherited,
-    }
-}
-
-/// Returns whether git takes a name into a tree.
-fn is_name(name: &[u8]) -> bool {
-    let options = gix::validate::path::component::Options {
-        protect_windows: false,
-        protect_hfs: true,
-        protect_ntfs: true,
-    };
-    gix::validate::path::component(name.into(), None, options).is_ok()
 }

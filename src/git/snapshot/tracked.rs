@@ -1,5 +1,6 @@
 //! What the user's index tracks, read only, folder by folder.
 
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
@@ -7,6 +8,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::index::{Entry, State};
+use gix::objs::tree::EntryKind;
 
 use crate::git::During;
 
@@ -25,10 +27,19 @@ pub(super) struct Tracked {
     pub(super) mode: Mode,
     /// The file's stat when git last compared it.
     pub(super) stat: Stat,
-    /// Whether git is told not to look at the file (sparse checkout, assume-unchanged).
-    pub(super) frozen: bool,
+    /// Whether git is told not to look at the file.
+    pub(super) frozen: Option<Frozen>,
     /// Whether the id stands for the file's content: not where a merge or `add -N` left it open.
     pub(super) settled: bool,
+}
+
+/// Why git does not look at a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Frozen {
+    /// It is not to be on disk: a sparse checkout leaves it out.
+    LeftOut,
+    /// It is assumed to be unchanged.
+    Assumed,
 }
 
 /// What the index has at one name of a folder.
@@ -44,7 +55,7 @@ pub(super) struct Name {
 #[derive(Default)]
 pub(super) struct Names<'i> {
     /// The names.
-    names: Vec<(&'i [u8], Name)>,
+    names: Vec<(Cow<'i, [u8]>, Name)>,
     /// The place after the name that was taken last.
     next: usize,
 }
@@ -77,6 +88,22 @@ impl Index {
             .unwrap_or_default()
     }
 
+    /// Returns the tree that a sparse index has instead of the files of a folder, or of one above
+    /// it, and the path from there.
+    pub(super) fn collapsed<'p>(&self, folder: &'p [u8]) -> Option<(ObjectId, &'p [u8])> {
+        if folder.is_empty() || !self.state.is_sparse() {
+            return None;
+        }
+
+        let ends = folder.find_iter("/").chain([folder.len()]);
+        ends.into_iter().find_map(|end| {
+            let path = [&folder[..end], b"/"].concat();
+            let entry = self.state.entry_by_path(path.as_bstr())?;
+            let rest = folder.get(end + 1..).unwrap_or_default();
+            (entry.mode == Mode::DIR).then_some((entry.id, rest))
+        })
+    }
+
     /// Returns the names in a folder, of which these are the entries.
     pub(super) fn names(&self, folder: &[u8], entries: Range<usize>) -> Names<'_> {
         let skip = if folder.is_empty() {
@@ -85,14 +112,14 @@ impl Index {
             folder.len() + 1
         };
 
-        let mut names: Vec<(&[u8], Name)> = Vec::new();
+        let mut names: Vec<(Cow<'_, [u8]>, Name)> = Vec::new();
         for at in entries {
             let entry = &self.state.entries()[at];
             let rest = &entry.path(&self.state)[skip..];
             let end = rest.find_byte(b'/');
             let name = &rest[..end.unwrap_or(rest.len())];
-            if names.last().is_none_or(|(last, _)| *last != name) {
-                names.push((name, Name::default()));
+            if names.last().is_none_or(|(last, _)| last.as_ref() != name) {
+                names.push((Cow::Borrowed(name), Name::default()));
             }
 
             let Some((_, known)) = names.last_mut() else {
@@ -134,7 +161,7 @@ impl Index {
                 entry.id,
                 entry.mode.bits(),
                 entry.stage() as u8,
-                is_frozen(entry),
+                frozen(entry),
                 intent,
             )
                 .hash(&mut hash);
@@ -145,15 +172,17 @@ impl Index {
 
     /// Returns whether git is told not to look at something among these entries.
     pub(super) fn any_frozen(&self, entries: Range<usize>) -> bool {
-        self.state.entries()[entries].iter().any(is_frozen)
+        self.state.entries()[entries]
+            .iter()
+            .any(|entry| frozen(entry).is_some())
     }
 }
 
 impl<'i> Names<'i> {
     /// Sorts names, of which a folder's come after files that sort before its slash, and joins what
     /// is said of one.
-    fn new(mut names: Vec<(&'i [u8], Name)>) -> Names<'i> {
-        names.sort_by_key(|(name, _)| *name);
+    fn new(mut names: Vec<(Cow<'i, [u8]>, Name)>) -> Names<'i> {
+        names.sort_by(|(a, _), (b, _)| a.cmp(b));
         names.dedup_by(|(later, more), (name, known)| {
             let is_same = later == name;
             if is_same {
@@ -167,6 +196,34 @@ impl<'i> Names<'i> {
         Names { names, next: 0 }
     }
 
+    /// Returns the names of a tree that a sparse index has instead of its files.
+    pub(super) fn of_tree(tree: &gix::Tree<'_>) -> anyhow::Result<Names<'static>> {
+        let mut names = Vec::new();
+        for entry in tree.iter() {
+            let entry = entry.during("reading a folder of a sparse index")?;
+            let mode = match entry.kind() {
+                EntryKind::Tree => Mode::DIR,
+                EntryKind::Blob => Mode::FILE,
+                EntryKind::BlobExecutable => Mode::FILE_EXECUTABLE,
+                EntryKind::Link => Mode::SYMLINK,
+                EntryKind::Commit => Mode::COMMIT,
+            };
+            let file = Tracked {
+                id: entry.id().detach(),
+                mode,
+                stat: Stat::default(),
+                frozen: Some(Frozen::LeftOut),
+                settled: true,
+            };
+            let name = Name {
+                file: Some(file),
+                below: 0..0,
+            };
+            names.push((Cow::Owned(entry.filename().to_vec()), name));
+        }
+        Ok(Names::new(names))
+    }
+
     /// Returns whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty()
@@ -175,11 +232,15 @@ impl<'i> Names<'i> {
     /// Takes what is known of a name out; nothing where the index does not have it. What is asked
     /// for in the order of names is found at once.
     pub(super) fn take(&mut self, name: &[u8]) -> Name {
-        let is_next = self.names.get(self.next).is_some_and(|(n, _)| *n == name);
+        let is_next = self
+            .names
+            .get(self.next)
+            .is_some_and(|(n, _)| n.as_ref() == name);
         let at = if is_next {
             Ok(self.next)
         } else {
-            self.names.binary_search_by_key(&name, |(name, _)| *name)
+            self.names
+                .binary_search_by(|(known, _)| known.as_ref().cmp(name))
         };
 
         let Ok(at) = at else { return Name::default() };
@@ -188,7 +249,7 @@ impl<'i> Names<'i> {
     }
 
     /// Returns what was not taken; nothing is said of names that were.
-    pub(super) fn into_rest(self) -> impl Iterator<Item = (&'i [u8], Name)> {
+    pub(super) fn into_rest(self) -> impl Iterator<Item = (Cow<'i, [u8]>, Name)> {
         self.names.into_iter()
     }
 }
@@ -214,18 +275,20 @@ fn add_file(name: &mut Name, entry: &Entry) {
         id: entry.id,
         mode: entry.mode,
         stat: entry.stat,
-        frozen: is_frozen(entry),
+        frozen: frozen(entry),
         settled: stage == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD),
     });
 }
 
-/// Returns whether git is told not to look at the file of an entry.
-fn is_frozen(entry: &Entry) -> bool {
-    entry.stage() == Stage::Unconflicted
-        && entry
-            .flags
-            .intersects(Flags::SKIP_WORKTREE | Flags::ASSUME_VALID)
-        && !entry.flags.contains(Flags::INTENT_TO_ADD)
+/// Returns why git is told not to look at the file of an entry, if it is.
+fn frozen(entry: &Entry) -> Option<Frozen> {
+    let is_plain =
+        entry.stage() == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD);
+    match entry.flags {
+        flags if is_plain && flags.contains(Flags::SKIP_WORKTREE) => Some(Frozen::LeftOut),
+        flags if is_plain && flags.contains(Flags::ASSUME_VALID) => Some(Frozen::Assumed),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -273,13 +336,13 @@ mod tests {
         assert_eq!(said(&names.take(b"aa")), (None, 0..0));
         let rest: Vec<_> = names
             .into_rest()
-            .map(|(n, name)| (n, said(&name)))
+            .map(|(n, name)| (n.into_owned(), said(&name)))
             .collect();
-        let expected: [(&[u8], _); 4] = [
-            (b"a", (None, 0..0)),
-            (b"a-b", (Some(id(1)), 0..0)),
-            (b"b", (None, 0..0)),
-            (b"c", (None, 6..7)),
+        let expected = [
+            (b"a".to_vec(), (None, 0..0)),
+            (b"a-b".to_vec(), (Some(id(1)), 0..0)),
+            (b"b".to_vec(), (None, 0..0)),
+            (b"c".to_vec(), (None, 6..7)),
         ];
         assert_eq!(rest, expected);
         assert_eq!(index.file(b"d/b").map(|file| file.id), Some(id(5)));

@@ -9,6 +9,7 @@ use gix::objs::{Kind, TreeRef, WriteTo as _};
 use super::cache::{CacheOrigin, CachedName, mark};
 use super::context::ScanContext;
 use super::folder::{Listing, Scanned};
+use super::limits::shown;
 use crate::git::object::writer::Sink;
 
 /// Writes the trees that are new; returns the tree of each folder, null where nothing is in it.
@@ -160,7 +161,15 @@ impl TreeName<'_> {
 }
 
 /// Returns a tree as git stores it.
+///
+/// # Errors
+/// A name that no tree may have: git could not read it, nor pack anything with it.
 fn encoded(entries: &[TreeName<'_>]) -> anyhow::Result<Vec<u8>> {
+    for entry in entries {
+        let is_sound = !entry.name.is_empty() && !entry.name.contains(&b'/');
+        anyhow::ensure!(is_sound, "`{}` is no name for a tree", shown(entry.name));
+    }
+
     let tree = TreeRef {
         entries: entries.iter().map(TreeName::as_entry).collect(),
     };

@@ -1,13 +1,12 @@
 //! What the user's sparse checkout leaves out is not in a session's worktree either.
 
-use std::collections::HashSet;
-
 use gix::bstr::ByteSlice as _;
 use gix::index::entry::Flags;
 use gix::index::{Entry, State};
 
 use crate::git::ignore::user_index;
 use crate::git::repository::Repository;
+use crate::git::sparse::Hidden;
 
 /// Marks the entries that the user's index has and their worktree has not; returns whether any mark
 /// changed.
@@ -43,38 +42,7 @@ pub(super) fn without_hidden(
         let below = index.prefixed_entries(folder.as_bstr());
         let is_hidden = |entry: &Entry| entry.flags.contains(Flags::SKIP_WORKTREE);
         let all_hidden = below.is_some_and(|below| below.iter().all(is_hidden));
-        !all_hidden && !hidden.has(&folder)
+        hidden.is_there(&folder) || !all_hidden && !hidden.has(&folder)
     });
     Ok(folders)
-}
-
-/// Paths of files, and of whole folders with a final `/`, that the user's worktree has not.
-pub(super) struct Hidden(HashSet<Vec<u8>>);
-
-impl Hidden {
-    /// Returns what the worktree of a repository has not.
-    pub(super) fn of(user: &Repository) -> anyhow::Result<Hidden> {
-        if user.gix.config_snapshot().boolean("core.sparseCheckout") != Some(true) {
-            return Ok(Hidden(HashSet::new()));
-        }
-
-        let index = &user_index(user)?.state;
-        let hidden = index
-            .entries()
-            .iter()
-            .filter(|entry| entry.flags.contains(Flags::SKIP_WORKTREE));
-        let paths = hidden.map(|entry| entry.path(index).to_vec());
-        Ok(Hidden(paths.collect()))
-    }
-
-    /// Returns whether it has everything.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns whether a path or a folder above it is not there.
-    pub(super) fn has(&self, path: &[u8]) -> bool {
-        let mut folders = path.find_iter("/").map(|at| &path[..=at]);
-        !self.is_empty() && (self.0.contains(path) || folders.any(|folder| self.0.contains(folder)))
-    }
 }

@@ -88,6 +88,13 @@ pub trait Facts {
     /// # Errors
     /// As for [`Facts::entry`].
     fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>>;
+    /// Whether a file of the snapshot is not on disk, because a sparse checkout leaves it out.
+    ///
+    /// # Errors
+    /// As for [`Facts::entry`].
+    fn is_hidden(&self, _path: &RepoPath) -> anyhow::Result<bool> {
+        Ok(false)
+    }
     /// The bytes of an artifact of the plan's own turn that a TAKE names.
     fn taken(&self, name: &str) -> Option<Vec<u8>>;
 }

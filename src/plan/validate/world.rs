@@ -118,6 +118,11 @@ impl<'a> World<'a> {
         })
     }
 
+    /// Returns whether a file of the snapshot is not on disk, and the plan did not make it.
+    pub fn is_hidden(&self, path: &RepoPath) -> anyhow::Result<bool> {
+        Ok(!self.written.contains_key(path) && self.facts.is_hidden(path)?)
+    }
+
     /// Returns what the plan did below a path.
     fn below(&self, path: &RepoPath) -> impl Iterator<Item = (&RepoPath, &Option<FileState>)> {
         let prefix = format!("{path}/");

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::git::object::read;
 use crate::git::object::{BlobId, EntryMode, TreeId};
 use crate::git::repository::Repository;
+use crate::git::sparse::leaves_out;
 use crate::host::file::{FileKind, Root};
 use crate::plan::state::{FileState, StateMode};
 use crate::plan::validate::{Entry, Facts};
@@ -147,6 +148,10 @@ impl Facts for Snapshotted<'_> {
             _ => read::checked_out(self.repository, self.tree, name)?,
         };
         Ok(Some(FileState { mode, content }))
+    }
+
+    fn is_hidden(&self, path: &RepoPath) -> anyhow::Result<bool> {
+        leaves_out(self.repository, path.as_str().as_bytes())
     }
 
     fn taken(&self, name: &str) -> Option<Vec<u8>> {

@@ -13,8 +13,8 @@ use super::LowerFiles;
 use crate::git::During;
 use crate::git::repository::Repository;
 use crate::git::snapshot::known::{KnownFile, each_known_file};
+use crate::git::sparse::Hidden;
 use crate::git::worktree::index_form::{ALIGNMENT, COUNT, EXTENDED, MAGIC, STAT};
-use crate::git::worktree::sparse::Hidden;
 
 /// Longer names have this as their length. No system opens them.
 const LONG_NAME: usize = 0xfff;

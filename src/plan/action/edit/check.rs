@@ -61,6 +61,12 @@ fn text_of(
     let Found::File(bytes) = found else {
         return Ok(Err(missing(judge, edit)?));
     };
+    if judge.world.is_hidden(&edit.path)? {
+        return Ok(Err(Mistake::new(
+            format!("`{path}` is left out by the user's sparse checkout"),
+            "EDIT changes files that are there; `git sparse-checkout add` brings a directory",
+        )));
+    }
     Ok(readable(bytes)
         .map_err(|what| Mistake::new(format!("`{path}` is {what}"), "change it with EXECUTE")))
 }
