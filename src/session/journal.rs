@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::name::SessionName;
 use crate::git::object::{CommitId, TreeId};
+use crate::git::refs;
 use crate::host::file::{make_folders, read_regular, read_regular_text, write_atomic, write_cache};
 
 /// The newest version of the format that is understood, written where a branch of the user's moves,
@@ -71,6 +72,23 @@ pub struct BranchMove {
     pub log: String,
 }
 
+impl Pending {
+    /// Returns whether the names in it are such as are written: what is damaged is put aside, and
+    /// is in nobody's way.
+    fn is_sound(&self) -> bool {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        let is_branch = |name: &str| name.starts_with("refs/heads/") && refs::is_name(name);
+        SessionName::from_ref(&self.session).is_ok()
+            && self.operation.bytes().all(plain)
+            && (self.worktree.is_empty()
+                || refs::is_name(&format!("refs/teddy/published/{}", self.worktree)))
+            && self
+                .branch
+                .as_ref()
+                .is_none_or(|branch| is_branch(&branch.name))
+    }
+}
+
 /// The journal of a repository, below its common git directory.
 pub struct Journal {
     /// `<common git directory>/teddy`.
@@ -124,7 +142,7 @@ impl Journal {
 
         if length <= MAX_BYTES
             && let Ok(pending) = serde_json::from_slice::<Pending>(&read_regular(&path, MAX_BYTES)?)
-            && SessionName::from_ref(&pending.session).is_ok()
+            && pending.is_sound()
         {
             return Ok(JournalState::Pending(Box::new(pending)));
         }
@@ -138,7 +156,7 @@ impl Journal {
     pub fn put_aside(&self) -> std::io::Result<PathBuf> {
         let free = (1..)
             .map(|number| self.folder.join(format!("pending.json.bad-{number}")))
-            .find(|path| !path.exists());
+            .find(|path| path.symlink_metadata().is_err());
         let aside = free.unwrap_or_else(|| self.folder.join("pending.json.bad"));
         std::fs::rename(self.pending(), &aside)?;
         Ok(aside)
@@ -291,24 +309,63 @@ fn move_below(old: &Path, new: &Path) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_intent_is_not_written_over_another() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let journal = Journal::new(folder.path());
+    /// Returns an intent.
+    fn intent(workspace: &Path, operation: &str) -> Pending {
         let id = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
         let (commit, tree) = (id.parse().expect("an id"), id.parse().expect("an id"));
-        let pending = |operation: &str| Pending {
+        Pending {
             schema: SCHEMA,
             operation: operation.to_owned(),
             session: "a".to_owned(),
             commit,
-            workspace: folder.path().to_owned(),
+            workspace: workspace.to_owned(),
             worktree: "main".to_owned(),
             published: None,
             from: tree,
             to: tree,
             branch: None,
+        }
+    }
+
+    /// Every command that changes something failed with such names, for ever.
+    #[test]
+    fn a_journal_with_names_that_nobody_writes_is_damaged() {
+        let sound = intent(Path::new("/w"), "one-2");
+        let check = |change: &dyn Fn(&mut Pending), expected: bool| {
+            let mut pending = sound.clone();
+            change(&mut pending);
+            assert_eq!(pending.is_sound(), expected, "{pending:?}");
         };
+        let branch = |name: &str| BranchMove {
+            name: name.to_owned(),
+            old: None,
+            new: sound.commit,
+            old_tree: sound.from,
+            is_current: true,
+            log: "land".to_owned(),
+        };
+        check(&|_| (), true);
+        check(&|pending| pending.worktree.clear(), true);
+        check(&|pending| pending.operation = "../x".to_owned(), false);
+        check(&|pending| pending.session = "../x".to_owned(), false);
+        check(&|pending| pending.worktree = "../x".to_owned(), false);
+        for (name, expected) in [
+            ("refs/heads/main", true),
+            ("refs/heads/a/b", true),
+            ("HEAD", false),
+            ("refs/tags/x", false),
+            ("refs/heads/../../x", false),
+            ("refs/heads/a\u{1b}", false),
+        ] {
+            check(&|pending| pending.branch = Some(branch(name)), expected);
+        }
+    }
+
+    #[test]
+    fn an_intent_is_not_written_over_another() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let journal = Journal::new(folder.path());
+        let pending = |operation: &str| intent(folder.path(), operation);
         journal
             .begin(&pending("one"))
             .expect("nothing is under way");

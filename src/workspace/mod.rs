@@ -10,6 +10,7 @@ pub mod complete;
 pub mod drift;
 pub mod file_move;
 pub mod fit;
+mod intended;
 pub mod kept;
 pub mod landing;
 pub mod marks;

@@ -32,6 +32,7 @@ use crate::workspace::complete;
 use crate::workspace::complete::{guard, publish};
 use crate::workspace::file_move::FileMove;
 use crate::workspace::fit::{Fit, fit};
+use crate::workspace::intended::checkout_of;
 use crate::workspace::kept;
 use crate::workspace::landing;
 use crate::workspace::notice::{FilesNotice, ReferenceRepair, Tell, obstacles};
@@ -314,7 +315,10 @@ fn resume_publishing(
     };
 
     let repository = elsewhere.as_deref().unwrap_or(checkout.repository);
-    if !checkout.repository.has(pending.from) || !checkout.repository.has(pending.to) {
+    let has_all = checkout.repository.has(pending.from)
+        && checkout.repository.has(pending.to)
+        && (pending.published).is_none_or(|id| checkout.repository.has(id));
+    if !has_all {
         tell(FilesNotice::ObjectsGone(session.clone()));
         return Ok(false);
     }
@@ -420,25 +424,6 @@ fn left(
     }
 
     Ok(left)
-}
-
-/// Returns the checkout of an intent where it is another one than this; nothing where it is
-/// gone.
-fn checkout_of(
-    repository: &Repository,
-    pending: &Pending,
-) -> anyhow::Result<Option<Option<Box<Repository>>>> {
-    let here = repository;
-    if pending.workspace == here.workdir() || pending.worktree == here.worktree_name() {
-        return Ok(Some(None));
-    }
-
-    if !pending.workspace.exists() {
-        return Ok(None);
-    }
-
-    let other = Repository::open(&pending.workspace)?;
-    Ok((other.common_dir() == here.common_dir()).then(|| Some(Box::new(other))))
 }
 
 /// Returns the session whose tip a ref is.

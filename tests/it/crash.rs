@@ -193,6 +193,56 @@ fn a_session_is_adopted_and_a_message_kept_only_after_a_recovery() {
     }
 }
 
+/// Every command that changes something failed, for ever, and did not say where to look.
+#[test]
+fn an_intent_for_a_worktree_that_is_gone_is_put_aside_whatever_has_its_name() {
+    let repo = crate::support::TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let linked = repo.beside("linked");
+    let path = linked.to_str().unwrap().to_owned();
+    repo.git(&["worktree", "add", "-q", "-b", "linked", &path]);
+    let plan = crate::plans::plan("One", &[crate::plans::create("b.txt", "b\n")]);
+    std::fs::write(repo.beside("plan.md"), plan).unwrap();
+    let output = repo
+        .teddy_command(&["execute", "../plan.md", "-y", "-s", "demo"])
+        .current_dir(&linked)
+        .env("FAILPOINTS", "publish-prepared=return(kill)")
+        .output();
+    assert!(!output.unwrap().status.success());
+    let journal = repo.path().join(".git/teddy/pending.json");
+    assert!(journal.exists());
+
+    repo.git(&["worktree", "remove", "--force", &path]);
+    std::fs::create_dir(&linked).unwrap();
+    std::fs::write(linked.join("notes.txt"), "mine\n").unwrap();
+    repo.done(&["new", "other"]);
+    assert!(!journal.exists());
+    repo.done(&["recover"]);
+    assert_eq!(std::fs::read(linked.join("notes.txt")).unwrap(), b"mine\n");
+    assert_eq!(std::fs::read_dir(&linked).unwrap().count(), 1);
+}
+
+/// A ref was left with nothing behind it.
+#[test]
+fn an_intent_that_names_a_publication_which_is_gone_is_put_aside() {
+    let rig = rig();
+    let output = rig
+        .teddy(&["execute", "-y", "-s", "storm"])
+        .env("FAILPOINTS", "publish-prepared=return(kill)")
+        .output();
+    assert!(!output.unwrap().status.success());
+    let journal = inside(&rig, "teddy/pending.json");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let mut intent: serde_json::Value = serde_json::from_str(&text).unwrap();
+    intent["published"] = "1".repeat(40).into();
+    std::fs::write(&journal, intent.to_string()).unwrap();
+    rig.must(&["recover"]);
+    assert!(!journal.exists());
+    let refs = rig.git(&["for-each-ref", "refs/teddy/published"]);
+    assert!(!refs.contains("1111"), "{refs}");
+}
+
 #[test]
 fn a_damaged_journal_is_put_aside() {
     for bytes in [

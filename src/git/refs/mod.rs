@@ -115,6 +115,11 @@ pub fn branch(repository: &Repository) -> anyhow::Result<Option<String>> {
     Ok(branch.map(|name| name.shorten().to_string()))
 }
 
+/// Returns whether a ref may have this name, all of it.
+pub fn is_name(name: &str) -> bool {
+    gix::validate::reference::name(name.into()).is_ok()
+}
+
 /// Returns what `git rev-parse --abbrev-ref HEAD` says: the branch, `HEAD` when it is detached.
 ///
 /// # Errors
