@@ -27,7 +27,7 @@ use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags, Stat};
 use rustix::io::Errno;
 
 pub use beneath::{Mounts, open_beneath};
-pub use bounded::{append_regular, is_null_device, open_regular};
+pub use bounded::{append_regular, is_null_device, open_own, open_regular};
 pub use bounded::{read_named, read_regular, read_regular_text, read_sized};
 pub use end::{FileEnd, read_end};
 pub use failure::{failure, reason};

@@ -3,13 +3,15 @@
 //! The kernel releases it when its holder ends, however it ends, so that a dead process never
 //! blocks the next one. Readers do not take it.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::host::file::{open_regular, read_regular_text};
+use rustix::fs::OFlags;
+
+use crate::host::file::{open_own, open_regular, read_regular_text};
 use crate::host::interrupt;
 
 /// How long a command waits for its turn, unless [`PATIENCE_VARIABLE`] says otherwise.
@@ -136,12 +138,7 @@ impl Lock {
     /// Opens the file, which is made if it is not there.
     fn open(folder: &Path, path: &Path) -> std::io::Result<File> {
         super::file::make_folders(folder)?;
-        OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
+        open_own(path, OFlags::RDWR)
     }
 
     /// Writes who holds it; a failure costs only the name in another's message.

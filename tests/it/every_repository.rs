@@ -290,6 +290,27 @@ fn what_a_turn_makes_of_a_file_that_is_left_out_is_recorded() {
     }
 }
 
+/// Its commit went into the tree, whose ids have another length.
+#[test]
+fn a_repository_within_may_have_another_hash_function() {
+    for (outer, inner) in [("sha1", "sha256"), ("sha256", "sha1")] {
+        let repo = TestRepo::new();
+        let top = repo.beside("outer");
+        let nest = top.join("nest");
+        for (path, format) in [(&top, outer), (&nest, inner)] {
+            let format = format!("--object-format={format}");
+            repo.git(&["init", "-q", "-b", "main", &format, path.to_str().unwrap()]);
+            std::fs::write(path.join("a.txt"), "aa\n").unwrap();
+            repo.git_in(path, &["add", "a.txt"]);
+            repo.git_in(path, &["commit", "-qm", "second"]);
+        }
+        std::fs::create_dir(top.join("kept")).unwrap();
+        turn_in(&repo, &top);
+        let names = repo.git_in(&top, &["ls-tree", "--name-only", "teddy/sessions/demo^2"]);
+        assert!(!names.contains("nest"), "{names}");
+    }
+}
+
 #[test]
 fn actions_on_a_file_that_is_left_out_are_judged_before_they_run() {
     let repo = project();

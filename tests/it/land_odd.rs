@@ -245,3 +245,19 @@ fn a_tool_that_writes_hooks_anew_moves_nothing() {
     assert!(repo.path().join(".git/hooks/commit-msg").exists());
     check_clean(&repo);
 }
+
+#[test]
+fn a_message_is_utf_8_whatever_commits_are_otherwise() {
+    let repo = project();
+    repo.git(&["config", "i18n.commitEncoding", "ISO-8859-1"]);
+    repo.run_plan(&plan("Over", &[edit("a.txt", "2", "two")]));
+    repo.done(&["land", "-m", "\u{dc}ber die Stra\u{df}e"]);
+    let raw = repo.git(&[
+        "-c",
+        "i18n.logOutputEncoding=UTF-8",
+        "log",
+        "-1",
+        "--format=%s",
+    ]);
+    assert_eq!(raw, "\u{dc}ber die Stra\u{df}e");
+}

@@ -17,6 +17,18 @@ fn refused(repo: &TestRepo, args: &[&str], words: &[&str]) {
 }
 
 #[test]
+fn a_ref_that_is_no_branch_is_not_landed_on() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("new.txt", "new\n")]));
+    repo.git(&["update-ref", "refs/other/x", "HEAD"]);
+    repo.git(&["symbolic-ref", "HEAD", "refs/other/x"]);
+    repo.teddy(&["land", "-m", "x"])
+        .check(1, &["HEAD is on `refs/other/x`, which is not a branch"]);
+    let refs = repo.git(&["for-each-ref", "refs/heads"]);
+    assert!(!refs.contains("refs/other"), "{refs}");
+}
+
+#[test]
 fn a_detached_head_has_no_branch_but_a_new_one_can_be_made() {
     let repo = three_turns();
     repo.git(&["checkout", "-q", "--detach"]);

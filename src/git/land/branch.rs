@@ -15,6 +15,9 @@ pub enum Obstacle {
     /// HEAD is on no branch.
     #[error("HEAD is detached: there is no branch to land on")]
     Detached,
+    /// HEAD is on a ref that is no branch.
+    #[error("HEAD is on `{0}`, which is not a branch")]
+    NoBranch(String),
     /// The user is in the middle of something that a commit would be a part of.
     #[error("{0} is in progress")]
     UnderWay(&'static str),
@@ -47,7 +50,7 @@ impl Obstacle {
     /// Returns what the user can do about it.
     pub fn hint(&self) -> String {
         match self {
-            Obstacle::Detached => {
+            Obstacle::Detached | Obstacle::NoBranch(_) => {
                 "`--branch <name>` lands on a new branch; or `git switch <branch>` first".to_owned()
             }
             Obstacle::UnderWay(_) => "finish it, or abort it, first; `git status` says how".to_owned(),
@@ -119,6 +122,10 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
     }
 
     let name = current.ok_or(Obstacle::Detached)?;
+    // A branch has a shorter name.
+    if name.starts_with("refs/") {
+        return Err(Obstacle::NoBranch(name).into());
+    }
     if let Some(path) = elsewhere(repository, &name)? {
         // git of a landing that was killed may outlive it for a moment.
         let mut folders = path.iter();

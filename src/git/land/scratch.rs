@@ -149,6 +149,10 @@ impl<'a> LandingWorktree<'a> {
             git.args(["-c", setting]);
         }
 
+        if wanted.edit == MessageEdit::No {
+            // As the message is; an editor writes it as the user has it set.
+            git.args(["-c", "i18n.commitEncoding=UTF-8"]);
+        }
         git.args(["commit", "--quiet", "--file"]).arg(&message);
         if wanted.edit == MessageEdit::InEditor {
             git.arg("--edit");

@@ -15,6 +15,8 @@ pub(super) enum Embedded {
     At(ObjectId),
     /// A repository without a commit, or one that we cannot read.
     Unborn,
+    /// One with another hash function, whose ids no tree of this repository can have.
+    OtherHash,
     /// No repository: `.git` is something else.
     None,
 }
@@ -30,6 +32,7 @@ pub(super) fn look(scan: &ScanContext<'_>, path: &[u8]) -> Embedded {
     }
 
     match gix::open_opts(&top, plain()) {
+        Ok(repo) if repo.object_hash() != scan.basis.root.kind() => Embedded::OtherHash,
         Ok(repo) => head(&repo).map_or(Embedded::Unborn, Embedded::At),
         // A repository in a format that we do not know is still not ours to enter.
         Err(_) if git.join("HEAD").exists() && git.join("objects").is_dir() => Embedded::Unborn,
@@ -47,6 +50,6 @@ fn head(repo: &gix::Repository) -> Option<ObjectId> {
 pub(super) fn commit(scan: &ScanContext<'_>, path: &[u8]) -> Option<ObjectId> {
     match look(scan, path) {
         Embedded::At(id) => Some(id),
-        Embedded::Unborn | Embedded::None => None,
+        Embedded::Unborn | Embedded::OtherHash | Embedded::None => None,
     }
 }

@@ -269,6 +269,8 @@ pub enum Reason {
     Special,
     /// It is a repository of its own that has no commit yet.
     EmbeddedWithoutCommit,
+    /// It is a repository of its own with another hash function.
+    EmbeddedOtherHash,
     /// Git refuses its name.
     Name,
     /// It is a folder whose path is longer than the system takes.
@@ -284,6 +286,7 @@ impl fmt::Display for Reason {
             Reason::Unreadable(why) => write!(f, "unreadable: {why}"),
             Reason::Special => f.write_str("not a file, directory or link"),
             Reason::EmbeddedWithoutCommit => f.write_str("a repository without a commit"),
+            Reason::EmbeddedOtherHash => f.write_str("a repository with another hash function"),
             Reason::Name => f.write_str("a name that git refuses"),
             Reason::TooDeep => f.write_str("too deep in other folders"),
         }

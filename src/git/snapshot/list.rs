@@ -112,6 +112,10 @@ impl<'a, 'r> FolderListing<'a, 'r> {
                     self.leave(&self.task.path.clone(), Reason::EmbeddedWithoutCommit);
                     return Ok(self.end());
                 }
+                Embedded::OtherHash => {
+                    self.leave(&self.task.path.clone(), Reason::EmbeddedOtherHash);
+                    return Ok(self.end());
+                }
                 Embedded::None => {}
             }
         }

@@ -102,27 +102,35 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file.into())
 }
 
-/// Adds bytes to the end of a regular file, which is made if it is missing.
+/// Adds bytes to the end of a regular file of ours, which is made if it is missing.
 ///
 /// # Errors
-/// It is something else (`InvalidInput`), or cannot be written. Never waits on a FIFO.
+/// As for [`open_own`], or it cannot be written.
 pub fn append_regular(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let flags = OFlags::WRONLY
-        | OFlags::APPEND
-        | OFlags::CREATE
-        | OFlags::NONBLOCK
-        | OFlags::NOCTTY
-        | OFlags::CLOEXEC;
+    let mut file = open_own(path, OFlags::WRONLY | OFlags::APPEND)?;
+    let written = file.write_all(bytes);
+    written.map_err(|error| failure("write", path, error))
+}
+
+/// Opens a regular file of ours to be written, which is made if it is missing.
+///
+/// # Errors
+/// It is a link or something else (`InvalidInput`), or cannot be opened. Never waits on a FIFO.
+pub fn open_own(path: &Path, flags: OFlags) -> io::Result<File> {
+    let always =
+        OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let during = |error: io::Error| failure("write", path, error);
+    let other = |why: &str| during(io::Error::new(io::ErrorKind::InvalidInput, why));
 
-    let opened = rustix::fs::openat(CWD, path, flags, Mode::from_raw_mode(0o666));
-    let mut file = File::from(opened.map_err(|errno| during(errno.into()))?);
-    if !file.metadata().map_err(during)?.is_file() {
-        let why = "it is not a regular file";
-        return Err(during(io::Error::new(io::ErrorKind::InvalidInput, why)));
+    let opened = rustix::fs::openat(CWD, path, flags | always, Mode::from_raw_mode(0o666));
+    let file = match opened {
+        Err(Errno::LOOP) => return Err(other("it is a symbolic link")),
+        opened => File::from(opened.map_err(|errno| during(errno.into()))?),
+    };
+    match file.metadata().map_err(during)?.is_file() {
+        true => Ok(file),
+        false => Err(other("it is not a regular file")),
     }
-
-    file.write_all(bytes).map_err(during)
 }
 
 /// Reads to the end, which must come within the limit.

@@ -123,9 +123,10 @@ pub(super) fn age(path: &Path) -> Option<Duration> {
     Some(now.duration_since(modified).unwrap_or_default())
 }
 
-/// Returns every file below a folder, links not followed.
+/// Returns every file below a folder, links not followed, the folder itself included.
 pub(in crate::workflow) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut folders = vec![folder.to_owned()];
+    folders.retain(|folder| !folder.is_symlink());
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -314,7 +314,11 @@ fn tell_changes(
     }
 
     let own = diff::changes(&project.repository, target, files.to)?;
-    done.kept = own.iter().map(|change| lossy(&change.path)).collect();
+    let own_paths = own.iter().map(|change| lossy(&change.path));
+    // What was deleted just now is not kept.
+    done.kept = own_paths
+        .filter(|path| !done.deleted.contains(path))
+        .collect();
     if done.same_turns {
         done.missing = missing(
             &project.checkout(),

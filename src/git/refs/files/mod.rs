@@ -94,6 +94,18 @@ impl FileRefs {
         Ok(CommitId(commit.during(during())?.id))
     }
 
+    /// Refuses a ref below a link: what lies there is not ours to move.
+    fn refuse_links(&self, name: &str) -> anyhow::Result<()> {
+        let path = self.common.join(name);
+        let folders = path.ancestors().skip(1);
+        let ours = self.common.join("refs/teddy");
+        let mut folders = folders.take_while(|folder| folder.starts_with(&ours));
+        match folders.find(|folder| folder.is_symlink()) {
+            Some(link) => anyhow::bail!("`{}` is a symbolic link", link.display()),
+            None => Ok(()),
+        }
+    }
+
     /// Returns where the log of a ref is.
     fn log_of(&self, name: &str) -> PathBuf {
         self.common.join("logs").join(name)
@@ -316,6 +328,7 @@ impl RefStore for FileRefs {
         aside: &Path,
         is_there: &dyn Fn(CommitId) -> bool,
     ) -> anyhow::Result<()> {
+        self.refuse_links(name)?;
         self.keep(name, aside)?;
         self.trim_log(name, aside, is_there)?;
         match commit {
