@@ -4,6 +4,7 @@
 //! [`Fault`] and never an error; a turn that cannot be read ends what can be told of its chain.
 
 mod approved;
+mod files;
 
 use std::collections::HashSet;
 
@@ -15,20 +16,14 @@ use super::meta::{Meta, Status, Workspace};
 use super::name::SessionName;
 use super::report::read;
 use super::turn::Turn;
-use crate::git::object::{BlobId, Commit, CommitId, EntryMode, Leaf};
+use crate::git::object::{Commit, CommitId};
 use crate::git::repository::Repository;
 use crate::git::revision;
 use crate::plan;
-use crate::text::path::lossy;
 use crate::text::visible::visible;
 
 /// A turn has no more parents: the turn before, the code, the publication.
 const MOST_PARENTS: usize = 3;
-
-/// A file of a turn has at most so many bytes.
-const MAX_ARTIFACT: u64 = 256 << 20;
-/// All files of a turn together have at most so many bytes.
-const MAX_ARTIFACTS: u64 = 1 << 30;
 
 /// Something that a chain says and that is not so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -289,56 +284,6 @@ impl TurnCheck<'_> {
         let session = trailer(commit, "Teddy-Session");
         if session.is_none_or(|name| SessionName::from_ref(name).is_err()) {
             self.fault("T7", "its message names no session");
-        }
-    }
-
-    /// The tree has files and nothing else, and the state for the next turn.
-    fn artifacts(&mut self) {
-        match self.repository.leaves(self.turn.tree) {
-            Ok(leaves) => {
-                for leaf in leaves.iter().filter(|leaf| leaf.mode != EntryMode::File) {
-                    let name = lossy(&leaf.path);
-                    self.fault("T5", format!("`{name}` is not a plain file"));
-                }
-                self.sizes(&leaves);
-            }
-            Err(error) => return self.fault("T5", format!("{error:#}")),
-        }
-
-        match self.turn.next(self.repository) {
-            Ok(next)
-                if self.turn.number() == 0 && next.parent_turn_id != self.turn.meta.turn_id =>
-            {
-                self.fault("T6", "`next/meta.yaml` continues another turn");
-            }
-            Ok(_) => {}
-            Err(error) => self.fault("T6", format!("{error:#}")),
-        }
-    }
-
-    /// The files are of a size that can be read: a few bytes of a pack can be gigabytes.
-    fn sizes(&mut self, leaves: &[Leaf]) {
-        let mut all: u64 = 0;
-        for leaf in leaves.iter().filter(|leaf| leaf.mode == EntryMode::File) {
-            let size = match self.repository.blob_size(BlobId::of(leaf.id)) {
-                Ok(size) => size,
-                Err(error) => return self.fault("T5", format!("{error:#}")),
-            };
-            all = all.saturating_add(size);
-            if size > MAX_ARTIFACT {
-                let name = lossy(&leaf.path);
-                self.fault(
-                    "T5",
-                    format!("`{name}` has {size} bytes, more than a file of a turn can have"),
-                );
-            }
-        }
-
-        if all > MAX_ARTIFACTS {
-            self.fault(
-                "T5",
-                format!("its files have {all} bytes, more than those of a turn can have"),
-            );
         }
     }
 

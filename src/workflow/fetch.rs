@@ -313,16 +313,20 @@ impl Taker<'_> {
         };
         let before = refs::read(repository, &session.reference()).ok().flatten();
         let checked = check(repository, &session, tip);
+        let unsound = |why: String| RefusedRef {
+            reference: format!("{prefix}{own}"),
+            why,
+            unsound: true,
+        };
         if let Some(why) = fault(&checked, before == Some(tip), prefix == SESSIONS) {
-            let reference = format!("{prefix}{own}");
-            return Ok(Err(RefusedRef {
-                reference,
-                why,
-                unsound: true,
-            }));
+            return Ok(Err(unsound(why)));
         }
 
-        let newest = Turn::read(repository, &session, tip)?;
+        // What was here before was not judged again, and need not be readable.
+        let newest = match Turn::read(repository, &session, tip) {
+            Ok(newest) => newest,
+            Err(error) => return Ok(Err(unsound(format!("{error:#}")))),
+        };
         let state = match before {
             None => FetchState::New,
             Some(before) if before == tip => FetchState::Unchanged,

@@ -10,6 +10,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde::Serialize;
 
 use crate::git::diff;
+use crate::git::object::leaves::TreeLimit;
 use crate::git::object::{BlobId, CommitId, EntryMode};
 use crate::git::repository::Repository;
 use crate::git::spread::spread;
@@ -268,7 +269,7 @@ fn files_of(
     };
 
     if query.parts.iter().any(|part| *part != TurnPart::Code) {
-        for leaf in repository.leaves(turn.tree)? {
+        for leaf in repository.leaves_up_to(turn.tree, TreeLimit::SMALL)? {
             let name = lossy(&leaf.path);
             let part = part_of(&name).filter(|part| query.parts.contains(part));
             files.extend(part.and_then(|part| add(name, part, leaf.id, leaf.mode)));

@@ -6,6 +6,7 @@ pub(in crate::git) mod compressing;
 pub mod entry;
 pub mod id;
 pub mod large;
+pub mod leaves;
 pub(in crate::git) mod memory;
 pub mod read;
 pub mod remade;
@@ -28,17 +29,7 @@ use writer::Sink;
 
 pub use entry::{EntryMode, TreeEntry};
 pub use id::{BlobId, CommitId, TreeId};
-
-/// An entry of a tree that is no folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leaf {
-    /// The whole path, as bytes.
-    pub path: Vec<u8>,
-    /// What it is.
-    pub mode: EntryMode,
-    /// The object.
-    pub id: gix::ObjectId,
-}
+pub use leaves::Leaf;
 
 /// A commit, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -319,51 +310,6 @@ impl Repository {
     pub fn commit_size(&self, id: CommitId) -> anyhow::Result<u64> {
         let header = absent::find(|| self.gix.find_header(id.0));
         Ok(header.during(format_args!("reading commit {id}"))?.size())
-    }
-
-    /// Reads every file of a small tree, folders included, by path.
-    ///
-    /// # Errors
-    /// Where an object cannot be read.
-    pub fn files(
-        &self,
-        tree: TreeId,
-    ) -> anyhow::Result<std::collections::BTreeMap<String, Vec<u8>>> {
-        let mut found = std::collections::BTreeMap::new();
-        for leaf in self.leaves(tree)? {
-            found.insert(
-                String::from_utf8_lossy(&leaf.path).into_owned(),
-                self.blob(BlobId(leaf.id))?,
-            );
-        }
-        Ok(found)
-    }
-
-    /// Returns every entry of a tree that is no folder, by path.
-    ///
-    /// # Errors
-    /// Where a tree cannot be read.
-    pub fn leaves(&self, tree: TreeId) -> anyhow::Result<Vec<Leaf>> {
-        let tree = absent::find(|| self.gix.find_tree(tree.0))
-            .during(format_args!("reading tree {tree}"))?;
-        let mut recorder = gix::traverse::tree::Recorder::default();
-        tree.traverse()
-            .breadthfirst(&mut recorder)
-            .during("reading a tree")?;
-        let leaf = |record: gix::traverse::tree::recorder::Entry| Leaf {
-            path: record.filepath.into(),
-            mode: record.mode.into(),
-            id: record.oid,
-        };
-
-        let mut leaves: Vec<Leaf> = recorder
-            .records
-            .into_iter()
-            .filter(|record| !record.mode.is_tree())
-            .map(leaf)
-            .collect();
-        leaves.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(leaves)
     }
 
     /// Returns whether an object is there.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
+use crate::git::object::leaves::TreeLimit;
 use crate::git::object::remade::{blob_within, message};
 use crate::git::object::{BlobId, CommitId, EntryMode};
 use crate::git::remote::beyond::LackingFile;
@@ -136,7 +137,7 @@ impl<'a> LeakSearch<'a> {
 
     /// Looks at the artifacts of a turn and at the message of its commit.
     fn artifacts(&mut self, turn: &Turn, sent: Option<&Turn>) -> anyhow::Result<()> {
-        let mut leaves = self.repository.leaves(turn.tree)?;
+        let mut leaves = self.repository.leaves_up_to(turn.tree, TreeLimit::SMALL)?;
         // What somebody wrote comes before the files that repeat it.
         leaves.sort_by_key(|leaf| (order(&lossy(&leaf.path)), leaf.path.clone()));
         for leaf in leaves {

@@ -4,6 +4,7 @@
 //! and a part that cannot be read is named among [`TurnPage::ailing`]; the others are there.
 
 use crate::git::diff;
+use crate::git::object::leaves::TreeLimit;
 use crate::git::object::remade::blob_within;
 use crate::git::object::{BlobId, EntryMode, Leaf, TreeEntry};
 use crate::git::repository::Repository;
@@ -158,7 +159,9 @@ fn gathered(
     let mut parts = Parts {
         redaction,
         repository: &project.repository,
-        leaves: project.repository.leaves(turn.tree)?,
+        leaves: project
+            .repository
+            .leaves_up_to(turn.tree, TreeLimit::SMALL)?,
         ailing: Vec::new(),
     };
     let row = log::row(project, turn).unwrap_or_else(|error| {

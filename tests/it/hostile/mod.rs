@@ -1,6 +1,7 @@
 //! What models, repositories, pages and commands may try, and what must come of it: one row for
 //! each.
 
+mod bombs;
 mod builds;
 mod bundles;
 mod confined;

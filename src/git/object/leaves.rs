@@ -1,0 +1,296 @@
+//! Everything that a tree has below it, up to a limit: a tree of a few hundred bytes can name the
+//! same folder again and again, level by level, and so have more files than any memory holds.
+
+use std::collections::BTreeMap;
+
+use gix::ObjectId;
+
+use super::entry::EntryMode;
+use super::id::{BlobId, TreeId};
+use crate::git::During as _;
+use crate::git::object::absent;
+use crate::git::repository::Repository;
+
+/// All files of a small tree together have at most so many bytes.
+const MAX_FILES: u64 = 1 << 30;
+
+/// An entry of a tree that is no folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaf {
+    /// The whole path, as bytes.
+    pub path: Vec<u8>,
+    /// What it is.
+    pub mode: EntryMode,
+    /// The object.
+    pub id: ObjectId,
+}
+
+/// How much a tree can have below it; one that has more is not listed.
+#[derive(Debug, Clone, Copy)]
+pub struct TreeLimit {
+    /// Its files and folders, on all levels.
+    pub entries: usize,
+    /// Its levels.
+    pub depth: usize,
+    /// The bytes of all paths together.
+    pub path_bytes: usize,
+    /// The bytes of each tree object; nothing if that is not looked at.
+    pub object_bytes: Option<u64>,
+}
+
+impl TreeLimit {
+    /// That of the files of a project.
+    pub const PROJECT: TreeLimit = TreeLimit {
+        entries: 2_000_000,
+        depth: 4096,
+        path_bytes: 256 << 20,
+        object_bytes: None,
+    };
+    /// That of a tree of which all is read, such as a turn's own.
+    pub const SMALL: TreeLimit = TreeLimit {
+        entries: 1 << 16,
+        depth: 64,
+        path_bytes: 16 << 20,
+        object_bytes: Some(16 << 20),
+    };
+}
+
+impl Repository {
+    /// Returns every entry of a project's tree that is no folder, by path.
+    ///
+    /// # Errors
+    /// Where a tree cannot be read, or there is more than [`TreeLimit::PROJECT`].
+    pub fn leaves(&self, tree: TreeId) -> anyhow::Result<Vec<Leaf>> {
+        self.leaves_up_to(tree, TreeLimit::PROJECT)
+    }
+
+    /// Returns every entry of a tree that is no folder, by path.
+    ///
+    /// # Errors
+    /// Where a tree cannot be read, or there is more than the limit.
+    pub fn leaves_up_to(&self, tree: TreeId, limit: TreeLimit) -> anyhow::Result<Vec<Leaf>> {
+        let mut listing = TreeListing {
+            repository: self,
+            tree,
+            limit,
+            folders: vec![(Vec::new(), tree.0)],
+            leaves: Vec::new(),
+            entries: 0,
+            path_bytes: 0,
+        };
+        while let Some((path, id)) = listing.folders.pop() {
+            listing.folder(&path, id)?;
+        }
+
+        let mut leaves = listing.leaves;
+        leaves.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(leaves)
+    }
+
+    /// Reads every file of a small tree, folders included, by path.
+    ///
+    /// # Errors
+    /// Where an object cannot be read, there is more than [`TreeLimit::SMALL`], or the files have
+    /// more than 1 GiB.
+    pub fn files(&self, tree: TreeId) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
+        let (mut found, mut bytes) = (BTreeMap::new(), 0_u64);
+        for leaf in self.leaves_up_to(tree, TreeLimit::SMALL)? {
+            let blob = BlobId(leaf.id);
+            bytes = bytes.saturating_add(self.blob_size(blob)?);
+            anyhow::ensure!(
+                bytes <= MAX_FILES,
+                "the files of tree {tree} have more than {MAX_FILES} bytes"
+            );
+            let path = String::from_utf8_lossy(&leaf.path).into_owned();
+            found.insert(path, self.blob(blob)?);
+        }
+        Ok(found)
+    }
+}
+
+/// A listing that is being made.
+struct TreeListing<'a> {
+    /// The repository.
+    repository: &'a Repository,
+    /// The tree that is listed.
+    tree: TreeId,
+    /// How much it can have.
+    limit: TreeLimit,
+    /// The folders that are still to be listed: where they are, and their trees.
+    folders: Vec<(Vec<u8>, ObjectId)>,
+    /// What was found.
+    leaves: Vec<Leaf>,
+    /// How many files and folders were found.
+    entries: usize,
+    /// The bytes of their paths.
+    path_bytes: usize,
+}
+
+impl TreeListing<'_> {
+    /// Lists a folder.
+    fn folder(&mut self, path: &[u8], id: ObjectId) -> anyhow::Result<()> {
+        let reading = || format!("reading tree {id}");
+        if let Some(most) = self.limit.object_bytes {
+            let header = absent::find(|| self.repository.gix.find_header(id));
+            let size = header.during(reading())?.size();
+            anyhow::ensure!(
+                size <= most,
+                "tree {id} has {size} bytes, and no more than {most} are read"
+            );
+        }
+
+        let read = absent::find(|| self.repository.gix.find_tree(id)).during(reading())?;
+        for entry in read.iter() {
+            let entry = entry.during(reading())?;
+            let mut below = Vec::with_capacity(path.len() + 1 + entry.filename().len());
+            if !path.is_empty() {
+                below.extend_from_slice(path);
+                below.push(b'/');
+            }
+            below.extend_from_slice(entry.filename());
+            self.count(&below)?;
+
+            let id = entry.object_id();
+            match EntryMode::from(entry.mode()) {
+                EntryMode::Tree => self.folders.push((below, id)),
+                mode => self.leaves.push(Leaf {
+                    path: below,
+                    mode,
+                    id,
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts an entry, and stops where there are too many.
+    fn count(&mut self, path: &[u8]) -> anyhow::Result<()> {
+        let TreeLimit {
+            entries,
+            depth,
+            path_bytes,
+            ..
+        } = self.limit;
+        self.entries += 1;
+        self.path_bytes += path.len();
+        anyhow::ensure!(
+            self.entries <= entries,
+            "tree {} has more than {entries} files and folders",
+            self.tree
+        );
+        anyhow::ensure!(
+            self.path_bytes <= path_bytes,
+            "the paths in tree {} have more than {path_bytes} bytes",
+            self.tree
+        );
+
+        // Folders, of which there are few, are all that has something below it.
+        let levels = path.iter().filter(|byte| **byte == b'/').count() + 1;
+        anyhow::ensure!(
+            levels <= depth,
+            "tree {} has more than {depth} levels",
+            self.tree
+        );
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::git::object::batch::batch;
+
+    use super::*;
+
+    /// Lists these paths, each of which is a file, up to a limit.
+    fn check(paths: &[&str], limit: TreeLimit, expected: Result<&[&str], &str>) {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init(folder.path(), None).unwrap();
+        let batch = batch(&repository);
+        let blob = batch.blob(b"x").unwrap();
+        let files = paths.iter().map(|path| ((*path).to_owned(), blob));
+        let tree = batch.tree_of(&files.collect::<Vec<_>>()).unwrap();
+        batch.finish().unwrap();
+
+        let found = repository.leaves_up_to(tree, limit).map(|leaves| {
+            let paths = leaves.into_iter().map(|leaf| leaf.path);
+            paths
+                .map(|path| String::from_utf8(path).unwrap())
+                .collect::<Vec<_>>()
+        });
+        let found = found.map_err(|error| format!("{error:#}").replace(&tree.to_string(), "T"));
+        let expected = expected.map(|paths| paths.iter().map(|path| (*path).to_owned()).collect());
+        assert_eq!(found, expected.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn files_of_all_levels_are_listed_by_path() {
+        let paths = ["a", "b-c", "b/x", "b/y/z", "c"];
+        check(&paths, TreeLimit::SMALL, Ok(&paths));
+        check(&paths, TreeLimit::PROJECT, Ok(&paths));
+    }
+
+    #[test]
+    fn a_listing_ends_at_each_limit() {
+        let limit = |entries, depth, path_bytes| TreeLimit {
+            entries,
+            depth,
+            path_bytes,
+            object_bytes: None,
+        };
+        let paths = ["a/b/c", "d"];
+        check(&paths, limit(4, 3, 10), Ok(&paths));
+        check(
+            &paths,
+            limit(3, 3, 10),
+            Err("tree T has more than 3 files and folders"),
+        );
+        check(
+            &paths,
+            limit(4, 2, 10),
+            Err("tree T has more than 2 levels"),
+        );
+        check(
+            &paths,
+            limit(4, 3, 9),
+            Err("the paths in tree T have more than 9 bytes"),
+        );
+        let small = TreeLimit {
+            object_bytes: Some(56),
+            ..TreeLimit::SMALL
+        };
+        check(
+            &paths,
+            small,
+            Err("tree T has 57 bytes, and no more than 56 are read"),
+        );
+    }
+
+    #[test]
+    fn a_tree_that_names_itself_over_and_over_is_listed_to_its_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init(folder.path(), None).unwrap();
+        let mut tree = repository.empty_tree();
+        for _ in 0..9 {
+            let entry = crate::git::object::TreeEntry {
+                mode: EntryMode::Tree,
+                id: tree.0,
+            };
+            let names = (0..10).map(|name: u8| name.to_string().into_bytes());
+            let edits = names.map(|name| (name, Some(entry.clone())));
+            let edits: BTreeMap<_, _> = edits.collect();
+            let base = repository.empty_tree();
+            tree = crate::git::diff::tree_with(&repository, base, &edits).unwrap();
+        }
+
+        let told = |found: anyhow::Result<Vec<Leaf>>| format!("{:#}", found.unwrap_err());
+        assert_eq!(
+            told(repository.leaves(tree)),
+            format!("tree {tree} has more than 2000000 files and folders")
+        );
+        assert_eq!(
+            told(repository.leaves_up_to(tree, TreeLimit::SMALL)),
+            format!("tree {tree} has more than 65536 files and folders")
+        );
+        assert!(repository.files(tree).is_err());
+    }
+}

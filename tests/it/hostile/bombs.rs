@@ -1,0 +1,163 @@
+//! A few hundred bytes that stand for millions of files: trees that name the same folder again and
+//! again, level by level.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use crate::archive::refs;
+use crate::fetch::two_people;
+use crate::support::{Output, TestRepo};
+
+/// The session that is forged.
+const SESSION: &str = "teddy/sessions/add-auth";
+/// What is said of a turn with too many files.
+const TOO_MANY: &str = "more than 65536 files and folders";
+/// Gives git a text to read, and returns what it answers.
+fn git_reads(repo: &TestRepo, args: &[&str], text: &str) -> String {
+    let mut git = repo.command("git");
+    git.current_dir(repo.path()).args(args);
+    let mut child = git
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{args:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// Makes a tree that names the same one ten times, on so many levels.
+fn bomb(repo: &TestRepo, levels: usize) -> String {
+    let blob = git_reads(repo, &["hash-object", "-w", "--stdin"], "x");
+    let ten = |kind: &str, id: &str| {
+        let lines = (0..10).map(|at| format!("{kind} {id}\t{at}\n"));
+        git_reads(repo, &["mktree"], &lines.collect::<String>())
+    };
+    let files = ten("100644 blob", &blob);
+    (1..levels).fold(files, |tree, _| ten("040000 tree", &tree))
+}
+
+/// Returns a tree with one more folder in it.
+fn with_folder(repo: &TestRepo, tree: &str, folder: &str) -> String {
+    let listed = repo.git(&["ls-tree", tree]);
+    let lines = format!("{listed}\n040000 tree {folder}\textra\n");
+    git_reads(repo, &["mktree"], &lines)
+}
+
+/// Makes a commit of a tree with these parents.
+fn commit(repo: &TestRepo, tree: &str, parents: &[String], message: &str) -> String {
+    let mut args = vec!["commit-tree", tree, "-m", message];
+    for parent in parents {
+        args.extend(["-p", parent]);
+    }
+    repo.git(&args)
+}
+
+/// Makes a turn in the place of the newest one: with these files, and with code after it if there
+/// is another one.
+fn forged(repo: &TestRepo, tree: &str, after: Option<&str>) -> String {
+    let message = repo.git(&["log", "-1", "--format=%B", SESSION]);
+    let parents = repo.git(&["log", "-1", "--format=%P", SESSION]);
+    let mut parents: Vec<String> = parents.split(' ').map(str::to_owned).collect();
+    if let Some(after) = after {
+        after.clone_into(&mut parents[1]);
+    }
+    commit(repo, tree, &parents, &message)
+}
+
+/// Makes a turn whose own tree is a bomb.
+fn with_many_artifacts(repo: &TestRepo) -> String {
+    let tree = with_folder(repo, &format!("{SESSION}^{{tree}}"), &bomb(repo, 7));
+    forged(repo, &tree, None)
+}
+
+/// Makes sure that a program ended by itself.
+#[track_caller]
+fn ended(out: &Output) {
+    assert!((0..6).contains(&out.code), "{out}");
+    assert!(!out.stderr.contains("panicked"), "{out}");
+}
+
+#[test]
+fn a_session_with_millions_of_files_is_not_taken_and_the_others_are() {
+    let (ada, ben) = two_people();
+    let honest = ada.git(&["rev-parse", SESSION]);
+    for (forged, words, rule) in [
+        (with_many_artifacts(&ada), TOO_MANY, "(T5)"),
+    ] {
+        ada.git(&[
+            "push",
+            "-qf",
+            "origin",
+            &format!("{honest}:refs/teddy/sessions/add-auth"),
+        ]);
+        ada.git(&[
+            "push",
+            "-qf",
+            "origin",
+            &format!("{forged}:refs/teddy/sessions/bomb"),
+        ]);
+        let out = ben.teddy(&["fetch"]);
+        out.check(
+            1,
+            &[
+                "`refs/teddy/sessions/bomb` of `origin` was not taken",
+                words,
+                rule,
+            ],
+        );
+        let refs = ben.git(&["for-each-ref", "--format=%(refname)", "refs/teddy"]);
+        assert_eq!(refs, "refs/teddy/remotes/origin/add-auth", "{out}");
+        ben.done(&["show", "origin/add-auth"]);
+    }
+}
+
+#[test]
+fn a_bundle_with_millions_of_files_is_refused_and_leaves_nothing() {
+    let (ada, ben) = two_people();
+    let file = ada.beside("bomb.bundle");
+    let file = file.to_str().unwrap();
+    for (forged, words) in [
+        (with_many_artifacts(&ada), TOO_MANY),
+    ] {
+        ada.git(&["update-ref", "refs/teddy/sessions/bomb", &forged]);
+        ada.git(&["bundle", "create", "-q", file, "refs/teddy/sessions/bomb"]);
+        ben.teddy(&["import", file])
+            .check(1, &["session `bomb` does not say the truth", words]);
+        assert_eq!(refs(&ben), "");
+        let incoming = ben.path().join(".git/teddy/incoming");
+        assert_eq!(std::fs::read_dir(incoming).map_or(0, Iterator::count), 0);
+    }
+}
+
+#[test]
+fn every_command_survives_a_turn_with_millions_of_files() {
+    let (ada, _) = two_people();
+    let bomb = with_many_artifacts(&ada);
+    ada.git(&["update-ref", "refs/teddy/sessions/add-auth", &bomb]);
+    let folder = ada.beside("out");
+    let folder = folder.to_str().unwrap();
+    for args in [
+        &["show", "2"][..],
+        &["find", "hello"],
+        &["context"],
+        &["export", folder],
+        &["export", "--html", folder],
+        &["replay", "2", "-y"],
+        &["gc", "-y"],
+        &["log"],
+        &["status"],
+        &["push", "-n"],
+        &["browse", "--json"],
+    ] {
+        ended(&ada.teddy(args));
+    }
+    ada.teddy(&["verify"]).check(1, &[TOO_MANY]);
+    ada.teddy(&["doctor"]).check(1, &[TOO_MANY]);
+}
