@@ -17,10 +17,19 @@ use crate::git::object::{TreeEntry, TreeId};
 
 pub use change::TreeChange;
 
+/// Two trees differ in more than is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "they differ in more than {} files and folders, or {} MiB of paths",
+    compare::MOST_CHANGES,
+    compare::MOST_PATH_BYTES >> 20
+)]
+pub struct TooDifferent;
+
 /// Returns the files, links and gitlinks in which two trees differ, sorted by path.
 ///
 /// # Errors
-/// Where a tree is missing or damaged.
+/// Where a tree is missing or damaged, or they are [`TooDifferent`].
 pub fn changes(
     repository: &Repository,
     old: TreeId,

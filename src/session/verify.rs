@@ -16,6 +16,7 @@ use super::meta::{Meta, Status, Workspace};
 use super::name::SessionName;
 use super::report::read;
 use super::turn::Turn;
+use crate::git::diff::{self, TooDifferent};
 use crate::git::object::{Commit, CommitId};
 use crate::git::repository::Repository;
 use crate::git::revision;
@@ -296,6 +297,13 @@ impl TurnCheck<'_> {
             (Ok(old), Ok(new)) => (old, new),
             (Err(error), _) | (_, Err(error)) => return self.fault("T9", format!("{error:#}")),
         };
+
+        // What cannot be compared cannot be looked at. Folders that only the server of a partial
+        // clone has are no fault.
+        let changes = diff::changes(self.repository, old, new);
+        if let Some(error) = changes.err().filter(|error| error.is::<TooDifferent>()) {
+            self.fault("T9", format!("`before` and `after`: {error:#}"));
+        }
 
         match revision::is_ancestor(self.repository, before, after) {
             Ok(true) => {}

@@ -93,6 +93,9 @@ fn facts(row: &LogRow) -> Vec<String> {
     if !row.files.is_empty() {
         facts.push(counted(row.files.len(), "file"));
     }
+    if row.too_many_files {
+        facts.push("too many files to list".to_owned());
+    }
     facts.extend(row.cost.map(|cost| format!("${cost:.2}")));
     facts.extend(
         row.model
@@ -151,6 +154,7 @@ mod tests {
             before: None,
             after: None,
             files: vec!["a".to_owned(), "b".to_owned()],
+            too_many_files: false,
             not_brought: Vec::new(),
             landed: None,
             time: Some("2026-11-23T10:00:59Z".to_owned()),

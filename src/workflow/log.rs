@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::remembered::Remembered;
-use crate::git::diff;
+use crate::git::diff::{self, TooDifferent};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::clock;
@@ -26,6 +26,9 @@ use crate::workspace::snapshot;
 
 /// So few rows are worked out faster than they are remembered.
 const FEW: usize = 32;
+/// The files of rows that are listed together have no more bytes: each of thousands of turns from
+/// elsewhere may say that it changed a million files.
+const MAX_FILES_BYTES: usize = 128 << 20;
 
 /// A turn, as `log` lists it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +63,9 @@ pub struct LogRow {
     pub after: Option<CommitId>,
     /// The files that it changed.
     pub files: Vec<String>,
+    /// Whether it changed more files than are listed, so that none are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub too_many_files: bool,
     /// Those among them in which its result is not, as it could not be brought.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_brought: Vec<String>,
@@ -79,8 +85,12 @@ pub fn log(project: &Project, most: usize) -> anyhow::Result<Vec<LogRow>> {
     let tip = project.store().tip(&session)?;
     let mut rows = if most <= FEW {
         let turns = project.store().history(tip.clone()).take(most);
+        let mut budget = FilesBudget::default();
         turns
-            .map(|turn| row(project, &turn?))
+            .map(|turn| {
+                let turn = turn?;
+                row_at(project, &turn, nesting(project, &turn)?, &mut budget)
+            })
             .collect::<anyhow::Result<Vec<LogRow>>>()?
     } else {
         let mut rows = whole_log(project, &session, tip.clone())?;
@@ -111,32 +121,72 @@ pub fn forget_log(repository: &Repository, session: &SessionName) {
 /// Returns a row for every turn up to one, the oldest first.
 fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Result<Vec<LogRow>> {
     let mut remembered = Remembered::read(&project.repository, session);
-    let (mut new, mut met) = (Vec::new(), None);
+    let (mut new, mut met) = (NewRows::default(), None);
     for turn in project.store().history(tip) {
         let turn = turn?;
         if remembered.has(turn.commit) {
             met = Some(turn.commit);
             break;
         }
-        new.push(turn);
+        let row = row_at(project, &turn, 0, &mut new.budget)?;
+        new.add(&turn, row);
     }
 
-    let mut rows = remembered.take_up_to(met);
-    // A turn names its caller by an id, and the newest turn before it that has the id is meant.
-    let mut depths: HashMap<Uuid, usize> =
-        rows.iter().map(|row| (row.turn_id, row.depth)).collect();
-    for turn in new.iter().rev() {
-        let caller = turn.meta.caller_turn_id;
-        let depth = caller.map_or(0, |id| 1 + depths.get(&id).copied().unwrap_or(0));
-        depths.insert(turn.meta.turn_id, depth);
-        rows.push(row_at(project, turn, depth)?);
-    }
-
-    if new.len() > FEW {
+    let rows = remembered.take_up_to(met);
+    let is_worth_it = new.rows.len() > FEW;
+    let rows = new.after(rows);
+    if is_worth_it {
         remembered.keep(&rows);
     }
 
     Ok(rows)
+}
+
+/// Rows that are made from the newest turn on; nothing else of a turn is kept meanwhile.
+#[derive(Default)]
+struct NewRows {
+    /// The rows, newest first, and who called each.
+    rows: Vec<(LogRow, Option<Uuid>)>,
+    /// What their files can take.
+    budget: FilesBudget,
+}
+
+impl NewRows {
+    /// Adds the row of a turn.
+    fn add(&mut self, turn: &Turn, row: LogRow) {
+        self.rows.push((row, turn.meta.caller_turn_id));
+    }
+
+    /// Returns rows, the oldest first, with these behind them.
+    fn after(self, mut rows: Vec<LogRow>) -> Vec<LogRow> {
+        // A turn names its caller by an id, and the newest turn before it that has the id is meant.
+        let depths = rows.iter().map(|row| (row.turn_id, row.depth));
+        let mut depths: HashMap<Uuid, usize> = depths.collect();
+        for (row, caller) in self.rows.into_iter().rev() {
+            let depth = caller.map_or(0, |id| 1 + depths.get(&id).copied().unwrap_or(0));
+            depths.insert(row.turn_id, depth);
+            rows.push(LogRow { depth, ..row });
+        }
+        rows
+    }
+}
+
+/// How many bytes the files of rows can still take.
+struct FilesBudget(usize);
+
+impl Default for FilesBudget {
+    fn default() -> FilesBudget {
+        FilesBudget(MAX_FILES_BYTES)
+    }
+}
+
+impl FilesBudget {
+    /// Returns the files, if there is room for them.
+    fn take(&mut self, files: Vec<String>) -> Option<Vec<String>> {
+        let bytes = files.iter().map(|path| path.len() + size_of::<String>());
+        self.0 = self.0.checked_sub(bytes.sum())?;
+        Some(files)
+    }
 }
 
 /// Returns a single turn as a row.
@@ -172,19 +222,27 @@ fn mark_not_brought(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyho
 /// # Errors
 /// Where the repository cannot be read.
 pub fn row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
-    row_at(project, turn, nesting(project, turn)?)
+    let depth = nesting(project, turn)?;
+    row_at(project, turn, depth, &mut FilesBudget::default())
 }
 
 /// Returns a turn as a row, whose agent so many others have handed over to.
-fn row_at(project: &Project, turn: &Turn, depth: usize) -> anyhow::Result<LogRow> {
+fn row_at(
+    project: &Project,
+    turn: &Turn,
+    depth: usize,
+    budget: &mut FilesBudget,
+) -> anyhow::Result<LogRow> {
     let files = match &turn.meta.workspace {
         Some(w) if w.before != w.after => files_between(project, w.before, w.after)?,
-        _ => Vec::new(),
+        _ => Some(Vec::new()),
     };
+    let files = files.and_then(|files| budget.take(files));
 
     Ok(LogRow {
         depth,
-        files,
+        too_many_files: files.is_none(),
+        files: files.unwrap_or_default(),
         ..row_without_files(turn)
     })
 }
@@ -210,24 +268,29 @@ pub fn row_without_files(turn: &Turn) -> LogRow {
         before: workspace.map(|w| w.before),
         after: workspace.map(|w| w.after),
         files: Vec::new(),
+        too_many_files: false,
         not_brought: Vec::new(),
         landed: meta.landed.clone(),
         time: clock::of_seconds(turn.seconds),
     }
 }
 
-/// Returns the paths that differ between two workspace commits.
+/// Returns the paths that differ between two workspace commits; nothing if they are too many.
 fn files_between(
     project: &Project,
     before: CommitId,
     after: CommitId,
-) -> anyhow::Result<Vec<String>> {
+) -> anyhow::Result<Option<Vec<String>>> {
     let changes = diff::changes(
         &project.repository,
         project.repository.commit(before)?.tree,
         project.repository.commit(after)?.tree,
-    )?;
-    Ok(changes.iter().map(|change| lossy(&change.path)).collect())
+    );
+    match changes {
+        Ok(changes) => Ok(Some(changes.iter().map(|it| lossy(&it.path)).collect())),
+        Err(error) if error.is::<TooDifferent>() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns how many agents have handed over to a turn's agent.

@@ -8,24 +8,34 @@ use std::sync::Arc;
 use gix::ObjectId;
 use gix::objs::tree::EntryRef;
 
-use super::TreeChange;
+use super::{TooDifferent, TreeChange};
 use crate::git::object::tree::StoredTree;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
+
+/// Trees that differ in more files and folders are not compared to the end: a tree of a few hundred
+/// bytes can name the same folder again and again, level by level.
+pub(super) const MOST_CHANGES: usize = 1_000_000;
+/// Nor are those where the paths of these have more bytes together.
+pub(super) const MOST_PATH_BYTES: usize = 128 << 20;
 
 /// A comparison of two trees.
 #[derive(Default)]
 struct Comparison {
     /// The folders that are still to be compared: where they are, and their trees on both sides.
     folders: Vec<(Vec<u8>, [Option<ObjectId>; 2])>,
-    /// In what the trees differ, by path.
-    changes: BTreeMap<Vec<u8>, TreeChange>,
+    /// In what the trees differ, by path: what is there on both sides.
+    changes: BTreeMap<Vec<u8>, [Option<TreeEntry>; 2]>,
+    /// How many files and folders differ.
+    noted: usize,
+    /// The bytes of their paths.
+    path_bytes: usize,
 }
 
 /// Returns in what two trees differ, sorted by path.
 ///
 /// # Errors
-/// Where a tree is missing or damaged.
+/// Where a tree is missing or damaged, or they are [`TooDifferent`].
 pub(super) fn compare(
     repository: &Repository,
     old: TreeId,
@@ -38,8 +48,11 @@ pub(super) fn compare(
         comparison.folder(repository, &path, trees)?;
     }
 
-    let changes = comparison.changes.into_values();
-    Ok(changes.filter(|change| change.old != change.new).collect())
+    let changes = comparison.changes.into_iter();
+    let changes = changes.filter(|(_, [old, new])| old != new);
+    Ok(changes
+        .map(|(path, [old, new])| TreeChange { path, old, new })
+        .collect())
 }
 
 impl Comparison {
@@ -78,22 +91,27 @@ impl Comparison {
             };
             let is_old = order != Ordering::Greater;
             let is_new = order != Ordering::Less;
-            self.note(path, [old.filter(|_| is_old), new.filter(|_| is_new)]);
+            self.note(path, [old.filter(|_| is_old), new.filter(|_| is_new)])?;
             before.pass(a.filter(|_| is_old));
             after.pass(b.filter(|_| is_new));
         }
     }
 
     /// Notes what is at a name on both sides, of which at least one has it.
-    fn note(&mut self, folder: &[u8], sides: [Option<EntryRef<'_>>; 2]) {
+    fn note(
+        &mut self,
+        folder: &[u8],
+        sides: [Option<EntryRef<'_>>; 2],
+    ) -> Result<(), TooDifferent> {
         let Some(entry) = sides.iter().flatten().next() else {
-            return;
+            return Ok(());
         };
         let mut path = folder.to_vec();
         if !path.is_empty() {
             path.push(b'/');
         }
         path.extend_from_slice(entry.filename);
+        self.count(&path)?;
 
         let trees = sides.map(|side| side.filter(|entry| entry.mode.is_tree()));
         if trees.iter().any(Option::is_some) {
@@ -103,14 +121,20 @@ impl Comparison {
 
         let [old, new] = sides.map(leaf);
         if old.is_some() || new.is_some() {
-            let none = TreeChange {
-                path: path.clone(),
-                old: None,
-                new: None,
-            };
-            let change = self.changes.entry(path).or_insert(none);
-            change.old = change.old.take().or(old);
-            change.new = change.new.take().or(new);
+            let known = self.changes.entry(path).or_default();
+            let [known_old, known_new] = std::mem::take(known);
+            *known = [known_old.or(old), known_new.or(new)];
+        }
+        Ok(())
+    }
+
+    /// Counts what differs, and stops where that is too much.
+    fn count(&mut self, path: &[u8]) -> Result<(), TooDifferent> {
+        self.noted += 1;
+        self.path_bytes += path.len();
+        match self.noted <= MOST_CHANGES && self.path_bytes <= MOST_PATH_BYTES {
+            true => Ok(()),
+            false => Err(TooDifferent),
         }
     }
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::git::object::EntryMode;
 use crate::git::sample::{Files, entry, files, near, write};
 
 /// Returns in what files differ.
@@ -43,5 +44,34 @@ proptest! {
                 prop_assert_eq!(&changes(&repository, from, to).unwrap(), &found);
             }
         }
+    }
+}
+
+#[test]
+fn trees_that_differ_in_too_much_are_not_compared_to_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let repository = Repository::init(folder.path(), None).unwrap();
+    let empty = repository.empty_tree();
+    let ten = |mode, id: gix::ObjectId, length: usize| {
+        let names = (0..10).map(|name| format!("{name:0length$}").into_bytes());
+        let edits = names.map(|name| (name, Some(TreeEntry { mode, id })));
+        tree_with(&repository, empty, &edits.collect()).unwrap()
+    };
+    let blob = repository.write_blob(b"x").unwrap();
+
+    // Many files, and few with long names.
+    for (levels, length) in [(7, 1), (6, 250)] {
+        let files = ten(EntryMode::File, blob.into(), length);
+        let tree = (1..levels).fold(files, |tree, _| ten(EntryMode::Tree, tree.into(), length));
+        for (old, new) in [(empty, tree), (tree, empty)] {
+            let error = changes(&repository, old, new).unwrap_err();
+            assert!(error.is::<TooDifferent>(), "{error:#}");
+        }
+        let error = changes(&repository, empty, tree).unwrap_err();
+        assert_eq!(
+            format!("{error:#}"),
+            "comparing two trees: they differ in more than 1000000 files and folders, or 128 MiB \
+             of paths"
+        );
     }
 }

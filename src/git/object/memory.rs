@@ -13,6 +13,8 @@ use crate::git::diff::change::TreeChange;
 const PAIRS: usize = 8;
 /// Trees that differ in more are compared anew.
 const MOST_CHANGES: usize = 1000;
+/// So are those where the paths of these have more bytes together.
+const MOST_PATH_BYTES: usize = 1 << 20;
 
 /// What is known.
 #[derive(Default)]
@@ -43,7 +45,13 @@ impl ObjectMemory {
 
     /// Keeps in what two trees differ.
     pub(in crate::git) fn keep_changes(&self, trees: [TreeId; 2], changes: &[TreeChange]) {
-        if changes.len() > MOST_CHANGES {
+        let path_bytes = || {
+            changes
+                .iter()
+                .map(|change| change.path.len())
+                .sum::<usize>()
+        };
+        if changes.len() > MOST_CHANGES || path_bytes() > MOST_PATH_BYTES {
             return;
         }
         let mut compared = self.compared.borrow_mut();

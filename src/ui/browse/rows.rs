@@ -79,6 +79,7 @@ fn turn(start: StyledLine, row: &LogRow, (is_marked, width): (bool, usize)) -> S
         .with(status_tone(row.status), &format!("{} ", sign(row.status)))
         .blanks(2 * row.depth.min(MAX_DEPTH));
     let facts = match row.files.len() {
+        0 if row.too_many_files && width >= WIDE => " (too many files to list)".to_owned(),
         0 => String::new(),
         _ if width < WIDE => String::new(),
         count => format!(" ({})", counted(count, "file")),

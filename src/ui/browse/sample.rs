@@ -29,6 +29,7 @@ pub(super) fn row(number: u64, title: &str, status: Status) -> LogRow {
         before: None,
         after: None,
         files: vec!["src/a.rs".to_owned()],
+        too_many_files: false,
         not_brought: Vec::new(),
         landed: None,
         time: None,

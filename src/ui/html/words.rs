@@ -86,6 +86,7 @@ pub fn facts(row: &LogRow) -> Markup {
         @if !row.files.is_empty() {
             span { (files(row.files.len())) }
         }
+        @if row.too_many_files { span { "too many files to list" } }
         @if row.time.is_some() { span { (time(row.time.as_deref())) } }
     }
 }

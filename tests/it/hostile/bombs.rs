@@ -7,11 +7,15 @@ use std::process::Stdio;
 use crate::archive::refs;
 use crate::fetch::two_people;
 use crate::support::{Output, TestRepo};
+use crate::web::Web;
 
 /// The session that is forged.
 const SESSION: &str = "teddy/sessions/add-auth";
 /// What is said of a turn with too many files.
 const TOO_MANY: &str = "more than 65536 files and folders";
+/// What is said of code with too many.
+const TOO_DIFFERENT: &str = "they differ in more than 1000000 files and folders";
+
 /// Gives git a text to read, and returns what it answers.
 fn git_reads(repo: &TestRepo, args: &[&str], text: &str) -> String {
     let mut git = repo.command("git");
@@ -77,6 +81,29 @@ fn with_many_artifacts(repo: &TestRepo) -> String {
     forged(repo, &tree, None)
 }
 
+/// Makes a turn with another file in the place of one, and with this code after it if there is
+/// another one.
+fn with_file(repo: &TestRepo, name: &str, text: &str, after: Option<&str>) -> String {
+    let blob = git_reads(repo, &["hash-object", "-w", "--stdin"], text);
+    let listed = repo.git(&["ls-tree", SESSION]);
+    let end = format!("\t{name}");
+    let lines = listed.lines().map(|line| match line.ends_with(&end) {
+        true => format!("100644 blob {blob}{end}\n"),
+        false => format!("{line}\n"),
+    });
+    let tree = git_reads(repo, &["mktree"], &lines.collect::<String>());
+    forged(repo, &tree, after)
+}
+
+/// Makes a turn after which the code is a bomb.
+fn with_much_code(repo: &TestRepo) -> String {
+    let code = with_folder(repo, &format!("{SESSION}^2^{{tree}}"), &bomb(repo, 7));
+    let old = repo.git(&["rev-parse", &format!("{SESSION}^2")]);
+    let new = commit(repo, &code, &[format!("{SESSION}^2^")], "after");
+    let meta = repo.git(&["show", &format!("{SESSION}:meta.yaml")]);
+    with_file(repo, "meta.yaml", &meta.replace(&old, &new), Some(&new))
+}
+
 /// Makes sure that a program ended by itself.
 #[track_caller]
 fn ended(out: &Output) {
@@ -90,6 +117,7 @@ fn a_session_with_millions_of_files_is_not_taken_and_the_others_are() {
     let honest = ada.git(&["rev-parse", SESSION]);
     for (forged, words, rule) in [
         (with_many_artifacts(&ada), TOO_MANY, "(T5)"),
+        (with_much_code(&ada), TOO_DIFFERENT, "(T9)"),
     ] {
         ada.git(&[
             "push",
@@ -125,6 +153,7 @@ fn a_bundle_with_millions_of_files_is_refused_and_leaves_nothing() {
     let file = file.to_str().unwrap();
     for (forged, words) in [
         (with_many_artifacts(&ada), TOO_MANY),
+        (with_much_code(&ada), TOO_DIFFERENT),
     ] {
         ada.git(&["update-ref", "refs/teddy/sessions/bomb", &forged]);
         ada.git(&["bundle", "create", "-q", file, "refs/teddy/sessions/bomb"]);
@@ -160,4 +189,33 @@ fn every_command_survives_a_turn_with_millions_of_files() {
     }
     ada.teddy(&["verify"]).check(1, &[TOO_MANY]);
     ada.teddy(&["doctor"]).check(1, &[TOO_MANY]);
+}
+
+#[test]
+fn every_command_survives_code_of_millions_of_files() {
+    let (ada, _) = two_people();
+    let bomb = with_much_code(&ada);
+    ada.git(&["update-ref", "refs/teddy/sessions/add-auth", &bomb]);
+    for args in [
+        &["show", "2"][..],
+        &["diff", "2"],
+        &["find", "hello", "--in", "code"],
+        &["status"],
+        &["undo", "-y"],
+        &["land", "-m", "x", "-n"],
+        &["browse", "--json"],
+    ] {
+        ended(&ada.teddy(args));
+    }
+    ada.teddy(&["verify"]).check(1, &[TOO_DIFFERENT]);
+    // The other turns are there all the same.
+    let rows = ada.done(&["log"]);
+    assert!(rows.contains("(too many files to list)"), "{rows}");
+    assert!(rows.contains("One (1 file)"), "{rows}");
+
+    let web = Web::start(&ada, &[]);
+    let pages = ["s/add-auth/2.html", "s/add-auth/", "s/add-auth/1.html"].map(|page| web.get(page));
+    assert!(pages[0].body.contains(TOO_DIFFERENT), "{}", pages[0].body);
+    assert!(pages[1].body.contains("too many files to list"));
+    assert!(pages[2].body.contains("one.txt"), "{}", pages[2].body);
 }
