@@ -3,9 +3,10 @@
 mod acted;
 mod without_plan;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::limited::{self, LimitedEntry};
 use crate::git::object::CommitId;
 use crate::text::yaml::guard;
 
@@ -18,8 +19,6 @@ pub use without_plan::{
 pub const SCHEMA: u32 = 1;
 /// No larger text is read as the facts of a turn.
 const MAX_META: usize = 8 << 20;
-/// So many bytes of paths and reasons are written of the files that a snapshot does not have.
-const MAX_LEFT_OUT: usize = 256 << 10;
 
 /// How a turn ended, or where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,7 +196,11 @@ pub struct Meta {
     pub pipeline: Option<String>,
     /// Dollars that the turn's calls count against the limit, answers that were thrown away
     /// included; calls without a price don't.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limited::dollars"
+    )]
     pub spent: Option<f64>,
     /// For a plan that ran: who approved it; turns of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -234,17 +237,28 @@ pub struct Meta {
     pub recorded: Option<Recorded>,
     /// For a rejected plan: what names its mistakes, so that the same one is not asked for for
     /// ever.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mistakes: Vec<String>,
-    /// Files that the snapshot does not have; those are written that fit into [`MAX_LEFT_OUT`].
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
-        serialize_with = "as_many_as_fit"
+        deserialize_with = "limited::list"
+    )]
+    pub mistakes: Vec<String>,
+    /// Files that the snapshot does not have; as many are written as fit.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "limited::as_many_as_fit",
+        deserialize_with = "limited::list"
     )]
     pub not_captured: Vec<NotCaptured>,
-    /// Places of the repository's own state that a command of the plan changed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Places of the repository's own state that a command of the plan changed; as many are written
+    /// as fit.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "limited::as_many_as_fit",
+        deserialize_with = "limited::list"
+    )]
     pub repository_changes: Vec<String>,
 }
 
@@ -256,17 +270,27 @@ pub struct ModelUse {
     /// The one that answered, as it says itself.
     pub answered: String,
     /// Tokens read.
+    #[serde(deserialize_with = "limited::tokens")]
     pub tokens_in: u64,
     /// Tokens written.
+    #[serde(deserialize_with = "limited::tokens")]
     pub tokens_out: u64,
     /// Of those read, the ones that came from the provider's cache.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "limited::tokens")]
     pub tokens_cached: u64,
     /// Of those read, the ones that the provider put into its cache.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(
+        default,
+        skip_serializing_if = "is_zero",
+        deserialize_with = "limited::tokens"
+    )]
     pub tokens_cache_written: u64,
     /// Dollars; nothing where no price is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limited::dollars"
+    )]
     pub cost: Option<f64>,
 }
 
@@ -333,8 +357,14 @@ pub struct Workspace {
     pub after: CommitId,
     /// Whether `after` was brought to the user's files.
     pub synced: bool,
-    /// Where it overlapped with the user's own edits.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Where it overlapped with the user's own edits; as many are written as fit, and the
+    /// publication has all of them.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "limited::as_many_as_fit",
+        deserialize_with = "limited::list"
+    )]
     pub overlaps: Vec<String>,
 }
 
@@ -354,17 +384,10 @@ pub struct NotCaptured {
     pub reason: String,
 }
 
-/// Writes as many as fit: a command may leave tens of thousands, and what it leaves must not make the
-/// turn unreadable.
-fn as_many_as_fit<S: Serializer>(files: &[NotCaptured], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut left = MAX_LEFT_OUT;
-    let fits = files.iter().take_while(|file| {
-        let size = file.path.len() + file.reason.len();
-        let fits = size <= left;
-        left = left.saturating_sub(size);
-        fits
-    });
-    serializer.collect_seq(fits)
+impl LimitedEntry for NotCaptured {
+    fn text_bytes(&self) -> usize {
+        self.path.len() + self.reason.len()
+    }
 }
 
 /// `next/meta.yaml`: whom the next turn continues. Its id is made when it begins: a fork begins

@@ -8,6 +8,7 @@ pub mod draft;
 pub mod feedback;
 pub mod input;
 pub mod journal;
+pub mod limited;
 pub mod message;
 pub mod meta;
 pub mod name;

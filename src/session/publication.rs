@@ -10,6 +10,11 @@ use crate::git::repository::Repository;
 
 /// The version of the format that we write, and the newest that we read.
 pub const SCHEMA: u32 = 1;
+/// A publication has no more bytes: one from elsewhere may have any number, and one of ours names
+/// each path that could not be brought.
+const MAX_SIZE: u64 = 64 << 20;
+/// Nor does a list of paths in it have more: no more are compared.
+const MAX_PATHS: usize = 1_000_000;
 /// How the subject of every publication begins.
 const SUBJECT: &str = "Files after turn ";
 
@@ -128,6 +133,11 @@ impl Publication {
     /// # Errors
     /// If the commit cannot be read, or was written by a newer version.
     pub fn read(repository: &Repository, id: CommitId) -> anyhow::Result<Option<Publication>> {
+        let size = repository.commit_size(id)?;
+        anyhow::ensure!(
+            size <= MAX_SIZE,
+            "publication {id} has {size} bytes, and no more than {MAX_SIZE} are read"
+        );
         let message = repository.commit(id)?.message;
         let Some((_, body)) = message
             .split_once("\n\n")
@@ -224,9 +234,10 @@ fn unquoted(text: &str) -> Option<Vec<u8>> {
 /// Paths as text.
 mod paths {
     use serde::de::Error as _;
-    use serde::{Deserialize as _, Deserializer, Serializer};
+    use serde::{Deserializer, Serializer};
 
-    use super::{quoted, unquoted};
+    use super::{MAX_PATHS, quoted, unquoted};
+    use crate::session::limited::list_up_to;
 
     /// Writes a list.
     pub(super) fn serialize<S: Serializer>(
@@ -240,9 +251,10 @@ mod paths {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<Vec<u8>>, D::Error> {
-        Vec::<String>::deserialize(deserializer)?
-            .iter()
-            .map(|text| unquoted(text).ok_or_else(|| D::Error::custom("not a path")))
+        let texts: Vec<String> = list_up_to(deserializer, MAX_PATHS, usize::MAX)?;
+        let paths = texts.into_iter().map(|text| unquoted(&text));
+        paths
+            .map(|path| path.ok_or_else(|| D::Error::custom("not a path")))
             .collect()
     }
 }
@@ -251,10 +263,10 @@ mod paths {
 mod by_path {
     use std::collections::BTreeMap;
 
-    use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{quoted, unquoted};
+    use super::{MAX_PATHS, quoted, unquoted};
+    use crate::session::limited::map_up_to;
 
     /// Writes a map.
     pub(super) fn serialize<S: Serializer, T: Serialize>(
@@ -268,11 +280,7 @@ mod by_path {
     pub(super) fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
         deserializer: D,
     ) -> Result<BTreeMap<Vec<u8>, T>, D::Error> {
-        BTreeMap::<String, T>::deserialize(deserializer)?
-            .into_iter()
-            .map(|(text, value)| Some((unquoted(&text)?, value)))
-            .collect::<Option<_>>()
-            .ok_or_else(|| D::Error::custom("not a path"))
+        map_up_to(deserializer, MAX_PATHS, unquoted)
     }
 }
 
@@ -324,6 +332,37 @@ mod tests {
             .unwrap();
         let read = Publication::read(&repository, commit).unwrap();
         assert_eq!(read, Some(publication));
+    }
+
+    #[test]
+    fn a_publication_of_any_size_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init(folder.path(), None).unwrap();
+        let read = |message: &str| {
+            let new = crate::git::object::NewCommit {
+                tree: repository.empty_tree(),
+                parents: &[],
+                message,
+                time: &crate::host::clock::now(),
+            };
+            let commit = repository.stage_commit(&new).unwrap();
+            Publication::read(&repository, commit).map(|found| found.is_some())
+        };
+
+        let mut many = turn();
+        many.left = (0..MAX_PATHS)
+            .map(|at| at.to_string().into_bytes())
+            .collect();
+        assert!(read(&many.message()).unwrap());
+        many.left.push(b"more".to_vec());
+        assert!(!read(&many.message()).unwrap());
+
+        let long = many.message() + &" ".repeat(MAX_SIZE as usize);
+        let error = read(&long).unwrap_err().to_string();
+        assert!(
+            error.contains("and no more than 67108864 are read"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use super::name::SessionName;
-use super::turn::Turn;
-use super::verify::Fault;
+use super::verify::{CheckedTurn, Fault};
 use crate::git::object::CommitId;
 use crate::git::object::id::TagId;
 use crate::git::object::tag::{SignedTag, signed_tag};
@@ -49,7 +48,7 @@ pub fn tag_name(session: &SessionName) -> String {
 pub fn verify(
     repository: &Repository,
     (session, tip): (&SessionName, CommitId),
-    turns: &[Turn],
+    turns: &[CheckedTurn],
     faults: &mut Vec<Fault>,
 ) -> anyhow::Result<Option<SessionSignature>> {
     let Some(id) = signed::read(repository, &session.signed_reference())? else {
@@ -73,7 +72,7 @@ pub fn verify(
     };
 
     let covered = turns.iter().find(|turn| turn.commit == tag.commit);
-    let turn = covered.map(Turn::number);
+    let turn = covered.map(|turn| turn.number);
     if turn.is_none() {
         let what = format!(
             "it is of commit {}, which is no turn of the session",

@@ -65,10 +65,10 @@ impl Turn {
             "turn {id} says that it has the number {}",
             meta.number
         );
+        let title = commit.subject().to_owned();
         let Commit {
             tree,
             parents,
-            message,
             seconds,
             ..
         } = commit;
@@ -78,7 +78,6 @@ impl Turn {
         // Only of what is fetched: in a session of this repository that would be damage.
         let without_code = session.remote().is_some() && workspace.is_none();
         let without_code = without_code && meta.workspace.take().is_some();
-        let title = message.lines().next().unwrap_or_default().to_owned();
 
         Ok(Turn {
             session: session.clone(),

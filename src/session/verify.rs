@@ -5,15 +5,15 @@
 
 mod approved;
 mod files;
-
-use std::collections::HashSet;
+mod places;
 
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::artifact;
-use super::meta::{Meta, Status, Workspace};
+use super::meta::{Status, Workspace};
 use super::name::SessionName;
+use super::publication::Publication;
 use super::report::read;
 use super::turn::Turn;
 use crate::git::diff::{self, TooDifferent};
@@ -21,10 +21,16 @@ use crate::git::object::{Commit, CommitId};
 use crate::git::repository::Repository;
 use crate::git::revision;
 use crate::plan;
-use crate::text::visible::visible;
+use crate::text::visible::{excerpt, visible};
 
 /// A turn has no more parents: the turn before, the code, the publication.
 const MOST_PARENTS: usize = 3;
+/// More faults of a turn are not told.
+const MOST_FAULTS: usize = 100;
+/// A fault has at most so many characters.
+const MOST_WORDS: usize = 1000;
+/// What is quoted of a turn in one has at most so many.
+const MOST_QUOTED: usize = 200;
 
 /// Something that a chain says and that is not so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -39,11 +45,53 @@ pub struct Fault {
     pub what: String,
 }
 
+/// A turn that was checked. Nothing else of it is kept: a chain from elsewhere may have thousands of
+/// turns that each say as much as one can.
+#[derive(Debug)]
+pub struct CheckedTurn {
+    /// Its commit.
+    pub commit: CommitId,
+    /// Its number.
+    pub number: u64,
+    /// Its id.
+    pub turn_id: Uuid,
+    /// The turns that it continues, by the names of the fields that say so.
+    earlier: [(&'static str, Option<Uuid>); 2],
+    /// The commits before and after it.
+    pub code: Option<[CommitId; 2]>,
+    /// What it brought to the files, or was in them.
+    pub publication: Option<CommitId>,
+    /// Whether it came as a record.
+    pub without_code: bool,
+    /// What is wrong with it, wherever it stands; later moved to [`Checked::faults`].
+    faults: Vec<Fault>,
+}
+
+impl CheckedTurn {
+    /// Takes a turn of which this is wrong.
+    fn of(turn: &Turn, faults: Vec<Fault>) -> CheckedTurn {
+        let code = turn.meta.workspace.as_ref();
+        CheckedTurn {
+            commit: turn.commit,
+            number: turn.number(),
+            turn_id: turn.meta.turn_id,
+            earlier: [
+                ("parent_turn_id", turn.meta.parent_turn_id),
+                ("caller_turn_id", turn.meta.caller_turn_id),
+            ],
+            code: code.map(|code| [code.before, code.after]),
+            publication: turn.publication,
+            without_code: turn.without_code,
+            faults,
+        }
+    }
+}
+
 /// What was read of a chain.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// The turns that could be read, newest first.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<CheckedTurn>,
     /// What is wrong, oldest first.
     pub faults: Vec<Fault>,
 }
@@ -67,37 +115,39 @@ pub fn check_newest(
         match Turn::read(repository, session, id) {
             Ok(turn) => {
                 next = turn.previous;
-                checked.turns.push(turn);
+                let is_wanted = checked.turns.len() < most;
+                let faults = match is_wanted {
+                    true => faults_of(repository, &turn),
+                    false => Vec::new(),
+                };
+                checked.turns.push(CheckedTurn::of(&turn, faults));
             }
             Err(error) => {
                 checked.faults.push(Fault {
                     turn: None,
                     commit: id,
                     rule: "T8",
-                    what: format!("{error:#}"),
+                    what: excerpt(&format!("{error:#}"), MOST_WORDS).into_owned(),
                 });
                 break;
             }
         }
     }
 
-    let mut known = HashSet::new();
-    let mut number = None;
-    for (at, turn) in checked.turns.iter().enumerate().rev() {
-        let mut look = TurnCheck {
-            repository,
-            turn,
-            faults: &mut checked.faults,
-        };
-        if at < most {
-            look.turn(number, &known);
-        }
-        known.insert(turn.meta.turn_id);
-
-        number = Some(turn.number());
-    }
-
+    places::check(&mut checked, most);
     checked
+}
+
+/// Returns what is wrong with a turn, wherever it stands in its chain.
+fn faults_of(repository: &Repository, turn: &Turn) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut check = TurnCheck {
+        repository,
+        turn,
+        faults: &mut faults,
+    };
+    check.turn();
+    faults
 }
 
 /// A look at one turn.
@@ -113,17 +163,18 @@ struct TurnCheck<'a> {
 impl TurnCheck<'_> {
     /// Notes a fault.
     fn fault(&mut self, rule: &'static str, what: impl Into<String>) {
-        self.faults.push(Fault {
-            turn: Some(self.turn.number()),
-            commit: self.turn.commit,
-            rule,
-            what: what.into(),
-        });
+        if self.faults.len() < MOST_FAULTS {
+            self.faults.push(Fault {
+                turn: Some(self.turn.number()),
+                commit: self.turn.commit,
+                rule,
+                what: excerpt(&what.into(), MOST_WORDS).into_owned(),
+            });
+        }
     }
 
-    /// Looks at the turn; `before` is the number of the one before it, `known` are the ids of all
-    /// before it.
-    fn turn(&mut self, before: Option<u64>, known: &HashSet<Uuid>) {
+    /// Looks at the turn.
+    fn turn(&mut self) {
         match self.repository.commit(self.turn.commit) {
             Ok(commit) => {
                 self.parents(&commit);
@@ -132,8 +183,7 @@ impl TurnCheck<'_> {
             Err(error) => self.fault("T3", format!("{error:#}")),
         }
 
-        self.number(before);
-        self.ids(known);
+        self.publication();
         self.artifacts();
         if let Some(workspace) = &self.turn.meta.workspace {
             self.workspace(workspace);
@@ -214,48 +264,13 @@ impl TurnCheck<'_> {
         }
     }
 
-    /// The number is how far it is from the start.
-    fn number(&mut self, before: Option<u64>) {
-        let number = self.turn.number();
-        match before {
-            Some(before) if before + 1 != number => {
-                self.fault(
-                    "T4",
-                    format!("its number is {number}, and {before} before it"),
-                );
-            }
-            None if number != 0 => {
-                self.fault("T4", format!("the chain begins with turn {number}"));
-            }
-            _ => {}
-        }
-    }
-
-    /// No two turns have one id; it continues a turn that is there.
-    fn ids(&mut self, known: &HashSet<Uuid>) {
-        let Meta {
-            turn_id,
-            parent_turn_id,
-            caller_turn_id,
-            ..
-        } = self.turn.meta;
-        if known.contains(&turn_id) {
-            self.fault(
-                "T1",
-                format!("its `turn_id` {turn_id} is that of an earlier turn"),
-            );
-        }
-
-        for (name, id) in [
-            ("parent_turn_id", parent_turn_id),
-            ("caller_turn_id", caller_turn_id),
-        ] {
-            if let Some(id) = id.filter(|id| !known.contains(id)) {
-                self.fault(
-                    "T1",
-                    format!("its `{name}` {id} is that of no earlier turn"),
-                );
-            }
+    /// What it brought to the files can be read.
+    fn publication(&mut self) {
+        let Some(id) = self.turn.publication else {
+            return;
+        };
+        if let Err(error) = Publication::read(self.repository, id) {
+            self.fault("T3", format!("its third parent: {error:#}"));
         }
     }
 
@@ -274,10 +289,16 @@ impl TurnCheck<'_> {
         for (key, expected) in said {
             match trailer(commit, key) {
                 Some(found) if found == expected => {}
-                Some(found) => self.fault(
-                    "T7",
-                    format!("`{key}` is `{found}` in its message, and `{expected}` in `meta.yaml`"),
-                ),
+                Some(found) => {
+                    let [found, expected] =
+                        [found, expected.as_str()].map(|it| excerpt(it, MOST_QUOTED));
+                    self.fault(
+                        "T7",
+                        format!(
+                            "`{key}` is `{found}` in its message, and `{expected}` in `meta.yaml`"
+                        ),
+                    );
+                }
                 None => self.fault("T7", format!("its message has no `{key}`")),
             }
         }

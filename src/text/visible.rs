@@ -27,6 +27,15 @@ pub fn visible_tabbed(text: &str) -> String {
     text.split('\t').map(visible).collect::<Vec<_>>().join("\t")
 }
 
+/// Returns the start of a text that may have any length: at most so many characters, and an ellipsis
+/// if there are more.
+pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}
+
 /// Returns the text for several lines: as [`visible`], but newlines stay.
 pub fn visible_block(text: &str) -> Cow<'_, str> {
     show(text, Shape::Block)
@@ -334,6 +343,14 @@ mod tests {
         );
         check(&format!("{}\nb", " ".repeat(81)), "⟨81 spaces⟩\nb");
         check(&"\t".repeat(11), "⟨88 spaces⟩");
+    }
+
+    #[test]
+    fn a_text_without_end_is_cut() {
+        let check = |text, expected| assert_eq!(excerpt(text, 3), expected);
+        check("", "");
+        check("üüü", "üüü");
+        check("üüüü", "üüü…");
     }
 
     #[test]

@@ -18,11 +18,13 @@ use crate::session::name::{SESSIONS, SessionName};
 use crate::session::record::RECORDS;
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, check};
-use crate::text::visible::visible;
+use crate::text::visible::{excerpt, visible};
 use crate::workflow::project::Project;
 
 /// More faults of a session than these are not named.
 const MOST_FAULTS: usize = 3;
+/// So many characters of each are shown.
+const MOST_CHARACTERS: usize = 400;
 
 /// What to fetch.
 #[derive(Debug, Clone, Default)]
@@ -365,7 +367,7 @@ impl Taker<'_> {
         let record = before.filter(|turn| turn.without_code);
         record.is_some_and(|record| {
             let id = record.meta.turn_id;
-            checked.turns.iter().any(|turn| turn.meta.turn_id == id)
+            checked.turns.iter().any(|turn| turn.turn_id == id)
         })
     }
 
@@ -403,7 +405,7 @@ fn fault(checked: &Checked, is_known: bool, is_code: bool) -> Option<String> {
     if let Some(turn) = lacks_code.filter(|_| is_code) {
         return Some(format!(
             "turn {} has no files, and the session is not a record",
-            turn.number()
+            turn.number
         ));
     }
     if checked.faults.is_empty() {
@@ -415,7 +417,7 @@ fn fault(checked: &Checked, is_known: bool, is_code: bool) -> Option<String> {
         format!(
             "{}{} ({})",
             turn.unwrap_or_default(),
-            visible(&fault.what),
+            visible(&excerpt(&fault.what, MOST_CHARACTERS)),
             fault.rule
         )
     });

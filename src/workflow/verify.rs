@@ -7,8 +7,7 @@ use crate::git::object::CommitId;
 use crate::git::sound::unsound;
 use crate::session::name::SessionName;
 use crate::session::signature::{self, SessionSignature};
-use crate::session::turn::Turn;
-use crate::session::verify::{Checked, Fault, check};
+use crate::session::verify::{Checked, CheckedTurn, Fault, check};
 use crate::workflow::project::Project;
 
 /// What was found of a session.
@@ -69,11 +68,9 @@ fn one(project: &Project, session: SessionName, tip: CommitId) -> anyhow::Result
 }
 
 /// Returns the commits that a turn names.
-fn commits_of(turn: &Turn) -> Vec<CommitId> {
-    let workspace = turn.meta.workspace.as_ref();
-    let code = workspace.map(|workspace| [workspace.before, workspace.after]);
+fn commits_of(turn: &CheckedTurn) -> Vec<CommitId> {
     let mut commits = vec![turn.commit];
-    commits.extend(code.into_iter().flatten());
+    commits.extend(turn.code.into_iter().flatten());
     commits.extend(turn.publication);
     commits
 }

@@ -31,6 +31,10 @@ pub use entry::{EntryMode, TreeEntry};
 pub use id::{BlobId, CommitId, TreeId};
 pub use leaves::Leaf;
 
+/// So many characters of a subject are shown: a commit from elsewhere may have megabytes in its first
+/// line.
+const MAX_SUBJECT: usize = 500;
+
 /// A commit, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
@@ -47,9 +51,11 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// Returns the first line of the message.
+    /// Returns the first line of the message, cut after [`MAX_SUBJECT`] characters.
     pub fn subject(&self) -> &str {
-        self.message.lines().next().unwrap_or_default()
+        let line = self.message.lines().next().unwrap_or_default();
+        let end = line.char_indices().nth(MAX_SUBJECT);
+        end.map_or(line, |(end, _)| &line[..end])
     }
 }
 

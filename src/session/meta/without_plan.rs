@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::git::object::CommitId;
+use crate::session::limited::{self, LimitedEntry};
 
 /// Where a restore went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,10 +16,18 @@ pub struct Restored {
     #[serde(default)]
     pub by: RestoreCommand,
     /// The turns that `redo` goes through, the next one last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limited::list"
+    )]
     pub redo: Vec<u64>,
     /// The turns that an undo took back or a redo did again, in this order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limited::list"
+    )]
     pub over: Vec<u64>,
 }
 
@@ -57,6 +66,7 @@ pub struct Landed {
     /// The short name of the branch.
     pub branch: String,
     /// The commits, oldest first.
+    #[serde(deserialize_with = "limited::list")]
     pub commits: Vec<LandedCommit>,
 }
 
@@ -66,7 +76,20 @@ pub struct LandedCommit {
     /// The commit.
     pub commit: CommitId,
     /// The turns, oldest first.
+    #[serde(deserialize_with = "limited::list")]
     pub turns: Vec<LandedTurn>,
+}
+
+impl LimitedEntry for LandedCommit {
+    fn text_bytes(&self) -> usize {
+        self.turns.len() * size_of::<LandedTurn>()
+    }
+}
+
+impl LimitedEntry for LandedTurn {
+    fn text_bytes(&self) -> usize {
+        0
+    }
 }
 
 /// A turn that landed.

@@ -18,14 +18,17 @@ use crate::host::file::open_regular;
 use crate::session::name::SessionName;
 use crate::session::signature::tag_name;
 use crate::session::store::Store;
+use crate::session::turn::Turn;
 use crate::session::verify::{Checked, check};
-use crate::text::visible::visible;
+use crate::text::visible::{excerpt, visible};
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
 /// So many faults of a session are named.
 const MAX_FAULTS: usize = 5;
+/// So many characters of each are shown.
+const MAX_CHARACTERS: usize = 400;
 
 /// What is wanted.
 #[derive(Debug)]
@@ -273,22 +276,28 @@ fn truth(
     let Checked { turns, faults } = check(seen, name, refs.tip);
     let mut wrong: Vec<String> = faults
         .iter()
-        .map(|fault| match fault.turn {
-            Some(turn) => format!("turn {turn}: {} ({})", fault.what, fault.rule),
-            None => format!("{} ({})", fault.what, fault.rule),
+        .map(|fault| {
+            let what = excerpt(&fault.what, MAX_CHARACTERS);
+            match fault.turn {
+                Some(turn) => format!("turn {turn}: {what} ({})", fault.rule),
+                None => format!("{what} ({})", fault.rule),
+            }
         })
         .collect();
 
+    let covers = |commit: CommitId| turns.iter().any(|turn| turn.commit == commit);
     if let Some(tag) = refs.signature {
-        let tag = signed_tag(seen, TagId::of(tag))?;
-        let is_covered = turns.iter().any(|turn| turn.commit == tag.commit);
-        if !is_covered || tag.name != tag_name(name) {
-            wrong.push("its signature is of something else (T19)".to_owned());
+        match signed_tag(seen, TagId::of(tag)) {
+            Ok(tag) if tag.name == tag_name(name) && covers(tag.commit) => {}
+            Ok(_) => wrong.push("its signature is of something else (T19)".to_owned()),
+            Err(error) => wrong.push(format!("its signature: {error:#} (T19)")),
         }
     }
 
-    if let (Some(draft), Some(tip)) = (refs.draft, turns.first()) {
-        let saved = Store { repository: seen }.saved_draft(tip)?;
+    // Without a turn that can be read there is a fault already.
+    if let (Some(draft), Some(_)) = (refs.draft, turns.first()) {
+        let tip = Turn::read(seen, name, refs.tip)?;
+        let saved = Store { repository: seen }.saved_draft(&tip)?;
         if saved.is_none_or(|saved| saved.id != draft) {
             wrong.push("its turn in progress is that of another turn".to_owned());
         }

@@ -104,6 +104,31 @@ fn with_much_code(repo: &TestRepo) -> String {
     with_file(repo, "meta.yaml", &meta.replace(&old, &new), Some(&new))
 }
 
+/// Makes a turn whose commit has another message, or another publication.
+fn with_words(repo: &TestRepo, change: &dyn Fn(&str) -> String, publication: bool) -> String {
+    let mut parents = repo.git(&["log", "-1", "--format=%P", SESSION]);
+    let mut message = repo.git(&["log", "-1", "--format=%B", SESSION]);
+    match publication {
+        true => {
+            let old = repo.git(&["rev-parse", &format!("{SESSION}^3")]);
+            let text = change(&repo.git(&["log", "-1", "--format=%B", &old]));
+            let tree = format!("{old}^{{tree}}");
+            let new = git_reads(repo, &["commit-tree", &tree, "-p", &old], &text);
+            parents = parents.replace(&old, &new);
+        }
+        false => message = change(&message),
+    }
+    let mut args = vec!["commit-tree".to_owned(), format!("{SESSION}^{{tree}}")];
+    args.extend(
+        parents
+            .split(' ')
+            .flat_map(|id| ["-p", id])
+            .map(str::to_owned),
+    );
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    git_reads(repo, &args, &message)
+}
+
 /// Makes sure that a program ended by itself.
 #[track_caller]
 fn ended(out: &Output) {
@@ -143,6 +168,61 @@ fn a_session_with_millions_of_files_is_not_taken_and_the_others_are() {
         let refs = ben.git(&["for-each-ref", "--format=%(refname)", "refs/teddy"]);
         assert_eq!(refs, "refs/teddy/remotes/origin/add-auth", "{out}");
         ben.done(&["show", "origin/add-auth"]);
+    }
+}
+
+#[test]
+fn what_a_turn_says_without_end_is_refused_in_few_words() {
+    let (ada, ben) = two_people();
+    let meta = ada.git(&["show", &format!("{SESSION}:meta.yaml")]);
+    let with_list = |list: &str| {
+        let text = meta.replace("synced: true", &format!("synced: true\n  overlaps: {list}"));
+        with_file(&ada, "meta.yaml", &text, None)
+    };
+    let many = with_list(&format!("[{}]", "a,".repeat(100_001)));
+    let aliases = with_list(&format!(
+        "[&a {}{}]",
+        "a".repeat(3 << 20),
+        ",*a".repeat(100)
+    ));
+    let agent =
+        |text: &str| text.replace("Teddy-Agent: ", &"Teddy-Agent: ".to_owned().repeat(9999));
+    let agent = with_words(&ada, &agent, false);
+    let long = |text: &str| format!("{text}{}", " ".repeat(64 << 20));
+    let publication = with_words(&ada, &long, true);
+
+    let list = "a list has more than 100000 entries";
+    for (forged, words) in [
+        (many, [list, "(T8)"]),
+        (aliases, [list, "(T8)"]),
+        (agent, ["`Teddy-Agent` is `Teddy-Agent: ", "(T7)"]),
+        (publication, ["its third parent: publication", "(T3)"]),
+    ] {
+        let to = format!("{forged}:refs/teddy/sessions/bomb");
+        ada.git(&["push", "-qf", "origin", &to]);
+        let out = ben.teddy(&["fetch"]);
+        out.check(1, &["`refs/teddy/sessions/bomb` of `origin` was not taken"]);
+        out.check(1, &words);
+        assert!(out.stderr.len() < 2000, "{out}");
+    }
+}
+
+#[test]
+fn a_title_without_end_is_cut_where_it_is_shown() {
+    let (ada, ben) = two_people();
+    let long = |text: &str| text.replacen("Two", &"S".repeat(3_000_000), 1);
+    let forged = with_words(&ada, &long, false);
+    let to = format!("{forged}:refs/teddy/sessions/long");
+    ada.git(&["push", "-qf", "origin", &to]);
+    for args in [
+        &["fetch"][..],
+        &["sessions", "-r"],
+        &["log", "origin/long"],
+        &["show", "origin/long"],
+    ] {
+        let out = ben.teddy(args);
+        out.check(0, &[]);
+        assert!(out.to_string().len() < 5000, "{args:?}");
     }
 }
 

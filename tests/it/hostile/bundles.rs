@@ -328,3 +328,17 @@ fn b8_a_file_of_a_gibibyte_is_refused_and_takes_no_memory() {
     );
     assert_eq!(refs(&into), "");
 }
+
+#[test]
+fn t19_a_signature_that_is_no_tag_is_a_fault_of_its_session() {
+    let repo = project();
+    let tip = repo.git(&["rev-parse", "teddy/sessions/first"]);
+    let refs = ["sessions", "signed"].map(|kind| (format!("refs/teddy/{kind}/first"), tip.clone()));
+    let file = handmade(&repo, &refs, &objects(&repo, &tip));
+    let words = "session `first` does not say the truth: its signature: ";
+    refused(
+        &elsewhere(),
+        &[&file],
+        &[words, "is a commit, not a tag (T19)"],
+    );
+}

@@ -1,0 +1,232 @@
+//! Lists and amounts in what a session says of itself. They may come from elsewhere, so they have an
+//! end: a few bytes of YAML or JSON can stand for many times their size in memory.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A list of `meta.yaml` has at most so many entries.
+pub const MOST_ENTRIES: usize = 100_000;
+/// The texts in a list have at most so many bytes: an alias of YAML can name a long one often.
+const MOST_BYTES: usize = 8 << 20;
+/// So many bytes of paths and reasons are written of a list that a command can make long.
+const MOST_WRITTEN: usize = 256 << 10;
+/// No turn has cost more dollars.
+const MOST_DOLLARS: f64 = 1_000_000.0;
+/// No turn has taken more tokens; those of all turns can be added up.
+const MOST_TOKENS: u64 = 1 << 40;
+
+/// What a list can have.
+pub trait LimitedEntry {
+    /// Returns the bytes of its texts.
+    fn text_bytes(&self) -> usize;
+}
+
+impl LimitedEntry for String {
+    fn text_bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl LimitedEntry for u64 {
+    fn text_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Reads a list of at most [`MOST_ENTRIES`].
+pub fn list<'de, D: Deserializer<'de>, T: Deserialize<'de> + LimitedEntry>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    list_up_to(deserializer, MOST_ENTRIES, MOST_BYTES)
+}
+
+/// Reads a list of at most so many entries, whose texts have at most so many bytes.
+pub fn list_up_to<'de, D: Deserializer<'de>, T: Deserialize<'de> + LimitedEntry>(
+    deserializer: D,
+    entries: usize,
+    bytes: usize,
+) -> Result<Vec<T>, D::Error> {
+    deserializer.deserialize_seq(LimitedList {
+        entries,
+        bytes,
+        of: PhantomData,
+    })
+}
+
+/// Writes as many entries as fit, at least one: a command may leave tens of thousands, and what it
+/// leaves must not make the turn unreadable.
+pub fn as_many_as_fit<S: Serializer, T: Serialize + LimitedEntry>(
+    list: &[T],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut left = MOST_WRITTEN;
+    let fits = list.iter().enumerate().take_while(|(at, entry)| {
+        let size = entry.text_bytes();
+        let fits = *at == 0 || size <= left;
+        left = left.saturating_sub(size);
+        fits
+    });
+    serializer.collect_seq(fits.map(|(_, entry)| entry))
+}
+
+/// Reads a map of at most so many entries, by what `key` makes of their names.
+pub fn map_up_to<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    entries: usize,
+    key: fn(&str) -> Option<Vec<u8>>,
+) -> Result<BTreeMap<Vec<u8>, T>, D::Error> {
+    let of = PhantomData;
+    deserializer.deserialize_map(LimitedMap { entries, key, of })
+}
+
+/// Reads an amount of dollars; nothing where no turn can have cost that.
+pub fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let said = Option::<f64>::deserialize(deserializer)?;
+    Ok(said.filter(|dollars| (0.0..=MOST_DOLLARS).contains(dollars)))
+}
+
+/// Reads a number of tokens, no higher than one can be.
+pub fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    u64::deserialize(deserializer).map(|tokens| tokens.min(MOST_TOKENS))
+}
+
+/// A list that is being read.
+struct LimitedList<T> {
+    /// It has at most so many entries.
+    entries: usize,
+    /// Their texts have at most so many bytes.
+    bytes: usize,
+    /// What its entries are.
+    of: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de> + LimitedEntry> Visitor<'de> for LimitedList<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+        let (mut list, mut bytes) = (Vec::new(), 0_usize);
+        while let Some(entry) = seq.next_element::<T>()? {
+            bytes = bytes.saturating_add(entry.text_bytes());
+            if list.len() == self.entries || bytes > self.bytes {
+                return Err(A::Error::custom(format!(
+                    "a list has more than {} entries or {} bytes",
+                    self.entries, self.bytes
+                )));
+            }
+            list.push(entry);
+        }
+        Ok(list)
+    }
+}
+
+/// A map that is being read.
+struct LimitedMap<T> {
+    /// It has at most so many entries.
+    entries: usize,
+    /// What a name stands for.
+    key: fn(&str) -> Option<Vec<u8>>,
+    /// What its values are.
+    of: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for LimitedMap<T> {
+    type Value = BTreeMap<Vec<u8>, T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+        let mut map = BTreeMap::new();
+        while let Some((name, value)) = access.next_entry::<String, T>()? {
+            let key = (self.key)(&name).ok_or_else(|| A::Error::custom("not a path"))?;
+            map.insert(key, value);
+            if map.len() > self.entries {
+                return Err(A::Error::custom("a map has too many entries"));
+            }
+        }
+        Ok(map)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file with a list.
+    #[derive(Debug, Deserialize, Serialize)]
+    struct File {
+        /// The list.
+        #[serde(deserialize_with = "list", serialize_with = "as_many_as_fit")]
+        paths: Vec<String>,
+    }
+
+    /// Reads a list of YAML, and says how long it is, or what is wrong with it.
+    fn check(text: &str, expected: Result<usize, &str>) {
+        let read = serde_yaml::from_str::<File>(&format!("paths: {text}"));
+        let found = read.map(|file| file.paths.len());
+        let found = found.map_err(|error| error.to_string());
+        match (found, expected) {
+            (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),
+            (found, expected) => assert_eq!(found, expected.map_err(str::to_owned)),
+        }
+    }
+
+    #[test]
+    fn a_list_has_an_end() {
+        let words = "a list has more than 100000 entries or 8388608 bytes";
+        check("[]", Ok(0));
+        check("[a, b]", Ok(2));
+        let many = |count: usize| format!("[{}]", "a,".repeat(count));
+        check(&many(MOST_ENTRIES), Ok(MOST_ENTRIES));
+        check(&many(MOST_ENTRIES + 1), Err(words));
+        let long = format!("[&x {}{}]", "a".repeat(1 << 20), ", *x".repeat(7));
+        check(&long, Ok(8));
+        check(&long.replace(']', ", *x]"), Err(words));
+    }
+
+    #[test]
+    fn an_amount_that_no_turn_has_is_left_out() {
+        /// A file with amounts.
+        #[derive(Deserialize)]
+        struct Amounts {
+            /// Dollars.
+            #[serde(default, deserialize_with = "dollars")]
+            cost: Option<f64>,
+            /// Tokens.
+            #[serde(deserialize_with = "tokens")]
+            tokens: u64,
+        }
+        let check = |cost: &str, expected: Option<f64>| {
+            let text = format!("cost: {cost}\ntokens: {}\n", u64::MAX);
+            let read: Amounts = serde_yaml::from_str(&text).unwrap();
+            assert_eq!((read.cost, read.tokens), (expected, MOST_TOKENS), "{cost}");
+        };
+        check("0.25", Some(0.25));
+        check("0", Some(0.0));
+        check("1.0e+300", None);
+        check("-1", None);
+        check(".nan", None);
+        check(".inf", None);
+        check("null", None);
+    }
+
+    #[test]
+    fn as_much_is_written_as_fits_and_never_nothing() {
+        let written = |paths: Vec<String>| {
+            let text = serde_yaml::to_string(&File { paths }).unwrap();
+            serde_yaml::from_str::<File>(&text).unwrap().paths.len()
+        };
+        assert_eq!(written(Vec::new()), 0);
+        assert_eq!(written(vec!["a".repeat(1024); 300]), 256);
+        assert_eq!(written(vec!["a".repeat(300 << 10); 2]), 1);
+    }
+}
