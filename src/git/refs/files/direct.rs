@@ -16,6 +16,8 @@ use crate::host::file::read_regular_text;
 
 /// A ref's file is far smaller.
 const MAX_REF: u64 = 8 << 10;
+/// A file of more bytes among the refs is not read as one that is damaged: gix reads it whole.
+const MAX_DAMAGED: u64 = 1 << 20;
 /// How often a ref is looked for while git packs it.
 const LOOKS: u32 = 5;
 /// Refs that each linked worktree has for itself.
@@ -72,6 +74,30 @@ impl FileRefs {
         Ok(Direct::Unclear)
     }
 
+    /// Refuses a ref whose own file is longer than a ref can be, before gix reads it.
+    pub(super) fn refuse_endless(&self, name: &str) -> anyhow::Result<()> {
+        no_longer(&self.common.join(name), MAX_REF)
+    }
+
+    /// As [`FileRefs::refuse_endless`], for all refs below a prefix.
+    pub(super) fn refuse_endless_below(&self, prefix: &str) -> anyhow::Result<()> {
+        let mut folders = vec![self.common.join(prefix)];
+        while let Some(folder) = folders.pop() {
+            // What is not there, or cannot be listed, is told by whoever lists it.
+            let Ok(entries) = std::fs::read_dir(&folder) else {
+                continue;
+            };
+            for entry in entries.flatten() {
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                    Ok(_) => no_longer(&entry.path(), MAX_DAMAGED)?,
+                    Err(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Returns what `packed-refs` has for a ref. It is read anew if it is another file than before.
     fn packed_directly(&self, name: &FullName) -> anyhow::Result<Option<CommitId>> {
         let now = stat_of(&self.common.join("packed-refs"));
@@ -93,6 +119,20 @@ impl FileRefs {
         let found = found.during("reading `packed-refs`")?;
         Ok(found.map(|found| CommitId(found.target())))
     }
+}
+
+/// Refuses a file that has more bytes.
+fn no_longer(path: &Path, most: u64) -> anyhow::Result<()> {
+    let size = std::fs::metadata(path)
+        .ok()
+        .filter(std::fs::Metadata::is_file);
+    let size = size.map_or(0, |file| file.len());
+    anyhow::ensure!(
+        size <= most,
+        "`{}` has {size} bytes, which no ref has; move it away",
+        path.display()
+    );
+    Ok(())
 }
 
 /// Reads a ref's own file.
@@ -171,6 +211,29 @@ mod tests {
         own(None);
         std::fs::remove_file(git.join("packed-refs")).unwrap();
         check(None);
+    }
+
+    #[test]
+    fn a_file_that_is_longer_than_a_ref_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init(folder.path(), None).unwrap();
+        let path = folder.path().join(".git").join(NAME);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let file = std::fs::File::create(&path).unwrap();
+        let check = |length: u64, is_read: [bool; 3]| {
+            file.set_len(length).unwrap();
+            let words = format!("has {length} bytes, which no ref has");
+            let found = [
+                refs::held(&repository, NAME).err(),
+                refs::read(&repository, NAME).err(),
+                refs::list(&repository, "refs/teddy/").err(),
+            ];
+            let found = found.map(|error| !error.is_some_and(|it| it.to_string().contains(&words)));
+            assert_eq!(found, is_read, "{length}");
+        };
+        check(8 << 10, [true; 3]);
+        check((8 << 10) + 1, [false, false, true]);
+        check(1 << 40, [false; 3]);
     }
 
     #[test]

@@ -60,6 +60,7 @@ impl FileRefs {
         // that git writes within a tick of the clock it would go on with the first, and a turn on
         // an older one would be lost. There may be none.
         let _ = self.gix.refs.force_refresh_packed_buffer();
+        self.refuse_endless(name)?;
         self.gix
             .try_find_reference(name)
             .during(format_args!("reading `{name}`"))
@@ -165,6 +166,7 @@ impl RefStore for FileRefs {
     }
 
     fn list(&self, prefix: &str) -> anyhow::Result<Vec<Reference>> {
+        self.refuse_endless_below(prefix)?;
         let platform = self.gix.references().during("listing refs")?;
         let mut found = Vec::new();
         for reference in platform.prefixed(prefix).during("listing refs")? {
@@ -182,6 +184,7 @@ impl RefStore for FileRefs {
     }
 
     fn all(&self) -> anyhow::Result<All> {
+        self.refuse_endless_below("refs/")?;
         let platform = self.gix.references().during("listing refs")?;
         let mut all = All::default();
         for reference in platform.all().during("listing refs")? {
