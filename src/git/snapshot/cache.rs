@@ -7,6 +7,7 @@
 
 mod write;
 
+use std::io::Read as _;
 use std::path::Path;
 
 use gix::ObjectId;
@@ -16,7 +17,7 @@ use gix::objs::tree::EntryKind;
 
 use super::bytes::{checksum, stat_at, time_at, u32_at, u64_at};
 use crate::git::stat::Stamp;
-use crate::host::file::read_regular;
+use crate::host::file::open_regular;
 
 pub(super) use write::{Sizes, Writer};
 
@@ -174,6 +175,35 @@ pub(super) struct Basis {
     pub(super) root: ObjectId,
 }
 
+/// Reads a file whose header says that it is a cache of this length. Any other, be it of gigabytes,
+/// is not read beyond that.
+fn whole_file(path: &Path) -> Option<Vec<u8>> {
+    let mut file = open_regular(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    let mut header = [0; HEADER];
+    file.read_exact(&mut header).ok()?;
+    let said = length_of(&header, u32_at(&header, 68) as usize);
+    if &header[..8] != MAGIC || length != said || length > MAX_BYTES {
+        return None;
+    }
+
+    let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
+    bytes.extend_from_slice(&header);
+    let rest = length - header.len() as u64;
+    file.take(rest).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Returns how long a file is by its header, with ids of so many bytes.
+fn length_of(header: &[u8], hash: usize) -> u64 {
+    let [folders, entries, names] = [72, 76, 80].map(|at| u64::from(u32_at(header, at)));
+    let [folder, entry] = [FOLDER + hash, ENTRY + hash].map(|length| length as u64);
+    let length = folders
+        .saturating_mul(folder)
+        .saturating_add(entries.saturating_mul(entry));
+    length.saturating_add(HEADER as u64 + names)
+}
+
 /// The cache, loaded.
 pub(super) struct Cache {
     /// The file.
@@ -195,23 +225,17 @@ pub(super) struct Cache {
 impl Cache {
     /// Loads a cache; nothing if it is missing, damaged, or of another hash function.
     pub(super) fn load(path: &Path, hash: gix::hash::Kind) -> Option<Cache> {
-        let bytes = read_regular(path, MAX_BYTES).ok()?;
-        let is_whole = bytes.len() >= HEADER
-            && &bytes[..8] == MAGIC
-            && u64_at(&bytes, 8) == checksum(&bytes[16..]);
+        let bytes = whole_file(path)?;
+        let is_whole = u64_at(&bytes, 8) == checksum(&bytes[16..]);
         is_whole.then(|| Cache::read(bytes, hash.len_in_bytes()))?
     }
 
     /// Takes the bytes of a file whose sum is right; nothing if they are of another hash function,
     /// or not as many as they say.
     fn read(bytes: Vec<u8>, hash: usize) -> Option<Cache> {
-        let (folders, entries, names) = (
-            u32_at(&bytes, 72) as usize,
-            u32_at(&bytes, 76) as usize,
-            u32_at(&bytes, 80) as usize,
-        );
-        let expected = HEADER + folders * (FOLDER + hash) + entries * (ENTRY + hash) + names;
-        if u32_at(&bytes, 68) as usize != hash || bytes.len() != expected || folders == 0 {
+        let (folders, entries) = (u32_at(&bytes, 72) as usize, u32_at(&bytes, 76) as usize);
+        let expected = length_of(&bytes, hash);
+        if u32_at(&bytes, 68) as usize != hash || bytes.len() as u64 != expected || folders == 0 {
             return None;
         }
 

@@ -143,3 +143,23 @@ fn a_file_that_was_changed_anywhere_is_no_cache() {
     std::fs::write(&path, &whole).unwrap();
     assert!(Cache::load(&path, gix::hash::Kind::Sha256).is_none());
 }
+
+#[test]
+fn a_file_of_another_length_than_its_header_says_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = saved(folder.path());
+    let whole = std::fs::read(&path).unwrap();
+    assert_eq!(whole_file(&path), Some(whole.clone()));
+
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    for length in [
+        1 << 40,
+        whole.len() as u64 + 1,
+        whole.len() as u64 - 1,
+        10,
+        0,
+    ] {
+        file.set_len(length).unwrap();
+        assert_eq!(whole_file(&path), None, "{length}");
+    }
+}
