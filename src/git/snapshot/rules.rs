@@ -12,8 +12,9 @@ use super::limits::shown;
 use crate::git::During;
 use crate::git::stat::{NameKind, look};
 
-/// git itself refuses larger files of attributes; those of rules are far smaller.
-const MAX_RULES: u64 = 64 << 20;
+/// git itself refuses files of attributes of more than 100 MiB. Files of rules are far smaller, and
+/// reading one takes many times its size.
+const MAX_RULES: u64 = 8 << 20;
 
 /// Ignore rules: `.gitignore` files, `info/exclude`, the user's own file. Read when first asked.
 pub(super) struct IgnoreRules<'r> {

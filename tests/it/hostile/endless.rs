@@ -237,6 +237,21 @@ fn attack_10_a_pipe_among_the_loose_refs_is_refused_by_name() {
 }
 
 #[test]
+fn rules_of_megabytes_are_named_with_what_helps() {
+    for name in [".gitignore", "sub/.gitattributes"] {
+        let repo = project();
+        repo.put(name, vec![b'\n'; (8 << 20) + 1]);
+        let words =
+            format!("`{name}` is larger than 8 MiB, and git's rules cannot be read; remove it");
+        teddy(&repo, &["status"], &[]).check(0, &[&words]);
+        teddy(&repo, &["undo"], &[]).check(1, &[&words]);
+        repo.put(name, vec![b'\n'; 8 << 20]);
+        let out = teddy(&repo, &["status"], &[]);
+        assert!(!out.to_string().contains("cannot be read"), "{out}");
+    }
+}
+
+#[test]
 fn attack_10_a_command_that_leaves_a_pipe_as_rules_stops_nobody() {
     for name in [".gitignore", "sub/.gitattributes"] {
         let repo = project();
