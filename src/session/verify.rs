@@ -269,8 +269,10 @@ impl TurnCheck<'_> {
         let Some(id) = self.turn.publication else {
             return;
         };
-        if let Err(error) = Publication::read(self.repository, id) {
-            self.fault("T3", format!("its third parent: {error:#}"));
+        match Publication::read(self.repository, id) {
+            Ok(Some(_)) => {}
+            Ok(None) => self.fault("T3", format!("its third parent {id} is not a publication")),
+            Err(error) => self.fault("T3", format!("its third parent: {error:#}")),
         }
     }
 

@@ -190,6 +190,9 @@ fn what_a_turn_says_without_end_is_refused_in_few_words() {
     let agent = with_words(&ada, &agent, false);
     let long = |text: &str| format!("{text}{}", " ".repeat(64 << 20));
     let publication = with_words(&ada, &long, true);
+    let left = format!("\"left\": [{}\"a\"],", "\"a\",".repeat(1_000_000));
+    let left = |text: &str| text.replacen("\"applied\"", &format!("{left} \"applied\""), 1);
+    let left = with_words(&ada, &left, true);
 
     let list = "a list has more than 100000 entries";
     for (forged, words) in [
@@ -197,6 +200,7 @@ fn what_a_turn_says_without_end_is_refused_in_few_words() {
         (aliases, [list, "(T8)"]),
         (agent, ["`Teddy-Agent` is `Teddy-Agent: ", "(T7)"]),
         (publication, ["its third parent: publication", "(T3)"]),
+        (left, ["its third parent", "is not a publication (T3)"]),
     ] {
         let to = format!("{forged}:refs/teddy/sessions/bomb");
         ada.git(&["push", "-qf", "origin", &to]);
