@@ -23,6 +23,8 @@ const MAX_ID: u64 = 1024;
 /// The folder of the notes which turns in progress were made here. It is not called `drafts`: git
 /// looks for `teddy/drafts/<session>` below its own folder before it looks for a ref.
 const OWN_DRAFTS: &str = "own-drafts";
+/// The folder of the notes which turns somebody else made, one empty file for each.
+const ADOPTED: &str = "adopted";
 /// What that folder was called in earlier versions.
 const SHADOWING: &str = "drafts";
 
@@ -200,6 +202,22 @@ impl Journal {
         let path = self.tip_path(session.as_str());
         make_folders(path.parent().unwrap_or(&self.folder))?;
         write_atomic(&path, format!("{tip}\n").as_bytes())
+    }
+
+    /// Notes that somebody else made a turn and those before it: nothing of them was ever brought
+    /// to the files of this repository, whatever their worktree is called.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn keep_adopted(&self, turn: CommitId) -> std::io::Result<()> {
+        let folder = self.folder.join(ADOPTED);
+        make_folders(&folder)?;
+        write_cache(&folder.join(turn.to_string()), b"")
+    }
+
+    /// Returns whether somebody else made a turn, as far as it was noted when it was adopted.
+    pub fn is_adopted(&self, turn: CommitId) -> bool {
+        self.folder.join(ADOPTED).join(turn.to_string()).exists()
     }
 
     /// Notes which turn in progress of a session this user made or accepted. The one `before`,

@@ -3,7 +3,7 @@
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::missing;
-use crate::workspace::drift::{Drift, NotBrought, TurnName, no_record};
+use crate::workspace::drift::{Drift, NO_RECORD, NotBrought, TurnName};
 
 /// How many turns or files a sentence names.
 const MAX_NAMED: usize = 4;
@@ -43,8 +43,8 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
         ));
     }
 
-    if let Some(reference) = &drift.no_record {
-        sentences.push(no_record(reference));
+    if drift.no_record.is_some() {
+        sentences.push(NO_RECORD.to_owned());
     }
 
     sentences.extend(other_turns(drift, tip));
@@ -77,6 +77,16 @@ fn other_turns(drift: &Drift, tip: u64) -> Option<String> {
     let what = match (drift.extra.as_slice(), drift.lacking.as_slice()) {
         ([], []) => return None,
         ([], [one]) if is_told(one) => return None,
+        ([], [one]) if drift.interrupted && one.turn == tip => {
+            return Some(format!(
+                "turn {tip} was interrupted and nothing of it is in your files; `teddy restore {tip}` applies what it did"
+            ));
+        }
+        ([], _) if drift.untouched => {
+            return Some(format!(
+                "TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` brings them to turn {tip}"
+            ));
+        }
         ([], lacking) => format!("they lack {}", list_of(lacking)),
         (extra, []) => format!("they have {}", list_of(extra)),
         (extra, lacking) => {
@@ -88,10 +98,47 @@ fn other_turns(drift: &Drift, tip: u64) -> Option<String> {
     ))
 }
 
-/// Returns some turns as a sentence names them.
+/// Returns some turns as a sentence names them: session by session, those of each in order.
 pub fn list_of(turns: &[TurnName]) -> String {
-    let name = |turn: &TurnName| format!("turn {} of {}", turn.turn, visible(&turn.session));
-    named(turns.iter().map(name))
+    let mut sessions: Vec<(&str, Vec<u64>)> = Vec::new();
+    for turn in turns {
+        match sessions.iter_mut().find(|(name, _)| *name == turn.session) {
+            Some((_, numbers)) => numbers.push(turn.turn),
+            None => sessions.push((&turn.session, vec![turn.turn])),
+        }
+    }
+
+    let name = |(session, mut numbers): (&str, Vec<u64>)| {
+        numbers.sort_unstable();
+        format!("{} of {}", numbered(&numbers), visible(session))
+    };
+    named(sessions.into_iter().map(name))
+}
+
+/// Returns the numbers of some turns, in order: `turn 3`, `turns 1, 2 and 4`, `turns 1 to 6`.
+fn numbered(numbers: &[u64]) -> String {
+    let shown = |numbers: &[u64]| {
+        let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+        numbers.join(", ")
+    };
+    match numbers {
+        [one] => format!("turn {one}"),
+        [first, .., last] if numbers.len() > 3 && is_run(numbers) => {
+            format!("turns {first} to {last}")
+        }
+        [first @ .., last] if numbers.len() <= MAX_NAMED => {
+            format!("turns {} and {last}", shown(first))
+        }
+        _ => {
+            let (first, more) = numbers.split_at(MAX_NAMED.min(numbers.len()));
+            format!("turns {} and {} more", shown(first), more.len())
+        }
+    }
+}
+
+/// Returns whether numbers follow one another without a gap.
+fn is_run(numbers: &[u64]) -> bool {
+    numbers.windows(2).all(|pair| pair[1] == pair[0] + 1)
 }
 
 /// Returns the first of some names, and how many more there are.
@@ -178,23 +225,63 @@ mod tests {
             sentences(&drift, 3),
             [
                 "you were on `feature` at turn 3, you are on no branch now",
-                "it is not known which turns are in your files, as `refs/teddy/published/main` is not there: all that is in them counts as yours",
+                "TeDDy has no record of which turns are in your files, so everything in them counts as your own",
                 "the result of turn 3 is not in your files (`a\\u{7}`); `teddy restore 3 --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side",
                 "conflict markers are in `b`",
             ]
         );
     }
 
+    /// Compares turns with how a sentence names them.
+    fn check_list(listed: &[(&str, &[u64])], expected: &str) {
+        let listed = listed
+            .iter()
+            .flat_map(|(session, numbers)| turns(session, numbers));
+        assert_eq!(list_of(&listed.collect::<Vec<_>>()), expected);
+    }
+
     #[test]
-    fn many_turns_are_counted() {
+    fn turns_are_named_session_by_session() {
+        check_list(&[("one", &[3])], "turn 3 of one");
+        check_list(&[("one", &[2, 1])], "turns 1 and 2 of one");
+        check_list(
+            &[("one", &[3]), ("two", &[1]), ("one", &[1, 2])],
+            "turns 1, 2 and 3 of one, turn 1 of two",
+        );
+        check_list(&[("one", &[6, 5, 4, 3, 2, 1])], "turns 1 to 6 of one");
+        check_list(&[("one", &[1, 3, 5, 7])], "turns 1, 3, 5 and 7 of one");
+        check_list(
+            &[("one", &[1, 3, 5, 7, 9])],
+            "turns 1, 3, 5, 7 and 1 more of one",
+        );
+    }
+
+    #[test]
+    fn an_interrupted_turn_is_called_so() {
         let drift = Drift {
-            extra: turns("two", &[6, 5, 4, 3, 2, 1]),
+            lacking: turns("one", &[3]),
+            interrupted: true,
             ..Drift::default()
         };
         assert_eq!(
-            sentences(&drift, 1),
+            sentences(&drift, 3),
             [
-                "your files are not as after turn 1: they have turn 6 of two, turn 5 of two, turn 4 of two, turn 3 of two and 2 more; `teddy restore @` takes them there"
+                "turn 3 was interrupted and nothing of it is in your files; `teddy restore 3` applies what it did"
+            ]
+        );
+    }
+
+    #[test]
+    fn files_that_teddy_never_wrote_are_said_to_lack_nothing() {
+        let drift = Drift {
+            lacking: turns("one", &[2, 3]),
+            untouched: true,
+            ..Drift::default()
+        };
+        assert_eq!(
+            sentences(&drift, 3),
+            [
+                "TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` brings them to turn 3"
             ]
         );
     }

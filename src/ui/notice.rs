@@ -11,7 +11,7 @@ use crate::text::visible::visible;
 use crate::workflow::land::turns;
 use crate::workflow::notice::{NoReplan, Notice};
 use crate::workflow::restore::note::{RestoreNote, UndoneCommit};
-use crate::workspace::drift::no_record;
+use crate::workspace::drift::NO_RECORD;
 use crate::workspace::notice::{FileObstacle, FilesNotice, ReferenceRepair};
 
 /// How many digits of a commit's id are told.
@@ -326,15 +326,16 @@ pub fn obstacle(found: &FileObstacle) -> String {
 /// Says what a restore has to tell.
 pub fn restore_note(note: &RestoreNote) -> String {
     match note {
-        RestoreNote::NoRecord(reference) => no_record(reference),
+        RestoreNote::NoRecord => NO_RECORD.to_owned(),
         RestoreNote::Obstacle(found) => obstacle(found),
         RestoreNote::StillLanded(commits) => still_landed(commits),
         RestoreNote::TakenFromOthers(turns) => {
             let other = turns.first().map_or("", |turn| turn.session.as_str());
             format!(
-                "this took {} out of your files as well; `teddy switch {}` and `teddy restore @` bring it back",
+                "this took {} out of your files as well; `teddy switch {}` and `teddy restore @` bring {} back",
                 drift::list_of(turns),
-                visible(other)
+                visible(other),
+                if turns.len() == 1 { "it" } else { "them" }
             )
         }
     }

@@ -58,6 +58,9 @@ pub fn adopt(
     project.recover(user)?;
     let tip = project.store().tip(session)?;
     let mut draft = project.store().draft(&tip)?;
+    if !is_own_tip(project, &tip) {
+        project.journal().keep_adopted(tip.commit)?;
+    }
     project.journal().keep_tip(session, tip.commit)?;
 
     if draft.commit.is_some() {

@@ -61,6 +61,12 @@ pub struct Drift {
     pub marked: Vec<String>,
     /// The branch, if it is another one than at the last turn.
     pub branch: Option<OtherBranch>,
+    /// Whether nothing was ever brought to them, so that what they have of a turn came with git.
+    #[serde(skip)]
+    pub untouched: bool,
+    /// Whether the newest turn was interrupted, so that nothing of it was to be brought.
+    #[serde(skip)]
+    pub interrupted: bool,
     /// The ref that would say which turns are in them, if it is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_record: Option<String>,
@@ -75,6 +81,8 @@ pub fn drift(checkout: &Checkout<'_>, tip: &Turn, now: TreeId) -> anyhow::Result
     let mut drift = Drift {
         not_brought: not_brought(checkout, &stacks, tip, &|| Ok(now))?,
         branch: other_branch(checkout, tip)?,
+        untouched: stacks.is_untouched()?,
+        interrupted: tip.meta.status == Status::Interrupted,
         ..Drift::default()
     };
     if let Some((_, last)) = stacks.last()? {
@@ -285,9 +293,5 @@ fn turns_of(stacks: &Stacks<'_>, ids: &[PatchId]) -> anyhow::Result<Vec<TurnName
     Ok(turns)
 }
 
-/// Says that nobody knows which turns are in the files.
-pub fn no_record(reference: &str) -> String {
-    format!(
-        "it is not known which turns are in your files, as `{reference}` is not there: all that is in them counts as yours"
-    )
-}
+/// What is said if nobody knows which turns are in the files.
+pub const NO_RECORD: &str = "TeDDy has no record of which turns are in your files, so everything in them counts as your own";

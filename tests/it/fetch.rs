@@ -212,6 +212,27 @@ fn a_session_is_taken_over_under_its_own_name() {
 }
 
 #[test]
+fn what_was_adopted_was_never_brought_here() {
+    let (ada, ben) = two_people();
+    send(&ada);
+    ada.done(&["land", "-m", "one and two"]);
+    ada.git(&["push", "-q", "origin", "main"]);
+    ben.git(&["pull", "-q", "origin", "main"]);
+    ben.done(&["fetch"]);
+    ben.done(&["adopt", "origin/add-auth"]);
+
+    let told = "TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` brings them to turn 2.";
+    let status = ben.teddy(&["status"]);
+    check(&status, 0, &[told]);
+    assert!(!status.stdout.contains("lack"), "{status}");
+
+    let restored = ben.teddy(&["restore", "@"]);
+    check(&restored, 0, &[]);
+    assert!(!restored.stderr.contains("no record"), "{restored}");
+    assert!(!ben.teddy(&["status"]).stdout.contains("TeDDy has"));
+}
+
+#[test]
 fn fetching_again_says_what_is_new_and_what_was_rewritten() {
     let (ada, ben) = two_people();
     send(&ada);

@@ -330,6 +330,10 @@ fn a_failure_before_anything_ran_records_nothing() {
 fn t13_what_an_interrupted_plan_did_can_be_looked_at_and_restored() {
     let repo = project();
     armed(&repo, "before-action=3*off->1*return(interrupt)").check(130, &[]);
+    repo.teddy(&["status"]).check(
+        0,
+        &["Turn 2 was interrupted and nothing of it is in your files; `teddy restore 2` applies what it did."],
+    );
     let shown = repo.done(&["diff", "2"]);
     assert!(
         shown.contains("+2\n") && shown.contains("+made\n"),

@@ -207,8 +207,7 @@ fn carry_out(
             && aim.way.ends_in(aim.planner.stacks, &aim.wanted, wish)?;
 
     if !is_known {
-        done.notes
-            .push(RestoreNote::NoRecord(aim.planner.stacks.reference()));
+        done.notes.push(RestoreNote::NoRecord);
     }
 
     tell_changes(project, (tip, aim), (&files, target), &mut done)?;

@@ -8,7 +8,7 @@ use crate::workspace::notice::FileObstacle;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreNote {
     /// The ref that would say which turns are in the files is gone.
-    NoRecord(String),
+    NoRecord,
     /// Something stood in the way of writing a file.
     Obstacle(FileObstacle),
     /// Turns that were taken out of the files are still on a branch.

@@ -14,7 +14,7 @@ use crate::text::counted;
 use crate::workflow::hinted::{hinted, with_hint};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
-use crate::workspace::drift::no_record;
+use crate::workspace::drift::NO_RECORD;
 use crate::workspace::stack::series::PathStacks;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 use crate::workspace::transaction::Transaction;
@@ -47,8 +47,8 @@ pub enum WhyPassedOver {
 
 /// Nobody knows which turns are in the user's files.
 #[derive(Debug, thiserror::Error)]
-#[error("there is nothing to undo: {}", no_record(.0))]
-pub struct NoRecord(String);
+#[error("there is nothing to undo: {NO_RECORD}")]
+pub struct NoRecord;
 
 /// Goes back over the last `steps` turns that changed files.
 ///
@@ -62,7 +62,7 @@ pub fn undo(
 ) -> anyhow::Result<RestoreResult> {
     let session = LockedSession::enter(project, "undo", user)?;
     if !session.stacks.are_known()? {
-        let error = NoRecord(session.stacks.reference()).into();
+        let error = NoRecord.into();
         let hint =
             "`teddy restore @` records which turns they have; unchanged files stay as they are";
         return Err(with_hint(error, hint));

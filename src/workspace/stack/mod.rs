@@ -84,6 +84,14 @@ impl<'a> Stacks<'a> {
         Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
     }
 
+    /// Returns whether nothing is known to have been brought to this checkout.
+    ///
+    /// # Errors
+    /// If the ref cannot be read.
+    pub fn is_untouched(&self) -> anyhow::Result<bool> {
+        Ok(refs::read(self.repository, &self.reference())?.is_none())
+    }
+
     /// Returns whether what was brought to this checkout is known: the ref that says it can be
     /// gone. It is not missed where no snapshot was ever taken, or no session ran lately.
     ///
@@ -112,6 +120,11 @@ impl<'a> Stacks<'a> {
             };
             for turn in store.history(tip).take(MAX_BACK) {
                 let turn = turn?;
+                // Nor was what they made before this user adopted it.
+                if journal.is_adopted(turn.commit) {
+                    break;
+                }
+
                 let workspace = turn.meta.workspace.as_ref();
                 if workspace.is_some_and(|ran| ran.worktree == here) && is_patch(&turn) {
                     return Ok(false);

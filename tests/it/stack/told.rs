@@ -182,10 +182,10 @@ fn promise_b1_without_a_record_all_files_count_as_the_users() {
     repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
     repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     repo.git(&["update-ref", "-d", "refs/teddy/published/main"]);
-    let gone = "t is not known which turns are in your files, as `refs/teddy/published/main` is not there: all that is in them counts as yours";
+    let gone = "TeDDy has no record of which turns are in your files, so everything in them counts as your own";
     repo.teddy(&["status"]).check(0, &[gone]);
     repo.teddy(&["undo"])
-        .check(1, &["there is nothing to undo: i", gone]);
+        .check(1, &["there is nothing to undo: ", gone]);
     let out = repo.teddy(&["restore", "1"]);
     out.check(
         0,
