@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
+use crate::host::screen::why_nobody;
 use crate::session::name::SessionName;
 use crate::text::visible::visible;
 use crate::ui::choose::choose;
@@ -83,7 +84,7 @@ fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
     }
 
     if !app.is_attended() {
-        let what = "stdin is not a terminal, so no session can be chosen";
+        let what = format!("{}, so no session can be chosen", why_nobody());
         let hint = "`teddy switch <name>` names one; `teddy sessions` lists them";
         return Err(NobodyToAsk::new(what, hint).into());
     }

@@ -39,8 +39,25 @@ impl Write for Screen {
 /// Returns whether a person is there: keys from stdin, a screen, a terminal that can do more than
 /// print.
 pub fn is_there() -> bool {
-    let dumb = env::var("TERM").is_some_and(|term| term == "dumb");
-    !dumb && io::stdin().is_terminal() && is_screen()
+    !is_dumb() && io::stdin().is_terminal() && is_screen()
+}
+
+/// Says why nobody can be asked, as the first half of a sentence.
+pub fn why_nobody() -> &'static str {
+    if !io::stdin().is_terminal() {
+        "stdin is not a terminal"
+    } else if is_dumb() {
+        "the terminal can only print (`TERM=dumb`)"
+    } else if !is_screen() {
+        "there is no terminal to show it on"
+    } else {
+        "the answer has to be on the command line"
+    }
+}
+
+/// Returns whether the terminal can do no more than print.
+fn is_dumb() -> bool {
+    env::var("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// Lets the keys come from the terminal, where standard input was something to read and has been

@@ -5,6 +5,7 @@ use std::io::Write;
 use super::progress::{Manner, Progress};
 use super::room::TextArea;
 use super::summary::{self, Audience, Summary};
+use crate::host::screen::why_nobody;
 use crate::workflow::user::{
     Approved, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
 };
@@ -23,7 +24,7 @@ pub enum Approval {
 
 /// A plan was shown, and nobody could be asked.
 #[derive(Debug, thiserror::Error)]
-#[error("stdin is not a terminal, so nobody can approve this plan")]
+#[error("{}, so nobody can approve this plan", why_nobody())]
 pub struct Unapproved {
     /// What there is to decide on, for a program that decides.
     pub review: serde_json::Value,
@@ -103,7 +104,7 @@ impl<W: Write> User for Quiet<W> {
         match self.approval {
             Approval::All if flag == APPROVE_ALL => Ok(true),
             Approval::All | Approval::Ask => {
-                let what = format!("stdin is not a terminal, so nobody can answer `{question}`");
+                let what = format!("{}, so nobody can answer `{question}`", why_nobody());
                 Err(NobodyToAsk::new(what, format!("`{flag}` says yes")).into())
             }
         }
@@ -164,7 +165,7 @@ mod tests {
         let error = user.review(&sample.proposal()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "stdin is not a terminal, so nobody can approve this plan"
+            format!("{}, so nobody can approve this plan", why_nobody())
         );
         let review = &error.downcast_ref::<Unapproved>().unwrap().review;
         assert_eq!(
@@ -211,7 +212,10 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             words(&error),
-            "stdin is not a terminal, so nobody can answer `Overwrite 3 files?`: `--exact` says yes"
+            format!(
+                "{}, so nobody can answer `Overwrite 3 files?`: `--exact` says yes",
+                why_nobody()
+            )
         );
         assert!(user(Approval::All).confirm("Run it?", "-y").unwrap());
         assert!(user(Approval::Ask).confirm("Run it?", "-y").is_err());

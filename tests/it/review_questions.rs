@@ -111,3 +111,12 @@ fn a_plan_from_standard_input_where_nobody_looks_still_needs_the_flag() {
     assert!(out.contains("stdin is not a terminal"), "{out}");
     assert!(out.contains("-y"), "{out}");
 }
+
+#[test]
+fn a_terminal_that_can_only_print_is_called_so() {
+    let repo = project(&[create("b.txt", "b\n")]);
+    let words = ["execute", "../plan.md"];
+    let mut screen = Screen::open_with(&repo, (100, 30), (&words, &[("TERM", "dumb")]));
+    screen.wait_for("the terminal can only print (`TERM=dumb`), so nobody can approve this plan");
+    assert_eq!(screen.end(), 1);
+}
