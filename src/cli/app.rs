@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::exit;
 use super::failure::{Diagnosis, Malformed, Unfinished, judge, question};
 use super::global::{Color, Global};
-use super::in_use::{ignored, in_use};
+use super::in_use::{self, in_use};
 use crate::host::{env, screen, stdout};
 use crate::session::name::SessionName;
 use crate::text::visible::{visible_block, visible_json};
@@ -61,17 +61,10 @@ impl App {
 
     /// Says what the user should know of a project before it is used.
     fn introduce(&self, mut project: Project) -> Project {
-        if !project.ignored.is_empty() {
-            let names = ignored(&project.ignored);
-            let hint = if project.trusted {
-                "a repository may not decide that"
-            } else {
-                "`teddy trust` shows what would change that"
-            };
-            self.warn(&format!(
-                "settings of this repository are ignored: {names} ({hint})"
-            ));
-        }
+        let ignored = in_use::untrusted(&project)
+            .into_iter()
+            .chain(in_use::forbidden(&project));
+        ignored.for_each(|warning| self.warn(&warning));
 
         if self.global.verbose {
             self.say(&in_use(&project));

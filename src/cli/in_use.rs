@@ -1,5 +1,6 @@
 //! What a call works with, as `-v` tells it, and what of it is ignored.
 
+use crate::config::layer::takes_trust;
 use crate::config::unknown;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::project::Project;
@@ -35,12 +36,28 @@ pub(super) fn in_use(project: &Project) -> String {
     )
 }
 
-/// Lists settings of a repository that are ignored; one that nobody knows with what was meant.
-pub(super) fn ignored(names: &[String]) -> String {
-    let told = names.iter().map(|name| match unknown::meant(name) {
-        None => name.clone(),
-        Some(Some(meant)) => format!("{name} (unknown; did you mean `{meant}`?)"),
-        Some(None) => format!("{name} (unknown)"),
-    });
-    told.collect::<Vec<_>>().join(", ")
+/// Says which settings of a repository are ignored until it is trusted.
+pub(super) fn untrusted(project: &Project) -> Option<String> {
+    let hint = "`teddy trust` shows what would change that";
+    ignored(project, |key| !project.trusted && takes_trust(key), hint)
+}
+
+/// Says which settings of a repository are ignored whether it is trusted or not.
+pub(super) fn forbidden(project: &Project) -> Option<String> {
+    let hint = "a repository may not decide that";
+    ignored(project, |key| project.trusted || !takes_trust(key), hint)
+}
+
+/// Says that settings of a repository are ignored; one that nobody knows with what was meant.
+fn ignored(project: &Project, is_told: impl Fn(&str) -> bool, hint: &str) -> Option<String> {
+    let names = project.ignored.iter().filter(|name| is_told(name));
+    let told: Vec<String> = names
+        .map(|name| match unknown::meant(name) {
+            None => name.clone(),
+            Some(Some(meant)) => format!("{name} (unknown; did you mean `{meant}`?)"),
+            Some(None) => format!("{name} (unknown)"),
+        })
+        .collect();
+    let names = told.join(", ");
+    (!told.is_empty()).then(|| format!("settings of this repository are ignored: {names} ({hint})"))
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::exit;
 use super::failure::Unfinished;
+use super::in_use::forbidden;
 use crate::workflow::project::Project;
 use crate::workflow::trust::{TrustProposal, remember, see};
 
@@ -27,11 +28,20 @@ pub(super) struct Args {
 
 /// Shows, asks, remembers.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.project()?;
+    // What is ignored for want of trust is what this is about.
+    let project = app.open()?;
+    if let Some(warning) = forbidden(&project) {
+        app.warn(&warning);
+    }
+
     if args.revoke {
+        let was_trusted = project.trusted;
         remember(&project, false)?;
         print_state(app, &project, "")?;
-        app.say("This repository is not trusted any more.");
+        app.say(match was_trusted {
+            true => "This repository is not trusted any more.",
+            false => "This repository was not trusted.",
+        });
         return Ok(exit::DONE.into());
     }
 

@@ -39,6 +39,11 @@ const TRUSTED: [&str; 8] = [
     "change.planning_iterations",
 ];
 
+/// Returns whether a repository may decide a setting once it is trusted, and not before.
+pub fn takes_trust(key: &str) -> bool {
+    TRUSTED.contains(&key)
+}
+
 /// Settings from one place.
 #[derive(Debug, Clone, Default)]
 pub struct Layer {

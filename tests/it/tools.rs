@@ -85,7 +85,9 @@ fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
     repo.done(&["new", "demo"]);
     let ignored = "settings of this repository are ignored: worktree.setup";
     repo.teddy(&["status"]).check(0, &[ignored]);
-    repo.teddy(&["trust"]).check(1, &["touch prepared", "`-y`"]);
+    let asked = repo.teddy(&["trust"]);
+    asked.check(1, &["touch prepared", "`-y`"]);
+    assert!(!asked.stderr.contains("ignored"), "{asked}");
     repo.done(&["trust", "-y"]);
     assert!(!repo.teddy(&["status"]).stderr.contains("ignored"));
     assert_eq!(repo.json(&["trust"], 0)["trusted"], true);
@@ -120,9 +122,11 @@ fn an_untrusted_repository_names_no_model() {
         1,
         &[
             "no model is configured",
-            "settings of this repository are ignored: model",
+            "settings of this repository are ignored: model (a repository may not decide that)",
         ],
     );
+    repo.teddy(&["trust", "--revoke"])
+        .check(0, &["This repository was not trusted."]);
     repo.done(&["trust", "-y"]);
     repo.teddy(&["plan", "-m", "x"]).check(
         1,
