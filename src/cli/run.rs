@@ -14,7 +14,7 @@ use crate::host::{foreground, process};
 use crate::session::meta::Recorded;
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::record::{
-    self, NothingToRecord, RecordOptions, RecordResult, begin, record_since,
+    self, NothingToRecord, RecordOptions, RecordResult, begin, record_since, take_back_start,
 };
 
 /// Run a program of your own, and record what it changed as a turn
@@ -56,9 +56,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut user = app.user(&project, true);
     let started = start(&mut project, [&message, &by], user.as_mut())?;
     let begun = begin(&project, user.as_mut())?;
-    let status = foreground::accompany(&mut command(app, &args.program)?)
-        .with_context(|| format!("cannot run `{}`", args.program[0].display()))?;
-    let code = code(status);
+    let status = command(app, &args.program).and_then(|mut command| {
+        foreground::accompany(&mut command)
+            .with_context(|| format!("cannot run `{}`", args.program[0].display()))
+    });
+    if started && status.is_err() {
+        take_back_start(&project, user.as_mut())?;
+    }
+    let code = code(status?);
 
     let recorded = read_transcript(app, args.transcript.as_deref()).and_then(|transcript| {
         let wish = RecordOptions {
@@ -74,6 +79,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let done = record_since(&project, begun, &wish, user.as_mut())?;
         Ok(RecordResult { started, ..done })
     });
+    if started
+        && recorded
+            .as_ref()
+            .is_err_and(|error| error.is::<NothingToRecord>())
+    {
+        take_back_start(&project, user.as_mut())?;
+    }
     tell(app, code, recorded)
 }
 

@@ -246,6 +246,19 @@ fn what_other_turns_bring_while_a_program_runs_is_not_its_work() {
 }
 
 #[test]
+fn a_program_without_a_session_that_changes_nothing_leaves_none() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.teddy(&["run", "--", "true"])
+        .check(0, &["No file changed; no turn is recorded."]);
+    repo.teddy(&["run", "--", "no-such-program"])
+        .check(1, &["cannot run `no-such-program`"]);
+    assert_eq!(repo.json(&["sessions"], 0), json!([]));
+    repo.teddy(&["run", "--", "sh", "-c", "echo b > b.txt"])
+        .check(0, &["Started session sh.", "Recorded as turn 1"]);
+}
+
+#[test]
 fn a_program_that_changes_nothing_or_does_not_start_leaves_no_turn() {
     let repo = project();
     repo.teddy(&["run", "--", "true"])

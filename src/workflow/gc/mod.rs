@@ -25,8 +25,8 @@ use crate::workflow::sign;
 use crate::workflow::user::{Event, User, telling};
 use crate::workspace::worktrees::tidy_worktrees;
 pub(in crate::workflow) use files::{files_below, size};
-pub(in crate::workflow) use session::ARCHIVE;
 pub use session::ArchivedSession;
+pub(in crate::workflow) use session::{ARCHIVE, forget};
 use snapshots::AgedSnapshots;
 use worktrees::IdleWorktrees;
 

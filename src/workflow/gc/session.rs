@@ -70,7 +70,7 @@ pub(super) fn free_file(project: &Project, session: &SessionName) -> anyhow::Res
 }
 
 /// Removes a session, which is locked: its refs, the copy of its tip, its worktree.
-pub(super) fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
+pub(in crate::workflow) fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
     let repository = &project.repository;
     let tip = project.store().tip_id(session)?;
     remove_files(project, &session.folder())?;

@@ -22,6 +22,7 @@ use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workflow::carry;
 use crate::workflow::context::message::without_keys;
+use crate::workflow::gc::forget;
 use crate::workflow::hinted::hinted;
 use crate::workflow::model::agents;
 use crate::workflow::new;
@@ -160,6 +161,21 @@ pub fn start(project: &mut Project, words: &str, user: &mut dyn User) -> anyhow:
     let agent = agents::agent(project, &project.settings.agent)?;
     let transaction = project.enter("record", user)?;
     new::new(&transaction, project, &name, &agent)?;
+    Ok(())
+}
+
+/// Removes the session in use, which [`start`] made, if nobody has used it.
+///
+/// # Errors
+/// Where the repository cannot be read or written.
+pub fn take_back_start(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "record")?;
+    let _transaction = project.enter("record", user)?;
+    let tip = project.store().tip(&session)?;
+    if tip.number() == 0 && project.store().draft(&tip)?.commit.is_none() {
+        forget(project, &session)?;
+    }
     Ok(())
 }
 
