@@ -19,6 +19,8 @@ pub fn diffstat(
     (width, paths): (usize, &[Vec<u8>]),
 ) -> anyhow::Result<String> {
     let mut git = repository.git()?;
+    // Letters of every language are shown as they are; what can move a cursor is quoted.
+    git.args(["-c", "core.quotePath=false"]);
     git.args(["--literal-pathspecs", "diff", &format!("--stat={width}")])
         .args(["--no-ext-diff", "--no-textconv"])
         .args(["--no-color", "--no-renames", "--end-of-options"])

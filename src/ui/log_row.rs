@@ -13,27 +13,29 @@ use crate::workflow::log::LogRow;
 
 /// The columns of a title that are worth more than what stands behind it.
 const MIN_TITLE: usize = 24;
+/// The columns of a title that are worth more than the time and the status before it.
+const LEAST_TITLE: usize = 20;
 /// On a narrower screen the time has no year.
 const WIDE: usize = 80;
 
 /// Returns a turn in one line: number, id, time, status, title, and what it came to; the turns of
 /// an invoked agent are indented. Where a screen is narrow, what matters least is left out.
 pub fn line(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
-    let time = row.time.as_deref().map(|time| shown_time(time, width));
-    let start = StyledLine::of(Tone::Strong, &format!("{name} "))
-        .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
-        .with(Tone::Faint, &format!("{} ", time.unwrap_or_default()))
-        .with(
-            status_tone(row.status),
-            &format!("{:9}", format!("{} ", row.status.word())),
-        )
-        .blanks(2 * row.depth);
-
     let facts = facts(row);
     let notes = notes(row);
     let Some(width) = width else {
+        let start = start(name, row, width, RowStart::Whole);
         return finished(start, &visible(&row.title), (&facts, &notes));
     };
+
+    let least = row.title.width().min(LEAST_TITLE);
+    let fits = |start: &StyledLine| width >= start.width() + least + notes.width();
+    let starts =
+        [RowStart::Whole, RowStart::WithoutTime].map(|kind| start(name, row, Some(width), kind));
+    let start = starts
+        .into_iter()
+        .find(fits)
+        .unwrap_or_else(|| start(name, row, Some(width), RowStart::IdAlone));
     let left = width.saturating_sub(start.width() + notes.width());
     let wanted = row.title.width().min(MIN_TITLE);
     let fits = |kept: &usize| left >= wanted + ending(&facts[..*kept]).width();
@@ -43,6 +45,33 @@ pub fn line(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
     let title = StyledLine::plain(&row.title).cut(room).text();
 
     finished(start, &title, (facts, &notes)).cut(width)
+}
+
+/// How much stands before a title.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RowStart {
+    /// All of it.
+    Whole,
+    /// Number, id and status.
+    WithoutTime,
+    /// Number and id.
+    IdAlone,
+}
+
+/// Returns what stands before the title.
+fn start(name: &str, row: &LogRow, width: Option<usize>, kind: RowStart) -> StyledLine {
+    let mut start = StyledLine::of(Tone::Strong, &format!("{name} "))
+        .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]));
+    if kind == RowStart::Whole {
+        let time = row.time.as_deref().map(|time| shown_time(time, width));
+        start = start.with(Tone::Faint, &format!("{} ", time.unwrap_or_default()));
+    }
+
+    if kind != RowStart::IdAlone {
+        let status = format!("{:9}", format!("{} ", row.status.word()));
+        start = start.with(status_tone(row.status), &status);
+    }
+    start.blanks(2 * row.depth)
 }
 
 /// Returns a turn as `git log --oneline` has a commit.
@@ -196,6 +225,12 @@ mod tests {
             Some(60),
             "   3 9e3779b1 Nov 23 10:00 executed Greet everybody by thei…",
         );
+        check(
+            title,
+            Some(50),
+            "   3 9e3779b1 executed Greet everybody by their n…",
+        );
+        check(title, Some(40), "   3 9e3779b1 Greet everybody by their …");
         check(
             "日本語で挨拶する",
             Some(60),

@@ -92,3 +92,12 @@ fn what_is_saved_while_a_command_runs_stays_and_is_merged_where_it_meets_the_pla
         assert_eq!(repo.read("b.txt"), "b\nmine\n", "{backend}");
     }
 }
+
+#[test]
+fn names_in_every_language_are_shown_as_they_are() {
+    let repo = TestRepo::new();
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan("Greet", &[create("日本語.txt", "1\n")]));
+    let out = repo.done(&["diff", "1", "--stat"]);
+    assert!(out.contains(" 日本語.txt | 1 +"), "{out}");
+}
