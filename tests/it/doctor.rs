@@ -155,6 +155,7 @@ fn it_works_without_a_repository_and_in_a_bare_one() {
         "{bare}"
     );
     assert_eq!(told(&bare, "repository"), [""; 0]);
+    assert!(!bare.stdout.contains("commands run"), "{bare}");
 }
 
 #[test]

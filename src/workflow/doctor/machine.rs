@@ -56,7 +56,10 @@ impl std::fmt::Display for GitVersion {
 /// Looks at the machine.
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = vec![git(patient), sandbox(patient.settings.execute.sandbox)];
-    checks.extend(patient.project.as_ref().ok().map(command_files));
+    // A bare repository has no files that a command could see.
+    let project = patient.project.as_ref().ok();
+    let project = project.filter(|project| !project.repository.is_bare());
+    checks.extend(project.map(command_files));
     checks.extend(room::look(patient));
     checks
 }
