@@ -51,7 +51,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let wish = LandOptions {
-        message: message(&args, app)?,
+        message: message(&args, app, &project)?,
         range: args.turns,
         each: args.each,
         branch: args.branch,
@@ -80,7 +80,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns where the message comes from.
-fn message(args: &Args, app: &App) -> anyhow::Result<MessageSource> {
+fn message(args: &Args, app: &App, project: &Project) -> anyhow::Result<MessageSource> {
     if !args.message.is_empty() {
         let text = args.message.join("\n\n");
         if text.trim().is_empty() {
@@ -97,6 +97,16 @@ fn message(args: &Args, app: &App) -> anyhow::Result<MessageSource> {
         return Ok(MessageSource::Edited);
     }
 
+    // What lands comes first: a message for turns that are not there helps nobody.
+    let look = LandOptions {
+        message: MessageSource::Draft,
+        range: args.turns.clone(),
+        each: args.each,
+        branch: args.branch.clone(),
+        dry_run: true,
+        no_verify: args.no_verify,
+    };
+    land(project, &look, app.user(project, true).as_mut())?;
     let hint = "`-m '<message>'` gives it; `--no-edit` takes one made of the turns' titles and \
                 requests";
     Err(NobodyToAsk::new("the commit needs a message", hint).into())

@@ -66,6 +66,16 @@ fn a_detached_head_has_no_branch_but_a_new_one_can_be_made() {
 }
 
 #[test]
+fn what_cannot_land_is_said_before_a_message_is_asked_for() {
+    let repo = three_turns();
+    refused(&repo, &[], &["the commit needs a message"]);
+    refused(&repo, &["9"], &["has no turn `9`"]);
+    refused(&repo, &["x"], &["has no turn `x`"]);
+    let empty = TestRepo::new();
+    refused(&empty, &[], &["no session is in use"]);
+}
+
+#[test]
 fn nothing_lands_in_the_middle_of_something_else() {
     let repo = three_turns();
     let git = repo.path().join(".git");
