@@ -70,6 +70,17 @@ struct ComparedSide {
     name: String,
     /// Its turns, newest first.
     turns: Vec<Turn>,
+    /// How many of these count: those that not all sessions share.
+    own: usize,
+    /// Whether it is a session, and not a single turn.
+    is_session: bool,
+}
+
+impl ComparedSide {
+    /// Returns the turns that count.
+    fn own(&self) -> &[Turn] {
+        &self.turns[..self.own]
+    }
 }
 
 /// Compares turns and sessions; a session without the turns that all of the sides share.
@@ -127,7 +138,9 @@ fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
         let found = refs::read(&project.repository, &session.reference());
         found.is_ok_and(|found| found.is_some())
     };
-    let turns = match session.filter(is_session) {
+    let session = session.filter(is_session);
+    let is_session = session.is_some();
+    let turns: Vec<Turn> = match session {
         Some(session) => {
             let tip = store.tip(&session)?;
             store.history(tip).collect::<anyhow::Result<_>>()?
@@ -137,7 +150,9 @@ fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
 
     Ok(ComparedSide {
         name: name.to_owned(),
+        own: turns.len(),
         turns,
+        is_session,
     })
 }
 
@@ -159,8 +174,7 @@ fn turn(project: &Project, name: &str) -> anyhow::Result<Turn> {
     }
 }
 
-/// Takes the turns away that all sessions share: where they come from says nothing about them.
-/// Returns what the files were after the last of these, if it has any.
+/// Counts no turns that all sessions share: where they come from says nothing about them. Returns what the files were after the last of these, if it has any.
 fn leave_shared_out(chosen: &mut [ComparedSide]) -> Option<CommitId> {
     let commits = |one: &ComparedSide| -> HashSet<CommitId> {
         one.turns.iter().map(|turn| turn.commit).collect()
@@ -171,8 +185,9 @@ fn leave_shared_out(chosen: &mut [ComparedSide]) -> Option<CommitId> {
     });
     let shared = shared.unwrap_or_default();
 
-    // The same thing twice shares everything, and shall not be nothing.
-    if chosen.iter().any(|one| one.turns.len() == shared.len()) {
+    // The same thing twice shares everything, and shall not be nothing; who names a turn means it.
+    let is_own = |one: &ComparedSide| one.turns.len() > shared.len();
+    if !chosen.iter().all(|one| one.is_session) || !chosen.iter().any(is_own) {
         return None;
     }
 
@@ -184,7 +199,7 @@ fn leave_shared_out(chosen: &mut [ComparedSide]) -> Option<CommitId> {
     let base = base.map(|workspace| workspace.after);
 
     for one in chosen {
-        one.turns.retain(|turn| !shared.contains(&turn.commit));
+        one.own = one.turns.len() - shared.len();
     }
 
     base
@@ -199,7 +214,7 @@ fn measure(
     let repository = &project.repository;
     let tree = |commit| repository.commit(commit).map(|commit| commit.tree);
     let (turn, workspace) = last(chosen)?;
-    let first = chosen.turns.iter().rev();
+    let first = chosen.own().iter().rev();
     let first = first.filter_map(|turn| turn.meta.workspace.as_ref()).next();
     let (before, after) = (
         tree(base.unwrap_or(first.unwrap_or(workspace).before))?,
@@ -220,7 +235,7 @@ fn measure(
 
     let uses = || {
         chosen
-            .turns
+            .own()
             .iter()
             .filter_map(|turn| turn.meta.model.as_ref())
     };
@@ -235,13 +250,13 @@ fn measure(
     let tokens = tokens.filter(|tokens| !tokens.is_empty());
     let sum = |part: fn(&(u64, u64)) -> u64| tokens.as_ref().map(|all| all.iter().map(part).sum());
     let costs: Option<Vec<f64>> = uses().map(|model| model.cost).collect();
-    let times: Vec<f64> = chosen.turns.iter().filter_map(seconds).collect();
+    let times: Vec<f64> = chosen.own().iter().filter_map(seconds).collect();
     Ok(Side {
         name: chosen.name.clone(),
         commit: turn.commit,
         status: turn.meta.status,
         models,
-        turns: chosen.turns.iter().filter(|turn| turn.number() > 0).count(),
+        turns: chosen.own().iter().filter(|turn| turn.number() > 0).count(),
         files: changes.len(),
         added: lines.map(|lines| lines.0),
         removed: lines.map(|lines| lines.1),

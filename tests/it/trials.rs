@@ -1,6 +1,6 @@
 //! `bisect` and `compare`: what turns left, tried in a scratch worktree.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
@@ -147,6 +147,21 @@ fn compare_puts_turns_and_sessions_side_by_side() {
         .check(1, &["session `other` has no turn `99`"]);
     repo.teddy(&["compare", "demo"])
         .check(2, &["2 values required"]);
+}
+
+#[test]
+fn a_session_that_another_goes_on_from_shares_all_its_turns() {
+    let repo = history();
+    repo.done(&["branch", "@", "longer"]);
+    repo.run_plan(&plan("More", &[create("more.txt", "1\n")]));
+    let sides = repo.json(&["compare", "demo", "longer"], 0);
+    let told = |side: &Value| json!([side["turns"], side["files"], side["added"]]);
+    assert_eq!(
+        [told(&sides[0]), told(&sides[1])],
+        [json!([0, 0, 0]), json!([1, 1, 1])]
+    );
+    let same = repo.json(&["compare", "demo", "demo"], 0);
+    assert_ne!(same[0]["turns"], 0);
 }
 
 #[test]
