@@ -7,6 +7,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
 use super::exit;
+use super::failure::WrongWord;
+use crate::text::visible::visible;
 use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::blame::{Blamed, LineSource, blamed, request};
 use crate::workflow::paths;
@@ -40,6 +42,15 @@ const MOST_LINES: usize = 12;
 
 /// Asks and prints.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    if let Some(range) = args.range.as_deref().filter(|range| !is_range(range)) {
+        let what = format!(
+            "`{}` is not a range of lines, such as `10,20`",
+            visible(range)
+        );
+        let hint = "`-L` takes what `git blame -L` takes".to_owned();
+        return Err(WrongWord { what, hint }.into());
+    }
+
     let project = app.project()?;
     let below = paths::below(&project.repository, &app.folder()?, &[args.file])?;
     let path = below.first().map_or("", String::as_str);
@@ -74,6 +85,15 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     app.page(&project, &shown)?;
     Ok(exit::DONE.into())
+}
+
+/// Returns whether git may take a text for a range of lines: numbers, or something to search for.
+fn is_range(text: &str) -> bool {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_search = text.starts_with([':', '^']) || text.contains('/');
+    let (start, end) = text.split_once(',').unwrap_or((text, ""));
+    let is_numbers = is_number(start) && is_number(end.trim_start_matches(['+', '-']));
+    is_search || (is_numbers && !text.is_empty())
 }
 
 /// Returns what was asked for where a line was made, as a quotation.

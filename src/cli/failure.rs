@@ -241,9 +241,14 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         (FailureKind::ForeignPlan, hint)
     } else {
         match cause.downcast_ref()? {
-            StoreError::NoSession { near, .. } => {
+            StoreError::NoSession { name, near } => {
                 let near = near.as_ref().map(|name| format!("did you mean `{name}`? "));
-                let hint = "`teddy sessions` lists the sessions";
+                let hint = match name.remote() {
+                    None => "`teddy sessions` lists the sessions",
+                    Some(_) => {
+                        "`teddy sessions -r` lists those of remotes, as they were last fetched"
+                    }
+                };
                 (
                     FailureKind::SessionNotFound,
                     near.unwrap_or_default() + hint,

@@ -125,14 +125,18 @@ fn change(
         return finish(app, &told(false));
     }
 
-    let question = format!("Write `{}`?", file.path().display());
+    let (ask, done) = match change.after {
+        Some(_) => ("Write", "Wrote"),
+        None => ("Remove", "Removed"),
+    };
+    let question = format!("{ask} `{}`?", file.path().display());
     if !choice.yes && !app.user_of_no_project().confirm(&question, "-y")? {
         app.say("Nothing was written.");
         return Ok(exit::FAILED.into());
     }
 
     file.write(&change)?;
-    app.say(&format!("Wrote `{}`.", file.path().display()));
+    app.say(&format!("{done} `{}`.", file.path().display()));
     finish(app, &told(true))
 }
 

@@ -88,7 +88,7 @@ use expand::{expand, with_json_behind};
 use global::Global;
 use hooks::hook;
 use race::lane;
-use unread::{asks_for_json, explain, tell_version};
+use unread::{asks_for_json, explain, printed, tell_version};
 
 use crate::host::{overlay, supervisor};
 use crate::workflow::project::Project;
@@ -223,8 +223,8 @@ pub fn main() -> ExitCode {
     complete::answer(project_of);
     // The parser of all commands takes longer to make than this to print.
     if version::is_all(&crate::host::env::args()) {
-        let _ = crate::host::stdout::write(format!("teddy {}\n", version::line()));
-        return ExitCode::SUCCESS;
+        let line = format!("teddy {}\n", version::line());
+        return printed(crate::host::stdout::write(line));
     }
 
     let arguments = expand(crate::host::env::args());

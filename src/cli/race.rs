@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
 use super::begin::begin_or_hand_to;
-use super::failure::Malformed;
+use super::failure::{Malformed, WrongWord};
 use super::request::RequestFlags;
 use super::{complete, execute, exit};
 use crate::host::env;
@@ -20,7 +20,7 @@ use crate::workflow::gc::{GcOptions, gc};
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 use crate::workflow::race::{FinishedLane, FinishedRace, LaneProgram, RaceOptions, race};
-use crate::workflow::user::{Choice, NobodyToAsk};
+use crate::workflow::user::Choice;
 
 /// What stands where something is not known.
 const UNKNOWN: &str = "-";
@@ -65,8 +65,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let request = args.request.read(app, &project, args.words, false)?;
     let Some(message) = request.message.clone() else {
-        let what = "a race needs a message";
-        return Err(NobodyToAsk::new(what, "`teddy race '<message>' --with <models>`").into());
+        let what = "a race needs a message".to_owned();
+        let hint = "`teddy race '<message>' --with <models>` gives it".to_owned();
+        return Err(WrongWord { what, hint }.into());
     };
     if let Some(empty) = args.with.iter().find(|model| model.trim().is_empty()) {
         return Err(Malformed(empty.clone()).into());

@@ -53,7 +53,7 @@ impl App {
 
         self.say("No model is configured yet. Looking for one ...");
         let found = setup::look(Some(project.repository.workdir()), &[]);
-        let Some(model) = self.set_up(&found, &project.places.config_file)? else {
+        let Some(model) = self.set_up((&found, None), &project.places.config_file)? else {
             return Ok(());
         };
 
@@ -159,12 +159,12 @@ impl App {
     /// Where the terminal is gone, or the person stops it.
     pub(super) fn set_up(
         &self,
-        found: &FoundModels,
+        (found, configured): (&FoundModels, Option<&str>),
         file: &Path,
     ) -> anyhow::Result<Option<NewModel>> {
         let offers = found.offers();
         let rows = words::rows(&offers);
-        self.tell_lines(&words::introduction(found));
+        self.tell_lines(&words::introduction(found, configured));
         loop {
             let Some(at) = choose(words::QUESTION, &rows)? else {
                 return Ok(None);
@@ -237,6 +237,6 @@ pub(super) fn attempt(name: &str, config: &ModelConfig) -> Result<TriedModel, Mo
 pub(super) fn shown(settings: &Settings, file: &Path, found: &FoundModels) -> Vec<StyledLine> {
     let mut lines = words::configured(settings, &file.display().to_string());
     lines.push(StyledLine::default());
-    lines.extend(words::found(found));
+    lines.extend(words::found(found, settings.model.as_deref()));
     lines
 }

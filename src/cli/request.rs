@@ -54,6 +54,12 @@ impl RequestFlags {
         let is_there = |word: &str| word.contains('*') || is_resource(app, project, word);
         let mut request = sort(words, self.message.is_some(), takes_name, &is_there)
             .map_err(|stray| unquoted(app, stray))?;
+        if let Some(word) = request.message.as_deref()
+            && looks_like_file(word)
+            && let Some(near) = source::near(app, word)
+        {
+            return Err(mistyped_file(word, &near));
+        }
         request.message = request
             .message
             .or(self.message)
@@ -155,11 +161,28 @@ pub(super) fn is_file(app: &App, project: &Project, word: &str) -> bool {
     word != source::STDIN && path.symlink_metadata().is_ok()
 }
 
+/// Returns whether a single word has the form of a file's path: with an ending, or in a folder.
+fn looks_like_file(word: &str) -> bool {
+    let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let has_ending = !ending.is_empty() && ending.chars().all(char::is_alphanumeric);
+    !word.contains(char::is_whitespace) && (has_ending || word.contains('/'))
+}
+
+/// Returns the error of a message that is probably a file.
+fn mistyped_file(word: &str, near: &str) -> anyhow::Error {
+    let word = visible(word);
+    WrongWord {
+        what: format!("there is no file `{word}`"),
+        hint: format!("did you mean `{near}`? `-m '{word}'` makes it the message"),
+    }
+    .into()
+}
+
 /// Returns the error of a word that is left over.
 fn unquoted(app: &App, StrayWord(word): StrayWord) -> anyhow::Error {
     let quotes = "a message of several words needs quotes, as in `\"add a form\"`";
     let hint = match source::near(app, &word) {
-        Some(near) => format!("did you mean `{near}`? Else, {quotes}"),
+        Some(near) => format!("did you mean `{near}`? Otherwise, {quotes}"),
         None => quotes.to_owned(),
     };
     WrongWord {

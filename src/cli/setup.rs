@@ -10,6 +10,7 @@ use super::exit;
 use super::ready::{SetupGround, attempt, shown};
 use crate::config::edit::{NewModel, flow};
 use crate::config::settings::Settings;
+use crate::host::screen::why_nobody;
 use crate::model::found::FoundModels;
 use crate::model::found::server::{self, ServerAddress};
 use crate::model::settings::{ModelConfig, ModelKind};
@@ -58,12 +59,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     if !app.is_attended() {
-        let what = "stdin is not a terminal, so no model can be chosen";
+        let what = format!("{}, so no model can be chosen", why_nobody());
         let hint = words::in_a_line(&found)
             .unwrap_or_else(|| "`teddy setup --model <name>` names one".to_owned());
         return Err(NobodyToAsk::new(what, hint).into());
     }
-    match app.set_up(&found, &ground.file)? {
+    let settings = ground.settings.as_ref().ok();
+    let configured = settings.and_then(|settings| settings.model.as_deref());
+    match app.set_up((&found, configured), &ground.file)? {
         Some(_) => {
             app.say("Next: teddy start '<what you want>', in a repository");
             Ok(exit::DONE.into())

@@ -7,6 +7,7 @@ use super::begin::begin;
 use super::exit;
 use super::request::RequestFlags;
 use super::resume::{LoopFlags, go};
+use crate::host::screen::why_nobody;
 use crate::session::name::SessionName;
 use crate::workflow::user::{NobodyToAsk, Question};
 
@@ -37,8 +38,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         .map(SessionName::parse)
         .transpose()?;
     if request.message.is_none() && !app.is_attended() {
-        let what = "stdin is not a terminal, so nobody can be asked what to do";
-        return Err(NobodyToAsk::new(what, "`teddy start '<message>'` says it").into());
+        let what = format!("{}, so nobody can be asked what to do", why_nobody());
+        let hint = match &request.name {
+            None => "`teddy start '<message>'` says it".to_owned(),
+            Some(name) => taken_as_name(name),
+        };
+        return Err(NobodyToAsk::new(what, hint).into());
     }
 
     app.ready_model(&mut project, how.named())?;
@@ -66,4 +71,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     begin(app, &mut project, &name, how.agent())?;
     request.show_files(app, &project)?;
     go(app, project, request.message, how)
+}
+
+/// Says what became of a single word, which might have been meant for the model.
+fn taken_as_name(name: &str) -> String {
+    format!("`{name}` was taken as the session's name; `-m {name}` makes it the message")
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use super::mistyped::{Mistyped, mistyped};
 use super::{Command, app, exit, failure, version};
+use crate::host::stdout;
 
 /// Tells whether a command line that cannot be read asks for JSON.
 pub(super) fn asks_for_json(arguments: &[OsString]) -> bool {
@@ -16,6 +17,10 @@ pub(super) fn asks_for_json(arguments: &[OsString]) -> bool {
 /// Says what is wrong with the command line, or prints the help that was asked for.
 pub(super) fn explain(error: &clap::Error, line: &[OsString], is_json: bool) -> ExitCode {
     let mistyped = mistyped(error, line, Command::names());
+    if !error.use_stderr() {
+        return printed(error.print());
+    }
+
     // Where even stderr is gone there is nobody to tell.
     let _ = match &mistyped {
         Some(Mistyped { message, hint }) => {
@@ -23,9 +28,6 @@ pub(super) fn explain(error: &clap::Error, line: &[OsString], is_json: bool) -> 
         }
         None => error.print(),
     };
-    if !error.use_stderr() {
-        return ExitCode::SUCCESS;
-    }
 
     if is_json {
         let (message, judged) = match mistyped {
@@ -33,7 +35,7 @@ pub(super) fn explain(error: &clap::Error, line: &[OsString], is_json: bool) -> 
             None => failure::misread(error),
         };
         let value = judged.to_json(&message, serde_json::Value::Null);
-        let _ = app::json_text(&value).map(crate::host::stdout::write);
+        let _ = app::json_text(&value).map(stdout::write);
     }
 
     exit::USAGE.into()
@@ -41,13 +43,29 @@ pub(super) fn explain(error: &clap::Error, line: &[OsString], is_json: bool) -> 
 
 /// Prints which program this is.
 pub(super) fn tell_version(error: &clap::Error, is_json: bool, is_verbose: bool) -> ExitCode {
-    // A reader that is gone has seen enough.
-    let _ = if is_json {
-        app::json_text(&version::to_json()).map(crate::host::stdout::write)
+    printed(if is_json {
+        app::json_text(&version::to_json())
+            .map_err(std::io::Error::other)
+            .and_then(stdout::write)
     } else if is_verbose {
-        Ok(crate::host::stdout::write(version::details()))
+        stdout::write(version::details())
     } else {
-        Ok(error.print())
-    };
-    ExitCode::SUCCESS
+        error.print()
+    })
+}
+
+/// Returns the exit code of something that was printed to standard output. A reader that is gone
+/// has seen enough.
+pub(super) fn printed(result: std::io::Result<()>) -> ExitCode {
+    let flushed = result.and_then(|()| std::io::stdout().flush());
+    match stdout::quietly(flushed) {
+        Ok(()) => exit::DONE.into(),
+        Err(error) => {
+            let _ = writeln!(
+                std::io::stderr(),
+                "error: writing to standard output: {error}"
+            );
+            exit::FAILED.into()
+        }
+    }
 }

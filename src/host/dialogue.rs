@@ -18,6 +18,7 @@ use super::shell::{CommandEnvironment, Marker, VARIABLE};
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
+use super::temporary::temporary_folder;
 use super::{process, sandbox};
 use pipe::InputPipe;
 
@@ -46,7 +47,7 @@ impl DialogueFolder {
     /// # Errors
     /// There is no room for temporary files.
     pub fn new() -> io::Result<DialogueFolder> {
-        let folder = tempfile::Builder::new().prefix("teddy-").tempdir()?;
+        let folder = temporary_folder()?;
         let made = DialogueFolder { folder };
         std::fs::create_dir(made.temporary())?;
         Ok(made)

@@ -33,5 +33,6 @@ pub mod space;
 pub mod stdout;
 pub mod supervisor;
 pub mod sync;
+pub mod temporary;
 pub mod token;
 pub mod web;

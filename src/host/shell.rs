@@ -27,6 +27,7 @@ pub use stragglers::end_orphans;
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
+use super::temporary::temporary_folder;
 use super::{interrupt, overlay, process, sandbox};
 pub use capture::Capture;
 pub(super) use environment::CommandEnvironment;
@@ -214,7 +215,7 @@ struct ScriptFiles {
 impl ScriptFiles {
     /// Writes the script's file and makes its folder for temporary files.
     fn new(text: &str) -> io::Result<ScriptFiles> {
-        let folder = tempfile::Builder::new().prefix("teddy-").tempdir()?;
+        let folder = temporary_folder()?;
         let scratch = ScriptFiles { folder };
         let mut file = std::fs::File::create(scratch.script())?;
         file.write_all(text.as_bytes())?;

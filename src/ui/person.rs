@@ -19,6 +19,7 @@ use super::terminal::{self, Full, RawMode};
 use super::viewer::Viewer;
 use super::{editing, markdown, reader};
 use crate::host::editor::Editor;
+use crate::host::temporary::temporary_folder;
 use crate::host::{interrupt, screen};
 use crate::plan::Plan;
 use crate::text::counted;
@@ -201,7 +202,7 @@ impl Person {
 
     /// Shows a text in a program, deceptive characters as code points.
     fn read_with(&self, reader: &Editor, name: &str, text: &str) -> io::Result<()> {
-        let folder = tempfile::Builder::new().prefix("teddy-").tempdir()?;
+        let folder = temporary_folder()?;
         let path = folder.path().join(name);
         std::fs::write(&path, visible_block(text).as_bytes())?;
         if editor::open(reader, &path)? == EditorUse::Beside {

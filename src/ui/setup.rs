@@ -33,21 +33,21 @@ pub fn rows(offers: &[ModelOffer]) -> Vec<String> {
         .collect()
 }
 
-/// Returns what is said before the list.
-pub fn introduction(found: &FoundModels) -> Vec<StyledLine> {
+/// Returns what is said before the list; `configured` is the model in use.
+pub fn introduction(found: &FoundModels, configured: Option<&str>) -> Vec<StyledLine> {
     let mut lines = refused(found);
     if found.offers().is_empty() {
-        lines.extend(nothing());
+        lines.extend(nothing(configured));
     }
     lines
 }
 
-/// Returns what was found, for somebody who only looks.
-pub fn found(found: &FoundModels) -> Vec<StyledLine> {
+/// Returns what was found, for somebody who only looks; `configured` is the model in use.
+pub fn found(found: &FoundModels, configured: Option<&str>) -> Vec<StyledLine> {
     let offers = found.offers();
     let mut lines = vec![StyledLine::of(Tone::Strong, "Found:")];
     if offers.is_empty() {
-        lines = nothing();
+        lines = nothing(configured);
     }
 
     let width = width(offers.iter().map(|offer| offer.name.as_str()));
@@ -186,10 +186,17 @@ fn refused(found: &FoundModels) -> Vec<StyledLine> {
 }
 
 /// Says what could be there.
-fn nothing() -> Vec<StyledLine> {
-    vec![StyledLine::plain(
-        "No model was found: set a key such as ANTHROPIC_API_KEY, log in to Claude Code or Codex, or start Ollama.",
-    )]
+fn nothing(configured: Option<&str>) -> Vec<StyledLine> {
+    let helps =
+        "set a key such as ANTHROPIC_API_KEY, log in to Claude Code or Codex, or start Ollama";
+    let found = match configured {
+        None => format!("No model was found: {helps}."),
+        Some(model) => {
+            let model = visible(model);
+            format!("`{model}` is configured. No other model was found: {helps}.")
+        }
+    };
+    vec![StyledLine::plain(&found)]
 }
 
 /// Returns the column in which names are written.
@@ -247,7 +254,10 @@ mod tests {
 
     #[test]
     fn what_is_not_offered_has_a_reason() {
-        let lines: Vec<String> = introduction(&all()).iter().map(StyledLine::text).collect();
+        let lines: Vec<String> = introduction(&all(), None)
+            .iter()
+            .map(StyledLine::text)
+            .collect();
         assert_eq!(lines.len(), 1);
         assert!(
             lines[0].starts_with("Not offered: gemini (Gemini CLI 0.64.0): it edits files itself"),

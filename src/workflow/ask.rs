@@ -4,9 +4,11 @@ use crate::session::meta::{MessageOrigin, ModelUse};
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan};
 use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::hinted::hinted;
+use crate::workflow::notice::Notice;
 use crate::workflow::plan::{PlanOptions, plan};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
+use crate::workspace::notice::FilesNotice;
 
 /// How often a model may look at files before it must answer.
 const MAX_LOOKS: usize = 5;
@@ -158,8 +160,14 @@ impl User for AnswerUser<'_> {
     }
 
     fn tell(&mut self, event: Event<'_>) {
-        // That an answer was said is told by the answer.
-        if !matches!(event, Event::Started { .. } | Event::Finished { .. }) {
+        // That an answer was said is told by the answer, and how the files are when it was asked.
+        let is_told = matches!(
+            event,
+            Event::Started { .. }
+                | Event::Finished { .. }
+                | Event::Notice(Notice::Files(FilesNotice::Drifted { .. }))
+        );
+        if !is_told {
             self.0.tell(event);
         }
     }

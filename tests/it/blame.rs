@@ -248,3 +248,17 @@ fn a_file_with_an_odd_name_is_traced() {
         ["demo:1 landed", "demo:1 landed"]
     );
 }
+
+#[test]
+fn what_is_not_a_range_of_lines_is_named() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    for range in ["x", "1,x", ""] {
+        let said = format!("`{range}` is not a range of lines, such as `10,20`");
+        repo.teddy(&["blame", "-L", range, "a.txt"])
+            .check(2, &[&said]);
+    }
+    for range in ["1", "1,+1", "/a/", ",1"] {
+        repo.done(&["blame", "-L", range, "a.txt"]);
+    }
+}

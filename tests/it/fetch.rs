@@ -233,6 +233,14 @@ fn what_was_adopted_was_never_brought_here() {
 }
 
 #[test]
+fn sessions_of_remotes_are_listed_with_an_option() {
+    let (_, ben) = two_people();
+    let hint = "`teddy sessions -r` lists those of remotes";
+    check(&ben.teddy(&["adopt", "origin/nope"]), 1, &[hint]);
+    check(&ben.teddy(&["browse", "origin/x"]), 1, &[hint]);
+}
+
+#[test]
 fn fetching_again_says_what_is_new_and_what_was_rewritten() {
     let (ada, ben) = two_people();
     send(&ada);

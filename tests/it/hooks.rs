@@ -298,7 +298,12 @@ fn come_and_go(repo: &TestRepo, args: &[&str], file: &Path, text: Option<&str>) 
     let rows = rows.as_array().unwrap();
     let row = rows.iter().find(|row| row["state"] == "installed").unwrap();
     assert_eq!(row["file"], file.to_str().unwrap());
-    call("remove", &["-y"]).check(0, &["Wrote `"]);
+    let said = if text.is_some() {
+        "Wrote `"
+    } else {
+        "Removed `"
+    };
+    call("remove", &["-y"]).check(0, &[said]);
     assert_eq!(std::fs::read_to_string(file).ok().as_deref(), text);
     with
 }

@@ -4,8 +4,8 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 
-use crate::plans::{create, plan};
-use crate::support::TestRepo;
+use crate::plans::{create, execute, plan};
+use crate::support::{Output, TestRepo};
 
 /// A project with a session.
 fn project() -> TestRepo {
@@ -264,4 +264,53 @@ fn mistakes_of_a_file_are_told_by_its_own_lines() {
     std::fs::write(repo.beside("mine.md"), text).unwrap();
     repo.teddy(&["execute", "../mine.md", "-y", "--no-replan"])
         .check(3, &[&format!("\n../mine.md:{line}: EDIT gone.txt: ")]);
+}
+
+#[test]
+fn a_single_word_is_not_taken_for_what_it_is_not() {
+    let repo = TestRepo::new().file("greet.sh", "echo\n");
+    repo.commit("init");
+    repo.teddy(&["start", "slowly", "-y"]).check(
+        1,
+        &["`slowly` was taken as the session's name; `-m slowly` makes it the message"],
+    );
+    repo.teddy(&["start", "greeet.sh", "-y"]).check(
+        2,
+        &[
+            "there is no file `greeet.sh`",
+            "did you mean `greet.sh`? `-m 'greeet.sh'` makes it the message",
+        ],
+    );
+    repo.teddy(&["race", "--with", "a,b"])
+        .check(2, &["a race needs a message"]);
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let repo = TestRepo::new();
+    for option in ["--help", "--version", "-vV", "help"] {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let status = repo
+            .teddy_command(&[option])
+            .stdout(full.unwrap())
+            .stderr(std::process::Stdio::null())
+            .status();
+        assert_eq!(status.unwrap().code(), Some(1), "{option}");
+    }
+}
+
+#[test]
+fn a_missing_folder_for_temporary_files_is_named() {
+    let repo = TestRepo::new();
+    std::fs::write(repo.beside("plan.md"), plan("Run", &[execute("true")])).unwrap();
+    let out = Output::of(
+        repo.teddy_command(&["execute", "../plan.md", "-y"])
+            .env("TMPDIR", "/nowhere")
+            .current_dir(repo.path()),
+    );
+    let said = format!("{}{}", out.stdout, out.stderr);
+    assert!(
+        said.contains("no temporary directory can be made in `/nowhere` (`TMPDIR`)"),
+        "{out}"
+    );
 }

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use super::EditingPrompts;
 use crate::host::editor::MAX_EDITED;
 use crate::host::file::read_regular_text;
+use crate::host::temporary::temporary_folder;
 use crate::ui::editor::EditorUse;
 use crate::ui::style::{StyledLine, Tone};
 
@@ -47,10 +48,7 @@ pub fn edit_file(
 impl Proposed {
     /// Writes the file.
     pub(super) fn write(name: &str, content: &[u8]) -> anyhow::Result<Proposed> {
-        let folder = tempfile::Builder::new()
-            .prefix("teddy-")
-            .tempdir()
-            .context("making a folder for the preview")?;
+        let folder = temporary_folder()?;
         let path = folder.path().join(name);
         std::fs::write(&path, content).context("writing the preview")?;
 
