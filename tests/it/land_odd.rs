@@ -261,3 +261,25 @@ fn a_message_is_utf_8_whatever_commits_are_otherwise() {
     ]);
     assert_eq!(raw, "\u{dc}ber die Stra\u{df}e");
 }
+
+#[test]
+fn what_hooks_changed_is_undone_with_the_turn_before_it() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
+    hook(&repo, "pre-commit", "echo formatted > e.txt; git add e.txt");
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(repo.read("e.txt"), "formatted\n");
+
+    repo.teddy(&["undo", "3"])
+        .check(1, &["only 2 turns can be undone"]);
+    repo.done(&["undo"]);
+    assert!(!repo.path().join("e.txt").exists());
+    assert_eq!(repo.json(&["log"], 0)[0]["title"], "Undo 2: Make e");
+    repo.done(&["redo"]);
+    assert_eq!(repo.read("e.txt"), "formatted\n");
+    repo.done(&["undo", "2"]);
+    assert!(!repo.path().join("d.txt").exists());
+}

@@ -101,7 +101,7 @@ pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Re
         walk.back(project, &session.tip, &why_not)?;
     }
 
-    Ok(walk.over.len() as u64)
+    Ok(walk.counted().count() as u64)
 }
 
 /// Goes forward again over the last `steps` undone turns.
@@ -204,7 +204,7 @@ impl<'a> LockedSession<'a> {
             Direction::Forward => "Redo",
         };
         Ok(Aim {
-            title: title(verb, &walk.over),
+            title: title(verb, &walk.counted().collect::<Vec<_>>()),
             way: planner.over(&walk.over, walk.direction)?,
             restored: restored(turn, redo, &walk.over),
             wanted: wanted(self.project, &self.stacks, turn)?,
@@ -237,6 +237,11 @@ impl UndoWalk {
         }
     }
 
+    /// Returns the turns that count: what hooks changed in a landing goes with the turn before it.
+    fn counted(&self) -> impl Iterator<Item = &Turn> {
+        self.over.iter().filter(|turn| turn.meta.landed.is_none())
+    }
+
     /// Goes one turn back; says whether it counts.
     fn back(
         &mut self,
@@ -245,8 +250,8 @@ impl UndoWalk {
         why_not: &dyn Fn(&Turn) -> anyhow::Result<Option<WhyPassedOver>>,
     ) -> anyhow::Result<bool> {
         let at = self.at;
-        if at == 0 && !self.over.is_empty() {
-            let count = self.over.len();
+        let count = self.counted().count();
+        if at == 0 && count > 0 {
             return Err(hinted(
                 format!("only {} can be undone", counted(count, "turn")),
                 format!("`teddy undo {count}` goes back to the start"),
@@ -264,13 +269,14 @@ impl UndoWalk {
         let turn = store.turn(&tip.session, &at.to_string())?;
         self.at = store.turn(&tip.session, &(at - 1).to_string())?.position();
 
+        let counts = turn.meta.landed.is_none();
         let why_not = why_not(&turn)?;
         match why_not {
             Some(why) => self.passed.push(PassedOver { turn: at, why }),
             None => self.over.push(turn),
         }
 
-        Ok(why_not.is_none())
+        Ok(why_not.is_none() && counts)
     }
 }
 
@@ -341,7 +347,7 @@ fn restored(to: &Turn, redo: Vec<u64>, over: &[Turn]) -> Restored {
 }
 
 /// Returns the title of a turn that goes over others: `Undo 22: Add a form`.
-fn title(verb: &str, over: &[Turn]) -> String {
+fn title(verb: &str, over: &[&Turn]) -> String {
     let mut numbers: Vec<String> = over
         .iter()
         .take(MAX_NAMED)
