@@ -151,27 +151,23 @@ impl Layer {
         }
 
         let message = error.to_string();
-        let is_wrong = |(key, value): &(String, Value)| {
+        let is_wrong = |path: &[String], value: &Value| {
             let mut alone = Mapping::new();
-            insert(
-                &mut alone,
-                &key.split('.').collect::<Vec<_>>(),
-                value.clone(),
-            );
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            insert(&mut alone, &path, value.clone());
             settings(&alone).is_err_and(|error| error.to_string() == message)
         };
-
-        let culprit = flatten(&self.values).into_iter().find(is_wrong);
+        let culprit = innermost(&[], &self.values, &is_wrong);
         let words = plain(&message);
         match (culprit, self.line_of(&message)) {
-            (Some((key, _)), Some(line)) => ConfigError::Wrong {
+            (Some(key), Some(line)) => ConfigError::Wrong {
                 origin: format!("{}, line {line}", self.origin),
                 message: match words.starts_with("must ") {
                     true => format!("`{key}` {words}"),
                     false => format!("`{key}`: {words}"),
                 },
             },
-            (Some((key, _)), None) => ConfigError::Wrong {
+            (Some(key), None) => ConfigError::Wrong {
                 origin: format!("{} {key}", self.origin),
                 message: words,
             },
@@ -283,6 +279,22 @@ fn insert(into: &mut Mapping, path: &[&str], value: Value) {
     }
 }
 
+/// Returns the dotted key of the innermost value below a key that is wrong by itself.
+fn innermost(
+    above: &[String],
+    values: &Mapping,
+    is_wrong: &dyn Fn(&[String], &Value) -> bool,
+) -> Option<String> {
+    values.iter().find_map(|(key, value)| {
+        let key = key.as_str().unwrap_or_default().to_owned();
+        let path = [above, &[key]].concat();
+        let inner = value.as_mapping();
+        inner
+            .and_then(|inner| innermost(&path, inner, is_wrong))
+            .or_else(|| is_wrong(&path, value).then(|| path.join(".")))
+    })
+}
+
 /// Returns a mapping as dotted keys of at most two parts.
 fn flatten(values: &Mapping) -> Vec<(String, Value)> {
     let mut flat = Vec::new();
@@ -342,6 +354,50 @@ mod tests {
             "agent: x\nexecute:\n  sandbox: off\n  timout: 5",
             "test.yaml, line 4: unknown setting `execute.timout`",
             "did you mean `execute.timeout`?",
+        );
+    }
+
+    #[test]
+    fn cf2_a_value_out_of_range_is_named_with_its_key_and_line() {
+        let check = |text: &str, expected: &str| {
+            let error = merge(&[layer(text)]).expect_err("a value out of range");
+            assert_eq!(error.to_string(), format!("test.yaml, line 2: {expected}"));
+        };
+        check(
+            "agent: a\nexecute: {timeout: 0}",
+            "`execute.timeout` must be a number of seconds from 1 to 86400, not `0`",
+        );
+        check(
+            "agent: a\nexecute: {timeout: 86401}",
+            "`execute.timeout` must be a number of seconds from 1 to 86400, not `86401`",
+        );
+        check(
+            "agent: a\nlimits: {turns: 0}",
+            "`limits.turns` must be 1 or more, not `0`",
+        );
+        check(
+            "agent: a\nlimits: {cost: .inf}",
+            "`limits.cost` must be an amount that is not negative, not `inf`",
+        );
+        check(
+            "agent: a\nrace: {parallel: 0}",
+            "`race.parallel` must be 1 or more, not `0`",
+        );
+        check(
+            "agent: a\nchange: {roles: {poet: m}}",
+            "`change.roles.poet`: there is no role `poet`; the roles are `author`, `challenger`, `implementer`, `reviewer`",
+        );
+        check(
+            "agent: a\nmodels: {a: {id: [5]}}",
+            "`models.a.id` must be a string, not a list",
+        );
+        check(
+            "agent: a\nmodels: {a: {kind: gpt}}",
+            "`models.a.kind` must be one of `openai`, `anthropic`, `command`, `replay`, `manual`, `acp`, `agent`, not `gpt`",
+        );
+        check(
+            "agent: a\nmodels: {a: {base_url: localhost}}",
+            "`models.a.base_url` must be an address that begins with `http://` or `https://`, not `localhost`",
         );
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::range;
 use super::size::Size;
 use crate::text::leak::LeakKind;
 
@@ -72,10 +73,12 @@ impl Settings {
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
     /// The protocol: `openai`, `anthropic`, `command`, `replay`, `manual`, `acp` or `agent`.
+    #[serde(deserialize_with = "range::kind")]
     pub kind: String,
     /// The provider's name of the model; `acp`, `agent`: the known agent.
     pub id: String,
     /// Where requests go.
+    #[serde(deserialize_with = "range::address")]
     pub base_url: Option<String>,
     /// The variable that holds the key.
     pub api_key_env: Option<String>,
@@ -118,16 +121,16 @@ pub struct ModelSettings {
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Read.
-    #[serde(deserialize_with = "amount")]
+    #[serde(deserialize_with = "range::amount")]
     pub input: f64,
     /// Written.
-    #[serde(deserialize_with = "amount")]
+    #[serde(deserialize_with = "range::amount")]
     pub output: f64,
     /// Read from the provider's cache; not known without it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "range::some_amount")]
     pub cache_read: Option<f64>,
     /// Written to the provider's cache; not known without it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "range::some_amount")]
     pub cache_write: Option<f64>,
 }
 
@@ -144,6 +147,7 @@ pub struct Replan {
 #[serde(deny_unknown_fields, default)]
 pub struct ExecuteSettings {
     /// The limit of one command, in seconds.
+    #[serde(deserialize_with = "range::seconds")]
     pub timeout: u64,
     /// The program that runs the script.
     pub shell: String,
@@ -234,9 +238,10 @@ pub enum OnFailure {
 #[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
     /// Turns in one call.
+    #[serde(deserialize_with = "range::turns")]
     pub turns: u32,
     /// Dollars in one session.
-    #[serde(deserialize_with = "amount")]
+    #[serde(deserialize_with = "range::amount")]
     pub cost: f64,
     /// Files that a model that edits files may change in one turn.
     pub files: usize,
@@ -247,6 +252,7 @@ pub struct LimitSettings {
 #[serde(deny_unknown_fields, default)]
 pub struct RaceSettings {
     /// How many run at once; as many as there are cores, and room for, without it.
+    #[serde(deserialize_with = "range::parallel")]
     pub parallel: Option<usize>,
 }
 
@@ -269,6 +275,7 @@ pub struct ResearchSettings {
     /// What is asked.
     pub engine: Option<EngineKind>,
     /// Where the engine is.
+    #[serde(deserialize_with = "range::address")]
     pub base_url: Option<String>,
     /// The variable that holds the key.
     pub api_key_env: Option<String>,
@@ -329,6 +336,7 @@ pub struct ChangeSettings {
     /// How often an implementation is mended after its review.
     pub implementation_iterations: u32,
     /// The model of each role: `author`, `challenger`, `implementer`, `reviewer`.
+    #[serde(deserialize_with = "range::roles")]
     pub roles: BTreeMap<String, String>,
 }
 
@@ -432,17 +440,4 @@ impl ExecuteSettings {
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }
-}
-
-/// Reads an amount of money.
-fn amount<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    let amount = f64::deserialize(deserializer)?;
-    if amount.is_finite() && amount >= 0.0 {
-        return Ok(amount);
-    }
-    let found = serde::de::Unexpected::Float(amount);
-    Err(serde::de::Error::invalid_value(
-        found,
-        &"an amount that is not negative",
-    ))
 }

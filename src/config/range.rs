@@ -1,0 +1,132 @@
+//! Values that a setting may have, beyond their type.
+//!
+//! What is said of another value is the second half of a sentence: it names what is expected.
+
+use std::collections::BTreeMap;
+
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer};
+
+/// The longest that one command may take, in seconds, as in a plan.
+const MAX_TIMEOUT: u64 = 86_400;
+/// The roles of the change workflow.
+const ROLES: [&str; 4] = ["author", "challenger", "implementer", "reviewer"];
+/// The kinds of models.
+pub const KINDS: [&str; 7] = [
+    "openai",
+    "anthropic",
+    "command",
+    "replay",
+    "manual",
+    "acp",
+    "agent",
+];
+
+/// Reads an amount of money.
+pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let amount = f64::deserialize(deserializer)?;
+    if amount.is_finite() && amount >= 0.0 {
+        return Ok(amount);
+    }
+    Err(D::Error::invalid_value(
+        Unexpected::Float(amount),
+        &"an amount that is not negative",
+    ))
+}
+
+/// Reads an amount of money that need not be there.
+pub(super) fn some_amount<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<f64>, D::Error> {
+    let amount = Option::<f64>::deserialize(deserializer)?;
+    let wrong = amount.filter(|amount| !amount.is_finite() || *amount < 0.0);
+    match wrong {
+        None => Ok(amount),
+        Some(wrong) => Err(D::Error::invalid_value(
+            Unexpected::Float(wrong),
+            &"an amount that is not negative",
+        )),
+    }
+}
+
+/// Reads how long a command may take, in seconds.
+pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let seconds = u64::deserialize(deserializer)?;
+    if (1..=MAX_TIMEOUT).contains(&seconds) {
+        return Ok(seconds);
+    }
+    Err(D::Error::invalid_value(
+        Unexpected::Unsigned(seconds),
+        &"a number of seconds from 1 to 86400",
+    ))
+}
+
+/// Reads a number of turns.
+pub(super) fn turns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let turns = u32::deserialize(deserializer)?;
+    if turns > 0 {
+        return Ok(turns);
+    }
+    Err(D::Error::invalid_value(
+        Unexpected::Unsigned(0),
+        &"1 or more",
+    ))
+}
+
+/// Reads how many run at once.
+pub(super) fn parallel<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<usize>, D::Error> {
+    let parallel = Option::<usize>::deserialize(deserializer)?;
+    if parallel != Some(0) {
+        return Ok(parallel);
+    }
+    Err(D::Error::invalid_value(
+        Unexpected::Unsigned(0),
+        &"1 or more",
+    ))
+}
+
+/// Reads a kind of model.
+pub(super) fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let kind = String::deserialize(deserializer)?;
+    if KINDS.contains(&kind.as_str()) {
+        return Ok(kind);
+    }
+    Err(D::Error::unknown_variant(&kind, &KINDS))
+}
+
+/// Reads the address of a server.
+pub(super) fn address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    let address = Option::<String>::deserialize(deserializer)?;
+    let is_one = |text: &String| {
+        let text = text.trim().to_ascii_lowercase();
+        let rest = ["http://", "https://"]
+            .iter()
+            .find_map(|start| text.strip_prefix(start));
+        rest.is_some_and(|rest| !rest.is_empty())
+    };
+    match address {
+        Some(wrong) if !is_one(&wrong) => Err(D::Error::invalid_value(
+            Unexpected::Str(&wrong),
+            &"an address that begins with `http://` or `https://`",
+        )),
+        address => Ok(address),
+    }
+}
+
+/// Reads the models of roles.
+pub(super) fn roles<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    let roles = BTreeMap::<String, String>::deserialize(deserializer)?;
+    match roles.keys().find(|role| !ROLES.contains(&role.as_str())) {
+        None => Ok(roles),
+        Some(unknown) => Err(D::Error::custom(format!(
+            "there is no role `{unknown}`; the roles are `{}`",
+            ROLES.join("`, `")
+        ))),
+    }
+}
