@@ -7,6 +7,7 @@ use super::begin::begin_or_hand_to;
 use super::complete;
 use super::exit::{self, ExitStatus};
 use super::failure::WrongWord;
+use super::number;
 use super::plan::check_model;
 use super::request::RequestFlags;
 use crate::session::meta::ModelUse;
@@ -31,7 +32,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     model: Option<String>,
     /// Also show the model this many turns before the previous one
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::depth)]
     context_depth: u64,
 }
 

@@ -17,7 +17,7 @@ use crate::host::env;
 /// completion is loaded.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples, for the file that the shell reads at its start:\n  source <(teddy completions bash)\n  source <(teddy completions zsh)          behind compinit\n  teddy completions fish | source"
+    after_help = "Examples, for the file that the shell reads at its start:\n  source <(teddy completions bash)\n  source <(teddy completions zsh)          after compinit\n  teddy completions fish | source"
 )]
 pub(super) struct Args {
     /// The shell

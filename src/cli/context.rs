@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
+use super::number;
 use crate::session::input::{ListScope, ResourceBody};
 use crate::text::visible::visible;
 use crate::workflow::context::edit;
@@ -25,7 +26,7 @@ pub(super) struct Args {
     #[command(subcommand)]
     command: Option<ContextCommand>,
     /// Also show this many turns before the previous one
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::depth)]
     context_depth: u64,
 }
 

@@ -9,14 +9,16 @@ use super::complete;
 use super::difference::{ShownAs, ViewArgs, show};
 use super::exit;
 use crate::git::object::TreeId;
+use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::text::counted;
+use crate::text::visible::visible;
 use crate::ui::diff::{FileVersions, counted as counted_lines, counts, unified};
 use crate::ui::mistakes;
 use crate::ui::style::StyledLine;
 use crate::workflow::dry_run::dry_run;
 use crate::workflow::dry_run::{DryRun, Rewrite};
-use crate::workflow::hinted::hinted;
+use crate::workflow::hinted::{hinted, with_hint};
 use crate::workflow::history::start_tree;
 use crate::workflow::paths;
 use crate::workflow::project::Project;
@@ -50,6 +52,27 @@ pub(super) struct Args {
 
 /// Prints the differences.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let words: Vec<String> = args.turn.iter().chain(&args.other).cloned().collect();
+    shown(args, app).map_err(|error| {
+        let is_unknown = matches!(error.downcast_ref(), Some(StoreError::NoTurn { .. }));
+        let files = words.iter().find(|word| is_file(app, word));
+        match files.filter(|_| is_unknown) {
+            Some(file) => with_hint(
+                error,
+                format!("`teddy diff -- {}` is about the file", visible(file)),
+            ),
+            None => error,
+        }
+    })
+}
+
+/// Returns whether a word names a file that is there.
+fn is_file(app: &App, word: &str) -> bool {
+    app.folder().is_ok_and(|folder| folder.join(word).exists())
+}
+
+/// Prints the differences, unless a turn is not there.
+fn shown(args: Args, app: &App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let store = project.store();
     let paths = match args.paths.as_slice() {

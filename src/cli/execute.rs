@@ -155,7 +155,7 @@ fn tell_answer(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     };
     match question.answer {
         AnswerStatus::Answered => {
-            app.say("Your answer is kept for the next turn. Next: teddy resume");
+            app.say("Your answer is kept for the next turn. Next: `teddy resume`");
             Ok(())
         }
         AnswerStatus::Open | AnswerStatus::UserLeft => tell_question(app, &question.text, ANSWER),
@@ -236,11 +236,11 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     if let Some(planned) = recorded.replanned() {
         app.say(&match planned.title.as_str() {
             "" => format!(
-                "The model answered for turn {}, but that is not a plan. Next: teddy execute",
+                "The model answered for turn {}, but that is not a plan. Next: `teddy execute`",
                 planned.turn
             ),
             title => format!(
-                "The model wrote another plan for turn {}: {title}. Next: teddy execute",
+                "The model wrote another plan for turn {}: \"{title}\". Next: `teddy execute`",
                 planned.turn
             ),
         });

@@ -7,6 +7,7 @@ use clap::ValueHint;
 use super::app::App;
 use super::exit;
 use super::failure::NoPattern;
+use super::number;
 use crate::text::context_list;
 use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::find::{LinePattern, Match, Query, TurnPart, find};
@@ -36,7 +37,7 @@ pub(super) struct Args {
     #[arg(short = 'F', long)]
     fixed_strings: bool,
     /// Show at most this many matches
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::most)]
     max_count: Option<usize>,
 }
 

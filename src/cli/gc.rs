@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
+use super::number;
 use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::text::sized;
@@ -33,10 +34,10 @@ pub(super) struct Args {
     #[arg(long)]
     plan: bool,
     /// Remove worktrees and caches not used for this many days
-    #[arg(long, value_name = "DAYS", default_value_t = 14)]
+    #[arg(long, value_name = "DAYS", default_value_t = 14, value_parser = number::days)]
     idle_days: u32,
     /// Remove undo data older than this many days
-    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = number::days)]
     undo_days: u32,
     /// Delete sessions for good, without a bundle
     #[arg(long, requires = "sessions")]
@@ -138,7 +139,7 @@ fn tell(app: &App, done: &GcResult, is_plan: bool) -> anyhow::Result<()> {
     let size = sized(done.bytes);
     match is_plan {
         true => app.say(&format!(
-            "{size} of files would go, and loose objects be packed. Nothing was changed."
+            "{size} of files would be removed, and loose objects would be packed. Nothing was changed."
         )),
         false => app.say("Loose objects are packed."),
     }

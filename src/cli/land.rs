@@ -180,7 +180,7 @@ fn line(commit: &Committed) -> String {
 /// Says what else the user should know.
 fn remarks(app: &App, done: &LandResult) {
     if !done.formatted.is_empty() {
-        app.say("Hooks changed files; yours have it, too:");
+        app.say("Hooks changed these files; your copies were updated:");
         app.say(lines("  ", done.formatted.iter()).trim_end());
     }
 

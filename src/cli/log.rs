@@ -7,6 +7,7 @@ use clap::ValueHint;
 use super::app::App;
 use super::difference::{self, ShownAs};
 use super::failure::WrongWord;
+use super::number;
 use super::{complete, exit};
 use crate::session::name::SessionName;
 use crate::ui::log_row;
@@ -27,7 +28,7 @@ pub(super) struct Args {
     #[arg(value_name = "SESSION", conflicts_with = "all", add = complete::with(complete::all_sessions))]
     of: Option<String>,
     /// Show at most this many turns
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::most)]
     max_count: Option<usize>,
     /// List the turns of all sessions, each once
     #[arg(long)]

@@ -135,7 +135,15 @@ pub(super) fn mistyped(
     let mut before = line.iter().take_while(|part| *part != word.as_str());
     let is_below = before.any(|part| names.iter().any(|name| part == name));
     let is_ours = error.kind() == ErrorKind::InvalidSubcommand && !is_below;
-    is_ours.then(|| meant(word, names.iter().copied()))
+    let is_help = line.get(1).is_some_and(|first| first == "help");
+    is_ours.then(|| match meant(word, names.iter().copied()) {
+        // Nothing behind `help` is a message.
+        told if is_help && told.hint.contains("needs quotes") => Mistyped {
+            hint: "`teddy --help` lists the commands".to_owned(),
+            ..told
+        },
+        told => told,
+    })
 }
 
 /// Returns what to say of a command that does not exist.

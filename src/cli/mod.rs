@@ -43,6 +43,7 @@ mod log;
 mod man;
 mod mistyped;
 mod new;
+mod number;
 mod overview;
 mod pick;
 mod plan;
@@ -235,7 +236,7 @@ pub fn main() -> ExitCode {
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
             return tell_version(&error, is_json, is_verbose);
         }
-        Err(error) => return explain(&error, &arguments, is_json),
+        Err(error) => return explain(error, &arguments, is_json),
     };
 
     // Without handlers ctrl-c ends the program at once, which recovery covers.

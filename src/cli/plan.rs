@@ -6,6 +6,7 @@ use super::app::App;
 use super::begin::begin_or_hand_to;
 use super::complete;
 use super::exit::{self, ExitStatus};
+use super::number;
 use super::request::RequestFlags;
 use super::source;
 use crate::plan;
@@ -52,7 +53,7 @@ pub(super) struct PlanFlags {
     #[arg(long, value_name = "NAME", add = complete::with(complete::pipelines))]
     pub(super) pipeline: Option<String>,
     /// Also show the model this many turns before the previous one
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::depth)]
     pub(super) context_depth: u64,
 }
 
@@ -151,7 +152,7 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
         .for_each(|used| app.say(&usage(used)));
     if planned.diagnostics.is_empty() {
         app.say(&format!(
-            "Planned turn {}: {}. Next: teddy execute",
+            "Planned turn {}: \"{}\". Next: `teddy execute`",
             planned.turn, planned.title
         ));
         return Ok(());

@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::app::App;
 use super::begin::begin_or_hand_to;
 use super::failure::{Malformed, WrongWord};
+use super::number;
 use super::request::RequestFlags;
 use super::{complete, execute, exit};
 use crate::host::env;
@@ -53,7 +54,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     judge: Option<String>,
     /// Also show the models this many turns before the previous one
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::depth)]
     context_depth: u64,
     /// Approve what the models ask for while they work
     #[arg(short, long)]
@@ -137,7 +138,7 @@ fn show(app: &App, finished: &FinishedRace) -> anyhow::Result<()> {
         app.print_words(&verdict.text)?;
     }
     if let Some(why) = finished.stopped {
-        app.warn(&format!("the race was stopped: {why}"));
+        app.warn(why);
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
+use super::number;
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::missing::lines;
@@ -84,7 +85,7 @@ impl RestoreFlags {
 #[derive(clap::Args)]
 pub(super) struct UndoArgs {
     /// How many turns
-    #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(value_name = "N", default_value_t = 1, value_parser = number::turns::<u64>)]
     turns: u64,
     #[command(flatten)]
     how: RestoreFlags,
@@ -269,14 +270,14 @@ fn changes(done: &RestoreResult) -> String {
 /// Returns what the files are like now, or would be.
 fn outcome(done: &RestoreResult, name: &str, wish: &RestoreOptions) -> String {
     let what = if wish.paths.is_empty() {
-        "The workspace".to_owned()
+        "Your files".to_owned()
     } else {
         wish.paths.join(", ")
     };
 
     let is = match wish.dry_run {
         true => "would be",
-        false if wish.paths.len() > 1 => "are",
+        false if wish.paths.len() != 1 => "are",
         false => "is",
     };
     let changed = counted(done.written.len() + done.deleted.len(), "file");

@@ -7,6 +7,7 @@ use super::begin::begin_or_hand_to;
 use super::execute::{code, tell_conclusion, tell_question};
 use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
+use super::number;
 use super::plan::{PlanFlags, json as plan_json};
 use super::prompt::{self, LoopConsole};
 use super::request::RequestFlags;
@@ -50,10 +51,10 @@ pub(super) struct LoopFlags {
     #[arg(long)]
     yolo: bool,
     /// Stop after this many turns
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::turns::<u32>)]
     max_turns: Option<u32>,
     /// Stop before the session costs more than this; overrides `limits.cost`
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = number::dollars)]
     max_cost: Option<f64>,
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use anyhow::Context as _;
 
 use super::app::App;
-use crate::host::file::read_named;
+use crate::host::file::{read_named, reason};
 use crate::text::near::nearest;
 use crate::text::visible::visible;
 use crate::workflow::hinted::{hinted, with_hint};
@@ -70,6 +70,7 @@ pub(super) fn near(app: &App, path: &str) -> Option<String> {
 /// Reads a file, by its path from the folder in use.
 pub(super) fn file(app: &App, path: &str) -> anyhow::Result<String> {
     let bytes = read_named(&app.folder()?.join(path), MAX_BYTES)
+        .map_err(|error| io::Error::new(error.kind(), reason(&error)))
         .with_context(|| format!("cannot read `{path}`"))?;
     text(bytes, path)
 }

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
+
 use super::mistyped::{Mistyped, mistyped};
 use super::{Command, app, exit, failure, version};
 use crate::host::stdout;
@@ -15,8 +17,14 @@ pub(super) fn asks_for_json(arguments: &[OsString]) -> bool {
 }
 
 /// Says what is wrong with the command line, or prints the help that was asked for.
-pub(super) fn explain(error: &clap::Error, line: &[OsString], is_json: bool) -> ExitCode {
-    let mistyped = mistyped(error, line, Command::names());
+pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) -> ExitCode {
+    let mistyped = mistyped(&error, line, Command::names());
+    // A short option that a command does not have is hardly meant as a value.
+    if matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if is_short(word))
+    {
+        error.remove(ContextKind::Suggested);
+    }
+
     if !error.use_stderr() {
         return printed(error.print());
     }
@@ -32,13 +40,19 @@ pub(super) fn explain(error: &clap::Error, line: &[OsString], is_json: bool) -> 
     if is_json {
         let (message, judged) = match mistyped {
             Some(Mistyped { message, hint }) => (message, failure::Diagnosis::usage(Some(hint))),
-            None => failure::misread(error),
+            None => failure::misread(&error),
         };
         let value = judged.to_json(&message, serde_json::Value::Null);
         let _ = app::json_text(&value).map(stdout::write);
     }
 
     exit::USAGE.into()
+}
+
+/// Returns whether a word is a short option, or a number that looks like one.
+fn is_short(word: &str) -> bool {
+    let name = word.strip_prefix('-').unwrap_or_default();
+    name.chars().count() == 1 || name.parse::<u64>().is_ok()
 }
 
 /// Prints which program this is.

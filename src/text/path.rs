@@ -44,7 +44,7 @@ pub enum PathError {
     #[error("the path has the character U+{0:04X}, which is not allowed in a path")]
     Character(u32),
     /// A component ends with a dot or a blank.
-    #[error("`{0}` ends with a dot or a blank")]
+    #[error("`{0}` ends with a dot or a space")]
     Trailing(String),
     /// A component is longer than [`MAX_COMPONENT`], or the whole longer than [`MAX_PATH`].
     #[error("the path is too long")]
@@ -302,7 +302,7 @@ mod tests {
             "a\nb",
             "the path has the character U+000A, which is not allowed in a path",
         );
-        check("a.", "`a.` ends with a dot or a blank");
+        check("a.", "`a.` ends with a dot or a space");
     }
 
     #[test]

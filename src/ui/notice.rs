@@ -127,7 +127,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
             "the cost is unknown: the price of model `{model}` has no `{setting}`; `limits.cost` counts those tokens as plain input"
         ),
         Notice::PartialAnswerKept(session) => format!(
-            "what arrived was not taken as a plan; `git show teddy/drafts/{session}:{}` shows it",
+            "what arrived was not taken as a plan; `teddy -s {session} show draft {}` shows it",
             artifact::REPLY
         ),
         Notice::StepChanged { pipeline, step } => format!(
@@ -203,10 +203,13 @@ fn over_budget(tokens: usize, budget: usize, largest: &[(String, usize)]) -> Str
 fn no_replan(why: &NoReplan) -> String {
     match why {
         NoReplan::TooMany(plans) => {
-            format!("{plans} plans in a row were rejected; say what to do with `teddy plan -m`")
+            format!(
+                "{plans} plans in a row were rejected; say what to do with `teddy plan '<message>'`"
+            )
         }
         NoReplan::SameMistake => {
-            "the same mistake was made twice; say what to do with `teddy plan -m`".to_owned()
+            "the same mistake was made twice; say what to do with `teddy plan '<message>'`"
+                .to_owned()
         }
         NoReplan::NoModel => "no model is configured to correct the plan".to_owned(),
         NoReplan::Failed(why) => format!("the model could not be asked again: {why}"),
@@ -236,8 +239,8 @@ fn files_sentences(notice: &FilesNotice) -> Vec<String> {
         FilesNotice::Drifted { drift, turn } => return drift::sentences(drift, *turn),
         FilesNotice::NotCaptured(files) => return left_out(files, "is in no snapshot"),
         FilesNotice::UntrackedCaptured(count) => format!(
-            "snapshots of your files take {} along that git does not track; `.gitignore` or `snapshot.exclude` leaves some out",
-            counted(*count, "file")
+            "snapshots include {}; use `.gitignore` or `snapshot.exclude` to leave files out",
+            counted(*count, "untracked file")
         ),
         FilesNotice::WorktreeTakenOver(session) => format!(
             "git no longer lists the worktree of session `{session}`: an earlier TeDDy had registered it"

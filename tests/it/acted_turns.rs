@@ -47,7 +47,7 @@ fn what_an_agent_did_is_a_plan_that_gives_exactly_that() {
     repo.write("mine.txt", "not committed\n");
     repo.done(&["new", "demo"]);
     repo.teddy(&["plan", "-m", "rework it"])
-        .check(0, &["Planned turn 1: Reworked it"]);
+        .check(0, &["Planned turn 1: \"Reworked it\""]);
     assert_eq!(repo.read("a.txt"), "one\ntwo\nthree\n");
     assert!(!repo.path().join("new.txt").exists());
 

@@ -401,7 +401,7 @@ fn without_a_remote_the_error_says_what_helps() {
     check(
         &repo.teddy(&["fetch", "two"]),
         1,
-        &["there is no remote `two`", "the remotes are `one`"],
+        &["there is no remote `two`", "the only remote is `one`"],
     );
     check(
         &repo.teddy(&["fetch"]),

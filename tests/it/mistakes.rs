@@ -79,7 +79,7 @@ fn a_plan_that_cannot_be_read_is_named() {
     repo.write("bytes.md", b"# T\n\xff\n");
     let before = state(&repo);
     repo.teddy(&["execute", "none.md", "-y"])
-        .check(1, &["cannot read `", "none.md`", "No such file"]);
+        .check(1, &["cannot read `", "none.md`: no such file"]);
     repo.teddy(&["execute", "bytes.md", "-y"])
         .check(1, &["is not UTF-8: line 2", "save it as UTF-8"]);
     repo.teddy(&["execute", ".", "-y"])
@@ -313,4 +313,39 @@ fn a_missing_folder_for_temporary_files_is_named() {
         said.contains("no temporary directory can be made in `/nowhere` (`TMPDIR`)"),
         "{out}"
     );
+}
+
+#[test]
+fn a_wrong_number_option_or_word_is_told_what_helps() {
+    let repo = project();
+    repo.write("loud.sh", "echo\n");
+    for (line, words) in [
+        (&["undo", "0"][..], "write a number of turns, 1 or more"),
+        (&["redo", "x"], "write a number of turns, 1 or more"),
+        (&["log", "-n", "x"], "write a number, such as `10`"),
+        (
+            &["gc", "--idle-days", "x"],
+            "write a number of days, 0 or more",
+        ),
+        (
+            &["resume", "--max-turns", "0"],
+            "write a number of turns, 1 or more",
+        ),
+        (
+            &["resume", "--max-cost=-1"],
+            "write an amount of dollars, 0 or more",
+        ),
+    ] {
+        repo.teddy(line).check(2, &[words]);
+    }
+    for line in [&["gc", "-n"], &["log", "-3"]] {
+        let out = repo.teddy(line);
+        out.check(2, &["unexpected argument"]);
+        assert!(!out.stderr.contains("as a value"), "{out}");
+    }
+    let out = repo.teddy(&["help", "nope"]);
+    out.check(2, &["`teddy --help` lists the commands"]);
+    assert!(!out.stderr.contains("needs quotes"), "{out}");
+    repo.teddy(&["diff", "loud.sh"])
+        .check(1, &["`teddy diff -- loud.sh` is about the file"]);
 }

@@ -257,7 +257,7 @@ fn a_cut_answer_is_kept_and_never_executed() {
             &[
                 "cut at the limit of tokens",
                 "max_tokens",
-                "git show teddy/drafts/demo:reply.md",
+                "teddy -s demo show draft reply.md",
             ],
         ),
     );
@@ -315,7 +315,7 @@ fn an_answer_without_a_plan_is_rejected_and_execute_asks_again() {
         3,
         &[
             "turn 1 rejected",
-            "The model wrote another plan for turn 2: Make b",
+            "The model wrote another plan for turn 2: \"Make b\"",
         ],
     );
     assert!(!repo.path().join("b.txt").exists());

@@ -242,7 +242,7 @@ fn st16_the_configured_pipeline_is_the_usual_way_and_its_recording_a_model() {
     usual(&["execute", "-y"]).check(0, &[]);
     // The replay goes on behind the answers of the steps, and a correction needs no pipeline.
     usual(&["plan", "-m", "two"]).check(3, &["Step 2 of 2"]);
-    usual(&["execute", "-y"]).check(3, &["The model wrote another plan for turn 3: Better"]);
+    usual(&["execute", "-y"]).check(3, &["The model wrote another plan for turn 3: \"Better\""]);
     repo.done(&["execute", "-y"]);
     repo.done(&["new", "again"]);
     repo.teddy(&[

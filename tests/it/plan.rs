@@ -308,7 +308,7 @@ fn promise_b7_the_first_snapshot_of_a_session_says_what_comes_along_and_what_doe
     let from = |path: &str| repo.teddy(&["plan", "-m", "go", "--from", path]);
 
     let first = from("../one.md");
-    let along = "take 2 files along that git does not track; `.gitignore` or `snapshot.exclude`";
+    let along = "snapshots include 2 untracked files; use `.gitignore` or `snapshot.exclude`";
     let left =
         "`local.py` is in no snapshot: untracked, and looks as if it held a key (github token)";
     first.check(0, &[along, left]);

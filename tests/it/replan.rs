@@ -105,8 +105,10 @@ fn after_so_many_rejections_in_a_row_the_person_has_the_word() {
         repo.teddy(&["execute", "-y"])
             .check(3, &["wrote another plan"]);
     }
-    repo.teddy(&["execute", "-y"])
-        .check(3, &["4 plans in a row were rejected", "teddy plan -m"]);
+    repo.teddy(&["execute", "-y"]).check(
+        3,
+        &["4 plans in a row were rejected", "`teddy plan '<message>'`"],
+    );
     assert_eq!(repo.json(&["status"], 0)["state"], "ready");
 }
 

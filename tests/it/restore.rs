@@ -106,7 +106,7 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
 fn what_is_said_is_about_the_paths_that_were_named() {
     let repo = three_turns();
     repo.teddy(&["restore", "1", "-n"])
-        .check(0, &["The workspace would be as after turn 1: "]);
+        .check(0, &["Your files would be as after turn 1: "]);
     let path = repo.json(&["restore", "0", "-n"], 0)["deleted"][0]
         .as_str()
         .unwrap()
@@ -127,7 +127,7 @@ fn a_turn_of_another_session_is_named_as_it_was_typed() {
     repo.teddy(&["restore", "demo:1", "--exact"])
         .check(1, &["equal to turn demo:1?`", "hint: `-y` says yes"]);
     repo.teddy(&["restore", "demo:1", "-n"])
-        .check(0, &["The workspace would be as after turn demo:1: "]);
+        .check(0, &["Your files would be as after turn demo:1: "]);
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
 fn what_was_kept_is_counted_where_there_is_something() {
     let repo = three_turns();
     repo.teddy(&["undo"])
-        .check(0, &["The workspace is as after turn 2: ", " changed.\n"]);
+        .check(0, &["Your files are as after turn 2: ", " changed.\n"]);
     repo.write("own.txt", "mine\n");
     repo.teddy(&["redo"])
         .check(0, &[" changed, 1 of your own kept.\n"]);

@@ -37,7 +37,7 @@ fn the_recorded_input_is_sent_again_byte_for_byte() {
     out.check(
         0,
         &[
-            "Planned turn 2: Make d",
+            "Planned turn 2: \"Make d\"",
             "Session demo-retry-1 is in use now",
             "your files are not as they were",
         ],
@@ -118,7 +118,7 @@ fn a_turn_of_a_pipeline_is_asked_again_step_by_step() {
     repo.done(&["plan", "-m", "make d", "--pipeline", "two"]);
     repo.done(&["execute", "-y"]);
     repo.teddy(&["retry", "3"])
-        .check(0, &["Step 1 of 2: think", "Planned turn 3: Make e"]);
+        .check(0, &["Step 1 of 2: think", "Planned turn 3: \"Make e\""]);
     let requests = fake.requests();
     assert_eq!(
         (messages(&requests[0]), messages(&requests[1])),
@@ -174,7 +174,7 @@ fn the_turn_of_an_invoked_agent_is_asked_again_as_that_agent() {
     repo.done(&["execute", "-y"]);
     repo.done(&["restore", "3"]);
     repo.teddy(&["retry", "4"])
-        .check(0, &["Planned turn 4: Found"]);
+        .check(0, &["Planned turn 4: \"Found\""]);
     let requests = fake.requests();
     assert_eq!(messages(&requests[0]), messages(&requests[1]));
     let prompt = requests[1].contains("You are the Debugger.");

@@ -476,7 +476,7 @@ fn skipping_in_a_single_execution_plans_again_as_well() {
     repo.reply(&plan("Make another", &[create("c.txt", "c\n")]));
     let shown = skipped(&repo, "rather c");
     assert!(
-        shown.contains("The model wrote another plan for turn 2: Make another."),
+        shown.contains("The model wrote another plan for turn 2: \"Make another\"."),
         "{shown}"
     );
     assert_eq!(

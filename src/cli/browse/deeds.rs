@@ -111,7 +111,7 @@ impl<'a> Deeds<'a> {
         let steps = steps_to(self.project, turn.number, user.as_mut())?;
         drop(user);
         if steps == 0 {
-            let text = format!("Nothing to undo: no turn behind {turn} has changes in your files.");
+            let text = format!("Nothing to undo: no turn after {turn} has changes in your files.");
             self.app.say(&text);
             return Ok(text);
         }

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use super::super::app::App;
 use super::super::complete;
 use super::super::exit;
+use super::super::number;
 use crate::change::id::ChangeId;
 use crate::git::object::CommitId;
 use crate::git::refs;
@@ -25,7 +26,7 @@ pub(super) struct Args {
     #[arg(add = complete::with(complete::changes))]
     id: String,
     /// Show at most this many turns
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::most)]
     max_count: Option<usize>,
 }
 

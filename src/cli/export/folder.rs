@@ -51,7 +51,7 @@ pub(super) fn run(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(&serde_json::json!({ "folder": target, "turns": turns.len() }))?;
     } else {
-        app.print(format!("{}\n", target.display()))?;
+        app.print(format!("{named}\n"))?;
     }
 
     Ok(exit::DONE.into())

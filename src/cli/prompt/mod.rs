@@ -137,7 +137,7 @@ impl LoopConsole<'_> {
             "@FILE"
         ));
         self.app
-            .say("Anything else is a message for the model. A blank before a / or ! makes it one.");
+            .say("Anything else is a message for the model. A space before a / or ! makes it one.");
     }
 
     /// Lists the models that are configured.

@@ -1,6 +1,9 @@
 //! `!COMMAND` at the prompt: run in the user's files, and offered to the model.
 
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+
+use rustix::process::Signal;
 
 use crate::host::foreground;
 use crate::host::process;
@@ -58,6 +61,9 @@ pub(super) fn run(app: &App, project: &Project, text: &str) -> anyhow::Result<Sh
     if !status.success() {
         app.say(&match status.code() {
             Some(code) => format!("`{text}` exited with {code}."),
+            None if status.signal() == Some(Signal::INT.as_raw()) => {
+                format!("`{text}` was interrupted (SIGINT).")
+            }
             None => format!("`{text}` was ended: {status}."),
         });
     }

@@ -120,6 +120,9 @@ impl RemoteError {
             help: Some(match (near, known) {
                 (Some(near), _) => format!("did you mean `{near}`?"),
                 (None, []) => "`git remote add origin <url>` adds one".to_owned(),
+                (None, [only]) => {
+                    format!("the only remote is {}", listed(std::slice::from_ref(only)))
+                }
                 (None, known) => format!("the remotes are {}", listed(known)),
             }),
         }

@@ -47,7 +47,7 @@ pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
             "\"{}\" looks like a heading, but Markdown reads it as part of {whole}",
             quote(lines.get(line))
         );
-        let hint = "start it in the first column, with one blank behind the `#` and an empty line above; or put it into a code block";
+        let hint = "start it in the first column, with one space after the `#` and an empty line above; or put it into a code block";
 
         Diagnostic::new(line, message).hint(hint)
     };

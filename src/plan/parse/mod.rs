@@ -271,7 +271,7 @@ impl Reader<'_> {
                 let hint = "the order is Rationale, Memos, Action Plan";
                 self.wrong(
                     line,
-                    format!("`{name}` stands behind `{}`", before.name()),
+                    format!("`{name}` stands after `{}`", before.name()),
                     hint,
                 );
             }

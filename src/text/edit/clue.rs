@@ -35,7 +35,7 @@ fn blanks_alone(find: &str, file: &str) -> Option<String> {
     let start = |line: &str| blanks(&line[..line.len() - line.trim_start_matches(BLANKS).len()]);
     if find.trim_end_matches(BLANKS) == file.trim_end_matches(BLANKS) {
         return Some(format!(
-            "blanks at the end of the line: the file has {}, FIND has {}",
+            "whitespace at the end of the line: the file has {}, FIND has {}",
             end(file),
             end(find)
         ));
@@ -60,7 +60,7 @@ fn blanks_alone(find: &str, file: &str) -> Option<String> {
         blanks(&rest[..rest.len() - rest.trim_start_matches(BLANKS).len()])
     };
     Some(format!(
-        "blanks inside the line, at column {}: the file has {}, FIND has {}",
+        "whitespace inside the line, at column {}: the file has {}, FIND has {}",
         column(file, at),
         run(file),
         run(find)
@@ -291,7 +291,7 @@ fn blanks(run: &str) -> String {
         1 => Some(format!("1 {name}")),
         n => Some(format!("{n} {name}s")),
     };
-    let words: Vec<String> = [count('\t', "tab"), count(' ', "blank")]
+    let words: Vec<String> = [count('\t', "tab"), count(' ', "space")]
         .into_iter()
         .flatten()
         .collect();

@@ -36,7 +36,7 @@ fn the_closest_place_is_shown_with_its_real_lines() {
         ("fn b() {\n    let x = compute(1);\n    x\n}\n", "x\n"),
         "FIND 2 of 3 is not in `src/a.rs`
 the closest place is lines 5 to 8, 2 of the 4 lines of FIND are there
-the first difference is at line 6: indentation: the file has 1 tab, FIND has 4 blanks
+the first difference is at line 6: indentation: the file has 1 tab, FIND has 4 spaces
   file 5 | fn b() {
   file 6 | \tlet x = compute(1);
   FIND 2 |     let x = compute(1);

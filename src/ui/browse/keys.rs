@@ -29,7 +29,7 @@ const HELP: [(&str, &str); 26] = [
     ("e", "open a file in the editor as it was after the turn"),
     ("y", "copy the id of the turn"),
     ("b", "start a new session at this turn"),
-    ("u", "undo all turns behind this one"),
+    ("u", "undo all turns after this one"),
     ("r", "take the files back to this turn"),
     ("l", "land: commit what turns did to your branch"),
     ("", "u, r and l show what would change, and ask"),

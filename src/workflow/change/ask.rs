@@ -204,7 +204,7 @@ impl RoleClient<'_> {
     ) -> anyhow::Error {
         let kept = self.keep(text);
         anyhow::anyhow!(
-            "the {}'s answer is not {about}, so that nothing was recorded{kept}:\n{}",
+            "the {}'s answer is not {about}, so nothing was recorded{kept}:\n{}",
             role.word(),
             mistakes.join("\n")
         )

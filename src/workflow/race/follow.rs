@@ -122,9 +122,10 @@ pub(super) fn follow(
 fn reason_to_stop(rows: &[LaneRow], limits: &RaceLimits) -> Option<&'static str> {
     let cost: f64 = rows.iter().filter_map(|row| row.cost).sum();
     if interrupt::requested() {
-        return Some("you stopped it");
+        return Some("you stopped the race");
     }
-    (cost > limits.dollars).then_some("the lanes together reached `limits.cost`")
+    (cost > limits.dollars)
+        .then_some("the race was stopped, as its lanes together reached `limits.cost`")
 }
 
 /// Waits for news, and takes in all that there is.

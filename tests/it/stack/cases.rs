@@ -205,7 +205,7 @@ fn promise_b2_what_git_or_the_user_took_away_is_said() {
     out.check(
         0,
         &[
-            "The workspace is as after turn 1 except for 2 files: ",
+            "Your files are as after turn 1 except for 2 files: ",
             "f1.txt: deleted since by you; `teddy restore 1 --exact f1.txt` brings it back",
             "a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt`",
         ],

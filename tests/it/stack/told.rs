@@ -115,7 +115,7 @@ fn promise_b2_a_stash_is_missed_until_it_is_popped() {
     );
     repo.teddy(&["restore", "@", "-n"]).check(
         0,
-        &["The workspace would be as after turn 1 except for 1 file"],
+        &["Your files would be as after turn 1 except for 1 file"],
     );
     repo.git(&["stash", "pop", "-q"]);
     check_as_left(&repo, true);

@@ -81,9 +81,9 @@ fn p1_sections_stand_once_and_in_order() {
     check_plan(
         plan,
         &[
-            "3 `Rationale` stands behind `Memos`",
+            "3 `Rationale` stands after `Memos`",
             "10 a second level 1 heading",
-            "11 `Rationale` stands behind `Action Plan`",
+            "11 `Rationale` stands after `Action Plan`",
         ],
     );
     check_plan(

@@ -12,28 +12,28 @@ fn blanks_are_counted() {
     check(
         "a",
         "a  ",
-        "blanks at the end of the line: the file has 2 blanks, FIND has none",
+        "whitespace at the end of the line: the file has 2 spaces, FIND has none",
     );
     check(
         "    a",
         "\ta",
-        "indentation: the file has 1 tab, FIND has 4 blanks",
+        "indentation: the file has 1 tab, FIND has 4 spaces",
     );
     check(
         "    a ",
         "\t  a",
-        "indentation: the file has 1 tab and 2 blanks, FIND has 4 blanks",
+        "indentation: the file has 1 tab and 2 spaces, FIND has 4 spaces",
     );
     check(
         "a = 1",
         "a  = 1",
-        "blanks inside the line, at column 3: the file has 2 blanks, FIND has 1 blank",
+        "whitespace inside the line, at column 3: the file has 2 spaces, FIND has 1 space",
     );
 
     check(
         "f(a,b)",
         "f(a, b)",
-        "blanks inside the line, at column 5: the file has 1 blank, FIND has none",
+        "whitespace inside the line, at column 5: the file has 1 space, FIND has none",
     );
 }
 
