@@ -46,6 +46,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         Notice::SessionStarted(_)
         | Notice::MessageUsed(_)
         | Notice::MessageKept
+        | Notice::PlanComesFirst
         | Notice::StepStarted { .. }
         | Notice::ModelRemark(_)
         | Notice::CommandsInCopy(_)
@@ -97,8 +98,11 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::SessionStarted(name) => format!("Started session {name}."),
         Notice::MessageUsed(first) => format!("Using the waiting message: {first}"),
         Notice::MessageKept => "your message is kept for the next turn".to_owned(),
+        Notice::PlanComesFirst => {
+            "a plan is waiting and comes first; your message is for the turn after it".to_owned()
+        }
         Notice::MessageNotUsed => {
-            "your message was not used, because a plan is waiting".to_owned()
+            "your message was not used, because a plan is still waiting; `teddy plan '<message>'` asks for another one instead".to_owned()
         }
         Notice::KeyRemoved => {
             "what looks like a key was taken out of the message; it is neither recorded nor sent"

@@ -16,6 +16,8 @@ pub enum Notice {
     MessageUsed(String),
     /// The message is kept for the next turn.
     MessageKept,
+    /// A plan is waiting and is reviewed before the message is used.
+    PlanComesFirst,
     /// The message was not used, because a plan is waiting.
     MessageNotUsed,
     /// What looks like a key was taken out of the message.

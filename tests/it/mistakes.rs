@@ -349,3 +349,25 @@ fn a_wrong_number_option_or_word_is_told_what_helps() {
     repo.teddy(&["diff", "loud.sh"])
         .check(1, &["`teddy diff -- loud.sh` is about the file"]);
 }
+
+#[test]
+fn a_message_behind_a_plan_that_waits_is_told_before_the_review() {
+    let repo = TestRepo::new();
+    repo.done(&["new", "demo"]);
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Make b", &[create("b.txt", "b\n")]),
+    )
+    .unwrap();
+    repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
+    let out = repo.teddy(&["slowly please"]);
+    out.check(
+        1,
+        &[
+            "a plan is waiting and comes first; your message is for the turn after it",
+            "your message was not used, because a plan is still waiting; `teddy plan '<message>'`",
+        ],
+    );
+    let first = out.stderr.find("comes first").unwrap();
+    assert!(first < out.stderr.find("CREATE").unwrap(), "{out}");
+}

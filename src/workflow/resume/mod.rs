@@ -124,14 +124,17 @@ pub fn resume(
     }
 
     let mut rounds = Rounds::new(project, wish, user);
-    let ended = rounds.run(user, console)?;
+    let ended = rounds.run(user, console);
     let Rounds {
         message,
         last,
         waiting,
         ..
     } = rounds;
-    keep_message(project, message, user)?;
+    let kept = keep_message(project, message, user);
+    // What ended the loop matters more.
+    let ended = ended?;
+    kept?;
 
     Ok(Resumed {
         last,

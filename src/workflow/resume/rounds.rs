@@ -12,9 +12,10 @@ use crate::session::turn::Turn;
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan, TurnEnding};
 use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::model::budget;
+use crate::workflow::notice::Notice;
 use crate::workflow::plan::{PlanOptions, plan};
 use crate::workflow::project::Project;
-use crate::workflow::user::User;
+use crate::workflow::user::{Event, User};
 
 impl Rounds<'_> {
     /// Plans and executes until something ends it; says what.
@@ -23,6 +24,11 @@ impl Rounds<'_> {
         user: &mut dyn User,
         console: &mut dyn Console,
     ) -> anyhow::Result<Ended> {
+        let (_, draft) = in_progress(self.project)?;
+        if draft.is_planned() && self.message.is_some() {
+            user.tell(Event::Notice(Notice::PlanComesFirst));
+        }
+
         loop {
             let (tip, draft) = in_progress(self.project)?;
             if !draft.is_planned() {
