@@ -211,8 +211,10 @@ fn without_a_person_the_flag_that_answers_is_named() {
         .check(1, &["`-y` approves it"]);
     assert_eq!(repo.json(&["status"], 0)["state"], "planned");
     // Nothing is begun that cannot go on.
-    repo.teddy(&["start", "more"])
-        .check(1, &["`more` was taken as the session's name; `-m more` makes it"]);
+    repo.teddy(&["start", "more"]).check(
+        1,
+        &["`more` was taken as the session's name; `-m more` makes it"],
+    );
     repo.configure("");
     repo.teddy(&["start", "more", "-m", "go"])
         .check(1, &["no model is configured"]);

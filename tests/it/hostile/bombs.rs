@@ -280,11 +280,7 @@ fn every_command_survives_code_of_millions_of_files() {
     let (ada, _) = two_people();
     let bomb = with_much_code(&ada);
     ada.git(&["update-ref", "refs/teddy/sessions/add-auth", &bomb]);
-    for args in [
-        &["show", "2"][..],
-        &["undo", "-y"],
-        &["browse", "--json"],
-    ] {
+    for args in [&["show", "2"][..], &["undo", "-y"], &["browse", "--json"]] {
         ended(&ada.teddy(args));
     }
     ada.teddy(&["verify"]).check(1, &[TOO_DIFFERENT]);
