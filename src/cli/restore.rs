@@ -10,7 +10,7 @@ use super::number;
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::missing::lines;
-use crate::ui::notice;
+use crate::ui::restore_note::restore_note;
 use crate::workflow::project::Project;
 use crate::workflow::restore::steps::{PassedOver, WhyPassedOver};
 use crate::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
@@ -176,12 +176,12 @@ fn show(
 ) -> anyhow::Result<ExitCode> {
     if app.global.json {
         let mut shown = serde_json::to_value(done)?;
-        let notes: Vec<String> = done.notes.iter().map(notice::restore_note).collect();
+        let notes: Vec<String> = done.notes.iter().map(restore_note).collect();
         shown["notes"] = serde_json::json!(notes);
         app.print_json(&shown)?;
     } else {
         app.print(changes(done))?;
-        let notes = done.notes.iter().map(notice::restore_note);
+        let notes = done.notes.iter().map(restore_note);
         notes.for_each(|note| app.warn(&note));
         for path in done.conflicts.iter().map(|path| visible(path)) {
             app.warn(&format!(

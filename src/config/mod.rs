@@ -6,6 +6,7 @@
 pub mod edit;
 pub mod error;
 pub mod layer;
+mod nested;
 pub mod range;
 pub mod settings;
 pub mod size;

@@ -35,6 +35,7 @@ pub mod question;
 pub mod quiet;
 pub mod race;
 pub mod reader;
+pub mod restore_note;
 pub mod risk;
 pub mod room;
 pub mod search;

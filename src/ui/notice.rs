@@ -3,19 +3,13 @@
 use super::drift;
 use super::style::{StyledLine, Tone, block};
 use crate::change::finding::Finding;
-use crate::git::object::CommitId;
 use crate::session::artifact;
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::visible::visible;
-use crate::workflow::land::turns;
 use crate::workflow::notice::{NoReplan, Notice};
-use crate::workflow::restore::note::{RestoreNote, UndoneCommit};
-use crate::workspace::drift::NO_RECORD;
 use crate::workspace::notice::{FileObstacle, FilesNotice, ReferenceRepair};
 
-/// How many digits of a commit's id are told.
-const SHORT: usize = 8;
 /// How many files one notice names.
 const MAX_FILES: usize = 5;
 /// The exit code with which the command of a bisection says that a turn cannot be tried.
@@ -330,73 +324,6 @@ pub fn obstacle(found: &FileObstacle) -> String {
     }
 }
 
-/// Says what a restore has to tell.
-pub fn restore_note(note: &RestoreNote) -> String {
-    match note {
-        RestoreNote::NoRecord => NO_RECORD.to_owned(),
-        RestoreNote::Obstacle(found) => obstacle(found),
-        RestoreNote::StillLanded(commits) => still_landed(commits),
-        RestoreNote::TakenFromOthers(turns) => {
-            let other = turns.first().map_or("", |turn| turn.session.as_str());
-            format!(
-                "this took {} out of your files as well; `teddy switch {}` and `teddy restore @` bring {} back",
-                drift::list_of(turns),
-                visible(other),
-                if turns.len() == 1 { "it" } else { "them" }
-            )
-        }
-    }
-}
-
-/// Says where turns are that were taken out of the files only, and how they are taken out there.
-fn still_landed(landed: &[UndoneCommit]) -> String {
-    let (here, elsewhere): (Vec<_>, Vec<_>) = landed.iter().partition(|landed| landed.is_current);
-    let mut sentences = Vec::new();
-    if !here.is_empty() {
-        let stays = if here.len() == 1 {
-            "it stays"
-        } else {
-            "they stay"
-        };
-        let commits: Vec<String> = here.iter().map(|landed| short(&landed.commit)).collect();
-        sentences.push(format!(
-            "{}, where {stays}; commit your files as they are now, or `teddy redo` and then `git revert {}`",
-            listed(&here),
-            commits.join(" ")
-        ));
-    }
-
-    for landed in elsewhere {
-        sentences.push(format!(
-            "{}, where it stays until `git revert {}` there",
-            listed(&[landed]),
-            short(&landed.commit)
-        ));
-    }
-    sentences.join("; ")
-}
-
-/// Says which turns have landed with commits.
-fn listed(landed: &[&UndoneCommit]) -> String {
-    let place = |landed: &&UndoneCommit| {
-        let has = if landed.turns.len() == 1 {
-            "has"
-        } else {
-            "have"
-        };
-        let (turns, branch) = (turns(&landed.turns), visible(&landed.branch));
-        let id = short(&landed.commit);
-        format!("{turns} {has} landed as {id} on {branch}")
-    };
-    let places: Vec<String> = landed.iter().map(place).collect();
-    places.join(" and ")
-}
-
-/// Returns the start of an id.
-fn short(id: &CommitId) -> String {
-    id.to_string()[..SHORT].to_owned()
-}
-
 /// Says of some files that they are left out, a sentence each, up to a limit.
 pub fn left_out(files: &[NotCaptured], how: &str) -> Vec<String> {
     let line = |file: &NotCaptured| format!("`{}` {how}: {}", visible(&file.path), file.reason);
@@ -455,25 +382,6 @@ mod tests {
                     "2 files more; `teddy status` names all",
                 ],
             ),
-        );
-    }
-
-    #[test]
-    fn what_a_restore_left_on_a_branch_is_told_once() {
-        let landed = |digit: &str, turns: &[u64], branch: &str| UndoneCommit {
-            commit: digit.repeat(40).parse().unwrap(),
-            turns: turns.to_vec(),
-            branch: branch.to_owned(),
-            is_current: branch == "main",
-        };
-        let note = RestoreNote::StillLanded(vec![
-            landed("a", &[1], "main"),
-            landed("b", &[2, 3], "main"),
-            landed("c", &[4], "other"),
-        ]);
-        assert_eq!(
-            restore_note(&note),
-            "turn 1 has landed as aaaaaaaa on main and turns 2, 3 have landed as bbbbbbbb on main, where they stay; commit your files as they are now, or `teddy redo` and then `git revert aaaaaaaa bbbbbbbb`; turn 4 has landed as cccccccc on other, where it stays until `git revert cccccccc` there"
         );
     }
 }

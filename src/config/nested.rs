@@ -1,0 +1,73 @@
+//! Mappings in mappings, and dotted keys that lead into them.
+
+use serde_yaml::{Mapping, Value};
+
+/// Puts one mapping over another, key by key.
+pub(super) fn overlay(below: &mut Mapping, above: &Mapping) {
+    for (key, value) in above {
+        match (below.get_mut(key), value) {
+            (Some(Value::Mapping(old)), Value::Mapping(new)) => overlay(old, new),
+            _ => {
+                below.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Sets a nested value.
+pub(super) fn insert(into: &mut Mapping, path: &[&str], value: Value) {
+    let [first, rest @ ..] = path else { return };
+    let key = Value::String((*first).to_owned());
+    if rest.is_empty() {
+        into.insert(key, value);
+        return;
+    }
+
+    let inner = into
+        .entry(key)
+        .or_insert_with(|| Value::Mapping(Mapping::new()));
+    if !inner.is_mapping() {
+        *inner = Value::Mapping(Mapping::new());
+    }
+
+    if let Value::Mapping(inner) = inner {
+        insert(inner, rest, value);
+    }
+}
+
+/// Returns the dotted key of the innermost value below a key that is wrong by itself.
+pub(super) fn innermost(
+    above: &[String],
+    values: &Mapping,
+    is_wrong: &dyn Fn(&[String], &Value) -> bool,
+) -> Option<String> {
+    values.iter().find_map(|(key, value)| {
+        let key = key.as_str().unwrap_or_default().to_owned();
+        let path = [above, &[key]].concat();
+        let inner = value.as_mapping();
+        inner
+            .and_then(|inner| innermost(&path, inner, is_wrong))
+            .or_else(|| is_wrong(&path, value).then(|| path.join(".")))
+    })
+}
+
+/// Returns a mapping as dotted keys of at most two parts.
+pub(super) fn flatten(values: &Mapping) -> Vec<(String, Value)> {
+    let mut flat = Vec::new();
+    for (key, value) in values {
+        let key = key.as_str().unwrap_or_default().to_owned();
+        match value {
+            Value::Mapping(inner) => {
+                flat.extend(inner.iter().map(|(sub, value)| {
+                    (
+                        format!("{key}.{}", sub.as_str().unwrap_or_default()),
+                        value.clone(),
+                    )
+                }));
+            }
+            value => flat.push((key, value.clone())),
+        }
+    }
+
+    flat
+}
