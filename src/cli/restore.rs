@@ -255,10 +255,12 @@ fn changes(done: &RestoreResult) -> String {
             .filter(|path| word == overlap || !refused.contains(path))
             .filter(|path| word != "keep" || !(is_merged(path) || gone.contains(path)))
         {
-            let word = match () {
-                () if done.conflicts.contains(path) => "conflict",
-                () if is_merged(path) => "merge",
-                () => word,
+            let word = if done.conflicts.contains(path) {
+                "conflict"
+            } else if is_merged(path) {
+                "merge"
+            } else {
+                word
             };
             text.push_str(&format!("{word} {}\n", visible(path)));
         }
