@@ -294,15 +294,26 @@ fn keys_lead_through_the_pages() {
     };
     let repo = web::project();
     let web = Web::start(&repo, &[]);
-    let at = |page: &str| browser.wait_for(&format!("location.href === '{}{page}'", web.url));
+    // A key counts once the page is there and has begun to listen; a slow machine takes its time.
+    let at = |page: &str| {
+        let here = format!("location.href === '{}{page}'", web.url);
+        let listens = "document.getElementById('live')?.className === 'on'";
+        browser.wait_for(&format!("{here} && {listens}"));
+    };
+    let move_to = |key: &str, item: usize| {
+        browser.press(key);
+        let items = "document.querySelectorAll('[data-item]')";
+        browser.wait_for(&format!("{items}[{item}] === document.activeElement"));
+    };
     browser.go(&web.url);
-    browser.press("j");
-    browser.press("j");
-    browser.press("k");
-    browser.press("j");
+    at("");
+    move_to("j", 0);
+    move_to("j", 1);
+    move_to("k", 0);
+    move_to("j", 1);
     browser.press("\u{e007}");
     at("s/demo/index.html");
-    browser.press("j");
+    move_to("j", 0);
     browser.press("\u{e007}");
     at("s/demo/2.html");
     browser.press("p");
@@ -312,6 +323,7 @@ fn keys_lead_through_the_pages() {
     browser.press("u");
     at("s/demo/index.html");
     browser.press("/");
+    browser.wait_for("document.activeElement.type === 'search'");
     browser.type_into("input[type=search]", "digit\u{e007}");
     at("find.html?q=digit");
     browser.wait_for("document.querySelectorAll('mark').length > 0");
