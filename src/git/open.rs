@@ -230,7 +230,9 @@ impl Repository {
         let folders = (top.to_owned(), self.common.clone());
         let opened = Repository::of(gix, folders, self.read_only);
         let unreadable = |format| OpenError::RefFormat(self.git_dir().to_owned(), format);
-        Ok(opened.map_err(unreadable)?)
+        let opened = opened.map_err(unreadable)?;
+        opened.memory.share_trees(&self.memory);
+        Ok(opened)
     }
 
     /// Refuses what cannot be worked on.

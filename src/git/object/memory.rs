@@ -4,9 +4,11 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
+use gix::ObjectId;
+
 use super::compressing::Compressing;
 use super::id::TreeId;
-use super::tree::LargeTrees;
+use super::tree::{LargeTrees, StoredTree};
 use crate::git::diff::change::TreeChange;
 
 /// So many pairs of trees are remembered.
@@ -36,6 +38,24 @@ struct ComparedTrees {
 }
 
 impl ObjectMemory {
+    /// Returns whether a tree of these bytes is worth being kept.
+    pub(in crate::git) fn is_large_tree(&self, data: &[u8]) -> bool {
+        self.trees.keeps(data)
+    }
+
+    /// Keeps the bytes of a tree that was made, if it is a large one: it will be compared with others in
+    /// a moment.
+    pub(in crate::git) fn keep_tree(&self, id: ObjectId, data: Vec<u8>) {
+        if self.trees.keeps(&data) && self.trees.find(id).is_none() {
+            self.trees.keep(StoredTree::new(id, data));
+        }
+    }
+
+    /// Takes over which large trees another handle has read.
+    pub(in crate::git) fn share_trees(&self, other: &ObjectMemory) {
+        self.trees.share(&other.trees);
+    }
+
     /// Returns in what two trees differ, if that was found out already.
     pub(in crate::git) fn changes(&self, trees: [TreeId; 2]) -> Option<Vec<TreeChange>> {
         let compared = self.compared.borrow();

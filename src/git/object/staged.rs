@@ -61,6 +61,9 @@ pub(in crate::git) fn put(
         memory
             .write_buf_with_known_id(kind, &bytes, id)
             .during("keeping an object")?;
+        if kind == Kind::Tree {
+            repository.memory.keep_tree(id, bytes);
+        }
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::objs::TreeRefIter;
-use gix::objs::tree::EntryRef;
+use gix::objs::tree::{EntryMode, EntryRef};
 
 use crate::git::During as _;
 
@@ -46,10 +46,20 @@ impl LargeTrees {
         kept.iter().find(|tree| tree.id == id).map(Arc::clone)
     }
 
+    /// Takes over what others keep, instead of what is kept here.
+    pub(super) fn share(&self, others: &LargeTrees) {
+        self.0.borrow_mut().clone_from(&others.0.borrow());
+    }
+
+    /// Returns whether a tree of these bytes is kept.
+    pub(super) fn keeps(&self, data: &[u8]) -> bool {
+        (LARGE..=MOST_BYTES).contains(&data.len())
+    }
+
     /// Keeps a large tree, and lets those go for which there is no room; returns it.
     pub(super) fn keep(&self, tree: StoredTree) -> Arc<StoredTree> {
         let tree = Arc::new(tree);
-        if !(LARGE..=MOST_BYTES).contains(&tree.data.len()) {
+        if !self.keeps(&tree.data) {
             return tree;
         }
 
@@ -73,7 +83,7 @@ impl StoredTree {
     }
 
     /// Takes the bytes of a tree.
-    fn new(id: ObjectId, data: Vec<u8>) -> StoredTree {
+    pub(super) fn new(id: ObjectId, data: Vec<u8>) -> StoredTree {
         StoredTree {
             id,
             data,
@@ -120,6 +130,47 @@ impl StoredTree {
     /// # Errors
     /// The tree is damaged.
     pub(in crate::git) fn bisect(&self, name: &[u8]) -> anyhow::Result<Option<EntryRef<'_>>> {
+        let Some(start) = self.start_of(name)? else {
+            return Ok(None);
+        };
+        let entries = self.entries_from(start);
+        let raw = entries.peek()?;
+        raw.map(|raw| entries.decoded(raw)).transpose()
+    }
+
+    /// Returns the bytes of a tree like this one in which the entries of some names, in any order, have
+    /// other modes and ids; the entries are expected to be in git's order. A file stays none of a
+    /// folder's. Nothing where a name is not there.
+    ///
+    /// # Errors
+    /// The tree is damaged.
+    pub(in crate::git) fn with(
+        &self,
+        others: &[(&[u8], EntryMode, ObjectId)],
+    ) -> anyhow::Result<Option<Vec<u8>>> {
+        let mut places = Vec::new();
+        for (name, mode, id) in others {
+            let Some(start) = self.start_of(name)? else {
+                return Ok(None);
+            };
+            places.push((start, *name, *mode, *id));
+        }
+        places.sort_unstable_by_key(|(start, ..)| *start);
+
+        let mut data = Vec::with_capacity(self.data.len() + places.len());
+        let mut done = 0;
+        for (start, name, mode, id) in places {
+            let raw = self.entries_from(start).peek()?.unwrap_or_default();
+            data.extend_from_slice(&self.data[done..start]);
+            put_entry(&mut data, mode, name, &id);
+            done = start + raw.len();
+        }
+        data.extend_from_slice(&self.data[done..]);
+        Ok(Some(data))
+    }
+
+    /// Returns where the entry of a name begins, a file or a folder.
+    fn start_of(&self, name: &[u8]) -> anyhow::Result<Option<usize>> {
         let starts = self.starts.get_or_init(|| self.starts().ok());
         let starts = starts
             .as_ref()
@@ -138,7 +189,7 @@ impl StoredTree {
                 })
             };
             if let Ok(at) = starts.binary_search_by(order) {
-                return Ok(entry(starts[at]));
+                return Ok(Some(starts[at] as usize));
             }
         }
         Ok(None)
@@ -197,6 +248,15 @@ impl<'t> RawEntries<'t> {
         let entry = entry.with_context(|| format!("tree {} is damaged", self.id))?;
         entry.during(format_args!("reading tree {}", self.id))
     }
+}
+
+/// Appends an entry as a tree has it.
+pub(in crate::git) fn put_entry(data: &mut Vec<u8>, mode: EntryMode, name: &[u8], id: &ObjectId) {
+    data.extend_from_slice(mode.as_bytes(&mut [0; 6]));
+    data.push(b' ');
+    data.extend_from_slice(name);
+    data.push(0);
+    data.extend_from_slice(id.as_slice());
 }
 
 /// Returns the name of an entry.
@@ -265,6 +325,38 @@ mod tests {
             check(&sorted, absent, None);
         }
         check(&tree(&[]), "a", None);
+    }
+
+    #[test]
+    fn entries_are_replaced_where_they_are() {
+        let before = tree(&[("a", false), ("b-c", false), ("b", true), ("c", false)]);
+        let id = ObjectId::empty_tree(gix::hash::Kind::Sha1);
+        let other = |name: &'static str, kind: EntryKind| (name.as_bytes(), kind.into(), id);
+        let with = |others: &[(&[u8], EntryMode, ObjectId)]| {
+            let data = before.with(others).unwrap()?;
+            Some(StoredTree::new(before.id, data))
+        };
+
+        assert_eq!(with(&[]).unwrap().data, before.data);
+        let changed = [
+            other("c", EntryKind::BlobExecutable),
+            other("b", EntryKind::Tree),
+        ];
+        let after = with(&changed).unwrap();
+        for (name, mode, id) in changed {
+            let found = after.bisect(name).unwrap().unwrap();
+            assert_eq!((found.mode, found.oid), (mode, &*id));
+        }
+        let names = |tree: &StoredTree| {
+            let (mut entries, mut names) = (tree.entries(), Vec::new());
+            while let Some(raw) = entries.peek().unwrap() {
+                names.push(name_of(raw).unwrap().to_vec());
+                entries.pass(Some(raw));
+            }
+            names
+        };
+        assert_eq!(names(&after), names(&before));
+        assert!(with(&[other("d", EntryKind::Blob)]).is_none());
     }
 
     #[test]

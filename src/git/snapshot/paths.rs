@@ -1,5 +1,6 @@
 //! Few paths: a tree with just these read again, for who knows what was written.
 
+use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::index::entry::Mode;
 use gix::objs::tree::EntryKind;
@@ -18,6 +19,9 @@ use crate::git::object::{EntryMode, TreeEntry};
 use crate::git::repository::Repository;
 use crate::git::stat::{self, NameKind, is_absent};
 
+/// A file or link on disk: its path, what it is, and the object.
+type FoundFile<'p> = (&'p [u8], (EntryKind, ObjectId));
+
 /// Returns a tree like `base` in which these paths are as on disk: files and links recorded,
 /// what is not there removed. Neither ignore rules nor limits are asked. A folder on disk
 /// takes the place of a file only if a path below it is given too. New objects are staged.
@@ -34,6 +38,27 @@ pub fn snapshot_paths(
     let scan = ScanContext::new(repository, &limits, &[])?;
     let sink = Sink::new(repository);
     let mut reader = ContentReader::new(&scan, &repository.gix, &sink);
+    let known = repository.entries_at(base, &paths.iter().map(Vec::as_slice).collect())?;
+    let (mut found, mut gone) = (Vec::new(), Vec::new());
+    for path in paths {
+        let before = known.get(path.as_slice());
+        match read_path(&mut reader, &scan, path, before)? {
+            Some(entry) => found.push((path.as_slice(), entry)),
+            None => gone.push(path),
+        }
+    }
+
+    // Where no name comes or goes, large trees need not be taken apart.
+    if gone.is_empty()
+        && let Some(tree) = replaced(repository, base.0, 0, &found, &sink)?
+    {
+        return Ok(Snapshot {
+            tree: TreeId(tree),
+            left_out: Vec::new(),
+            keep: sink.stage(repository)?,
+        });
+    }
+
     let root = absent::find(|| repository.gix.find_tree(base.0)).during("reading a tree")?;
     let root = TreeRef::from_bytes(&root.data, repository.gix.object_hash())
         .during("reading a tree")?
@@ -42,20 +67,10 @@ pub fn snapshot_paths(
         gix::objs::tree::Editor::new(root, &repository.gix.objects, repository.gix.object_hash());
 
     // Removals first: a file may have made room for a folder.
-    let mut found = Vec::new();
-    let known = repository.entries_at(base, &paths.iter().map(Vec::as_slice).collect())?;
-    for path in paths {
-        let before = known.get(path.as_slice());
-        match read_path(&mut reader, &scan, path, before)? {
-            Some(entry) => found.push((path, entry)),
-            None => drop(
-                editor
-                    .remove_if_leaf(parts(path))
-                    .during("editing a tree")?,
-            ),
-        }
+    for path in gone {
+        let removed = editor.remove_if_leaf(parts(path));
+        removed.during("editing a tree")?;
     }
-
     for (path, (kind, id)) in found {
         editor
             .upsert(parts(path), kind, id)
@@ -72,6 +87,53 @@ pub fn snapshot_paths(
         left_out: Vec::new(),
         keep: sink.stage(repository)?,
     })
+}
+
+/// Returns a tree like `base`, that of the folder which so many bytes of each path name, in which
+/// these files are others; nothing where one of them is not a file there, or the paths are in no
+/// order.
+fn replaced(
+    repository: &Repository,
+    base: ObjectId,
+    start: usize,
+    files: &[FoundFile<'_>],
+    sink: &Sink,
+) -> anyhow::Result<Option<ObjectId>> {
+    if !files.is_sorted_by(|(a, _), (b, _)| a < b) {
+        return Ok(None);
+    }
+
+    let tree = repository.stored_tree(base)?;
+    let name_of = |path: &[u8]| {
+        let rest = &path[start..];
+        start..start + rest.find_byte(b'/').unwrap_or(rest.len())
+    };
+    let mut others = Vec::new();
+    for group in files.chunk_by(|(a, _), (b, _)| a[name_of(a)] == b[name_of(b)]) {
+        let (path, (kind, id)) = group[0];
+        let name = name_of(path);
+        let is_file = name.end == path.len();
+        let found = tree.bisect(&path[name.clone()])?;
+        let Some(before) = found.filter(|before| before.mode.is_tree() != is_file) else {
+            return Ok(None);
+        };
+        let (mode, id) = match (is_file, group.len()) {
+            (true, 1) => (kind.into(), id),
+            (true, _) => return Ok(None),
+            (false, _) => {
+                let (mode, folder) = (before.mode, before.oid.to_owned());
+                match replaced(repository, folder, name.end + 1, group, sink)? {
+                    Some(tree) => (mode, tree),
+                    None => return Ok(None),
+                }
+            }
+        };
+        others.push((&path[name], mode, id));
+    }
+
+    let data = tree.with(&others)?;
+    let made = data.map(|data| sink.add_unless(Some(base), ObjectKind::Tree, data));
+    made.transpose()
 }
 
 /// Returns whether the files at these paths are as in a tree. A folder on disk is not looked into.
@@ -107,7 +169,7 @@ fn read_path(
     scan: &ScanContext<'_>,
     path: &[u8],
     before: Option<&TreeEntry>,
-) -> anyhow::Result<Option<(EntryKind, gix::ObjectId)>> {
+) -> anyhow::Result<Option<(EntryKind, ObjectId)>> {
     let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
     let seen = scan
         .open(folder, OFlags::RDONLY | OFlags::DIRECTORY)
