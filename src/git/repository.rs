@@ -211,14 +211,22 @@ impl Repository {
             email: "teddy@localhost".into(),
             time,
         };
-        let author = match self.gix.author() {
-            Some(Ok(user)) => gix::actor::Signature {
-                name: user.name.into(),
-                email: user.email.into(),
-                time,
-            },
-            _ => teddy.clone(),
-        };
+        let author = self.author(time).unwrap_or_else(|| teddy.clone());
         (author, teddy)
+    }
+
+    /// Returns the user as author, from what gix would ask in its order. Asked itself, it also reads the
+    /// time with the name of its zone, for which all zones of the machine are gone through.
+    fn author(&self, time: gix::date::Time) -> Option<gix::actor::Signature> {
+        let config = self.gix.config_snapshot();
+        let first = |keys: &[&str]| keys.iter().find_map(|key| config.string(*key));
+        let name = first(&["author.name", "user.name", "gitoxide.author.nameFallback"])?;
+        let email = first(&[
+            "author.email",
+            "user.email",
+            "gitoxide.user.emailFallback",
+            "gitoxide.author.emailFallback",
+        ])?;
+        Some(gix::actor::Signature { name, email, time })
     }
 }

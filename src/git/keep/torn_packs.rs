@@ -21,19 +21,23 @@ use crate::host::file::{make_folders, open_regular};
 /// # Errors
 /// Where a file cannot be moved.
 pub fn set_torn_packs_aside(repository: &Repository) -> anyhow::Result<Vec<String>> {
-    let files = std::fs::read_dir(keep::pack_folder(repository))
+    let files: Vec<PathBuf> = std::fs::read_dir(keep::pack_folder(repository))
         .into_iter()
         .flatten()
         .flatten()
-        .map(|file| file.path());
+        .map(|file| file.path())
+        .collect();
+    // Most of those that were made here were joined to others since.
+    let there: BTreeSet<PathBuf> = files.iter().map(|path| path.with_extension("")).collect();
     let mut torn: BTreeSet<PathBuf> = files
+        .iter()
         .filter(|path| is_empty(path))
         .map(|path| path.with_extension(""))
         .collect();
     torn.extend(
         keep::listed_packs(repository)
             .into_iter()
-            .filter(|pack| !ends_rightly(pack)),
+            .filter(|pack| there.contains(pack) && !ends_rightly(pack)),
     );
     torn.iter()
         .try_for_each(|pack| set_pack_aside(repository, pack))?;
