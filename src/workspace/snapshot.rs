@@ -104,6 +104,13 @@ pub fn newly_left_out(told: &[&Vec<NotCaptured>], left: &[NotCaptured]) -> Vec<N
     left.iter().filter(is_new).cloned().collect()
 }
 
+/// Begins to read what the last snapshot saw: another one comes soon.
+pub fn expect(checkout: &Checkout<'_>) {
+    let repository = checkout.repository;
+    let index = checkout.index(&repository.worktree_name());
+    snapshot::expect(repository, &index);
+}
+
 /// Takes a snapshot of the user's files.
 ///
 /// # Errors

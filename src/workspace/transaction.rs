@@ -29,6 +29,7 @@ impl Transaction {
         command: &str,
         tell: &mut Tell<'_>,
     ) -> anyhow::Result<Transaction> {
+        snapshot::expect(checkout);
         let lock = checkout.lock(command)?;
         fault::point("after-lock")?;
         recover::recover(checkout, tell)?;

@@ -197,6 +197,38 @@ fn an_empty_repository_has_the_empty_tree() {
 }
 
 #[test]
+fn a_folder_of_very_many_files_is_seen_as_it_is() {
+    let repo = TestRepo::new();
+    let name = |number: usize| format!("many/file-{number}");
+    for number in 0..5_000 {
+        repo.put(&name(number), &number.to_string());
+    }
+    repo.commit("all");
+    let first = check(&repo);
+
+    // As editors and turns do it: the folder has another time, and the same names.
+    let replace = |at: usize, content: &str| {
+        repo.put("new", content);
+        std::fs::rename(repo.path().join("new"), repo.path().join(name(at))).unwrap();
+    };
+    replace(4_321, "other");
+    assert_ne!(check(&repo).tree, first.tree);
+    replace(4_321, "4321");
+    assert_eq!(check(&repo).tree, first.tree);
+
+    replace(5_000, "one more");
+    check(&repo);
+    std::fs::remove_file(repo.path().join(name(17))).unwrap();
+    check(&repo);
+    replace(17, "17");
+    std::fs::remove_file(repo.path().join(name(5_000))).unwrap();
+    assert_eq!(check(&repo).tree, first.tree);
+    std::fs::remove_file(repo.path().join(name(18))).unwrap();
+    repo.put("many/file-18/folder", "now");
+    check(&repo);
+}
+
+#[test]
 fn ignore_files_are_read_where_they_stand() {
     let repo = TestRepo::new();
     repo.put(".gitignore", "*.log\n/build\nnested/**/deep\n!keep.log\n")

@@ -1,9 +1,12 @@
 //! Random histories of a worktree: after each step, our snapshot is git's tree.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use teddy::git::repository::Repository;
+use teddy::git::snapshot::limits::{Forced, SnapshotLimits};
+use teddy::git::snapshot::snapshot;
 
 use crate::snapshot::check;
 use crate::support::TestRepo;
@@ -13,6 +16,8 @@ use crate::support::TestRepo;
 enum Step {
     /// Writes a file.
     Write(usize, u8),
+    /// Replaces a file by another of its name, as editors and turns do.
+    Replace(usize, u8),
     /// Toggles the executable bit.
     Toggle(usize),
     /// Deletes a file or a folder.
@@ -46,6 +51,8 @@ const PATHS: [&str; 12] = [
     "B",
     "a.txt",
 ];
+/// What is in files.
+const TEXTS: [&str; 6] = ["", "1\n", "2\n", "1\r\n2\r\n", "1\r\n2\n", "\0\r\n"];
 /// Folders that may have rules.
 const FOLDERS: [&str; 4] = ["", "a/", "b/", "b/sub/"];
 /// Ignore rules.
@@ -80,6 +87,7 @@ fn step() -> impl Strategy<Value = Step> {
     let path = || 0..PATHS.len();
     prop_oneof![
         6 => (path(), 0..6u8).prop_map(|(at, text)| Step::Write(at, text)),
+        3 => (path(), 0..6u8).prop_map(|(at, text)| Step::Replace(at, text)),
         1 => path().prop_map(Step::Toggle),
         2 => path().prop_map(Step::Delete),
         1 => path().prop_map(Step::Folder),
@@ -102,10 +110,14 @@ fn take(repo: &TestRepo, step: &Step) {
         Step::Write(n, text) => {
             let path = at(*n);
             if parent(&path) && !path.is_symlink() {
-                let _ = std::fs::write(
-                    path,
-                    ["", "1\n", "2\n", "1\r\n2\r\n", "1\r\n2\n", "\0\r\n"][usize::from(*text)],
-                );
+                let _ = std::fs::write(path, TEXTS[usize::from(*text)]);
+            }
+        }
+        Step::Replace(n, text) => {
+            let (path, other) = (at(*n), repo.path().join(".git/other"));
+            if path.is_file() && !path.is_symlink() {
+                std::fs::write(&other, TEXTS[usize::from(*text)]).unwrap();
+                std::fs::rename(other, path).unwrap();
             }
         }
         Step::Toggle(n) => {
@@ -153,6 +165,29 @@ proptest! {
         for step in &steps {
             take(&repo, step);
             check(&repo);
+        }
+    }
+
+    /// What is forced comes and goes; what an earlier snapshot saw never shows in a later one.
+    #[test]
+    fn any_history_gives_the_tree_of_a_first_look(
+        steps in proptest::collection::vec((step(), proptest::collection::vec(0..PATHS.len(), 0..4)), 1..25)
+    ) {
+        let repo = TestRepo::new();
+        repo.git(&["config", "core.safecrlf", "false"]);
+        let index = |name: &str| repo.path().join(".git/teddy/index").join(name);
+        for (step, forced) in &steps {
+            take(&repo, step);
+            let forced = forced.iter().map(|at| Forced { path: PATHS[*at].into(), made: None });
+            let forced: Vec<Forced> = forced.collect();
+            let look = |index: &Path| {
+                let repository = Repository::open(&repo.path()).unwrap();
+                let looked = snapshot(&repository, index, &SnapshotLimits::none(), &forced).unwrap();
+                (looked.tree, looked.left_out)
+            };
+            let again = look(&index("main"));
+            let _ = std::fs::remove_file(index("first"));
+            prop_assert_eq!(again, look(&index("first")));
         }
     }
 }

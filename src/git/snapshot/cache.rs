@@ -5,8 +5,10 @@
 //! read and one pass of a checksum. It is only a cache: whatever is wrong with it, it is as if
 //! there were none. It is replaced by rename, so that several programs may use it at once.
 
+mod name;
 mod write;
 
+use std::cmp::Reverse;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -19,6 +21,7 @@ use super::bytes::{checksum, stat_at, time_at, u32_at, u64_at};
 use crate::git::stat::Stamp;
 use crate::host::file::open_regular;
 
+pub(super) use name::{CacheOrigin, CachedName};
 pub(super) use write::{Sizes, Writer};
 
 /// An index of ten million files is smaller.
@@ -30,6 +33,8 @@ const MAGIC: &[u8; 8] = b"TeDDyix5";
 const HEADER: usize = 144;
 /// The length of a folder's record without its tree id.
 const FOLDER: usize = 44;
+/// The length of a folder's times, with which that ends.
+const TIMES: usize = 20;
 /// The length of an entry's record without its id.
 const ENTRY: usize = 48;
 
@@ -41,56 +46,6 @@ const KINDS: [EntryKind; 5] = [
     EntryKind::Commit,
     EntryKind::Tree,
 ];
-
-/// How an entry came into the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CacheOrigin {
-    /// It is on disk, with this stat.
-    Seen,
-    /// The user's index says so; the disk is not asked.
-    Inherited,
-    /// It is not in the tree, but a change of it matters (an ignored `.gitignore`).
-    Watched,
-}
-
-/// One name of a folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CachedName<N = Vec<u8>> {
-    /// The name.
-    pub(super) name: N,
-    /// What it is in the tree.
-    pub(super) kind: EntryKind,
-    /// The object; null where it is not made yet or not in the tree.
-    pub(super) id: ObjectId,
-    /// The stat when it was read.
-    pub(super) stat: Stat,
-    /// The start of the id that the user's index had for it: line-end rules depend on it.
-    pub(super) basis: u32,
-    /// How it came here.
-    pub(super) standing: CacheOrigin,
-}
-
-impl CachedName {
-    /// Returns the entry with its name borrowed.
-    pub(super) fn borrowed(&self) -> CachedName<&[u8]> {
-        let CachedName {
-            name,
-            kind,
-            id,
-            stat,
-            basis,
-            standing,
-        } = self;
-        CachedName {
-            name,
-            kind: *kind,
-            id: *id,
-            stat: *stat,
-            basis: *basis,
-            standing: *standing,
-        }
-    }
-}
 
 /// A folder's own times; they change with its names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -123,7 +78,7 @@ pub(super) mod mark {
     pub(in crate::git) const EMBEDDED: u32 = 4;
     /// It has rules of its own: `.gitignore` or `.gitattributes`.
     pub(in crate::git) const RULES: u32 = 8;
-    /// Something below it was to be taken even where it is ignored.
+    /// Something in it may have been taken only because it was to be, even where it is ignored.
     pub(in crate::git) const FORCED: u32 = 16;
 }
 
@@ -365,6 +320,21 @@ impl Cache {
         }
     }
 
+    /// Returns the paths and times of the folders that changed last.
+    pub(super) fn newest_folders(&self, count: usize) -> Vec<(&[u8], Times)> {
+        let folders = (0..self.folders).map(|n| self.folder(n));
+        let mut newest: Vec<_> = folders.map(|f| (f.times, f.path)).collect();
+        let count = count.min(newest.len());
+        if count < newest.len() {
+            newest.select_nth_unstable_by_key(count, |(times, _)| Reverse(times.mtime));
+        }
+        newest.truncate(count);
+        newest
+            .into_iter()
+            .map(|(times, path)| (path, times))
+            .collect()
+    }
+
     /// Returns the number of the folder at a path.
     pub(super) fn find_folder(&self, path: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (0, self.folders);
@@ -425,11 +395,6 @@ impl Cache {
         *next = at - folder.entries.start;
         let is_there = at < folder.entries.end && self.entry_name(at) == name;
         is_there.then(|| self.entry(at))
-    }
-
-    /// Returns how many bytes it has.
-    pub(super) fn length(&self) -> usize {
-        self.bytes.len()
     }
 
     /// Returns how many folders there are.

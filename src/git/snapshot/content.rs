@@ -23,7 +23,7 @@ use rustix::fs::OFlags;
 
 use super::cache::{CacheOrigin, mark};
 use super::context::ScanContext;
-use super::folder::{Listing, Scanned, join};
+use super::folder::{Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::still::read_still;
 use crate::git::During;
@@ -46,6 +46,8 @@ struct ReadJob {
     path: Vec<u8>,
     /// What it was when the folder was listed.
     kind: EntryKind,
+    /// Its size then, or what git's index keeps of it.
+    size: u32,
     /// Whether git tracks it.
     tracked: bool,
 }
@@ -89,19 +91,9 @@ pub(super) fn read_all(
         return Ok(());
     }
 
-    let entry = |job: &ReadJob| match &scanned[job.folder].listing {
-        Listing::Read(entries) => Some((
-            entries[job.entry].basis,
-            u64::from(entries[job.entry].stat.size),
-        )),
-        Listing::Kept(_) => None,
-    };
     // What the user's index has, has a basis.
-    let new = jobs.iter().filter_map(|job| {
-        entry(job)
-            .filter(|(basis, _)| *basis == 0)
-            .map(|(_, size)| (job.path.as_slice(), size))
-    });
+    let new = jobs.iter().filter(|job| !job.tracked);
+    let new = new.map(|job| (job.path.as_slice(), u64::from(job.size)));
 
     scan.limits.allow(new)?;
     let threads = cores().min(jobs.len().div_ceil(PER_THREAD));
@@ -144,21 +136,19 @@ pub(super) fn read_all(
 fn jobs(scanned: &[Scanned]) -> Vec<ReadJob> {
     let mut jobs = Vec::new();
     for (folder, scan) in scanned.iter().enumerate() {
-        let Listing::Read(entries) = &scan.listing else {
-            continue;
-        };
-        for (at, entry) in entries.iter().enumerate() {
+        scan.listing.each_fresh(|at, entry| {
             if entry.id.is_null() && entry.standing == CacheOrigin::Seen {
                 jobs.push(ReadJob {
                     folder,
                     entry: at,
                     path: join(&scan.path, &entry.name),
                     kind: entry.kind,
+                    size: entry.stat.size,
                     // What the user's index has, has a basis.
                     tracked: entry.basis != 0,
                 });
             }
-        }
+        });
     }
 
     jobs
@@ -171,20 +161,21 @@ fn settle(
     job: &ReadJob,
     outcome: ReadOutcome,
 ) -> anyhow::Result<()> {
-    let Listing::Read(entries) = &mut folder.listing else {
+    let cache = scan.cache.as_deref();
+    let Some(entry) = folder.listing.fresh_at(job.entry) else {
         return Ok(());
     };
     match outcome {
         ReadOutcome::Read(id, stat) => {
-            entries[job.entry].id = id;
-            entries[job.entry].stat = stat;
+            entry.id = id;
+            entry.stat = stat;
         }
         ReadOutcome::Gone => {
-            entries.remove(job.entry);
+            folder.listing.remove(job.entry, cache);
             folder.marks |= mark::RELIST;
         }
         ReadOutcome::LeftOut(reason) => {
-            entries.remove(job.entry);
+            folder.listing.remove(job.entry, cache);
             folder.marks |= mark::RELIST;
             folder.left.push(LeftOut {
                 path: shown(&job.path),
@@ -202,10 +193,9 @@ fn settle(
                 .and_then(|entry| Some((entry.mode.to_tree_entry_mode()?.kind(), entry.id)))
             {
                 Some((kind, id)) => {
-                    let entry = &mut entries[job.entry];
                     (entry.kind, entry.id, entry.stat) = (kind, id, Stat::default());
                 }
-                None => drop(entries.remove(job.entry)),
+                None => folder.listing.remove(job.entry, cache),
             }
         }
     }

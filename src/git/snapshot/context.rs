@@ -6,22 +6,26 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
 use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
 use gix::index::entry::stat::Options;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 
-use super::cache::{Basis, Cache, CachedFolder, CachedName, mark};
+use super::cache::{Basis, Cache, CacheOrigin, CachedFolder, CachedName, Times, mark};
+use super::folder::join;
 use super::limits::{Forced, SnapshotLimits};
 use super::loaded::stat_of;
 use super::tracked::{Index, Names};
 use crate::git::During as _;
 use crate::git::repository::Repository;
 use crate::git::sparse::is_on;
-use crate::git::stat::{self, NameKind, NameStat, Stamp};
+use crate::git::stat::{self, NameKind, NameStat, Stamp, look};
 use crate::host::file::read_regular;
 
 /// Files of rules are far smaller.
 const MAX_RULES: u64 = 64 << 20;
+/// So many folders are looked at to guess whether something changed.
+const GLANCES: usize = 4;
 
 /// What one snapshot stands on.
 pub(super) struct ScanContext<'a> {
@@ -115,6 +119,19 @@ impl<'a> ScanContext<'a> {
         loaded.map_err(|error| anyhow::anyhow!("{error}"))
     }
 
+    /// Returns whether the user's index will be needed, as far as a glance at the folders that
+    /// changed last can tell: what changes often changes again.
+    pub(super) fn expects_index(&self) -> bool {
+        let Some(cache) = self.cache.as_ref().filter(|_| self.index.get().is_none()) else {
+            return false;
+        };
+        let newest = cache.newest_folders(GLANCES);
+        newest.into_iter().any(|(path, times)| {
+            let path = if path.is_empty() { b"." } else { path };
+            look(&self.top, path).is_ok_and(|seen| Times::from(&seen.stat) != times)
+        })
+    }
+
     /// Returns the names of a folder that a sparse index has as a tree, or below one; none where the
     /// tree has no such folder.
     pub(super) fn names_of(&self, tree: ObjectId, path: &[u8]) -> anyhow::Result<Names<'static>> {
@@ -161,13 +178,30 @@ impl<'a> ScanContext<'a> {
         })
     }
 
-    /// Returns whether the names of a folder that did not change stand, too: what is forced below
-    /// it, now or in the last snapshot, is the same.
-    pub(super) fn names_stand_in(&self, folder: &CachedFolder<'_>) -> bool {
-        let then = self.cache.as_ref().map(|cache| cache.basis.force);
-        let is_same = then == Some(self.basis.force);
+    /// Returns whether the names of a folder that did not change stand, too: nothing in it was taken
+    /// only because it was forced, and nothing is now.
+    pub(super) fn names_stand_in(&self, cache: &Cache, folder: &CachedFolder<'_>) -> bool {
+        let is_same = cache.basis.force == self.basis.force;
         let was_forced = folder.marks & mark::FORCED != 0;
-        self.names_stand() && (is_same || !(was_forced || self.forces_below(folder.path)))
+        self.names_stand() && (is_same || !(was_forced || self.forces_more(cache, folder)))
+    }
+
+    /// Returns whether a folder may have more in it because of what is forced: what git tracks, and
+    /// folders that were looked into, are in it anyway.
+    fn forces_more(&self, cache: &Cache, folder: &CachedFolder<'_>) -> bool {
+        self.forced_below(folder.path).any(|rest| {
+            let (name, is_folder) = match rest.find_byte(b'/') {
+                Some(end) => (&rest[..end], true),
+                None => (rest, false),
+            };
+            if is_folder {
+                let child = cache.find_folder(&join(folder.path, name));
+                child.is_none_or(|child| cache.folder(child).marks & mark::VIRTUAL != 0)
+            } else {
+                let known = cache.find_entry(folder, name);
+                !known.is_some_and(|known| known.standing == CacheOrigin::Seen && known.basis != 0)
+            }
+        })
     }
 
     /// Returns whether the user's index is still the very file that it was.
@@ -217,18 +251,21 @@ impl<'a> ScanContext<'a> {
 
     /// Returns whether something below a folder is to be taken even where it is ignored.
     pub(super) fn forces_below(&self, folder: &[u8]) -> bool {
-        if folder.is_empty() {
-            return !self.force.is_empty();
-        }
+        self.forced_below(folder).next().is_some()
+    }
 
+    /// Returns what is to be taken below a folder even where it is ignored, by its path from there.
+    fn forced_below(&self, folder: &[u8]) -> impl Iterator<Item = &'a [u8]> {
         let mut prefix = folder.to_vec();
-        prefix.push(b'/');
+        if !prefix.is_empty() {
+            prefix.push(b'/');
+        }
         let at = self
             .force
             .partition_point(|forced| forced.path.as_slice() < prefix.as_slice());
-        self.force
-            .get(at)
-            .is_some_and(|forced| forced.path.starts_with(&prefix))
+        self.force[at..]
+            .iter()
+            .map_while(move |forced| forced.path.strip_prefix(prefix.as_slice()))
     }
 
     /// Opens a path below the top, no link followed.

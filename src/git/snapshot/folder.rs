@@ -2,7 +2,7 @@
 
 use gix::ObjectId;
 
-use super::cache::{CachedName, Times};
+use super::cache::{Cache, CachedName, Times};
 use super::limits::LeftOut;
 
 /// A folder to look at.
@@ -38,12 +38,81 @@ pub(super) struct Scanned {
     pub(super) left: Vec<LeftOut>,
 }
 
+/// A name that was looked at anew, with its place among all of its folder.
+pub(super) type FreshName = (usize, CachedName);
+
 /// The names of a folder.
 pub(super) enum Listing {
     /// All as the folder of this number in the cache.
     Kept(usize),
+    /// As the folder of this number in the cache, but for some names, in order: a folder may have very
+    /// many. A file whose id is null must be read.
+    Mended(usize, Vec<FreshName>),
     /// These, in order; a file whose id is null must be read.
     Read(Vec<CachedName>),
+}
+
+impl Listing {
+    /// Goes through the names that were looked at anew, each with its place among all.
+    pub(super) fn each_fresh<'l>(&'l self, mut add: impl FnMut(usize, &'l CachedName)) {
+        match self {
+            Listing::Kept(_) => {}
+            Listing::Mended(_, fresh) => fresh.iter().for_each(|(at, name)| add(*at, name)),
+            Listing::Read(names) => names
+                .iter()
+                .enumerate()
+                .for_each(|(at, name)| add(at, name)),
+        }
+    }
+
+    /// Returns the name at a place, if it was looked at anew.
+    pub(super) fn fresh_at(&mut self, place: usize) -> Option<&mut CachedName> {
+        match self {
+            Listing::Kept(_) => None,
+            Listing::Mended(_, fresh) => {
+                let at = fresh.binary_search_by_key(&place, |(place, _)| *place);
+                Some(&mut fresh[at.ok()?].1)
+            }
+            Listing::Read(names) => names.get_mut(place),
+        }
+    }
+
+    /// Takes the name at a place out.
+    pub(super) fn remove(&mut self, place: usize, cache: Option<&Cache>) {
+        if let (Listing::Mended(..), Some(_)) = (&self, cache) {
+            let mut all = Vec::new();
+            self.each(cache, |name| all.push(name.to_owned_name()));
+            *self = Listing::Read(all);
+        }
+        if let Listing::Read(names) = self {
+            names.remove(place);
+        }
+    }
+
+    /// Goes through all names; `cache` is the one whose folders it speaks of.
+    pub(super) fn each<'l>(
+        &'l self,
+        cache: Option<&'l Cache>,
+        mut add: impl FnMut(CachedName<&'l [u8]>),
+    ) {
+        match (self, cache) {
+            (Listing::Read(names), _) => names.iter().for_each(|name| add(name.borrowed())),
+            (Listing::Kept(number), Some(cache)) => {
+                let names = cache.folder(*number).entries;
+                names.for_each(|at| add(cache.entry(at)));
+            }
+            (Listing::Mended(number, fresh), Some(cache)) => {
+                let mut fresh = fresh.iter().peekable();
+                for (place, at) in cache.folder(*number).entries.enumerate() {
+                    match fresh.next_if(|(fresh, _)| *fresh == place) {
+                        Some((_, name)) => add(name.borrowed()),
+                        None => add(cache.entry(at)),
+                    }
+                }
+            }
+            (Listing::Kept(_) | Listing::Mended(..), None) => {}
+        }
+    }
 }
 
 /// Returns the path of a name in a folder.

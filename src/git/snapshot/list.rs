@@ -66,10 +66,9 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             Some((tree, path)) => scan.names_of(tree, path)?,
             None => index.names(&task.path, index.below(&task.path)),
         };
-        let is_forced = scan.forces_below(&task.path);
         let scanned = Scanned {
             path: task.path.clone(),
-            marks: if is_forced { mark::FORCED } else { 0 },
+            marks: 0,
             times: Times::default(),
             listing: Listing::Read(Vec::new()),
             link: None,
@@ -241,8 +240,8 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             return Ok(());
         }
 
-        let wanted =
-            !tracked.below.is_empty() || collapsed.is_some() || self.scan.forces_below(&path);
+        let is_tracked = !tracked.below.is_empty() || collapsed.is_some();
+        let wanted = is_tracked || self.is_forced(self.scan.forces_below(&path));
         if wanted || !self.rules.is_ignored(self.scan, &path, true)? {
             if is_name(name) {
                 self.descend(path, false);
@@ -301,15 +300,23 @@ impl<'a, 'r> FolderListing<'a, 'r> {
 
     /// Returns whether git does not look at a file that is there, and no turn has to do with it. What
     /// a sparse checkout leaves out counts once it is there, for git too.
-    fn is_passed_over(&self, frozen: Frozen, path: &[u8]) -> bool {
+    fn is_passed_over(&mut self, frozen: Frozen, path: &[u8]) -> bool {
         let is_left_out = frozen == Frozen::LeftOut && self.scan.sparse;
-        !is_left_out && self.scan.forced(path).is_none()
+        !is_left_out && !self.is_forced(self.scan.forced(path).is_some())
+    }
+
+    /// Notes that a name may be in the folder only because it is forced, where that is so.
+    fn is_forced(&mut self, is_forced: bool) -> bool {
+        self.scanned.marks |= if is_forced { mark::FORCED } else { 0 };
+        is_forced
     }
 
     /// Takes an untracked file, if it is not ignored and within the limits.
     fn meet_untracked(&mut self, met: &ListedName<'_>) -> anyhow::Result<bool> {
         let forced = self.scan.forced(&met.path);
-        if forced.is_none() && self.rules.is_ignored(self.scan, &met.path, false)? {
+        if !self.is_forced(forced.is_some())
+            && self.rules.is_ignored(self.scan, &met.path, false)?
+        {
             if matches!(met.name, b".gitignore" | b".gitattributes") {
                 let kind = if met.seen.kind == NameKind::Link {
                     EntryKind::Link

@@ -1,20 +1,24 @@
 //! Indexes that this process has read, the user's own and private ones, for whoever asks next: a
 //! turn looks at the files more than once, and with many files each index is large.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use gix::index::State;
 use gix::index::entry::Stat;
 
 use super::cache::Cache;
+use super::seen::SeenFiles;
 use super::tracked::Index;
 use crate::git::stat::{NameStat, Stamp};
 
-/// A private index of fewer bytes is written before the work goes on.
-const LARGE: usize = 1 << 20;
+/// A private index of fewer bytes is read when it is needed.
+const LARGE: u32 = 256 << 10;
+/// One of fewer names is made and written before the work goes on.
+const MANY: usize = 2048;
 
 /// What was read.
 #[derive(Default)]
@@ -25,22 +29,24 @@ pub(in crate::git) struct Loaded {
     private: RefCell<Option<PrivateIndex>>,
 }
 
-/// A private index.
+/// A private index, which may still be read or made by a thread.
 struct PrivateIndex {
     /// Its file.
     path: PathBuf,
-    /// What is in it.
-    cache: Arc<Cache>,
-    /// Where the file comes from.
+    /// What is in it, once that is there.
+    cache: OnceCell<Arc<Cache>>,
+    /// Where it comes from.
+    coming: Receiver<Arc<Cache>>,
+    /// What becomes of the file.
     file: IndexFile,
 }
 
-/// Where the file of a private index comes from.
+/// What becomes of the file of a private index.
 enum IndexFile {
     /// It had this stat.
     Known(Option<Stat>),
-    /// It is being written.
-    Saving(JoinHandle<Option<Stat>>),
+    /// It is being read or written.
+    Busy(JoinHandle<Option<Stat>>),
 }
 
 impl Loaded {
@@ -63,6 +69,15 @@ impl Loaded {
         *self.user.borrow_mut() = Some((Stat::default(), Arc::new(Index { state })));
     }
 
+    /// Begins to read a large private index, for whoever asks for it in a moment.
+    pub(super) fn read_ahead(&self, path: &Path, hash: gix::hash::Kind) {
+        let mut private = self.private.borrow_mut();
+        let is_large = || stat_of(path).is_some_and(|stat| stat.size >= LARGE);
+        if private.is_none() && is_large() {
+            *private = Some(PrivateIndex::read(path, hash, true));
+        }
+    }
+
     /// Returns a private index. It is read anew only if it is another file than the one that was
     /// read or written last.
     pub(super) fn private_index(&self, path: &Path, hash: gix::hash::Kind) -> Option<Arc<Cache>> {
@@ -70,42 +85,30 @@ impl Loaded {
         if let Some(known) = private.as_mut()
             && known.path == path
             && known.is_newest()
+            && let Some(cache) = known.cache()
         {
-            return Some(Arc::clone(&known.cache));
+            return Some(cache);
         }
 
         // A file that is still being written gets its name first.
         *private = None;
-        let now = stat_of(path)?;
-        let cache = Arc::new(Cache::load(path, hash)?);
-        *private = Some(PrivateIndex {
-            path: path.to_owned(),
-            cache: Arc::clone(&cache),
-            file: IndexFile::Known(Some(now)),
-        });
-        Some(cache)
+        *private = Some(PrivateIndex::read(path, hash, false));
+        private.as_ref().and_then(PrivateIndex::cache)
     }
 
-    /// Replaces a private index, a large one while the work goes on. It only saves time: a full
+    /// Replaces a private index, one of many names while the work goes on. It only saves time: a full
     /// disk is no reason to fail.
-    pub(super) fn save(&self, cache: Cache, file: tempfile::NamedTempFile, path: &Path) {
+    pub(super) fn save(&self, seen: SeenFiles, file: tempfile::NamedTempFile, path: &Path) {
         let mut private = self.private.borrow_mut();
         *private = None;
-        let cache = Arc::new(cache);
-        let (shared, to) = (Arc::clone(&cache), path.to_owned());
-        let write = move || shared.save(file, &to).ok().and_then(|()| stat_of(&to));
-        let file = match cache.length() < LARGE {
-            true => IndexFile::Known(write()),
-            false => match std::thread::Builder::new().spawn(write) {
-                Ok(saving) => IndexFile::Saving(saving),
-                Err(_) => IndexFile::Known(None),
-            },
-        };
-        *private = Some(PrivateIndex {
-            path: path.to_owned(),
-            cache,
-            file,
+        let many = seen.size() >= MANY;
+        let made = PrivateIndex::of(path, many, |path, send| {
+            let cache = Arc::new(seen.into_cache()?);
+            let _ = send.send(Arc::clone(&cache));
+            cache.save(file, path).ok()?;
+            stat_of(path)
         });
+        *private = Some(made);
     }
 
     /// Forgets the private index that was read or written last.
@@ -115,10 +118,53 @@ impl Loaded {
 }
 
 impl PrivateIndex {
+    /// Returns the one at a path, of which `work` sends what is in it and says which stat its file has,
+    /// on a thread if it is to.
+    fn of(
+        path: &Path,
+        on_thread: bool,
+        work: impl FnOnce(&Path, Sender<Arc<Cache>>) -> Option<Stat> + Send + 'static,
+    ) -> PrivateIndex {
+        let ((send, coming), file) = (channel(), path.to_owned());
+        let work = move || work(&file, send);
+        let file = match on_thread {
+            false => IndexFile::Known(work()),
+            true => match std::thread::Builder::new().spawn(work) {
+                Ok(busy) => IndexFile::Busy(busy),
+                Err(_) => IndexFile::Known(None),
+            },
+        };
+        PrivateIndex {
+            path: path.to_owned(),
+            cache: OnceCell::new(),
+            coming,
+            file,
+        }
+    }
+
+    /// Reads the one at a path.
+    fn read(path: &Path, hash: gix::hash::Kind, on_thread: bool) -> PrivateIndex {
+        PrivateIndex::of(path, on_thread, move |path, send| {
+            let then = stat_of(path)?;
+            let _ = send.send(Arc::new(Cache::load(path, hash)?));
+            Some(then)
+        })
+    }
+
+    /// Returns what is in it, if it could be read or made.
+    fn cache(&self) -> Option<Arc<Cache>> {
+        if self.cache.get().is_none()
+            && let Ok(cache) = self.coming.recv()
+        {
+            let _ = self.cache.set(cache);
+        }
+        self.cache.get().map(Arc::clone)
+    }
+
     /// Returns whether nobody has written a newer one.
     fn is_newest(&mut self) -> bool {
-        if let IndexFile::Saving(saving) = &self.file
-            && !saving.is_finished()
+        if let IndexFile::Busy(busy) = &self.file
+            && !busy.is_finished()
         {
             return true;
         }
@@ -126,11 +172,11 @@ impl PrivateIndex {
         matches!(&self.file, IndexFile::Known(then) if then.is_some() && *then == stat_of(&self.path))
     }
 
-    /// Waits until the file is written.
+    /// Waits until the file is read or written.
     fn wait(&mut self) {
         let file = std::mem::replace(&mut self.file, IndexFile::Known(None));
         self.file = match file {
-            IndexFile::Saving(saving) => IndexFile::Known(saving.join().unwrap_or_default()),
+            IndexFile::Busy(busy) => IndexFile::Known(busy.join().unwrap_or_default()),
             known @ IndexFile::Known(_) => known,
         };
     }
@@ -188,7 +234,6 @@ mod tests {
             drop(repository);
             let cache = Cache::load(&index, gix::hash::Kind::Sha1).unwrap();
             assert_eq!(cache.basis.root, second.0);
-            assert_eq!(cache.length() >= LARGE, files > 10);
             assert_eq!(take(&Repository::open(folder.path()).unwrap()), second);
         }
     }

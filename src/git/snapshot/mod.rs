@@ -21,6 +21,7 @@ pub mod paths;
 mod rules;
 mod scan;
 pub mod secrets;
+mod seen;
 mod share;
 mod still;
 pub(in crate::git) mod tracked;
@@ -29,14 +30,13 @@ pub mod untracked;
 mod walk;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use self::cache::{Basis, Cache, CachedFolder, Sizes, Writer, mark};
+use self::cache::Cache;
 use self::context::ScanContext;
-use self::folder::{Listing, Scanned};
 use self::limits::{Forced, LeftOut, SnapshotLimits};
+use self::seen::SeenFiles;
 use super::repository::Repository;
 use crate::git::keep::durable;
 use crate::git::object::TreeId;
@@ -118,24 +118,30 @@ fn take(
     let mut folders = walk::walk(&scan)?;
     let sink = Sink::new(repository);
     content::read_all(&scan, &mut folders, &sink)?;
-    let mut gix = repository.gix.clone();
-    gix.objects.refresh_never();
-    let trees = tree::write(&scan, &gix, &folders, &sink)?;
+    let trees = tree::write(&scan, repository, &folders, &sink)?;
     let keep = store(sink, repository)?;
     let root = *trees.first().context("the walk found no top folder")?;
     let mut basis = scan.basis;
 
     basis.root = root;
     basis.tracking = scan.tracking()?;
-    if let Some(file) = file.filter(|_| !is_as_saved(&scan, &folders, basis.root)) {
-        // The private index only saves time: a full disk is no reason to fail.
-        if let Some(cache) = cache_of(&scan, &folders, &trees, &basis) {
-            repository.loaded.save(cache, file, index);
-        }
+    let left = folders
+        .iter_mut()
+        .map(|folder| std::mem::take(&mut folder.left));
+    let mut left_out: Vec<LeftOut> = left.flatten().collect();
+    let seen = SeenFiles {
+        stands: scan.names_stand() && scan.index_stands(),
+        before: scan.cache.clone(),
+        folders,
+        trees,
+        basis,
+    };
+    // The private index only saves time: a full disk is no reason to fail.
+    if let Some(file) = file.filter(|_| !seen.is_as_saved()) {
+        repository.loaded.save(seen, file, index);
     }
     scan.keep_index(repository);
 
-    let mut left_out: Vec<LeftOut> = folders.into_iter().flat_map(|folder| folder.left).collect();
     left_out.sort();
     Ok(Snapshot {
         tree: TreeId(root),
@@ -160,102 +166,14 @@ fn beside(folder: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
     file.with_context(|| format!("writing into `{}`", folder.display()))
 }
 
-/// Returns whether the private index on disk says just this.
-fn is_as_saved(scan: &ScanContext<'_>, folders: &[Scanned], root: gix::ObjectId) -> bool {
-    let Some(cache) = &scan.cache else {
-        return false;
-    };
-    let kept = folders.iter().all(|folder| is_as_cached(cache, folder));
-    scan.names_stand()
-        && scan.index_stands()
-        && kept
-        && cache.basis.root == root
-        && folders.len() == cache.folder_count()
-}
-
-/// Returns whether a folder is as the private index has it. One that was read anew may be: for paths
-/// in it that are to be taken whatever the rules say, now and then.
-fn is_as_cached(cache: &Cache, folder: &Scanned) -> bool {
-    let Listing::Read(names) = &folder.listing else {
-        return true;
-    };
-    let Some(was) = cache.find_folder(&folder.path).map(|at| cache.folder(at)) else {
-        return false;
-    };
-
-    let is_sure = folder.times == was.times && was.times.mtime < cache.basis.stamp.0;
-    let marks = |marks: u32| marks & !mark::FORCED;
-    let mut known = was.entries.clone().map(|at| cache.entry(at));
-    is_sure
-        && marks(folder.marks) == marks(was.marks)
-        && was.entries.len() == names.len()
-        && names
-            .iter()
-            .all(|name| known.next() == Some(name.borrowed()))
+/// Begins to read a private index, which is large where many files are: a snapshot comes soon.
+pub fn expect(repository: &Repository, index: &Path) {
+    let hash = repository.gix.object_hash();
+    repository.loaded.read_ahead(index, hash);
 }
 
 /// Forgets what is known of the files in a private index, so that all of them are read anew.
 pub fn forget(repository: &Repository, index: &Path) {
     repository.loaded.forget_private_index();
     let _ = std::fs::remove_file(index);
-}
-
-/// Returns the private index that goes with a walk.
-fn cache_of(
-    scan: &ScanContext<'_>,
-    folders: &[Scanned],
-    trees: &[gix::ObjectId],
-    basis: &Basis,
-) -> Option<Cache> {
-    let kept = |folder: &Scanned| match (&folder.listing, &scan.cache) {
-        (Listing::Kept(number), Some(cache)) if folder.marks & mark::EMBEDDED == 0 => {
-            Some((*number, Arc::clone(cache)))
-        }
-        _ => None,
-    };
-    let mut sizes = Sizes::default();
-    for folder in folders {
-        let size = match (kept(folder), &folder.listing) {
-            (Some((number, cache)), _) => cache.sizes(number),
-            (None, Listing::Read(entries)) => Sizes {
-                folders: 1,
-                entries: entries.len(),
-                names: folder.path.len() + entries.iter().map(|e| e.name.len()).sum::<usize>(),
-            },
-            (None, Listing::Kept(_)) => Sizes {
-                folders: 1,
-                entries: 0,
-                names: folder.path.len(),
-            },
-        };
-        sizes.folders += size.folders;
-        sizes.entries += size.entries;
-        sizes.names += size.names;
-    }
-
-    let mut writer = Writer::new(sizes, basis.root.as_slice().len());
-    for (at, folder) in folders.iter().enumerate() {
-        let parent = match at {
-            0 => 0,
-            _ => tree::parent_of(folders, at) as u32,
-        };
-        if let Some((number, cache)) = kept(folder) {
-            writer.kept(&cache, number, (parent, trees[at].as_slice()));
-            continue;
-        }
-
-        let record = CachedFolder {
-            path: &folder.path,
-            parent,
-            entries: 0..0,
-            marks: folder.marks,
-            times: folder.times,
-            tree: trees[at],
-        };
-        writer.folder(&record, |writer| {
-            tree::each_entry(scan, folder, &mut |entry| writer.entry(&entry));
-        });
-    }
-
-    writer.finish(basis)
 }

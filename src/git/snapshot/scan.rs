@@ -1,22 +1,23 @@
 //! The scan of one folder: its names as they were in the last snapshot, or listed anew.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 
-use super::cache::{Cache, CacheOrigin, CachedFolder, CachedName, Times, mark};
+use super::cache::{Cache, CacheOrigin, CachedFolder, Times, mark};
 use super::context::ScanContext;
 use super::embedded;
 use super::entry::judge;
-use super::folder::{FolderTask, Listing, Scanned, join};
+use super::folder::{FolderTask, FreshName, Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::list::FolderListing;
 use super::rules::IgnoreRules;
 use super::share::{NAMES, in_parts};
-use crate::git::stat::{NameKind, NameStat, is_absent, look, look_at};
+use crate::git::stat::{NameKind, NameStat, is_absent, look, look_at, names};
 
 /// Looks at a folder; returns what is in it and the folders to look at next.
 pub(super) fn scan_folder(
@@ -53,7 +54,7 @@ pub(super) fn scan_folder(
     let times = Times::from(&seen.stat);
     if let (Some(cache), Some(known), false) =
         (&scan.cache, task.known, task.relist || task.distrust)
-        && scan.names_stand_in(&cache.folder(known))
+        && scan.names_stand_in(cache, &cache.folder(known))
         && let Some(kept) = keep(&Keep {
             scan,
             cache,
@@ -77,10 +78,10 @@ fn scan_absent(
     task: FolderTask,
 ) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
     if let (Some(cache), Some(known), false) = (&scan.cache, task.known, task.unreadable)
-        && scan.names_stand_in(&cache.folder(known))
+        && scan.names_stand_in(cache, &cache.folder(known))
         && cache.folder(known).marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL
     {
-        return Ok(as_before(cache, known, None));
+        return Ok(as_cached(cache, known, None));
     }
     let mut list = FolderListing::new(scan, rules, task)?;
     list.scanned.marks |= mark::VIRTUAL;
@@ -105,38 +106,109 @@ struct Keep<'a> {
 /// Returns the folder's names as they were, if they are; files that changed are to be read.
 fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
     let was = at.cache.folder(at.number);
-    let racy = at.times.mtime >= at.cache.basis.stamp.0;
-    if racy || was.times != at.times || was.marks & (mark::RELIST | mark::VIRTUAL) != 0 {
+    if was.marks & (mark::RELIST | mark::VIRTUAL) != 0 {
         return Ok(None);
     }
 
+    let stands = was.times == at.times && at.times.mtime < at.cache.basis.stamp.0;
     if was.marks & mark::EMBEDDED != 0 {
-        let link = embedded::commit(at.scan, was.path);
-        return Ok(link.map(|link| as_before(at.cache, at.number, Some(link))));
+        let link = if stands {
+            embedded::commit(at.scan, was.path)
+        } else {
+            None
+        };
+        return Ok(link.map(|link| as_before(at, Some(link))));
     }
 
-    let parts = in_parts(was.entries.clone(), NAMES, |part| changed(at, &was, part));
-    let Some(parts) = parts.into_iter().collect::<Option<Vec<_>>>() else {
+    let Some(changed) = compare(at, &was, stands) else {
         return Ok(None);
     };
-    let changed = parts.concat();
-    let (mut scanned, tasks) = as_before(at.cache, at.number, None);
+    let (mut scanned, tasks) = as_before(at, None);
     if !changed.is_empty() {
-        scanned.listing = Listing::Read(reread(at, &was, &changed)?);
+        scanned.listing = Listing::Mended(at.number, reread(at, &was, &changed)?);
     }
 
     Ok(Some((scanned, tasks)))
 }
 
 /// Returns which of a folder's names have changed, counted from its first; nothing where it has to
-/// be listed anew.
+/// be listed anew. Where its times have changed, its names may still be the same: a turn replaces
+/// a file by a rename.
+fn compare(at: &Keep<'_>, was: &CachedFolder<'_>, stands: bool) -> Option<Vec<(usize, NameStat)>> {
+    let is_other = AtomicBool::new(false);
+    let look_at_all = || {
+        let parts = in_parts(was.entries.clone(), NAMES, |part| {
+            changed(at, was, part, &is_other)
+        });
+        parts.into_iter().collect::<Option<Vec<_>>>()
+    };
+
+    let parts = if stands {
+        look_at_all()
+    } else if was.entries.len() < NAMES {
+        has_names(at, was).then(look_at_all).flatten()
+    } else {
+        std::thread::scope(|scope| {
+            scope.spawn(|| is_other.store(!has_names(at, was), Ordering::Relaxed));
+            look_at_all()
+        })
+    };
+    let is_same = !is_other.into_inner();
+    parts.filter(|_| is_same).map(|parts| parts.concat())
+}
+
+/// Returns whether a folder has the very names that it had, and folders where it had them.
+fn has_names(at: &Keep<'_>, was: &CachedFolder<'_>) -> bool {
+    let mut expected = Vec::with_capacity(was.entries.len());
+    for n in was.entries.clone() {
+        let entry = at.cache.entry(n);
+        if entry.standing == CacheOrigin::Inherited {
+            return false;
+        }
+        expected.push((entry.name, entry.kind == EntryKind::Commit));
+    }
+
+    let skip = was.path.len() + usize::from(!was.path.is_empty());
+    for &child in at.cache.children(at.number) {
+        let child = at.cache.folder(child as usize);
+        if child.marks & mark::VIRTUAL != 0 {
+            return false;
+        }
+        expected.push((&child.path[skip..], true));
+    }
+
+    let Ok(mut names) = names(at.folder) else {
+        return false;
+    };
+    if was.path.is_empty() {
+        names.retain(|(name, _)| name != b".git");
+    }
+    if names.len() != expected.len() {
+        return false;
+    }
+
+    expected.sort_unstable();
+    names.sort_unstable();
+    let found = names
+        .iter()
+        .map(|(name, kind)| (name.as_slice(), *kind == NameKind::Folder));
+    found.eq(expected)
+}
+
+/// Returns which of some of a folder's names have changed, counted from its first; nothing where it
+/// has to be listed anew, or `is_other` says so meanwhile.
 fn changed(
     at: &Keep<'_>,
     was: &CachedFolder<'_>,
     part: Range<usize>,
+    is_other: &AtomicBool,
 ) -> Option<Vec<(usize, NameStat)>> {
     let mut changed = Vec::new();
     for n in part {
+        if is_other.load(Ordering::Relaxed) {
+            return None;
+        }
+
         let entry = at.cache.entry(n);
         match (entry.standing, entry.kind) {
             (CacheOrigin::Inherited, _) => {}
@@ -165,31 +237,36 @@ fn changed(
     Some(changed)
 }
 
-/// Returns a folder's names with those that changed to be read.
+/// Returns the names that changed, to be read.
 fn reread(
     at: &Keep<'_>,
     was: &CachedFolder<'_>,
     changed: &[(usize, NameStat)],
-) -> anyhow::Result<Vec<CachedName>> {
+) -> anyhow::Result<Vec<FreshName>> {
     let index = at.scan.index()?;
-    let mut entries: Vec<CachedName> = was
-        .entries
-        .clone()
-        .map(|n| owned(&at.cache.entry(n)))
-        .collect();
-
-    for (n, seen) in changed {
-        let entry = &mut entries[*n];
-        let name = std::mem::take(&mut entry.name);
-        let tracked = index.file(&join(was.path, &name));
-        *entry = judge(at.scan, name, seen, (tracked.as_ref(), None))?;
-    }
-
-    Ok(entries)
+    let judged = changed.iter().map(|(place, seen)| {
+        let name = at.cache.entry(was.entries.start + place).name;
+        let tracked = index.file(&join(was.path, name));
+        let name = judge(at.scan, name.to_vec(), seen, (tracked.as_ref(), None))?;
+        Ok((*place, name))
+    });
+    judged.collect()
 }
 
 /// Returns a folder as it was, and its sub-folders to look at.
-fn as_before(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, Vec<FolderTask>) {
+fn as_before(at: &Keep<'_>, link: Option<ObjectId>) -> (Scanned, Vec<FolderTask>) {
+    let (scanned, tasks) = as_cached(at.cache, at.number, link);
+    (
+        Scanned {
+            times: at.times,
+            ..scanned
+        },
+        tasks,
+    )
+}
+
+/// Returns a folder as the cache has it, and its sub-folders to look at.
+fn as_cached(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, Vec<FolderTask>) {
     let was = cache.folder(number);
     let scanned = Scanned {
         path: was.path.to_vec(),
@@ -213,16 +290,4 @@ fn as_before(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, 
         }
     };
     (scanned, cache.children(number).iter().map(task).collect())
-}
-
-/// Returns an entry of the cache with a name of its own.
-fn owned(entry: &CachedName<&[u8]>) -> CachedName {
-    CachedName {
-        name: entry.name.to_vec(),
-        kind: entry.kind,
-        id: entry.id,
-        stat: entry.stat,
-        basis: entry.basis,
-        standing: entry.standing,
-    }
 }

@@ -3,33 +3,35 @@
 use std::collections::HashSet;
 
 use gix::ObjectId;
+use gix::objs::Kind;
 use gix::objs::tree::{EntryKind, EntryRef};
-use gix::objs::{Kind, TreeRef, WriteTo as _};
 
-use super::cache::{CacheOrigin, CachedName, mark};
+use super::cache::{CacheOrigin, CachedName};
 use super::context::ScanContext;
 use super::folder::{Listing, Scanned};
 use super::limits::shown;
+use crate::git::object::tree::put_entry;
 use crate::git::object::writer::Sink;
+use crate::git::repository::Repository;
 
 /// Writes the trees that are new; returns the tree of each folder, null where nothing is in it.
 /// The folders are in the order of their paths.
 pub(super) fn write(
     scan: &ScanContext<'_>,
-    gix: &gix::Repository,
+    repository: &Repository,
     folders: &[Scanned],
     sink: &Sink,
 ) -> anyhow::Result<Vec<ObjectId>> {
     let mut builder = TreeBuilder {
         scan,
         folders,
-        trees: vec![gix.object_hash().null(); folders.len()],
+        trees: vec![repository.gix.object_hash().null(); folders.len()],
         same: vec![false; folders.len()],
         children: vec![Vec::new(); folders.len()],
     };
     for at in (0..folders.len()).rev() {
         builder.same[at] = builder.is_same(at);
-        builder.trees[at] = builder.tree(at, gix, sink)?;
+        builder.trees[at] = builder.tree(at, repository, sink)?;
         if at > 0 {
             let parent = parent_of(folders, at);
             builder.children[parent].push(at);
@@ -78,14 +80,16 @@ impl TreeBuilder<'_> {
     }
 
     /// Returns a folder's tree, written if it is new.
-    fn tree(&self, at: usize, gix: &gix::Repository, sink: &Sink) -> anyhow::Result<ObjectId> {
+    fn tree(&self, at: usize, repository: &Repository, sink: &Sink) -> anyhow::Result<ObjectId> {
         let folder = &self.folders[at];
         if let Some(link) = folder.link {
             return Ok(link);
         }
 
         let known = match (&folder.listing, &self.scan.cache) {
-            (Listing::Kept(number), Some(cache)) => Some(cache.folder(*number).tree),
+            (Listing::Kept(number) | Listing::Mended(number, _), Some(cache)) => {
+                Some(cache.folder(*number).tree)
+            }
             (_, cache) => cache
                 .as_ref()
                 .and_then(|cache| Some(cache.folder(cache.find_folder(&folder.path)?).tree)),
@@ -96,11 +100,18 @@ impl TreeBuilder<'_> {
 
         let entries = self.entries(at);
         if entries.is_empty() && at > 0 {
-            return Ok(gix.object_hash().null());
+            return Ok(repository.gix.object_hash().null());
         }
 
         let known = known.filter(|known| !known.is_null());
-        sink.add_unless(known, Kind::Tree, encoded(&entries)?)
+        let data = encoded(&entries)?;
+        let memory = &repository.memory;
+        let large = memory.is_large_tree(&data).then(|| data.clone());
+        let id = sink.add_unless(known, Kind::Tree, data)?;
+        if let Some(data) = large {
+            memory.keep_tree(id, data);
+        }
+        Ok(id)
     }
 
     /// Returns a folder's entries in git's order; a folder that has something in it wins over a
@@ -127,7 +138,8 @@ impl TreeBuilder<'_> {
             .collect();
 
         let folders: HashSet<&[u8]> = entries.iter().map(|folder| folder.name).collect();
-        each_entry(self.scan, &self.folders[at], &mut |entry| {
+        let cache = self.scan.cache.as_deref();
+        self.folders[at].listing.each(cache, |entry| {
             let hidden = entry.standing == CacheOrigin::Inherited && folders.contains(entry.name);
             if entry.standing != CacheOrigin::Watched && !entry.id.is_null() && !hidden {
                 let CachedName { name, kind, id, .. } = entry;
@@ -170,28 +182,10 @@ fn encoded(entries: &[TreeName<'_>]) -> anyhow::Result<Vec<u8>> {
         anyhow::ensure!(is_sound, "`{}` is no name for a tree", shown(entry.name));
     }
 
-    let tree = TreeRef {
-        entries: entries.iter().map(TreeName::as_entry).collect(),
-    };
-    let mut data = Vec::with_capacity(usize::try_from(tree.size())?);
-    tree.write_to(&mut data)?;
-    Ok(data)
-}
-
-/// Goes through the entries of a folder.
-pub(super) fn each_entry<'f>(
-    scan: &'f ScanContext<'_>,
-    folder: &'f Scanned,
-    add: &mut impl FnMut(CachedName<&'f [u8]>),
-) {
-    match (&folder.listing, &scan.cache) {
-        (Listing::Read(entries), _) => entries.iter().for_each(|entry| add(entry.borrowed())),
-        (Listing::Kept(number), Some(cache)) if folder.marks & mark::EMBEDDED == 0 => {
-            cache
-                .folder(*number)
-                .entries
-                .for_each(|n| add(cache.entry(n)));
-        }
-        (Listing::Kept(_), _) => {}
+    let length = |entry: &TreeName<'_>| 8 + entry.name.len() + entry.id.as_slice().len();
+    let mut data = Vec::with_capacity(entries.iter().map(length).sum());
+    for entry in entries {
+        put_entry(&mut data, entry.kind.into(), entry.name, &entry.id);
     }
+    Ok(data)
 }

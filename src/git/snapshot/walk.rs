@@ -46,19 +46,22 @@ pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
     };
 
     let threads = threads(scan);
-    let mut scanned: Vec<Scanned> = if threads == 1 {
-        work(scan, &queue)
-    } else {
-        std::thread::scope(|scope| {
-            let started: Vec<_> = (0..threads)
-                .map(|_| scope.spawn(|| work(scan, &queue)))
-                .collect();
-            started
-                .into_iter()
-                .flat_map(|thread| thread.join().expect("a walk does not panic"))
-                .collect()
-        })
-    };
+    let mut scanned: Vec<Scanned> = std::thread::scope(|scope| {
+        if scan.expects_index() {
+            // Whoever needs it finds what went wrong, too.
+            scope.spawn(|| scan.index().is_ok());
+        }
+        if threads == 1 {
+            return work(scan, &queue);
+        }
+        let started: Vec<_> = (0..threads)
+            .map(|_| scope.spawn(|| work(scan, &queue)))
+            .collect();
+        started
+            .into_iter()
+            .flat_map(|thread| thread.join().expect("a walk does not panic"))
+            .collect()
+    });
 
     if let Some(error) = queue
         .state

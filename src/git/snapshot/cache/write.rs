@@ -3,8 +3,11 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use super::{Basis, Cache, CachedFolder, CachedName, ENTRY, FOLDER, HEADER, KINDS, MAGIC};
+use super::{
+    Basis, Cache, CachedFolder, CachedName, ENTRY, FOLDER, HEADER, KINDS, MAGIC, TIMES, Times,
+};
 use crate::git::snapshot::bytes::{checksum, put, put_stat, put_time, u32_at};
+use crate::git::snapshot::folder::FreshName;
 
 /// How much a cache will hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -88,10 +91,7 @@ impl Writer {
             folder.marks,
         ];
         numbers.iter().for_each(|&n| put(&mut record, n));
-        [folder.times.mtime, folder.times.ctime]
-            .iter()
-            .for_each(|time| put_time(&mut record, *time));
-        put(&mut record, folder.times.ino);
+        let mut record = with_times(record, &folder.times);
         record.extend_from_slice(folder.tree.as_slice());
 
         self.name(folder.path);
@@ -99,13 +99,14 @@ impl Writer {
         self.done.folders += 1;
     }
 
-    /// Adds a folder of an earlier cache with all its entries as they were, but for its parent and
-    /// its tree. Where nothing changed, this is what a save costs.
+    /// Adds a folder of an earlier cache with all its entries as they were but for `fresh` ones, and
+    /// what else `now` says of it. Where nothing changed, this is what a save costs.
     pub(in crate::git) fn kept(
         &mut self,
         cache: &Cache,
         number: usize,
-        (parent, tree): (u32, &[u8]),
+        now: &CachedFolder<'_>,
+        fresh: &[FreshName],
     ) {
         let raw = cache.raw(number);
         let names = self.done.names as u32;
@@ -117,14 +118,21 @@ impl Writer {
             let name = moved(u32_at(entry, 0));
             entry[..4].copy_from_slice(&name.to_le_bytes());
         }
+        for (place, entry) in fresh {
+            let at = at + place * length;
+            let name = u32_at(&self.bytes, at);
+            self.write(at, &self.record(name, &entry.borrowed()));
+        }
 
         let at = self.folder_at();
         self.write(at, raw.record);
         let first = self.done.entries as u32;
-        for (field, number) in [(0, moved(u32_at(raw.record, 0))), (8, parent), (12, first)] {
+        let (path, times) = (moved(u32_at(raw.record, 0)), Vec::with_capacity(TIMES));
+        for (field, number) in [(0, path), (8, now.parent), (12, first), (20, now.marks)] {
             self.write(at + field, &number.to_le_bytes());
         }
-        self.write(at + FOLDER, tree);
+        self.write(at + FOLDER - TIMES, &with_times(times, &now.times));
+        self.write(at + FOLDER, now.tree.as_slice());
 
         self.name(raw.names);
         self.done.folders += 1;
@@ -133,19 +141,24 @@ impl Writer {
 
     /// Adds an entry to the folder that is being added.
     pub(in crate::git) fn entry(&mut self, entry: &CachedName<&[u8]>) {
+        let record = self.record(self.done.names as u32, entry);
+        self.name(entry.name);
+        self.write(self.entry_at(), &record);
+        self.done.entries += 1;
+    }
+
+    /// Returns the record of an entry whose name begins here among all names.
+    fn record(&self, name: u32, entry: &CachedName<&[u8]>) -> Vec<u8> {
         let kind = KINDS.iter().position(|&kind| kind == entry.kind);
         let mut record = Vec::with_capacity(ENTRY + self.hash);
-        put(&mut record, self.done.names as u32);
+        put(&mut record, name);
         record.extend_from_slice(&(entry.name.len() as u16).to_le_bytes());
         record.push(kind.unwrap_or_default() as u8);
         record.push(entry.standing as u8);
         put_stat(&mut record, &entry.stat);
         put(&mut record, entry.basis);
         record.extend_from_slice(entry.id.as_slice());
-
-        self.name(entry.name);
-        self.write(self.entry_at(), &record);
-        self.done.entries += 1;
+        record
     }
 
     /// Returns the cache, with what holds for all of it.
@@ -177,6 +190,14 @@ impl Writer {
         self.write(8, &sum.to_le_bytes());
         (self.done == self.sizes).then(|| Cache::read(self.bytes, self.hash))?
     }
+}
+
+/// Appends a folder's times to its record.
+fn with_times(mut record: Vec<u8>, times: &Times) -> Vec<u8> {
+    put_time(&mut record, times.mtime);
+    put_time(&mut record, times.ctime);
+    put(&mut record, times.ino);
+    record
 }
 
 impl Cache {

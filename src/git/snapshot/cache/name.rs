@@ -1,0 +1,77 @@
+//! One name of a folder, as the private index keeps it.
+
+use gix::ObjectId;
+use gix::index::entry::Stat;
+use gix::objs::tree::EntryKind;
+
+/// How an entry came into the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::git::snapshot) enum CacheOrigin {
+    /// It is on disk, with this stat.
+    Seen,
+    /// The user's index says so; the disk is not asked.
+    Inherited,
+    /// It is not in the tree, but a change of it matters (an ignored `.gitignore`).
+    Watched,
+}
+
+/// One name of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::git::snapshot) struct CachedName<N = Vec<u8>> {
+    /// The name.
+    pub(in crate::git::snapshot) name: N,
+    /// What it is in the tree.
+    pub(in crate::git::snapshot) kind: EntryKind,
+    /// The object; null where it is not made yet or not in the tree.
+    pub(in crate::git::snapshot) id: ObjectId,
+    /// The stat when it was read.
+    pub(in crate::git::snapshot) stat: Stat,
+    /// The start of the id that the user's index had for it: line-end rules depend on it.
+    pub(in crate::git::snapshot) basis: u32,
+    /// How it came here.
+    pub(in crate::git::snapshot) standing: CacheOrigin,
+}
+
+impl CachedName {
+    /// Returns the entry with its name borrowed.
+    pub(in crate::git::snapshot) fn borrowed(&self) -> CachedName<&[u8]> {
+        let CachedName {
+            name,
+            kind,
+            id,
+            stat,
+            basis,
+            standing,
+        } = self;
+        CachedName {
+            name,
+            kind: *kind,
+            id: *id,
+            stat: *stat,
+            basis: *basis,
+            standing: *standing,
+        }
+    }
+}
+
+impl CachedName<&[u8]> {
+    /// Returns the entry with a name of its own.
+    pub(in crate::git::snapshot) fn to_owned_name(self) -> CachedName {
+        let CachedName {
+            name,
+            kind,
+            id,
+            stat,
+            basis,
+            standing,
+        } = self;
+        CachedName {
+            name: name.to_vec(),
+            kind,
+            id,
+            stat,
+            basis,
+            standing,
+        }
+    }
+}
