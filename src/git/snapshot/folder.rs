@@ -81,7 +81,7 @@ impl Listing {
     pub(super) fn remove(&mut self, place: usize, cache: Option<&Cache>) {
         if let (Listing::Mended(..), Some(_)) = (&self, cache) {
             let mut all = Vec::new();
-            self.each(cache, |name| all.push(name.to_owned_name()));
+            self.each(cache, |name| all.push(name.into_owned()));
             *self = Listing::Read(all);
         }
         if let Listing::Read(names) = self {

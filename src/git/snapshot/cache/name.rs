@@ -56,7 +56,7 @@ impl CachedName {
 
 impl CachedName<&[u8]> {
     /// Returns the entry with a name of its own.
-    pub(in crate::git::snapshot) fn to_owned_name(self) -> CachedName {
+    pub(in crate::git::snapshot) fn into_owned(self) -> CachedName {
         let CachedName {
             name,
             kind,
