@@ -201,7 +201,7 @@ fn a_folder_of_very_many_files_is_seen_as_it_is() {
     let repo = TestRepo::new();
     let name = |number: usize| format!("many/file-{number}");
     for number in 0..5_000 {
-        repo.put(&name(number), &number.to_string());
+        repo.put(name(number), number.to_string());
     }
     repo.commit("all");
     let first = check(&repo);
