@@ -123,7 +123,7 @@ fn what_strangers_say_neither_hangs_nor_deceives() {
     let start = Instant::now();
     let out = machine.teddy(&["setup", "--list"], &[]);
     assert!(
-        start.elapsed() < Duration::from_secs(5),
+        start.elapsed() < Duration::from_secs(30),
         "{:?}",
         start.elapsed()
     );
@@ -250,7 +250,7 @@ fn who_cannot_be_asked_is_told_what_there_is_in_time() {
     let start = Instant::now();
     let out = machine.teddy(&["plan", "-m", "x"], &[("OPENAI_API_KEY", "sk-1234")]);
     assert!(
-        start.elapsed() < Duration::from_secs(5),
+        start.elapsed() < Duration::from_secs(30),
         "{:?}",
         start.elapsed()
     );
