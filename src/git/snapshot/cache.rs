@@ -21,7 +21,7 @@ use super::bytes::{checksum, stat_at, time_at, u32_at, u64_at};
 use crate::git::stat::Stamp;
 use crate::host::file::open_regular;
 
-pub(super) use name::{CacheOrigin, CachedName};
+pub(super) use name::{CacheOrigin, CachedName, FreshName};
 pub(super) use write::{Sizes, Writer};
 
 /// An index of ten million files is smaller.

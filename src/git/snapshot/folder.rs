@@ -2,7 +2,7 @@
 
 use gix::ObjectId;
 
-use super::cache::{Cache, CachedName, Times};
+use super::cache::{Cache, CachedName, FreshName, Times};
 use super::limits::LeftOut;
 
 /// A folder to look at.
@@ -37,9 +37,6 @@ pub(super) struct Scanned {
     /// What is not in the snapshot.
     pub(super) left: Vec<LeftOut>,
 }
-
-/// A name that was looked at anew, with its place among all of its folder.
-pub(super) type FreshName = (usize, CachedName);
 
 /// The names of a folder.
 pub(super) enum Listing {

@@ -11,7 +11,6 @@ use gix::index::State;
 use gix::index::entry::Stat;
 
 use super::cache::Cache;
-use super::seen::SeenFiles;
 use super::tracked::Index;
 use crate::git::stat::{NameStat, Stamp};
 
@@ -96,14 +95,18 @@ impl Loaded {
         private.as_ref().and_then(PrivateIndex::cache)
     }
 
-    /// Replaces a private index, one of many names while the work goes on. It only saves time: a full
-    /// disk is no reason to fail.
-    pub(super) fn save(&self, seen: SeenFiles, file: tempfile::NamedTempFile, path: &Path) {
+    /// Replaces a private index by what `make` makes of so many names, many of them while the work goes
+    /// on. It only saves time: a full disk is no reason to fail.
+    pub(super) fn save(
+        &self,
+        (names, make): (usize, impl FnOnce() -> Option<Cache> + Send + 'static),
+        file: tempfile::NamedTempFile,
+        path: &Path,
+    ) {
         let mut private = self.private.borrow_mut();
         *private = None;
-        let many = seen.size() >= MANY;
-        let made = PrivateIndex::of(path, many, |path, send| {
-            let cache = Arc::new(seen.into_cache()?);
+        let made = PrivateIndex::of(path, names >= MANY, |path, send| {
+            let cache = Arc::new(make()?);
             let _ = send.send(Arc::clone(&cache));
             cache.save(file, path).ok()?;
             stat_of(path)

@@ -138,7 +138,8 @@ fn take(
     };
     // The private index only saves time: a full disk is no reason to fail.
     if let Some(file) = file.filter(|_| !seen.is_as_saved()) {
-        repository.loaded.save(seen, file, index);
+        let (names, make) = (seen.size(), move || seen.into_cache());
+        repository.loaded.save((names, make), file, index);
     }
     scan.keep_index(repository);
 

@@ -8,11 +8,11 @@ use gix::objs::tree::EntryKind;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 
-use super::cache::{Cache, CacheOrigin, CachedFolder, Times, mark};
+use super::cache::{Cache, CacheOrigin, CachedFolder, FreshName, Times, mark};
 use super::context::ScanContext;
 use super::embedded;
 use super::entry::judge;
-use super::folder::{FolderTask, FreshName, Listing, Scanned, join};
+use super::folder::{FolderTask, Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::list::FolderListing;
 use super::rules::IgnoreRules;

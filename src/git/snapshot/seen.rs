@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gix::ObjectId;
 
-use super::cache::{Basis, Cache, CachedFolder, CachedName, Sizes, Writer, mark};
-use super::folder::{FreshName, Listing, Scanned};
+use super::cache::{Basis, Cache, CachedFolder, CachedName, FreshName, Sizes, Writer, mark};
+use super::folder::{Listing, Scanned};
 use super::tree::parent_of;
 
 /// The folders of a walk and what became of them.

@@ -32,6 +32,9 @@ pub(in crate::git::snapshot) struct CachedName<N = Vec<u8>> {
     pub(in crate::git::snapshot) standing: CacheOrigin,
 }
 
+/// A name that was looked at anew, with its place among all of its folder.
+pub(in crate::git::snapshot) type FreshName = (usize, CachedName);
+
 impl CachedName {
     /// Returns the entry with its name borrowed.
     pub(in crate::git::snapshot) fn borrowed(&self) -> CachedName<&[u8]> {

@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::{
-    Basis, Cache, CachedFolder, CachedName, ENTRY, FOLDER, HEADER, KINDS, MAGIC, TIMES, Times,
+    Basis, Cache, CachedFolder, CachedName, ENTRY, FOLDER, FreshName, HEADER, KINDS, MAGIC, TIMES,
+    Times,
 };
 use crate::git::snapshot::bytes::{checksum, put, put_stat, put_time, u32_at};
-use crate::git::snapshot::folder::FreshName;
 
 /// How much a cache will hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
