@@ -229,6 +229,21 @@ fn a_folder_of_very_many_files_is_seen_as_it_is() {
 }
 
 #[test]
+fn very_many_folders_are_all_seen() {
+    let repo = TestRepo::new();
+    for number in 0..600 {
+        let (a, b, c) = (number % 7, number % 31, number);
+        repo.put(format!("{a}/{b}/{c}/file"), number.to_string());
+    }
+    check(&repo);
+    repo.put("3/10/10/file", "changed")
+        .put("3/10/10/other/file", "new");
+    std::fs::remove_dir_all(repo.path().join("4/11")).unwrap();
+    std::fs::rename(repo.path().join("5/12"), repo.path().join("6/112")).unwrap();
+    check(&repo);
+}
+
+#[test]
 fn ignore_files_are_read_where_they_stand() {
     let repo = TestRepo::new();
     repo.put(".gitignore", "*.log\n/build\nnested/**/deep\n!keep.log\n")

@@ -1,15 +1,47 @@
 //! A folder of a walk: what is asked about it, and what came out.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use gix::ObjectId;
+use rustix::fd::OwnedFd;
 
 use super::cache::{Cache, CachedName, FreshName, Times};
 use super::limits::LeftOut;
+
+/// So many folders are held open for what is in them: a process may have no more than so many files.
+const MOST_HELD: usize = 100;
+
+/// How many are held open.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// A folder that is held open while those in it wait: from it they are opened by a name and not by
+/// the whole path.
+#[derive(Debug)]
+pub(super) struct HeldFolder(pub(super) OwnedFd);
+
+impl HeldFolder {
+    /// Holds a folder open, unless too many are.
+    pub(super) fn hold(folder: OwnedFd) -> Option<Arc<HeldFolder>> {
+        let held = HeldFolder(folder);
+        let before = HELD.fetch_add(1, Ordering::Relaxed);
+        (before < MOST_HELD).then(|| Arc::new(held))
+    }
+}
+
+impl Drop for HeldFolder {
+    fn drop(&mut self) {
+        HELD.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// A folder to look at.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FolderTask {
     /// Its path; empty for the top.
     pub(super) path: Vec<u8>,
+    /// The folder that it is in, if that is held open.
+    pub(super) above: Option<Arc<HeldFolder>>,
     /// Its number in the cache, where that is known already.
     pub(super) known: Option<usize>,
     /// Ignore rules above it changed: what is in it must be judged anew.
@@ -121,4 +153,19 @@ pub(super) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
     }
     path.extend_from_slice(name);
     path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_folders_are_held_open_than_a_process_may_have() {
+        let open = || OwnedFd::from(std::fs::File::open(".").unwrap());
+        let hold = || (0..2 * MOST_HELD).filter_map(|_| HeldFolder::hold(open()));
+        for _ in 0..3 {
+            let held: Vec<_> = hold().collect();
+            assert!((1..=MOST_HELD).contains(&held.len()), "{}", held.len());
+        }
+    }
 }

@@ -400,11 +400,11 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         } = self.task;
         self.tasks.push(FolderTask {
             path,
-            known: None,
             relist,
             distrust,
             absent,
             unreadable,
+            ..FolderTask::default()
         });
     }
 

@@ -200,6 +200,7 @@ pub(in crate::git) fn stat_of(path: &Path) -> Option<Stat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::object::TreeId;
     use crate::git::repository::Repository;
     use crate::git::snapshot::limits::SnapshotLimits;
     use crate::git::snapshot::{forget, snapshot};
@@ -237,7 +238,23 @@ mod tests {
             drop(repository);
             let cache = Cache::load(&index, gix::hash::Kind::Sha1).unwrap();
             assert_eq!(cache.basis.root, second.0);
-            assert_eq!(take(&Repository::open(folder.path()).unwrap()), second);
+            let anew = || Repository::open(folder.path()).unwrap();
+            assert_eq!(take(&anew()), second);
+
+            // One that was read ahead of its time is not believed once there is another.
+            let known = |early: &Repository| {
+                let cache = early.loaded.private_index(&index, gix::hash::Kind::Sha1);
+                TreeId(cache.unwrap().basis.root)
+            };
+            let (early, late) = (anew(), anew());
+            for repository in [&early, &late] {
+                repository.loaded.read_ahead(&index, gix::hash::Kind::Sha1);
+            }
+            assert_eq!(known(&early), second);
+            std::fs::write(folder.path().join("0/0"), "once more").unwrap();
+            let third = take(&anew());
+            assert_ne!(third, second);
+            assert_eq!([known(&early), known(&late)], [third, third]);
         }
     }
 

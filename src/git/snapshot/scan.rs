@@ -12,12 +12,12 @@ use super::cache::{Cache, CacheOrigin, CachedFolder, FreshName, Times, mark};
 use super::context::ScanContext;
 use super::embedded;
 use super::entry::judge;
-use super::folder::{FolderTask, Listing, Scanned, join};
+use super::folder::{FolderTask, HeldFolder, Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::list::FolderListing;
 use super::rules::IgnoreRules;
 use super::share::{NAMES, in_parts};
-use crate::git::stat::{NameKind, NameStat, is_absent, look, look_at, names};
+use crate::git::stat::{NameKind, NameStat, is_absent, look, look_at, names, open_below};
 
 /// Looks at a folder; returns what is in it and the folders to look at next.
 pub(super) fn scan_folder(
@@ -29,8 +29,7 @@ pub(super) fn scan_folder(
         return scan_absent(scan, rules, task);
     }
 
-    let opened = scan.open(&task.path, OFlags::RDONLY | OFlags::DIRECTORY);
-    let opened = opened.and_then(|folder| Ok((look_at(folder.as_fd())?, folder)));
+    let opened = open(scan, &task).and_then(|folder| Ok((look_at(folder.as_fd())?, folder)));
     let (seen, folder) = match opened {
         Ok(opened) => opened,
         Err(error) => {
@@ -63,12 +62,39 @@ pub(super) fn scan_folder(
             times,
         })?
     {
-        return Ok(kept);
+        return Ok(holding(folder, kept));
     }
 
     let mut list = FolderListing::new(scan, rules, task)?;
     list.scanned.times = times;
-    list.read(&folder)
+    let read = list.read(&folder)?;
+    Ok(holding(folder, read))
+}
+
+/// Opens a folder, from the one that it is in where that is held open.
+fn open(scan: &ScanContext<'_>, task: &FolderTask) -> std::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    match &task.above {
+        Some(above) => {
+            let start = task.path.iter().rposition(|&byte| byte == b'/');
+            open_below(&above.0, &task.path[start.map_or(0, |at| at + 1)..], flags)
+        }
+        None => scan.open(&task.path, flags),
+    }
+}
+
+/// Holds a folder open for those in it that are to be looked at.
+fn holding(
+    folder: OwnedFd,
+    (scanned, mut tasks): (Scanned, Vec<FolderTask>),
+) -> (Scanned, Vec<FolderTask>) {
+    if !tasks.is_empty() {
+        let above = HeldFolder::hold(folder);
+        for task in &mut tasks {
+            task.above.clone_from(&above);
+        }
+    }
+    (scanned, tasks)
 }
 
 /// Takes from the index what it holds still of a folder that is not there.
