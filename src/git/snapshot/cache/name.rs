@@ -38,43 +38,27 @@ pub(in crate::git::snapshot) type FreshName = (usize, CachedName);
 impl CachedName {
     /// Returns the entry with its name borrowed.
     pub(in crate::git::snapshot) fn borrowed(&self) -> CachedName<&[u8]> {
-        let CachedName {
-            name,
-            kind,
-            id,
-            stat,
-            basis,
-            standing,
-        } = self;
-        CachedName {
-            name,
-            kind: *kind,
-            id: *id,
-            stat: *stat,
-            basis: *basis,
-            standing: *standing,
-        }
+        self.with_name(&self.name)
     }
 }
 
 impl CachedName<&[u8]> {
     /// Returns the entry with a name of its own.
     pub(in crate::git::snapshot) fn into_owned(self) -> CachedName {
-        let CachedName {
-            name,
-            kind,
-            id,
-            stat,
-            basis,
-            standing,
-        } = self;
+        self.with_name(self.name.to_vec())
+    }
+}
+
+impl<N> CachedName<N> {
+    /// Returns what is known of the entry under another form of its name.
+    fn with_name<M>(&self, name: M) -> CachedName<M> {
         CachedName {
-            name: name.to_vec(),
-            kind,
-            id,
-            stat,
-            basis,
-            standing,
+            name,
+            kind: self.kind,
+            id: self.id,
+            stat: self.stat,
+            basis: self.basis,
+            standing: self.standing,
         }
     }
 }
