@@ -19,7 +19,7 @@ use super::tracked::{Index, Names};
 use crate::git::During as _;
 use crate::git::repository::Repository;
 use crate::git::sparse::is_on;
-use crate::git::stat::{self, NameKind, NameStat, Stamp, look};
+use crate::git::stat::{self, NameKind, NameStat, Stamp, look_at};
 use crate::host::file::read_regular;
 
 /// Files of rules are far smaller.
@@ -127,8 +127,9 @@ impl<'a> ScanContext<'a> {
         };
         let newest = cache.newest_folders(GLANCES);
         newest.into_iter().any(|(path, times)| {
-            let path = if path.is_empty() { b"." } else { path };
-            look(&self.top, path).is_ok_and(|seen| Times::from(&seen.stat) != times)
+            let opened = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY);
+            let seen = opened.and_then(|folder| look_at(folder.as_fd()));
+            seen.is_ok_and(|seen| Times::from(&seen.stat) != times)
         })
     }
 
