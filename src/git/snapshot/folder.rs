@@ -1,16 +1,18 @@
 //! A folder of a walk: what is asked about it, and what came out.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use gix::ObjectId;
 use rustix::fd::OwnedFd;
+use rustix::process::{Resource, getrlimit};
 
 use super::cache::{Cache, CachedName, FreshName, Times};
 use super::limits::LeftOut;
 
-/// So many folders are held open for what is in them: a process may have no more than so many files.
-const MOST_HELD: usize = 100;
+/// So many folders are held open for what is in them, and no more than this part of the files that
+/// the process may have open.
+const MOST_HELD: (usize, u64) = (100, 4);
 
 /// How many are held open.
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -25,8 +27,18 @@ impl HeldFolder {
     pub(super) fn hold(folder: OwnedFd) -> Option<Arc<HeldFolder>> {
         let held = HeldFolder(folder);
         let before = HELD.fetch_add(1, Ordering::Relaxed);
-        (before < MOST_HELD).then(|| Arc::new(held))
+        (before < most_held()).then(|| Arc::new(held))
     }
+}
+
+/// Returns how many folders may be held open.
+fn most_held() -> usize {
+    static MOST: OnceLock<usize> = OnceLock::new();
+    *MOST.get_or_init(|| {
+        let (most, part) = MOST_HELD;
+        let allowed = getrlimit(Resource::Nofile).current;
+        allowed.map_or(most, |allowed| most.min((allowed / part) as usize))
+    })
 }
 
 impl Drop for HeldFolder {
@@ -162,10 +174,10 @@ mod tests {
     #[test]
     fn no_more_folders_are_held_open_than_a_process_may_have() {
         let open = || OwnedFd::from(std::fs::File::open(".").unwrap());
-        let hold = || (0..2 * MOST_HELD).filter_map(|_| HeldFolder::hold(open()));
+        let hold = || (0..2 * MOST_HELD.0).filter_map(|_| HeldFolder::hold(open()));
         for _ in 0..3 {
             let held: Vec<_> = hold().collect();
-            assert!((1..=MOST_HELD).contains(&held.len()), "{}", held.len());
+            assert!((1..=most_held()).contains(&held.len()), "{}", held.len());
         }
     }
 }
