@@ -126,6 +126,12 @@ pub(in crate::git) fn is_absent(error: &io::Error) -> bool {
     )
 }
 
+/// Returns whether a failure says nothing of a path: this process, or the system, has no more room.
+pub(in crate::git) fn is_exhausted(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM))
+}
+
 /// How stats are compared: as the user's git is set up, and to the nanosecond.
 pub(in crate::git) fn options(gix: &gix::Repository) -> Options {
     Options {
@@ -229,6 +235,24 @@ mod tests {
             let folder = (b"folder".to_vec(), NameKind::Folder);
             assert_eq!(others, [folder, (b"link".to_vec(), NameKind::Link)]);
         }
+    }
+
+    #[test]
+    fn what_says_nothing_of_a_path_is_told_from_what_does() {
+        let check = |errno: Errno, [absent, exhausted]: [bool; 2]| {
+            let error = io::Error::from(errno);
+            assert_eq!(
+                [is_absent(&error), is_exhausted(&error)],
+                [absent, exhausted]
+            );
+        };
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+            check(errno, [false, true]);
+        }
+        for errno in [Errno::NOENT, Errno::NOTDIR, Errno::LOOP] {
+            check(errno, [true, false]);
+        }
+        check(Errno::ACCESS, [false, false]);
     }
 
     /// A build removes folders all the time.

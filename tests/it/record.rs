@@ -310,3 +310,47 @@ fn a_model_that_changes_files_while_it_is_asked_is_named() {
     let out = repo.teddy(&["plan", "-m", "x"]);
     assert!(!out.stderr.contains("your files changed"), "{out}");
 }
+
+/// A folder that cannot be opened for want of a descriptor is not empty.
+#[test]
+fn with_too_few_open_files_a_turn_is_whole_or_an_error() {
+    let repo = TestRepo::new();
+    for number in 0..150 {
+        let (a, b) = (number % 5, number % 7);
+        repo.write(&format!("{a}/{b}/{number}/tracked"), "1\n");
+    }
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.write("1/1/1/mine", "1\n");
+    repo.done(&["record", "-m", "mine"]);
+
+    let mut whole = 0;
+    for limit in 12..36 {
+        repo.write(&format!("2/2/2/{limit}"), "1\n");
+        let record = repo.teddy_command(&["record", "-m", "more"]);
+        let mut limited = repo.command("sh");
+        limited.args(["-c", &format!("ulimit -n {limit} && exec \"$@\""), "sh"]);
+        limited.arg(record.get_program()).args(record.get_args());
+        limited.envs(
+            record
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        let output = limited.current_dir(repo.path()).output().unwrap();
+        whole += usize::from(output.status.success());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success() || said.contains("Too many open files"),
+            "{limit}: {said}"
+        );
+        if output.status.success() {
+            let listed = repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/demo^2"]);
+            assert_eq!(
+                listed.lines().count(),
+                151 + limit - 11,
+                "{limit}: {listed}"
+            );
+        }
+    }
+    assert!(whole > 0);
+}

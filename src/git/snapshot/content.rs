@@ -30,7 +30,7 @@ use crate::git::During;
 use crate::git::object::BlobId;
 use crate::git::object::large::LARGE;
 use crate::git::object::writer::Sink;
-use crate::git::stat::{self, NameKind, is_absent};
+use crate::git::stat::{self, NameKind, is_absent, is_exhausted};
 use crate::host::cores::cores;
 
 /// As many files are worth a thread.
@@ -247,7 +247,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         let (data, stat) = match read {
             Ok(PathContent::Bytes(data, stat)) => (data, stat),
             Ok(PathContent::Large(file)) => return self.large(path, &file, tracked),
-            Err(error) => return Ok(failed(&error)),
+            Err(error) => return failed(path, error),
         };
         if kind == EntryKind::Link {
             return Ok(ReadOutcome::Read(
@@ -396,10 +396,13 @@ impl<'g, 'r> ContentReader<'g, 'r> {
 }
 
 /// Returns what comes of a file that cannot be read.
-pub(super) fn failed(error: &std::io::Error) -> ReadOutcome {
-    if is_absent(error) {
+pub(super) fn failed(path: &[u8], error: std::io::Error) -> anyhow::Result<ReadOutcome> {
+    if is_exhausted(&error) {
+        return Err(error).with_context(|| format!("cannot read `{}`", shown(path)));
+    }
+    Ok(if is_absent(&error) {
         ReadOutcome::Gone
     } else {
         ReadOutcome::Unreadable(error.kind().to_string())
-    }
+    })
 }

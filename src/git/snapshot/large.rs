@@ -44,7 +44,7 @@ impl ContentReader<'_, '_> {
         for _ in 0..ATTEMPTS {
             let before = match stat::look_at(file.as_fd()) {
                 Ok(before) => before,
-                Err(error) => return Ok(failed(&error)),
+                Err(error) => return failed(path, error),
             };
             let outcome = self.large_once(path, (file, asked), tracked, &before);
             anyhow::ensure!(
@@ -62,7 +62,7 @@ impl ContentReader<'_, '_> {
         // It will not stand still, or cannot be read.
         match read_still(file) {
             Ok((data, stat)) => self.take(path, data, stat, tracked),
-            Err(error) => Ok(failed(&error)),
+            Err(error) => failed(path, error),
         }
     }
 

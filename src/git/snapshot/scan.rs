@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anyhow::Context as _;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 use rustix::fd::{AsFd as _, OwnedFd};
@@ -17,7 +18,9 @@ use super::limits::{LeftOut, Reason, shown};
 use super::list::FolderListing;
 use super::rules::IgnoreRules;
 use super::share::{NAMES, in_parts};
-use crate::git::stat::{NameKind, NameStat, is_absent, look, look_at, names, open_below};
+use crate::git::stat::{
+    NameKind, NameStat, is_absent, is_exhausted, look, look_at, names, open_below,
+};
 
 /// Looks at a folder; returns what is in it and the folders to look at next.
 pub(super) fn scan_folder(
@@ -32,6 +35,11 @@ pub(super) fn scan_folder(
     let opened = open(scan, &task).and_then(|folder| Ok((look_at(folder.as_fd())?, folder)));
     let (seen, folder) = match opened {
         Ok(opened) => opened,
+        // What is in the folder is not known, and not gone.
+        Err(error) if is_exhausted(&error) => {
+            let what = || format!("cannot look into `{}`", shown(&task.path));
+            return Err(error).with_context(what);
+        }
         Err(error) => {
             task.absent = true;
             task.unreadable = !is_absent(&error);
