@@ -37,7 +37,7 @@ pub(super) fn scan_folder(
         Ok(opened) => opened,
         // What is in the folder is not known, and not gone.
         Err(error) if is_exhausted(&error) => {
-            let what = || format!("cannot look into `{}`", shown(&task.path));
+            let what = || format!("cannot open the directory `{}`", shown(&task.path));
             return Err(error).with_context(what);
         }
         Err(error) => {
