@@ -3,12 +3,11 @@
 //! What no ref reaches yet, git may throw away at any moment: a `gc` that has looked at the refs
 //! before ours moves prunes after it. So the objects that a ref is about to reach are put into a
 //! pack with a `.keep` file first, which no git touches. Once the ref stands the pack is one like
-//! any other. These packs are small; so that they do not become many, a new one takes the ones of
-//! its size in: their number grows with the logarithm of what was written, up to [`LARGE`].
+//! any other. So that these packs do not become many, a new one takes older ones in
+//! ([`join`]).
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use gix::ObjectId;
@@ -17,26 +16,16 @@ use gix_pack::index::File as Index;
 
 use crate::git::During as _;
 use crate::git::keep::damaged;
+use crate::git::keep::join;
 use crate::git::keep::missing;
 use crate::git::keep::pack::keep;
-use crate::git::keep::pack::{LIST, Pack, deflated, is_own};
+use crate::git::keep::pack::{Pack, deflated, is_own};
 use crate::git::object::absent;
 use crate::git::object::id::TagId;
 use crate::git::object::large;
-use crate::git::object::large::Stored;
 use crate::git::object::staged;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
-use crate::host::file::{read_regular, write_cache};
-
-/// So many packs are on the list of ours, of which most are gone, before it is written anew.
-const MOST_LISTED: usize = 100;
-/// Packs of this size are not taken in by newer ones.
-const LARGE: u64 = 1024 * 1024;
-/// Git itself takes a `gc.pid` that is older for one that a crash left.
-const STALE: Duration = Duration::from_secs(12 * 60 * 60);
-/// The header of a pack.
-const HEADER: usize = 12;
 
 /// What becomes of the small packs that earlier turns made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,11 +114,11 @@ pub fn hold(
         .map(|(_, entry)| entry.len() as u64)
         .sum::<u64>()
         + large.iter().map(|stored| stored.size).sum::<u64>()
-        + keeps.iter().map(|keep| size_of(keep)).sum::<u64>();
+        + keeps.iter().map(|keep| join::size_of(keep)).sum::<u64>();
     let is_alone = entries.is_empty() && large.is_empty();
     let mut replaced = match older {
         Older::Stay => Vec::new(),
-        Older::Join => take_in(repository, &mut entries, &large, size),
+        Older::Join => join::take_in(repository, &mut entries, &large, size),
     };
 
     if is_alone && replaced.len() == 1 {
@@ -220,7 +209,7 @@ fn lacks_only_promised(repository: &Repository, commits: &[CommitId]) -> anyhow:
 /// Where a file cannot be removed.
 pub fn settle(repository: &Repository, held: &Held) -> anyhow::Result<()> {
     held.keeps.iter().try_for_each(|keep| keep::release(keep))?;
-    if held.replaced.is_empty() || is_gits_to_pack(repository) {
+    if held.replaced.is_empty() || join::is_gits_to_pack(repository) {
         return Ok(());
     }
 
@@ -237,87 +226,8 @@ pub fn settle(repository: &Repository, held: &Held) -> anyhow::Result<()> {
         }
     }
 
-    forget_gone(repository);
+    join::forget_gone(repository);
     Ok(())
-}
-
-/// Takes packs that are gone off the list of ours, once it names many.
-fn forget_gone(repository: &Repository) {
-    if keep::listed_packs(repository).len() <= MOST_LISTED {
-        return;
-    }
-    let names: String = small_packs(repository)
-        .iter()
-        .filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?)))
-        .collect();
-    // The list only saves room: nothing depends on it.
-    let _ = write_cache(&repository.teddy_dir().join(LIST), names.as_bytes());
-}
-
-/// Adds what small packs of ours hold, from the smallest, while each is at most twice the size
-/// so far; returns them.
-fn take_in(
-    repository: &Repository,
-    entries: &mut Vec<(ObjectId, Vec<u8>)>,
-    large: &[Stored],
-    mut size: u64,
-) -> Vec<PathBuf> {
-    let mut small: Vec<_> = small_packs(repository)
-        .into_iter()
-        .map(|pack| (size_of(&pack), pack))
-        .filter(|(size, _)| *size < LARGE)
-        .collect();
-    // What somebody keeps is in use; what an index of many packs names is git's to put
-    // together.
-    small.retain(|(_, pack)| !pack.with_extension("keep").exists());
-    if is_gits_to_pack(repository) {
-        small.clear();
-    }
-
-    small.sort();
-    let mut inside: HashSet<ObjectId> = entries.iter().map(|(id, _)| *id).collect();
-    inside.extend(large.iter().map(|stored| stored.id));
-    let mut taken = Vec::new();
-    for (length, old) in small {
-        if length > 2 * size {
-            break;
-        }
-
-        // One that cannot be read stays as it is.
-        let Some(found) = entries_of(&old, repository.gix.object_hash()) else {
-            continue;
-        };
-        entries.extend(found.into_iter().filter(|(id, _)| inside.insert(*id)));
-        size += length;
-
-        taken.push(old);
-    }
-
-    taken
-}
-
-/// Returns whether git puts the packs together itself: a `git gc` that runs has listed them and
-/// fails where one goes, and an index over several packs would name the ones that are taken in.
-fn is_gits_to_pack(repository: &Repository) -> bool {
-    let age = |path: &Path| {
-        std::fs::metadata(path)
-            .ok()?
-            .modified()
-            .ok()
-            .map(|time| time.elapsed().unwrap_or_default())
-    };
-    let runs = age(&repository.common_dir().join("gc.pid")).is_some_and(|age| age < STALE);
-    runs || ["multi-pack-index", "multi-pack-index.d"]
-        .iter()
-        .any(|name| keep::pack_folder(repository).join(name).exists())
-}
-
-/// Returns the packs that were made here and are still there, without their endings.
-fn small_packs(repository: &Repository) -> Vec<PathBuf> {
-    keep::listed_packs(repository)
-        .into_iter()
-        .filter(|pack| pack.with_extension("idx").is_file())
-        .collect()
 }
 
 /// Takes out of `wanted` what a pack has that this process keeps; returns the `.keep` files of
@@ -343,51 +253,6 @@ fn kept(repository: &Repository, wanted: &mut Vec<ObjectId>) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
     wanted.retain(|id| seen.insert(*id));
     used
-}
-
-/// Returns the size of a pack, given by the path of any of its files.
-fn size_of(pack: &Path) -> u64 {
-    std::fs::metadata(pack.with_extension("pack")).map_or(0, |metadata| metadata.len())
-}
-
-/// Returns what is in a pack of ours, as it is stored there; nothing where it cannot be read, is
-/// damaged or is not as we write them.
-fn entries_of(pack: &Path, hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Vec<u8>)>> {
-    let index = Index::at(pack.with_extension("idx"), hash).ok()?;
-    let data = read_regular(&pack.with_extension("pack"), LARGE * 2).ok()?;
-    let end = data.len().checked_sub(hash.len_in_bytes())?;
-
-    // Damage that came in here would stop every turn, or be given a new name and outlive the old
-    // one.
-    let mut hasher = gix::hash::hasher(hash);
-    hasher.update(&data[..end]);
-    let sum = hasher.try_finalize().ok()?;
-    if sum.as_slice() != &data[end..] || index.pack_checksum() != sum {
-        return None;
-    }
-
-    let mut starts: Vec<_> = index
-        .iter()
-        .map(|entry| {
-            (
-                usize::try_from(entry.pack_offset).unwrap_or(usize::MAX),
-                entry.oid,
-            )
-        })
-        .collect();
-    starts.sort();
-    let ends = starts.iter().skip(1).map(|(at, _)| *at).chain([end]);
-    let cut = |(start, id): &(usize, ObjectId), end| {
-        let entry = data.get(*start..end).filter(|_| *start >= HEADER)?;
-        // A whole object: nothing in it points to another place of its pack.
-        matches!(entry.first()? >> 4 & 7, 1..=4).then(|| (*id, entry.to_vec()))
-    };
-
-    starts
-        .iter()
-        .zip(ends)
-        .map(|(start, end)| cut(start, end))
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
-//! Packs of whole objects, as git reads them: written under a temporary name, indexed, kept, and
+//! Packs as git reads them, of whole objects and of older trees as deltas of newer ones: written under a temporary name, indexed, kept, and
 //! given their names at last.
 //!
 //! The `.keep` file is there first, so that no git takes the pack for one that it may put together
 //! with others; [`keep::release`] removes it once a ref reaches what is in it. The index is
 //! last: without it git does not see the pack.
 
+mod delta;
 mod index;
 pub mod keep;
+pub(in crate::git) mod old;
 pub(in crate::git) mod own;
 
 use std::cell::RefCell;
@@ -37,6 +39,8 @@ pub(in crate::git) const LIST: &str = "own-packs";
 const HEADER: &[u8; 12] = b"PACK\0\0\0\x02\0\0\0\0";
 /// How a file begins that has no name of its own yet; the number of the process and `-` follow.
 const TEMPORARY: &str = ".teddy-";
+/// The kind of an entry that is a delta of an object with a name.
+const DELTA: u8 = 7;
 /// Where the number of objects is.
 const COUNT_AT: u64 = 8;
 /// As git has packs: everybody may read, nobody changes them.
@@ -73,7 +77,22 @@ thread_local! {
 
 /// Returns an object as a pack stores it.
 pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
-    let mut entry = head(kind, data.len() as u64);
+    compressed(head(number_of(kind), data.len() as u64), data)
+}
+
+/// Returns an object as a pack stores it that has another one, of which it is a delta.
+pub(in crate::git) fn deflated_delta(
+    (base, base_data): (ObjectId, &[u8]),
+    data: &[u8],
+) -> anyhow::Result<Vec<u8>> {
+    let delta = delta::between(base_data, data);
+    let mut entry = head(DELTA, delta.len() as u64);
+    entry.extend_from_slice(base.as_slice());
+    compressed(entry, &delta)
+}
+
+/// Appends compressed data to what an entry begins with.
+fn compressed(mut entry: Vec<u8>, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     entry.reserve(data.len() / 2 + 64);
     DEFLATE.with_borrow_mut(|zlib| {
         zlib.reset();
@@ -93,14 +112,19 @@ pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8
     })
 }
 
-/// Returns what an entry of a pack begins with: the kind and the size of its object.
-fn head(kind: Kind, mut size: u64) -> Vec<u8> {
-    let number: u8 = match kind {
+/// Returns the number that a kind has in packs.
+fn number_of(kind: Kind) -> u8 {
+    match kind {
         Kind::Commit => 1,
         Kind::Tree => 2,
         Kind::Blob => 3,
         Kind::Tag => 4,
-    };
+    }
+}
+
+/// Returns what an entry of a pack begins with: the number of its kind, and the size of what is
+/// compressed.
+fn head(number: u8, mut size: u64) -> Vec<u8> {
     let mut entry = Vec::new();
     let mut byte = (number << 4) | (size & 15) as u8;
     size >>= 4;
@@ -227,7 +251,7 @@ impl Pack {
             crc: crc32fast::Hasher::new(),
             length: 0,
         };
-        out.write_all(&head(kind, size))?;
+        out.write_all(&head(number_of(kind), size))?;
         let mut zlib = deflate::Write::new(&mut out, Compression::BEST_SPEED);
         let copied = copy(source, &mut zlib)?;
 

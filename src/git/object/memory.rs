@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use gix::ObjectId;
 
@@ -49,6 +50,11 @@ impl ObjectMemory {
         if self.trees.keeps(&data) && self.trees.find(id).is_none() {
             self.trees.keep(StoredTree::new(id, data));
         }
+    }
+
+    /// Returns the large trees that are kept, the last one first.
+    pub(in crate::git) fn large_trees(&self) -> Vec<Arc<StoredTree>> {
+        self.trees.all()
     }
 
     /// Takes over which large trees another handle has read.

@@ -46,6 +46,11 @@ impl LargeTrees {
         kept.iter().find(|tree| tree.id == id).map(Arc::clone)
     }
 
+    /// Returns all that are kept, the last one first.
+    pub(super) fn all(&self) -> Vec<Arc<StoredTree>> {
+        self.0.borrow().iter().map(Arc::clone).collect()
+    }
+
     /// Takes over what others keep, instead of what is kept here.
     pub(super) fn share(&self, others: &LargeTrees) {
         self.0.borrow_mut().clone_from(&others.0.borrow());
@@ -94,6 +99,16 @@ impl StoredTree {
     /// Returns a tree without entries.
     pub(in crate::git) fn empty(hash: gix::hash::Kind) -> StoredTree {
         StoredTree::new(ObjectId::empty_tree(hash), Vec::new())
+    }
+
+    /// Returns its id.
+    pub(in crate::git) fn id(&self) -> ObjectId {
+        self.id
+    }
+
+    /// Returns its bytes.
+    pub(in crate::git) fn data(&self) -> &[u8] {
+        &self.data
     }
 
     /// Returns its entries, as bytes.

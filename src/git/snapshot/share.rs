@@ -2,6 +2,7 @@
 //! project.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fd::OwnedFd;
 
@@ -12,6 +13,8 @@ use crate::host::cores::cores;
 pub(super) const NAMES: usize = 4096;
 /// As many folders are worth a thread.
 pub(super) const FOLDERS: usize = 256;
+/// So many parts a thread would take if all were as fast.
+const PARTS: usize = 8;
 
 /// Looks at the names of a folder that are no folders.
 pub(super) fn look_at_all(
@@ -28,7 +31,8 @@ pub(super) fn look_at_all(
 }
 
 /// Returns what comes of each part of some numbers, in their order. As many as are worth a thread
-/// have one; fewer are one part, for which none is started.
+/// have one; fewer are one part, for which none is started. A thread that is done takes the next
+/// part: others may be held up by what runs beside them.
 pub(super) fn in_parts<T: Send>(
     numbers: Range<usize>,
     worth: usize,
@@ -39,20 +43,30 @@ pub(super) fn in_parts<T: Send>(
         return vec![run(numbers)];
     }
 
-    let length = numbers.len().div_ceil(threads);
-    let part = |start: usize| start..(start + length).min(numbers.end);
-    std::thread::scope(|scope| {
-        let run = &run;
-        let started: Vec<_> = numbers
-            .clone()
-            .step_by(length)
-            .map(|start| scope.spawn(move || run(part(start))))
-            .collect();
+    let length = numbers.len().div_ceil(threads * PARTS);
+    let next = AtomicUsize::new(0);
+    let take_parts = || {
+        let mut done = Vec::new();
+        loop {
+            let part = next.fetch_add(1, Ordering::Relaxed);
+            let start = numbers.start + part * length;
+            if start >= numbers.end {
+                return done;
+            }
+            done.push((part, run(start..(start + length).min(numbers.end))));
+        }
+    };
 
-        let done = started.into_iter();
-        done.map(|thread| thread.join().expect("looking at files does not panic"))
-            .collect()
-    })
+    let mut done = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(take_parts)).collect();
+        let mut done = take_parts();
+        for thread in others {
+            done.extend(thread.join().expect("looking at files does not panic"));
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(part, _)| *part);
+    done.into_iter().map(|(_, found)| found).collect()
 }
 
 #[cfg(test)]

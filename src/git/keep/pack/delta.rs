@@ -1,0 +1,231 @@
+//! Deltas: an object as what it has in common with another one, and what is its own.
+//!
+//! The format is git's (`gitformat-pack`, "Deltified representation"): the sizes of both, then
+//! pieces, each to be copied from the base or given. Made here are deltas of objects that are
+//! nearly the same, such as trees of the same folder in which a few files changed.
+
+use memchr::memmem;
+
+/// Bytes that are the same in this number are no chance.
+const ANCHOR: usize = 32;
+/// So far the place is looked for from which both go on alike.
+const WINDOW: usize = 16 << 10;
+/// The largest piece that one instruction copies.
+const MOST_COPIED: usize = 0xff_ffff;
+/// The largest piece that one instruction gives.
+const MOST_GIVEN: usize = 0x7f;
+
+/// Returns the delta that makes `target` of `base`. It may be longer than the target, if these
+/// have little in common.
+pub(super) fn between(base: &[u8], target: &[u8]) -> Vec<u8> {
+    let mut delta = Vec::new();
+    put_size(&mut delta, base.len());
+    put_size(&mut delta, target.len());
+
+    let (mut old, mut new) = (0, 0);
+    while new < target.len() {
+        let same = same_start(&base[old..], &target[new..]);
+        put_copy(&mut delta, old, same);
+        (old, new) = (old + same, new + same);
+
+        let [passed, given] = next_alike(&base[old..], &target[new..]);
+        put_given(&mut delta, &target[new..new + given]);
+        (old, new) = (old + passed, new + given);
+    }
+    delta
+}
+
+/// Returns how many bytes two texts have in common at their start.
+fn same_start(one: &[u8], other: &[u8]) -> usize {
+    const BLOCK: usize = 1024;
+    let blocks = one.chunks_exact(BLOCK).zip(other.chunks_exact(BLOCK));
+    let whole = BLOCK * blocks.take_while(|(one, other)| one == other).count();
+    let rest = one[whole..].iter().zip(&other[whole..]);
+    whole + rest.take_while(|(one, other)| one == other).count()
+}
+
+/// Returns how many bytes to pass over in each of two texts to come to where they are alike; where
+/// that is too far away, they are passed over as far as was looked.
+fn next_alike(old: &[u8], new: &[u8]) -> [usize; 2] {
+    let [near_old, near_new] = [old, new].map(|text| &text[..text.len().min(WINDOW)]);
+    let anchor = |text: &[u8], near: &[u8]| {
+        let found = memmem::find(near, text.get(..ANCHOR)?)?;
+        Some(found)
+    };
+
+    let changed = same_place(near_old, near_new).map(|at| [at, at]);
+    let added = anchor(old, near_new).map(|at| [0, at]);
+    let removed = anchor(new, near_old).map(|at| [at, 0]);
+    let nearest = [changed, added, removed].into_iter().flatten();
+    let nearest = nearest.min_by_key(|[passed, given]| passed + given);
+    nearest.unwrap_or([near_old.len(), near_new.len()])
+}
+
+/// Returns from where on two texts are alike.
+fn same_place(one: &[u8], other: &[u8]) -> Option<usize> {
+    let mut run = 0;
+    for (at, (one, other)) in one.iter().zip(other).enumerate() {
+        run = if one == other { run + 1 } else { 0 };
+        if run == ANCHOR {
+            return Some(at + 1 - ANCHOR);
+        }
+    }
+    None
+}
+
+/// Appends a size, seven bits in a byte.
+fn put_size(delta: &mut Vec<u8>, mut size: usize) {
+    while size > 0x7f {
+        delta.push(size as u8 | 0x80);
+        size >>= 7;
+    }
+    delta.push(size as u8);
+}
+
+/// Appends what copies a piece of the base.
+fn put_copy(delta: &mut Vec<u8>, mut start: usize, mut length: usize) {
+    while length > 0 {
+        let piece = length.min(MOST_COPIED);
+        let place = delta.len();
+        delta.push(0x80);
+        let [start_bytes, length_bytes] =
+            [start, piece].map(|number| (number as u32).to_le_bytes());
+        // Bytes that are zero are left out, and a bit says so.
+        for (bit, byte) in start_bytes.into_iter().chain(length_bytes).enumerate() {
+            if byte != 0 {
+                delta.push(byte);
+                delta[place] |= 1 << bit;
+            }
+        }
+        (start, length) = (start + piece, length - piece);
+    }
+}
+
+/// Appends a piece that is given.
+fn put_given(delta: &mut Vec<u8>, bytes: &[u8]) {
+    for piece in bytes.chunks(MOST_GIVEN) {
+        delta.push(piece.len() as u8);
+        delta.extend_from_slice(piece);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Reads a size.
+    fn size(delta: &mut &[u8]) -> usize {
+        let (mut size, mut shift) = (0, 0);
+        loop {
+            let byte = delta[0];
+            *delta = &delta[1..];
+            size |= usize::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                return size;
+            }
+        }
+    }
+
+    /// Applies a delta as `gitformat-pack` says.
+    fn apply(base: &[u8], mut delta: &[u8]) -> Vec<u8> {
+        assert_eq!(size(&mut delta), base.len());
+        let length = size(&mut delta);
+        let mut target = Vec::new();
+        while let Some((&code, rest)) = delta.split_first() {
+            delta = rest;
+            if code & 0x80 == 0 {
+                assert_ne!(code, 0, "reserved");
+                target.extend_from_slice(&delta[..code.into()]);
+                delta = &delta[code.into()..];
+                continue;
+            }
+
+            let mut number = |bits: std::ops::Range<u8>| {
+                let mut number = 0;
+                for (shift, bit) in bits.enumerate() {
+                    if code & (1 << bit) != 0 {
+                        number |= usize::from(delta[0]) << (8 * shift);
+                        delta = &delta[1..];
+                    }
+                }
+                number
+            };
+            let (start, length) = (number(0..4), number(4..7));
+            assert_ne!(length, 0, "git takes it for 65536");
+            target.extend_from_slice(&base[start..start + length]);
+        }
+        assert_eq!(target.len(), length);
+        target
+    }
+
+    /// Checks what a delta makes, and how long it may be.
+    fn check(base: &[u8], target: &[u8], expected: usize) {
+        let delta = between(base, target);
+        assert!(apply(base, &delta) == target, "{base:?} {target:?}");
+        assert!(delta.len() <= expected, "{} bytes", delta.len());
+    }
+
+    /// Returns a tree of so many files.
+    fn tree(files: usize, id: impl Fn(usize) -> usize) -> Vec<u8> {
+        let mut data = Vec::new();
+        for file in 0..files {
+            data.extend_from_slice(format!("100644 file_{file:06}.rs\0").as_bytes());
+            let id = (id(file) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            for turn in 0..20 {
+                data.push((id >> (turn * 3)) as u8);
+            }
+        }
+        data
+    }
+
+    #[test]
+    fn what_is_alike_is_copied() {
+        check(b"", b"", 2);
+        check(b"abc", b"", 2);
+        check(b"", b"abc", 6);
+        check(&[7; 200], &[7; 200], 6);
+
+        let base = tree(5000, |file| file);
+        check(&base, &base, 13);
+        let changed = tree(5000, |file| if file % 1000 == 7 { 1 } else { file });
+        check(&base, &changed, 300);
+        check(&base, &tree(4990, |file| file), 20);
+        check(&base, &tree(5010, |file| file), 500);
+        // One is added at the start, one is removed there.
+        check(&base[41..], &base, 70);
+        check(&base, &base[41..], 20);
+    }
+
+    #[test]
+    fn pieces_of_any_length_are_copied() {
+        let long: Vec<u8> = (0..MOST_COPIED * 2 + 70_000)
+            .map(|at| (at >> 8) as u8)
+            .collect();
+        check(&long, &long, 40);
+        for length in [255, 256, 65_535, 65_536, 65_537] {
+            check(&long[..length], &long[..length], 15);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_delta_makes_what_it_was_made_of(
+            base in prop::collection::vec(0_u8..3, 0..300),
+            edits in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..50, prop::collection::vec(0_u8..3, 0..50)), 0..6),
+            repeat in 1_usize..200,
+        ) {
+            let base = base.repeat(repeat);
+            let mut target = base.clone();
+            for (place, removed, added) in edits {
+                let start = place.index(target.len() + 1);
+                let end = (start + removed).min(target.len());
+                target.splice(start..end, added);
+            }
+            check(&base, &target, usize::MAX);
+            check(&target, &base, usize::MAX);
+        }
+    }
+}
