@@ -6,6 +6,8 @@
 //! any other. So that these packs do not become many, a new one takes older ones in
 //! ([`join`]).
 
+mod join;
+
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -16,7 +18,6 @@ use gix_pack::index::File as Index;
 
 use crate::git::During as _;
 use crate::git::keep::damaged;
-use crate::git::keep::join;
 use crate::git::keep::missing;
 use crate::git::keep::pack::keep;
 use crate::git::keep::pack::{Pack, deflated, is_own};
@@ -73,8 +74,12 @@ pub fn hold(
     let mut keeps = kept(repository, &mut wanted);
     let mut entries = Vec::with_capacity(wanted.len());
     // All that is staged, too: what another tree should have had was not there.
+    let base = join::newest_of(repository, &new);
     for object in staged {
-        entries.push((object.0, staged::packed(repository, &object)?));
+        entries.push((
+            object.0,
+            join::packed(repository, &object, base.as_deref())?,
+        ));
     }
     wanted.retain(|id| !new.contains(id));
     let mut is_whole = gone.is_empty();

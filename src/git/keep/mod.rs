@@ -7,7 +7,6 @@ pub mod damaged;
 pub mod durable;
 pub(in crate::git) mod fresh;
 pub mod hold;
-mod join;
 pub mod missing;
 pub mod pack;
 pub mod torn_packs;

@@ -75,6 +75,18 @@ thread_local! {
     static DEFLATE: RefCell<Compress> = RefCell::new(Compress::new(Compression::BEST_SPEED));
 }
 
+/// Returns an object as a pack stores it, in the format of compression and as long as it was.
+pub(in crate::git) fn uncompressed(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
+    let mut entry = head(number_of(kind), data.len() as u64);
+    // Each piece of 64 kB has five bytes more.
+    entry.reserve(data.len() + data.len() / 4096 + 64);
+    let mut zlib = deflate::Write::new(&mut entry, Compression::NONE);
+    zlib.write_all(data).context("storing an object")?;
+    zlib.flush().context("storing an object")?;
+    drop(zlib);
+    Ok(entry)
+}
+
 /// Returns an object as a pack stores it.
 pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     compressed(head(number_of(kind), data.len() as u64), data)

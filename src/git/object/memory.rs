@@ -52,6 +52,11 @@ impl ObjectMemory {
         }
     }
 
+    /// Returns a large tree, if it is kept.
+    pub(in crate::git) fn large_tree(&self, id: ObjectId) -> Option<Arc<StoredTree>> {
+        self.trees.find(id)
+    }
+
     /// Returns the large trees that are kept, the last one first.
     pub(in crate::git) fn large_trees(&self) -> Vec<Arc<StoredTree>> {
         self.trees.all()

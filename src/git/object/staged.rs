@@ -10,15 +10,14 @@ use gix::ObjectId;
 use gix::objs::{Kind, Write as _};
 
 use crate::git::During as _;
-use crate::git::keep::pack::deflated;
+use crate::git::keep::pack::{deflated, uncompressed};
 use crate::git::object::id::CommitId;
 use crate::git::repository::Repository;
 
 /// A new object.
 pub(in crate::git) type NewObject = (ObjectId, Kind, Vec<u8>);
 
-/// An object of more bytes is compressed while the work goes on, the tree of thousands of files in
-/// one folder say.
+/// An object of more bytes is compressed while the work goes on, unless it is a tree.
 const LARGE: usize = 256 << 10;
 
 /// Stages new objects, and has large ones compressed.
@@ -27,7 +26,7 @@ pub(in crate::git) fn stage(
     objects: Vec<NewObject>,
 ) -> anyhow::Result<()> {
     for (id, kind, bytes) in &objects {
-        if bytes.len() < LARGE || repository.read_only {
+        if bytes.len() < LARGE || repository.read_only || *kind == Kind::Tree {
             continue;
         }
         let (kind, bytes) = (*kind, bytes.clone());
@@ -37,7 +36,8 @@ pub(in crate::git) fn stage(
     put(repository, objects)
 }
 
-/// Returns a staged object as a pack stores it.
+/// Returns a staged object as a pack stores it. Large trees are stored as they are: most of their
+/// bytes are ids, which no compression makes shorter, and a later turn stores them as deltas.
 ///
 /// # Errors
 /// If it cannot be compressed.
@@ -45,6 +45,9 @@ pub(in crate::git) fn packed(
     repository: &Repository,
     (id, kind, bytes): &NewObject,
 ) -> anyhow::Result<Vec<u8>> {
+    if *kind == Kind::Tree && repository.memory.is_large_tree(bytes) {
+        return uncompressed(*kind, bytes);
+    }
     let compressing = &repository.memory.compressing;
     compressing
         .end(id)
@@ -93,9 +96,11 @@ pub(in crate::git) fn objects(repository: &Repository) -> Vec<NewObject> {
         return Vec::new();
     }
     let mut copy = repository.gix.objects.clone();
-    let staged = copy.take_object_memory().unwrap_or_default();
-    let object = |(id, (kind, bytes)): (&ObjectId, &(Kind, Vec<u8>))| (*id, *kind, bytes.clone());
-    staged.iter().map(object).collect()
+    let mut staged = copy.take_object_memory().unwrap_or_default();
+    let staged = std::mem::take(&mut *staged).into_iter();
+    staged
+        .map(|(id, (kind, bytes))| (id, kind, bytes))
+        .collect()
 }
 
 /// Forgets what is staged, because a pack has it now.

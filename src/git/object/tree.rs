@@ -31,8 +31,17 @@ pub(in crate::git) struct StoredTree {
     id: ObjectId,
     /// Its entries.
     data: Vec<u8>,
-    /// Where its entries begin, once somebody asked for several.
-    starts: OnceLock<Option<Vec<u32>>>,
+    /// Where its entries begin, once somebody asked for several, or for one of very many.
+    starts: OnceLock<Option<Starts>>,
+}
+
+/// Where the entries of a tree begin.
+#[derive(Debug)]
+struct Starts {
+    /// In bytes from the start.
+    places: Vec<u32>,
+    /// Whether they are in git's order, and none is there twice.
+    is_sorted: bool,
 }
 
 /// Large trees that were read, the last one first.
@@ -129,6 +138,9 @@ impl StoredTree {
     /// # Errors
     /// The tree is damaged.
     pub(in crate::git) fn find(&self, name: &[u8]) -> anyhow::Result<Option<EntryRef<'_>>> {
+        if self.data.len() >= LARGE && self.known_starts()?.is_sorted {
+            return self.bisect(name);
+        }
         let mut entries = self.entries();
         while let Some(raw) = entries.peek()? {
             if name_of(raw) == Some(name) {
@@ -186,10 +198,7 @@ impl StoredTree {
 
     /// Returns where the entry of a name begins, a file or a folder.
     fn start_of(&self, name: &[u8]) -> anyhow::Result<Option<usize>> {
-        let starts = self.starts.get_or_init(|| self.starts().ok());
-        let starts = starts
-            .as_ref()
-            .with_context(|| format!("tree {} is damaged", self.id))?;
+        let starts = &self.known_starts()?.places;
         let entry = |start: u32| {
             let entries = self.entries_from(start as usize);
             let raw = entries.peek().ok().flatten()?;
@@ -210,14 +219,32 @@ impl StoredTree {
         Ok(None)
     }
 
+    /// Returns where the entries begin, found out once.
+    fn known_starts(&self) -> anyhow::Result<&Starts> {
+        let starts = self.starts.get_or_init(|| self.starts().ok());
+        let starts = starts.as_ref();
+        starts.with_context(|| format!("tree {} is damaged", self.id))
+    }
+
     /// Returns where the entries begin.
-    fn starts(&self) -> anyhow::Result<Vec<u32>> {
-        let (mut entries, mut starts) = (self.entries(), Vec::new());
+    fn starts(&self) -> anyhow::Result<Starts> {
+        let mut entries = self.entries();
+        let (mut places, mut is_sorted) = (Vec::new(), true);
+        let mut before: Option<(&[u8], bool)> = None;
         while let Some(raw) = entries.peek()? {
-            starts.push(u32::try_from(self.data.len() - entries.rest.len())?);
+            places.push(u32::try_from(self.data.len() - entries.rest.len())?);
+            let is_folder = raw.starts_with(b"40000 ");
+            let name = name_of(raw).map(|name| (name, is_folder));
+            is_sorted &= match (before, name) {
+                (Some(before), Some(name)) => in_order(before, name) == Ordering::Less,
+                (before, name) => before.is_none() && name.is_some(),
+            };
+            // Some old tools wrote modes in another way.
+            is_sorted &= is_folder || raw.starts_with(b"1");
+            before = name;
             entries.pass(Some(raw));
         }
-        Ok(starts)
+        Ok(Starts { places, is_sorted })
     }
 }
 
@@ -293,141 +320,4 @@ fn in_order((a, a_is_folder): (&[u8], bool), (b, b_is_folder): (&[u8], bool)) ->
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use gix::objs::tree::{Entry, EntryKind};
-    use gix::objs::{Kind, Tree, Write as _, WriteTo as _};
-
-    use super::*;
-    use crate::git::repository::Repository;
-
-    /// Makes a tree of names, each a folder or not, in this order.
-    fn tree(names: &[(&str, bool)]) -> StoredTree {
-        let id = ObjectId::empty_blob(gix::hash::Kind::Sha1);
-        let mut data = Vec::new();
-        for (name, is_folder) in names {
-            let mode = if *is_folder { "40000" } else { "100644" };
-            data.extend_from_slice(format!("{mode} {name}\0").as_bytes());
-            data.extend_from_slice(id.as_slice());
-        }
-        StoredTree::new(id, data)
-    }
-
-    /// Checks that names are found, the second time for whoever looks up many.
-    fn check(tree: &StoredTree, name: &str, expected: Option<bool>) {
-        for found in [tree.find(name.as_bytes()), tree.bisect(name.as_bytes())] {
-            let found = found.unwrap().map(|entry| entry.mode.is_tree());
-            assert_eq!(found, expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_name_is_found_be_it_a_file_or_a_folder() {
-        let sorted = tree(&[
-            ("a", false),
-            ("b-c", false),
-            ("b", true),
-            ("b0", false),
-            ("c", true),
-        ]);
-        check(&sorted, "a", Some(false));
-        check(&sorted, "b", Some(true));
-        check(&sorted, "b-c", Some(false));
-        check(&sorted, "b0", Some(false));
-        check(&sorted, "c", Some(true));
-        for absent in ["", "0", "bc", "d"] {
-            check(&sorted, absent, None);
-        }
-        check(&tree(&[]), "a", None);
-    }
-
-    #[test]
-    fn entries_are_replaced_where_they_are() {
-        let before = tree(&[("a", false), ("b-c", false), ("b", true), ("c", false)]);
-        let id = ObjectId::empty_tree(gix::hash::Kind::Sha1);
-        let other = |name: &'static str, kind: EntryKind| (name.as_bytes(), kind.into(), id);
-        let with = |others: &[(&[u8], EntryMode, ObjectId)]| {
-            let data = before.with(others).unwrap()?;
-            Some(StoredTree::new(before.id, data))
-        };
-
-        assert_eq!(with(&[]).unwrap().data, before.data);
-        let changed = [
-            other("c", EntryKind::BlobExecutable),
-            other("b", EntryKind::Tree),
-        ];
-        let after = with(&changed).unwrap();
-        for (name, mode, id) in changed {
-            let found = after.bisect(name).unwrap().unwrap();
-            assert_eq!((found.mode, found.oid), (mode, &*id));
-        }
-        let names = |tree: &StoredTree| {
-            let (mut entries, mut names) = (tree.entries(), Vec::new());
-            while let Some(raw) = entries.peek().unwrap() {
-                names.push(name_of(raw).unwrap().to_vec());
-                entries.pass(Some(raw));
-            }
-            names
-        };
-        assert_eq!(names(&after), names(&before));
-        assert!(with(&[other("d", EntryKind::Blob)]).is_none());
-    }
-
-    #[test]
-    fn a_tree_out_of_order_is_read_from_its_start_to_its_end() {
-        let found = tree(&[("b", false), ("a", true)]);
-        assert!(found.find(b"a").unwrap().is_some());
-    }
-
-    #[test]
-    fn a_damaged_tree_is_an_error() {
-        let whole = tree(&[("a", false), ("b", false)]);
-        for length in 1..whole.data.len() {
-            let cut = StoredTree::new(whole.id, whole.data[..length].to_vec());
-            let is_between = length == whole.data.len() / 2;
-            assert_eq!(cut.find(b"c").is_ok(), is_between, "{length}");
-            assert_eq!(cut.bisect(b"c").is_ok(), is_between, "{length}");
-        }
-        let mut odd = tree(&[("a", false)]);
-        odd.data[..6].copy_from_slice(b"nomode");
-        assert!(odd.find(b"a").is_err());
-    }
-
-    #[test]
-    fn large_trees_are_kept_as_long_as_there_is_room() {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let repository = Repository::open(folder.path()).unwrap();
-        let write = |count: usize, name: &str| {
-            let oid = ObjectId::empty_blob(gix::hash::Kind::Sha1);
-            let names = (0..count).map(|number| format!("{name}{number:06}"));
-            let entry = |name: String| Entry {
-                mode: EntryKind::Blob.into(),
-                filename: name.into(),
-                oid,
-            };
-            let entries = names.map(entry).collect();
-            let mut data = Vec::new();
-            Tree { entries }.write_to(&mut data).unwrap();
-            repository.gix.objects.write_buf(Kind::Tree, &data).unwrap()
-        };
-
-        let small = write(10, "s");
-        let large: Vec<ObjectId> = (0..6).map(|n| write(2000, &n.to_string())).collect();
-        let huge = write(MOST_BYTES / 30, "h");
-        let mut read = BTreeMap::new();
-        for id in [small, huge].into_iter().chain(large.iter().copied()) {
-            read.insert(id, repository.stored_tree(id).unwrap());
-        }
-        let is_kept = |id: &ObjectId| {
-            let again = repository.stored_tree_if_there(*id).unwrap().unwrap();
-            Arc::ptr_eq(&again, &read[id])
-        };
-        assert!(large[2..].iter().all(is_kept));
-        assert!(![small, huge, large[1]].iter().any(is_kept));
-        let absent = ObjectId::null(gix::hash::Kind::Sha1);
-        assert!(repository.stored_tree_if_there(absent).unwrap().is_none());
-        assert!(repository.stored_tree(absent).is_err());
-    }
-}
+mod tests;

@@ -10,6 +10,7 @@ use super::cache::{CacheOrigin, CachedName};
 use super::context::ScanContext;
 use super::folder::{Listing, Scanned};
 use super::limits::shown;
+use super::share::NAMES;
 use crate::git::object::tree::put_entry;
 use crate::git::object::writer::Sink;
 use crate::git::repository::Repository;
@@ -98,13 +99,17 @@ impl TreeBuilder<'_> {
             return Ok(known);
         }
 
-        let entries = self.entries(at);
-        if entries.is_empty() && at > 0 {
-            return Ok(repository.gix.object_hash().null());
-        }
-
         let known = known.filter(|known| !known.is_null());
-        let data = encoded(&entries)?;
+        let data = match self.mended(at, repository) {
+            Some(data) => data,
+            None => {
+                let entries = self.entries(at);
+                if entries.is_empty() && at > 0 {
+                    return Ok(repository.gix.object_hash().null());
+                }
+                encoded(&entries)?
+            }
+        };
         let memory = &repository.memory;
         let large = memory.is_large_tree(&data).then(|| data.clone());
         let id = sink.add_unless(known, Kind::Tree, data)?;
@@ -112,6 +117,34 @@ impl TreeBuilder<'_> {
             memory.keep_tree(id, data);
         }
         Ok(id)
+    }
+
+    /// Returns the tree of a folder of very many files of which some changed, made of the one that it
+    /// had; nothing where it has to be made anew.
+    fn mended(&self, at: usize, repository: &Repository) -> Option<Vec<u8>> {
+        let Listing::Mended(number, fresh) = &self.folders[at].listing else {
+            return None;
+        };
+        let cache = self.scan.cache.as_deref()?;
+        let (was, children) = (cache.folder(*number), &self.children[at]);
+        let same_children = children.len() == cache.children(*number).len()
+            && children.iter().all(|&child| self.same[child]);
+        if was.entries.len() < NAMES || !same_children {
+            return None;
+        }
+
+        let mut others = Vec::with_capacity(fresh.len());
+        for (place, name) in fresh {
+            let before = cache.entry(was.entries.start + place);
+            let is_plain = |standing: CacheOrigin, id: &ObjectId| {
+                !matches!(standing, CacheOrigin::Inherited | CacheOrigin::Watched) && !id.is_null()
+            };
+            if !is_plain(before.standing, &before.id) || !is_plain(name.standing, &name.id) {
+                return None;
+            }
+            others.push((name.name.as_slice(), name.kind.into(), name.id));
+        }
+        repository.stored_tree(was.tree).ok()?.with(&others).ok()?
     }
 
     /// Returns a folder's entries in git's order; a folder that has something in it wins over a

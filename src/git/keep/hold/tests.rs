@@ -1,8 +1,6 @@
 //! What is held, taken in and let go.
 
-use crate::git::command::git_in;
 use crate::git::keep::hold;
-use crate::git::keep::join;
 use crate::git::keep::missing;
 use crate::git::keep::pack::keep;
 use crate::git::object::batch;
@@ -46,7 +44,7 @@ fn is_whole(repository: &Repository, id: CommitId) -> bool {
 }
 
 /// Makes a repository.
-fn repository() -> (tempfile::TempDir, Repository) {
+pub(super) fn repository() -> (tempfile::TempDir, Repository) {
     let folder = tempfile::tempdir().unwrap();
     gix::init(folder.path()).unwrap();
     let repository = Repository::open(folder.path()).unwrap();
@@ -244,101 +242,4 @@ fn what_a_crashed_process_of_this_number_kept_is_kept_anew() {
     prune(&repository);
     let fresh = Repository::open(folder.path()).unwrap();
     assert!([id, more].into_iter().all(|id| is_whole(&fresh, id)));
-}
-
-/// Returns the names of very many files, which no compression makes much shorter.
-fn many_names() -> Vec<String> {
-    let hash = gix::hash::Kind::Sha1;
-    let name = |n: u32| gix::objs::compute_hash(hash, Kind::Blob, &n.to_be_bytes());
-    let mut names: Vec<String> = (0..40_000).map(|n| name(n).unwrap().to_string()).collect();
-    names.sort_unstable();
-    names
-}
-
-/// Holds and settles a commit of a tree with these files, one of which is as of this turn.
-fn hold_large_tree(repository: &Repository, names: &[String], turn: usize) -> (TreeId, CommitId) {
-    let blob = |text: &str| {
-        let written = repository
-            .gix
-            .objects
-            .write_buf(Kind::Blob, text.as_bytes());
-        written.unwrap()
-    };
-    let (old, new) = (blob("old"), blob(&format!("turn {turn}")));
-    let mut data = Vec::new();
-    for (n, name) in names.iter().enumerate() {
-        data.extend_from_slice(format!("100644 {name}\0").as_bytes());
-        data.extend_from_slice(if n == turn * 700 { new } else { old }.as_slice());
-    }
-    let hash = repository.gix.object_hash();
-    let tree = TreeId(gix::objs::compute_hash(hash, Kind::Tree, &data).unwrap());
-    staged::put(repository, [(tree.0, Kind::Tree, data)]).unwrap();
-
-    let batch = batch::batch(repository);
-    let new = NewCommit {
-        tree,
-        parents: &[],
-        message: "",
-        time: &crate::host::clock::now(),
-    };
-    let id = batch.commit(&new).unwrap();
-    batch.stage().unwrap();
-    let held = hold::hold(repository, &[id], &[], Older::Join).unwrap();
-    hold::settle(repository, &held.expect("all is there")).unwrap();
-    (tree, id)
-}
-
-#[test]
-fn trees_of_very_many_files_are_kept_as_deltas_of_newer_ones() {
-    let (folder, repository) = repository();
-    let (names, mut trees, mut first) = (many_names(), Vec::new(), 0);
-    for turn in 0..54 {
-        let (tree, _) = hold_large_tree(&repository, &names, turn);
-        trees.push((
-            tree,
-            repository.gix.find_object(tree.0).unwrap().detach().data,
-        ));
-
-        let packs = join::own_packs(&repository);
-        let size: u64 = packs.iter().map(|pack| join::size_of(pack)).sum();
-        if turn == 0 {
-            first = size;
-            assert!(first > 1 << 20, "{first}");
-        }
-        // After so many deltas another tree is whole.
-        let whole = 1 + u64::from(turn > 50);
-        assert_eq!(packs.len() as u64, whole, "turn {turn}");
-        assert!(size < first * whole + (64 << 10), "turn {turn}: {size}");
-    }
-
-    let fresh = Repository::open(folder.path()).unwrap();
-    for (turn, (tree, bytes)) in trees.iter().enumerate() {
-        let found = fresh.gix.find_object(tree.0).unwrap().detach().data;
-        assert!(found == *bytes, "turn {turn}");
-    }
-    for pack in join::own_packs(&repository) {
-        let mut git = git_in(folder.path()).unwrap();
-        let checked = git.arg("verify-pack").arg(pack.with_extension("idx"));
-        assert!(checked.status().unwrap().success());
-    }
-}
-
-#[test]
-fn a_damaged_pack_of_a_large_tree_is_not_taken_in() {
-    let (_folder, repository) = repository();
-    let names = many_names();
-    let (_, commit) = hold_large_tree(&repository, &names, 0);
-    let [old] = join::own_packs(&repository).try_into().expect("one pack");
-    let index = Index::at(old.with_extension("idx"), repository.gix.object_hash()).unwrap();
-    let place = index.pack_offset_at_index(index.lookup(commit.0).unwrap());
-
-    let path = old.with_extension("pack");
-    let mut bytes = std::fs::read(&path).unwrap();
-    bytes[usize::try_from(place).unwrap() + 5] ^= 0xff;
-    std::fs::remove_file(&path).unwrap();
-    std::fs::write(&path, bytes).unwrap();
-
-    hold_large_tree(&repository, &names, 1);
-    assert!(path.is_file());
-    assert_eq!(join::own_packs(&repository).len(), 2);
 }

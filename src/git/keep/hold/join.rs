@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use gix::ObjectId;
 
-use super::pack::old::{OldPack, PackedBytes, is_delta};
-use super::pack::{LIST, deflated_delta, keep};
+use crate::git::keep::pack::old::{OldPack, PackedBytes, is_delta};
+use crate::git::keep::pack::{LIST, deflated_delta, keep};
 use crate::git::object::large::Stored;
+use crate::git::object::staged;
+use crate::git::object::staged::NewObject;
 use crate::git::object::tree::StoredTree;
 use crate::git::repository::Repository;
 use crate::host::file::write_cache;
@@ -33,8 +35,9 @@ const WORTH: u64 = 4;
 const STALE: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// Adds to the objects of a new pack of this size what small packs of ours hold, from the smallest,
-/// while each is at most twice the size so far, and what a large one holds beside an older version
-/// of a large tree; returns them. The trees are what is known of `entries`.
+/// while each is at most twice the size so far, and what a large one holds beside an older version of
+/// a large tree; returns them. Older versions of large trees become deltas, as far as this process
+/// has read them.
 pub(super) fn take_in(
     repository: &Repository,
     entries: &mut Vec<PackedBytes>,
@@ -59,15 +62,16 @@ pub(super) fn take_in(
         .into_iter()
         .partition(|tree| entries.iter().any(|(id, _)| *id == tree.id()));
 
-    let mut taken = Vec::new();
-    let hash = repository.gix.object_hash();
+    let (mut taken, hash) = (Vec::new(), repository.gix.object_hash());
     for (length, pack) in small {
         if length > 2 * size {
             break;
         }
         // One that cannot be read stays as it is.
-        let opened = OldPack::open(&pack, hash);
-        let Some(found) = opened.and_then(|old| old.entries_without(&[], LARGE)) else {
+        let found = OldPack::open(&pack, hash).and_then(|pack| {
+            with_deltas(&pack, [&old, &new]).or_else(|| pack.entries_without(&[], LARGE))
+        });
+        let Some(found) = found else {
             continue;
         };
         entries.extend(found.into_iter().filter(|(id, _)| inside.insert(*id)));
@@ -75,12 +79,9 @@ pub(super) fn take_in(
         taken.push(pack);
     }
 
-    if new.is_empty() || old.is_empty() {
-        return taken;
-    }
     for (_, pack) in large_ones.into_iter().rev().take(LARGE_ONES) {
         let opened = OldPack::open(&pack, hash);
-        if let Some(found) = opened.and_then(|pack| with_deltas(&pack, &old, &new)) {
+        if let Some(found) = opened.and_then(|pack| with_deltas(&pack, [&old, &new])) {
             entries.extend(found.into_iter().filter(|(id, _)| inside.insert(*id)));
             taken.push(pack);
         }
@@ -88,27 +89,16 @@ pub(super) fn take_in(
     taken
 }
 
-/// Returns what is in a large pack, with the older large trees as deltas of the new ones; nothing
-/// where it has none of them, or stays large.
-fn with_deltas(
-    pack: &OldPack,
-    older: &[Arc<StoredTree>],
-    new: &[Arc<StoredTree>],
-) -> Option<Vec<PackedBytes>> {
+/// Returns what is in a pack, with older large trees as deltas of new ones; nothing where it has none
+/// of them, has too many deltas already, or is large without them.
+fn with_deltas(pack: &OldPack, [older, new]: [&[Arc<StoredTree>]; 2]) -> Option<Vec<PackedBytes>> {
     let mut deltas = Vec::new();
     for tree in older {
         let Some(length) = pack.length_of(&tree.id()) else {
             continue;
         };
-        let delta = |base: &Arc<StoredTree>| {
-            let entry = deflated_delta((base.id(), base.data()), tree.data());
-            Some((tree.id(), entry.ok()?))
-        };
-        let shortest = new
-            .iter()
-            .filter_map(delta)
-            .min_by_key(|(_, entry)| entry.len());
-        deltas.extend(shortest.filter(|(_, entry)| entry.len() as u64 <= length / WORTH));
+        let delta = new.iter().filter_map(|base| delta_of(tree, base, length));
+        deltas.extend(delta.min_by_key(|(_, entry)| entry.len()));
     }
     if deltas.is_empty() {
         return None;
@@ -119,6 +109,42 @@ fn with_deltas(
     let is_deep = entries.iter().filter(|(_, entry)| is_delta(entry)).count() >= MOST_DELTAS;
     entries.extend(deltas);
     (!is_deep).then_some(entries)
+}
+
+/// Returns a tree as a delta of another one, if that is much shorter than this length.
+fn delta_of(tree: &StoredTree, base: &StoredTree, length: u64) -> Option<PackedBytes> {
+    let entry = deflated_delta((base.id(), base.data()), tree.data()).ok()?;
+    (entry.len() as u64 <= length / WORTH).then(|| (tree.id(), entry))
+}
+
+/// Returns the large tree that was made last of some objects.
+pub(super) fn newest_of(
+    repository: &Repository,
+    objects: &HashSet<ObjectId>,
+) -> Option<Arc<StoredTree>> {
+    let trees = repository.memory.large_trees();
+    trees.into_iter().find(|tree| objects.contains(&tree.id()))
+}
+
+/// Returns a staged object as a pack stores it that has this tree, too: another large tree, that of
+/// the user's files say, is stored as a delta of it.
+///
+/// # Errors
+/// If it cannot be compressed.
+pub(super) fn packed(
+    repository: &Repository,
+    object: &NewObject,
+    base: Option<&StoredTree>,
+) -> anyhow::Result<Vec<u8>> {
+    let (id, _, bytes) = object;
+    let other = base.filter(|base| base.id() != *id);
+    let tree = other.and_then(|_| repository.memory.large_tree(*id));
+    let delta = other.zip(tree);
+    let delta = delta.and_then(|(base, tree)| delta_of(&tree, base, bytes.len() as u64));
+    match delta {
+        Some((_, entry)) => Ok(entry),
+        None => staged::packed(repository, object),
+    }
 }
 
 /// Returns whether git puts the packs together itself: a `git gc` that runs has listed them and
@@ -162,3 +188,6 @@ pub(super) fn own_packs(repository: &Repository) -> Vec<PathBuf> {
 pub(super) fn size_of(pack: &Path) -> u64 {
     std::fs::metadata(pack.with_extension("pack")).map_or(0, |metadata| metadata.len())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,299 @@
+//! Trees of many files, which are stored as deltas of newer ones.
+
+use gix::objs::{Kind, Write as _};
+use gix_pack::index::File as Index;
+use proptest::prelude::*;
+
+use super::super::tests::repository;
+use super::*;
+use crate::git::command::git_in;
+use crate::git::keep::hold;
+use crate::git::keep::hold::Older;
+use crate::git::keep::hold::join;
+use crate::git::object::batch;
+use crate::git::object::{BlobId, CommitId, NewCommit, TreeId};
+
+/// Returns the names of very many files, which no compression makes much shorter.
+fn many_names() -> Vec<String> {
+    let hash = gix::hash::Kind::Sha1;
+    let name = |n: u32| gix::objs::compute_hash(hash, Kind::Blob, &n.to_be_bytes());
+    let mut names: Vec<String> = (0..40_000).map(|n| name(n).unwrap().to_string()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Stages a commit of a tree with these files, one of which is as of this turn.
+fn staged_commit(repository: &Repository, names: &[String], turn: usize) -> (TreeId, CommitId) {
+    let blob = |text: &str| {
+        let written = repository
+            .gix
+            .objects
+            .write_buf(Kind::Blob, text.as_bytes());
+        written.unwrap()
+    };
+    let (old, new) = (blob("old"), blob(&format!("turn {turn}")));
+    let mut data = Vec::new();
+    for (n, name) in names.iter().enumerate() {
+        data.extend_from_slice(format!("100644 {name}\0").as_bytes());
+        data.extend_from_slice(
+            if n == turn * names.len() / 60 {
+                new
+            } else {
+                old
+            }
+            .as_slice(),
+        );
+    }
+    let hash = repository.gix.object_hash();
+    let tree = TreeId(gix::objs::compute_hash(hash, Kind::Tree, &data).unwrap());
+    staged::put(repository, [(tree.0, Kind::Tree, data)]).unwrap();
+
+    let batch = batch::batch(repository);
+    let new = NewCommit {
+        tree,
+        parents: &[],
+        message: "",
+        time: &crate::host::clock::now(),
+    };
+    let id = batch.commit(&new).unwrap();
+    batch.stage().unwrap();
+    (tree, id)
+}
+
+/// Holds and settles such a commit.
+fn hold_large_tree(repository: &Repository, names: &[String], turn: usize) -> (TreeId, CommitId) {
+    let (tree, id) = staged_commit(repository, names, turn);
+    let held = hold::hold(repository, &[id], &[], Older::Join).unwrap();
+    hold::settle(repository, &held.expect("all is there")).unwrap();
+    (tree, id)
+}
+
+#[test]
+fn trees_of_very_many_files_are_kept_as_deltas_of_newer_ones() {
+    let (folder, repository) = repository();
+    let (names, mut trees, mut first) = (many_names(), Vec::new(), 0);
+    for turn in 0..54 {
+        let (tree, _) = hold_large_tree(&repository, &names, turn);
+        trees.push((
+            tree,
+            repository.gix.find_object(tree.0).unwrap().detach().data,
+        ));
+
+        let packs = join::own_packs(&repository);
+        let size: u64 = packs.iter().map(|pack| join::size_of(pack)).sum();
+        if turn == 0 {
+            first = size;
+            assert!(first > 1 << 20, "{first}");
+        }
+        // After so many deltas another tree is whole.
+        let whole = 1 + u64::from(turn > 50);
+        assert_eq!(packs.len() as u64, whole, "turn {turn}");
+        assert!(size < first * whole + (64 << 10), "turn {turn}: {size}");
+    }
+
+    let fresh = Repository::open(folder.path()).unwrap();
+    for (turn, (tree, bytes)) in trees.iter().enumerate() {
+        let found = fresh.gix.find_object(tree.0).unwrap().detach().data;
+        assert!(found == *bytes, "turn {turn}");
+    }
+    for pack in join::own_packs(&repository) {
+        let mut git = git_in(folder.path()).unwrap();
+        let checked = git.arg("verify-pack").arg(pack.with_extension("idx"));
+        assert!(checked.status().unwrap().success());
+    }
+}
+
+#[test]
+fn trees_of_many_files_are_kept_as_deltas_in_small_packs_as_well() {
+    let (folder, repository) = repository();
+    let names = &many_names()[..3000];
+    let mut trees = Vec::new();
+    for turn in 0..20 {
+        trees.push(hold_large_tree(&repository, names, turn).0);
+    }
+
+    let packs = join::own_packs(&repository);
+    let size: u64 = packs.iter().map(|pack| join::size_of(pack)).sum();
+    let tree = repository.gix.find_object(trees[0].0).unwrap().data.len() as u64;
+    assert!((100_000..300_000).contains(&tree), "{tree}");
+    assert!(size < 2 * tree, "{size}");
+    let fresh = Repository::open(folder.path()).unwrap();
+    for tree in trees {
+        let data = fresh.gix.find_object(tree.0).unwrap().detach().data;
+        let found = gix::objs::compute_hash(fresh.gix.object_hash(), Kind::Tree, &data);
+        assert_eq!(found.unwrap(), tree.0);
+    }
+}
+
+#[test]
+fn of_two_new_trees_of_many_files_one_is_a_delta_of_the_other() {
+    let (folder, repository) = repository();
+    let names = many_names();
+    let [user, result] = [0, 1].map(|turn| staged_commit(&repository, &names, turn));
+    let commits = [user.1, result.1];
+    let held = hold::hold(&repository, &commits, &[], Older::Join).unwrap();
+    hold::settle(&repository, &held.expect("all is there")).unwrap();
+
+    let [pack] = join::own_packs(&repository).try_into().expect("one pack");
+    let fresh = Repository::open(folder.path()).unwrap();
+    let [user, result] = [user.0, result.0].map(|tree| {
+        let found = fresh.gix.find_object(tree.0).unwrap();
+        found.detach().data
+    });
+    assert_ne!(user, result);
+    let size = join::size_of(&pack) as usize;
+    assert!(size < user.len() + user.len() / 10, "{size}");
+}
+
+#[test]
+fn a_damaged_pack_of_a_large_tree_is_not_taken_in() {
+    let (_folder, repository) = repository();
+    let names = many_names();
+    let (_, commit) = hold_large_tree(&repository, &names, 0);
+    let [old] = join::own_packs(&repository).try_into().expect("one pack");
+    let index = Index::at(old.with_extension("idx"), repository.gix.object_hash()).unwrap();
+    let place = index.pack_offset_at_index(index.lookup(commit.0).unwrap());
+
+    let path = old.with_extension("pack");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[usize::try_from(place).unwrap() + 5] ^= 0xff;
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, bytes).unwrap();
+
+    hold_large_tree(&repository, &names, 1);
+    assert!(path.is_file());
+    assert_eq!(join::own_packs(&repository).len(), 2);
+}
+
+/// What happens to a repository between two turns, or in one.
+#[derive(Debug, Clone)]
+enum Step {
+    /// Some files of a folder get other contents, and so many go at its end, or come back.
+    Turn(usize, Vec<prop::sample::Index>, usize),
+    /// Both folders change in one turn, for the user and for the plan.
+    TwoTrees,
+    /// A turn has a tree that one had before.
+    Again(prop::sample::Index),
+    /// Another process goes on.
+    Another,
+    /// Git puts all packs together.
+    Repack,
+}
+
+/// Returns random steps.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let files = prop::collection::vec(any::<prop::sample::Index>(), 1..5);
+    let step = prop_oneof![
+        8 => (0_usize..2, files, 0_usize..30).prop_map(|(a, b, c)| Step::Turn(a, b, c)),
+        2 => Just(Step::TwoTrees),
+        1 => any::<prop::sample::Index>().prop_map(Step::Again),
+        2 => Just(Step::Another),
+        1 => Just(Step::Repack),
+    ];
+    prop::collection::vec(step, 5..30)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    /// Whatever is taken in, and as a delta of what, every tree of every turn stays what it was.
+    #[test]
+    fn trees_of_many_files_outlive_all_that_happens(steps in steps()) {
+        let (folder, mut repository) = repository();
+        let names = many_names();
+        let contents = batch::batch(&repository);
+        let blobs: Vec<BlobId> = (0..40).map(|n| contents.blob(&[n]).unwrap()).collect();
+        let all: Vec<_> = blobs.iter().map(|blob| (blob.to_string(), *blob)).collect();
+        let all = contents.tree_of(&all).unwrap();
+        contents.stage().unwrap();
+        hold_and_name(&repository, &[all]);
+        let mut folders = [vec![0; 1500], vec![0; 2500]];
+        let (mut seen, mut number) = (Vec::new(), 0);
+
+        for step in steps {
+            let mut wanted = Vec::new();
+            match step {
+                Step::Turn(at, files, gone) => {
+                    number += 1;
+                    for file in files {
+                        let file = file.index(folders[at].len());
+                        folders[at][file] = number % blobs.len();
+                    }
+                    wanted.push((at, gone));
+                }
+                Step::TwoTrees => {
+                    number += 1;
+                    for (at, files) in folders.iter_mut().enumerate() {
+                        files[number * 31 % 1500] = number % blobs.len();
+                        wanted.push((at, 0));
+                    }
+                }
+                Step::Again(which) if !seen.is_empty() => {
+                    let tree = seen[which.index(seen.len())];
+                    hold_and_name(&repository, &[tree]);
+                }
+                Step::Again(_) => {}
+                Step::Another => repository = Repository::open(folder.path()).unwrap(),
+                Step::Repack => {
+                    let mut git = git_in(folder.path()).unwrap();
+                    assert!(git.args(["repack", "-adq"]).status().unwrap().success());
+                }
+            }
+
+            let mut trees = Vec::new();
+            for (at, gone) in wanted {
+                let files = &folders[at][..folders[at].len() - gone];
+                let mut data = Vec::new();
+                for (name, blob) in names[at * 5000..].iter().zip(files) {
+                    data.extend_from_slice(format!("100644 {name}\0").as_bytes());
+                    data.extend_from_slice(blobs[*blob].0.as_slice());
+                }
+                let hash = repository.gix.object_hash();
+                let tree = TreeId(gix::objs::compute_hash(hash, Kind::Tree, &data).unwrap());
+                if !repository.has(tree) {
+                    staged::put(&repository, [(tree.0, Kind::Tree, data)]).unwrap();
+                }
+                trees.push(tree);
+            }
+            if !trees.is_empty() {
+                hold_and_name(&repository, &trees);
+                seen.extend(trees);
+            }
+        }
+
+        let fresh = Repository::open(folder.path()).unwrap();
+        for tree in seen {
+            let data = fresh.gix.find_object(tree.0).unwrap().detach().data;
+            let found = gix::objs::compute_hash(fresh.gix.object_hash(), Kind::Tree, &data);
+            prop_assert_eq!(found.unwrap(), tree.0);
+        }
+        let mut git = git_in(folder.path()).unwrap();
+        let checked = git.args(["fsck", "--strict", "--no-dangling"]).output().unwrap();
+        prop_assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    }
+}
+
+/// Holds a commit of each of some trees, as the user's files and the result of a turn are, and settles
+/// them once refs name them.
+fn hold_and_name(repository: &Repository, trees: &[TreeId]) {
+    let batch = batch::batch(repository);
+    let commits: Vec<CommitId> = trees
+        .iter()
+        .map(|&tree| {
+            let new = NewCommit {
+                tree,
+                parents: &[],
+                message: "",
+                time: &crate::host::clock::now(),
+            };
+            batch.commit(&new).unwrap()
+        })
+        .collect();
+    batch.stage().unwrap();
+    let held = hold::hold(repository, &commits, &[], Older::Join).unwrap();
+    for id in commits {
+        let heads = repository.common_dir().join("refs/heads");
+        std::fs::write(heads.join(id.to_string()), format!("{id}\n")).unwrap();
+    }
+    hold::settle(repository, &held.expect("all is there")).unwrap();
+}
