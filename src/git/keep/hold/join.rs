@@ -79,6 +79,9 @@ pub(super) fn take_in(
         taken.push(pack);
     }
 
+    if new.is_empty() || old.is_empty() {
+        return taken;
+    }
     for (_, pack) in large_ones.into_iter().rev().take(LARGE_ONES) {
         let opened = OldPack::open(&pack, hash);
         if let Some(found) = opened.and_then(|pack| with_deltas(&pack, [&old, &new])) {
@@ -94,9 +97,10 @@ pub(super) fn take_in(
 fn with_deltas(pack: &OldPack, [older, new]: [&[Arc<StoredTree>]; 2]) -> Option<Vec<PackedBytes>> {
     let mut deltas = Vec::new();
     for tree in older {
-        let Some(length) = pack.length_of(&tree.id()) else {
+        if !pack.has(&tree.id()) {
             continue;
-        };
+        }
+        let length = pack.length_of(&tree.id())?;
         let delta = new.iter().filter_map(|base| delta_of(tree, base, length));
         deltas.extend(delta.min_by_key(|(_, entry)| entry.len()));
     }

@@ -1,5 +1,6 @@
 //! A pack that was made here before, as a newer one takes it in.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -17,8 +18,11 @@ pub(in crate::git) struct OldPack {
     file: File,
     /// Its index.
     index: Index,
-    /// Its objects, in the order of their places.
-    entries: Vec<OldEntry>,
+    /// Where its objects end.
+    end: u64,
+    /// Its objects, in the order of their places, once somebody asked; nothing where its index is
+    /// damaged.
+    entries: OnceCell<Option<Vec<OldEntry>>>,
 }
 
 /// An object of a pack.
@@ -51,12 +55,39 @@ impl OldPack {
             return None;
         }
 
-        let mut entries = Vec::with_capacity(index.num_objects() as usize);
-        for entry in index.iter() {
+        Some(OldPack {
+            file,
+            index,
+            end,
+            entries: OnceCell::new(),
+        })
+    }
+
+    /// Returns whether the pack has an object. This alone costs the same in a pack of any size.
+    pub(in crate::git) fn has(&self, id: &oid) -> bool {
+        self.index.lookup(id).is_some()
+    }
+
+    /// Returns how many bytes an object takes, if the pack has it.
+    pub(in crate::git) fn length_of(&self, id: &oid) -> Option<u64> {
+        let entry = self.entries()?.iter().find(|entry| *entry.id == *id)?;
+        Some(entry.end - entry.start)
+    }
+
+    /// Returns the objects, in the order of their places.
+    fn entries(&self) -> Option<&[OldEntry]> {
+        let entries = self.entries.get_or_init(|| self.read_entries());
+        entries.as_deref()
+    }
+
+    /// Reads the objects from the index.
+    fn read_entries(&self) -> Option<Vec<OldEntry>> {
+        let mut entries = Vec::with_capacity(self.index.num_objects() as usize);
+        for entry in self.index.iter() {
             entries.push(OldEntry {
                 id: entry.oid,
                 start: entry.pack_offset,
-                end,
+                end: self.end,
                 crc: entry.crc32?,
             });
         }
@@ -66,20 +97,9 @@ impl OldPack {
             entry.end = end;
         }
 
-        let is_sound = |entry: &OldEntry| (HEADER.len() as u64..end).contains(&entry.start);
-        let is_sound = entries.iter().all(is_sound);
-        is_sound.then_some(OldPack {
-            file,
-            index,
-            entries,
-        })
-    }
-
-    /// Returns how many bytes an object takes, if the pack has it.
-    pub(in crate::git) fn length_of(&self, id: &oid) -> Option<u64> {
-        self.index.lookup(id)?;
-        let entry = self.entries.iter().find(|entry| *entry.id == *id)?;
-        Some(entry.end - entry.start)
+        let inside = HEADER.len() as u64..self.end;
+        let is_sound = entries.iter().all(|entry| inside.contains(&entry.start));
+        is_sound.then_some(entries)
     }
 
     /// Returns the objects but for some; nothing where one cannot be read, is damaged or is not as we
@@ -90,7 +110,7 @@ impl OldPack {
         left_out: &[ObjectId],
         most: u64,
     ) -> Option<Vec<PackedBytes>> {
-        let wanted = self.entries.iter();
+        let wanted = self.entries()?.iter();
         let wanted: Vec<&OldEntry> = wanted
             .filter(|entry| !left_out.contains(&entry.id))
             .collect();
@@ -125,8 +145,9 @@ impl OldPack {
     fn stands_alone(&self, entry: &[u8]) -> bool {
         match kind_of(entry) {
             Some(1..=4) => true,
-            Some(DELTA) => base_of(entry, self.index.object_hash())
-                .is_some_and(|base| self.index.lookup(base).is_some()),
+            Some(DELTA) => {
+                base_of(entry, self.index.object_hash()).is_some_and(|base| self.has(base))
+            }
             _ => false,
         }
     }
