@@ -23,13 +23,13 @@ use crate::host::file::write_cache;
 
 /// So many packs are on the list of ours, of which most are gone, before it is written anew.
 const MOST_LISTED: usize = 100;
-/// Packs of this size are taken in for a tree of theirs alone.
+/// Packs of this size are taken in only if a tree of theirs becomes a delta.
 const LARGE: u64 = 1024 * 1024;
 /// So many packs of this size are looked into, those made last.
 const LARGE_ONES: usize = 2;
-/// So many deltas, each of the next one, are between a tree and one that is whole: as git has it.
+/// A pack with so many deltas gets no more: as deep as git's own chains of deltas.
 const MOST_DELTAS: usize = 50;
-/// A delta is worth it that takes at most this part of what the object takes.
+/// A delta takes at most one part in so many of what the object takes, or the object stays whole.
 const WORTH: u64 = 4;
 /// Git itself takes a `gc.pid` that is older for one that a crash left.
 const STALE: Duration = Duration::from_secs(12 * 60 * 60);
