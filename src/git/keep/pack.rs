@@ -1,5 +1,5 @@
-//! Packs as git reads them, of whole objects and of older trees as deltas of newer ones: written under a temporary name, indexed, kept, and
-//! given their names at last.
+//! Packs as git reads them, of whole objects and of older trees as deltas of newer ones: written
+//! under a temporary name, indexed, kept, and given their names at last.
 //!
 //! The `.keep` file is there first, so that no git takes the pack for one that it may put together
 //! with others; [`keep::release`] removes it once a ref reaches what is in it. The index is
