@@ -4,7 +4,7 @@
 
 use super::object::staged;
 use super::repository::Repository;
-use crate::host::cores::cores;
+use crate::host::threads::{at_once, cores};
 
 /// As many files are worth a thread.
 const WORTH: usize = 256;
@@ -31,7 +31,7 @@ pub fn spread<T: Send, R: Send>(
     let (workdir, common) = (&repository.workdir, &repository.common);
     let read_only = repository.read_only;
     let staged = staged::objects(repository);
-    let run = |start: usize, part: Vec<T>| {
+    let run = |(start, part): (usize, Vec<T>)| {
         let gix = shared.to_thread_local();
         let mut own = Repository::of(gix, (workdir.clone(), common.clone()), read_only)
             .map_err(|format| anyhow::anyhow!("the refs are stored as `{format}`"))?;
@@ -40,16 +40,7 @@ pub fn spread<T: Send, R: Send>(
         work(&own, start, part)
     };
 
-    let outcomes: Vec<anyhow::Result<R>> = std::thread::scope(|scope| {
-        let started: Vec<_> = parts(items, threads)
-            .into_iter()
-            .map(|(start, part)| scope.spawn(move || run(start, part)))
-            .collect();
-        started
-            .into_iter()
-            .map(|thread| thread.join().expect("working on files does not panic"))
-            .collect()
-    });
+    let outcomes = at_once(parts(items, threads), run);
     outcomes.into_iter().collect()
 }
 

@@ -99,8 +99,8 @@ pub struct Material {
     pub os: String,
     /// The shell of EXECUTE.
     pub shell: String,
-    /// The files of the project, sorted, with `/`.
-    pub paths: Vec<String>,
+    /// The files of the project, as [`structure`] shows them.
+    pub structure: String,
     /// `.teddy/memos.yaml`, where it exists.
     pub memos: Option<String>,
     /// The resources, in the order of their lists.
@@ -125,7 +125,7 @@ pub fn render(material: &Material) -> String {
     }
 
     text.push_str("\n## 2. Project Structure\n");
-    block(&mut text, "", &structure(&material.paths));
+    block(&mut text, "", &material.structure);
     if let Some(memos) = &material.memos {
         text.push_str("\n## 3. Memos\n");
         block(&mut text, "", memos);
@@ -322,14 +322,9 @@ pub fn language(path: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Makes paths.
-    fn paths(list: &[&str]) -> Vec<String> {
-        list.iter().map(|&path| path.to_owned()).collect()
-    }
-
     #[test]
     fn folders_come_first_and_are_indented_by_two() {
-        let text = structure(&paths(&["README.md", "docs/specs/a.md", "src/main.rs"]));
+        let text = structure(&["README.md", "docs/specs/a.md", "src/main.rs", "README.md"]);
         assert_eq!(
             text,
             "docs/\n  specs/\n    a.md\nsrc/\n  main.rs\nREADME.md\n"
@@ -354,7 +349,7 @@ mod tests {
             cwd: "/p".to_owned(),
             os: "Linux".to_owned(),
             shell: "sh".to_owned(),
-            paths: paths(&["a.md"]),
+            structure: structure(&["a.md"]),
             memos: None,
             resources: vec![
                 Shown {

@@ -13,7 +13,7 @@ use teddy::git::object::Leaf;
 use teddy::git::repository::Repository;
 use teddy::git::snapshot;
 use teddy::git::snapshot::Snapshot;
-use teddy::git::snapshot::known::{KnownFile, each_known_file, known_leaves};
+use teddy::git::snapshot::known::{KnownFile, KnownTree, each_known_file};
 use teddy::git::snapshot::limits::{Forced, LeftOut, MadeFile, Reason, SnapshotLimits};
 use teddy::git::snapshot::paths;
 use teddy::git::snapshot::untracked::untracked;
@@ -146,7 +146,8 @@ fn check_known(top: &Path, snapshot: &Snapshot) {
     let index = repository.teddy_dir().join("index");
     let index = index.join(repository.worktree_name());
     let leaves = repository.leaves(snapshot.tree).unwrap();
-    if let Some(known) = known_leaves(&repository, &index, snapshot.tree) {
+    let known = KnownTree::of(&repository, &index, snapshot.tree);
+    if let Some(known) = known.and_then(|known| known.leaves()) {
         assert_eq!(known, leaves);
     }
     let mut known = Vec::new();

@@ -402,6 +402,11 @@ impl Cache {
         self.folders
     }
 
+    /// Returns how many entries all folders have.
+    pub(super) fn entry_count(&self) -> usize {
+        self.entries
+    }
+
     /// Returns the numbers of a folder's sub-folders.
     pub(super) fn children(&self, n: usize) -> &[u32] {
         &self.children[self.starts[n] as usize..self.starts[n + 1] as usize]

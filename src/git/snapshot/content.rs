@@ -31,7 +31,7 @@ use crate::git::object::BlobId;
 use crate::git::object::large::LARGE;
 use crate::git::object::writer::Sink;
 use crate::git::stat::{self, NameKind, is_absent, is_exhausted};
-use crate::host::cores::cores;
+use crate::host::threads::{at_once, cores};
 
 /// As many files are worth a thread.
 const PER_THREAD: usize = 16;
@@ -108,20 +108,8 @@ pub(super) fn read_all(
             .collect()
     };
 
-    let outcomes: Vec<Vec<ReadOutcome>> = if threads == 1 {
-        vec![run(&jobs)?]
-    } else {
-        std::thread::scope(|scope| {
-            let started: Vec<_> = jobs
-                .chunks(part)
-                .map(|jobs| scope.spawn(|| run(jobs)))
-                .collect();
-            started
-                .into_iter()
-                .map(|thread| thread.join().expect("reading files does not panic"))
-                .collect::<anyhow::Result<_>>()
-        })?
-    };
+    let outcomes = at_once(jobs.chunks(part), run).into_iter();
+    let outcomes: Vec<Vec<ReadOutcome>> = outcomes.collect::<anyhow::Result<_>>()?;
 
     // From the last to the first, so that removing an entry moves none that is still to come.
     let outcomes: Vec<ReadOutcome> = outcomes.into_iter().flatten().collect();

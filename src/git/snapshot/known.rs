@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::path::Path;
+use std::sync::Arc;
 
 use gix::ObjectId;
 use gix::index::entry::{Mode, Stat};
@@ -63,21 +64,30 @@ pub fn each_known_file(
     each_in(&cache, 0, &mut Vec::new(), add)
 }
 
-/// Returns the files of a tree, sorted, as [`Repository::leaves`] does, without reading a folder of
-/// it; nothing where the private index at `index` is that of another tree, or says less.
-pub fn known_leaves(repository: &Repository, index: &Path, tree: TreeId) -> Option<Vec<Leaf>> {
-    let cache = cache_of(repository, index, tree)?;
-    let mut leaves = Vec::new();
-    each_in(&cache, 0, &mut Vec::new(), &mut |path, entry| {
-        let mode = gix::objs::tree::EntryMode::from(entry.kind).into();
-        let (path, id) = (path.to_vec(), entry.id);
-        leaves.push(Leaf { path, mode, id });
-    })?;
-    Some(leaves)
+/// What the last snapshot saw of a tree; another thread can have it, too.
+pub struct KnownTree(Arc<Cache>);
+
+impl KnownTree {
+    /// Returns what is known of a tree; nothing where the private index at `index` is that of another.
+    pub fn of(repository: &Repository, index: &Path, tree: TreeId) -> Option<KnownTree> {
+        cache_of(repository, index, tree).map(KnownTree)
+    }
+
+    /// Returns its files, sorted, as [`Repository::leaves`] does, without reading a folder of it;
+    /// nothing where not all of them are known.
+    pub fn leaves(&self) -> Option<Vec<Leaf>> {
+        let mut leaves = Vec::with_capacity(self.0.entry_count());
+        each_in(&self.0, 0, &mut Vec::new(), &mut |path, entry| {
+            let mode = gix::objs::tree::EntryMode::from(entry.kind).into();
+            let (path, id) = (path.to_vec(), entry.id);
+            leaves.push(Leaf { path, mode, id });
+        })?;
+        Some(leaves)
+    }
 }
 
 /// Returns a private index, if it is that of a tree.
-fn cache_of(repository: &Repository, index: &Path, tree: TreeId) -> Option<std::sync::Arc<Cache>> {
+fn cache_of(repository: &Repository, index: &Path, tree: TreeId) -> Option<Arc<Cache>> {
     let hash = repository.gix.object_hash();
     let cache = repository.loaded.private_index(index, hash);
     cache.filter(|cache| cache.basis.root == tree.0)

@@ -21,6 +21,7 @@ use super::share::{NAMES, in_parts};
 use crate::git::stat::{
     NameKind, NameStat, is_absent, is_exhausted, look, look_at, names, open_below,
 };
+use crate::host::threads::beside;
 
 /// Looks at a folder; returns what is in it and the folders to look at next.
 pub(super) fn scan_folder(
@@ -182,10 +183,8 @@ fn compare(at: &Keep<'_>, was: &CachedFolder<'_>, stands: bool) -> Option<Vec<(u
     } else if was.entries.len() < NAMES {
         has_names(at, was).then(look_at_all).flatten()
     } else {
-        std::thread::scope(|scope| {
-            scope.spawn(|| is_other.store(!has_names(at, was), Ordering::Relaxed));
-            look_at_all()
-        })
+        let look_at_names = || is_other.store(!has_names(at, was), Ordering::Relaxed);
+        beside(look_at_names, look_at_all).1
     };
     let is_same = !is_other.into_inner();
     parts.filter(|_| is_same).map(|parts| parts.concat())

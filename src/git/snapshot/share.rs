@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::fd::OwnedFd;
 
 use crate::git::stat::{NameKind, NameStat, look};
-use crate::host::cores::cores;
+use crate::host::threads::{at_once, cores};
 
 /// As many names are worth a thread.
 pub(super) const NAMES: usize = 4096;
@@ -45,7 +45,7 @@ pub(super) fn in_parts<T: Send>(
 
     let length = numbers.len().div_ceil(threads * PARTS);
     let next = AtomicUsize::new(0);
-    let take_parts = || {
+    let take_parts = |_| {
         let mut done = Vec::new();
         loop {
             let part = next.fetch_add(1, Ordering::Relaxed);
@@ -57,14 +57,8 @@ pub(super) fn in_parts<T: Send>(
         }
     };
 
-    let mut done = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(take_parts)).collect();
-        let mut done = take_parts();
-        for thread in others {
-            done.extend(thread.join().expect("looking at files does not panic"));
-        }
-        done
-    });
+    let done = at_once(0..threads, take_parts);
+    let mut done: Vec<(usize, T)> = done.into_iter().flatten().collect();
     done.sort_unstable_by_key(|(part, _)| *part);
     done.into_iter().map(|(_, found)| found).collect()
 }

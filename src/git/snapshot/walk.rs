@@ -6,7 +6,7 @@ use super::context::ScanContext;
 use super::folder::{FolderTask, Scanned};
 use super::rules::IgnoreRules;
 use super::scan::scan_folder;
-use crate::host::cores::cores;
+use crate::host::threads::{at_once, beside, cores};
 
 /// How many folders make another thread worth its start.
 const SHARE: usize = 32;
@@ -46,22 +46,14 @@ pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
     };
 
     let threads = threads(scan);
-    let mut scanned: Vec<Scanned> = std::thread::scope(|scope| {
-        if scan.expects_index() {
-            // Whoever needs it finds what went wrong, too.
-            scope.spawn(|| scan.index().is_ok());
-        }
-        if threads == 1 {
-            return work(scan, &queue);
-        }
-        let started: Vec<_> = (0..threads)
-            .map(|_| scope.spawn(|| work(scan, &queue)))
-            .collect();
-        started
-            .into_iter()
-            .flat_map(|thread| thread.join().expect("a walk does not panic"))
-            .collect()
-    });
+    let look = || at_once(0..threads, |_| work(scan, &queue));
+    let scanned = if scan.expects_index() {
+        // Whoever needs it finds what went wrong, too.
+        beside(|| scan.index().is_ok(), look).1
+    } else {
+        look()
+    };
+    let mut scanned: Vec<Scanned> = scanned.into_iter().flatten().collect();
 
     if let Some(error) = queue
         .state

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use gix::progress::Count;
 
+use crate::host::threads::beside;
 use crate::host::{fault, interrupt};
 
 /// Who waits as long as this is told why.
@@ -76,17 +77,17 @@ impl<'a> Filling<'a> {
     /// Does the work of other threads in one, and looks at it from here.
     pub(super) fn during<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         let (sender, receiver) = mpsc::channel();
-        std::thread::scope(|scope| {
-            let worker = scope.spawn(move || {
-                // It hangs up when it ends, however it does.
-                let _sender: mpsc::Sender<()> = sender;
-                work()
-            });
+        let other = move || {
+            // It hangs up when it ends, however it does.
+            let _sender: mpsc::Sender<()> = sender;
+            work()
+        };
+        let look = || {
             while receiver.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
                 self.look(Instant::now());
             }
-            worker.join().expect("writing files does not panic")
-        })
+        };
+        beside(other, look).0
     }
 
     /// Makes sure that it goes on.

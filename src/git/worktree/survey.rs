@@ -14,8 +14,8 @@ use gix::index::{Entry, State};
 use rustix::fs::{AtFlags, Dir, FileType, Mode as Permissions, OFlags};
 
 use crate::git::stat::{NameKind, as_in_index, look};
-use crate::host::cores::cores;
 use crate::host::file::{Mounts, open_beneath};
+use crate::host::threads::{at_once, cores};
 
 /// The most threads that look at once; more than that wait for each other.
 const MAX_THREADS: usize = 8;
@@ -127,16 +127,8 @@ impl SurveyRun<'_> {
             return Ok(vec![self.at_some(folders)?]);
         }
 
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = folders
-                .chunks(share)
-                .map(|folders| scope.spawn(|| self.at_some(folders)))
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().expect("a look does not panic"))
-                .collect()
-        })
+        let found = at_once(folders.chunks(share), |folders| self.at_some(folders));
+        found.into_iter().collect()
     }
 
     /// Looks at some folders.

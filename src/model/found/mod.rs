@@ -10,13 +10,13 @@ pub mod server;
 pub mod service;
 
 use std::path::Path;
-use std::thread;
 
 use program::FoundProgram;
 use server::{FoundServer, ServerAddress};
 use service::FoundKey;
 
 use super::outside::Variable;
+use crate::host::threads::{at_once, beside};
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,28 +50,14 @@ impl FoundModels {
         };
         let keys = service::keys(variable);
 
-        thread::scope(|scope| {
-            let programs: Vec<_> = found
-                .iter()
-                .map(|(known, path)| scope.spawn(move || program::ask(known, path)))
-                .collect();
-            let servers: Vec<_> = places
-                .servers
-                .iter()
-                .map(|address| scope.spawn(move || server::ask(address)))
-                .collect();
-
-            FoundModels {
-                keys,
-                programs: programs
-                    .into_iter()
-                    .filter_map(|thread| thread.join().ok())
-                    .collect(),
-                servers: servers
-                    .into_iter()
-                    .filter_map(|thread| thread.join().ok().flatten())
-                    .collect(),
-            }
-        })
+        let (programs, servers) = beside(
+            || at_once(&found, |(known, path)| program::ask(known, path)),
+            || at_once(&places.servers, server::ask),
+        );
+        FoundModels {
+            keys,
+            programs,
+            servers: servers.into_iter().flatten().collect(),
+        }
     }
 }

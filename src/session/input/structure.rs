@@ -39,21 +39,23 @@ impl<'a> StructureFolder<'a> {
         folder.folders.sort_unstable_by_key(|(name, _)| *name);
         folder
     }
+
+    /// Returns how many levels of folders are below it.
+    fn depth(&self) -> usize {
+        let below = self.folders.iter().map(|(_, inner)| 1 + inner.depth());
+        below.max().unwrap_or(0)
+    }
 }
 
-/// Returns the project's files as an indented list, folders first; above [`MAX_STRUCTURE`]
+/// Returns the project's files as an indented list, folders first and each once; above [`MAX_STRUCTURE`]
 /// lines the deepest folders are shown as counts.
-pub fn structure(paths: &[String]) -> String {
-    let mut sorted: Vec<&str> = paths.iter().map(String::as_str).collect();
+pub fn structure(paths: &[impl AsRef<str>]) -> String {
+    let mut sorted: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
     sorted.sort_unstable();
+    sorted.dedup();
     let root = StructureFolder::of(&sorted, 0);
-    let deepest = paths
-        .iter()
-        .map(|path| path.matches('/').count())
-        .max()
-        .unwrap_or(0);
     let fits = |depth: &usize| lines(&root, *depth) <= MAX_STRUCTURE;
-    let depth = (0..=deepest).rev().find(fits).unwrap_or(0);
+    let depth = (0..=root.depth()).rev().find(fits).unwrap_or(0);
     let mut text = String::new();
 
     write_folder(&mut text, &root, 0, depth);

@@ -1,18 +1,21 @@
 //! Gathering what `input.md` shows: from one snapshot, so that it is one moment of the project.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use globset::GlobMatcher;
 
 use crate::git::diff;
+use crate::git::ignore::TextRules;
 use crate::git::object::{BlobId, EntryMode, Leaf, TreeId};
 use crate::git::refs;
-use crate::git::snapshot::known::known_leaves;
-use crate::host::file::Root;
+use crate::git::snapshot::known::KnownTree;
+use crate::host::file::{FileKind, Root};
+use crate::host::threads::beside;
 use crate::model::token::TokenCache;
 use crate::session::artifact::{PLAN, REPORT, USER_PROMPT};
-use crate::session::input::{ListScope, Material, ResourceBody, Shown};
+use crate::session::input::{ListScope, Material, ResourceBody, Shown, structure};
 use crate::session::meta::MessageOrigin;
 use crate::session::report::without_prompt;
 use crate::session::requests::Requests;
@@ -40,6 +43,14 @@ pub struct Sources<'a> {
     pub requests: Requests,
     /// How many turns before the previous one are shown too.
     pub depth: u64,
+}
+
+/// The files of the project.
+struct ListedFiles {
+    /// Each of them, sorted.
+    leaves: Vec<Leaf>,
+    /// How the input shows them.
+    structure: String,
 }
 
 /// Gathers the resources one by one.
@@ -75,16 +86,12 @@ pub fn gather(
     sources: Sources<'_>,
     fetch: Fetch<'_>,
 ) -> anyhow::Result<Material> {
-    let index = project.index(&project.repository.worktree_name());
-    let leaves = match known_leaves(&project.repository, &index, sources.tree) {
-        Some(leaves) => leaves,
-        None => project.repository.leaves(sources.tree)?,
-    };
     let root = Root::open(project.repository.workdir())?;
+    let (files, status) = look(project, sources.tree, &root)?;
     let tokens = TokenCache::open(&project.repository.teddy_dir().join("tokens"));
     let mut gatherer = Gatherer {
         project,
-        leaves: &leaves,
+        leaves: &files.leaves,
         tip: sources.tip,
         root: &root,
         requests: &sources.requests,
@@ -110,40 +117,48 @@ pub fn gather(
         cwd: project.repository.workdir().display().to_string(),
         os: system(),
         shell: project.settings.execute.shell.clone(),
-        paths: structure(&leaves, &root)?,
+        structure: files.structure,
         memos: teddy_files::memos_text(&root),
         resources: shown,
-        status: status_text(project, sources.tree)?,
+        status,
         session: sources.tip.session.to_string(),
         requests: sources.requests,
     })
 }
 
-/// Returns the paths of the project's structure: git's ignore rules, then `.teddyignore`.
-fn structure(leaves: &[Leaf], root: &Root) -> anyhow::Result<Vec<String>> {
-    let rules = root
-        .read(Path::new(".teddyignore"), 1 << 20)
-        .unwrap_or_default();
-    let ignore = crate::git::ignore::TextRules::parse(&rules);
-    let own = |path: &&[u8]| !path.starts_with(b".teddy/");
-    let files = leaves.iter().map(|leaf| leaf.path.as_slice()).filter(own);
-    let mut paths: Vec<String> = ignore
-        .keep(files)
-        .map(|path| String::from_utf8_lossy(path).into_owned())
-        .collect();
+/// Lists the files of a tree, and says what differs from the commit of the branch; one beside the
+/// other where the files are known already.
+fn look(project: &Project, tree: TreeId, root: &Root) -> anyhow::Result<(ListedFiles, String)> {
+    let index = project.index(&project.repository.worktree_name());
+    let known = KnownTree::of(&project.repository, &index, tree);
+    let list = || Some(ListedFiles::of(known?.leaves()?, root));
+    let (files, status) = beside(list, || status_text(project, tree));
 
-    for name in ignore.included_names() {
-        if matches!(
-            root.kind(Path::new(name)),
-            Ok(Some(crate::host::file::FileKind::File(_)))
-        ) {
-            paths.push(name.to_owned());
-        }
+    let files = match files {
+        Some(files) => files,
+        None => ListedFiles::of(project.repository.leaves(tree)?, root),
+    };
+    Ok((files, status?))
+}
+
+impl ListedFiles {
+    /// Returns some files and their structure: git's ignore rules, then `.teddyignore`.
+    fn of(leaves: Vec<Leaf>, root: &Root) -> ListedFiles {
+        let rules = root.read(Path::new(".teddyignore"), 1 << 20);
+        let ignore = TextRules::parse(&rules.unwrap_or_default());
+        let own = |path: &&[u8]| !path.starts_with(b".teddy/");
+        let files = leaves.iter().map(|leaf| leaf.path.as_slice()).filter(own);
+        let mut paths: Vec<Cow<'_, str>> =
+            ignore.keep(files).map(String::from_utf8_lossy).collect();
+        let is_file =
+            |name: &&str| matches!(root.kind(Path::new(name)), Ok(Some(FileKind::File(_))));
+        let included = ignore.included_names().filter(is_file);
+        paths.extend(included.map(Cow::Borrowed));
+
+        let structure = structure(&paths);
+        drop(paths);
+        ListedFiles { leaves, structure }
     }
-
-    paths.sort_unstable();
-    paths.dedup();
-    Ok(paths)
 }
 
 /// Returns the branch and what differs from its commit.

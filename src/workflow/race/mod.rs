@@ -15,8 +15,8 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::git::refs::{self, Expected};
-use crate::host::cores::cores;
 use crate::host::memory;
+use crate::host::threads::cores;
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;

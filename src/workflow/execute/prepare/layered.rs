@@ -10,6 +10,7 @@ use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::layer::{LowerFiles, hide_secrets, session_layer};
 use crate::host::fault;
 use crate::host::overlay::{Overlay, OverlayHolder};
+use crate::host::threads::beside;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::execute::run_env::RunEnv;
 use crate::workflow::hinted::hinted;
@@ -113,11 +114,7 @@ fn while_searching<T>(
     secrets: &SecretSearch<'_>,
     work: impl FnOnce() -> T,
 ) -> (anyhow::Result<Vec<Vec<u8>>>, T) {
-    std::thread::scope(|scope| {
-        let found = scope.spawn(|| secrets.run());
-        let done = work();
-        (found.join().expect("a search does not panic"), done)
-    })
+    beside(|| secrets.run(), work)
 }
 
 /// Mounts the layer as it is, with a git directory for commands.

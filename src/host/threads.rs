@@ -1,0 +1,121 @@
+//! Work in several threads. A system that has no more threads to give makes it slower, and nothing
+//! else: what no thread can be started for is done in the one that is there.
+
+use std::sync::{Mutex, OnceLock};
+use std::thread::{Builder, ScopedJoinHandle, scope};
+
+/// Returns how many cores this process may use; asked once, as the answer is put together from
+/// several files.
+pub fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Works on each of some parts at once and returns what came of them, in their order. The last one
+/// is worked on here.
+pub fn at_once<P: Send, R: Send>(
+    parts: impl IntoIterator<Item = P>,
+    work: impl Fn(P) -> R + Sync,
+) -> Vec<R> {
+    in_threads(Builder::new, parts, work)
+}
+
+/// Does one thing while another is done here; returns what came of both. The other one is done first
+/// where there is no thread for it.
+pub fn beside<O: Send, H>(other: impl FnOnce() -> O + Send, here: impl FnOnce() -> H) -> (O, H) {
+    in_thread(Builder::new(), other, here)
+}
+
+/// As [`at_once`], with threads of some kind.
+fn in_threads<P: Send, R: Send>(
+    kind: impl Fn() -> Builder,
+    parts: impl IntoIterator<Item = P>,
+    work: impl Fn(P) -> R + Sync,
+) -> Vec<R> {
+    let mut parts: Vec<Mutex<Option<P>>> = parts.into_iter().map(Some).map(Mutex::new).collect();
+    let Some(last) = parts.pop() else {
+        return Vec::new();
+    };
+
+    let run = &|part: &Mutex<Option<P>>| work(taken(part));
+    scope(|scope| {
+        let start = |part| {
+            let started = kind().spawn_scoped(scope, move || run(part));
+            started.map_err(|_| part)
+        };
+        let started: Vec<_> = parts.iter().map(start).collect();
+        let done_here = run(&last);
+        let done = started.into_iter().map(|thread| match thread {
+            Ok(thread) => joined(thread),
+            Err(part) => run(part),
+        });
+        let mut done: Vec<R> = done.collect();
+        done.push(done_here);
+        done
+    })
+}
+
+/// As [`beside`], with a thread of some kind.
+fn in_thread<O: Send, H>(
+    kind: Builder,
+    other: impl FnOnce() -> O + Send,
+    here: impl FnOnce() -> H,
+) -> (O, H) {
+    let other = Mutex::new(Some(other));
+    let run = || taken(&other)();
+    scope(|scope| match kind.spawn_scoped(scope, run) {
+        Ok(thread) => {
+            let here = here();
+            (joined(thread), here)
+        }
+        Err(_) => (run(), here()),
+    })
+}
+
+/// Takes what one thread alone is to have.
+fn taken<T>(slot: &Mutex<Option<T>>) -> T {
+    let mut slot = slot.lock().expect("nothing panics with the lock");
+    slot.take().expect("it is taken once")
+}
+
+/// Waits for a thread.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    let done = thread.join();
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads that no system has the memory for.
+    fn too_large() -> Builder {
+        Builder::new().stack_size(usize::MAX >> 8)
+    }
+
+    #[track_caller]
+    fn check(count: usize, kind: fn() -> Builder) {
+        let parts: Vec<String> = (0..count).map(|n| n.to_string()).collect();
+        let expected: Vec<String> = parts.iter().map(|part| format!("{part}!")).collect();
+        assert_eq!(in_threads(kind, parts, |part| part + "!"), expected);
+    }
+
+    #[test]
+    fn every_part_is_worked_on_once() {
+        for count in 0..6 {
+            check(count, Builder::new);
+            check(count, too_large);
+        }
+    }
+
+    #[test]
+    fn two_things_are_done_with_a_thread_and_without() {
+        let text = String::from("other");
+        for kind in [Builder::new, too_large] {
+            let (other, here) = in_thread(kind(), || text.clone(), || "here");
+            assert_eq!((other.as_str(), here), ("other", "here"));
+        }
+        let is_refused = scope(|scope| too_large().spawn_scoped(scope, || ()).is_err());
+        assert!(is_refused, "the other half of these tests needs it");
+    }
+}
