@@ -213,6 +213,7 @@ commands! {
 
 /// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
+    crate::host::panic::install();
     #[cfg(all(feature = "failpoints", debug_assertions))]
     let _armed = crate::host::fault::arm();
     let arguments = crate::host::env::args();

@@ -20,6 +20,7 @@ pub mod lock;
 pub mod memory;
 pub mod overlay;
 pub mod pager;
+pub mod panic;
 pub mod probe;
 pub mod process;
 pub mod raw;

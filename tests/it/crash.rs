@@ -45,6 +45,26 @@ fn a_short_storm_loses_nothing() {
     assert!(tally.kills > 4 && tally.saves > 0, "{tally:#?}");
 }
 
+#[test]
+fn a_panic_is_a_crash_that_is_called_a_bug() {
+    let rig = rig();
+    let mut run = rig.teddy(&["execute", "-y", "-s", "storm"]);
+    let output = run.env("FAILPOINTS", "publish-prepared=panic").output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(101), "{}", said(&output));
+    let hint = "error: this is a bug in teddy\nhint: the next command puts right what was under way; please report the lines above\n";
+    assert!(said(&output).ends_with(hint), "{}", said(&output));
+
+    // Nothing was unwound: what held the lock is known to have crashed.
+    let holder = std::fs::read_to_string(inside(&rig, "teddy/lock")).unwrap();
+    assert!(holder.starts_with("process "), "{holder:?}");
+    rig.must(&["recover"]);
+    assert_eq!(
+        verdict(&rig, &Saver::default(), &rig.users_state()),
+        [""; 0]
+    );
+}
+
 /// Damages a file, and checks that a command that changes something puts all right.
 fn check_healed(name: &str, bytes: &[u8], expected: &str) {
     let rig = rig();

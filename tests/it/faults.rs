@@ -1,8 +1,8 @@
-//! Every point of the crash protocol, with a kill, an error and a user's save at it, under every
-//! kind of command; and one verdict.
+//! Every point of the crash protocol, with a kill, a panic, an error and a user's save at it, under
+//! every kind of command; and one verdict.
 //!
 //! Each point is tried with one fault under each command; with `TEDDY_FAULTS=all` in the
-//! environment, with all three.
+//! environment, with all of them.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt as _;
@@ -24,6 +24,7 @@ const CRASHED: usize = 10_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Kill,
+    Panic,
     Error,
     Edit,
 }
@@ -154,17 +155,19 @@ impl Case<'_> {
         let witness = self.rig.beside("witness");
         let _ = std::fs::remove_file(&witness);
         let action = match fault {
-            Fault::Kill => "kill".to_owned(),
-            Fault::Error => "error".to_owned(),
+            Fault::Kill => "return(kill)".to_owned(),
+            Fault::Panic => "panic".to_owned(),
+            Fault::Error => "return(error)".to_owned(),
             Fault::Edit => format!(
-                "sh:{}",
+                "return(sh:{})",
                 edit_script(self.rig, &witness, self.number).display()
             ),
         };
-        let output = self.run(&format!("{point}=1*return({action})"));
+        let output = self.run(&format!("{point}=1*{action}"));
         let reached = match fault {
             Fault::Edit => witness.exists(),
             Fault::Kill => output.status.signal() == Some(9),
+            Fault::Panic => output.status.code() == Some(101),
             Fault::Error => said(&output).contains(&format!("fault at `{point}`")),
         };
         if !reached {
@@ -247,8 +250,10 @@ fn matrix(under: Under) -> BTreeSet<&'static str> {
     let mut wrong = Vec::new();
     let all = teddy::host::env::var("TEDDY_FAULTS").is_some_and(|which| which == "all");
     for (at, point) in POINTS.into_iter().enumerate() {
-        let faults = [Fault::Kill, Fault::Error, Fault::Edit];
-        let one = (at + under as usize) % faults.len();
+        // A panic ends the program as a kill does.
+        let ends = [Fault::Kill, Fault::Panic];
+        let faults = [ends[at % 2], Fault::Error, Fault::Edit, ends[(at + 1) % 2]];
+        let one = (at + under as usize) % 3;
         for (nth, fault) in faults
             .into_iter()
             .enumerate()
