@@ -5,19 +5,21 @@
 
 use std::ops::Range;
 
-use crate::layout::{BASE_BITS, RANK_SHIFT, ROOT, UNIT};
+use crate::layout::{END, LABEL_SHIFT, LEAF, ROOT, TOKEN, VALUE_BITS};
 
 /// The most units that the trie can have.
-const CAPACITY: usize = 1 << BASE_BITS;
+const CAPACITY: usize = 1 << VALUE_BITS;
 /// So many bases in a row are tried in vain before the gaps below are left to smaller nodes.
 const TRIES: usize = 64;
 
 /// A node that has children.
 struct Inner {
-    /// Its tokens, those that begin with its bytes, in the sorted list.
+    /// Its tokens, those that begin with its bytes and go on, in the sorted list.
     tokens: Range<usize>,
     /// The number of its bytes.
     depth: usize,
+    /// The rank of its bytes, if they are a token.
+    rank: Option<u32>,
     /// The first of its children in the list of edges, and how many there are.
     edges: Range<usize>,
     /// The base of its children, once they are placed.
@@ -26,12 +28,18 @@ struct Inner {
 
 /// A way to a child.
 struct Edge {
-    /// The byte.
-    label: u8,
-    /// The rank of the token that ends there and one, or 0.
-    rank: u64,
-    /// The number of the child if it has children itself.
-    inner: Option<usize>,
+    /// The byte, or [`END`].
+    label: u32,
+    /// The child.
+    child: Child,
+}
+
+/// What a way leads to.
+enum Child {
+    /// A token that nothing goes on from: its rank.
+    Leaf(u32),
+    /// A node with children: its number.
+    Inner(usize),
 }
 
 /// Which units are taken.
@@ -52,31 +60,31 @@ pub fn table() -> Vec<u8> {
     let (mut nodes, edges) = trie(&tokens);
     place(&mut nodes, &edges);
 
-    let mut units = vec![0_u64; CAPACITY];
+    let last = nodes.iter().map(|node| node.base).max();
+    let last = last.expect("there is a root") + END as usize;
+    let mut units = vec![0_u32; last + 1];
     for node in &nodes {
         for edge in &edges[node.edges.clone()] {
-            let base = edge.inner.map_or(0, |inner| nodes[inner].base) as u64;
-            let label = u64::from(edge.label);
-            units[node.base + label as usize] =
-                base | (label + 1) << BASE_BITS | edge.rank << RANK_SHIFT;
+            let (value, kind) = match edge.child {
+                Child::Leaf(rank) => (rank, LEAF),
+                Child::Inner(inner) => {
+                    let is_token = nodes[inner].rank.is_some();
+                    (nodes[inner].base as u32, if is_token { TOKEN } else { 0 })
+                }
+            };
+            assert!(value < 1 << VALUE_BITS, "a unit is too small for {value}");
+            units[node.base + edge.label as usize] = value | kind | (edge.label + 1) << LABEL_SHIFT;
         }
     }
 
-    let last = nodes.iter().map(|node| node.base).max().unwrap_or(ROOT);
-    let mut table = Vec::with_capacity(UNIT * (last + 256));
-    for unit in &units[..last + 256] {
-        let bytes = unit.to_le_bytes();
-        assert_eq!(bytes[UNIT..], [0; 8 - UNIT], "a unit is too small");
-        table.extend_from_slice(&bytes[..UNIT]);
-    }
-    table
+    units.iter().flat_map(|unit| unit.to_le_bytes()).collect()
 }
 
 /// Returns every token with its rank, sorted by its bytes.
-fn sorted_tokens() -> Vec<(Vec<u8>, u64)> {
+fn sorted_tokens() -> Vec<(Vec<u8>, u32)> {
     let vocabulary = tiktoken_rs::o200k_base().expect("the vocabulary is part of the crate");
     // Behind the last token is a gap, then come special tokens.
-    let token = |rank: u32| Some((vocabulary.decode_bytes(&[rank]).ok()?, u64::from(rank)));
+    let token = |rank: u32| Some((vocabulary.decode_bytes(&[rank]).ok()?, rank));
     let mut tokens: Vec<_> = (0..).map_while(token).collect();
     assert!(tokens.len() > 190_000, "{} tokens", tokens.len());
     tokens.sort_unstable();
@@ -84,8 +92,8 @@ fn sorted_tokens() -> Vec<(Vec<u8>, u64)> {
 }
 
 /// Returns the nodes of the trie, the root first, and the ways between them.
-fn trie(tokens: &[(Vec<u8>, u64)]) -> (Vec<Inner>, Vec<Edge>) {
-    let (mut nodes, mut edges) = (vec![Inner::new(0..tokens.len(), 0)], Vec::new());
+fn trie(tokens: &[(Vec<u8>, u32)]) -> (Vec<Inner>, Vec<Edge>) {
+    let (mut nodes, mut edges) = (vec![Inner::new(0..tokens.len(), 0, None)], Vec::new());
     let mut at = 0;
     while at < nodes.len() {
         let (tokens_here, depth) = (nodes[at].tokens.clone(), nodes[at].depth);
@@ -94,24 +102,27 @@ fn trie(tokens: &[(Vec<u8>, u64)]) -> (Vec<Inner>, Vec<Edge>) {
         while from < tokens_here.end {
             let (bytes, rank) = &tokens[from];
             let label = bytes[depth];
-            let same = |(other, _): &&(Vec<u8>, u64)| other[depth] == label;
+            let same = |(other, _): &&(Vec<u8>, u32)| other[depth] == label;
             let count = tokens[from..tokens_here.end]
                 .iter()
                 .take_while(same)
                 .count();
-            let ends = bytes.len() == depth + 1;
-            let below = from + usize::from(ends)..from + count;
+            let rank = (bytes.len() == depth + 1).then_some(*rank);
+            let below = from + usize::from(rank.is_some())..from + count;
             from = below.end;
-            edges.push(Edge {
-                label,
-                rank: if ends { rank + 1 } else { 0 },
-                inner: (!below.is_empty()).then_some(nodes.len()),
-            });
-            if !below.is_empty() {
-                nodes.push(Inner::new(below, depth + 1));
-            }
+            let child = match rank {
+                Some(rank) if below.is_empty() => Child::Leaf(rank),
+                _ => {
+                    nodes.push(Inner::new(below, depth + 1, rank));
+                    Child::Inner(nodes.len() - 1)
+                }
+            };
+            let label = u32::from(label);
+            edges.push(Edge { label, child });
         }
 
+        let (label, end) = (END, nodes[at].rank.map(Child::Leaf));
+        edges.extend(end.map(|child| Edge { label, child }));
         nodes[at].edges = first_edge..edges.len();
         at += 1;
     }
@@ -130,11 +141,11 @@ fn place(nodes: &mut [Inner], edges: &[Edge]) {
     );
 
     let mut free = FreeUnits::new();
-    let (mut start, mut children) = (ROOT, 256);
+    let (mut start, mut children) = (ROOT as usize, 256);
     for node in order {
         let edges = &edges[nodes[node].edges.clone()];
         if edges.len() < children {
-            (start, children) = (ROOT, edges.len());
+            (start, children) = (ROOT as usize, edges.len());
         }
         nodes[node].base = free.take(edges, &mut start);
     }
@@ -142,10 +153,11 @@ fn place(nodes: &mut [Inner], edges: &[Edge]) {
 
 impl Inner {
     /// Returns a node whose children are not known yet.
-    fn new(tokens: Range<usize>, depth: usize) -> Inner {
+    fn new(tokens: Range<usize>, depth: usize, rank: Option<u32>) -> Inner {
         Inner {
             tokens,
             depth,
+            rank,
             edges: 0..0,
             base: 0,
         }
@@ -170,7 +182,7 @@ impl FreeUnits {
             *start = self.after[*start];
         }
 
-        let first = usize::from(edges[0].label);
+        let first = edges[0].label as usize;
         let (mut at, mut tries) = (*start, 0);
         while !self.fits(edges, at, first) {
             at = self.after[at];
@@ -183,18 +195,18 @@ impl FreeUnits {
         let base = at - first;
         self.is_base[base] = true;
         for edge in edges {
-            self.fill(base + usize::from(edge.label));
+            self.fill(base + edge.label as usize);
         }
         base
     }
 
     /// Says whether the first of these children can be at a free unit.
     fn fits(&self, edges: &[Edge], at: usize, first: usize) -> bool {
-        at >= ROOT + first
+        at >= ROOT as usize + first
             && !self.is_base[at - first]
             && edges[1..]
                 .iter()
-                .all(|edge| self.is_free[at - first + usize::from(edge.label)])
+                .all(|edge| self.is_free[at - first + edge.label as usize])
     }
 
     /// Takes a unit.

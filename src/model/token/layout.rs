@@ -5,12 +5,16 @@
 //! of the bits below. The first [`BLOCKS`] bytes say, for each 256 characters in a row, which of
 //! the blocks behind has theirs; a block is 256 bytes. Block 0 is that of ASCII.
 //!
-//! **Tokens** (`tokens.bin`, 2.7 MB): a trie of all tokens as a double array. A unit is 48 bits,
-//! little-endian: the base of a node's children in the low [`BASE_BITS`], above them its label and
-//! one, and from [`RANK_SHIFT`] on the rank of the token that ends here and one, or 0 if none does.
-//! The child by a byte is at the base plus that byte, if the label there says so. No two nodes have
-//! a base in common, so the label is all that has to be compared. The first 256 units are empty:
-//! base 0 leads nowhere. Those behind are the children of the root, which has no unit itself.
+//! **Tokens** (`tokens.bin`, 2.0 MB): a trie of all tokens as a double array. A unit is 32 bits,
+//! little-endian: a value in the low [`VALUE_BITS`], the bits [`LEAF`] and [`TOKEN`], and from
+//! [`LABEL_SHIFT`] on the label of the node and one. The value of a leaf, where a token ends and
+//! nothing goes on, is its rank; that of any other node is the base of its children. The child by a
+//! byte is at the base plus that byte, if the label there says so. Where a token ends and others go
+//! on, the node has a leaf with the label [`END`], too, which no byte leads to.
+//!
+//! No two nodes have a base in common, so the label is all that has to be compared. The first 256
+//! units are empty: base 0 leads nowhere. Those behind are the children of the root, which has no
+//! unit itself.
 
 /// Upper or title case, or a letter without case, or a mark: the first part of a word.
 pub const UPPER: u8 = 1;
@@ -30,11 +34,15 @@ pub const SYMBOL: u8 = 1 << 6;
 /// Where the blocks of classes begin: so many times 256 characters there are.
 pub const BLOCKS: usize = 0x11_0000 >> 8;
 
-/// How many bytes a unit has.
-pub const UNIT: usize = 6;
-/// How many bits a base has; the label is above them.
-pub const BASE_BITS: u32 = 19;
-/// Where the rank begins, behind a label of 9 bits.
-pub const RANK_SHIFT: u32 = BASE_BITS + 9;
+/// How many bits a value has.
+pub const VALUE_BITS: u32 = 20;
+/// The bit of a node without children, whose value is a rank.
+pub const LEAF: u32 = 1 << VALUE_BITS;
+/// The bit of a node with children where a token ends as well.
+pub const TOKEN: u32 = 1 << (VALUE_BITS + 1);
+/// Where the label begins; it has 9 bits.
+pub const LABEL_SHIFT: u32 = VALUE_BITS + 2;
+/// The label of the leaf that has the rank of such a token.
+pub const END: u32 = 256;
 /// The base of the root's children.
-pub const ROOT: usize = 256;
+pub const ROOT: u32 = 256;

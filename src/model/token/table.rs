@@ -2,12 +2,12 @@
 //!
 //! [`super::layout`] says how they are laid out.
 
-use super::layout::{BASE_BITS, BLOCKS, RANK_SHIFT, ROOT, UNIT};
+use super::layout::{BLOCKS, END, LABEL_SHIFT, LEAF, ROOT, TOKEN, VALUE_BITS};
 
 /// The classes of characters.
 static CLASSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/classes.bin"));
 /// The trie of tokens.
-static UNITS: &[[u8; UNIT]] = include_bytes!(concat!(env!("OUT_DIR"), "/tokens.bin"))
+static UNITS: &[[u8; 4]] = include_bytes!(concat!(env!("OUT_DIR"), "/tokens.bin"))
     .as_chunks()
     .0;
 
@@ -16,27 +16,30 @@ pub(super) const NO_RANK: u32 = u32::MAX;
 
 /// A place in the trie: some bytes with which a token begins.
 #[derive(Clone, Copy)]
-pub(super) struct Node(u64);
+pub(super) struct Node(u32);
 
 impl Node {
     /// No bytes.
-    pub(super) const START: Node = Node(ROOT as u64);
+    pub(super) const START: Node = Node(ROOT);
     /// Bytes with which no token begins. No way leads out of here.
     pub(super) const NOWHERE: Node = Node(0);
 
     /// Returns the node one byte further.
     #[inline]
     pub(super) fn step(self, byte: u8) -> Node {
-        let base = self.0 & ((1 << BASE_BITS) - 1);
-        let unit = UNITS.get(base as usize + usize::from(byte));
-        let [a, b, c, d, e, f] = *unit.unwrap_or(&[0; UNIT]);
-        let unit = u64::from_le_bytes([a, b, c, d, e, f, 0, 0]);
-        let label = (unit >> BASE_BITS) & 0x1ff;
-        if label == u64::from(byte) + 1 {
+        let base = if self.0 & LEAF == 0 { self.value() } else { 0 };
+        let unit = unit(base + u32::from(byte));
+        if unit >> LABEL_SHIFT == u32::from(byte) + 1 {
             Node(unit)
         } else {
             Node::NOWHERE
         }
+    }
+
+    /// Returns the value of its unit.
+    #[inline]
+    fn value(self) -> u32 {
+        self.0 & ((1 << VALUE_BITS) - 1)
     }
 
     /// Returns the node some bytes further.
@@ -55,9 +58,19 @@ impl Node {
     /// Returns the rank of the token that ends here, or [`NO_RANK`].
     #[inline]
     pub(super) fn rank(self) -> u32 {
-        // None is 0 in the table.
-        ((self.0 >> RANK_SHIFT) as u32).wrapping_sub(1)
+        match self.0 & (LEAF | TOKEN) {
+            0 => NO_RANK,
+            TOKEN => Node(unit(self.value() + END)).value(),
+            _ => self.value(),
+        }
     }
+}
+
+/// Returns a unit; an empty one behind the last.
+#[inline]
+fn unit(at: u32) -> u32 {
+    let unit = UNITS.get(at as usize);
+    u32::from_le_bytes(*unit.unwrap_or(&[0; 4]))
 }
 
 /// Returns the class of a character.
