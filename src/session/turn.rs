@@ -39,6 +39,11 @@ pub struct Turn {
     pub without_code: bool,
 }
 
+/// Returns the title of the turn that archives a change.
+pub fn archive_title(id: &str) -> String {
+    format!("Archive change {id}")
+}
+
 impl Turn {
     /// Reads the turn of a commit.
     ///
@@ -139,6 +144,18 @@ impl Turn {
         Ok(named
             .and_then(|name| SessionName::from_ref(name.trim()).ok())
             .unwrap_or_else(|| self.session.clone()))
+    }
+
+    /// Returns whether the turn is the one that archives the change of its session: the only one
+    /// that runs without a plan.
+    pub fn archives_change(&self, repository: &Repository) -> bool {
+        let meta = &self.meta;
+        let is_planned = meta.model.is_some() || meta.work.is_some() || meta.acted.is_some();
+        let session = self.recorded_session(repository).ok();
+        let id = session
+            .as_ref()
+            .and_then(|name| name.as_str().strip_prefix("change/"));
+        !is_planned && id.is_some_and(|id| self.title == archive_title(id))
     }
 
     /// Returns who the next turn is.

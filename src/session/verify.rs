@@ -7,6 +7,8 @@ mod approved;
 mod files;
 mod places;
 
+use std::fmt;
+
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -29,6 +31,8 @@ const MOST_PARENTS: usize = 3;
 const MOST_FAULTS: usize = 100;
 /// A fault has at most so many characters.
 const MOST_WORDS: usize = 1000;
+/// Where it is one of several things that are said, it has at most so many.
+const MOST_TOLD: usize = 400;
 /// What is quoted of a turn in one has at most so many.
 const MOST_QUOTED: usize = 200;
 
@@ -43,6 +47,16 @@ pub struct Fault {
     pub rule: &'static str,
     /// What is wrong.
     pub what: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(turn) = self.turn {
+            write!(f, "turn {turn}: ")?;
+        }
+        let what = excerpt(&self.what, MOST_TOLD);
+        write!(f, "{} ({})", visible(&what), self.rule)
+    }
 }
 
 /// A turn that was checked. Nothing else of it is kept: a chain from elsewhere may have thousands of
@@ -210,7 +224,7 @@ impl TurnCheck<'_> {
         if meta.recorded.is_none() {
             return;
         }
-        if meta.workspace.is_none() {
+        if meta.workspace.is_none() && !self.turn.without_code {
             self.fault("T21", "it is recorded, and says nothing of the files");
         }
         if !matches!(self.turn.text(self.repository, artifact::PLAN), Ok(None)) {
@@ -373,7 +387,10 @@ impl TurnCheck<'_> {
         };
 
         let Some(ran) = approved.or(plan) else {
-            return self.fault("T5", "it ran, and has no plan");
+            if !self.turn.archives_change(self.repository) {
+                self.fault("T5", "it ran, and has no plan");
+            }
+            return;
         };
         let Some(report) = report.as_deref().and_then(read::read) else {
             return self.fault("R1", "it ran, and its report cannot be read");
@@ -391,7 +408,9 @@ impl TurnCheck<'_> {
             self.fault("R2", what);
         }
 
-        for action in &ran.actions {
+        // What was taken out of a record can have been in these.
+        let actions = ran.actions.iter().filter(|_| !self.turn.without_code);
+        for action in actions {
             let taken = |name: &str| self.repository.file(self.turn.tree, name);
             if let Some(what) = action.kind.lacks(&|name| taken(name).ok().flatten()) {
                 self.fault("P39", what);

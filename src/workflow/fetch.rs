@@ -17,14 +17,12 @@ use crate::git::revision;
 use crate::session::name::{SESSIONS, SessionName};
 use crate::session::record::RECORDS;
 use crate::session::turn::Turn;
-use crate::session::verify::{Checked, check};
-use crate::text::visible::{excerpt, visible};
+use crate::session::verify::{Checked, Fault, check};
+use crate::text::visible::visible;
 use crate::workflow::project::Project;
 
 /// More faults of a session than these are not named.
 const MOST_FAULTS: usize = 3;
-/// So many characters of each are shown.
-const MOST_CHARACTERS: usize = 400;
 
 /// What to fetch.
 #[derive(Debug, Clone, Default)]
@@ -412,15 +410,11 @@ fn fault(checked: &Checked, is_known: bool, is_code: bool) -> Option<String> {
         return None;
     }
 
-    let named = checked.faults.iter().take(MOST_FAULTS).map(|fault| {
-        let turn = fault.turn.map(|turn| format!("turn {turn}: "));
-        format!(
-            "{}{} ({})",
-            turn.unwrap_or_default(),
-            visible(&excerpt(&fault.what, MOST_CHARACTERS)),
-            fault.rule
-        )
-    });
+    let named = checked
+        .faults
+        .iter()
+        .take(MOST_FAULTS)
+        .map(Fault::to_string);
     let named: Vec<String> = named.collect();
     Some(format!("it is not a sound session: {}", named.join("; ")))
 }

@@ -389,6 +389,7 @@ fn archive_complete_change() {
             .contains("greet-by-name  archived")
     );
     // What changed the user's files can be undone, as any turn.
+    repo.done(&["verify", "change/greet-by-name"]);
     repo.done(&["-s", "change/greet-by-name", "undo"]);
     assert!(!repo.path().join("specs").exists());
 }

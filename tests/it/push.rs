@@ -6,7 +6,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::plans::{create, edit, plan};
+use crate::plans::{create, edit, execute, plan};
+use crate::scripted_agent::scripted_command;
 use crate::support::{Output, TestRepo};
 
 /// A key, put together here, so that no scanner finds one in the source.
@@ -685,6 +686,76 @@ fn of_two_who_push_at_once_one_is_told_whose_turns_came_between() {
     let out = repo.teddy(&["push", "-y"]);
     out.check(1, &["turn 3 `Theirs`", "`--as <name>`"]);
     assert_eq!(refs(&repo).lines().count(), 1);
+}
+
+/// Checks that a clone of the remote takes what is on it.
+#[track_caller]
+fn check_fetched(repo: &TestRepo, name: &str) {
+    let (other, from) = (repo.beside(name), remote(repo));
+    let [other, from] = [&other, &from].map(|path| path.to_str().unwrap());
+    repo.git(&["clone", "-q", from, other]);
+    repo.teddy_in(other.as_ref(), &["fetch"])
+        .check(0, &["new", "origin/"]);
+}
+
+#[test]
+fn turns_of_every_kind_can_be_fetched_and_come_back_from_a_bundle() {
+    let repo = session();
+    repo.write("hand.txt", "by hand\n");
+    repo.done(&["record", "-m", "By hand"]);
+    // What a report shows in another form.
+    let script = format!("echo 'a\u{200d}b {}' > made.txt", key());
+    repo.run_plan(&plan("Run it", &[execute(&script)]));
+    repo.done(&["undo"]);
+    repo.git(&["add", "a.txt"]);
+    repo.done(&["land", "1", "-m", "Land it"]);
+    repo.done(&["verify"]);
+
+    repo.done(&["push", "-y", "--allow", "keys"]);
+    check_fetched(&repo, "record");
+    repo.done(&["push", "-y", "--code", "--allow", "keys"]);
+    check_fetched(&repo, "code");
+
+    let out = repo.teddy(&["gc", "demo", "-y"]);
+    let (_, rest) = out
+        .stderr
+        .split_once("`teddy import ")
+        .expect("how it comes back");
+    let file = rest.split_once('`').unwrap().0;
+    repo.done(&["import", file]);
+    repo.done(&["verify", "demo"]);
+}
+
+#[test]
+fn what_an_agent_made_can_be_fetched_redacted() {
+    let repo = session();
+    let agents = repo.beside("agent");
+    std::fs::create_dir_all(&agents).unwrap();
+    let work = "echo 'cat /home/ada/todo' > run.sh; chmod +x run.sh; echo done";
+    let agent = scripted_command(&agents, work);
+    let run = agent.display();
+    repo.configure(&format!("models:\n  ag: {{ kind: agent, run: [{run}] }}\n"));
+    repo.done(&["plan", "-m", "go", "--model", "ag"]);
+    repo.done(&["execute", "-y"]);
+    let script = repo.git(&["show", "teddy/sessions/demo:taken/01"]);
+    assert_eq!(script, "cat /home/ada/todo");
+    repo.done(&["push", "-y", "--redact"]);
+    check_fetched(&repo, "redacted");
+}
+
+#[test]
+fn what_nobody_could_fetch_is_not_sent_and_not_deleted() {
+    let repo = session();
+    plant(&repo, "approved.md", &plan("Other", &[execute("true")]));
+    let out = repo.teddy(&["push", "-y"]);
+    out.check(
+        1,
+        &["nobody could fetch `demo`: turn 2:", "`teddy verify demo`"],
+    );
+    assert_eq!(refs(&repo), "");
+    let out = repo.teddy(&["gc", "demo", "-y"]);
+    out.check(1, &["session `demo` was not deleted", "turn 2:"]);
+    repo.git(&["rev-parse", CODE]);
 }
 
 #[test]

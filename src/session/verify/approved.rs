@@ -1,7 +1,11 @@
 //! A plan that ran, compared with what its report says was approved.
 
+use std::borrow::Cow;
+
 use crate::plan::Plan;
 use crate::session::report::read;
+use crate::text::redact::redact;
+use crate::text::visible::visible_text;
 
 /// Returns whether a plan changes nothing and keeps nothing.
 pub(super) fn only_tells(plan: &Plan) -> bool {
@@ -45,7 +49,8 @@ pub(super) fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) 
             .blocks
             .iter()
             .find(|block| block.caption == "Command:");
-        if command.is_some_and(|block| block.content.trim_end() != execute.command.trim_end()) {
+        if command.is_some_and(|block| reported_as(&block.content) != reported_as(&execute.command))
+        {
             wrong.push(format!(
                 "the command of action {} in the report is not that of the plan that ran",
                 at + 1
@@ -54,4 +59,61 @@ pub(super) fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) 
     }
 
     wrong
+}
+
+/// Returns a command as every report has it: nothing deceives, and no keys are in it. A report that
+/// was written when fewer keys were known has more of them.
+fn reported_as(command: &str) -> String {
+    let visible = visible_text(command);
+    let plain = match redact(&visible) {
+        Cow::Borrowed(same) => same.to_owned(),
+        Cow::Owned(other) => other,
+    };
+    plain.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(command: &str, reported: &str, is_same: bool) {
+        let plan = format!(
+            "# T\n## Rationale\n````text\nx\n````\n## Action Plan\n### `EXECUTE`\n````shell\n{command}\n````\n"
+        );
+        let status = read::ReportField {
+            key: "Status".to_owned(),
+            value: "Approved".to_owned(),
+            ..read::ReportField::default()
+        };
+        let block = read::CodeBlock {
+            caption: "Command:".to_owned(),
+            content: format!("{reported}\n"),
+            ..read::CodeBlock::default()
+        };
+        let action = read::ReportAction {
+            name: "EXECUTE".to_owned(),
+            fields: vec![status],
+            blocks: vec![block],
+            ..read::ReportAction::default()
+        };
+        let report = read::ReportFacts {
+            actions: vec![action],
+            ..read::ReportFacts::default()
+        };
+        let found = differences(&crate::plan::parse(&plan).0, &report, true);
+        assert_eq!(found.is_empty(), is_same, "{command:?}: {found:?}");
+    }
+
+    #[test]
+    fn r2_a_command_is_compared_as_a_report_shows_it() {
+        check("echo a", "echo a", true);
+        check("echo a", "echo b", false);
+        check("echo \u{200d}", "echo \\u{200d}", true);
+        check("echo \u{200d}", "echo \\u{200b}", false);
+        let key = format!("ghp_{}", "aB3dE5fG7h".repeat(4));
+        check(&key, &redact(&key), true);
+        check(&key, &key, true);
+        check(&key, "echo a", false);
+    }
 }

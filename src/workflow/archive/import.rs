@@ -19,16 +19,14 @@ use crate::session::name::SessionName;
 use crate::session::signature::tag_name;
 use crate::session::store::Store;
 use crate::session::turn::Turn;
-use crate::session::verify::{Checked, check};
-use crate::text::visible::{excerpt, visible};
+use crate::session::verify::{Checked, Fault, check};
+use crate::text::visible::visible;
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
 /// So many faults of a session are named.
 const MAX_FAULTS: usize = 5;
-/// So many characters of each are shown.
-const MAX_CHARACTERS: usize = 400;
 
 /// What is wanted.
 #[derive(Debug)]
@@ -274,16 +272,7 @@ fn truth(
     refs: &SessionRefs,
 ) -> anyhow::Result<BundledSession> {
     let Checked { turns, faults } = check(seen, name, refs.tip);
-    let mut wrong: Vec<String> = faults
-        .iter()
-        .map(|fault| {
-            let what = excerpt(&fault.what, MAX_CHARACTERS);
-            match fault.turn {
-                Some(turn) => format!("turn {turn}: {what} ({})", fault.rule),
-                None => format!("{what} ({})", fault.rule),
-            }
-        })
-        .collect();
+    let mut wrong: Vec<String> = faults.iter().map(Fault::to_string).collect();
 
     let covers = |commit: CommitId| turns.iter().any(|turn| turn.commit == commit);
     if let Some(tag) = refs.signature {

@@ -7,7 +7,7 @@ use crate::host::clock;
 use crate::session::artifact;
 use crate::session::meta::{Meta, Status, Workspace};
 use crate::session::store::NewTurn;
-use crate::session::turn::Turn;
+use crate::session::turn::{Turn, archive_title};
 use crate::workflow::project::Project;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::file_move::FileMove;
@@ -41,7 +41,7 @@ pub(super) fn write(
     let mut draft = project.store().draft(tip)?;
     draft.set_answer_aside();
     draft.begin();
-    let title = format!("Archive change {id}");
+    let title = archive_title(id.as_str());
     let after = snapshot::advance(
         &project.repository,
         recorded.commit,

@@ -9,6 +9,7 @@ use crate::git::refs::{self, Expected};
 use crate::host::file::make_folders;
 use crate::session::name::SessionName;
 use crate::session::record::record_reference;
+use crate::session::verify::check;
 use crate::workflow::archive::export::{Drafts, Existing, collect};
 use crate::workflow::hinted::with_hint;
 use crate::workflow::log;
@@ -34,8 +35,9 @@ pub struct ArchivedSession {
 /// Puts a session, which is locked, into a bundle, its turn in progress as well.
 pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Result<ArchivedSession> {
     let file = free_file(project, session)?;
-    let saved = make_folders(file.parent().unwrap_or(&file))
-        .map_err(anyhow::Error::from)
+    let folder = file.parent().unwrap_or(&file);
+    let saved = sound(project, session)
+        .and_then(|()| Ok(make_folders(folder)?))
         .and_then(|()| collect(project, std::slice::from_ref(session), Drafts::Included))
         .and_then(|bundle| bundle.save(project, &file, Existing::Stays));
     let bytes = saved.map_err(|error| {
@@ -52,6 +54,15 @@ pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Resul
         file,
         bytes,
     })
+}
+
+/// Makes sure that a session says the truth: its bundle would not be taken in otherwise.
+fn sound(project: &Project, session: &SessionName) -> anyhow::Result<()> {
+    let tip = project.store().tip_id(session)?;
+    match check(&project.repository, session, tip).faults.first() {
+        Some(fault) => anyhow::bail!("{fault}"),
+        None => Ok(()),
+    }
 }
 
 /// Returns a file that is not there yet for the bundle of a session.

@@ -2,6 +2,7 @@
 
 use crate::git::remote::RemoteName;
 use crate::session::name::SessionName;
+use crate::session::verify::Fault;
 use crate::text::counted;
 use crate::text::visible::visible;
 
@@ -58,6 +59,14 @@ pub enum PushError {
         /// Whether a record is sent, from which it can be taken out.
         can_redact: bool,
     },
+    /// A turn breaks a rule, and whoever fetched it would refuse it.
+    #[error("nothing was sent: nobody could fetch `{session}`: {fault}")]
+    Unsound {
+        /// The session.
+        session: SessionName,
+        /// What is wrong first.
+        fault: Fault,
+    },
     /// A session with its code stays what it is.
     #[error("nothing can be taken out of `{0}`, which would go there with its code")]
     RedactCode(SessionName),
@@ -87,6 +96,9 @@ impl PushError {
                     false => "",
                 };
                 format!("{redact}`--allow {first}` lets one go, `--allow <kind>` all of a kind")
+            }
+            PushError::Unsound { session, .. } => {
+                format!("`teddy verify {session}` names all that is wrong with the session itself")
             }
             PushError::RedactCode(_) => "`--record` sends the turns without the code".to_owned(),
         }

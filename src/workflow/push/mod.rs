@@ -22,6 +22,7 @@ use crate::git::remote::error::{RemoteError, RemoteTrouble};
 use crate::git::remote::send::{RefUpdate, SentRef, send};
 use crate::git::remote::{self, FetchProgress, RemoteName};
 use crate::session::name::SessionName;
+use crate::session::verify::check_newest;
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 
@@ -172,6 +173,7 @@ impl ReadyPush<'_> {
                 record.write(&batch)?;
                 batch.finish()?;
             }
+            check_as_fetched(project, &self.remote, &ready.preview)?;
             updates.extend(ready.updates);
             sent.push(ready.preview);
         }
@@ -181,6 +183,25 @@ impl ReadyPush<'_> {
             Err(error) => judge(error, project, (&self.remote, &updates), &sent),
             Ok(()) => Ok(()),
         }
+    }
+}
+
+/// Checks the turns that are new to the remote as whoever fetches them will.
+fn check_as_fetched(
+    project: &Project,
+    remote: &RemoteName,
+    sent: &SessionPreview,
+) -> anyhow::Result<()> {
+    let name = sent.target.at(remote.as_str());
+    let new = usize::try_from(sent.new_turns).unwrap_or(usize::MAX);
+    let checked = check_newest(&project.repository, &name, sent.to, new);
+    match checked.faults.into_iter().next() {
+        None => Ok(()),
+        Some(fault) => Err(PushError::Unsound {
+            session: sent.session.clone(),
+            fault,
+        }
+        .into()),
     }
 }
 
