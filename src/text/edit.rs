@@ -16,7 +16,7 @@ mod explain;
 mod find;
 mod splice;
 
-pub use explain::{Explanation, FailedPair, MAX_OTHER, explain};
+pub use explain::{Explanation, FailedPair, MAX_OTHER, explain, explain_shortly};
 pub use find::find;
 
 /// The most hits that are counted, but for one at an edge; a FIND with more is as ambiguous as can

@@ -77,6 +77,15 @@ pub fn explain(case: &FailedPair<'_>, error: &MatchError) -> Explanation {
     }
 }
 
+/// Says that a pair did not apply, and not why: looking for the place that was meant takes many
+/// times as long as to find that it is not there.
+pub fn explain_shortly(case: &FailedPair<'_>) -> Explanation {
+    Explanation {
+        message: format!("{} does not fit", case.which()),
+        hint: "correct the pairs before it first".to_owned(),
+    }
+}
+
 impl FailedPair<'_> {
     /// Returns the name of the pair: `FIND 2 of 3`.
     fn which(&self) -> String {

@@ -3,9 +3,10 @@
 use super::Edit;
 use super::pair::Pair;
 use crate::plan::action::Action;
+use crate::plan::diagnostic::MAX_MISTAKES;
 use crate::plan::validate::world::Found;
 use crate::plan::validate::{Judge, Mistake};
-use crate::text::edit::{FailedPair, MatchError, apply, explain, find};
+use crate::text::edit::{FailedPair, MatchError, apply, explain, explain_shortly, find};
 use crate::text::visible::visible;
 
 /// The most texts of failed pairs that are kept for a file: later FINDs are looked for in each of
@@ -208,8 +209,13 @@ fn fails(
         return Ok(());
     }
 
-    let others = judge.world.others(judge.plan)?;
-    let words = explain(&FailedPair { others, ..case }, error);
+    // What is wrong with more of them is counted, and not shown.
+    let words = if judge.simulation.diagnostics.len() < MAX_MISTAKES {
+        let others = judge.world.others(judge.plan)?;
+        explain(&FailedPair { others, ..case }, error)
+    } else {
+        explain_shortly(&case)
+    };
     judge.refuse(action, line, Mistake::new(words.message, words.hint));
     Ok(())
 }
