@@ -144,10 +144,7 @@ fn say(app: &App, done: &LandResult) -> anyhow::Result<()> {
             "turn {turn} overlaps with what HEAD has there, or builds on edits of yours that are \
              not committed; nothing was changed"
         ));
-        app.say(
-            "hint: commit your own edits of these files first (`git commit -p`), or land the other \
-             turns (`teddy land <turn>`)",
-        );
+        app.say(&format!("hint: {}", way_out(turn, done.has_others)));
 
         return Ok(());
     }
@@ -167,6 +164,20 @@ fn say(app: &App, done: &LandResult) -> anyhow::Result<()> {
     remarks(app, done);
 
     Ok(())
+}
+
+/// Says how a turn lands that overlaps. Your files have its result by now, in which `git commit -p`
+/// finds no edit of your own: the turn leaves them first.
+fn way_out(turn: u64, has_others: bool) -> String {
+    let before = turn.saturating_sub(1);
+    let mut hint = format!(
+        "if these are edits of yours: `teddy restore {before}` takes the turn out of your files, \
+         then commit the edits, `teddy undo` puts the turn back, and `teddy land` lands it"
+    );
+    if has_others {
+        hint.push_str("; `teddy land <turn>` lands another turn alone");
+    }
+    hint
 }
 
 /// Returns a commit as a line: its short id, its subject, its files.

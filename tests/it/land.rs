@@ -282,6 +282,23 @@ fn an_overlap_changes_nothing_and_is_named() {
 }
 
 #[test]
+fn the_hint_of_an_overlap_leads_to_a_commit_of_ones_own_and_the_landing() {
+    let repo = project();
+    repo.write("a.txt", "mine\n");
+    repo.run_plan(&plan("Change mine", &[edit("a.txt", "mine", "theirs")]));
+    let out = repo.teddy(&["land", "-m", "Land"]);
+    out.check(4, &["hint: if these are edits of yours: `teddy restore 0`"]);
+    assert!(!out.stderr.contains("another turn"), "there is only one");
+
+    repo.done(&["restore", "0"]);
+    repo.commit("my own");
+    repo.done(&["undo"]);
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(repo.git(&["show", "HEAD^:a.txt"]), "mine");
+    assert_eq!(repo.git(&["show", "HEAD:a.txt"]), "theirs");
+}
+
+#[test]
 fn a_hook_finds_what_git_ignores_and_cannot_commit_it() {
     let repo = three_turns();
     repo.write(".gitignore", "*.log\nnode_modules/\n");

@@ -77,6 +77,9 @@ pub struct LandResult {
     pub overlaps: Vec<String>,
     /// The turn that overlaps with what HEAD has; nothing was changed then.
     pub overlapping: Option<u64>,
+    /// Whether other turns were to land with that one.
+    #[serde(skip)]
+    pub has_others: bool,
     /// Files of the user's that hooks changed.
     pub formatted: Vec<String>,
     /// Files whose staged version overlaps with what landed, and stays.
@@ -128,6 +131,7 @@ pub fn land(
         session: session.to_string(),
         branch: target.name.clone(),
         ignored: shown(&selected.ignored),
+        has_others: selected.landings.len() > 1,
         ..LandResult::default()
     };
 
