@@ -124,8 +124,9 @@ fn show_turn(
 ) -> anyhow::Result<ExitCode> {
     let row = log::one_row(project, turn)?;
     let text = |name| files.get(name).map(|text| String::from_utf8_lossy(text));
-    let request = text(artifact::USER_PROMPT);
-    let mut lines = turn_header::lines(turn.session.as_str(), &row, request.as_deref());
+    let message = text(artifact::USER_PROMPT);
+    let message = message.as_deref().map(|text| (text, turn.meta.origin));
+    let mut lines = turn_header::lines(turn.session.as_str(), &row, message);
     if let Some(report) = text(artifact::REPORT) {
         lines.push(StyledLine::default());
         lines.extend(markdown::lines(&report));

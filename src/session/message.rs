@@ -15,7 +15,7 @@ const MAX_WORDS: usize = 12;
 pub struct TurnMessage<'a> {
     /// The subject.
     pub title: &'a str,
-    /// What the user asked for.
+    /// What the user asked for; nothing if the message is not theirs.
     pub asked: &'a str,
     /// What was done, one line each.
     pub done: &'a [String],

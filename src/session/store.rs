@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use super::artifact::{self, Artifacts};
 use super::message::TurnMessage;
-use super::meta::{self, Meta, Workspace};
+use super::meta::{self, MessageOrigin, Meta, Workspace};
 use super::name::{REMOTES, SESSIONS, SessionName};
 use super::turn::Turn;
 use crate::git::object::batch::{self, Batch};
@@ -310,7 +310,10 @@ impl<'a> Store<'a> {
 /// Writes the objects of a turn with those of a batch.
 fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId> {
     new.session.writable()?;
-    let asked = new.artifacts.text_or_empty(artifact::USER_PROMPT);
+    let asked = match new.meta.origin {
+        MessageOrigin::User => new.artifacts.text_or_empty(artifact::USER_PROMPT),
+        MessageOrigin::Validation | MessageOrigin::Loop => String::new(),
+    };
     new.artifacts.put(artifact::META, meta::write(new.meta));
     let mut files = Vec::with_capacity(new.artifacts.0.len());
     for (name, content) in &new.artifacts.0 {

@@ -3,6 +3,7 @@
 use super::log_row::status_tone;
 use super::style::{StyledLine, Tone};
 use crate::host::clock;
+use crate::session::meta::MessageOrigin;
 use crate::workflow::log::LogRow;
 
 /// The format of git's own dates.
@@ -10,8 +11,21 @@ const DATE: &str = "%a %b %-d %H:%M:%S %Y %z";
 /// The columns of a request; `user_prompt.txt` has it whole.
 const MAX_REQUEST: usize = 200;
 
-/// Returns the header of a turn; `request` is what the user asked for.
-pub fn lines(session: &str, row: &LogRow, request: Option<&str>) -> Vec<StyledLine> {
+/// Returns what the message of a turn is called, above its text.
+pub fn message_name(origin: MessageOrigin) -> &'static str {
+    match origin {
+        MessageOrigin::User => "Request",
+        MessageOrigin::Validation => "Message from validation",
+        MessageOrigin::Loop => "Message from the loop",
+    }
+}
+
+/// Returns the header of a turn; `message` is what it began with, and whose words that is.
+pub fn lines(
+    session: &str,
+    row: &LogRow,
+    message: Option<(&str, MessageOrigin)>,
+) -> Vec<StyledLine> {
     let title = format!("turn {session}:{} {}", row.number, row.commit);
     let mut lines = vec![StyledLine::of(Tone::Accent, &title)];
     let field = |name: &str, tone: Tone, value: &str| {
@@ -26,10 +40,20 @@ pub fn lines(session: &str, row: &LogRow, request: Option<&str>) -> Vec<StyledLi
         .as_deref()
         .and_then(|time| clock::in_zone(time, DATE));
     lines.extend(date.map(|date| field("Date", Tone::Plain, &date)));
-    let first = request.and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
-    lines.extend(first.map(|text| field("Request", Tone::Plain, text).cut(MAX_REQUEST)));
+    let request = message.and_then(|(text, origin)| request(text, origin));
+    lines.extend(request.map(|text| field("Request", Tone::Plain, text).cut(MAX_REQUEST)));
 
     lines
+}
+
+/// Returns the first line of what the user asked for, or why nobody did.
+fn request(message: &str, origin: MessageOrigin) -> Option<&str> {
+    let first = message.lines().find(|line| !line.trim().is_empty())?;
+    Some(match origin {
+        MessageOrigin::User => first,
+        MessageOrigin::Validation => "none; validation asked for a corrected plan",
+        MessageOrigin::Loop => "none; the loop went on by itself",
+    })
 }
 
 /// Returns the model with its tokens and what it cost.

@@ -15,6 +15,7 @@ use crate::git::object::{BlobId, CommitId, EntryMode};
 use crate::git::repository::Repository;
 use crate::git::spread::spread;
 use crate::session::artifact;
+use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
@@ -116,6 +117,17 @@ enum Searched {
     Skipped(&'static str),
 }
 
+impl Searched {
+    /// Returns whether the pattern occurs.
+    fn is_match(&self) -> bool {
+        match self {
+            Searched::Lines(lines) => !lines.is_empty(),
+            Searched::Binary => true,
+            Searched::Skipped(_) => false,
+        }
+    }
+}
+
 impl LinePattern {
     /// Compiles a pattern.
     ///
@@ -213,8 +225,15 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     })?;
 
     let searched: HashMap<BlobId, Searched> = searched.into_iter().flatten().collect();
-    for file in files {
-        found.add(&chains.turns[file.turn], &file, &searched[&file.blob]);
+    for mut file in files {
+        let (turn, searched) = (&chains.turns[file.turn], &searched[&file.blob]);
+        if file.name == artifact::USER_PROMPT && searched.is_match() {
+            file.part = part_of_message(&project.repository, turn)?;
+            if !query.parts.contains(&file.part) {
+                continue;
+            }
+        }
+        found.add(turn, &file, searched);
     }
 
     Ok(found)
@@ -271,7 +290,11 @@ fn files_of(
     if query.parts.iter().any(|part| *part != TurnPart::Code) {
         for leaf in repository.leaves_up_to(turn.tree, TreeLimit::SMALL)? {
             let name = lossy(&leaf.path);
-            let part = part_of(&name).filter(|part| query.parts.contains(part));
+            let part = part_of(&name).filter(|part| {
+                let may_be_input = name == artifact::USER_PROMPT;
+                query.parts.contains(part)
+                    || (may_be_input && query.parts.contains(&TurnPart::Input))
+            });
             files.extend(part.and_then(|part| add(name, part, leaf.id, leaf.mode)));
         }
     }
@@ -290,6 +313,16 @@ fn files_of(
     }
 
     Ok(files)
+}
+
+/// Returns the part to which the message of a turn belongs: what a machine told the model is not
+/// what anybody asked for. It is asked only of turns in which something was found.
+fn part_of_message(repository: &Repository, turn: &ChainTurn) -> anyhow::Result<TurnPart> {
+    let turn = Turn::read(repository, &turn.session, turn.commit)?;
+    Ok(match turn.meta.origin {
+        MessageOrigin::User => TurnPart::Request,
+        MessageOrigin::Validation | MessageOrigin::Loop => TurnPart::Input,
+    })
 }
 
 /// Returns the part to which an artifact belongs; nothing for facts and what the next turn gets,

@@ -57,6 +57,21 @@ fn what_the_machine_says_is_never_taken_for_the_users_words() {
         repo.done(&["show", "1", "meta.yaml"])
             .contains("origin: user\n")
     );
+    assert!(
+        repo.done(&["show", "2"])
+            .contains("Request: none; validation asked for a corrected plan\n")
+    );
+    let message = repo.git(&["show", "-s", "--format=%B", "teddy/sessions/demo"]);
+    assert!(
+        !message.contains("> "),
+        "nobody's words are quoted: {message}"
+    );
+    repo.teddy(&["find", "failed validation", "--in", "request"])
+        .check(1, &[]);
+    assert!(
+        repo.done(&["find", "failed validation", "--in", "input"])
+            .contains("demo:2:user_prompt.txt:1: ")
+    );
     let feedback = repo.done(&["show", "2", "user_prompt.txt"]);
     assert!(
         feedback.starts_with("The previous plan failed validation.")

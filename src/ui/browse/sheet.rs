@@ -5,6 +5,7 @@
 
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
+use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::diff::Counts;
@@ -25,8 +26,10 @@ const MAX_BYTES: usize = 8 << 20;
 pub struct TurnSheet {
     /// What it was.
     pub head: Vec<StyledLine>,
-    /// What was asked for.
-    pub request: Vec<StyledLine>,
+    /// The message that it began with.
+    pub message: Vec<StyledLine>,
+    /// Whose words that is.
+    pub origin: MessageOrigin,
     /// What came: the plan, or the words of the model.
     pub answer: Vec<StyledLine>,
     /// What it changed.
@@ -69,7 +72,8 @@ pub fn sheet(
     let page = turn_page(project, &turn)?;
     let mut sheet = TurnSheet {
         head: turn_header::lines(session.as_str(), &page.row, None),
-        request: words(page.request.as_deref()),
+        message: words(page.message.as_deref()),
+        origin: page.origin,
         answer: answer(&page),
         outputs: outputs(&page),
         meta: meta(&page),

@@ -5,6 +5,7 @@ use crate::text::counted;
 use crate::ui::diff::counted as counted_lines;
 use crate::ui::progress::grouped;
 use crate::ui::style::{StyledLine, Tone, wrap_all};
+use crate::ui::turn_header::message_name;
 use crate::workflow::view::turn_page::PathChange;
 
 /// From this width on the request stands beside the answer.
@@ -128,22 +129,23 @@ fn or_none(lines: &[StyledLine], none: &str) -> Vec<StyledLine> {
 
 /// Returns the request and the answer, beside each other where there is room.
 fn words(sheet: &TurnSheet, width: usize) -> Vec<StyledLine> {
-    let request = or_none(&sheet.request, "no request");
+    let message = or_none(&sheet.message, "no request");
     let answer = or_none(&sheet.answer, "no answer");
-    let [asked, answered] = ["Request", "Answer"].map(|name| StyledLine::of(Tone::Strong, name));
+    let names = [message_name(sheet.origin), "Answer"];
+    let [asked, answered] = names.map(|name| StyledLine::of(Tone::Strong, name));
 
     let head = sheet.head.iter();
     let mut lines: Vec<StyledLine> = head.map(|line| line.clone().cut(width)).collect();
     lines.push(StyledLine::default());
     if width < WIDE {
         lines.push(asked);
-        lines.extend(request);
+        lines.extend(message);
         lines.extend([StyledLine::default(), answered]);
         lines.extend(answer);
         return lines;
     }
 
-    let left = [asked].into_iter().chain(request).collect();
+    let left = [asked].into_iter().chain(message).collect();
     let right = [answered].into_iter().chain(answer).collect();
     lines.extend(columns(left, right, width));
     lines
@@ -263,7 +265,7 @@ mod tests {
     fn the_request_stands_beside_the_answer_where_there_is_room() {
         let sheet = TurnSheet {
             head: vec![StyledLine::plain("turn demo:1")],
-            request: block(Tone::Plain, "Greet everybody"),
+            message: block(Tone::Plain, "Greet everybody"),
             answer: block(Tone::Plain, "# Greet\nBy name"),
             ..TurnSheet::default()
         };

@@ -10,6 +10,7 @@ use crate::session::input::summary::ResourceTokens;
 use crate::session::name::SessionName;
 use crate::text::sized;
 use crate::text::visible::visible_block;
+use crate::ui::turn_header::message_name;
 use crate::workflow::log::LogRow;
 use crate::workflow::view::turn_page::{OutputText, TurnPage};
 
@@ -116,10 +117,10 @@ fn conversation(turn: &TurnPage) -> Markup {
         .as_ref()
         .or(turn.answer.as_ref().filter(|_| turn.plan.is_none()));
     html! {
-        @if turn.request.is_some() || said.is_some() {
+        @if turn.message.is_some() || said.is_some() {
             div.conversation {
-                @if let Some(request) = &turn.request {
-                    (section("request", "Request", prose::message(request)))
+                @if let Some(message) = &turn.message {
+                    (section("request", message_name(turn.origin), prose::message(message)))
                 }
                 @if let Some(said) = said {
                     (section("answer", "Answer", prose::markdown(said)))

@@ -56,7 +56,7 @@ impl Redaction {
     /// Takes things out of a turn; its files are taken for themselves.
     pub fn turn(&self, page: &mut TurnPage) {
         self.row(&mut page.row);
-        let said = [&mut page.request, &mut page.answer, &mut page.plan];
+        let said = [&mut page.message, &mut page.answer, &mut page.plan];
         self.apply_to(said.into_iter().flatten());
         self.apply_to([&mut page.report, &mut page.said].into_iter().flatten());
         for output in &mut page.outputs {

@@ -10,6 +10,7 @@ use crate::git::object::{BlobId, EntryMode, Leaf, TreeEntry};
 use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::input::summary::{self, ResourceTokens};
+use crate::session::meta::MessageOrigin;
 use crate::session::record::Redaction;
 use crate::session::turn::{Turn, in_next};
 use crate::text::leak::without;
@@ -39,8 +40,10 @@ const FIRST: usize = 8_000;
 pub struct TurnPage {
     /// What `log` tells of it.
     pub row: LogRow,
-    /// What was asked for.
-    pub request: Option<String>,
+    /// The message that it began with.
+    pub message: Option<String>,
+    /// Whose words that is.
+    pub origin: MessageOrigin,
     /// The raw answer, where it differs from the plan.
     pub answer: Option<String>,
     /// The plan as it ran; the one that was proposed where that did not run.
@@ -173,7 +176,8 @@ fn gathered(
 
     Ok(TurnPage {
         row,
-        request: parts.text(artifact::USER_PROMPT),
+        message: parts.text(artifact::USER_PROMPT),
+        origin: turn.meta.origin,
         answer: parts.text(artifact::REPLY),
         plan: parts
             .text(artifact::APPROVED)

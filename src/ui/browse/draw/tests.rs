@@ -42,7 +42,7 @@ fn screen(size: (u16, u16), keys: &[Key]) -> String {
     let commit = browser.commit().unwrap();
     let sheet = TurnSheet {
         head: vec![StyledLine::of(Tone::Accent, "turn demo:6")],
-        request: block(Tone::Plain, "Land what is there"),
+        message: block(Tone::Plain, "Land what is there"),
         answer: block(Tone::Plain, "# Land\n\nIt is done."),
         input: vec![("src/greet.rs".to_owned(), Some(1200), None)],
         ..TurnSheet::default()
