@@ -40,9 +40,10 @@ const TRUSTED: [&str; 8] = [
     "change.planning_iterations",
 ];
 
-/// Returns whether a repository may decide a setting once it is trusted, and not before.
+/// Returns whether a repository may decide a setting once it is trusted, and before that not at all
+/// or not as it likes.
 pub fn takes_trust(key: &str) -> bool {
-    TRUSTED.contains(&key)
+    TRUSTED.contains(&key) || UNTRUSTED.contains(&key)
 }
 
 /// Settings from one place.
@@ -199,8 +200,9 @@ impl Layer {
     }
 
     /// Takes back what is larger than another's settings: before it is trusted, a repository may
-    /// ask for less and not for more.
-    pub fn lower(&mut self, others: &Settings) {
+    /// ask for less and not for more. Returns the dotted keys of what was taken back.
+    pub fn lower(&mut self, others: &Settings) -> Vec<String> {
+        let mut lowered = Vec::new();
         let limits = [
             ("replan.max", u64::from(others.replan.max)),
             ("execute.output_limit", others.execute.output_limit as u64),
@@ -220,8 +222,11 @@ impl Layer {
                 .is_some_and(|wanted| wanted > most)
             {
                 section.insert(Value::String(name.to_owned()), Value::Number(most.into()));
+                lowered.push(key.to_owned());
             }
         }
+
+        lowered
     }
 }
 
@@ -353,7 +358,7 @@ mod tests {
     #[test]
     fn an_untrusted_repository_may_ask_for_less_and_not_for_more() {
         let mut repository = layer("replan: {max: 1000000}\nlimits: {turns: 1}");
-        repository.lower(&Settings::default());
+        assert_eq!(repository.lower(&Settings::default()), ["replan.max"]);
         let settings = merge(&[repository]).expect("valid settings");
         assert_eq!(
             (settings.replan.max, settings.limits.turns),

@@ -139,14 +139,14 @@ impl Project {
             Some(text) => Layer::parse(&teddy.join("config.yaml").display().to_string(), text)?,
             None => Layer::default(),
         };
-        let ignored = own.confine(trusted);
+        let mut ignored = own.confine(trusted);
         let users = [
             Layer::from_pairs(error::GIT, &repository.config_section("teddy"))?,
             Layer::read(&places.config_file)?,
         ];
 
         if !trusted {
-            own.lower(&layer::merge(&users)?);
+            ignored.extend(own.lower(&layer::merge(&users)?));
         }
 
         let [git, user] = users;

@@ -280,9 +280,13 @@ fn what_a_repository_sets_and_nobody_trusts_is_found() {
     check(&repo, "trust", ("warning", "`worktree.setup`"));
     repo.done(&["trust", "-y"]);
     well(&repo, "trust");
-    repo.write(".teddy/config.yaml", "model: x\n");
+
+    repo.write(".teddy/config.yaml", "model: x\nlimits: {turns: 100}\n");
+    check(&repo, "trust", ("warning", "are ignored: `limits.turns`"));
+    check(&repo, "ignored", ("note", "trusted or not: `model`"));
     repo.done(&["trust", "-y"]);
-    check(&repo, "trust", ("note", "may not decide"));
+    well(&repo, "trust");
+    check(&repo, "ignored", ("note", "`model`"));
 }
 
 #[test]

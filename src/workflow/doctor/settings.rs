@@ -2,6 +2,7 @@
 
 use super::{HealthCheck, Patient, keys};
 use crate::config::error::ConfigError;
+use crate::config::layer::takes_trust;
 use crate::git::open::OpenError;
 use crate::workflow::project::Project;
 
@@ -9,8 +10,12 @@ use crate::workflow::project::Project;
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = vec![configuration(patient)];
     checks.extend(match &patient.project {
-        Ok(project) => (!project.repository.is_bare()).then(|| trust(project)),
-        Err(error) => Some(repository(error)),
+        Ok(project) if project.repository.is_bare() => Vec::new(),
+        Ok(project) => [trust(project)]
+            .into_iter()
+            .chain(forbidden(project))
+            .collect(),
+        Err(error) => vec![repository(error)],
     });
     checks.extend(keys::look(patient));
     checks
@@ -47,35 +52,50 @@ fn repository(error: &OpenError) -> HealthCheck {
 /// Looks at whether what a repository sets is trusted.
 fn trust(project: &Project) -> HealthCheck {
     let files = project.proposed.len();
-    match (files, project.trusted, project.ignored.as_slice()) {
+    let waiting = ignored(project, takes_trust);
+    match (files, project.trusted, waiting.as_slice()) {
         (0, ..) => HealthCheck::ok("trust", "this repository sets nothing"),
-        (_, true, []) => HealthCheck::ok("trust", "what this repository sets is trusted"),
-        (_, true, ignored) => HealthCheck::note(
-            "trust",
-            format!(
-                "`.teddy/config.yaml` sets what a repository may not decide, which is ignored: {}",
-                listed(ignored)
-            ),
-        )
-        .remedy("teddy trust"),
+        (_, true, _) => HealthCheck::ok("trust", "what this repository sets is trusted"),
         (_, false, []) => HealthCheck::note(
             "trust",
             "what is in `.teddy/` is not trusted: prompts, pipelines and files for the model there are not used",
         )
         .remedy("teddy trust"),
-        (_, false, ignored) => HealthCheck::warning(
+        (_, false, waiting) => HealthCheck::warning(
             "trust",
             format!(
                 "`.teddy/config.yaml` is not trusted, and these settings in it are ignored: {}",
-                listed(ignored)
+                listed(waiting)
             ),
         )
         .remedy("teddy trust"),
     }
 }
 
+/// Looks for settings that no trust would let a repository decide.
+fn forbidden(project: &Project) -> Option<HealthCheck> {
+    let forbidden = ignored(project, |key| !takes_trust(key));
+    let check = || {
+        HealthCheck::note(
+            "ignored",
+            format!(
+                "`.teddy/config.yaml` sets what a repository may not decide, trusted or not: {}",
+                listed(&forbidden)
+            ),
+        )
+        .remedy("remove that from `.teddy/config.yaml`; your own configuration may set it")
+    };
+    (!forbidden.is_empty()).then(check)
+}
+
+/// Returns the settings of a repository that are ignored, as far as they are of a kind.
+fn ignored(project: &Project, is_kind: impl Fn(&str) -> bool) -> Vec<&String> {
+    let names = project.ignored.iter();
+    names.filter(|name| is_kind(name)).collect()
+}
+
 /// Returns the names of settings, which a repository has written.
-fn listed(names: &[String]) -> String {
+fn listed(names: &[&String]) -> String {
     let shown = names.iter().take(8).map(|name| format!("`{name}`"));
     let mut text = shown.collect::<Vec<_>>().join(", ");
     if names.len() > 8 {
