@@ -171,7 +171,7 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 
     if let Some(NotOwn(session)) = cause.downcast_ref() {
         let hint =
-            format!("`teddy branch {session}:@ <name>` starts a session that goes on from it");
+            format!("`teddy branch {session}:@ <name>` goes on from it, if its files were pushed");
         return Some(Diagnosis::usage(Some(hint)));
     }
 

@@ -53,8 +53,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let sessions = args
         .sessions
         .iter()
-        .map(|name| SessionName::from_ref(name))
-        .collect::<Result<Vec<_>, _>>()?;
+        .map(|name| SessionName::own_from_address(name))
+        .collect::<anyhow::Result<Vec<_>>>()?;
     sessions
         .iter()
         .try_for_each(|session| project.store().tip_id(session).map(drop))?;

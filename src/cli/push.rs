@@ -133,8 +133,9 @@ fn told(app: &App, done: PushResult) -> anyhow::Result<ExitCode> {
 
 /// Reads what is wanted.
 fn options(args: &Args) -> anyhow::Result<PushOptions> {
-    let named = args.sessions.iter().map(|name| SessionName::from_ref(name));
-    let sessions = named.collect::<Result<Vec<_>, _>>()?;
+    let named = args.sessions.iter();
+    let named = named.map(|name| SessionName::own_from_address(name));
+    let sessions = named.collect::<anyhow::Result<Vec<_>>>()?;
     if args.target.is_some() && sessions.len() > 1 {
         return Err(WrongWord {
             what: "`--as` gives one session another name, and several are named".to_owned(),
@@ -288,8 +289,9 @@ fn finding(found: &LeakFinding) -> StyledLine {
 /// Deletes sessions on the remote.
 fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode> {
     let remote = chosen_remote(project, args.remote.as_deref())?;
-    let named = args.sessions.iter().map(|name| SessionName::from_ref(name));
-    let sessions = named.collect::<Result<Vec<_>, _>>()?;
+    let named = args.sessions.iter();
+    let named = named.map(|name| SessionName::own_from_address(name));
+    let sessions = named.collect::<anyhow::Result<Vec<_>>>()?;
     let found = to_delete(project, &remote, &sessions)?;
     let shown = |deleted: bool| json!({ "remote": remote, "deleted": deleted, "sessions": found });
     if !app.global.json {

@@ -27,7 +27,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let session = match &args.session {
-        Some(name) => SessionName::from_ref(name)?,
+        Some(name) => SessionName::own_from_address(name)?,
         None => project.session()?,
     };
     let passphrase = match app.is_attended() {

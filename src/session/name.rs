@@ -98,6 +98,17 @@ impl SessionName {
         }
     }
 
+    /// Checks a name as a person writes it to do something to a session, which those of remotes do
+    /// not take.
+    ///
+    /// # Errors
+    /// [`NameError::Form`] or [`NotOwn`].
+    pub fn own_from_address(text: &str) -> anyhow::Result<SessionName> {
+        let name = SessionName::from_address(text)?;
+        name.writable()?;
+        Ok(name)
+    }
+
     /// Returns the name of this session as a remote has it.
     pub fn at(&self, remote: &str) -> SessionName {
         SessionName(format!("{remote}/{}", self.0))

@@ -15,6 +15,7 @@ use crate::session::name::SessionName;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::text::diff::counts;
+use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 use crate::workflow::trial::Trials;
 use crate::workflow::user::User;
@@ -275,6 +276,12 @@ fn measure(
 fn last(chosen: &ComparedSide) -> anyhow::Result<(&Turn, &Workspace)> {
     let mut turns = chosen.turns.iter();
     let found = turns.find_map(|turn| Some((turn, turn.meta.workspace.as_ref()?)));
+    if found.is_none() && chosen.turns.iter().any(|turn| turn.without_code) {
+        return Err(hinted(
+            format!("the files of `{}` were not pushed", chosen.name),
+            "`teddy push --code` on the other side sends them",
+        ));
+    }
     found.with_context(|| format!("`{}` has no files: no plan has run in it", chosen.name))
 }
 

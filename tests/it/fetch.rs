@@ -171,6 +171,13 @@ fn nothing_is_written_to_a_session_of_a_remote() {
     );
     check(&ben.teddy(&["replay", "origin/add-auth:1"]), 2, &[only]);
     check(&ben.teddy(&["retry", "origin/add-auth:1"]), 2, &[only]);
+    check(&ben.teddy(&["gc", "origin/add-auth", "-y"]), 2, &[only]);
+    check(&ben.teddy(&["push", "origin/add-auth"]), 2, &[only, hint]);
+    check(
+        &ben.teddy(&["export", "--bundle", "../one.bundle", "origin/add-auth"]),
+        2,
+        &[only, hint],
+    );
     assert_eq!(ben.git(&["for-each-ref"]), before);
 }
 
@@ -366,6 +373,19 @@ fn t22_a_record_is_read_without_its_files_and_cannot_be_gone_on_with() {
         &ben.teddy(&["diff", "origin/add-auth:2"]),
         1,
         &["were not pushed", "teddy push --code"],
+    );
+    check(
+        &ben.teddy(&["compare", "origin/add-auth", "origin/add-auth:1"]),
+        1,
+        &[
+            "the files of `origin/add-auth` were not pushed",
+            "teddy push --code",
+        ],
+    );
+    check(
+        &ben.teddy(&["export", "--html", "../pages", "origin/add-auth"]),
+        0,
+        &["pages"],
     );
     check(
         &ben.teddy(&["branch", "origin/add-auth:2", "mine"]),

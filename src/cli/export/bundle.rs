@@ -66,7 +66,7 @@ pub(super) fn sessions(project: &Project, args: &Args) -> anyhow::Result<Vec<Ses
     let mut named = args
         .names
         .iter()
-        .map(|name| SessionName::from_ref(name))
+        .map(|name| SessionName::from_address(name))
         .collect::<Result<Vec<_>, _>>()?;
     named.sort();
     named.dedup();
