@@ -19,7 +19,7 @@ use crate::workflow::compare::compare;
 )]
 pub(super) struct Args {
     /// Turns or sessions
-    #[arg(required = true, num_args = 2.., value_name = "TURN|SESSION", add = complete::with(complete::turns))]
+    #[arg(required = true, num_args = 2.., value_name = "TURN|SESSION", add = complete::with(complete::turns_and_sessions))]
     sides: Vec<String>,
     /// Run this line of the shell on the files of each
     #[arg(long, value_name = "COMMAND")]

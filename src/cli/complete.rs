@@ -9,10 +9,11 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use clap::Command;
-use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
+use clap::{Command, ValueHint};
+use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate, PathCompleter};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
+use crate::config::unknown;
 use crate::git::remote;
 use crate::host::env;
 use crate::session::input::ListScope;
@@ -69,13 +70,31 @@ fn parser() -> Command {
         _ => command,
     };
     let before = words.get(..at).unwrap_or_default();
-    let parser = super::parser_of(before).mut_subcommands(one_name);
+    let mut parser = super::parser_of(before).mut_subcommands(one_name);
+    if before.iter().any(|word| word == "--") {
+        parser = parser.mut_subcommands(with_paths);
+    }
 
     if is_option {
         parser
     } else {
         without_options(parser)
     }
+}
+
+/// Offers paths for every word of a command that takes them behind `--`: the engine counts these
+/// words as if they stood before it.
+fn with_paths(command: Command) -> Command {
+    let takes_paths =
+        |arg: &clap::Arg| arg.is_last_set() && arg.get_value_hint() == ValueHint::AnyPath;
+    if !command.get_positionals().any(takes_paths) {
+        return command;
+    }
+
+    command.mut_args(|arg| match arg.is_positional() {
+        true => arg.add(ArgValueCompleter::new(PathCompleter::any())),
+        false => arg,
+    })
 }
 
 /// Hides the options of a command and of those below it.
@@ -215,6 +234,16 @@ pub(super) fn with(offer: Offer) -> ArgValueCompleter {
     })
 }
 
+/// Offers the settings, each to be given a value. They need no project.
+pub(super) fn settings() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let keys = unknown::keys().into_iter().map(|key| format!("{key}="));
+        let fits = |key: &String| current.to_str().is_some_and(|typed| key.starts_with(typed));
+        let found: Vec<_> = keys.filter(fits).map(CompletionCandidate::new).collect();
+        found
+    })
+}
+
 /// Returns the sessions that go on from what is typed, the one that changed last first.
 pub(super) fn sessions(project: &Project, current: &str) -> anyhow::Result<Offers> {
     let mut found = project.store().sessions()?;
@@ -244,8 +273,44 @@ pub(super) fn remotes(project: &Project, _current: &str) -> anyhow::Result<Offer
         .collect())
 }
 
-/// Returns the turns of the session in use, or behind `<session>:` of that one, the newest first.
+/// Returns the turns as [`numbers`] does, and once a word is begun the sessions whose turns it may
+/// name.
 pub(super) fn turns(project: &Project, current: &str) -> anyhow::Result<Offers> {
+    let mut offers = numbers(project, current).unwrap_or_default();
+    if !current.is_empty() && !current.contains(':') {
+        offers.extend(before_a_colon(all_sessions(project, current)?));
+    }
+    Ok(offers)
+}
+
+/// Returns the other sessions, and behind `<session>:` the turns of that one.
+pub(super) fn turns_of_others(project: &Project, current: &str) -> anyhow::Result<Offers> {
+    if current.contains(':') {
+        return numbers(project, current);
+    }
+    let in_use = project.session().map(|name| name.to_string()).ok();
+    let mut others = all_sessions(project, current)?;
+    others.retain(|(name, _)| Some(name) != in_use.as_ref());
+    Ok(before_a_colon(others))
+}
+
+/// Returns the turns of the session in use, and all sessions.
+pub(super) fn turns_and_sessions(project: &Project, current: &str) -> anyhow::Result<Offers> {
+    let turns = numbers(project, current).unwrap_or_default();
+    Ok(turns
+        .into_iter()
+        .chain(all_sessions(project, current)?)
+        .collect())
+}
+
+/// Returns sessions as they stand before the number of a turn.
+fn before_a_colon(sessions: Offers) -> Offers {
+    let begun = |(name, title): (String, String)| (format!("{name}:"), title);
+    sessions.into_iter().map(begun).collect()
+}
+
+/// Returns the turns of the session in use, or behind `<session>:` of that one, the newest first.
+pub(super) fn numbers(project: &Project, current: &str) -> anyhow::Result<Offers> {
     let (session, before) = match current.split_once(':') {
         Some((name, _)) => (SessionName::from_address(name)?, format!("{name}:")),
         None => (project.session()?, String::new()),
@@ -260,18 +325,32 @@ pub(super) fn turns(project: &Project, current: &str) -> anyhow::Result<Offers> 
 
 /// Returns the turns, and the one in progress.
 pub(super) fn turns_and_draft(project: &Project, current: &str) -> anyhow::Result<Offers> {
-    let tip = project.store().tip(&project.session()?)?;
-    let waits = project.store().saved_draft(&tip)?.map(|_| {
-        let what = format!("turn {}, in progress", tip.number() + 1);
-        (DRAFT.to_owned(), what)
-    });
+    let waits = draft(project).unwrap_or_default();
     Ok(waits.into_iter().chain(turns(project, current)?).collect())
 }
 
-/// Returns the files of the newest turn.
-pub(super) fn artifacts(project: &Project, _current: &str) -> anyhow::Result<Offers> {
+/// Returns the turn in progress, if there is one.
+fn draft(project: &Project) -> anyhow::Result<Option<(String, String)>> {
     let tip = project.store().tip(&project.session()?)?;
-    let leaves = project.repository.leaves(tip.tree)?.into_iter();
+    Ok(project.store().saved_draft(&tip)?.map(|_| {
+        let what = format!("turn {}, in progress", tip.number() + 1);
+        (DRAFT.to_owned(), what)
+    }))
+}
+
+/// Returns the files of the turn that the word before names.
+pub(super) fn artifacts(project: &Project, _current: &str) -> anyhow::Result<Offers> {
+    let (words, at) = typed(env::args());
+    let turn = at.checked_sub(1).and_then(|before| words[before].to_str());
+    artifacts_of(project, turn.unwrap_or_default())
+}
+
+/// Returns the files of a turn.
+fn artifacts_of(project: &Project, turn: &str) -> anyhow::Result<Offers> {
+    let turn = project
+        .store()
+        .turn_or_draft(&project.session_of(turn)?, turn)?;
+    let leaves = project.repository.leaves(turn.tree)?.into_iter();
     Ok(leaves
         .filter_map(|leaf| String::from_utf8(leaf.path).ok())
         .map(|name| (name, String::new()))
@@ -282,7 +361,7 @@ pub(super) fn artifacts(project: &Project, _current: &str) -> anyhow::Result<Off
 pub(super) fn turns_and_artifacts(project: &Project, current: &str) -> anyhow::Result<Offers> {
     Ok(turns_and_draft(project, current)?
         .into_iter()
-        .chain(artifacts(project, current)?)
+        .chain(artifacts_of(project, "@").unwrap_or_default())
         .collect())
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Global {
     #[arg(short, long, global = true, env = "TEDDY_SESSION", hide_env_values = true, value_name = "NAME", add = complete::with(complete::sessions))]
     pub(super) session: Option<String>,
     /// Override a setting for this call, such as `-c replan.max=0`
-    #[arg(short = 'c', global = true, value_name = "KEY=VALUE")]
+    #[arg(short = 'c', global = true, value_name = "KEY=VALUE", add = complete::settings())]
     pub(super) setting: Vec<String>,
     /// Print the result as JSON on standard output
     #[arg(long, global = true)]

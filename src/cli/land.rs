@@ -25,7 +25,7 @@ use crate::workflow::user::NobodyToAsk;
 )]
 pub(super) struct Args {
     /// A turn, or a range such as `2..4`, both ends included; all that have not landed if omitted
-    #[arg(value_name = "TURN|A..B", add = complete::with(complete::turns))]
+    #[arg(value_name = "TURN|A..B", add = complete::with(complete::numbers))]
     turns: Option<String>,
     /// The message; several become paragraphs
     #[arg(short, long, value_name = "TEXT", conflicts_with_all = ["each", "no_edit"])]

@@ -20,7 +20,7 @@ use crate::workflow::restore::OnOverlap;
 )]
 pub(super) struct Args {
     /// The turns, in this order
-    #[arg(required = true, value_name = "SESSION:TURN", add = complete::with(complete::turns))]
+    #[arg(required = true, value_name = "SESSION:TURN", add = complete::with(complete::turns_of_others))]
     turns: Vec<String>,
     /// Show what would change without changing anything
     #[arg(short = 'n', long)]

@@ -30,6 +30,17 @@ pub fn meant(name: &str) -> Option<Option<String>> {
     first(value.as_mapping()?).map(|(_, meant)| meant)
 }
 
+/// Returns every setting, dotted, without the user's own models.
+pub fn keys() -> Vec<String> {
+    let sections = names(&[]).into_iter().filter(|name| name != MODELS);
+    let below = |section: String| {
+        let inner = names(&[&section]).into_iter();
+        let keys: Vec<String> = inner.map(|name| format!("{section}.{name}")).collect();
+        if keys.is_empty() { vec![section] } else { keys }
+    };
+    sections.flat_map(below).collect()
+}
+
 /// Looks for one in a section and those in it.
 fn below(section: &[&str], values: &Mapping) -> Option<(String, Option<String>)> {
     let known = names(section);

@@ -79,6 +79,19 @@ fn bash_offers_what_only_the_project_knows() {
     );
     check(&["branch", ""], &["0"]);
     check(&["-s", "add-auth", "show", "1", "repo"], &["report.md"]);
+    check(
+        &["-s", "other", "show", "add-auth", ":", "1", "pl"],
+        &["plan.md"],
+    );
+    check(&["show", "ad"], &["add-auth:"]);
+    check(&["branch", "ot"], &["other:"]);
+    check(&["-s", "add-auth", "pick", ""], &["other:"]);
+    check(&["compare", "ad"], &["add-auth"]);
+    check(&["compare", ""], &["0", "add-auth", "other"]);
+    check(&["log", "--", "pl"], &["plan-a.md"]);
+    check(&["diff", "--", "pl"], &["plan-a.md"]);
+    check(&["diff", "--", "src", "pl"], &["plan-a.md"]);
+    check(&["-c", "replan"], &["replan.max="]);
     check(&["new", "x", "-a", "arch"], &["architect"]);
     check(&["get-prompt", "de"], &["debugger", "developer"]);
     check(&["plan", "--model", ""], &["sonnet"]);
