@@ -31,6 +31,7 @@ use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
 use crate::workflow::hinted::Hinted;
 use crate::workflow::land::error::LandError;
+use crate::workflow::plan::NotAPlan;
 use crate::workflow::project::NoSession;
 use crate::workflow::user::NobodyToAsk;
 
@@ -244,6 +245,12 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
             StoreError::NoSession { name, near } => {
                 let near = near.as_ref().map(|name| format!("did you mean `{name}`? "));
                 let hint = match name.remote() {
+    } else if cause.is::<NotAPlan>() {
+        let hint = "`teddy plan --from <file>` takes the answer of a model; `teddy execute` runs the plan that is waiting";
+        return Some(Diagnosis {
+            code: exit::REJECTED,
+            ..Diagnosis::of(FailureKind::NotAPlan, Some(hint.to_owned()))
+        });
                     None => "`teddy sessions` lists the sessions",
                     Some(_) => {
                         "`teddy sessions -r` lists those of remotes, as they were last fetched"

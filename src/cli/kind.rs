@@ -54,6 +54,7 @@ kinds! {
     NotSent,
     Findings,
     NoPlan,
+    NotAPlan,
     ForeignPlan,
     AgentNotFound,
     SnapshotTooLarge,

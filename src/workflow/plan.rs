@@ -55,6 +55,11 @@ pub struct PlanOptions {
     pub snapshot: Option<CommitId>,
 }
 
+/// What was to take the place of a waiting plan is not a plan.
+#[derive(Debug, thiserror::Error)]
+#[error("this is not a plan; the plan that is waiting was not replaced")]
+pub struct NotAPlan;
+
 /// A plan that waits to be executed.
 #[derive(Debug, Clone)]
 pub struct WaitingPlan {
@@ -95,6 +100,9 @@ pub fn plan(
     project.recover(user)?;
     let tip = project.store().tip(&session)?;
     let draft = project.store().draft(&tip)?;
+    // As for `execute FILE`, a text that is not a plan at all is the wrong file.
+    let is_wrong = |text: &String| draft.is_planned() && !reading::read(text).is_plan;
+    anyhow::ensure!(!wish.from.as_ref().is_some_and(is_wrong), NotAPlan);
     plan_turn(project, wish, Start { tip: &tip, draft }, user)
 }
 

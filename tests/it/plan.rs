@@ -81,6 +81,22 @@ fn an_answer_from_elsewhere_is_repaired_and_the_raw_one_kept() {
 }
 
 #[test]
+fn what_is_not_a_plan_does_not_replace_one_that_waits() {
+    let repo = project();
+    let text = plan("Make it", &[create("b.txt", "b\n")]);
+    std::fs::write(repo.beside("answer.md"), &text).unwrap();
+    repo.done(&["plan", "--from", "../answer.md", "-m", "x"]);
+    for wrong in ["", "Nothing of a plan.\n"] {
+        std::fs::write(repo.beside("answer.md"), wrong).unwrap();
+        repo.teddy(&["plan", "--from", "../answer.md"]).check(
+            3,
+            &["this is not a plan", "hint: `teddy plan --from <file>`"],
+        );
+        assert_eq!(repo.done(&["show", "draft", "plan.md"]), text);
+    }
+}
+
+#[test]
 fn json_has_every_key_that_scripts_rely_on() {
     let repo = project();
     repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
@@ -257,6 +273,7 @@ fn a_mistake_has_one_owner() {
     std::fs::write(repo.beside("answer.md"), empty).unwrap();
     let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
     assert_eq!(value["diagnostics"].as_array().unwrap().len(), 2, "{value}");
+    let repo = project();
     std::fs::write(repo.beside("answer.md"), "Sorry, that cannot be done.\n").unwrap();
     let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
     let messages: Vec<&str> = value["diagnostics"]

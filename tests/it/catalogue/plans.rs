@@ -22,6 +22,9 @@ fn a_file_that_is_no_plan() {
         page.refused(&repo, args);
     }
     page.shown(&repo, &["execute", "notes.md"]);
+    write_plan(&repo, &[create("new.txt", "new\n")]);
+    repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
+    page.refused(&repo, &["plan", "--from", "notes.md"]);
     page.compare("no-plan");
 }
 
