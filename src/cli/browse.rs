@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::app::App;
 use super::complete;
 use super::exit;
+use super::sessions::no_sessions;
 use crate::host::screen;
 use crate::session::name::SessionName;
 use crate::ui::browse::linear::{LinearBrowser, LinearInput};
@@ -55,7 +56,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Ok(exit::DONE.into());
     }
     if project.store().sessions()?.is_empty() && only.is_none() {
-        app.say("There are no sessions; `teddy start '<what you want>'` starts one.");
+        app.say(no_sessions(&project));
         return Ok(exit::DONE.into());
     }
     match args.linear {

@@ -227,8 +227,13 @@ fn waits(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 
 /// Judges what is not there, or is there already.
 fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
-    let (kind, hint) = if cause.is::<NoSession>() {
-        let hint = "`teddy start '<what you want>'` or `teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one";
+    let (kind, hint) = if let Some(NoSession { can_start }) = cause.downcast_ref() {
+        let hint = match can_start {
+            true => {
+                "`teddy start '<what you want>'` or `teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one"
+            }
+            false => "`teddy sessions` lists them, `-s <name>` names one",
+        };
         (FailureKind::NoSession, hint.to_owned())
     } else if cause.is::<NoPlan>() {
         let hint =

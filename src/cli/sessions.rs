@@ -8,6 +8,7 @@ use crate::text::counted;
 use crate::text::visible::visible;
 use crate::workflow::history;
 use crate::workflow::history::SessionRow;
+use crate::workflow::project::Project;
 
 /// List the sessions, most recently changed first
 #[derive(clap::Args)]
@@ -54,10 +55,18 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if rows.is_empty() && args.remotes {
         app.say("No sessions were fetched; `teddy fetch` gets those of the remote.");
     } else if rows.is_empty() {
-        app.say("There are no sessions; `teddy start '<what you want>'` starts one.");
+        app.say(no_sessions(&project));
     }
 
     Ok(exit::DONE.into())
+}
+
+/// Says that there are no sessions, and what brings one where that is possible.
+pub(super) fn no_sessions(project: &Project) -> &'static str {
+    match project.repository.is_bare() {
+        true => "There are no sessions.",
+        false => "There are no sessions; `teddy start '<what you want>'` starts one.",
+    }
 }
 
 /// Returns the day of an RFC 3339 time.

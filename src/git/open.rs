@@ -106,7 +106,7 @@ impl OpenError {
                     .to_owned()
             }
             OpenError::Bare(_) => {
-                "use a clone with a worktree, or `git worktree add`; `teddy sessions`, `log`, `show`, `find`, `verify` and `export` work here"
+                "use a clone with a worktree, or `git worktree add`; what only reads sessions works here, such as `teddy sessions`, `log` and `show`"
                     .to_owned()
             }
             OpenError::Unnamed(git_dir) => {

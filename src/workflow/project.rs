@@ -96,7 +96,10 @@ pub struct Project {
 /// No session is in use.
 #[derive(Debug, thiserror::Error)]
 #[error("no session is in use here")]
-pub struct NoSession;
+pub struct NoSession {
+    /// Whether one can be started: there are files to work on.
+    pub can_start: bool,
+}
 
 impl Project {
     /// Opens the project of a folder.
@@ -248,7 +251,10 @@ impl Project {
 
         match self.store().sessions()?.as_slice() {
             [(only, _)] => Ok(only.clone()),
-            _ => Err(NoSession.into()),
+            _ => Err(NoSession {
+                can_start: !self.repository.is_bare(),
+            }
+            .into()),
         }
     }
 

@@ -101,6 +101,13 @@ fn a_bare_repository_shows_its_sessions_and_does_no_more() {
             &["is a bare repository", "hint: use a clone with a worktree"],
         );
     }
+    repo.git_in(&bare, &["update-ref", "-d", "refs/teddy/sessions/demo"]);
+    let empty = repo.teddy_in(&bare, &["sessions"]);
+    empty.check(0, &["There are no sessions."]);
+    assert!(!empty.stderr.contains("teddy start"), "{empty}");
+    let log = repo.teddy_in(&bare, &["log"]);
+    log.check(1, &["no session is in use here"]);
+    assert!(!log.stderr.contains("teddy start"), "{log}");
     assert!(!bare.join("teddy/current").exists());
     assert!(!bare.join(".teddy").exists());
 }
