@@ -1,5 +1,7 @@
 //! `teddy man`
 
+mod tables;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -7,6 +9,7 @@ use anyhow::Context as _;
 use clap::Command;
 use clap_mangen::Man;
 
+use self::tables::{ENVIRONMENT, EXIT_STATUS};
 use super::app::App;
 use super::exit;
 use crate::host::{foreground, process, screen};
@@ -30,6 +33,9 @@ pub(super) struct Args {
 
 /// What the foot of a page says.
 const SOURCE: &str = concat!("teddy ", env!("CARGO_PKG_VERSION"));
+
+/// Where the page of a command leaves off.
+const SEE_ALSO: &str = ".SH SEE ALSO\nteddy(1), for exit codes and environment variables\n";
 
 /// Prints or writes the pages.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
@@ -132,8 +138,18 @@ fn page(command: &Command) -> anyhow::Result<Vec<u8>> {
         man.render_subcommands_section(&mut text)?;
     }
 
-    text.extend_from_slice(examples(command).as_bytes());
+    let rest = match is_root {
+        true => definitions("EXIT STATUS", EXIT_STATUS) + &definitions("ENVIRONMENT", ENVIRONMENT),
+        false => SEE_ALSO.to_owned(),
+    };
+    text.extend_from_slice((examples(command) + &rest).as_bytes());
     Ok(text)
+}
+
+/// Returns a section that says what some words mean.
+fn definitions(title: &str, rows: &[(&str, &str)]) -> String {
+    let row = |(name, text): &(&str, &str)| format!(".TP\n{}\n{}\n", escaped(name), escaped(text));
+    format!(".SH {title}\n{}", rows.iter().map(row).collect::<String>())
 }
 
 /// Returns the section with what stands below a command's help, line by line as it is there.

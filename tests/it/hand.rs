@@ -99,7 +99,16 @@ fn the_manual_is_a_page_at_a_terminal_and_troff_in_a_pipe() {
         screen.written()
     );
     assert!(!screen.written().contains(".TH"), "{}", screen.written());
-    assert!(TestRepo::new().done(&["man"]).contains("\n.TH teddy 1"));
+    let page = TestRepo::new().done(&["man"]);
+    assert!(page.contains("\n.TH teddy 1"), "{page}");
+    assert!(
+        page.contains(".SH EXIT STATUS\n.TP\n0\nsuccess\n"),
+        "{page}"
+    );
+    assert!(
+        page.contains(".SH ENVIRONMENT\n.TP\nTEDDY_SESSION\n"),
+        "{page}"
+    );
 }
 
 #[test]
