@@ -34,7 +34,7 @@ pub fn advice(word: &str, configured: &[String]) -> String {
         Some(likely) if likely.ends_with('?') => format!("{likely} {known}"),
         Some(likely) => format!("{likely}; {known}"),
         None => format!(
-            "{known}; or use `openai:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `manual`"
+            "{known}; or use `openai:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `acp:<agent>`, `agent:<agent>`, `manual`"
         ),
     }
 }
