@@ -38,7 +38,7 @@ enum ContextCommand {
         after_help = "Examples:\n  teddy context add src/ README.md\n  teddy context add --turn 'tests/*.py'\n  teddy context add --global docs/style.md https://example.org/api"
     )]
     Add(Entries),
-    /// Remove them
+    /// Remove files, directories, patterns or URLs
     #[command(mut_arg("resources", |arg| arg.add(complete::with(complete::entries))), after_help = "Examples:\n  teddy context rm README.md\n  teddy context rm --global docs/style.md")]
     Rm(Entries),
     /// Edit a list in your editor
@@ -52,8 +52,8 @@ enum ContextCommand {
 /// Entries and their list.
 #[derive(clap::Args)]
 struct Entries {
-    /// Files, folders and patterns, from the folder in use or, with a leading `/`, from the
-    /// project's root; URLs
+    /// Files, directories and patterns, relative to the current directory or, with a leading `/`, to
+    /// the project's root; URLs
     #[arg(required = true, value_name = "RESOURCE", value_hint = clap::ValueHint::AnyPath)]
     resources: Vec<String>,
     #[command(flatten)]

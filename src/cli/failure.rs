@@ -245,17 +245,17 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
             session.draft_reference()
         );
         (FailureKind::ForeignPlan, hint)
-    } else {
-        match cause.downcast_ref()? {
-            StoreError::NoSession { name, near } => {
-                let near = near.as_ref().map(|name| format!("did you mean `{name}`? "));
-                let hint = match name.remote() {
     } else if cause.is::<NotAPlan>() {
         let hint = "`teddy plan --from <file>` takes the answer of a model; `teddy execute` runs the plan that is waiting";
         return Some(Diagnosis {
             code: exit::REJECTED,
             ..Diagnosis::of(FailureKind::NotAPlan, Some(hint.to_owned()))
         });
+    } else {
+        match cause.downcast_ref()? {
+            StoreError::NoSession { name, near } => {
+                let near = near.as_ref().map(|name| format!("did you mean `{name}`? "));
+                let hint = match name.remote() {
                     None => "`teddy sessions` lists the sessions",
                     Some(_) => {
                         "`teddy sessions -r` lists those of remotes, as they were last fetched"

@@ -18,7 +18,7 @@ use crate::workflow::hinted::hinted;
 /// Fetch sessions from a remote, to look at them here
 ///
 /// They are called `<remote>/<session>` then, wherever a session or a turn can be named: `teddy
-/// show origin/add-auth:3`. Each one is checked first, and none that does not say the truth is
+/// show origin/add-auth:3`. Each one is checked first, and none that does not tell the truth is
 /// taken. Nothing of them runs, and your own sessions stay as they are.
 #[derive(clap::Args)]
 #[command(

@@ -19,7 +19,7 @@ const MAX_NAMED: usize = 5;
 /// Bring in sessions from a bundle
 ///
 /// Everything in the bundle is checked first: that it is whole and sound, and that each session
-/// says the truth, as `teddy verify` checks it. Nothing of it runs. If anything is wrong, nothing
+/// tells the truth, as `teddy verify` checks it. Nothing of it runs. If anything is wrong, nothing
 /// is imported. A session that is here already is never changed.
 ///
 /// What comes in counts as somebody else's, even if you exported it yourself: a plan that waits in

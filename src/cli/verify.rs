@@ -10,7 +10,7 @@ use crate::text::visible::visible;
 use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::verify::{Verified, verify};
 
-/// Check that sessions say the truth
+/// Check that sessions tell the truth
 ///
 /// Checks every turn against the rules of the format: numbers, ids, parents, the commits before and
 /// after it, what was approved against what ran; and that every object is there and has the bytes

@@ -5,6 +5,7 @@
 
 use super::diagnostic::{Diagnostic, quote};
 use super::parse::{MAX_PLAN, normal};
+use crate::text::counted;
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
@@ -67,12 +68,14 @@ fn describe(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
                 .unwrap_or_default();
 
             format!(
-                "Code block ({fence}, {} lines{closed}): \"{}\"",
-                code.content.len(),
+                "Code block ({fence}, {}{closed}): \"{}\"",
+                counted(code.content.len(), "line"),
                 quote(content)
             )
         }
-        BlockKind::List { items, .. } => format!("List ({} items): \"{first}\"", items.len()),
+        BlockKind::List { items, .. } => {
+            format!("List ({}): \"{first}\"", counted(items.len(), "item"))
+        }
         BlockKind::Paragraph => format!("Paragraph: \"{first}\""),
         BlockKind::Rule => "Rule".to_owned(),
         BlockKind::Html => format!("HTML: \"{first}\""),
@@ -101,13 +104,13 @@ mod tests {
             "# T\n- a: b\n\n## Rationale\n````text\nr\n````\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** a\n```py\nx\n```\nThat is all.\n```\n",
             &[
                 "[✓] [000] line 1: Heading (level 1): \"T\"",
-                "[✓] [001] line 2: List (1 items): \"- a: b\"",
+                "[✓] [001] line 2: List (1 item): \"- a: b\"",
                 "[✓] [002] line 4: Heading (level 2): \"Rationale\"",
-                "[✓] [003] line 5: Code block (4 backticks, 1 lines): \"r\"",
+                "[✓] [003] line 5: Code block (4 backticks, 1 line): \"r\"",
                 "[✓] [004] line 9: Heading (level 2): \"Action Plan\"",
                 "[✓] [005] line 11: Heading (level 3): \"`CREATE`\"",
-                "[✓] [006] line 12: List (1 items): \"- **File Path:** a\"",
-                "[✓] [007] line 13: Code block (3 backticks, 1 lines): \"x\"",
+                "[✓] [006] line 12: List (1 item): \"- **File Path:** a\"",
+                "[✓] [007] line 13: Code block (3 backticks, 1 line): \"x\"",
                 "[✗] [008] line 16: Paragraph: \"That is all.\"",
                 "[✗] [009] line 17: Code block (3 backticks, 0 lines, never closed): \"\"",
             ],

@@ -1,4 +1,4 @@
-//! Whether a session's chain says the truth: the rules of `docs/formats/turn.md`, turn by turn.
+//! Whether a session's chain tells the truth: the rules of `docs/formats/turn.md`, turn by turn.
 //!
 //! A chain may come from anywhere, so everything is read as a stranger's. What is wrong is a
 //! [`Fault`] and never an error; a turn that cannot be read ends what can be told of its chain.

@@ -104,7 +104,7 @@ impl<W: Write> User for Quiet<W> {
         match self.approval {
             Approval::All if flag == APPROVE_ALL => Ok(true),
             Approval::All | Approval::Ask => {
-                let what = format!("{}, so nobody can answer `{question}`", why_nobody());
+                let what = format!("{}, so nobody can answer \"{question}\"", why_nobody());
                 Err(NobodyToAsk::new(what, format!("`{flag}` says yes")).into())
             }
         }
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(
             words(&error),
             format!(
-                "{}, so nobody can answer `Overwrite 3 files?`: `--exact` says yes",
+                "{}, so nobody can answer \"Overwrite 3 files?\": `--exact` says yes",
                 why_nobody()
             )
         );

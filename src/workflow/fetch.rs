@@ -76,7 +76,7 @@ pub struct RefusedRef {
     pub reference: String,
     /// Why.
     pub why: String,
-    /// Whether it is a session that does not say the truth, and not only a strange name.
+    /// Whether it is a session that does not tell the truth, and not only a strange name.
     pub unsound: bool,
 }
 

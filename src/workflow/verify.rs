@@ -1,4 +1,4 @@
-//! `verify`: whether sessions say the truth, whether everything that they name is there, and who
+//! `verify`: whether sessions tell the truth, whether everything that they name is there, and who
 //! has signed them.
 
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! `verify`: a chain that says the truth is sound, and each lie of one is named.
+//! `verify`: a chain that tells the truth is sound, and each lie of one is named.
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;

@@ -29,7 +29,7 @@ pub(super) struct ProposalArgs {
     /// The change's id: lower-case words joined by hyphens
     #[arg(add = complete::with(complete::changes))]
     id: String,
-    /// What it is for; needed for a new change, left aside otherwise
+    /// What it is for; needed for a new change, ignored otherwise
     description: Option<String>,
     #[command(flatten)]
     how: ModelFlags,

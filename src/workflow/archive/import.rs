@@ -84,7 +84,7 @@ pub enum ImportState {
 /// Imports sessions.
 ///
 /// # Errors
-/// The bundle is not sound, a session in it does not say the truth, or one of that name is here with
+/// The bundle is not sound, a session in it does not tell the truth, or one of that name is here with
 /// other turns; nothing has changed then.
 pub fn import(
     project: &Project,
@@ -265,7 +265,7 @@ fn look(
     })
 }
 
-/// Checks that a session that came says the truth; returns what it is.
+/// Checks that a session that came tells the truth; returns what it is.
 fn truth(
     seen: &Repository,
     name: &SessionName,
@@ -304,7 +304,7 @@ fn truth(
     };
     let wrong = visible(&wrong.join("; ")).into_owned();
     Err(hinted(
-        format!("session `{name}` does not say the truth: {wrong}{more}"),
+        format!("session `{name}` does not tell the truth: {wrong}{more}"),
         "nothing was imported; ask whoever made the bundle for another one",
     ))
 }

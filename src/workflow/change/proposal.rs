@@ -35,7 +35,7 @@ const TASKS: &str = include_str!("../../../prompts/change/tasks.md");
 pub struct Idea<'a> {
     /// Its id.
     pub id: &'a ChangeId,
-    /// What it is for; needed where it is new, left aside otherwise.
+    /// What it is for; needed where it is new, ignored otherwise.
     pub description: Option<&'a str>,
 }
 

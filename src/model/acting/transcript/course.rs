@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::{span, string};
+use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::redact::redact;
 use crate::text::visible::visible_text;
@@ -124,7 +125,7 @@ impl Course {
         } else if let Some(end) = line.get("end") {
             self.end_message();
             if self.others > 0 {
-                self.item(&format!("{} lines of JSON", self.others));
+                self.item(&format!("{} of JSON", counted(self.others, "line")));
             }
             if !self.has_message {
                 self.say(string(end, "/message"));
