@@ -56,7 +56,7 @@ pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Resul
     })
 }
 
-/// Makes sure that a session says the truth: its bundle would not be taken in otherwise.
+/// Makes sure that a session tells the truth: its bundle would not be taken in otherwise.
 fn sound(project: &Project, session: &SessionName) -> anyhow::Result<()> {
     let tip = project.store().tip_id(session)?;
     match check(&project.repository, session, tip).faults.first() {
