@@ -10,7 +10,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use clap::{Command, ValueHint};
-use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate, PathCompleter};
+use clap_complete::engine::{
+    self, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
+};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
 use crate::config::unknown;
@@ -241,6 +243,23 @@ pub(super) fn settings() -> ArgValueCompleter {
         let fits = |key: &String| current.to_str().is_some_and(|typed| key.starts_with(typed));
         let found: Vec<_> = keys.filter(fits).map(CompletionCandidate::new).collect();
         found
+    })
+}
+
+/// Offers directories, or sessions if one of these options is on the line.
+pub(super) fn folders_or_sessions(options: &'static [&'static str]) -> ArgValueCompleter {
+    let named = with(sessions);
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let (words, _) = typed(env::args());
+        let is_option = |word: &OsString| {
+            let word = word.to_string_lossy();
+            let name = word.split_once('=').map_or(&*word, |(name, _)| name);
+            options.contains(&name)
+        };
+        match words.iter().any(is_option) {
+            true => named.complete(current),
+            false => PathCompleter::dir().complete(current),
+        }
     })
 }
 

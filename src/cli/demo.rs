@@ -40,8 +40,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else {
         app.print(format!("\nThe session is in {}\n", project.display()))?;
         app.say(&format!(
-            "Go on in it with: cd {} && export TEDDY_CONFIG=../teddy.yaml",
-            project.display()
+            "Go on in it with: cd {} && export TEDDY_CONFIG={}",
+            project.display(),
+            project.with_file_name("teddy.yaml").display()
         ));
     }
 

@@ -54,16 +54,26 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let words: Vec<String> = args.turn.iter().chain(&args.other).cloned().collect();
     shown(args, app).map_err(|error| {
-        let is_unknown = matches!(error.downcast_ref(), Some(StoreError::NoTurn { .. }));
+        let Some(StoreError::NoTurn { turn, .. }) = error.downcast_ref() else {
+            return error;
+        };
+        let range = turn.split_once("..").map(|(from, to)| between(from, to));
         let files = words.iter().find(|word| is_file(app, word));
-        match files.filter(|_| is_unknown) {
-            Some(file) => with_hint(
-                error,
-                format!("`teddy diff -- {}` is about the file", visible(file)),
-            ),
+        let about =
+            files.map(|file| format!("`teddy diff -- {}` is about the file", visible(file)));
+        match about.or(range) {
+            Some(hint) => with_hint(error, hint),
             None => error,
         }
     })
+}
+
+/// Says how two turns are compared that are named as git names a range.
+fn between(from: &str, to: &str) -> String {
+    let from = if from.is_empty() { "@" } else { from };
+    let to = if to.is_empty() { "@" } else { to };
+    let (from, to) = (visible(from), visible(to));
+    format!("`teddy diff {from} {to}` shows how the files after these two turns differ")
 }
 
 /// Returns whether a word names a file that is there.

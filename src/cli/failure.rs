@@ -270,9 +270,14 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
                 FailureKind::SessionTaken,
                 format!("`teddy switch {name}` goes on with it; or choose another name"),
             ),
-            StoreError::NoTurn { .. } => (
+            StoreError::NoTurn {
+                turn, has_session, ..
+            } => (
                 FailureKind::TurnNotFound,
-                "`teddy log` lists the turns".to_owned(),
+                match has_session {
+                    true => format!("`{turn}:@` is the newest turn of session `{turn}`"),
+                    false => "`teddy log` lists the turns".to_owned(),
+                },
             ),
             StoreError::NoDraft(_) => (
                 FailureKind::TurnNotFound,
@@ -297,6 +302,10 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
             FailureKind::CommitRefused,
             Some(hint.to_owned()),
         ));
+    }
+
+    if let Some(obstacle @ Obstacle::BadName(_)) = cause.downcast_ref() {
+        return Some(Diagnosis::usage(Some(obstacle.hint())));
     }
 
     if let Some(obstacle) = cause.downcast_ref::<Obstacle>() {

@@ -62,7 +62,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let asks = !sessions.is_empty() && !args.yes && !args.plan;
     if asks && !app.user(&project, false).confirm(&question, "-y")? {
         app.say("Nothing was changed.");
-        return Ok(exit::DONE.into());
+        return Ok(exit::FAILED.into());
     }
 
     let wish = GcOptions {

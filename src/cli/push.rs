@@ -105,7 +105,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
     if !is_wanted {
         app.say("Nothing was sent.");
-        return Ok(exit::DONE.into());
+        return Ok(exit::FAILED.into());
     }
 
     let sent = ready.send(&project, progress(app));
@@ -314,7 +314,7 @@ fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode>
     let mut user = app.user(project, args.yes);
     if !args.yes && !user.confirm(&question, "-y").map_err(unfinished)? {
         app.say("Nothing was deleted.");
-        return Ok(exit::DONE.into());
+        return Ok(exit::FAILED.into());
     }
 
     delete(project, &remote, &found, progress(app)).map_err(unfinished)?;

@@ -7,7 +7,7 @@ use super::app::App;
 use super::failure::Diagnosis;
 use super::kind::FailureKind;
 use crate::config::edit::NewModel;
-use crate::config::layer::{self, Layer};
+use crate::config::layer;
 use crate::config::settings::Settings;
 use crate::git::repository::Repository;
 use crate::host::process;
@@ -99,7 +99,7 @@ impl App {
         (turn, named): (&str, Option<&str>),
     ) -> anyhow::Result<()> {
         let recorded = |project: &Project| {
-            let meta = project.store().turn(&project.session()?, turn)?.meta;
+            let meta = project.store().turn(&project.session_of(turn)?, turn)?.meta;
             anyhow::Ok(meta.model.is_some() || meta.pipeline.is_some())
         };
         if recorded(project).unwrap_or(true) {
@@ -136,17 +136,18 @@ impl App {
     /// # Errors
     /// Where there is no home directory, or the folder in use is gone.
     pub(super) fn setup_ground(&self) -> anyhow::Result<SetupGround> {
-        let file = self.places()?.config_file;
+        let places = self.places()?;
         let repository = self.setup_repository();
         let settings = match &repository {
             Some(_) => self.open().map(|project| project.settings),
-            None => Layer::read(&file)
+            None => places
+                .settings()
                 .and_then(|layer| layer::merge(&[layer]))
                 .map_err(Into::into),
         };
 
         Ok(SetupGround {
-            file,
+            file: places.config_file,
             repository,
             settings,
         })

@@ -56,9 +56,8 @@ impl RequestFlags {
             .map_err(|stray| unquoted(app, stray))?;
         if let Some(word) = request.message.as_deref()
             && looks_like_file(word)
-            && let Some(near) = source::near(app, word)
         {
-            return Err(mistyped_file(word, &near));
+            return Err(mistyped_file(app, word));
         }
         request.message = request
             .message
@@ -169,11 +168,12 @@ fn looks_like_file(word: &str) -> bool {
 }
 
 /// Returns the error of a message that is probably a file.
-fn mistyped_file(word: &str, near: &str) -> anyhow::Error {
-    let word = visible(word);
+fn mistyped_file(app: &App, word: &str) -> anyhow::Error {
+    let near = source::near(app, word).map(|near| format!("did you mean `{near}`? "));
+    let (near, word) = (near.unwrap_or_default(), visible(word));
     WrongWord {
         what: format!("there is no file `{word}`"),
-        hint: format!("did you mean `{near}`? `-m '{word}'` makes it the message"),
+        hint: format!("{near}`-m '{word}'` makes it the message"),
     }
     .into()
 }
@@ -254,6 +254,19 @@ mod tests {
         check(&["fix"], false, false, "|fix|");
         check(&["a.rs"], false, false, "||a.rs");
         check(&["a.rs", "src"], true, false, "||a.rs src");
+    }
+
+    #[test]
+    fn a_word_looks_like_a_file_by_its_ending_or_its_folder() {
+        let check = |word: &str, expected: bool| {
+            assert_eq!(looks_like_file(word), expected, "{word}");
+        };
+        check("requirements.md", true);
+        check("docs/spec", true);
+        check("why?", false);
+        check("done.", false);
+        check("slowly", false);
+        check("read docs/spec.md", false);
     }
 
     #[test]

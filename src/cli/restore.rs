@@ -160,7 +160,7 @@ fn carry_out(
 
         if changed > 0 && !app.user(project, false).confirm(&question, "-y")? {
             app.say("Nothing was changed.");
-            return Ok(exit::DONE.into());
+            return Ok(exit::FAILED.into());
         }
     }
 

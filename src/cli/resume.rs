@@ -13,6 +13,7 @@ use super::prompt::{self, LoopConsole};
 use super::request::RequestFlags;
 use crate::host::interrupt;
 use crate::text::counted;
+use crate::ui::quiet::Unapproved;
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::resume::{Ended, ResumeOptions, Resumed, resume};
 
@@ -121,9 +122,12 @@ pub(super) fn go(
 
     drop(user);
     let turns = console.turns;
-    let resumed = resumed.map_err(|error| Unfinished {
-        shown: json(&turns, None),
-        error,
+    let resumed = resumed.map_err(|error| {
+        let mut shown = json(&turns, None);
+        if let Some(Unapproved { review }) = error.downcast_ref() {
+            shown["review"] = review.clone();
+        }
+        Unfinished { shown, error }
     })?;
     if app.global.json {
         app.print_json(&json(&turns, Some(&resumed)))?;

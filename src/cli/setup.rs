@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::app::App;
 use super::complete;
 use super::exit;
+use super::failure::WrongWord;
 use super::ready::{SetupGround, attempt, shown};
 use crate::config::edit::{NewModel, flow};
 use crate::config::settings::Settings;
@@ -81,10 +82,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 /// Reads the address of a server.
 fn named(address: &str) -> anyhow::Result<ServerAddress> {
     server::named(address).ok_or_else(|| {
-        hinted(
-            format!("`{address}` is not the address of a server"),
-            "write it like `http://127.0.0.1:8080`",
-        )
+        let what = format!("`{address}` is not the address of a server");
+        let hint = "write it like `http://127.0.0.1:8080`".to_owned();
+        WrongWord { what, hint }.into()
     })
 }
 

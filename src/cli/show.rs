@@ -7,9 +7,11 @@ use super::app::App;
 use super::complete;
 use super::difference::{self, ViewArgs};
 use super::exit;
+use super::failure::WrongWord;
 use crate::plan;
 use crate::session::artifact;
 use crate::session::turn::Turn;
+use crate::text::visible::visible;
 use crate::ui::style::StyledLine;
 use crate::ui::{markdown, turn_header};
 use crate::workflow::log;
@@ -58,6 +60,15 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let turn = store.turn_or_draft(&project.session_of(turn)?, turn)?;
     let files = project.repository.files(turn.tree)?;
     if app.global.json {
+        if let Some(name) = wanted {
+            let what = format!(
+                "`--json` describes a turn, and `{}` is a file",
+                visible(name)
+            );
+            let hint = "without `--json` the file is printed, byte for byte".to_owned();
+            return Err(WrongWord { what, hint }.into());
+        }
+
         let mut value = serde_json::to_value(log::one_row(&project, &turn)?)?;
         if let Some(plan) = files.get(artifact::PLAN).filter(|_| turn.is_draft()) {
             let (plan, _) = plan::parse(&String::from_utf8_lossy(plan));

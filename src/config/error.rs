@@ -11,6 +11,9 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error(transparent)]
     Read(std::io::Error),
+    /// The file that the user named is not there.
+    #[error("`TEDDY_CONFIG` names `{0}`, which does not exist")]
+    Missing(String),
     /// The text is wrong.
     #[error("{origin}: {message}")]
     Wrong {
@@ -34,21 +37,24 @@ pub enum ConfigError {
 impl ConfigError {
     /// Returns what the user can do about it.
     pub fn hint(&self) -> String {
-        if let Some(meant) = self.meant() {
-            return meant;
-        }
-
         let origin = match self {
             ConfigError::Wrong { origin, .. } | ConfigError::Unknown { origin, .. } => {
                 origin.as_str()
             }
+            ConfigError::Missing(_) => {
+                return "`teddy setup` writes it; `TEDDY_CONFIG=/dev/null teddy <command>` runs without one"
+                    .to_owned();
+            }
             ConfigError::Read(_) => "",
         };
+        let meant = self.meant();
         match (origin.strip_prefix(GIT), self) {
             (Some(_), ConfigError::Unknown { name, .. }) => {
-                format!("`git config --unset teddy.{name}` removes it")
+                let meant = meant.map(|meant| format!("{meant} ")).unwrap_or_default();
+                format!("{meant}`git config --unset teddy.{name}` removes it")
             }
             (Some(key), _) => format!("`git config --unset teddy.{}` removes it", key.trim()),
+            (None, _) if meant.is_some() => meant.unwrap_or_default(),
             (None, _) if origin.contains("/.teddy/") => {
                 "correct the file; every command reads it".to_owned()
             }
@@ -62,9 +68,13 @@ impl ConfigError {
     /// Asks whether another setting was meant, if one is like it.
     pub fn meant(&self) -> Option<String> {
         match self {
-            ConfigError::Unknown { meant, .. } => meant
-                .as_ref()
-                .map(|meant| format!("did you mean `{meant}`?")),
+            ConfigError::Unknown { origin, meant, .. } => meant.as_ref().map(|meant| {
+                let meant = match origin == GIT {
+                    true => in_git(meant),
+                    false => meant.clone(),
+                };
+                format!("did you mean `{meant}`?")
+            }),
             _ => None,
         }
     }
@@ -76,5 +86,36 @@ impl ConfigError {
             ConfigError::Wrong { origin, .. } | ConfigError::Unknown { origin, .. }
                 if origin.split(' ').next() == Some(CALL)
         )
+    }
+}
+
+/// Returns the name that a setting has in git's configuration: `teddy.onFailure` for `on_failure`.
+fn in_git(setting: &str) -> String {
+    let (section, name) = match setting.rsplit_once('.') {
+        Some((section, name)) => (format!("{section}."), name),
+        None => (String::new(), setting),
+    };
+    let mut words = name.split('_');
+    let mut spelled = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let mut letters = word.chars();
+        spelled.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        spelled.push_str(letters.as_str());
+    }
+
+    format!("teddy.{section}{spelled}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_has_a_name_that_git_takes() {
+        let check = |setting: &str, expected: &str| assert_eq!(in_git(setting), expected);
+        check("model", "teddy.model");
+        check("on_failure", "teddy.onFailure");
+        check("snapshot.max_new_files", "teddy.snapshot.maxNewFiles");
+        check("models.my_own.base_url", "teddy.models.my_own.baseUrl");
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_yaml::{Mapping, Value};
 
-use super::error::ConfigError;
+use super::error::{ConfigError, GIT};
 use super::nested::{flatten, innermost, insert, overlay};
 use super::settings::Settings;
 use super::unknown;
@@ -55,6 +55,8 @@ pub struct Layer {
     pub values: Mapping,
     /// The file that says so, to find the line of a mistake.
     text: String,
+    /// How git's configuration spells the settings: dotted, and as they are written there.
+    spelled: Vec<(String, String)>,
 }
 
 impl Layer {
@@ -63,6 +65,20 @@ impl Layer {
     /// # Errors
     /// Where it cannot be read, is too large, is no YAML, or no mapping.
     pub fn read(path: &Path) -> Result<Layer, ConfigError> {
+        match Layer::read_named(path) {
+            Err(ConfigError::Missing(origin)) => Ok(Layer {
+                origin,
+                ..Layer::default()
+            }),
+            read => read,
+        }
+    }
+
+    /// Reads a YAML file that has to be there.
+    ///
+    /// # Errors
+    /// As for [`Layer::read`], and where it is missing.
+    pub fn read_named(path: &Path) -> Result<Layer, ConfigError> {
         if is_null_device(path) {
             return Layer::parse(&path.display().to_string(), "");
         }
@@ -75,10 +91,7 @@ impl Layer {
                     std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
                 ) =>
             {
-                Ok(Layer {
-                    origin: path.display().to_string(),
-                    ..Layer::default()
-                })
+                Err(ConfigError::Missing(path.display().to_string()))
             }
             Err(error) => Err(ConfigError::Read(error)),
         }
@@ -103,12 +116,13 @@ impl Layer {
                 origin: origin.to_owned(),
                 values,
                 text: text.to_owned(),
+                ..Layer::default()
             }),
             _ => Err(wrong("must be a mapping of settings".to_owned())),
         }
     }
 
-    /// Makes a layer from `key.subkey` and text, as `git config` and `-c` give them.
+    /// Makes a layer from `key.subkey` and text, as `-c` gives them.
     ///
     /// # Errors
     /// Where a value is no YAML.
@@ -118,18 +132,41 @@ impl Layer {
             ..Layer::default()
         };
         for (key, text) in pairs {
-            let wrong = |message: String| ConfigError::Wrong {
-                origin: format!("{origin} {key}"),
-                message,
-            };
-            guard(text, MAX_CONFIG).map_err(|error| wrong(error.to_string()))?;
-            let value = serde_yaml::from_str(text).map_err(|error| wrong(error.to_string()))?;
-            let parts: Vec<&str> = key.split('.').collect();
-
-            insert(&mut layer.values, &parts, value);
+            layer.set((key, key), text)?;
         }
-
         Ok(layer)
+    }
+
+    /// Makes a layer from what is in the section `teddy` of git's configuration, where no name has
+    /// a `_` in it.
+    ///
+    /// # Errors
+    /// Where a value is no YAML.
+    pub fn from_git(pairs: &[(String, String)]) -> Result<Layer, ConfigError> {
+        let mut layer = Layer {
+            origin: GIT.to_owned(),
+            ..Layer::default()
+        };
+        for (written, text) in pairs {
+            let key = unknown::spelled(written);
+            layer.set((&key, written), text)?;
+            layer.spelled.push((key, written.clone()));
+        }
+        Ok(layer)
+    }
+
+    /// Sets one setting to what a text says; `written` is how the user named it.
+    fn set(&mut self, (key, written): (&str, &str), text: &str) -> Result<(), ConfigError> {
+        let wrong = |message: String| ConfigError::Wrong {
+            origin: format!("{} {written}", self.origin),
+            message,
+        };
+        guard(text, MAX_CONFIG).map_err(|error| wrong(error.to_string()))?;
+        let value = serde_yaml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let parts: Vec<&str> = key.split('.').collect();
+
+        insert(&mut self.values, &parts, value);
+        Ok(())
     }
 
     /// Splits off what a repository may not decide; returns the dotted keys that were dropped.
@@ -170,7 +207,7 @@ impl Layer {
                 },
             },
             (Some(key), None) => ConfigError::Wrong {
-                origin: format!("{} {key}", self.origin),
+                origin: format!("{} {}", self.origin, self.as_written(&key)),
                 message: words,
             },
             (None, _) => ConfigError::Wrong {
@@ -178,6 +215,12 @@ impl Layer {
                 message: words,
             },
         }
+    }
+
+    /// Returns a setting as the user named it.
+    fn as_written<'k>(&'k self, key: &'k str) -> &'k str {
+        let found = self.spelled.iter().find(|(dotted, _)| dotted == key);
+        found.map_or(key, |(_, written)| written)
     }
 
     /// Returns the line of a mistake, if the layer is a file.
@@ -422,8 +465,8 @@ mod tests {
             ("replan.max".to_owned(), "7".to_owned()),
             ("models.x.kind".to_owned(), "replay".to_owned()),
         ];
-        let settings = merge(&[Layer::from_pairs("git config", &pairs).expect("valid pairs")])
-            .expect("valid settings");
+        let settings =
+            merge(&[Layer::from_git(&pairs).expect("valid pairs")]).expect("valid settings");
         assert_eq!(
             (settings.replan.max, settings.models["x"].kind.as_str()),
             (7, "replay")

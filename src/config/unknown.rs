@@ -41,6 +41,23 @@ pub fn keys() -> Vec<String> {
     sections.flat_map(below).collect()
 }
 
+/// Returns a setting, dotted, that git's configuration spells in its own way: without `_`, in
+/// letters of any case, with `-` or without. One that nobody knows stays as it is.
+pub fn spelled(written: &str) -> String {
+    let mut parts: Vec<&str> = written.split('.').collect();
+    let Some(name) = parts.pop() else {
+        return written.to_owned();
+    };
+    let letters = |name: &str| name.replace(['-', '_'], "").to_lowercase();
+    let known = names(&parts).into_iter();
+    let mut known = known.filter(|known| letters(known) == letters(name));
+
+    match known.next() {
+        Some(known) => [parts.as_slice(), &[known.as_str()]].concat().join("."),
+        None => written.to_owned(),
+    }
+}
+
 /// Looks for one in a section and those in it.
 fn below(section: &[&str], values: &Mapping) -> Option<(String, Option<String>)> {
     let known = names(section);
@@ -150,6 +167,19 @@ mod tests {
         );
         check("change: {roles: {nobody: x}}", None);
         check("execute: 5", None);
+    }
+
+    #[test]
+    fn a_name_of_gits_configuration_is_that_of_a_setting() {
+        let check = |written: &str, expected: &str| assert_eq!(spelled(written), expected);
+        check("onFailure", "on_failure");
+        check("onfailure", "on_failure");
+        check("on-failure", "on_failure");
+        check("Model", "model");
+        check("execute.outputLimit", "execute.output_limit");
+        check("models.My.apiKeyEnv", "models.My.api_key_env");
+        check("change.roles.Author", "change.roles.Author");
+        check("onFail", "onFail");
     }
 
     #[test]

@@ -60,6 +60,11 @@ fn is_dumb() -> bool {
     env::var("TERM").is_some_and(|term| term == "dumb")
 }
 
+/// Returns whether the terminal takes colours; as git has it, not one that says nothing of itself.
+pub fn takes_colors() -> bool {
+    env::var("TERM").is_some() && !is_dumb()
+}
+
 /// Lets the keys come from the terminal, where standard input was something to read and has been
 /// read. Nothing changes where there is no terminal, nobody looks at it, or another program has it.
 pub fn take_keys_from_terminal() {

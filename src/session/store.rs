@@ -66,6 +66,8 @@ pub enum StoreError {
         turn: String,
         /// The number of the newest turn.
         last: u64,
+        /// Whether what was asked for is the name of a session.
+        has_session: bool,
     },
 }
 
@@ -205,7 +207,7 @@ impl<'a> Store<'a> {
 
         match self.draft(&tip)?.commit {
             Some(id) => Turn::read(self.repository, session, id),
-            None if is_next => Err(no_turn(&tip, name)),
+            None if is_next => Err(self.no_turn(&tip, name)),
             None => Err(StoreError::NoDraft(session.clone()).into()),
         }
     }
@@ -224,7 +226,7 @@ impl<'a> Store<'a> {
             None => match name.parse::<u64>() {
                 Ok(number) if number <= tip.number() => Some(tip.number() - number),
                 // Nobody has as many turns; an abbreviated id may be all digits.
-                Ok(_) if name.len() < ABBREVIATED => return Err(no_turn(tip, name)),
+                Ok(_) if name.len() < ABBREVIATED => return Err(self.no_turn(tip, name)),
                 _ => None,
             },
         };
@@ -233,7 +235,7 @@ impl<'a> Store<'a> {
             return self.turn_by_revision(tip, name);
         };
         if back > tip.number() {
-            return Err(no_turn(tip, name));
+            return Err(self.no_turn(tip, name));
         }
 
         Turn::read(
@@ -248,11 +250,24 @@ impl<'a> Store<'a> {
         let Ok(commit) = refs::resolve(self.repository, name) else {
             return match SessionName::from_address(name) {
                 Ok(other) if other.remote().is_some() => self.tip(&other),
-                _ => Err(no_turn(tip, name)),
+                _ => Err(self.no_turn(tip, name)),
             };
         };
         Turn::read(self.repository, &tip.session, commit)
             .with_context(|| format!("`{name}` names no turn"))
+    }
+
+    /// Says which turns there are.
+    fn no_turn(&self, tip: &Turn, name: &str) -> anyhow::Error {
+        let named = SessionName::from_ref(name).map(|named| named.reference());
+        let session = named.map(|named| refs::read(self.repository, &named));
+        StoreError::NoTurn {
+            session: tip.session.clone(),
+            turn: name.to_owned(),
+            last: tip.number(),
+            has_session: matches!(session, Ok(Ok(Some(_)))),
+        }
+        .into()
     }
 
     /// Writes a turn anew that says something else about the user's files; no ref moves.
@@ -345,14 +360,4 @@ fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId
 
     batch.stage()?;
     Ok(commit)
-}
-
-/// Says which turns there are.
-fn no_turn(tip: &Turn, name: &str) -> anyhow::Error {
-    StoreError::NoTurn {
-        session: tip.session.clone(),
-        turn: name.to_owned(),
-        last: tip.number(),
-    }
-    .into()
 }

@@ -55,7 +55,7 @@ pub struct StyledLine {
 /// When colours are used: `--color`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorChoice {
-    /// On a terminal, unless `NO_COLOR` is set.
+    /// On a terminal that takes them, unless `NO_COLOR` is set.
     #[default]
     Auto,
     /// Always.
@@ -74,7 +74,8 @@ pub enum Paint {
 }
 
 impl ColorChoice {
-    /// Returns what applies to a stream; `no_color` is the variable of that name.
+    /// Returns what applies to a stream, which may be a terminal that takes colours; `no_color` is
+    /// the variable of that name.
     pub fn paint(self, terminal: bool, no_color: Option<&str>) -> Paint {
         let allowed = no_color.is_none_or(str::is_empty);
         match self {

@@ -8,8 +8,10 @@ use serde::Serialize;
 use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::session::artifact;
+use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
+use crate::workflow::hinted::hinted;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::trial::Trials;
@@ -95,23 +97,24 @@ struct TestedState {
     tree: TreeId,
 }
 
-/// Searches the session in use.
+/// Searches the session of the bad turn, else that of the good one; without a name, the one in use.
 ///
 /// # Errors
-/// A turn is not there, the ends are not good and bad, the command cannot be run or says that the
-/// search is to stop.
+/// A turn is not there, or not one of that session, the ends are not good and bad, the command
+/// cannot be run or says that the search is to stop.
 pub fn bisect(
     project: &Project,
     wanted: &BisectOptions<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<Bisected> {
-    let session = project.session()?;
-    let states = states(project)?;
+    let session = project.session_of(wanted.bad.or(wanted.good).unwrap_or("@"))?;
+    let turns = turns(project, &session)?;
+    let states = states(project, &turns)?;
     let position = |name: Option<&str>, default: usize| -> anyhow::Result<usize> {
         let Some(name) = name else {
             return Ok(default);
         };
-        let number = project.store().turn(&session, name)?.number();
+        let number = number_of(project, (&session, &turns), name)?;
         let at = states.iter().rposition(|state| state.number <= number);
         Ok(at.unwrap_or(default))
     };
@@ -239,13 +242,37 @@ fn search(
     }
 }
 
-/// Lists what the files were, from before the first turn on.
-fn states(project: &Project) -> anyhow::Result<Vec<TestedState>> {
+/// Returns the turns of a session, the oldest first.
+fn turns(project: &Project, session: &SessionName) -> anyhow::Result<Vec<Turn>> {
     let store = project.store();
-    let tip = store.tip(&project.session()?)?;
-    let turns = store.history(tip).collect::<anyhow::Result<Vec<_>>>()?;
+    let turns = store.history(store.tip(session)?);
+    let mut turns = turns.collect::<anyhow::Result<Vec<_>>>()?;
+    turns.reverse();
+    Ok(turns)
+}
+
+/// Returns the number of a turn that has to be one of the session that is searched.
+fn number_of(
+    project: &Project,
+    (session, turns): (&SessionName, &[Turn]),
+    name: &str,
+) -> anyhow::Result<u64> {
+    let named = project.store().turn(&project.session_of(name)?, name)?;
+    // By its commit: a session that goes on from another one has turns of that one, too.
+    if turns.iter().any(|turn| turn.commit == named.commit) {
+        return Ok(named.number());
+    }
+
+    Err(hinted(
+        format!("`{name}` is not a turn of session `{session}`"),
+        "`--good <session>:<turn>` and `--bad <session>:<turn>` name turns of one session",
+    ))
+}
+
+/// Lists what the files were, from before the first turn on.
+fn states(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<TestedState>> {
     let mut states = Vec::new();
-    for turn in turns.into_iter().rev() {
+    for turn in turns {
         let Some(workspace) = &turn.meta.workspace else {
             continue;
         };
@@ -265,7 +292,7 @@ fn states(project: &Project) -> anyhow::Result<Vec<TestedState>> {
             number: turn.number(),
             commit: after,
             tree: tree(after)?,
-            turn,
+            turn: turn.clone(),
         });
     }
 

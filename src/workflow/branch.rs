@@ -19,44 +19,56 @@ pub fn branch(
     name: &SessionName,
     user: &mut dyn User,
 ) -> anyhow::Result<CommitId> {
-    let commit = {
-        let _lock = project.enter("branch", user)?;
-        let from = project.store().turn(&project.session_of(turn)?, turn)?;
-        if from.without_code {
-            return Err(hinted(
-                format!(
-                    "the files of session `{}` were not pushed, so no turn can follow",
-                    from.session
-                ),
-                "`teddy push --code` on the other side sends them",
-            ));
-        }
-
-        // A ref that is there already at this very commit would count as made.
-        anyhow::ensure!(
-            refs::read(&project.repository, &name.reference())?.is_none(),
-            StoreError::Taken(name.clone())
-        );
-        let log = format!("teddy: branch from {}", from.commit);
-        let moved = refs::move_to(
-            &project.repository,
-            (&name.reference(), Expected::Absent),
-            from.commit,
-            &log,
-        );
-
-        moved.map_err(|error| match error {
-            MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(name.clone())),
-            MoveError::Store(error) => error,
-        })?;
-        // What others put into its context counts as theirs until it is adopted.
-        if from.session.remote().is_none() {
-            project.journal().keep_tip(name, from.commit)?;
-        }
-        from.commit
-    };
+    let commit = fork(project, turn, name, user)?;
     project.use_session(name)?;
     Ok(commit)
+}
+
+/// Starts a session as [`branch`] does; the one in use stays in use.
+///
+/// # Errors
+/// As for [`branch`].
+pub(in crate::workflow) fn fork(
+    project: &Project,
+    turn: &str,
+    name: &SessionName,
+    user: &mut dyn User,
+) -> anyhow::Result<CommitId> {
+    let _lock = project.enter("branch", user)?;
+    let from = project.store().turn(&project.session_of(turn)?, turn)?;
+    if from.without_code {
+        return Err(hinted(
+            format!(
+                "the files of session `{}` were not pushed, so no turn can follow",
+                from.session
+            ),
+            "`teddy push --code` on the other side sends them",
+        ));
+    }
+
+    // A ref that is there already at this very commit would count as made.
+    anyhow::ensure!(
+        refs::read(&project.repository, &name.reference())?.is_none(),
+        StoreError::Taken(name.clone())
+    );
+    let log = format!("teddy: branch from {}", from.commit);
+    let moved = refs::move_to(
+        &project.repository,
+        (&name.reference(), Expected::Absent),
+        from.commit,
+        &log,
+    );
+
+    moved.map_err(|error| match error {
+        MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(name.clone())),
+        MoveError::Store(error) => error,
+    })?;
+    // What others put into its context counts as theirs until it is adopted.
+    if from.session.remote().is_none() {
+        project.journal().keep_tip(name, from.commit)?;
+    }
+
+    Ok(from.commit)
 }
 
 /// Goes on with another session.

@@ -42,7 +42,7 @@ pub struct Replayed {
 /// Where no plan ran in the turn, or its commands cannot be confined and the user does not want
 /// them run.
 pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Result<Replayed> {
-    let turn = project.store().turn(&project.session()?, turn)?;
+    let turn = project.store().turn(&project.session_of(turn)?, turn)?;
     turn.session.writable()?;
     let (plan, workspace) = recorded(&project.repository, &turn)?;
     let runs = plan

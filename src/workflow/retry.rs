@@ -10,7 +10,7 @@ use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::workflow::branch::branch;
+use crate::workflow::branch::fork;
 use crate::workflow::context::lists::lists;
 use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::model::request::PlanRequest;
@@ -45,13 +45,13 @@ pub struct RetryOptions {
 ///
 /// # Errors
 /// Where the turn has no recorded input, or the model gives no whole answer: then the session in
-/// use stays.
+/// use stays, and the new one has what arrived.
 pub fn retry(
     project: &mut Project,
     wish: &RetryOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<WaitingPlan> {
-    let session = project.session()?;
+    let session = project.session_of(&wish.turn)?;
     let turn = project.store().turn(&session, &wish.turn)?;
     turn.session.writable()?;
     let previous = turn
@@ -67,15 +67,15 @@ pub fn retry(
 
     // A model that cannot be had is found out before there is a branch.
     let source = source_of(project, &turn, wish.model.as_deref())?;
-    let name = free_name(&project.repository, &session)?;
-    branch(project, &previous.to_string(), &name, user)?;
-    let planned = ask_again(project, &turn, (source, input.as_str()), user);
+    let name = free_name(&project.repository, &turn.session)?;
+    let before = format!("{}:{previous}", turn.session);
+    fork(project, &before, &name, user)?;
+    project.work_on(&name);
+    let planned = ask_again(project, &turn, (source, input.as_str()), user)
+        .with_context(|| format!("session `{name}` was started, but has no plan"))?;
 
-    if planned.is_err() {
-        project.use_session(&session)?;
-    }
-
-    planned
+    project.use_session(&name)?;
+    Ok(planned)
 }
 
 /// Returns who is asked.
@@ -117,7 +117,7 @@ fn free_name(repository: &Repository, session: &SessionName) -> anyhow::Result<S
     }
 }
 
-/// Asks in the session in use, which was just made for it.
+/// Asks in the session at work, which was just made for it.
 fn ask_again(
     project: &Project,
     turn: &Turn,

@@ -99,6 +99,9 @@ fn bash_offers_what_only_the_project_knows() {
     check(&["plan", "--from", "p"], &["plan-a.md"]);
     check(&["context", "rm", ""], &["src"]);
     check(&["context", "add", "src/"], &["src/x.rs"]);
+    check(&["export", "s"], &["src/"]);
+    check(&["export", "a"], &[]);
+    check(&["export", "--html", "x", "a"], &["add-auth"]);
     check(&["undo", "--ex"], &["--exact"]);
     check(
         &["re"],

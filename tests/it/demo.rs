@@ -76,6 +76,13 @@ fn the_demo_leaves_a_sound_repository_to_look_around_in() {
             .contains(&format!("The session is in {}", project.display())),
         "{out}"
     );
+    // From anywhere in it.
+    let config = repo.beside("scratch/teddy.yaml");
+    assert!(
+        out.stderr
+            .contains(&format!("export TEDDY_CONFIG={}", config.display())),
+        "{out}"
+    );
     let fsck = repo.git_in(&project, &["fsck", "--strict"]);
     assert!(
         fsck.lines().all(|line| line.starts_with("dangling")),

@@ -511,6 +511,42 @@ fn cf1_later_layers_win() {
 }
 
 #[test]
+fn cf9_git_spells_a_setting_without_an_underscore() {
+    let repo = TestRepo::new();
+    let text = |out: crate::support::Output| out.stderr;
+    for name in ["teddy.execute.outputLimit", "teddy.execute.output-limit"] {
+        repo.git(&["config", name, "many"]);
+        let name = name.strip_prefix("teddy.").unwrap();
+        assert_eq!(
+            text(repo.teddy(&["status"])),
+            format!(
+                "error: git config {name}: must be a whole number that is not negative, not `many`\nhint: `git config --unset teddy.{name}` removes it\n"
+            )
+        );
+        repo.git(&["config", "--unset", &format!("teddy.{name}")]);
+    }
+
+    repo.git(&["config", "teddy.onFailures", "rollback"]);
+    assert_eq!(
+        text(repo.teddy(&["status"])),
+        "error: git config: unknown setting `onFailures`\nhint: did you mean `teddy.onFailure`? `git config --unset teddy.onFailures` removes it\n"
+    );
+    repo.git(&["config", "--unset", "teddy.onFailures"]);
+    repo.git(&["config", "teddy.onFailure", "rollback"]);
+    repo.done(&["new", "demo"]);
+    let failing = crate::plans::plan(
+        "Fail",
+        &[
+            crate::plans::create("b.txt", "b\n"),
+            crate::plans::execute("false"),
+        ],
+    );
+    std::fs::write(repo.beside("plan.md"), failing).unwrap();
+    assert_eq!(repo.teddy(&["execute", "../plan.md", "-y"]).code, 1);
+    assert!(!repo.path().join("b.txt").exists());
+}
+
+#[test]
 fn cf2_an_unknown_key_is_named_with_its_file() {
     let repo = TestRepo::new();
     repo.configure("replan: { most: 3 }\n")

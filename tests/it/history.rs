@@ -213,6 +213,17 @@ fn promise_d7_status_names_what_no_snapshot_has() {
 }
 
 #[test]
+fn a_file_of_a_turn_is_no_json() {
+    let repo = two_turns();
+    for args in [
+        &["show", "1", "plan.md", "--json"][..],
+        &["show", "none.md", "--json"],
+    ] {
+        assert_eq!(repo.json(args, 2)["error"]["kind"], "Usage");
+    }
+}
+
+#[test]
 fn export_writes_a_folder_for_each_turn() {
     let repo = two_turns();
     let target = repo.beside("out");
@@ -236,6 +247,24 @@ fn export_writes_a_folder_for_each_turn() {
     );
     repo.teddy(&["export", target.to_str().unwrap()])
         .check(1, &["already exists"]);
+}
+
+#[test]
+fn export_takes_no_session_for_a_directory() {
+    let repo = two_turns();
+    repo.done(&["new", "other"]);
+    repo.teddy(&["export", "demo"]).check(
+        2,
+        &[
+            "`demo` is a session",
+            "hint: `teddy -s demo export` exports it",
+        ],
+    );
+    assert!(!repo.path().join("demo").exists());
+    assert_eq!(repo.done(&["-s", "demo", "export", "demo"]), "demo\n");
+    assert!(repo.path().join("demo/02").exists());
+    repo.teddy(&["export", "a", "b"])
+        .check(2, &["written to one directory"]);
 }
 
 #[test]

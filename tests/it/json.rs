@@ -312,8 +312,9 @@ fn promise_c3_what_was_there_to_show_stands_beside_the_error() {
         (&shown["status"], &shown["review"]["title"]),
         (&json!("planned"), &json!("One"))
     );
+    let review = shown["review"].clone();
     let shown = check(&repo.teddy(&["--json", "resume"]), ("Unapproved", 1));
-    assert_eq!(shown["turns"], json!([]));
+    assert_eq!((&shown["turns"], &shown["review"]), (&json!([]), &review));
 
     repo.write(".teddy/config.yaml", "execute:\n  sandbox: off\n");
     let shown = check(&repo.teddy(&["--json", "trust"]), ("NobodyToAsk", 1));

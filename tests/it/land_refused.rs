@@ -57,11 +57,8 @@ fn a_detached_head_has_no_branch_but_a_new_one_can_be_made() {
     );
     for name in ["a..b", "-x", "HEAD", "a b"] {
         let branch = format!("--branch={name}");
-        refused(
-            &repo,
-            &["1", &branch, "-m", "x"],
-            &["is not a valid branch name"],
-        );
+        repo.teddy(&["land", "1", &branch, "-m", "x"])
+            .check(2, &["is not a valid branch name"]);
     }
 }
 

@@ -68,6 +68,15 @@ fn a_turn_that_is_not_there_is_named_with_those_that_are() {
     }
     repo.teddy(&["show", "nonsense"])
         .check(1, &["has no turn `nonsense`"]);
+    repo.teddy(&["show", "demo"]).check(
+        1,
+        &[
+            "has no turn `demo`",
+            "`demo:@` is the newest turn of session `demo`",
+        ],
+    );
+    repo.teddy(&["diff", "0..1"])
+        .check(1, &["has no turn `0..1`", "hint: `teddy diff 0 1` shows"]);
     repo.teddy(&["show", "HEAD"])
         .check(1, &["`HEAD` names no turn"]);
     assert_eq!(state(&repo), before);
@@ -281,8 +290,20 @@ fn a_single_word_is_not_taken_for_what_it_is_not() {
             "did you mean `greet.sh`? `-m 'greeet.sh'` makes it the message",
         ],
     );
+    // Nothing is like it, and it is no message all the same.
+    for command in ["start", "plan", "ask", "resume"] {
+        repo.teddy(&[command, "docs/spec.md"]).check(
+            2,
+            &[
+                "there is no file `docs/spec.md`",
+                "hint: `-m 'docs/spec.md'` makes it the message",
+            ],
+        );
+    }
     repo.teddy(&["race", "--with", "a,b"])
         .check(2, &["a race needs a message"]);
+    repo.teddy(&["setup", "--server", "foo"])
+        .check(2, &["`foo` is not the address of a server"]);
 }
 
 #[test]

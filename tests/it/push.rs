@@ -7,6 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::plans::{create, edit, execute, plan};
+use crate::screen::Screen;
 use crate::scripted_agent::scripted_command;
 use crate::support::{Output, TestRepo};
 
@@ -149,6 +150,27 @@ fn rec1_a_record_has_the_turns_and_nothing_of_the_workspace() {
         assert_eq!(shown["objects"], json!(objects.lines().count()));
         repo.teddy(&["push"]).check(0, &["origin has all of it"]);
     }
+}
+
+#[test]
+fn who_says_no_has_sent_and_deleted_nothing() {
+    let repo = session();
+    let no = |args: &[&str], question: &str| {
+        let mut screen = Screen::open(&repo, (100, 20), args);
+        screen.wait_for(question);
+        screen.press("n");
+        assert_eq!(screen.end(), 1, "{}", screen.shown());
+    };
+    no(&["push"], "Send `demo` to `origin`?");
+    assert_eq!(refs(&repo), "");
+    repo.done(&["push", "-y"]);
+    no(
+        &["push", "--delete", "demo"],
+        "Delete 1 session on `origin`?",
+    );
+    assert!(refs(&repo).contains(RECORD));
+    no(&["gc", "demo"], "demo");
+    repo.done(&["log", "demo"]);
 }
 
 #[test]

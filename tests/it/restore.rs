@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use crate::plans::{create, edit, execute, plan};
+use crate::screen::Screen;
 use crate::support::TestRepo;
 
 /// A project after three turns: a.txt is changed, b.txt is made, c.txt is deleted.
@@ -245,6 +246,10 @@ fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
         1,
         &["stdin is not a terminal, so nobody can answer \"Make 2 files equal to turn 2?\""],
     );
+    let mut screen = Screen::open(&repo, (80, 10), &["undo", "--exact"]);
+    screen.wait_for("Make 2 files equal to turn 2?");
+    screen.press("n");
+    assert_eq!(screen.end(), 1, "{}", screen.shown());
     assert_eq!(repo.read("own.txt"), "mine\n");
     repo.done(&["undo", "--exact", "-y"]);
     assert!(!repo.path().join("own.txt").exists());

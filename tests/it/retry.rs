@@ -228,8 +228,13 @@ fn a_retry_that_fails_leaves_the_session_in_use() {
         "models:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n",
         fake.origin
     ));
-    repo.teddy(&["retry", "--model", "other"])
-        .check(1, &["does not accept the key"]);
+    repo.teddy(&["retry", "--model", "other"]).check(
+        1,
+        &[
+            "session `demo-retry-1` was started, but has no plan",
+            "does not accept the key",
+        ],
+    );
     assert_eq!(repo.json(&["status"], 0)["session"], "demo");
     repo.teddy(&["retry", "--model", "openai:x"])
         .check(1, &["has no key"]);
@@ -238,6 +243,27 @@ fn a_retry_that_fails_leaves_the_session_in_use() {
     repo.run_plan(&plan("By hand", &[create("e.txt", "e\n")]));
     repo.teddy(&["retry"])
         .check(1, &["turn 3 has no recorded input: no model was asked"]);
+}
+
+#[test]
+fn a_turn_of_another_session_is_asked_and_run_again_wherever_it_is_named() {
+    let repo = project();
+    repo.done(&["new", "other"]);
+    repo.teddy(&["retry", "demo:1"])
+        .check(3, &["Session demo-retry-1 is in use now"]);
+
+    // No session is in use in a new worktree.
+    let tree = repo.beside("tree");
+    repo.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+    repo.teddy_in(&tree, &["replay", "demo:1"])
+        .check(0, &["turn 1 same"]);
+    let model = ["--model", "command:false"];
+    repo.teddy_in(&tree, &[&["retry", "demo:1"][..], &model].concat())
+        .check(1, &["session `demo-retry-2` was started, but has no plan"]);
+    repo.teddy_in(&tree, &["log"])
+        .check(1, &["no session is in use"]);
+    repo.teddy_in(&tree, &["retry", "demo:1"])
+        .check(0, &["Session demo-retry-3 is in use now"]);
 }
 
 #[test]

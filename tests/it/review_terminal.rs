@@ -376,6 +376,18 @@ fn without_colours_no_colour_is_written() {
 }
 
 #[test]
+fn a_terminal_that_can_only_print_gets_no_colour() {
+    let repo = TestRepo::new();
+    repo.done(&["new", "demo"]);
+    for (term, coloured) in [("xterm", true), ("dumb", false), ("", false)] {
+        let variables = [("TERM", term), ("GIT_PAGER", "cat")];
+        let mut screen = Screen::open_with(&repo, (80, 10), (&["log"], &variables));
+        assert_eq!(screen.end(), 0);
+        assert_eq!(screen.written().contains("\x1b["), coloured, "{term:?}");
+    }
+}
+
+#[test]
 fn leaving_keeps_the_draft_byte_for_byte() {
     let repo = project();
     let before = draft(&repo);

@@ -23,6 +23,7 @@ impl TestRepo {
         };
         std::fs::create_dir(repo.folder.path().join("home")).unwrap();
         std::fs::create_dir(repo.path()).unwrap();
+        repo.configure("");
         repo.git(&[&["init", "-q", "-b", "main"], init].concat());
         repo
     }
@@ -35,6 +36,7 @@ impl TestRepo {
         };
         std::fs::create_dir(repo.folder.path().join("home")).unwrap();
         std::fs::create_dir(repo.path()).unwrap();
+        repo.configure("");
         repo.git(&[&["init", "-q", "-b", "main"], init].concat());
         repo
     }

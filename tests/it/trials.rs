@@ -74,6 +74,46 @@ fn bisect_says_what_is_wrong_with_its_ends() {
 }
 
 #[test]
+fn bisect_searches_the_session_whose_turns_are_named() {
+    let repo = history();
+    repo.done(&["branch", "2", "other"]);
+    repo.run_plan(&plan("Other 3", &[create("other.txt", "x\n")]));
+    let run = |ends: &[&str], script: &str, code: i32| {
+        repo.json(&[&["bisect", "run"], ends, &[script]].concat(), code)
+    };
+    let found = run(
+        &["--good", "demo:3", "--bad", "demo:6"],
+        "grep -q works a.txt",
+        0,
+    );
+    assert_eq!(
+        (&found["session"], &found["culprits"][0]["turn"]),
+        (&json!("demo"), &json!(5))
+    );
+    let found = run(&["--good", "demo:3"], "test ! -e 7.txt", 0);
+    assert_eq!(
+        (&found["session"], &found["culprits"][0]["turn"]),
+        (&json!("demo"), &json!(7))
+    );
+    // Turns before the branch are turns of both.
+    let found = run(
+        &["--good", "demo:1", "--bad", "3"],
+        "test ! -e other.txt",
+        0,
+    );
+    assert_eq!(
+        (&found["session"], &found["culprits"][0]["turn"]),
+        (&json!("other"), &json!(3))
+    );
+    let ends = ["--good", "demo:3", "--bad", "other:3"];
+    let error = run(&ends, "test ! -e other.txt", 1);
+    assert_eq!(
+        error["error"]["message"],
+        "`demo:3` is not a turn of session `other`"
+    );
+}
+
+#[test]
 fn turns_that_cannot_be_told_apart_are_all_named() {
     let repo = history();
     let script = "test -e 6.txt -a ! -e 7.txt && exit 125; test -e 4.txt -a ! -e 6.txt && exit 125; grep -q works a.txt";

@@ -6,14 +6,35 @@ use anyhow::Context as _;
 
 use crate::cli::app::App;
 use crate::cli::exit;
+use crate::cli::failure::WrongWord;
+use crate::session::name::SessionName;
+use crate::text::visible::visible;
+use crate::workflow::project::Project;
 
 /// Writes the folders.
 pub(super) fn run(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
-    anyhow::ensure!(names.len() < 2, "turns are written to one directory");
+    if names.len() > 1 {
+        let what = "the turns of a session are written to one directory".to_owned();
+        let hint = "`--bundle <file>` and `--html <directory>` take several sessions".to_owned();
+        return Err(WrongWord { what, hint }.into());
+    }
+
     let project = app.record()?;
     let session = project.session()?;
     let named = names.first().map_or(session.as_str(), String::as_str);
     let target = app.folder()?.join(named);
+    if !target.is_dir() && is_another(&project, &session, named) {
+        let named = visible(named);
+        return Err(WrongWord {
+            what: format!("`{named}` is a session, and its turns need a directory"),
+            hint: format!(
+                "`teddy -s {named} export` exports it; `teddy export ./{named}` makes a directory for \
+                 session `{session}`"
+            ),
+        }
+        .into());
+    }
+
     let turns: Vec<_> = project
         .store()
         .history(project.store().tip(&session)?)
@@ -55,4 +76,10 @@ pub(super) fn run(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
     }
 
     Ok(exit::DONE.into())
+}
+
+/// Returns whether a word is the name of a session, and not of the one that is exported.
+fn is_another(project: &Project, session: &SessionName, word: &str) -> bool {
+    let named = SessionName::from_address(word);
+    named.is_ok_and(|named| named != *session && project.store().tip_id(&named).is_ok())
 }

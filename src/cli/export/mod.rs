@@ -33,7 +33,7 @@ use super::complete;
 pub(super) struct Args {
     /// The directory, created if it does not exist; with `--bundle` and `--html`, the sessions; with
     /// `--format`, the session
-    #[arg(value_name = "DIR|SESSION", add = complete::with(complete::sessions))]
+    #[arg(value_name = "DIR|SESSION", add = complete::folders_or_sessions(&["--format", "--bundle", "--html"]))]
     names: Vec<String>,
     /// Print a summary of a session
     #[arg(long, value_name = "FORMAT", conflicts_with = "several")]

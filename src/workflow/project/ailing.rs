@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{Hands, Project, ProjectOptions, UserFolders, proposed};
+use super::folders::UserFolders;
+use super::{Hands, Project, ProjectOptions, proposed};
 use crate::config::settings::Settings;
 use crate::git::open::OpenError;
 use crate::git::repository::Repository;
