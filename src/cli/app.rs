@@ -22,8 +22,7 @@ use crate::ui::prompt::PromptHelp;
 use crate::ui::quiet::{Approval, Quiet};
 use crate::ui::style::{self, ColorChoice, Paint, StyledLine, Tone, block};
 use crate::ui::{markdown, terminal};
-use crate::workflow::project::folders::UserFolders;
-use crate::workflow::project::{Project, ProjectOptions};
+use crate::workflow::project::{Project, ProjectOptions, UserFolders};
 use crate::workflow::user::User;
 
 /// The running program.
@@ -123,13 +122,13 @@ impl App {
             .context("neither HOME nor XDG_CONFIG_HOME is set")?;
         let cache =
             below("XDG_CACHE_HOME", ".cache").context("neither HOME nor XDG_CACHE_HOME is set")?;
-        let named = env::var_os("TEDDY_CONFIG").map(PathBuf::from);
+        let config_file =
+            env::var_os("TEDDY_CONFIG").map_or_else(|| config.join("config.yaml"), PathBuf::from);
 
         Ok(UserFolders {
             home,
-            config_is_named: named.is_some(),
-            config_file: named.unwrap_or_else(|| config.join("config.yaml")),
             config,
+            config_file,
             cache,
         })
     }

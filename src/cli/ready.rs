@@ -7,7 +7,7 @@ use super::app::App;
 use super::failure::Diagnosis;
 use super::kind::FailureKind;
 use crate::config::edit::NewModel;
-use crate::config::layer;
+use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::git::repository::Repository;
 use crate::host::process;
@@ -136,18 +136,17 @@ impl App {
     /// # Errors
     /// Where there is no home directory, or the folder in use is gone.
     pub(super) fn setup_ground(&self) -> anyhow::Result<SetupGround> {
-        let places = self.places()?;
+        let file = self.places()?.config_file;
         let repository = self.setup_repository();
         let settings = match &repository {
             Some(_) => self.open().map(|project| project.settings),
-            None => places
-                .settings()
+            None => Layer::read(&file)
                 .and_then(|layer| layer::merge(&[layer]))
                 .map_err(Into::into),
         };
 
         Ok(SetupGround {
-            file: places.config_file,
+            file,
             repository,
             settings,
         })

@@ -11,9 +11,6 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error(transparent)]
     Read(std::io::Error),
-    /// The file that the user named is not there.
-    #[error("`TEDDY_CONFIG` names `{0}`, which does not exist")]
-    Missing(String),
     /// The text is wrong.
     #[error("{origin}: {message}")]
     Wrong {
@@ -40,10 +37,6 @@ impl ConfigError {
         let origin = match self {
             ConfigError::Wrong { origin, .. } | ConfigError::Unknown { origin, .. } => {
                 origin.as_str()
-            }
-            ConfigError::Missing(_) => {
-                return "`teddy setup` writes it; `TEDDY_CONFIG=/dev/null teddy <command>` runs without one"
-                    .to_owned();
             }
             ConfigError::Read(_) => "",
         };

@@ -65,20 +65,6 @@ impl Layer {
     /// # Errors
     /// Where it cannot be read, is too large, is no YAML, or no mapping.
     pub fn read(path: &Path) -> Result<Layer, ConfigError> {
-        match Layer::read_named(path) {
-            Err(ConfigError::Missing(origin)) => Ok(Layer {
-                origin,
-                ..Layer::default()
-            }),
-            read => read,
-        }
-    }
-
-    /// Reads a YAML file that has to be there.
-    ///
-    /// # Errors
-    /// As for [`Layer::read`], and where it is missing.
-    pub fn read_named(path: &Path) -> Result<Layer, ConfigError> {
         if is_null_device(path) {
             return Layer::parse(&path.display().to_string(), "");
         }
@@ -91,7 +77,10 @@ impl Layer {
                     std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
                 ) =>
             {
-                Err(ConfigError::Missing(path.display().to_string()))
+                Ok(Layer {
+                    origin: path.display().to_string(),
+                    ..Layer::default()
+                })
             }
             Err(error) => Err(ConfigError::Read(error)),
         }

@@ -2,7 +2,6 @@
 //! from.
 
 mod ailing;
-pub mod folders;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,6 @@ use std::rc::Rc;
 
 use anyhow::Context as _;
 
-use self::folders::UserFolders;
 use crate::config::error;
 use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
@@ -34,6 +32,19 @@ use crate::workspace::{Checkout, recover};
 
 /// A session's name and a line end.
 const MAX_NAME: u64 = 1024;
+
+/// Where the user keeps what is not a project's.
+#[derive(Debug, Clone)]
+pub struct UserFolders {
+    /// The home directory.
+    pub home: Option<PathBuf>,
+    /// `$XDG_CONFIG_HOME/teddy`
+    pub config: PathBuf,
+    /// The user's configuration file.
+    pub config_file: PathBuf,
+    /// `$XDG_CACHE_HOME/teddy`
+    pub cache: PathBuf,
+}
 
 /// The hands of a person: they give the input of a `manual` model away and take its answer.
 #[derive(Clone)]
@@ -134,7 +145,7 @@ impl Project {
         let mut ignored = own.confine(trusted);
         let users = [
             Layer::from_git(&repository.config_section("teddy"))?,
-            places.settings()?,
+            Layer::read(&places.config_file)?,
         ];
 
         if !trusted {

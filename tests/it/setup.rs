@@ -227,7 +227,6 @@ fn a_file_that_cannot_be_changed_stays_and_the_lines_are_shown() {
     let machine = Machine::new();
     let real = machine.repo.beside("dotfiles.yaml");
     std::fs::write(&real, "agent: pathfinder\n").unwrap();
-    std::fs::remove_file(machine.file()).unwrap();
     std::os::unix::fs::symlink(&real, machine.file()).unwrap();
     machine
         .teddy(&["setup", "--model", "openai:gpt-5", "--no-try"], &[])

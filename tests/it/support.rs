@@ -23,7 +23,6 @@ impl TestRepo {
         };
         std::fs::create_dir(repo.folder.path().join("home")).unwrap();
         std::fs::create_dir(repo.path()).unwrap();
-        repo.configure("");
         repo.git(&[&["init", "-q", "-b", "main"], init].concat());
         repo
     }
@@ -36,7 +35,6 @@ impl TestRepo {
         };
         std::fs::create_dir(repo.folder.path().join("home")).unwrap();
         std::fs::create_dir(repo.path()).unwrap();
-        repo.configure("");
         repo.git(&[&["init", "-q", "-b", "main"], init].concat());
         repo
     }

@@ -1,8 +1,7 @@
 //! The sessions as they are looked at: with their branches, however damaged some of them are.
 
 use teddy::session::name::SessionName;
-use teddy::workflow::project::folders::UserFolders;
-use teddy::workflow::project::{Project, ProjectOptions};
+use teddy::workflow::project::{Project, ProjectOptions, UserFolders};
 use teddy::workflow::view::timeline::{SessionLane, mark, newest, timeline};
 
 use crate::plans::{create, edit, plan};
@@ -15,7 +14,6 @@ pub fn project(repo: &TestRepo) -> Project {
         home: Some(home.clone()),
         config: home.join("config/teddy"),
         config_file: repo.beside("teddy.yaml"),
-        config_is_named: false,
         cache: home.join("cache/teddy"),
     };
     Project::open_record(&repo.path(), places, ProjectOptions::default()).unwrap()

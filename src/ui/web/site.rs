@@ -12,8 +12,7 @@ use crate::git::refs;
 use crate::host::serve::{PageAnswer, PageRequest, plain};
 use crate::text::digest;
 use crate::ui::html::layout::{ICON, PageMode, PagePlace, SCRIPT, STYLE, trouble};
-use crate::workflow::project::folders::UserFolders;
-use crate::workflow::project::{Project, ProjectOptions};
+use crate::workflow::project::{Project, ProjectOptions, UserFolders};
 
 /// Where all refs of TeDDy's are.
 const REFS: &str = "refs/teddy/";

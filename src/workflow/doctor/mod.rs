@@ -26,8 +26,7 @@ use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::git::open::OpenError;
 use crate::text::visible::visible;
-use crate::workflow::project::folders::UserFolders;
-use crate::workflow::project::{Project, ProjectOptions};
+use crate::workflow::project::{Project, ProjectOptions, UserFolders};
 use fix::Repair;
 
 /// How bad it is.
@@ -200,7 +199,7 @@ fn users_settings(
     wanted: &ProjectOptions,
 ) -> (Settings, Option<anyhow::Error>) {
     let read = || {
-        let user = places.settings()?;
+        let user = Layer::read(&places.config_file)?;
         let call = Layer::from_pairs(crate::config::error::CALL, &wanted.settings)?;
         layer::merge(&[user, call])
     };

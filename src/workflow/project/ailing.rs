@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::folders::UserFolders;
-use super::{Hands, Project, ProjectOptions, proposed};
+use super::{Hands, Project, ProjectOptions, UserFolders, proposed};
 use crate::config::settings::Settings;
 use crate::git::open::OpenError;
 use crate::git::repository::Repository;

@@ -89,8 +89,6 @@ fn a_wrong_configuration() {
         repo.configure(yaml);
         page.refused(&repo, &["status"]);
     }
-    std::fs::remove_file(repo.beside("teddy.yaml")).unwrap();
-    page.refused(&repo, &["status"]);
     repo.configure("");
     repo.git(&["config", "teddy.replan.max", "many"]);
     page.refused(&repo, &["status"]);

@@ -11,8 +11,7 @@ use teddy::workflow::execute::result::{ExecuteResult, ReviewedPlan};
 use teddy::workflow::execute::{ExecuteOptions, execute_text};
 use teddy::workflow::model::agents;
 use teddy::workflow::new::new;
-use teddy::workflow::project::folders::UserFolders;
-use teddy::workflow::project::{Project, ProjectOptions};
+use teddy::workflow::project::{Project, ProjectOptions, UserFolders};
 use teddy::workflow::restore::steps::{redo, undo};
 use teddy::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
 use teddy::workflow::user::{Approved, Decision, Event, Question, ReviewRequest, User};
@@ -231,7 +230,6 @@ impl World {
         let places = UserFolders {
             config: home.join("config/teddy"),
             config_file: home.join("config.yaml"),
-            config_is_named: false,
             cache: home.join("cache/teddy"),
             home: Some(home),
         };
