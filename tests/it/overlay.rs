@@ -429,3 +429,35 @@ fn a_set_up_runs_once_in_a_layer() {
     repo.configure("worktree: { setup: 'exit 7' }\n");
     run(&repo, OVERLAY, "true").check(1, &["`worktree.setup` failed with exit code 7"]);
 }
+
+/// A repository's session names say little: `try` is in many.
+#[test]
+fn a_repository_at_the_path_of_another_one_sees_nothing_of_its_sessions() {
+    let check = |backend: &str| {
+        let repo = project();
+        run(
+            &repo,
+            backend,
+            "mkdir -p target; echo theirs | tee x.log target/tool",
+        )
+        .check(0, &[]);
+        repo.remove(".git");
+        repo.git(&["init", "-q"]);
+        repo.commit("another project");
+        repo.done(&["new", "s"]);
+        run(
+            &repo,
+            backend,
+            "echo seen; find . -name x.log -o -name tool",
+        )
+        .check(0, &[]);
+        assert_eq!(printed(&repo), "seen\n", "{backend}");
+        run(&repo, backend, "echo ours > x.log; rm .gitignore").check(0, &[]);
+        run(&repo, backend, "cat x.log").check(0, &[]);
+        assert_eq!(printed(&repo), "ours\n", "{backend}");
+    };
+    check(CHECKOUT);
+    if overlays() {
+        check(OVERLAY);
+    }
+}

@@ -142,17 +142,18 @@ pub fn session_worktree(
     };
 
     former::take_over(repository, &root, session).with_context(during)?;
+    let record = record::worktree_record(repository, session);
+    remove_unknown(&root, &record, session).with_context(during)?;
     let found = make_room(&root, session)?;
     root.clear(session).with_context(during)?;
 
     // A git directory of a run that was cut short.
     root.remove_git_dir(session).with_context(during)?;
     root.worktree(session).with_context(during)?;
-    record::worktree_record(repository, session).check_index();
+    record.check_index();
     let mut worktree = SessionWorktree {
-        repository: repository
-            .with_worktree(&path, &record::worktree_record(repository, session).index())?,
-        record: record::worktree_record(repository, session),
+        repository: repository.with_worktree(&path, &record.index())?,
+        record,
         fresh: found == AtPlace::Nothing,
         session: session.to_owned(),
         path: path.clone(),
@@ -239,6 +240,23 @@ fn is_plain_session(session: &str) -> anyhow::Result<()> {
 /// Opens the folder of worktrees at a path that was noted.
 fn own_root(repository: &Repository, path: &Path) -> Option<WorktreeRoot> {
     WorktreeRoot::open(path, &repository.common_dir())
+}
+
+/// Removes a worktree and a layer that are of a repository at this path, and not known to this one:
+/// of one that was here before, and had a session of the same name. What git ignores in them is
+/// another project's.
+fn remove_unknown(
+    root: &WorktreeRoot,
+    record: &WorktreeRecord,
+    session: &str,
+) -> anyhow::Result<()> {
+    let is_known = record.root().as_deref() == Some(root.path());
+    if root.is_ours(session) && !is_known {
+        root.remove_worktree(session)?;
+        root.remove_layer(session)?;
+        record.forget_layer();
+    }
+    Ok(())
 }
 
 /// What is at the place of a worktree.

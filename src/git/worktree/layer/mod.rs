@@ -63,6 +63,8 @@ pub fn session_layer(
     let during = || format!("the layer of session `{session}` at `{}`", path.display());
 
     former::take_over(user, &root, session).with_context(during)?;
+    let record = record::worktree_record(user, session);
+    super::remove_unknown(&root, &record, session).with_context(during)?;
     super::make_room(&root, session)?;
     root.clear(session).with_context(during)?;
     root.remove_git_dir(session).with_context(during)?;
@@ -73,7 +75,6 @@ pub fn session_layer(
 
     let fresh = layer.kind(Path::new(FILES))?.is_none();
     layer.make_folder(Path::new(FILES)).with_context(during)?;
-    let record = record::worktree_record(user, session);
     let place = root.layer_place(session).join(FILES);
     let worktree = SessionWorktree {
         repository: user.with_worktree(&place, &record.layer_index())?,
