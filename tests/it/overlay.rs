@@ -461,3 +461,44 @@ fn a_repository_at_the_path_of_another_one_sees_nothing_of_its_sessions() {
         check(OVERLAY);
     }
 }
+
+#[test]
+fn what_a_turn_recorded_is_the_users_even_where_they_ignore_it_later() {
+    let check = |backend: &str| {
+        let repo = project();
+        let write =
+            "mkdir out; echo turn | tee f.tmp g.tmp out/made; rm untracked.txt; echo own > x.log";
+        run(&repo, backend, write).check(0, &[]);
+        repo.remove("f.tmp");
+        repo.write("g.tmp", "edited\n");
+        repo.remove("out/made");
+        repo.write("out/own", "own\n");
+        repo.write("untracked.txt", "again\n");
+        repo.write(".gitignore", "*.log\n*.tmp\n/out/\n/untracked.txt\n");
+
+        let look = "ls -d f.tmp out/made; cat g.tmp out/own untracked.txt; cat x.log; true";
+        run(&repo, backend, look).check(0, &[]);
+        let said = printed(&repo);
+        let seen: Vec<&str> = said
+            .lines()
+            .filter(|line| !line.starts_with("ls:"))
+            .collect();
+        let seen: Vec<&str> = seen
+            .into_iter()
+            .filter(|line| !line.starts_with("cat:"))
+            .collect();
+        let expected: &[&str] = match backend {
+            OVERLAY => &["edited", "own", "again", "own"],
+            _ => &["own"],
+        };
+        assert_eq!(seen, expected, "{backend}: {said}");
+
+        run(&repo, backend, "echo '*.log' > .gitignore").check(0, &[]);
+        assert!(!repo.path().join("f.tmp").exists(), "{backend}");
+        assert_eq!(repo.read("g.tmp"), "edited\n", "{backend}");
+    };
+    check(CHECKOUT);
+    if overlays() {
+        check(OVERLAY);
+    }
+}

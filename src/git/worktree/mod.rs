@@ -42,7 +42,7 @@ use self::layer::index::LayerIndex;
 use self::record::WorktreeRecord;
 use self::root::{WorktreeRoot, is_plain};
 use super::repository::Repository;
-use crate::git::object::CommitId;
+use crate::git::object::{CommitId, TreeId};
 use crate::host::file::{FileKind, Root, read_regular};
 use crate::host::interrupt;
 
@@ -344,6 +344,25 @@ impl SessionWorktree {
     /// Where the note cannot be written.
     pub fn keep_setup(&self, setup: &str) -> anyhow::Result<()> {
         Ok(self.record.keep_setup(self.is_layered(), setup)?)
+    }
+
+    /// Notes that a turn was recorded, from its files as they were to what the turn made of them.
+    /// What is in these is no build's file: it is gone here once it is gone from the user's files,
+    /// even if git ignores it by then.
+    ///
+    /// # Errors
+    /// Where the note cannot be written.
+    pub fn keep_recorded(&self, [before, after]: [TreeId; 2]) -> anyhow::Result<()> {
+        let layered = self.is_layered();
+        Ok(self.record.keep_recorded(layered, [after, before])?)
+    }
+
+    /// Returns the trees of the last turn that was recorded here, without `now` and without any
+    /// that a run which was killed did not store.
+    fn recorded(&self, now: TreeId) -> Vec<TreeId> {
+        let mut trees = self.record.recorded(self.is_layered());
+        trees.retain(|tree| *tree != now && self.repository.has(tree.0));
+        trees
     }
 
     /// Opens the folder in which its files lie.

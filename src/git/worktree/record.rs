@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
+use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 use crate::host::file::remove_below;
 use crate::host::file::{Root, write_cache};
@@ -21,6 +22,10 @@ const INDEX: &str = "index";
 const LAYER_INDEX: &str = "layer-index";
 /// The set-up that has run in the layer.
 const LAYER_SETUP: &str = "layer-setup";
+/// The trees between which the last turn in the worktree was recorded.
+const RECORDED: &str = "recorded";
+/// The trees between which the last turn in the layer was recorded.
+const LAYER_RECORDED: &str = "layer-recorded";
 /// More bytes than this are in no note.
 const MAX_NOTE: u64 = 64 * 1024;
 
@@ -95,6 +100,25 @@ impl WorktreeRecord {
         write_cache(&self.folder.join(setup_note(layered)), setup.as_bytes())
     }
 
+    /// Returns the trees between which the last turn in the worktree, or in the layer, was
+    /// recorded, until they are forgotten.
+    pub(super) fn recorded(&self, layered: bool) -> Vec<TreeId> {
+        let bytes = self.read(recorded_note(layered)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    /// Notes the trees between which a turn in the worktree, or in the layer, was recorded.
+    pub(super) fn keep_recorded(&self, layered: bool, trees: [TreeId; 2]) -> std::io::Result<()> {
+        let text: String = trees.iter().map(|tree| format!("{tree}\n")).collect();
+        write_cache(&self.folder.join(recorded_note(layered)), text.as_bytes())
+    }
+
+    /// Forgets these trees, once what they say has been put right.
+    pub(super) fn forget_recorded(&self, layered: bool) {
+        let _ = std::fs::remove_file(self.folder.join(recorded_note(layered)));
+    }
+
     /// Returns where the layer would have an index, beside what is made on the way: it is made of
     /// what is known of the user's files for each run.
     pub(super) fn layer_index(&self) -> PathBuf {
@@ -110,6 +134,7 @@ impl WorktreeRecord {
     pub(super) fn forget_layer(&self) {
         self.forget_layer_index();
         let _ = std::fs::remove_file(self.folder.join(LAYER_SETUP));
+        self.forget_recorded(true);
     }
 
     /// Returns the file whose time says when the worktree was used.
@@ -119,7 +144,7 @@ impl WorktreeRecord {
 
     /// Forgets what is known of the files, and which set-up has run.
     pub(super) fn forget_files(&self) {
-        for name in [super::index::NOTE, SETUP, INDEX] {
+        for name in [super::index::NOTE, SETUP, INDEX, RECORDED] {
             let _ = std::fs::remove_file(self.folder.join(name));
         }
     }
@@ -145,6 +170,11 @@ impl WorktreeRecord {
 /// Returns the note of the set-up of a worktree, or of a layer.
 fn setup_note(layered: bool) -> &'static str {
     if layered { LAYER_SETUP } else { SETUP }
+}
+
+/// Returns the note of what was recorded of a worktree, or of a layer.
+fn recorded_note(layered: bool) -> &'static str {
+    if layered { LAYER_RECORDED } else { RECORDED }
 }
 
 /// The present moment, for the system to fill in.

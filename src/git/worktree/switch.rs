@@ -325,32 +325,42 @@ impl Switch<'_> {
 
     /// Removes a file or link, if it is there.
     pub(super) fn remove_file(&self, path: &[u8]) -> anyhow::Result<()> {
-        let WalkResult::Place(place) = self.top.walk(path, IfMissing::Stop)? else {
-            return Ok(());
-        };
-        match place.look_kind()? {
-            Some(kind) if !kind.is_dir() => Ok(place.remove()?),
-            _ => Ok(()),
-        }
+        remove_file(&self.top, path)
     }
 
     /// Removes folders that are empty, and those above them.
     pub(super) fn remove_empty_folders(&self, folders: BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
-        for folder in folders.iter().rev() {
-            let mut path = Some(folder.as_slice());
-            while let Some(folder) = path {
-                let WalkResult::Place(place) = self.top.walk(folder, IfMissing::Stop)? else {
-                    break;
-                };
-                if !place.remove_empty_folder()? && !place.look()?.is_absent() {
-                    break;
-                }
-                path = parent(folder);
-            }
-        }
-
-        Ok(())
+        remove_empty_folders(&self.top, &folders)
     }
+}
+
+/// Removes a file or link below a top, if it is there.
+pub(super) fn remove_file(top: &Top, path: &[u8]) -> anyhow::Result<()> {
+    let WalkResult::Place(place) = top.walk(path, IfMissing::Stop)? else {
+        return Ok(());
+    };
+    match place.look_kind()? {
+        Some(kind) if !kind.is_dir() => Ok(place.remove()?),
+        _ => Ok(()),
+    }
+}
+
+/// Removes folders below a top that are empty, and those above them.
+pub(super) fn remove_empty_folders(top: &Top, folders: &BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
+    for folder in folders.iter().rev() {
+        let mut path = Some(folder.as_slice());
+        while let Some(folder) = path {
+            let WalkResult::Place(place) = top.walk(folder, IfMissing::Stop)? else {
+                break;
+            };
+            if !place.remove_empty_folder()? && !place.look()?.is_absent() {
+                break;
+            }
+            path = parent(folder);
+        }
+    }
+
+    Ok(())
 }
 
 /// Returns whether a sparse checkout leaves an entry out.

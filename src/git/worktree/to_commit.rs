@@ -1,5 +1,7 @@
 //! The way of a worktree to a commit, with all of its files or a part of them.
 
+use std::collections::BTreeSet;
+
 use crate::git::version;
 use crate::git::worktree::part;
 use gix::index::entry::stat::Options as StatOptions;
@@ -7,12 +9,15 @@ use gix::index::entry::stat::Options as StatOptions;
 use super::glance::glance;
 use super::index::KnownIndex;
 use super::part::VisiblePart;
+use super::path::parent;
 use super::sparse::hide;
 use super::survey::survey;
-use super::switch::Switch;
+use super::switch::{Switch, remove_empty_folders, remove_file};
 use super::{Extent, SessionWorktree, WorktreeAim, index};
 use crate::git::During;
+use crate::git::diff;
 use crate::git::diff::TreeChange;
+use crate::git::object::TreeId;
 use crate::git::place::Top;
 use crate::git::repository::Repository;
 use crate::host::fault;
@@ -42,6 +47,7 @@ pub(super) fn switch(
         changes,
     } = index::known(repository, tree)?;
     let top = Top::open_own(repository.workdir())?;
+    remove_recorded(worktree, &top, tree)?;
     let extent = reach(repository, aim.extent);
     let mut part = None;
     let survey = match (extent, &changes) {
@@ -71,6 +77,23 @@ pub(super) fn switch(
         Some(part) => part::bring_part(&switch, part),
         None => bring_whole(&switch, changes.as_deref()),
     }
+}
+
+/// Removes the files of the last turn that are not in the new tree. The index has only what the
+/// turn began with, and rules that came since could ignore what it made.
+fn remove_recorded(worktree: &SessionWorktree, top: &Top, new: TreeId) -> anyhow::Result<()> {
+    let recorded = worktree.recorded(new).into_iter();
+    // What a power cut took of a turn counts for nothing here.
+    let changes = recorded.flat_map(|tree| diff::changes(&worktree.repository, tree, new));
+    let mut folders = BTreeSet::new();
+    for change in changes.flatten().filter(|change| change.new.is_none()) {
+        remove_file(top, &change.path)?;
+        folders.extend(parent(&change.path).map(<[u8]>::to_vec));
+    }
+
+    remove_empty_folders(top, &folders)?;
+    worktree.record.forget_recorded(false);
+    Ok(())
 }
 
 /// Returns how much is brought: on a file system that takes one name for another all of it, as a

@@ -255,6 +255,7 @@ fn take(
         let snapshot = paths::snapshot_paths(&worktree.repository, env.tree, &written)
             .context("recording what the plan did")?;
         staged::take_over(&project.repository, &worktree.repository)?;
+        worktree.keep_recorded([env.tree, snapshot.tree])?;
         fault::point("after-run-snapshot")?;
         return Ok(WorktreeResult {
             tree: snapshot.tree,
@@ -282,6 +283,7 @@ fn take(
     let RecordedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
     staged::take_over(&project.repository, &worktree.repository)?;
+    worktree.keep_recorded([env.tree, tree])?;
     fault::point("after-run-snapshot")?;
 
     repository_changes.extend(began.changes(project)?);

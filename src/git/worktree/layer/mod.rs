@@ -127,7 +127,9 @@ impl SessionWorktree {
     /// # Errors
     /// Where something cannot be removed.
     pub fn sweep_layer(&self, user: &Repository, below: &LowerFiles<'_>) -> anyhow::Result<()> {
-        sweep::sweep(user, (below.tree, below.limits), &self.files)
+        sweep::sweep(user, below, &self.recorded(below.tree), &self.files)?;
+        self.record.forget_recorded(true);
+        Ok(())
     }
 
     /// Removes the layer whole; it is made anew when it is needed.

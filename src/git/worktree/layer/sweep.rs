@@ -8,20 +8,21 @@ use std::path::Path;
 use gix::index::entry::Mode;
 
 use super::changes::{LayerEntry, list};
-use super::{below, place};
+use super::{LowerFiles, below, place};
 use crate::git::ignore::LazyRules;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
-use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::worktree::root::GIT;
 use crate::host::file::{Root, open_up, remove_below};
 use crate::host::overlay::show_below;
 
 /// Removes from a layer all that git does not ignore, and what hides files below
-/// that are called as secrets are: these are found anew.
+/// that are called as secrets are: these are found anew. What is in one of the trees that were
+/// `recorded` of the layer goes, too, whether git ignores it now or not.
 pub(super) fn sweep(
     user: &Repository,
-    (tree, limits): (TreeId, &SnapshotLimits),
+    lower: &LowerFiles<'_>,
+    recorded: &[TreeId],
     files: &Path,
 ) -> anyhow::Result<()> {
     let top = &Root::open_strictly(files)?;
@@ -42,13 +43,16 @@ pub(super) fn sweep(
             .map(|(name, _)| below(&path, name))
             .collect();
         let asked: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
-        let known = user.entries_at(tree, &asked)?;
+        // What a power cut took of a turn counts for nothing here: the layer is ours to lose.
+        let earlier = recorded.iter().map(|tree| user.entries_at(*tree, &asked));
+        let mut known: Vec<_> = earlier.flatten().collect();
+        known.push(user.entries_at(lower.tree, &asked)?);
         for ((name, entry), path) in folder.names.iter().zip(&paths) {
             let is_folder = matches!(entry, LayerEntry::Folder { .. });
-            let tracked = known.get(path.as_slice());
+            let tracked = known.iter().find_map(|known| known.get(path.as_slice()));
             let mode = if is_folder { Mode::DIR } else { Mode::FILE };
             let ignored = rules.ignores(path, mode)?;
-            match fate((*entry, tracked), ignored, || limits.is_secret(path)) {
+            match fate((*entry, tracked), ignored, || lower.limits.is_secret(path)) {
                 Fate::Stays => {}
                 Fate::Goes => {
                     open_up(&root, name);
