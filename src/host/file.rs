@@ -15,6 +15,7 @@ mod place;
 mod remove;
 mod state;
 mod swap;
+mod unnamed;
 mod whole;
 mod write;
 
@@ -35,6 +36,7 @@ pub use make::make_folders;
 pub use place::{exchange, put_link, read_link, remove_empty_above, remove_file};
 pub use remove::{open_up, remove_at, remove_below};
 pub use state::{write_atomic, write_cache};
+pub use unnamed::UnnamedFile;
 pub use whole::WholeFolder;
 
 /// A folder that is opened once, and everything below it.

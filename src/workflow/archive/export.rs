@@ -10,7 +10,7 @@ use crate::git::bundle::{self, BundleContents, BundleError};
 use crate::git::object::CommitId;
 use crate::git::refs::{self, signed};
 use crate::host::clock;
-use crate::host::file::{TEMPORARY, failure};
+use crate::host::file::{UnnamedFile, failure};
 use crate::session::name::SessionName;
 use crate::workflow::hinted::{hinted, with_hint};
 use crate::workflow::project::Project;
@@ -130,22 +130,19 @@ impl SessionBundle {
         let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let during = |error: std::io::Error| failure("write", path, error);
-        let file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .tempfile_in(folder)
-            .map_err(during)?;
-        self.write(project, file.as_file().try_clone().map_err(during)?)?;
-        file.as_file().sync_all().map_err(during)?;
-        let size = file.as_file().metadata().map_err(during)?.len();
+        let unnamed = UnnamedFile::make(folder).map_err(during)?;
+        self.write(project, unnamed.file().try_clone().map_err(during)?)?;
+        unnamed.file().sync_all().map_err(during)?;
+        let size = unnamed.file().metadata().map_err(during)?.len();
 
         let named = match existing {
-            Existing::Replaced => file.persist(path),
-            Existing::Stays => file.persist_noclobber(path),
+            Existing::Replaced => unnamed.replace(path),
+            Existing::Stays => unnamed.name(path),
         };
         if let Err(error) = named {
-            return Err(match error.error.kind() {
+            return Err(match error.kind() {
                 std::io::ErrorKind::AlreadyExists => taken(path),
-                _ => during(error.error).into(),
+                _ => during(error).into(),
             });
         }
 

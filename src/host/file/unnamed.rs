@@ -1,0 +1,172 @@
+//! A file that has no name until it is whole, so that nothing of it is left where it should lie if
+//! the process is killed.
+//!
+//! Where the system or the file system has no such files, it is a temporary one beside its place.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempPath;
+
+use super::{Root, TEMPORARY};
+
+/// A file that is being written, and that only the user may read.
+#[derive(Debug)]
+pub struct UnnamedFile {
+    /// The file.
+    file: File,
+    /// The folder in which it gets its name.
+    folder: PathBuf,
+    /// Its name until then, where it must have one.
+    temporary: Option<TempPath>,
+}
+
+impl UnnamedFile {
+    /// Makes one that gets its name in a folder.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn make(folder: &Path) -> io::Result<UnnamedFile> {
+        let (file, temporary) = match without_name(folder) {
+            Some(file) => (file, None),
+            None => {
+                let mut builder = tempfile::Builder::new();
+                let (file, path) = builder.prefix(TEMPORARY).tempfile_in(folder)?.into_parts();
+                (file, Some(path))
+            }
+        };
+        Ok(UnnamedFile {
+            file,
+            folder: folder.to_owned(),
+            temporary,
+        })
+    }
+
+    /// Returns the file, to be written.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives it a name in its folder.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if something has the name; or the system's.
+    pub fn name(self, path: &Path) -> io::Result<()> {
+        match self.temporary {
+            Some(temporary) => Ok(temporary.persist_noclobber(path)?),
+            None => link(&self.file, path),
+        }
+    }
+
+    /// Gives it a name in its folder, whatever has it now.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn replace(self, path: &Path) -> io::Result<()> {
+        let temporary = match self.temporary {
+            Some(temporary) => temporary,
+            None => match link(&self.file, path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    let beside = self.folder.join(Root::temporary_name());
+                    link(&self.file, &beside)?;
+                    TempPath::try_from_path(beside)?
+                }
+                done => return done,
+            },
+        };
+        Ok(temporary.persist(path)?)
+    }
+}
+
+/// Makes a file without a name in a folder, where that can be done and a name can be given later.
+#[cfg(target_os = "linux")]
+fn without_name(folder: &Path) -> Option<File> {
+    use rustix::fs::{CWD, Mode, OFlags};
+
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR).ok()?;
+    let file = File::from(file);
+    by_number(&file).exists().then_some(file)
+}
+
+/// Makes no file.
+#[cfg(not(target_os = "linux"))]
+fn without_name(_folder: &Path) -> Option<File> {
+    None
+}
+
+/// Gives an open file a name that is free.
+fn link(file: &File, path: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD};
+
+    let from = by_number(file);
+    let flags = AtFlags::SYMLINK_FOLLOW;
+    Ok(rustix::fs::linkat(CWD, &from, CWD, path, flags)?)
+}
+
+/// Returns the path by which the system reaches an open file.
+fn by_number(file: &File) -> PathBuf {
+    use std::os::fd::AsRawFd as _;
+
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// Returns the names in a folder, sorted.
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    /// Writes a file, with a name from the beginning or without.
+    fn written(folder: &Path, text: &str, named: bool) -> UnnamedFile {
+        let mut made = UnnamedFile::make(folder).unwrap();
+        if named {
+            let (file, path) = tempfile::NamedTempFile::new_in(folder)
+                .unwrap()
+                .into_parts();
+            (made.file, made.temporary) = (file, Some(path));
+        }
+        made.file.write_all(text.as_bytes()).unwrap();
+        made
+    }
+
+    #[test]
+    fn it_has_its_name_once_it_is_whole_and_nothing_else_is_left() {
+        for named in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a");
+            let read = || std::fs::read_to_string(&path).unwrap();
+            drop(written(folder.path(), "gone", named));
+            written(folder.path(), "one", named).name(&path).unwrap();
+            let taken = written(folder.path(), "two", named).name(&path);
+            assert_eq!(taken.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(read(), "one");
+
+            written(folder.path(), "three", named)
+                .replace(&path)
+                .unwrap();
+            assert_eq!(read(), "three");
+            assert_eq!(names(folder.path()), ["a"]);
+        }
+    }
+
+    #[test]
+    fn one_that_is_being_written_is_not_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        // A file system without such files has it beside its place.
+        if without_name(folder.path()).is_some() {
+            let _file = written(folder.path(), "half", false);
+            assert_eq!(names(folder.path()), [""; 0]);
+        }
+    }
+}
