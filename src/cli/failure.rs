@@ -31,6 +31,7 @@ use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
 use crate::workflow::hinted::Hinted;
 use crate::workflow::land::error::LandError;
+use crate::workflow::paths::EmptyPath;
 use crate::workflow::plan::NotAPlan;
 use crate::workflow::project::NoSession;
 use crate::workflow::user::NobodyToAsk;
@@ -178,6 +179,11 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 
     if let Some(WrongWord { hint, .. }) = cause.downcast_ref() {
         return Some(Diagnosis::usage(Some(hint.clone())));
+    }
+
+    if cause.is::<EmptyPath>() {
+        let hint = "`.` names the directory that you are in";
+        return Some(Diagnosis::usage(Some(hint.to_owned())));
     }
 
     let is_usage = cause.is::<NameError>()

@@ -11,11 +11,16 @@ use crate::text::resource::{Artifact, is_url};
 /// The entry of a context list that is the whole project.
 const EVERYTHING: &str = "**";
 
+/// A path is empty, as a variable in a script can be: it names nothing, and means nothing.
+#[derive(Debug, thiserror::Error)]
+#[error("a path is empty")]
+pub struct EmptyPath;
+
 /// Returns paths relative to the project's root; `.` there is the whole project, which restricts
 /// nothing.
 ///
 /// # Errors
-/// Where a path leads out of the project.
+/// [`EmptyPath`], or a path leads out of the project.
 pub fn below(
     repository: &Repository,
     folder: &Path,
@@ -31,6 +36,7 @@ pub fn below(
     let mut found = Vec::new();
 
     for path in paths {
+        anyhow::ensure!(!path.is_empty(), EmptyPath);
         let inside = relative(repository.workdir(), &prefix, Path::new(path))
             .with_context(|| format!("`{path}` is outside the project"))?;
         if inside.is_empty() {

@@ -489,3 +489,16 @@ fn empty_folders_below_each_other_are_in_nobodys_way() {
     assert_eq!(repo.teddy(&["undo"]).code, 4);
     assert_eq!([repo.read("a"), repo.read("e/x")], ["new\n", "1\n"]);
 }
+
+#[test]
+fn an_empty_path_is_refused_and_not_taken_for_everything() {
+    let repo = three_turns();
+    for args in [
+        &["restore", "0", ""][..],
+        &["diff", "--", ""],
+        &["log", "--", "a.txt", ""],
+    ] {
+        repo.teddy(args).check(2, &["a path is empty", "hint: `.`"]);
+    }
+    assert!(repo.path().join("dir/b.txt").exists());
+}
