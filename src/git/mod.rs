@@ -22,6 +22,7 @@ pub mod object;
 pub mod open;
 pub(in crate::git) mod place;
 pub mod publish;
+pub mod reclean;
 pub mod refs;
 pub mod remote;
 pub mod repository;

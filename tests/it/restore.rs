@@ -502,3 +502,37 @@ fn an_empty_path_is_refused_and_not_taken_for_everything() {
     }
     assert!(repo.path().join("dir/b.txt").exists());
 }
+
+#[test]
+fn a_file_that_nobody_edited_comes_back_over_a_turn_that_brought_a_filter_for_it() {
+    let upper = [
+        ["config", "filter.up.clean", "tr a-z A-Z"],
+        ["config", "filter.up.smudge", "tr A-Z a-z"],
+    ];
+    let attributes = create(".gitattributes", "x.txt filter=up\n");
+    for back in [&["undo", "2"][..], &["restore", "0"]] {
+        let repo = TestRepo::new().file("x.txt", "hello\n");
+        upper.iter().for_each(|args| drop(repo.git(args)));
+        repo.commit("init");
+        repo.done(&["new", "demo"]);
+        repo.run_plan(&plan("Filter", std::slice::from_ref(&attributes)));
+        repo.run_plan(&plan("More", &[execute("echo more >> x.txt")]));
+        let printed = repo.done(back);
+        assert_eq!(printed, "write x.txt\ndelete .gitattributes\n", "{back:?}");
+        assert_eq!(repo.read("x.txt"), "hello\n", "{back:?}");
+        repo.done(&["restore", "2"]);
+        assert_eq!(repo.read("x.txt"), "hello\nmore\n", "{back:?}");
+        repo.done(&["restore", "0"]);
+        assert_eq!(repo.read("x.txt"), "hello\n", "{back:?}");
+    }
+
+    let repo = TestRepo::new().file("x.txt", "1\n2\n3\nhello\n");
+    upper.iter().for_each(|args| drop(repo.git(args)));
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan("Filter", &[attributes]));
+    repo.write("x.txt", "own\n2\n3\nhello\n");
+    repo.run_plan(&plan("More", &[execute("echo more >> x.txt")]));
+    repo.done(&["undo", "2"]);
+    assert_eq!(repo.read("x.txt"), "own\n2\n3\nhello\n");
+}

@@ -6,6 +6,7 @@ use super::OnOverlap;
 use super::way::{Leg, Way};
 use crate::git::diff;
 use crate::git::object::{TreeEntry, TreeId};
+use crate::git::reclean::{alike, is_attributes, reclean};
 use crate::workflow::project::Project;
 use crate::workspace::fit::{Fit, fit};
 use crate::workspace::stack::series::Series;
@@ -84,6 +85,7 @@ impl Carrier<'_> {
     fn follow(&mut self, now: TreeId, legs: &[Leg]) -> anyhow::Result<TreeId> {
         let (mut tree, mut frozen) = (now, PathEntries::new());
         for leg in legs {
+            tree = self.as_begun(tree, leg, &frozen)?;
             let next = match fit(&self.project.repository, leg.from, tree, leg.to)? {
                 Fit::Clean(files) => files.to,
                 Fit::Overlap(paths, ways) => {
@@ -98,7 +100,8 @@ impl Carrier<'_> {
                     }
                 }
             };
-            tree = self.keep(next, (tree, leg), &mut frozen)?;
+            let next = self.keep(next, (tree, leg), &mut frozen)?;
+            tree = self.keep_bytes([tree, next], leg, &frozen)?;
         }
 
         Ok(tree)
@@ -157,6 +160,50 @@ impl Carrier<'_> {
                 self.brought.stopped.insert(path, leg.series.clone());
             }
         }
+    }
+
+    /// Takes files that a leg changes as it begins with them where they have the same bytes: a
+    /// filter that came between two turns makes something else of them, and nobody edited them.
+    fn as_begun(&self, tree: TreeId, leg: &Leg, frozen: &PathEntries) -> anyhow::Result<TreeId> {
+        let repository = &self.project.repository;
+        let mut differ = Vec::new();
+        for change in diff::changes(repository, leg.from, leg.to)? {
+            let entry = repository.entry(tree, &change.path)?;
+            let is_own = entry.is_some() && change.old.is_some() && entry != change.old;
+            if is_own && !frozen.contains_key(&change.path) {
+                differ.push(change.path);
+            }
+        }
+
+        match differ.is_empty() {
+            true => Ok(tree),
+            false => alike(repository, [tree, leg.from], &differ),
+        }
+    }
+
+    /// Lets files in which the user's differ from the turns' keep their bytes over a leg that changes
+    /// attributes. Some differ in nothing else: a snapshot after the turn that brought a filter has
+    /// them as the filter stores them.
+    fn keep_bytes(
+        &self,
+        [before, after]: [TreeId; 2],
+        leg: &Leg,
+        frozen: &PathEntries,
+    ) -> anyhow::Result<TreeId> {
+        let repository = &self.project.repository;
+        let mut changed = diff::changes(repository, leg.from, leg.to)?.into_iter();
+        if !changed.any(|change| is_attributes(&change.path)) {
+            return Ok(after);
+        }
+
+        let mut stays = Vec::new();
+        for change in diff::changes(repository, leg.from, before)? {
+            let is_own = change.new.is_some() && !frozen.contains_key(&change.path);
+            if is_own && repository.entry(after, &change.path)? == change.new {
+                stays.push(change.path);
+            }
+        }
+        reclean(repository, [before, after], &stays)
     }
 
     /// Returns what a tree has in the parts of the legs that were gone.
