@@ -816,3 +816,47 @@ fn what_was_sent_can_be_fetched_redacted_or_not() {
             .check(0, &["Say it"]);
     }
 }
+
+#[test]
+fn a_remote_with_another_hash_function_is_not_one_to_try_again() {
+    let repo = session();
+    let other = repo.beside("other.git");
+    let other = other.to_str().unwrap();
+    repo.git(&["init", "-q", "--bare", "--object-format=sha256", other]);
+    repo.git(&["remote", "set-url", "origin", other]);
+    let told = repo.teddy(&["push", "-y", "--code"]);
+    told.check(
+        1,
+        &[
+            "hash algorithm",
+            "one of the two repositories has SHA-1 ids",
+        ],
+    );
+    assert!(!told.stderr.contains("push again"), "{told}");
+}
+
+#[test]
+fn a_shallow_clone_is_told_to_get_the_rest_first() {
+    let repo = session();
+    repo.commit("More");
+    repo.git(&["push", "-q", "origin", "HEAD:refs/heads/main"]);
+    let clone = repo.beside("shallow");
+    let from = format!("file://{}", remote(&repo).display());
+    let to = clone.to_str().unwrap();
+    repo.git(&["clone", "-q", "--depth=1", "-b", "main", &from, to]);
+    let empty = repo.beside("empty.git");
+    let empty = empty.to_str().unwrap();
+    repo.git(&["init", "-q", "--bare", empty]);
+    repo.git_in(&clone, &["remote", "set-url", "origin", empty]);
+    let made = plan("Make c", &[create("c.txt", "c\n")]);
+    let file = repo.beside("plan.md");
+    std::fs::write(&file, made).unwrap();
+    repo.done(&["-C", to, "execute", "-y", file.to_str().unwrap()]);
+    repo.teddy_in(&clone, &["push", "-y", "--code"]).check(
+        1,
+        &[
+            "shallow update not allowed",
+            "hint: this clone has only a part of the history; `git fetch --unshallow`",
+        ],
+    );
+}

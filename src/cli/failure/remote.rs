@@ -22,9 +22,11 @@ pub(super) fn judge(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         RemoteTrouble::NotConfigured | RemoteTrouble::NotThere => FailureKind::NoRemote,
         RemoteTrouble::Denied => FailureKind::RemoteDenied,
         RemoteTrouble::Unreachable | RemoteTrouble::Dropped => FailureKind::RemoteUnreachable,
-        RemoteTrouble::RefRefused | RemoteTrouble::HookDeclined | RemoteTrouble::NotFastForward => {
-            FailureKind::NotSent
-        }
+        RemoteTrouble::RefRefused
+        | RemoteTrouble::Shallow
+        | RemoteTrouble::OtherHash
+        | RemoteTrouble::HookDeclined
+        | RemoteTrouble::NotFastForward => FailureKind::NotSent,
         RemoteTrouble::Unsound => FailureKind::RemoteUnsound,
         RemoteTrouble::NoSuchRef => FailureKind::SessionNotFound,
         RemoteTrouble::Other => FailureKind::Failed,

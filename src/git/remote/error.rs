@@ -20,6 +20,10 @@ pub enum RemoteTrouble {
     Dropped,
     /// The server does not take refs outside of branches and tags, or not these.
     RefRefused,
+    /// The server takes nothing from a clone without all of the history.
+    Shallow,
+    /// The object ids there are made with another hash function.
+    OtherHash,
     /// A hook declined: the user's `pre-push` or one of the server's.
     HookDeclined,
     /// The remote has something that is not here.
@@ -33,13 +37,16 @@ pub enum RemoteTrouble {
 }
 
 /// What git says, in lower case, and what it means; the first one that occurs counts.
-const SIGNS: [(&str, RemoteTrouble); 37] = [
+const SIGNS: [(&str, RemoteTrouble); 40] = [
     ("fetch first", RemoteTrouble::NotFastForward),
     ("non-fast-forward", RemoteTrouble::NotFastForward),
     ("stale info", RemoteTrouble::NotFastForward),
     ("cannot lock ref", RemoteTrouble::NotFastForward),
     ("hook declined", RemoteTrouble::HookDeclined),
     ("insufficient permission", RemoteTrouble::Denied),
+    ("shallow update not allowed", RemoteTrouble::Shallow),
+    ("repository's hash algorithm", RemoteTrouble::OtherHash),
+    ("mismatched algorithms", RemoteTrouble::OtherHash),
     ("hidden ref", RemoteTrouble::RefRefused),
     ("funny refname", RemoteTrouble::RefRefused),
     ("refusing to create", RemoteTrouble::RefRefused),
@@ -183,6 +190,14 @@ impl RemoteError {
                 "the server must allow refs below `refs/teddy/`; docs/sharing.md says how"
                     .to_owned(),
             ),
+            RemoteTrouble::Shallow => Some(
+                "this clone has only a part of the history; `git fetch --unshallow` gets the rest"
+                    .to_owned(),
+            ),
+            RemoteTrouble::OtherHash => Some(
+                "one of the two repositories has SHA-1 ids, the other SHA-256; use a remote with the same, as `git init --object-format` makes it"
+                    .to_owned(),
+            ),
             RemoteTrouble::HookDeclined => Some("its words are above".to_owned()),
             RemoteTrouble::NotFastForward => {
                 Some(format!("`teddy fetch {remote}` brings what is there"))
@@ -285,6 +300,19 @@ mod tests {
         check(
             "! [remote rejected] a -> b (pre-receive hook declined)",
             RemoteTrouble::HookDeclined,
+        );
+        check(
+            "! [remote rejected] a -> b (shallow update not allowed)",
+            RemoteTrouble::Shallow,
+        );
+        check(
+            "fatal: the receiving end does not support this repository's hash algorithm\nfatal: the \
+             remote end hung up unexpectedly",
+            RemoteTrouble::OtherHash,
+        );
+        check(
+            "fatal: mismatched algorithms: client sha1; server sha256",
+            RemoteTrouble::OtherHash,
         );
         check("fetch-pack: unexpected disconnect", RemoteTrouble::Dropped);
         check("fatal: fsck error in packed object", RemoteTrouble::Unsound);
