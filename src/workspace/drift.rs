@@ -247,7 +247,8 @@ impl Drift {
     }
 }
 
-/// Returns the turns of other sessions that a restore of this one took out of the files. That a
+/// Returns the turns of other sessions that a restore of this one took out of the files, without
+/// the turns that it went back over: a branch has some that were made in another session. That a
 /// turn is gone from a file in which both had worked surprises whoever undoes only their own.
 ///
 /// # Errors
@@ -255,9 +256,11 @@ impl Drift {
 pub fn taken_from_others(
     stacks: &Stacks<'_>,
     session: &SessionName,
+    over: &[PatchId],
     [before, after]: [&Stack<PatchId>; 2],
 ) -> anyhow::Result<Vec<TurnName>> {
-    let [removed, _] = differences(stacks, before, after)?;
+    let [mut removed, _] = differences(stacks, before, after)?;
+    removed.retain(|patch| !over.contains(patch));
     let mut turns = turns_of(stacks, &removed)?;
     turns.retain(|turn| turn.session != session.as_str());
     Ok(turns)

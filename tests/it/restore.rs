@@ -536,3 +536,13 @@ fn a_file_that_nobody_edited_comes_back_over_a_turn_that_brought_a_filter_for_it
     repo.done(&["undo", "2"]);
     assert_eq!(repo.read("x.txt"), "own\n2\n3\nhello\n");
 }
+
+#[test]
+fn a_branch_says_nothing_of_the_turns_that_it_began_with() {
+    let repo = three_turns();
+    repo.done(&["branch", "1", "other"]);
+    repo.teddy(&["undo"]).check(
+        0,
+        &["this took turns 2 and 3 of demo out of your files as well"],
+    );
+}

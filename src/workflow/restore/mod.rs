@@ -35,7 +35,7 @@ use crate::workspace::marks::marked;
 use crate::workspace::missing::MissingChange;
 use crate::workspace::missing::missing;
 use crate::workspace::notice::obstacles;
-use crate::workspace::stack::{PatchId, Stacks};
+use crate::workspace::stack::{PatchId, Stacks, is_patch};
 use crate::workspace::transaction::Transaction;
 use crate::workspace::turn_files::{files_of, first_after};
 
@@ -250,27 +250,46 @@ fn carry_out(
     done.commit = Some(commit);
 
     // The files are there: what cannot be told is no failure of theirs.
-    let notes = what_went(project, tip, aim.planner.here);
+    let notes = what_went(project, tip, aim);
     done.notes.extend(notes.unwrap_or_default());
     Ok(done)
 }
 
 /// Says which turns of other sessions went with those of this one, and which of its own are still
 /// on a branch; `tip` was the newest turn before.
-fn what_went(
-    project: &Project,
-    tip: &Turn,
-    before: &Stack<PatchId>,
-) -> anyhow::Result<Vec<RestoreNote>> {
+fn what_went(project: &Project, tip: &Turn, aim: &Aim<'_>) -> anyhow::Result<Vec<RestoreNote>> {
+    let before = aim.planner.here;
     let stacks = Stacks::new(&project.repository);
     let now = stacks.wanted(&project.store().tip(&tip.session)?)?;
     let own = taken_of(&stacks, &tip.session, [before, &now])?;
     let landed = still_landed(project, tip, &own)?;
-    let others = taken_from_others(&stacks, &tip.session, [before, &now])?;
+    let over = turns_after(project, &stacks, tip, aim.turn)?;
+    let others = taken_from_others(&stacks, &tip.session, &over, [before, &now])?;
 
     let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));
     let others = (!others.is_empty()).then_some(RestoreNote::TakenFromOthers(others));
     Ok(landed.into_iter().chain(others).collect())
+}
+
+/// Returns what the turns of a session's history changed that come after one of them, up to its
+/// newest.
+fn turns_after(
+    project: &Project,
+    stacks: &Stacks<'_>,
+    tip: &Turn,
+    turn: &Turn,
+) -> anyhow::Result<Vec<PatchId>> {
+    let mut patches = Vec::new();
+    for later in project.store().history(tip.clone()) {
+        let later = later?;
+        if later.number() <= turn.number() {
+            break;
+        }
+        if is_patch(&later) {
+            patches.push(stacks.id(&later)?);
+        }
+    }
+    Ok(patches)
 }
 
 /// Refuses paths that are nowhere.
