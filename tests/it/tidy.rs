@@ -10,7 +10,7 @@ use regex::Regex;
 /// The most lines of a source file, inline tests left out.
 const MAX_LINES: usize = 450;
 /// The crates that have one home: where it is, below `src/`.
-const HOMES: [(&str, &[&str]); 14] = [
+const HOMES: [(&str, &[&str]); 15] = [
     ("gix", &["git/"]),
     ("gix_pack", &["git/"]),
     ("reqwest", &["host/"]),
@@ -18,6 +18,7 @@ const HOMES: [(&str, &[&str]); 14] = [
     ("hyper", &["host/serve.rs"]),
     ("maud", &["ui/html/"]),
     ("dom_smoothie", &["host/web/"]),
+    ("html5ever", &["host/web/"]),
     ("comrak", &["text/markdown"]),
     ("similar", &["text/diff"]),
     ("ratatui", &["ui/"]),

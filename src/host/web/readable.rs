@@ -2,16 +2,24 @@
 //! text stays as it is, everything else is refused.
 
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dom_smoothie::{Config, Readability, TextMode};
+use html5ever::tendril::TendrilSink as _;
+use html5ever::tree_builder::TreeBuilderOpts;
+use html5ever::{ParseOpts, parse_document};
 
-/// How deeply HTML may be nested; conversion takes quadratic time in this.
+/// How deeply HTML may be nested: conversion takes quadratic time in this, and calls itself for each
+/// level.
 const MAX_NESTING: usize = 500;
 /// How many elements a page may have.
 const MAX_ELEMENTS: usize = 200_000;
 /// How long a conversion may take.
 const LIMIT: Duration = Duration::from_secs(10);
+/// So many bytes are parsed before a page is looked at again.
+const PIECE: usize = 16 << 10;
+/// What is said of a page that takes longer.
+const TOO_LATE: &str = "its HTML cannot be converted in time";
 /// The stack of the converting thread, in bytes.
 const STACK: usize = 32 << 20;
 
@@ -106,16 +114,11 @@ fn is_text(media: &str) -> bool {
 
 /// Converts HTML to Markdown in a thread, so that a page made to be slow cannot hold the turn.
 fn convert(html: String, url: &str) -> Result<Text, String> {
-    if nesting(&html) > MAX_NESTING {
-        return Err(format!(
-            "its HTML is nested more than {MAX_NESTING} levels deep"
-        ));
-    }
-
     let url = url.to_owned();
+    let deadline = Instant::now() + LIMIT;
     let (sender, receiver) = mpsc::channel();
     let work = move || {
-        let _ = sender.send(markdown(&html, &url));
+        let _ = sender.send(markdown(&html, &url, deadline));
     };
     std::thread::Builder::new()
         .stack_size(STACK)
@@ -124,19 +127,20 @@ fn convert(html: String, url: &str) -> Result<Text, String> {
 
     receiver
         .recv_timeout(LIMIT)
-        .map_err(|_| "its HTML cannot be converted in time".to_owned())?
+        .map_err(|_| TOO_LATE.to_owned())?
 }
 
 /// Returns the main part of a page as Markdown.
-fn markdown(html: &str, url: &str) -> Result<Text, String> {
+fn markdown(html: &str, url: &str, deadline: Instant) -> Result<Text, String> {
     let config = Config {
         keep_classes: true,
         max_elements_to_parse: MAX_ELEMENTS,
         text_mode: TextMode::Markdown,
         ..Config::default()
     };
-    let mut page = Readability::new(html, Some(url), Some(config))
+    let mut page = Readability::with_document(Default::default(), Some(url), Some(config))
         .map_err(|e| format!("its HTML cannot be read: {e}"))?;
+    parse(&mut page, html, deadline)?;
     let article = page
         .parse()
         .map_err(|e| format!("it has no readable text: {e}"))?;
@@ -148,49 +152,73 @@ fn markdown(html: &str, url: &str) -> Result<Text, String> {
     })
 }
 
-/// Elements without content, and those that the next one of their kind closes.
-const FLAT: [&str; 30] = [
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
-    "track", "wbr", "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "option",
-    "optgroup", "rt", "rp", "html", "body",
-];
+/// Gives a page its HTML, in pieces: nothing is built that is too deep to be walked, and a page that
+/// keeps the parser busy is left at the deadline.
+fn parse(page: &mut Readability, html: &str, deadline: Instant) -> Result<(), String> {
+    let tree_builder = TreeBuilderOpts {
+        scripting_enabled: false,
+        ..TreeBuilderOpts::default()
+    };
+    let options = ParseOpts {
+        tree_builder,
+        ..ParseOpts::default()
+    };
+    let mut parser = parse_document(std::mem::take(&mut page.doc), options);
 
-/// Returns an estimate of how deeply HTML is nested, at most wrong by a factor of two.
-fn nesting(html: &str) -> usize {
-    let mut open = std::collections::HashMap::<String, usize>::new();
-    let (mut depth, mut deepest) = (0, 0);
     let mut rest = html;
-    while let Some(at) = memchr::memchr(b'<', rest.as_bytes()) {
-        rest = &rest[at + 1..];
-        if let Some(comment) = rest.strip_prefix("!--") {
-            rest = comment.split_once("-->").map_or("", |(_, after)| after);
-            continue;
-        }
+    while !rest.is_empty() {
+        let end = (PIECE..rest.len()).find(|&at| rest.is_char_boundary(at));
+        let (piece, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        parser.process(piece.into());
+        rest = behind;
 
-        let closes = rest.starts_with('/');
-        let name: String = rest
-            .trim_start_matches('/')
-            .chars()
-            .take_while(char::is_ascii_alphanumeric)
-            .collect::<String>()
-            .to_ascii_lowercase();
-        if name.is_empty() || FLAT.contains(&name.as_str()) {
-            continue;
+        // What comes next mostly goes below the last node of each level.
+        let mut last = parser.tokenizer.sink.sink.root().last_child();
+        for _ in 0..MAX_NESTING {
+            last = last.and_then(|node| node.last_child());
         }
-
-        let count = open.entry(name).or_default();
-        if !closes {
-            *count += 1;
-            depth += 1;
-        } else if *count > 0 {
-            *count -= 1;
-            depth -= 1;
+        if last.is_some() {
+            return Err(too_deep());
         }
-
-        deepest = deepest.max(depth);
+        if Instant::now() > deadline {
+            return Err(TOO_LATE.to_owned());
+        }
     }
 
-    deepest
+    page.doc = parser.finish();
+    match nesting(page) > MAX_NESTING {
+        true => Err(too_deep()),
+        false => Ok(()),
+    }
+}
+
+/// Returns how deep a page is nested, without a call for each level.
+fn nesting(page: &Readability) -> usize {
+    let (mut node, mut depth, mut deepest) = (page.doc.root(), 0_usize, 0);
+    loop {
+        if let Some(child) = node.first_child() {
+            node = child;
+            depth += 1;
+            deepest = deepest.max(depth);
+            continue;
+        }
+
+        node = loop {
+            if let Some(next) = node.next_sibling() {
+                break next;
+            }
+            let Some(parent) = node.parent() else {
+                return deepest;
+            };
+            node = parent;
+            depth -= 1;
+        };
+    }
+}
+
+/// Says that a page is nested too deep.
+fn too_deep() -> String {
+    format!("its HTML is nested more than {MAX_NESTING} levels deep")
 }
 
 #[cfg(test)]
@@ -307,14 +335,54 @@ mod tests {
         );
     }
 
+    /// Converts HTML, and returns what is wrong with it.
+    fn check_deep(html: &str, expected: Option<&str>) {
+        let error = read(html.as_bytes(), Some("text/html"), "http://x/").err();
+        let start: String = html.chars().take(40).collect();
+        assert_eq!(error.as_deref(), expected, "{start}");
+    }
+
     #[test]
-    fn deep_html_is_refused_at_once() {
-        let deep = format!("<html><body>{}x", "<div>".repeat(20_000));
-        assert_eq!(
-            read(deep.as_bytes(), Some("text/html"), "http://x/"),
-            Err("its HTML is nested more than 500 levels deep".to_owned())
-        );
-        assert_eq!(nesting(&"<li><p>x<br>".repeat(1000)), 0);
-        assert_eq!(nesting("<div><b></b></i></div><!-- <div> --><ul></ul>"), 2);
+    fn deep_html_is_refused_however_it_is_spelled() {
+        let words = Some("its HTML is nested more than 500 levels deep");
+        for (start, level) in [
+            ("<html><body>", "<div>"),
+            ("<!-->", "<b>"),
+            ("<!--->", "<b>"),
+            ("<!-- --!>", "<b>"),
+            ("", "<x-a></x-b>"),
+            ("", "<x:a></x>"),
+            ("", "<ul><li>"),
+            ("", "<p><object>"),
+            ("<svg>", "<p-/><g>"),
+            ("<table>", "<b>"),
+            ("", "<div></DIV<>"),
+        ] {
+            check_deep(&format!("{start}{}x", level.repeat(20_000)), words);
+            check_deep(&format!("{start}{}x", level.repeat(600)), words);
+        }
+        // Not below the last node of each level: moved out of a table whose row comes behind.
+        let fostered = format!("<table>{}x<tr><td>y", "<b>".repeat(600));
+        check_deep(&fostered, words);
+
+        let flat = "<li><p>x<br><!-- <div> --><b>y</b></i></li>";
+        check_deep(&flat.repeat(1000), None);
+        check_deep(&format!("{}x", "<div>".repeat(490)), None);
+    }
+
+    #[test]
+    fn parsing_ends_at_its_deadline() {
+        let mut page = Readability::from("");
+        let html = "<p>x".repeat(PIECE);
+        let past = Instant::now().checked_sub(LIMIT).unwrap();
+        assert_eq!(parse(&mut page, &html, past), Err(TOO_LATE.to_owned()));
+    }
+
+    #[test]
+    fn a_page_of_several_pieces_is_whole() {
+        let paragraph = "<p>ä日本 &amp; some words that are a paragraph</p>";
+        let html = format!("<article>{}</article>", paragraph.repeat(2000));
+        let text = read(html.as_bytes(), Some("text/html"), "http://x/").unwrap();
+        assert_eq!(text.text.matches("ä日本 & some words").count(), 2000);
     }
 }
