@@ -279,11 +279,13 @@ impl App {
     /// # Errors
     /// As for [`App::print`].
     pub(super) fn page(&self, project: &Project, lines: &[StyledLine]) -> anyhow::Result<()> {
-        let (text, pager) = (
-            style::text(lines, self.paint_results()),
-            project.repository.config("core.pager"),
-        );
-        crate::host::pager::page(&text, pager.as_deref()).context("writing to standard output")
+        self.page_text(project, &style::text(lines, self.paint_results()))
+    }
+
+    /// Prints a text that is ready for the pager.
+    fn page_text(&self, project: &Project, text: &str) -> anyhow::Result<()> {
+        let pager = project.repository.config("core.pager");
+        crate::host::pager::page(text, pager.as_deref()).context("writing to standard output")
     }
 
     /// Shows Markdown that somebody else wrote: as it is into a pipe or file; coloured, nothing
@@ -313,7 +315,11 @@ impl App {
         if !screen::is_stdout() {
             return self.print(text);
         }
-        self.page(project, &lines(&String::from_utf8_lossy(text)))
+        let text = String::from_utf8_lossy(text);
+        self.page_text(
+            project,
+            &style::long_text(&text, lines, self.paint_results()),
+        )
     }
 
     /// Prints a result as JSON.

@@ -11,6 +11,7 @@ use super::failure::WrongWord;
 use crate::plan;
 use crate::session::artifact;
 use crate::session::turn::Turn;
+use crate::text::beginning;
 use crate::text::visible::visible;
 use crate::ui::style::StyledLine;
 use crate::ui::{markdown, turn_header};
@@ -140,7 +141,7 @@ fn show_turn(
     let mut lines = turn_header::lines(turn.session.as_str(), &row, message);
     if let Some(report) = text(artifact::REPORT) {
         lines.push(StyledLine::default());
-        lines.extend(markdown::lines(&report));
+        lines.extend(markdown::lines(&beginning(&report, artifact::MAX_REPORT)));
     }
 
     if let Some(workspace) = turn.meta.workspace.as_ref().filter(|_| !args.no_patch) {

@@ -59,6 +59,11 @@ pub const STEPS: &str = "steps/";
 /// The folder of the bytes that a plan's TAKEs take over.
 pub const TAKEN: &str = "taken/";
 
+/// A report has at most so many bytes: one from elsewhere is parsed and styled like any other.
+pub const MAX_REPORT: usize = 8 << 20;
+/// A question and a conclusion have at most so many.
+pub const MAX_SAID: usize = 1 << 20;
+
 /// The files of one turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Artifacts(pub BTreeMap<String, Vec<u8>>);

@@ -3,11 +3,12 @@
 use anyhow::Context as _;
 use uuid::Uuid;
 
-use super::artifact::{self, Artifacts};
+use super::artifact::{self, Artifacts, MAX_SAID};
 use super::meta::{self, Meta, NextMeta, RestoreCommand, Restored, SCHEMA, Status};
 use super::name::SessionName;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
+use crate::text::beginning;
 
 /// A commit, or what says facts about it, has no more bytes: one from elsewhere may have any number.
 const MAX_SMALL: u64 = 4 << 20;
@@ -164,10 +165,11 @@ impl Turn {
     /// Where `next/meta.yaml` is missing or wrong.
     pub fn next(&self, repository: &Repository) -> anyhow::Result<NextMeta> {
         let name = in_next(artifact::META);
-        let text = self
-            .text(repository, &name)?
+        let text = repository
+            .file_up_to(self.tree, &name, MAX_SMALL)?
             .with_context(|| format!("turn {} has no `{name}`", self.number()))?;
-        meta::read(&text).with_context(|| format!("`{name}` of turn {}", self.number()))
+        meta::read(&String::from_utf8_lossy(&text))
+            .with_context(|| format!("`{name}` of turn {}", self.number()))
     }
 
     /// Returns what the model asks the user since this turn, if it does.
@@ -175,7 +177,7 @@ impl Turn {
     /// # Errors
     /// Where the repository cannot be read.
     pub fn question(&self, repository: &Repository) -> anyhow::Result<Option<String>> {
-        self.text(repository, &in_next(artifact::QUESTION))
+        self.said(repository, artifact::QUESTION)
     }
 
     /// Returns what the model said when it called the work done with this turn, if it did.
@@ -183,7 +185,13 @@ impl Turn {
     /// # Errors
     /// Where the repository cannot be read.
     pub fn conclusion(&self, repository: &Repository) -> anyhow::Result<Option<String>> {
-        self.text(repository, &in_next(artifact::CONCLUSION))
+        self.said(repository, artifact::CONCLUSION)
+    }
+
+    /// Returns what the model said with this turn, as far as it can be shown.
+    fn said(&self, repository: &Repository, name: &str) -> anyhow::Result<Option<String>> {
+        let text = self.text(repository, &in_next(name))?;
+        Ok(text.map(|text| beginning(&text, MAX_SAID).into_owned()))
     }
 
     /// Gives a new turn the state for the turn after it that this one gave.

@@ -198,9 +198,14 @@ impl TurnCheck<'_> {
         }
 
         self.publication();
-        self.artifacts();
+        let are_readable = self.artifacts();
         if let Some(workspace) = &self.turn.meta.workspace {
             self.workspace(workspace);
+        }
+
+        // What is larger than it can be is not read to look for more.
+        if !are_readable {
+            return;
         }
 
         if matches!(self.turn.meta.status, Status::Executed | Status::Failed) {

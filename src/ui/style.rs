@@ -3,12 +3,17 @@
 //! A [`StyledLine`] can only be built from text that went through `visible`, so that nothing in it
 //! can hide, move or recolour what the person reads. Widths are columns, not characters.
 
+use std::borrow::Cow;
+
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::text::visible::visible;
+use crate::text::visible::{visible, visible_text};
 
 /// What stands before a row that continues the one above.
 const FOLD: &str = "↪ ";
+
+/// A text of more bytes has no tones.
+const MAX_STYLED: usize = 8 << 20;
 
 /// Columns from one tab stop to the next.
 const TAB: usize = 4;
@@ -251,6 +256,19 @@ pub fn text(lines: &[StyledLine], paint: Paint) -> String {
     lines.iter().map(|line| line.paint(paint) + "\n").collect()
 }
 
+/// Returns a text of any length as bytes for a terminal or a pager: in lines as they are made of it,
+/// or without tones where it is so long that its lines would take many times its size.
+pub fn long_text(
+    long: &str,
+    lines: impl Fn(&str) -> Vec<StyledLine>,
+    paint: Paint,
+) -> Cow<'_, str> {
+    match long.len() > MAX_STYLED {
+        true => visible_text(long),
+        false => text(&lines(long), paint).into(),
+    }
+}
+
 /// Returns every line of a text in one tone.
 pub fn block(tone: Tone, text: &str) -> Vec<StyledLine> {
     text.lines()
@@ -409,6 +427,16 @@ mod tests {
             "{line:?}"
         );
         assert_eq!(StyledLine::plain("a\tb").text(), "a   b");
+    }
+
+    #[test]
+    fn a_text_without_end_is_not_made_into_lines() {
+        let lines = |text: &str| block(Tone::Added, text);
+        let found = long_text("a\x1b", lines, Paint::Colors);
+        assert_eq!(found, "\x1b[32ma\\u{1b}\x1b[0m\n");
+        let text = "\x1b\n".repeat(MAX_STYLED / 2 + 1);
+        let found = long_text(&text, |_| panic!("it is too long"), Paint::Colors);
+        assert_eq!(found, "\\u{1b}\n".repeat(MAX_STYLED / 2 + 1));
     }
 
     #[test]

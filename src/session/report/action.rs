@@ -1,5 +1,6 @@
 //! One action of the report.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::{Modification, block, item};
@@ -8,9 +9,10 @@ use crate::plan::action::behavior::ReportPart;
 use crate::plan::run::{Ending, Outcome};
 use crate::text::edit::Tier;
 use crate::text::redact::redact;
-use crate::text::visible::{strip_ansi, visible};
+use crate::text::visible::{excerpt, strip_ansi, visible};
 
-/// The characters of a line of a difference that are shown.
+/// The characters of a line of a difference that are shown, and of one of an output where the report
+/// would be too long.
 const MAX_LINE: usize = 500;
 
 /// What there is to tell of an action.
@@ -22,6 +24,8 @@ pub(super) struct ActionFacts<'a> {
     pub modification: Option<&'a Modification>,
     /// Lines of output, and of a difference, that are shown.
     pub limit: usize,
+    /// Whether only the start of a long line of output is shown.
+    pub are_lines_cut: bool,
     /// Its position, from 0.
     pub index: usize,
 }
@@ -199,7 +203,17 @@ fn output(text: &mut String, outcome: &Outcome, told: ActionFacts<'_>) {
 
     let raw = String::from_utf8_lossy(&outcome.output);
     let clean = strip_ansi(&raw);
-    let lines: Vec<&str> = clean.lines().collect();
+    let clean = match told.are_lines_cut {
+        // Half a key, where a line is cut, would not be known as one.
+        true => redact(&clean),
+        false => Cow::Borrowed(&*clean),
+    };
+    let most = if told.are_lines_cut {
+        MAX_LINE
+    } else {
+        usize::MAX
+    };
+    let lines: Vec<Cow<'_, str>> = clean.lines().map(|line| excerpt(line, most)).collect();
     text.push_str("\nOutput:\n");
     if lines.len() <= told.limit {
         block(text, "text", &shown(&lines));
@@ -247,7 +261,7 @@ pub fn proposed_name(index: usize) -> String {
 }
 
 /// Joins lines after making what is hidden in them visible.
-fn shown(lines: &[&str]) -> String {
+fn shown(lines: &[Cow<'_, str>]) -> String {
     lines
         .iter()
         .map(|line| format!("{}\n", visible(line)))

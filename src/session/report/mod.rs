@@ -8,6 +8,7 @@ pub mod read;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use super::artifact::MAX_REPORT;
 use super::meta::{Approver, NotCaptured, Status};
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
@@ -94,8 +95,18 @@ pub fn without_prompt(report: &str) -> Cow<'_, str> {
 }
 
 impl Report<'_> {
-    /// Writes the report.
+    /// Writes the report. Where it would have more bytes than are read of one, long lines of output
+    /// are cut.
     pub fn render(&self) -> String {
+        let text = self.written(false);
+        match text.len() > MAX_REPORT {
+            true => self.written(true),
+            false => text,
+        }
+    }
+
+    /// Writes the report, with whole lines of output or their start.
+    fn written(&self, are_lines_cut: bool) -> String {
         let mut text = format!("# Execution Report: {}\n", visible(&self.plan.title));
         self.head(&mut text);
         self.warnings(&mut text);
@@ -128,6 +139,7 @@ impl Report<'_> {
                     outcome: self.outcomes.get(index),
                     modification,
                     limit: self.output_limit,
+                    are_lines_cut,
                     index,
                 },
             );

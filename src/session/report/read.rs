@@ -5,6 +5,7 @@
 //! a plan, a command or a person put into it; a report of a later version has fields that it keeps
 //! as they are.
 
+use crate::session::artifact::MAX_REPORT;
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
@@ -84,8 +85,12 @@ impl ReportAction {
 /// The words in front of the plan's title.
 const TITLE: &str = "# Execution Report: ";
 
-/// Reads a report; `None` where the text is none.
+/// Reads a report; `None` where the text is none, or longer than one can be.
 pub fn read(text: &str) -> Option<ReportFacts> {
+    if text.len() > MAX_REPORT {
+        return None;
+    }
+
     let lines = Lines::new(text);
     let mut facts = ReportFacts {
         title: text.lines().next()?.strip_prefix(TITLE)?.to_owned(),

@@ -3,6 +3,8 @@
 use super::TurnCheck;
 use crate::git::object::leaves::TreeLimit;
 use crate::git::object::{BlobId, EntryMode, Leaf};
+use crate::session::artifact::{self, MAX_REPORT, MAX_SAID};
+use crate::session::turn::in_next;
 use crate::text::path::lossy;
 
 /// A file of a turn has at most so many bytes.
@@ -13,9 +15,10 @@ const MAX_ARTIFACTS: u64 = 1 << 30;
 const MAX_NAMED: usize = 10;
 
 impl TurnCheck<'_> {
-    /// The tree has files and nothing else, and the state for the next turn.
-    pub(super) fn artifacts(&mut self) {
-        match self
+    /// The tree has files and nothing else, and the state for the next turn. Returns whether the
+    /// files are such that they can be read.
+    pub(super) fn artifacts(&mut self) -> bool {
+        let are_readable = match self
             .repository
             .leaves_up_to(self.turn.tree, TreeLimit::SMALL)
         {
@@ -25,10 +28,13 @@ impl TurnCheck<'_> {
                     let name = lossy(&leaf.path);
                     self.fault("T5", format!("`{name}` is not a plain file"));
                 }
-                self.sizes(&leaves);
+                self.sizes(&leaves)
             }
-            Err(error) => return self.fault("T5", format!("{error:#}")),
-        }
+            Err(error) => {
+                self.fault("T5", format!("{error:#}"));
+                return false;
+            }
+        };
 
         match self.turn.next(self.repository) {
             Ok(next)
@@ -39,24 +45,30 @@ impl TurnCheck<'_> {
             Ok(_) => {}
             Err(error) => self.fault("T6", format!("{error:#}")),
         }
+
+        are_readable
     }
 
     /// The files are of a size that can be read: a few bytes of a pack can be gigabytes.
-    fn sizes(&mut self, leaves: &[Leaf]) {
+    fn sizes(&mut self, leaves: &[Leaf]) -> bool {
         let mut all: u64 = 0;
         let mut large = 0;
         for leaf in leaves.iter().filter(|leaf| leaf.mode == EntryMode::File) {
             let size = match self.repository.blob_size(BlobId::of(leaf.id)) {
                 Ok(size) => size,
-                Err(error) => return self.fault("T5", format!("{error:#}")),
+                Err(error) => {
+                    self.fault("T5", format!("{error:#}"));
+                    return false;
+                }
             };
             all = all.saturating_add(size);
-            if size > MAX_ARTIFACT && large < MAX_NAMED {
+            let name = lossy(&leaf.path);
+            let most = most(&name);
+            if size > most && large < MAX_NAMED {
                 large += 1;
-                let name = lossy(&leaf.path);
                 self.fault(
                     "T5",
-                    format!("`{name}` has {size} bytes, more than a file of a turn can have"),
+                    format!("`{name}` has {size} bytes, and at most {most} are read of it"),
                 );
             }
         }
@@ -67,5 +79,17 @@ impl TurnCheck<'_> {
                 format!("its files have {all} bytes, more than those of a turn can have"),
             );
         }
+
+        large == 0 && all <= MAX_ARTIFACTS
+    }
+}
+
+/// Returns how many bytes a file of a turn can have.
+fn most(name: &str) -> u64 {
+    let said = [artifact::QUESTION, artifact::CONCLUSION].map(in_next);
+    match name {
+        artifact::REPORT => MAX_REPORT as u64,
+        name if said.iter().any(|said| said == name) => MAX_SAID as u64,
+        _ => MAX_ARTIFACT,
     }
 }

@@ -9,12 +9,13 @@ use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::plan::Plan;
 use crate::plan::run::{Ending, Outcome};
-use crate::session::artifact::{self, Artifacts};
+use crate::session::artifact::{self, Artifacts, MAX_SAID};
 use crate::session::meta::{self, Meta, NextMeta, NotCaptured, SCHEMA, Status, Workspace};
 use crate::session::report::action::{bounded, difference_name, output_name, proposed_name};
 use crate::session::report::{Modification, Report};
 use crate::session::store::NewTurn;
 use crate::session::transition::Next;
+use crate::text::beginning;
 use crate::text::context_list;
 use crate::text::path::{lossy, shown};
 use crate::text::resource::Artifact;
@@ -24,6 +25,10 @@ use crate::workspace::file_move::FileMove;
 use crate::workspace::notice::obstacles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
+
+/// So much of a question or a conclusion is kept, and a line that says so of a longer one; `plan.md`
+/// has all of it.
+const MOST_SAID: usize = MAX_SAID - 64;
 
 /// Everything that a turn is written from.
 pub(super) struct EndedTurn<'a> {
@@ -255,7 +260,9 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
         (artifact::QUESTION, &next.question),
         (artifact::CONCLUSION, &next.conclusion),
     ] {
-        text.iter().for_each(|text| put(name, text.clone()));
+        let text = text.as_deref().map(|text| beginning(text, MOST_SAID));
+        text.into_iter()
+            .for_each(|text| put(name, text.into_owned()));
     }
 }
 

@@ -81,17 +81,25 @@ fn with_many_artifacts(repo: &TestRepo) -> String {
     forged(repo, &tree, None)
 }
 
+/// Returns a tree with one more entry, or another one in the place of that name.
+fn with_entry(repo: &TestRepo, tree: &str, entry: &str, name: &str) -> String {
+    let end = format!("\t{name}");
+    let listed = repo.git(&["ls-tree", tree]);
+    let kept = listed.lines().filter(|line| !line.ends_with(&end));
+    let lines: String = kept.map(|line| format!("{line}\n")).collect();
+    git_reads(repo, &["mktree"], &format!("{lines}{entry}{end}\n"))
+}
+
 /// Makes a turn with another file in the place of one, and with this code after it if there is
 /// another one.
 fn with_file(repo: &TestRepo, name: &str, text: &str, after: Option<&str>) -> String {
     let blob = git_reads(repo, &["hash-object", "-w", "--stdin"], text);
-    let listed = repo.git(&["ls-tree", SESSION]);
-    let end = format!("\t{name}");
-    let lines = listed.lines().map(|line| match line.ends_with(&end) {
-        true => format!("100644 blob {blob}{end}\n"),
-        false => format!("{line}\n"),
-    });
-    let tree = git_reads(repo, &["mktree"], &lines.collect::<String>());
+    let (mut entry, mut name) = (format!("100644 blob {blob}"), name);
+    if let Some((folder, file)) = name.split_once('/') {
+        let tree = with_entry(repo, &format!("{SESSION}:{folder}"), &entry, file);
+        (entry, name) = (format!("040000 tree {tree}"), folder);
+    }
+    let tree = with_entry(repo, SESSION, &entry, name);
     forged(repo, &tree, after)
 }
 
@@ -102,6 +110,11 @@ fn with_much_code(repo: &TestRepo) -> String {
     let new = commit(repo, &code, &[format!("{SESSION}^2^")], "after");
     let meta = repo.git(&["show", &format!("{SESSION}:meta.yaml")]);
     with_file(repo, "meta.yaml", &meta.replace(&old, &new), Some(&new))
+}
+
+/// Returns so many MiB of empty lines, and words behind them.
+fn lines(mib: usize) -> String {
+    "\n".repeat(mib << 20) + "words\n"
 }
 
 /// Makes a turn whose commit has another message, or another publication.
@@ -208,6 +221,56 @@ fn what_a_turn_says_without_end_is_refused_in_few_words() {
         out.check(1, &["`refs/teddy/sessions/bomb` of `origin` was not taken"]);
         out.check(1, &words);
         assert!(out.stderr.len() < 2000, "{out}");
+    }
+}
+
+#[test]
+fn what_is_parsed_or_shown_whole_has_an_end() {
+    let (ada, ben) = two_people();
+    let report = ada.git(&["show", &format!("{SESSION}:report.md")]);
+    let next = ada.git(&["show", &format!("{SESSION}:next/meta.yaml")]);
+    let [report, next] = [(report, 9), (next, 5)].map(|(text, size)| text + &lines(size));
+    for (name, text, words) in [
+        ("report.md", &report, "at most 8388608 are read of it (T5)"),
+        (
+            "next/question.md",
+            &lines(2),
+            "at most 1048576 are read of it (T5)",
+        ),
+        (
+            "next/conclusion.md",
+            &lines(2),
+            "at most 1048576 are read of it (T5)",
+        ),
+        (
+            "next/meta.yaml",
+            &next,
+            "no more than 4194304 are read (T6)",
+        ),
+    ] {
+        let forged = with_file(&ada, name, text, None);
+        let to = format!("{forged}:refs/teddy/sessions/long");
+        ada.git(&["push", "-qf", "origin", &to]);
+        let out = ben.teddy(&["fetch"]);
+        out.check(1, &["`refs/teddy/sessions/long` of `origin` was not taken"]);
+        out.check(1, &[&format!("`{name}` has"), words]);
+        assert_eq!(out.stderr.matches(name).count(), 1, "{out}");
+    }
+
+    // What came in another way is cut where it is shown.
+    for (name, text, command) in [
+        ("report.md", &report, &["show", "--no-patch"][..]),
+        ("next/question.md", &lines(2), &["status"]),
+        ("next/conclusion.md", &lines(2), &["status"]),
+    ] {
+        let honest = ada.git(&["rev-parse", SESSION]);
+        let reference = format!("refs/{SESSION}");
+        ada.git(&["update-ref", &reference, &with_file(&ada, name, text, None)]);
+        let out = ada.teddy(command);
+        out.check(0, &[]);
+        assert!(out.stdout.contains("(cut here)"), "{name}");
+        assert!(out.stdout.len() < text.len(), "{name}");
+        ada.git(&["update-ref", &reference, &honest]);
     }
 }
 

@@ -208,6 +208,56 @@ fn shown(action: &action::Action) -> Vec<ReportField> {
     action.fields.iter().map(field).collect()
 }
 
+/// Writes the report of a command that printed this, redacted as it is kept.
+fn of_output(output: &str) -> String {
+    let command = "\n### `EXECUTE`\n- **Description:** d\n````shell\nls\n````\n";
+    let head = "# T\n- **Status:** Green\n\n## Rationale\n````text\nx\n````\n\n## Action Plan\n";
+    let (plan, wrong) = crate::plan::parse(&format!("{head}{command}"));
+    assert_eq!(wrong, []);
+    let outcome = Outcome {
+        output: output.into(),
+        ..Outcome::of(Ending::Success, "")
+    };
+    written(&Turn {
+        plan,
+        outcomes: vec![outcome],
+        words: String::new(),
+        memos: Vec::new(),
+        proposed: Vec::new(),
+    })
+}
+
+#[test]
+fn r6_a_report_is_never_longer_than_it_is_read() {
+    let output_of = |text: &str| {
+        let action = read(text).expect("a report").actions.remove(0);
+        let mut blocks = action.blocks.into_iter();
+        blocks.find(|block| block.caption == "Output:")
+    };
+    let whole = "x".repeat(1 << 20);
+    let found = output_of(&of_output(&whole));
+    assert!(found == Some(block("Output:", "text", &whole)));
+
+    // No part of a key is left where a line is cut in it.
+    let key = format!("ghp_{}", "Ab3dE6gH9jK2mN5pQ8sT1vW4".repeat(2));
+    let long = format!(
+        "{} {key} {}\nlast\n",
+        "y".repeat(480),
+        "z".repeat(MAX_REPORT)
+    );
+    let text = of_output(&long);
+    assert!(text.len() < 4096, "{}", text.len());
+    assert!(!text.contains("ghp_"), "{text}");
+    let shown = output_of(&text).expect("the output").content;
+    assert!(
+        shown.starts_with("yyyy") && shown.ends_with("…\nlast\n"),
+        "{shown}"
+    );
+    assert!(text.contains("The whole output is `output/01.txt`."));
+
+    assert_eq!(read(&(of_output("") + &"\n".repeat(MAX_REPORT))), None);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
