@@ -31,11 +31,11 @@ struct Edge {
     /// The byte, or [`END`].
     label: u32,
     /// The child.
-    child: Child,
+    child: TrieChild,
 }
 
 /// What a way leads to.
-enum Child {
+enum TrieChild {
     /// A token that nothing goes on from: its rank.
     Leaf(u32),
     /// A node with children: its number.
@@ -66,8 +66,8 @@ pub fn table() -> Vec<u8> {
     for node in &nodes {
         for edge in &edges[node.edges.clone()] {
             let (value, kind) = match edge.child {
-                Child::Leaf(rank) => (rank, LEAF),
-                Child::Inner(inner) => {
+                TrieChild::Leaf(rank) => (rank, LEAF),
+                TrieChild::Inner(inner) => {
                     let is_token = nodes[inner].rank.is_some();
                     (nodes[inner].base as u32, if is_token { TOKEN } else { 0 })
                 }
@@ -111,17 +111,17 @@ fn trie(tokens: &[(Vec<u8>, u32)]) -> (Vec<Inner>, Vec<Edge>) {
             let below = from + usize::from(rank.is_some())..from + count;
             from = below.end;
             let child = match rank {
-                Some(rank) if below.is_empty() => Child::Leaf(rank),
+                Some(rank) if below.is_empty() => TrieChild::Leaf(rank),
                 _ => {
                     nodes.push(Inner::new(below, depth + 1, rank));
-                    Child::Inner(nodes.len() - 1)
+                    TrieChild::Inner(nodes.len() - 1)
                 }
             };
             let label = u32::from(label);
             edges.push(Edge { label, child });
         }
 
-        let (label, end) = (END, nodes[at].rank.map(Child::Leaf));
+        let (label, end) = (END, nodes[at].rank.map(TrieChild::Leaf));
         edges.extend(end.map(|child| Edge { label, child }));
         nodes[at].edges = first_edge..edges.len();
         at += 1;
