@@ -354,7 +354,13 @@ impl SessionWorktree {
     /// Where the note cannot be written.
     pub fn keep_recorded(&self, [before, after]: [TreeId; 2]) -> anyhow::Result<()> {
         let layered = self.is_layered();
-        Ok(self.record.keep_recorded(layered, [after, before])?)
+        // A copy has an index, which knows what the turn began with.
+        let trees = if layered {
+            &[after, before][..]
+        } else {
+            &[after]
+        };
+        Ok(self.record.keep_recorded(layered, trees)?)
     }
 
     /// Returns the trees of the last turn that was recorded here, without `now` and without any

@@ -109,7 +109,7 @@ impl WorktreeRecord {
     }
 
     /// Notes the trees between which a turn in the worktree, or in the layer, was recorded.
-    pub(super) fn keep_recorded(&self, layered: bool, trees: [TreeId; 2]) -> std::io::Result<()> {
+    pub(super) fn keep_recorded(&self, layered: bool, trees: &[TreeId]) -> std::io::Result<()> {
         let text: String = trees.iter().map(|tree| format!("{tree}\n")).collect();
         write_cache(&self.folder.join(recorded_note(layered)), text.as_bytes())
     }

@@ -263,8 +263,11 @@ fn what_went(project: &Project, tip: &Turn, aim: &Aim<'_>) -> anyhow::Result<Vec
     let now = stacks.wanted(&project.store().tip(&tip.session)?)?;
     let own = taken_of(&stacks, &tip.session, [before, &now])?;
     let landed = still_landed(project, tip, &own)?;
-    let over = turns_after(project, &stacks, tip, aim.turn)?;
-    let others = taken_from_others(&stacks, &tip.session, &over, [before, &now])?;
+    let mut others = taken_from_others(&stacks, &tip.session, &[], [before, &now])?;
+    if !others.is_empty() {
+        let over = turns_after(project, &stacks, tip, aim.turn)?;
+        others = taken_from_others(&stacks, &tip.session, &over, [before, &now])?;
+    }
 
     let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));
     let others = (!others.is_empty()).then_some(RestoreNote::TakenFromOthers(others));
