@@ -57,7 +57,6 @@ fn pages_are_files_that_lead_to_each_other() {
     assert_eq!(
         names,
         [
-            ".teddy-files",
             "icon.svg",
             "index.html",
             "s/demo/0.html",
@@ -125,6 +124,12 @@ fn only_pages_of_its_own_are_replaced() {
     let pages = repo.beside("pages");
     repo.done(&["export", "--html", "../pages"]);
     repo.done(&["export", "--html", "../pages", "demo"]);
+    let page = pages.join("style.css");
+    let style = std::fs::read(&page).unwrap();
+    std::fs::write(&page, "mine").unwrap();
+    repo.teddy(&["export", "--html", "../pages"])
+        .check(1, &["`style.css` did not come from here, or was changed"]);
+    std::fs::write(&page, style).unwrap();
     std::fs::write(pages.join("mine.txt"), "x").unwrap();
     repo.teddy(&["export", "--html", "../pages"])
         .check(1, &["mine.txt", "name another directory"]);
@@ -151,4 +156,17 @@ fn what_is_damaged_is_said_and_the_rest_is_written() {
     assert!(page.contains("is not a turn of a session"), "{page}");
     assert!(repo.beside("pages/s/demo/2.html").is_file());
     check_links(&repo.beside("pages"));
+}
+
+#[test]
+fn a_list_that_a_plan_wrote_has_no_file_deleted() {
+    let repo = TestRepo::new().file(".gitignore", "public/\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.write("public/notes.txt", "only copy\n");
+    let list = "# Written by teddy, which may replace these files and this folder.\nnotes.txt\n";
+    repo.run_plan(&plan("List it", &[create("public/.teddy-files", list)]));
+    repo.teddy(&["export", "--html", "public"])
+        .check(1, &["did not come from here", "name another directory"]);
+    assert_eq!(repo.read("public/notes.txt"), "only copy\n");
 }

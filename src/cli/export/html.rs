@@ -3,16 +3,18 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::Args;
 use super::bundle::sessions;
+use super::{Args, elsewhere};
 use crate::cli::app::App;
 use crate::cli::exit;
 use crate::host::file::WholeFolder;
 use crate::text::counted;
 use crate::ui::web::files::PageFiles;
-use crate::workflow::hinted::with_hint;
 use crate::workflow::project::project_name;
 use crate::workflow::view::plain::redaction;
+
+/// The folder with what was written where, in our own.
+const RECORDS: &str = "exports";
 
 /// Writes the pages and says how many.
 pub(super) fn run(folder: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCode> {
@@ -27,11 +29,9 @@ pub(super) fn run(folder: &Path, args: &Args, app: &App) -> anyhow::Result<ExitC
         project.store().tip_id(session)?;
     }
 
+    let records = project.repository.teddy_dir().join(RECORDS);
     let mut written =
-        WholeFolder::begin(&app.global.place(folder)).map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => with_hint(error.into(), "name another directory"),
-            _ => error.into(),
-        })?;
+        WholeFolder::begin(&app.global.place(folder), Some(&records)).map_err(elsewhere)?;
     files.write(&mut |name, text| Ok(written.write(name, text.as_bytes())?))?;
     let pages = written.finish()?;
 

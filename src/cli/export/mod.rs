@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::complete;
+use crate::workflow::hinted::with_hint;
 
 /// Write a session out: directories of turns, pages, a bundle, or a summary
 ///
@@ -74,5 +75,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         (Some(file), _) => bundle::run(file, &args, app),
         (None, Some(format)) => summary::run(&args.names, format, app),
         (None, None) => folder::run(&args.names, app),
+    }
+}
+
+/// Returns the error of a folder that cannot be written, with what helps.
+fn elsewhere(error: std::io::Error) -> anyhow::Error {
+    match error.kind() {
+        std::io::ErrorKind::AlreadyExists => with_hint(error.into(), "name another directory"),
+        _ => error.into(),
     }
 }
