@@ -14,6 +14,8 @@ pub const REPLY: &str = "reply.md";
 pub const PLAN: &str = "plan.md";
 /// The plan as it ran, where the user changed or left out something of the proposed one.
 pub const APPROVED: &str = "approved.md";
+/// What the user said about a plan that they declined.
+pub const DECLINED: &str = "declined.txt";
 /// What happened.
 pub const REPORT: &str = "report.md";
 /// The working set, which the model manages.
@@ -64,6 +66,70 @@ pub const MAX_REPORT: usize = 8 << 20;
 /// A question and a conclusion have at most so many.
 pub const MAX_SAID: usize = 1 << 20;
 
+/// The files at the top of a turn (T5).
+const TOP: [&str; 18] = [
+    INPUT,
+    USER_PROMPT,
+    SYSTEM_PROMPT,
+    REPLY,
+    PLAN,
+    APPROVED,
+    DECLINED,
+    REPORT,
+    TURN_CONTEXT,
+    SESSION_CONTEXT,
+    META,
+    REQUESTS,
+    TRANSCRIPT,
+    TRANSCRIPT_TEXT,
+    TRANSCRIPTS[2],
+    TOLD,
+    CHECK,
+    COMPARISON,
+];
+
+/// The files in [`NEXT`] (T6).
+const OF_NEXT: [&str; 6] = [
+    TURN_CONTEXT,
+    SYSTEM_PROMPT,
+    REQUESTS,
+    META,
+    QUESTION,
+    CONCLUSION,
+];
+
+/// The files of a pipeline's step.
+const OF_A_STEP: [&str; 3] = [INPUT, "output.md", META];
+
+/// Returns whether a file of a turn can have this name. A turn from elsewhere may have any: names
+/// that mean something to git, to a shell or to an editor are none of these.
+pub fn is_known(name: &str) -> bool {
+    let Some((folder, rest)) = name.split_once('/') else {
+        return TOP.contains(&name);
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    let is_plain = |c: u8| c == b'-' || c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_word = |text: &str| !text.is_empty() && text.bytes().all(is_plain);
+    let ends = |end: &str| rest.strip_suffix(end);
+
+    match &name[..=folder.len()] {
+        OUTPUT => ends(".txt").is_some_and(is_number),
+        CHANGES => ends(".proposed.diff")
+            .or_else(|| ends(".diff"))
+            .is_some_and(is_number),
+        PAGES => ends(".md").is_some_and(is_word),
+        TAKEN => is_number(rest),
+        NEXT => OF_NEXT.contains(&rest),
+        STEPS => rest
+            .split_once('/')
+            .is_some_and(|(step, file)| is_word(step) && OF_A_STEP.contains(&file)),
+        REPLACED => rest.split_once('/').is_some_and(|(number, file)| {
+            is_number(number) && !file.starts_with(REPLACED) && is_known(file)
+        }),
+        _ => false,
+    }
+}
+
 /// The files of one turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Artifacts(pub BTreeMap<String, Vec<u8>>);
@@ -89,5 +155,37 @@ impl Artifacts {
     /// Returns a file as text, empty where there is none.
     pub fn text_or_empty(&self, name: &str) -> String {
         self.text(name).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(names: &str, expected: bool) {
+        for name in names.split_whitespace() {
+            assert_eq!(is_known(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn t5_the_files_of_a_turn_are_known_by_their_names() {
+        check(
+            "input.md user_prompt.txt transcript.txt declined.txt meta.yaml next/question.md \
+             output/01.txt output/123.txt changes/02.diff changes/02.proposed.diff taken/01 \
+             pages/0a1b2c3d4e5f.md steps/01-plan/input.md steps/12-a-b/output.md \
+             replaced/01/plan.md replaced/02/steps/01-plan/meta.yaml replaced/01/taken/03",
+            true,
+        );
+        check(
+            "HEAD config objects/x refs/x .git/config Input.md meta.yaml/ next/HEAD output/HEAD \
+             output/.git output/x.txt output/01/x.txt output/.txt changes/01.txt taken/.git \
+             pages/.md pages/AGENTS.md pages/a/b.md steps/.git/input.md steps/01/x \
+             steps/../meta.yaml steps//meta.yaml replaced/../plan.md replaced/01/HEAD \
+             replaced/01/replaced/01/plan.md /meta.yaml ../meta.yaml ./meta.yaml",
+            false,
+        );
+        assert!(!is_known(""));
     }
 }

@@ -346,7 +346,7 @@ fn part_of(name: &str) -> Option<TurnPart> {
 
     // Steps of a pipeline and answers that never ran have the same files in a folder of their own.
     match name.rsplit('/').next().unwrap_or(name) {
-        artifact::USER_PROMPT | "declined.txt" => Some(TurnPart::Request),
+        artifact::USER_PROMPT | artifact::DECLINED => Some(TurnPart::Request),
         artifact::PLAN | artifact::APPROVED | artifact::REPLY | "output.md" => Some(TurnPart::Plan),
         artifact::REPORT => Some(TurnPart::Report),
         artifact::INPUT

@@ -246,7 +246,7 @@ fn export_writes_a_folder_for_each_turn() {
         "make b"
     );
     repo.teddy(&["export", target.to_str().unwrap()])
-        .check(1, &["already exists"]);
+        .check(1, &["it is not empty", "name another directory"]);
 }
 
 #[test]

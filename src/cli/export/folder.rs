@@ -1,15 +1,26 @@
 //! `teddy export DIR`
+//!
+//! A session may be from anywhere. What its turns have besides the files of a turn is named and not
+//! written: there could be a git repository among it, which git would use.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-
+use super::elsewhere;
 use crate::cli::app::App;
 use crate::cli::exit;
 use crate::cli::failure::WrongWord;
+use crate::host::file::{Root, WholeFolder};
+use crate::session::artifact;
 use crate::session::name::SessionName;
-use crate::text::visible::visible;
+use crate::session::turn::Turn;
+use crate::text::counted;
+use crate::text::visible::{excerpt, visible};
+use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
+
+/// So much of a name that is not written is shown.
+const MAX_SHOWN: usize = 200;
 
 /// Writes the folders.
 pub(super) fn run(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
@@ -21,8 +32,12 @@ pub(super) fn run(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
 
     let project = app.record()?;
     let session = project.session()?;
+    let here = app.folder()?;
     let named = names.first().map_or(session.as_str(), String::as_str);
-    let target = app.folder()?.join(named);
+    let target = here.join(named);
+    if names.is_empty() {
+        is_reachable(&here, named)?;
+    }
     if !target.is_dir() && is_another(&project, &session, named) {
         let named = visible(named);
         return Err(WrongWord {
@@ -39,36 +54,19 @@ pub(super) fn run(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
         .store()
         .history(project.store().tip(&session)?)
         .collect::<anyhow::Result<_>>()?;
-    let width = turns
-        .first()
-        .map_or(2, |tip| tip.number().to_string().len().max(2));
 
-    for turn in &turns {
-        let folder = target.join(format!("{:0width$}", turn.number()));
-        anyhow::ensure!(
-            !folder.exists(),
-            "`{}` already exists; name another directory",
-            folder.display()
-        );
-        for (name, content) in project.repository.files(turn.tree)? {
-            let plain = std::path::Path::new(&name)
-                .components()
-                .all(|part| matches!(part, std::path::Component::Normal(_)));
-            anyhow::ensure!(
-                plain,
-                "turn {} has a file of the name `{name}`, which is none",
-                turn.number()
-            );
-            let path = folder.join(&name);
-            let parent = path.parent().expect("a file has a folder");
+    let mut folder = WholeFolder::begin(&target, None).map_err(elsewhere)?;
+    let left_out = write(&project, &turns, &mut folder)?;
+    folder.finish().map_err(elsewhere)?;
 
-            std::fs::create_dir_all(parent)
-                .with_context(|| format!("making `{}`", parent.display()))?;
-            std::fs::write(&path, content)
-                .with_context(|| format!("writing `{}`", path.display()))?;
-        }
+    if let [first, ..] = left_out.as_slice() {
+        let first = visible(first);
+        app.warn(&format!(
+            "left out {} that no turn of TeDDy's has, such as `{}`",
+            counted(left_out.len(), "file"),
+            excerpt(&first, MAX_SHOWN)
+        ));
     }
-
     if app.global.json {
         app.print_json(&serde_json::json!({ "folder": target, "turns": turns.len() }))?;
     } else {
@@ -82,4 +80,36 @@ pub(super) fn run(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
 fn is_another(project: &Project, session: &SessionName, word: &str) -> bool {
     let named = SessionName::from_address(word);
     named.is_ok_and(|named| named != *session && project.store().tip_id(&named).is_ok())
+}
+
+/// Makes sure that a directory which nobody named is below the one in use: a link may be in the
+/// way, in a project that came from elsewhere.
+fn is_reachable(here: &Path, named: &str) -> anyhow::Result<()> {
+    let found = Root::open(here)?.kind(Path::new(named));
+    found.map_err(|error| hinted(error.to_string(), "name another directory"))?;
+    Ok(())
+}
+
+/// Writes the files of turns, newest first, and returns which are left out.
+fn write(
+    project: &Project,
+    turns: &[Turn],
+    folder: &mut WholeFolder,
+) -> anyhow::Result<Vec<String>> {
+    let width = turns
+        .first()
+        .map_or(2, |tip| tip.number().to_string().len().max(2));
+    let mut left_out = Vec::new();
+
+    for turn in turns {
+        for (name, content) in project.repository.files(turn.tree)? {
+            let path = format!("{:0width$}/{name}", turn.number());
+            if artifact::is_known(&name) {
+                folder.write(&path, &content)?;
+            } else {
+                left_out.push(path);
+            }
+        }
+    }
+    Ok(left_out)
 }

@@ -14,6 +14,7 @@ use crate::git::refs;
 use crate::host::interrupt;
 use crate::host::lock::LockError;
 use crate::plan::run::{Effect, Ending, Interruption, Outcome};
+use crate::session::artifact;
 use crate::session::meta::{NotCaptured, Workspace};
 use crate::session::transition::{self, Agent, Next, Others};
 use crate::text::path::shown;
@@ -191,7 +192,9 @@ pub(super) fn record_declined(
         transition::without_effects(&case.current(&case.lists.turn(), &case.prompt(project)?));
     let transaction = project.enter("execute", user)?;
     if let DeclineReply::Instead { message, .. } = &reply {
-        case.draft.artifacts.put("declined.txt", message.as_str());
+        case.draft
+            .artifacts
+            .put(artifact::DECLINED, message.as_str());
     }
 
     let plan = case.judged.plan.clone();

@@ -9,9 +9,6 @@ use crate::session::artifact;
 use crate::session::report::read;
 use crate::session::turn::{Turn, in_next};
 
-/// What the user said about a plan that they declined.
-const DECLINED: &str = "declined.txt";
-
 /// Something that a person decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UserDecision {
@@ -58,7 +55,7 @@ pub(super) fn decisions(
             }));
         }
 
-        if let Some(why) = text(DECLINED)? {
+        if let Some(why) = text(artifact::DECLINED)? {
             found.push(UserDecision {
                 turn: turn.number(),
                 kind: DecisionKind::Declined,

@@ -238,3 +238,35 @@ fn a_remote_cannot_name_itself_into_other_refs() {
     }
     assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
 }
+
+#[test]
+fn an_export_writes_no_repository_that_is_among_the_files_of_a_turn() {
+    let (ada, ben, _) = world();
+    forge(&ada, "nested", &|git| {
+        for name in ["HEAD", "config", "objects/x", "refs/x", "output/HEAD"] {
+            put(&ada, git, name, "ref: refs/heads/main\n");
+        }
+    });
+    // As somebody may get it without `teddy fetch`.
+    let refspec = "refs/teddy/sessions/nested:refs/teddy/remotes/origin/nested";
+    ben.git(&["fetch", "-q", "origin", refspec]);
+    ben.teddy(&["export", "-s", "origin/nested"]).check(
+        0,
+        &["left out 5 files that no turn of TeDDy's has, such as `02/HEAD`"],
+    );
+
+    let turn = ben.path().join("origin/nested/02");
+    assert_eq!(
+        ben.git_in(&turn, &["rev-parse", "--show-toplevel"]),
+        ben.git(&["rev-parse", "--show-toplevel"])
+    );
+    let mut names: Vec<String> = std::fs::read_dir(turn)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert!(names.contains(&"report.md".to_owned()), "{names:?}");
+    for name in ["HEAD", "config", "objects", "refs"] {
+        assert!(!names.contains(&name.to_owned()), "{names:?}");
+    }
+}

@@ -546,3 +546,23 @@ fn refs_of_odd_names_hide_no_session() {
         assert!(!ground.teddy(args).status.success(), "{args:?}");
     }
 }
+
+#[test]
+fn an_export_goes_through_no_link_to_a_directory_that_nobody_named() {
+    let ground = Ground::new();
+    let tip = ground.repo.git(&["rev-parse", "refs/teddy/sessions/s"]);
+    ground
+        .repo
+        .git(&["update-ref", "refs/teddy/remotes/origin/s", &tip]);
+    for name in ["s", "origin"] {
+        std::os::unix::fs::symlink(ground.outside(), ground.repo.path().join(name)).unwrap();
+    }
+    let before = ground.state();
+    for session in ["s", "origin/s"] {
+        let output = ground.teddy(&["export", "-s", session]);
+        let said = words(&output);
+        assert_eq!(output.status.code(), Some(1), "{session}: {said}");
+        assert!(said.contains("name another directory"), "{session}: {said}");
+        assert!(ground.state() == before, "export of {session} wrote");
+    }
+}
