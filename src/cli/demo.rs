@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use super::app::App;
 use super::exit;
 use crate::host::screen;
+use crate::text::shell_word::shell_word;
 use crate::text::visible::visible_block;
 use crate::ui::style::{self, StyledLine, Tone};
 use crate::ui::terminal::room;
@@ -41,8 +42,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print(format!("\nThe session is in {}\n", project.display()))?;
         app.say(&format!(
             "Go on in it with: cd {} && export TEDDY_CONFIG={}",
-            project.display(),
-            project.with_file_name("teddy.yaml").display()
+            shell_word(project.as_os_str().as_encoded_bytes()),
+            shell_word(
+                project
+                    .with_file_name("teddy.yaml")
+                    .as_os_str()
+                    .as_encoded_bytes()
+            )
         ));
     }
 

@@ -12,7 +12,7 @@ use crate::git::object::TreeId;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::shell_word::shell_word;
 use crate::ui::diff::{FileVersions, counted as counted_lines, counts, unified};
 use crate::ui::mistakes;
 use crate::ui::style::StyledLine;
@@ -60,7 +60,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let range = turn.split_once("..").map(|(from, to)| between(from, to));
         let files = words.iter().find(|word| is_file(app, word));
         let about =
-            files.map(|file| format!("`teddy diff -- {}` is about the file", visible(file)));
+            files.map(|file| format!("`teddy diff -- {}` is about the file", shell_word(file)));
         match about.or(range) {
             Some(hint) => with_hint(error, hint),
             None => error,
@@ -72,7 +72,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 fn between(from: &str, to: &str) -> String {
     let from = if from.is_empty() { "@" } else { from };
     let to = if to.is_empty() { "@" } else { to };
-    let (from, to) = (visible(from), visible(to));
+    let (from, to) = (shell_word(from), shell_word(to));
     format!("`teddy diff {from} {to}` shows how the files after these two turns differ")
 }
 

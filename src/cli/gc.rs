@@ -9,6 +9,7 @@ use super::exit;
 use super::number;
 use crate::session::name::SessionName;
 use crate::text::counted;
+use crate::text::shell_word::shell_word;
 use crate::text::sized;
 use crate::text::visible::visible;
 use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, gc, plan};
@@ -149,10 +150,7 @@ fn tell(app: &App, done: &GcResult, is_plan: bool) -> anyhow::Result<()> {
 /// Says where a session is now, and how it comes back.
 fn way_back(archived: &ArchivedSession, folder: &Path, is_plan: bool) -> String {
     let file = archived.file.strip_prefix(folder).unwrap_or(&archived.file);
-    let file = shlex::try_quote(&file.to_string_lossy()).map_or_else(
-        |_| visible(&file.to_string_lossy()).into_owned(),
-        |quoted| visible(&quoted).into_owned(),
-    );
+    let file = shell_word(file.as_os_str().as_encoded_bytes());
     match is_plan {
         true => format!("Session {} would go into {file}.", archived.session),
         false => format!(

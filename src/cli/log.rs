@@ -10,6 +10,7 @@ use super::failure::WrongWord;
 use super::number;
 use super::{complete, exit};
 use crate::session::name::SessionName;
+use crate::text::shell_word::shell_word;
 use crate::ui::log_row;
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
@@ -119,7 +120,10 @@ fn named(app: &App, project: &Project, name: &str) -> anyhow::Result<SessionName
     session.map_err(|error| match app.folder().is_ok_and(is_file) {
         true => WrongWord {
             what: error.to_string(),
-            hint: format!("`teddy log -- {name}` lists the turns that changed it"),
+            hint: format!(
+                "`teddy log -- {}` lists the turns that changed it",
+                shell_word(name)
+            ),
         }
         .into(),
         false => error,

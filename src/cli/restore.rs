@@ -8,6 +8,7 @@ use super::complete;
 use super::exit;
 use super::number;
 use crate::text::counted;
+use crate::text::shell_word::{shell_operand, shell_word};
 use crate::text::visible::visible;
 use crate::ui::missing::lines;
 use crate::ui::restore_note::restore_note;
@@ -183,9 +184,12 @@ fn show(
         app.print(changes(done))?;
         let notes = done.notes.iter().map(restore_note);
         notes.for_each(|note| app.warn(&note));
-        for path in done.conflicts.iter().map(|path| visible(path)) {
+        for path in &done.conflicts {
             app.warn(&format!(
-                "`{path}` has conflict markers now; resolve them, or `teddy restore {name} --exact {path}` takes the turn's version"
+                "`{}` has conflict markers now; resolve them, or `teddy restore {} --exact {}` takes the turn's version",
+                visible(path),
+                shell_word(name),
+                shell_operand(path)
             ));
         }
         if done.overlaps.is_empty() {

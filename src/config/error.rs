@@ -1,5 +1,7 @@
 //! A mistake in a configuration, and what helps.
 
+use crate::text::shell_word::shell_word;
+
 /// What stands for the settings of one call.
 pub const CALL: &str = "-c";
 /// What stands for the settings in git's configuration.
@@ -31,6 +33,12 @@ pub enum ConfigError {
     },
 }
 
+/// Returns what takes a setting out of git's configuration.
+fn unset(name: &str) -> String {
+    let key = shell_word(format!("teddy.{name}"));
+    format!("`git config --unset {key}` removes it")
+}
+
 impl ConfigError {
     /// Returns what the user can do about it.
     pub fn hint(&self) -> String {
@@ -44,9 +52,9 @@ impl ConfigError {
         match (origin.strip_prefix(GIT), self) {
             (Some(_), ConfigError::Unknown { name, .. }) => {
                 let meant = meant.map(|meant| format!("{meant} ")).unwrap_or_default();
-                format!("{meant}`git config --unset teddy.{name}` removes it")
+                meant + &unset(name)
             }
-            (Some(key), _) => format!("`git config --unset teddy.{}` removes it", key.trim()),
+            (Some(key), _) => unset(key.trim()),
             (None, _) if meant.is_some() => meant.unwrap_or_default(),
             (None, _) if origin.contains("/.teddy/") => {
                 "correct the file; every command reads it".to_owned()

@@ -9,6 +9,7 @@ use super::repository::Repository;
 use super::{During, command};
 use crate::host::env;
 use crate::host::file::read_regular_text;
+use crate::text::shell_word::shell_word;
 
 /// Git's configuration files are far smaller.
 const MAX_CONFIG: u64 = 16 << 20;
@@ -110,7 +111,7 @@ impl OpenError {
                     .to_owned()
             }
             OpenError::Unnamed(git_dir) => {
-                format!("set `GIT_DIR={}` if you trust it", git_dir.display())
+                format!("set `GIT_DIR={}` if you trust it", quoted(git_dir))
             }
             OpenError::RefFormat(..) | OpenError::Extension(..) => {
                 "a newer TeDDy may know it".to_owned()
@@ -118,18 +119,23 @@ impl OpenError {
             OpenError::TooWide(..) => "give the project a directory of its own".to_owned(),
             OpenError::Elsewhere(git_dir, _) => format!(
                 "`git --git-dir={} config --unset core.worktree`, or set `GIT_WORK_TREE` to the directory",
-                git_dir.display()
+                quoted(git_dir)
             ),
             OpenError::Irregular(found) => {
-                format!("`ls -lL {}` shows what it is", found.path.display())
+                format!("`ls -lL {}` shows what it is", quoted(&found.path))
             }
             OpenError::Foreign(path) => format!(
                 "if you trust it: `git config --global --add safe.directory {}`",
-                path.display()
+                quoted(path)
             ),
             OpenError::Damaged(..) => "`git fsck` tells what is wrong".to_owned(),
         }
     }
+}
+
+/// Returns a path as one word of a command.
+fn quoted(path: &Path) -> String {
+    shell_word(path.as_os_str().as_encoded_bytes())
 }
 
 impl Repository {

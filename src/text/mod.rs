@@ -17,6 +17,7 @@ pub mod path;
 pub mod redact;
 pub mod resource;
 pub mod secret;
+pub mod shell_word;
 pub mod visible;
 pub mod yaml;
 

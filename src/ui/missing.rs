@@ -1,5 +1,6 @@
 //! Files that are not as the turns left them, in words.
 
+use crate::text::shell_word::{shell_operand, shell_word};
 use crate::text::visible::visible;
 use crate::workspace::missing::{MissingChange, WhyMissing};
 
@@ -24,7 +25,11 @@ pub fn lines(missing: &[MissingChange], named: &str) -> Vec<String> {
 /// Returns the line of a file. The turn is named: `@` would be the restore that says this.
 fn line(missing: &MissingChange, named: &str) -> String {
     let path = visible(&missing.path);
-    let how = format!("`teddy restore {named} --exact {path}` brings it back");
+    let how = format!(
+        "`teddy restore {} --exact {}` brings it back",
+        shell_word(named),
+        shell_operand(&missing.path)
+    );
     match &missing.why {
         WhyMissing::Deleted => format!("{path}: deleted since by you; {how}"),
         WhyMissing::NotOnBranch { branch } if branch == "HEAD" => {
@@ -72,9 +77,10 @@ mod tests {
             },
         };
         assert_eq!(
-            lines(&[gone("a\u{7}"), taken, committed], "3"),
+            lines(&[gone("a\u{7}"), gone("-a;b"), taken, committed], "3"),
             [
-                "a\\u{7}: deleted since by you; `teddy restore 3 --exact a\\u{7}` brings it back",
+                "a\\u{7}: deleted since by you; `teddy restore 3 --exact $'a\\x07'` brings it back",
+                "-a;b: deleted since by you; `teddy restore 3 --exact -- '-a;b'` brings it back",
                 "b: what turn 2 of demo changed was taken back since; `teddy restore 3 --exact b` brings it back",
                 "c: as in your commit 11111111, not as turn 3 left it; `teddy restore 3 --exact c` brings it back",
             ]

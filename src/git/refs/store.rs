@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use gix::refs::{FullName, Target};
 
 use crate::git::object::id::CommitId;
+use crate::text::shell_word::shell_word;
 
 /// Where TeDDy's refs are.
 pub(in crate::git) const OURS: &str = "refs/teddy/";
@@ -78,7 +79,7 @@ impl RefsLocked {
     pub fn hint(&self) -> String {
         format!(
             "try again; if no git is at work here, `rm {}` removes what one left that was killed",
-            self.lock.display()
+            shell_word(self.lock.as_os_str().as_encoded_bytes())
         )
     }
 }

@@ -1,7 +1,8 @@
 //! Hooks of agents that a user drives: whether what they call is there, and what went wrong.
 
-use super::{HealthCheck, Patient, shown, word};
+use super::{HealthCheck, Patient, shown};
 use crate::host::process;
+use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 use crate::workflow::hooks::entry::EntryState;
 use crate::workflow::hooks::place::HookFile;
@@ -64,7 +65,7 @@ fn entry(agent: HookedAgent, scope: &str, file: &HookFile) -> Option<HealthCheck
                 true => reinstall,
                 false => format!(
                     "command -v {}  # finds nothing: its directory is not in PATH",
-                    word(program)
+                    shell_word(program)
                 ),
             };
             HealthCheck::warning("hooks", reason).remedy(remedy)

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{HealthCheck, path_word, shown, word};
+use super::{HealthCheck, path_word, shown};
 use crate::git::repository::Repository;
 use crate::host::file::read_regular;
+use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 
 /// The largest hook that is read.
@@ -21,7 +22,7 @@ pub(super) fn look(repository: &Repository) -> Vec<HealthCheck> {
             "the alias `git {}` pushes everything, and with `refs/teddy` all your sessions and snapshots, untracked files included",
             visible(name)
         );
-        let remedy = format!("git config --show-origin {}", word(&format!("alias.{name}")));
+        let remedy = format!("git config --show-origin {}", shell_word(format!("alias.{name}")));
         HealthCheck::warning("push", reason).remedy(format!("{remedy}  # shows where it is set"))
     });
     let hooks = hooks(repository)

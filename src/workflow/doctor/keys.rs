@@ -7,11 +7,12 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::fix::Repair;
-use super::{HealthCheck, HealthState, Patient, path_word, shown, word};
+use super::{HealthCheck, HealthState, Patient, path_word, shown};
 use crate::config::layer::MAX_CONFIG;
 use crate::host::file::read_regular_text;
 use crate::model::remote::is_placeholder;
 use crate::text::secret;
+use crate::text::shell_word::shell_word;
 
 /// A setting or header that holds a key, and what is written there.
 static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
@@ -50,7 +51,7 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
         .is_some()
         {
             let reason = format!("git's configuration has a key in it: `teddy.{name}`");
-            let remedy = format!("git config --unset {}", word(&format!("teddy.{name}")));
+            let remedy = format!("git config --unset {}", shell_word(format!("teddy.{name}")));
             checks.push(HealthCheck::warning("keys", reason).remedy(remedy));
         }
     }

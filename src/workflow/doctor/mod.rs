@@ -25,6 +25,7 @@ use crate::config::error::ConfigError;
 use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::git::open::OpenError;
+use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 use crate::workflow::project::{Project, ProjectOptions, UserFolders};
 use fix::Repair;
@@ -209,36 +210,12 @@ fn users_settings(
     }
 }
 
-/// Returns a text as one word of a command line that can be copied.
-fn word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-~".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    visible(&format!("'{}'", text.replace('\'', r"'\''"))).into_owned()
-}
-
 /// Returns a path as one word of a command line.
 fn path_word(path: &Path) -> String {
-    word(&path.display().to_string())
+    shell_word(path.as_os_str().as_encoded_bytes())
 }
 
 /// Returns a path as it is shown.
 fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_can_be_copied_into_a_shell() {
-        let check = |text: &str, expected: &str| assert_eq!(word(text), expected);
-        check("remote.origin.push", "remote.origin.push");
-        check("a b", "'a b'");
-        check("a'b", r"'a'\''b'");
-        check("", "''");
-        check("a\u{1b}b", "'a\\u{1b}b'");
-    }
 }

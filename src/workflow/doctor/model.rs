@@ -4,7 +4,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::{HealthCheck, Patient, word};
+use super::{HealthCheck, Patient};
 use crate::host::process;
 use crate::model::ModelError;
 use crate::model::acting::open::{is_acting, program_of};
@@ -12,6 +12,7 @@ use crate::model::outside::Outside;
 use crate::model::remote::source::{KeySource, ModelSource, reach, source};
 use crate::model::settings::{ModelConfig, ModelKind};
 use crate::session::name::SessionName;
+use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 use crate::workflow::setup;
 
@@ -141,7 +142,7 @@ fn remote(name: &str, source: ModelSource) -> Result<String, Lack> {
                 visible(name),
                 visible(variable)
             ),
-            remedy: format!("export {}=...", word(variable)),
+            remedy: format!("export {}=...", shell_word(variable)),
         }),
         KeySource::Program(key_program) => {
             program(name, key_program)?;
@@ -166,7 +167,7 @@ fn program(name: &str, program: &str) -> Result<String, Lack> {
             .into_owned(),
             remedy: format!(
                 "command -v {}  # finds nothing; install it, or `teddy setup` chooses another model",
-                word(program)
+                shell_word(program)
             ),
         }),
     }

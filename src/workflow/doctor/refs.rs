@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::fix::Repair;
-use super::{HealthCheck, Patient, hooks, path_word, word};
+use super::{HealthCheck, Patient, hooks, path_word};
 use crate::git::refs;
 use crate::git::repository::Repository;
+use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 
 /// Where our refs are.
@@ -121,13 +122,16 @@ fn pushed(name: &str, settings: &RemoteSettings) -> Vec<HealthCheck> {
             "`git push {shown}` sends every ref, and with `refs/teddy` all your sessions and snapshots, untracked files included: `{}.mirror` is set",
             visible(&key)
         );
-        let remedy = format!("git config --unset-all {}", word(&format!("{key}.mirror")));
+        let remedy = format!(
+            "git config --unset-all {}",
+            shell_word(format!("{key}.mirror"))
+        );
         return vec![HealthCheck::warning("push", reason).remedy(remedy)];
     }
 
     let remedy = format!(
         "git config --add {} {EXCLUSION}",
-        word(&format!("{key}.push"))
+        shell_word(format!("{key}.push"))
     );
     let reaching = Refspec::reaching(&settings.push, |spec| spec.source);
     let told = reaching.into_iter().map(|spec| {
@@ -150,7 +154,7 @@ fn pushed(name: &str, settings: &RemoteSettings) -> Vec<HealthCheck> {
 /// Looks at what a fetch from a remote overwrites.
 fn fetched(name: &str, settings: &RemoteSettings, is_bare: bool) -> Vec<HealthCheck> {
     let (shown, key) = (visible(name), format!("remote.{name}.fetch"));
-    let remedy = format!("git config --add {} {EXCLUSION}", word(&key));
+    let remedy = format!("git config --add {} {EXCLUSION}", shell_word(&key));
     let reaching = Refspec::reaching(&settings.fetch, |spec| spec.target);
     let told = reaching.into_iter().filter(|spec| spec.is_forced).map(|spec| {
         let reason = format!(

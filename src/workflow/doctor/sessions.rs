@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use super::{HealthCheck, Patient, word};
+use super::{HealthCheck, Patient};
 use crate::change::id::CHANGES;
 use crate::git::object::CommitId;
 use crate::git::refs::heal::RefScan;
@@ -13,6 +13,7 @@ use crate::session::name::{DRAFTS, REMOTES, SESSIONS, SessionName};
 use crate::session::record::RECORDS;
 use crate::session::verify::check_newest;
 use crate::text::counted;
+use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 use crate::workflow::project::Project;
 
@@ -89,7 +90,7 @@ fn stray(listed: &[Reference]) -> Vec<HealthCheck> {
         let reason = format!("`{}` {why}", visible(&reference.name));
         let remedy = format!(
             "git update-ref -d {} {}",
-            word(&reference.name),
+            shell_word(&reference.name),
             reference.target
         );
         HealthCheck::note("stray-refs", reason).remedy(remedy)
@@ -177,7 +178,7 @@ fn faults(project: &Project, session: &SessionName, tip: CommitId) -> Option<Hea
     let reason = format!("{place}: {}{more}", visible(&fault.what));
     Some(
         HealthCheck::problem("turns", reason)
-            .remedy(format!("teddy verify {}", word(session.as_str()))),
+            .remedy(format!("teddy verify {}", shell_word(session.as_str()))),
     )
 }
 

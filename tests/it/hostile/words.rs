@@ -273,3 +273,24 @@ fn nothing_of_a_model_moves_the_cursor() {
         );
     }
 }
+
+#[test]
+fn a_command_that_is_suggested_has_its_names_quoted() {
+    let ground = Ground::new();
+    let make = "echo x > 'a;touch pwned'; echo y > ./-rf; mkdir 'd $(id)'; echo z > 'd $(id)/x'";
+    assert_eq!(ground.execute(plan(&run(make))).code, 0);
+    for name in ["a;touch pwned", "-rf", "d $(id)/x"] {
+        std::fs::remove_file(ground.repo.path().join(name)).unwrap();
+    }
+
+    let status = ground.ok(&["status"]);
+    for command in [
+        "`teddy restore 1 --exact 'a;touch pwned'`",
+        "`teddy restore 1 --exact -- -rf`",
+        "`teddy restore 1 --exact 'd $(id)/x'`",
+    ] {
+        assert!(status.contains(command), "{status}");
+    }
+    ground.ok(&["restore", "1", "-y", "--exact", "--", "-rf"]);
+    assert_eq!(ground.repo.read("-rf"), "y\n");
+}

@@ -7,6 +7,7 @@ use crate::plan::diagnostic::MAX_MISTAKES;
 use crate::plan::validate::world::Found;
 use crate::plan::validate::{Judge, Mistake};
 use crate::text::edit::{FailedPair, MatchError, apply, explain, explain_shortly, find};
+use crate::text::shell_word::shell_operand;
 use crate::text::visible::visible;
 
 /// The most texts of failed pairs that are kept for a file: later FINDs are looked for in each of
@@ -40,7 +41,8 @@ fn unknown(edit: &Edit) -> Mistake {
     let path = visible(edit.path.as_str());
     let hint = format!(
         "READ it in this plan and edit it in the next one, when its text is before you; \
-         by hand, `teddy context add {path}` adds it"
+         by hand, `teddy context add {}` adds it",
+        shell_operand(edit.path.as_str())
     );
     Mistake::new(format!("`{path}` is in no context list"), hint)
 }

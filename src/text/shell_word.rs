@@ -1,0 +1,82 @@
+//! Words of a command line that is suggested: whoever copies it into a shell runs what it says and
+//! nothing else, whatever somebody else has called a file.
+//!
+//! What a shell reads as more than a word is quoted. What cannot be shown as it is, is escaped byte
+//! by byte (`$'..'`, which bash, zsh and other shells read).
+
+use std::fmt::Write as _;
+
+use super::visible::visible;
+
+/// Returns a text, or the bytes of a path, as one word. One at the start of which is a dash may be
+/// read as an option: that is for [`shell_operand`].
+pub fn shell_word(word: impl AsRef<[u8]>) -> String {
+    let bytes = word.as_ref();
+    let text = std::str::from_utf8(bytes).ok();
+    match text.filter(|text| visible(text) == *text) {
+        Some(text) if is_plain(text) => text.to_owned(),
+        Some(text) => format!("'{}'", text.replace('\'', r"'\''")),
+        None => escaped(bytes),
+    }
+}
+
+/// Returns a word that comes after all options: behind `--` if it could be taken for one.
+pub fn shell_operand(word: impl AsRef<[u8]>) -> String {
+    let bytes = word.as_ref();
+    let dashes = if bytes.starts_with(b"-") { "-- " } else { "" };
+    format!("{dashes}{}", shell_word(bytes))
+}
+
+/// Returns whether a text is one word for every shell, and stands for itself.
+fn is_plain(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-~".contains(c);
+    !text.is_empty() && !text.starts_with(['~', '=']) && text.chars().all(is_plain)
+}
+
+/// Returns bytes as a word in which everything that is no letter, digit or mark is a number.
+fn escaped(bytes: &[u8]) -> String {
+    let mut word = String::from("$'");
+    for &byte in bytes {
+        match byte {
+            b'\'' | b'\\' => write!(word, "\\x{byte:02x}"),
+            b'!'..=b'~' => write!(word, "{}", char::from(byte)),
+            _ => write!(word, "\\x{byte:02x}"),
+        }
+        .expect("writing to a string cannot fail");
+    }
+    word.push('\'');
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_can_be_copied_into_a_shell() {
+        let check = |text: &str, expected: &str| assert_eq!(shell_word(text), expected);
+        check("remote.origin.push", "remote.origin.push");
+        check("src/a-b_c.rs", "src/a-b_c.rs");
+        check("a b", "'a b'");
+        check("a'b", r"'a'\''b'");
+        check("a;touch pwned", "'a;touch pwned'");
+        check("d $(id)/`id`", "'d $(id)/`id`'");
+        check("~root", "'~root'");
+        check("=ls", "'=ls'");
+        check("HEAD~1", "HEAD~1");
+        check("ü", "'ü'");
+        check("", "''");
+        check("a\u{1b}b", r"$'a\x1bb'");
+        check("a\nb 'c' \\", r"$'a\x0ab\x20\x27c\x27\x20\x5c'");
+        check("a\u{202e}b", r"$'a\xe2\x80\xaeb'");
+        assert_eq!(shell_word(b"a\xffb"), r"$'a\xffb'");
+    }
+
+    #[test]
+    fn an_operand_is_no_option() {
+        let check = |text: &str, expected: &str| assert_eq!(shell_operand(text), expected);
+        check("a", "a");
+        check("-rf", "-- -rf");
+        check("--exact x", "-- '--exact x'");
+    }
+}
