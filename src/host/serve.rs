@@ -1,8 +1,9 @@
 //! A small HTTP server on this machine: it answers from functions, and nothing else reaches them.
 //!
 //! Connections are many and cheap; answers are made by a few threads, whatever is asked at once.
-//! Only GET and HEAD are answered, bodies of requests are not read, and a client that does not say
-//! what it wants is let go. What a panic ends is one answer.
+//! Only GET and HEAD are answered, one request for each connection; bodies of requests are not read.
+//! A client that does not say what it wants, or does not take its answer, is let go. What a panic
+//! ends is one answer.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,18 +18,29 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::sync::Semaphore;
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, Semaphore};
 
 /// So many answers are made at once.
 const THREADS: usize = 4;
-/// So many connections are open at once; others wait to be taken.
-const MAX_CONNECTIONS: usize = 512;
-/// So long a client may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// How much is granted to those who connect; they need not know the secret of an address.
+const ROOM: ServeRoom = ServeRoom {
+    connections: 512,
+    patience: Duration::from_secs(15),
+};
 /// So often is looked whether to end.
 const BEAT: Duration = Duration::from_millis(100);
 /// So long answers that are under way may take when the server ends.
 const FAREWELL: Duration = Duration::from_millis(500);
+
+/// How much is granted to clients.
+#[derive(Debug, Clone, Copy)]
+struct ServeRoom {
+    /// So many connections are open at once; others wait to be taken.
+    connections: usize,
+    /// So long a client may take to say what it wants, and then to take the answer.
+    patience: Duration,
+}
 
 /// What a client asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,54 +88,84 @@ pub fn serve(
     answering: Arc<Answering>,
     is_over: impl Fn() -> bool,
 ) -> io::Result<()> {
+    serve_within(ROOM, listener, answering, is_over)
+}
+
+/// Answers until it is to end, with this much room for clients.
+fn serve_within(
+    room: ServeRoom,
+    listener: TcpListener,
+    answering: Arc<Answering>,
+    is_over: impl Fn() -> bool,
+) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(THREADS)
         .build()?;
-    let result = runtime.block_on(take_clients(listener, answering, is_over));
+    let result = runtime.block_on(take_clients(room, listener, answering, is_over));
     runtime.shutdown_timeout(FAREWELL);
     result
 }
 
 /// Takes one client after the other.
 async fn take_clients(
+    room: ServeRoom,
     listener: TcpListener,
     answering: Arc<Answering>,
     is_over: impl Fn() -> bool,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let places = Arc::new(Semaphore::new(room.connections));
+    let next = async || {
+        let place = Arc::clone(&places).acquire_owned().await;
+        let place = place.map_err(io::Error::other)?;
+        let (stream, _) = listener.accept().await?;
+        Ok::<_, io::Error>((place, stream))
+    };
+
     loop {
-        if is_over() {
-            return Ok(());
-        }
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
-            return Ok(());
-        };
-        let stream = loop {
-            match tokio::time::timeout(BEAT, listener.accept()).await {
-                Ok(Ok((stream, _))) => break stream,
-                // Out of descriptors, or a client that left before it was taken: later ones count.
-                Ok(Err(_)) => tokio::time::sleep(BEAT).await,
-                Err(_) if is_over() => return Ok(()),
-                Err(_) => {}
+        let (place, stream) = match tokio::time::timeout(BEAT, next()).await {
+            _ if is_over() => return Ok(()),
+            Ok(Ok(taken)) => taken,
+            // Out of descriptors, or a client that left before it was taken: later ones count.
+            Ok(Err(_)) => {
+                tokio::time::sleep(BEAT).await;
+                continue;
             }
+            Err(_) => continue,
         };
 
         let answering = Arc::clone(&answering);
         tokio::spawn(async move {
-            let service = service_fn(move |request| answer(Arc::clone(&answering), request));
-            let mut connection = http1::Builder::new();
-            connection
-                .timer(TokioTimer::new())
-                .header_read_timeout(PATIENCE)
-                .max_buf_size(64 << 10);
-            // What goes wrong between the client and here is the client's to notice.
-            let _ = connection
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
+            attend(stream, &answering, room.patience).await;
             drop(place);
         });
+    }
+}
+
+/// Attends to a client: until it has the answer to one request, or has not taken it in time.
+async fn attend(stream: TcpStream, answering: &Arc<Answering>, patience: Duration) {
+    let made = Notify::new();
+    let service = service_fn(async |request| {
+        let answer = answer(Arc::clone(answering), request).await;
+        made.notify_one();
+        answer
+    });
+    let mut connection = http1::Builder::new();
+    connection
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience)
+        .keep_alive(false)
+        .max_buf_size(64 << 10);
+    let late = async {
+        made.notified().await;
+        tokio::time::sleep(patience).await;
+    };
+
+    // What goes wrong between the client and here is the client's to notice.
+    tokio::select! {
+        _ = connection.serve_connection(TokioIo::new(stream), service) => {}
+        () = late => {}
     }
 }
 
@@ -188,4 +230,69 @@ fn response(answered: PageAnswer) -> Response<Full<Bytes>> {
         }
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream as Client;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Serves large answers to two clients at once while something is tried; what that returns stays
+    /// until the server has ended.
+    fn while_served<T>(patience: Duration, attempt: impl FnOnce(SocketAddr) -> T) {
+        let listener = listen(0).unwrap();
+        let address = listener.local_addr().unwrap();
+        let room = ServeRoom {
+            connections: 2,
+            patience,
+        };
+        let answering: Arc<Answering> = Arc::new(|_| plain(200, &"x".repeat(32 << 20)));
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let is_over = || over.load(Ordering::SeqCst);
+            let served = scope.spawn(move || serve_within(room, listener, answering, is_over));
+            let _kept = attempt(address);
+            over.store(true, Ordering::SeqCst);
+            let asked = Instant::now();
+            served.join().unwrap().unwrap();
+            assert!(asked.elapsed() < Duration::from_secs(5), "it did not end");
+        });
+    }
+
+    /// Asks for pages, and takes none of them.
+    fn ask(address: SocketAddr, pages: usize) -> Client {
+        let mut client = Client::connect(address).unwrap();
+        let request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(pages);
+        client.write_all(request.as_bytes()).unwrap();
+        client
+    }
+
+    #[test]
+    fn who_takes_no_answer_keeps_nobody_else_from_one() {
+        while_served(Duration::from_millis(300), |address| {
+            let deaf = [ask(address, 100), ask(address, 100)];
+            let mut answer = Vec::new();
+            let mut client = ask(address, 1);
+            let limit = Some(Duration::from_secs(20));
+            client.set_read_timeout(limit).unwrap();
+            client.read_to_end(&mut answer).unwrap();
+            assert!(answer.len() > 32 << 20, "{} bytes", answer.len());
+            deaf
+        });
+    }
+
+    #[test]
+    fn it_ends_while_all_places_are_taken() {
+        while_served(Duration::from_secs(60), |address| {
+            let mut taken = [ask(address, 1), ask(address, 1)];
+            for client in &mut taken {
+                client.read_exact(&mut [0]).unwrap();
+            }
+            taken
+        });
+    }
 }
