@@ -286,11 +286,26 @@ fn finding(found: &LeakFinding) -> StyledLine {
         .with(Tone::Plain, &format!(" ({}){text}", found.kind.name()))
 }
 
+/// Reads the name of a session that is to be deleted: that on the remote, not that of a copy here.
+fn name_there(text: &str) -> anyhow::Result<SessionName> {
+    let name = SessionName::from_address(text)?;
+    match name.remote() {
+        None => Ok(name),
+        Some(remote) => Err(WrongWord {
+            what: format!("`{name}` is what was fetched of a session of `{remote}`"),
+            hint: format!(
+                "`teddy push --delete {} --remote {remote}` deletes it there",
+                name.own()
+            ),
+        }
+        .into()),
+    }
+}
+
 /// Deletes sessions on the remote.
 fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode> {
     let remote = chosen_remote(project, args.remote.as_deref())?;
-    let named = args.sessions.iter();
-    let named = named.map(|name| SessionName::own_from_address(name));
+    let named = args.sessions.iter().map(|name| name_there(name));
     let sessions = named.collect::<anyhow::Result<Vec<_>>>()?;
     let found = to_delete(project, &remote, &sessions)?;
     let shown = |deleted: bool| json!({ "remote": remote, "deleted": deleted, "sessions": found });

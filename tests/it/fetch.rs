@@ -174,6 +174,11 @@ fn nothing_is_written_to_a_session_of_a_remote() {
     check(&ben.teddy(&["gc", "origin/add-auth", "-y"]), 2, &[only]);
     check(&ben.teddy(&["push", "origin/add-auth"]), 2, &[only, hint]);
     check(
+        &ben.teddy(&["push", "--delete", "origin/add-auth"]),
+        2,
+        &["hint: `teddy push --delete add-auth --remote origin`"],
+    );
+    check(
         &ben.teddy(&["export", "--bundle", "../one.bundle", "origin/add-auth"]),
         2,
         &[only, hint],

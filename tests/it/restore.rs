@@ -126,7 +126,7 @@ fn a_turn_of_another_session_is_named_as_it_was_typed() {
     repo.done(&["new", "other"]);
     repo.write("own.txt", "mine\n");
     repo.teddy(&["restore", "demo:1", "--exact"])
-        .check(1, &["equal to turn demo:1?`", "hint: `-y` says yes"]);
+        .check(1, &["equal to turn demo:1?\"", "hint: `-y` says yes"]);
     repo.teddy(&["restore", "demo:1", "-n"])
         .check(0, &["Your files would be as after turn demo:1: "]);
 }
