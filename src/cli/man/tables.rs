@@ -5,7 +5,7 @@ pub(super) const EXIT_STATUS: &[(&str, &str)] = &[
     ("0", "success"),
     (
         "1",
-        "failure: an action failed, or something else went wrong. If an error such as a full disk interrupted the plan, your files are unchanged",
+        "failure: an action failed, or something else went wrong. If an error such as a full disk interrupted the plan, your files are unchanged. Also if you answered no to a question such as Send ...?, so that nothing was done",
     ),
     ("2", "the command line is wrong"),
     (
