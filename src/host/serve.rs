@@ -2,8 +2,7 @@
 //!
 //! Connections are many and cheap; answers are made by a few threads, whatever is asked at once.
 //! Only GET and HEAD are answered, one request for each connection; bodies of requests are not read.
-//! A client that does not say what it wants, or does not take its answer, is let go. What a panic
-//! ends is one answer.
+//! A client that does not say what it wants, or does not take its answer, is let go.
 
 use std::convert::Infallible;
 use std::io;
@@ -38,7 +37,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 struct ServeRoom {
     /// So many connections are open at once; others wait to be taken.
     connections: usize,
-    /// So long a client may take to say what it wants, and then to take the answer.
+    /// So long a client may take to say what it wants; four times as long to take the answer.
     patience: Duration,
 }
 
@@ -159,7 +158,7 @@ async fn attend(stream: TcpStream, answering: &Arc<Answering>, patience: Duratio
         .max_buf_size(64 << 10);
     let late = async {
         made.notified().await;
-        tokio::time::sleep(patience).await;
+        tokio::time::sleep(4 * patience).await;
     };
 
     // What goes wrong between the client and here is the client's to notice.

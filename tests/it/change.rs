@@ -389,9 +389,24 @@ fn archive_complete_change() {
             .contains("greet-by-name  archived")
     );
     // What changed the user's files can be undone, as any turn.
-    repo.done(&["verify", "change/greet-by-name"]);
     repo.done(&["-s", "change/greet-by-name", "undo"]);
     assert!(!repo.path().join("specs").exists());
+}
+
+#[test]
+fn t23_the_turn_that_archives_a_change_has_no_plan() {
+    let repo = project();
+    put(&repo, ID, "complete");
+    repo.done(&["change", "archive", ID]);
+    let tip = "teddy/sessions/change/greet-by-name";
+    let status = "--format=%s: %(trailers:key=Teddy-Status,valueonly,separator=)";
+    assert_eq!(
+        repo.git(&["log", "-1", status, tip]),
+        "Archive change greet-by-name: executed"
+    );
+    let files = repo.git(&["ls-tree", "--name-only", tip]);
+    assert!(!files.lines().any(|name| name == "plan.md"), "{files}");
+    repo.done(&["verify", "change/greet-by-name"]);
 }
 
 #[test]
