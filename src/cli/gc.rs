@@ -151,12 +151,16 @@ fn tell(app: &App, done: &GcResult, is_plan: bool) -> anyhow::Result<()> {
 fn way_back(archived: &ArchivedSession, folder: &Path, is_plan: bool) -> String {
     let file = archived.file.strip_prefix(folder).unwrap_or(&archived.file);
     let file = shell_word(file.as_os_str().as_encoded_bytes());
-    match is_plan {
-        true => format!("Session {} would go into {file}.", archived.session),
-        false => format!(
-            "`teddy import {file}` brings session {} back ({}).",
-            archived.session,
-            sized(archived.bytes)
+    let (session, bytes) = (&archived.session, sized(archived.bytes));
+    match (&archived.fault, is_plan) {
+        (None, true) => format!("Session {session} would go into {file}."),
+        (Some(fault), true) => format!(
+            "Session {session} would go into {file}, which `teddy import` refuses: {fault}."
+        ),
+        (None, false) => format!("`teddy import {file}` brings session {session} back ({bytes})."),
+        (Some(fault), false) => format!(
+            "`git fetch {file} 'refs/teddy/*:refs/teddy/*'` brings session {session} back ({bytes}); \
+             `teddy import` refuses it: {fault}."
         ),
     }
 }

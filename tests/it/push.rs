@@ -766,7 +766,7 @@ fn what_an_agent_made_can_be_fetched_redacted() {
 }
 
 #[test]
-fn what_nobody_could_fetch_is_not_sent_and_not_deleted() {
+fn what_nobody_could_fetch_is_not_sent_and_git_brings_it_back() {
     let repo = session();
     plant(&repo, "approved.md", &plan("Other", &[execute("true")]));
     let out = repo.teddy(&["push", "-y"]);
@@ -776,7 +776,10 @@ fn what_nobody_could_fetch_is_not_sent_and_not_deleted() {
     );
     assert_eq!(refs(&repo), "");
     let out = repo.teddy(&["gc", "demo", "-y"]);
-    out.check(1, &["session `demo` was not deleted", "turn 2:"]);
+    out.check(0, &["`teddy import` refuses it: turn 2:"]);
+    let (_, rest) = out.stderr.split_once("`git fetch ").expect("the way back");
+    let file = rest.split_once(' ').unwrap().0;
+    repo.git(&["fetch", "-q", file, "refs/teddy/*:refs/teddy/*"]);
     repo.git(&["rev-parse", CODE]);
 }
 

@@ -132,6 +132,7 @@ pub fn plan(project: &Project, wish: &GcOptions) -> anyhow::Result<GcResult> {
             session: session.to_string(),
             file: session::free_file(project, session)?,
             bytes: 0,
+            fault: session::fault(project, session)?,
         });
     }
 

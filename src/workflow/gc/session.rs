@@ -30,14 +30,17 @@ pub struct ArchivedSession {
     pub file: PathBuf,
     /// Its bytes.
     pub bytes: u64,
+    /// Why `teddy import` would refuse it, if it would.
+    #[serde(skip)]
+    pub fault: Option<String>,
 }
 
 /// Puts a session, which is locked, into a bundle, its turn in progress as well.
 pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Result<ArchivedSession> {
     let file = free_file(project, session)?;
     let folder = file.parent().unwrap_or(&file);
-    let saved = sound(project, session)
-        .and_then(|()| Ok(make_folders(folder)?))
+    let saved = make_folders(folder)
+        .map_err(anyhow::Error::from)
         .and_then(|()| collect(project, std::slice::from_ref(session), Drafts::Included))
         .and_then(|bundle| bundle.save(project, &file, Existing::Stays));
     let bytes = saved.map_err(|error| {
@@ -53,16 +56,15 @@ pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Resul
         session: session.to_string(),
         file,
         bytes,
+        fault: fault(project, session)?,
     })
 }
 
-/// Makes sure that a session tells the truth: its bundle would not be taken in otherwise.
-fn sound(project: &Project, session: &SessionName) -> anyhow::Result<()> {
+/// Returns what is wrong with a session first: its bundle cannot be imported then.
+pub(super) fn fault(project: &Project, session: &SessionName) -> anyhow::Result<Option<String>> {
     let tip = project.store().tip_id(session)?;
-    match check(&project.repository, session, tip).faults.first() {
-        Some(fault) => anyhow::bail!("{fault}"),
-        None => Ok(()),
-    }
+    let faults = check(&project.repository, session, tip).faults;
+    Ok(faults.first().map(ToString::to_string))
 }
 
 /// Returns a file that is not there yet for the bundle of a session.
