@@ -252,7 +252,7 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         );
         (FailureKind::ForeignPlan, hint)
     } else if cause.is::<NotAPlan>() {
-        let hint = "`teddy plan --from <file>` takes the answer of a model; `teddy execute` runs the plan that is waiting";
+        let hint = "`--from` takes a file with a model's answer; `teddy execute` runs the plan that is waiting";
         return Some(Diagnosis {
             code: exit::REJECTED,
             ..Diagnosis::of(FailureKind::NotAPlan, Some(hint.to_owned()))

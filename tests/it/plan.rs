@@ -90,7 +90,7 @@ fn what_is_not_a_plan_does_not_replace_one_that_waits() {
         std::fs::write(repo.beside("answer.md"), wrong).unwrap();
         repo.teddy(&["plan", "--from", "../answer.md"]).check(
             3,
-            &["this is not a plan", "hint: `teddy plan --from <file>`"],
+            &["this is not a plan", "hint: `--from` takes a file"],
         );
         assert_eq!(repo.done(&["show", "draft", "plan.md"]), text);
     }

@@ -62,7 +62,7 @@ pub(super) fn run(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
     if let [first, ..] = left_out.as_slice() {
         let first = visible(first);
         app.warn(&format!(
-            "left out {} that no turn of TeDDy's has, such as `{}`",
+            "left out {} that a turn of TeDDy cannot have, such as `{}`",
             counted(left_out.len(), "file"),
             excerpt(&first, MAX_SHOWN)
         ));

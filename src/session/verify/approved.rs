@@ -1,7 +1,5 @@
 //! A plan that ran, compared with what its report says was approved.
 
-use std::borrow::Cow;
-
 use crate::plan::Plan;
 use crate::session::report::read;
 use crate::text::redact::redact;
@@ -64,12 +62,7 @@ pub(super) fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) 
 /// Returns a command as every report has it: nothing deceives, and no keys are in it. A report that
 /// was written when fewer keys were known has more of them.
 fn reported_as(command: &str) -> String {
-    let visible = visible_text(command);
-    let plain = match redact(&visible) {
-        Cow::Borrowed(same) => same.to_owned(),
-        Cow::Owned(other) => other,
-    };
-    plain.trim_end().to_owned()
+    redact(&visible_text(command)).trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ impl PushError {
                 format!("{redact}`--allow {first}` lets one go, `--allow <kind>` all of a kind")
             }
             PushError::Unsound { session, .. } => {
-                format!("`teddy verify {session}` names all that is wrong with the session itself")
+                format!("`teddy verify {session}` lists what is wrong with the session itself")
             }
             PushError::RedactCode(_) => "`--record` sends the turns without the code".to_owned(),
         }

@@ -252,7 +252,7 @@ fn an_export_writes_no_repository_that_is_among_the_files_of_a_turn() {
     ben.git(&["fetch", "-q", "origin", refspec]);
     ben.teddy(&["export", "-s", "origin/nested"]).check(
         0,
-        &["left out 5 files that no turn of TeDDy's has, such as `02/HEAD`"],
+        &["left out 5 files that a turn of TeDDy cannot have, such as `02/HEAD`"],
     );
 
     let turn = ben.path().join("origin/nested/02");

@@ -1,0 +1,106 @@
+//! Lines as they are wrapped, cut and painted.
+
+use super::*;
+
+/// Compares the pieces of a wrapped line.
+fn check(line: StyledLine, width: usize, expected: &[&str]) {
+    let found: Vec<String> = line.wrap(width).iter().map(StyledLine::text).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_line_wraps_at_columns_not_at_characters() {
+    check(StyledLine::plain("abcdef"), 3, &["abc", "def"]);
+    check(StyledLine::plain("日本語"), 5, &["日本", "語"]);
+    check(StyledLine::plain(""), 5, &[""]);
+    check(StyledLine::plain("日"), 1, &["日"]);
+}
+
+/// Compares the rows of a folded line.
+fn check_fold(text: &str, width: usize, expected: &[&str]) {
+    let found: Vec<String> = StyledLine::plain(text)
+        .fold(width)
+        .iter()
+        .map(StyledLine::text)
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_folded_line_breaks_at_blanks_and_marks_what_goes_on() {
+    check_fold("  one two three", 9, &["  one ", "  ↪ two ", "  ↪ three"]);
+    check_fold("abcdefghijk", 6, &["abcdef", "↪ ghij", "↪ k"]);
+    check_fold("日本語日本語", 7, &["日本語", "↪ 日本", "↪ 語"]);
+    check_fold("abc", 1, &["a", "b", "c"]);
+    check_fold("日本", 1, &["日", "本"]);
+}
+
+/// Checks that a line and what is made of it know their widths.
+fn check_width(line: &StyledLine) {
+    let rows = [line.clone().wrap(7), line.clone().fold(7)].concat();
+    let made = [line.clone().cut(5), line.clone().join(line.clone())];
+    for line in rows.iter().chain(&made).chain([line]) {
+        let columns = line.spans.iter().map(|span| span.text.width());
+        assert_eq!(line.width(), columns.sum::<usize>(), "{line:?}");
+    }
+}
+
+#[test]
+fn a_line_of_any_number_of_pieces_is_made_in_one_pass() {
+    check_width(&StyledLine::plain("a\tb日本").blanks(3));
+    // Measured anew for each piece, this takes minutes.
+    let pieces = 200_000;
+    let line = (0..pieces).fold(StyledLine::default(), |line, _| {
+        line.with(Tone::Plain, "a").with(Tone::Strong, "日\t")
+    });
+    assert_eq!(line.spans().len(), 2 * pieces);
+    assert_eq!(line.width(), 4 * pieces);
+    check_width(&line);
+}
+
+#[test]
+fn a_cut_line_says_so() {
+    assert_eq!(StyledLine::plain("abcdef").cut(4).text(), "abc…");
+    assert_eq!(StyledLine::plain("abcd").cut(4).text(), "abcd");
+    assert_eq!(StyledLine::plain("日本語").cut(4).text(), "日…");
+}
+
+#[test]
+fn nothing_on_a_line_can_steer_the_terminal() {
+    let line = StyledLine::plain("a\x1b[2Jb\u{202e}c\rd");
+    assert!(
+        !line
+            .paint(Paint::Colors)
+            .chars()
+            .any(|c| c.is_control() || c == '\u{202e}'),
+        "{line:?}"
+    );
+    assert_eq!(StyledLine::plain("a\tb").text(), "a   b");
+}
+
+#[test]
+fn a_text_without_end_is_not_made_into_lines() {
+    let lines = |text: &str| block(Tone::Added, text);
+    let found = long_text("a\x1b", lines, Paint::Colors);
+    assert_eq!(found, "\x1b[32ma\\u{1b}\x1b[0m\n");
+    let text = "\x1b\n".repeat(MAX_STYLED / 2 + 1);
+    let found = long_text(&text, |_| panic!("it is too long"), Paint::Colors);
+    assert_eq!(found, "\\u{1b}\n".repeat(MAX_STYLED / 2 + 1));
+}
+
+#[test]
+fn colours_follow_the_choice_and_the_variable() {
+    assert_eq!(ColorChoice::Auto.paint(true, None), Paint::Colors);
+    assert_eq!(ColorChoice::Auto.paint(true, Some("1")), Paint::Bare);
+    assert_eq!(ColorChoice::Auto.paint(true, Some("")), Paint::Colors);
+    assert_eq!(ColorChoice::Auto.paint(false, None), Paint::Bare);
+    assert_eq!(ColorChoice::Always.paint(false, Some("1")), Paint::Colors);
+    assert_eq!(ColorChoice::Never.paint(true, None), Paint::Bare);
+}
+
+#[test]
+fn tones_become_escape_sequences() {
+    let line = StyledLine::plain("a ").with(Tone::Added, "b");
+    assert_eq!(line.paint(Paint::Colors), "a \x1b[32mb\x1b[0m");
+    assert_eq!(line.paint(Paint::Bare), "a b");
+}
