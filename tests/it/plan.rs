@@ -88,10 +88,8 @@ fn what_is_not_a_plan_does_not_replace_one_that_waits() {
     repo.done(&["plan", "--from", "../answer.md", "-m", "x"]);
     for wrong in ["", "Nothing of a plan.\n"] {
         std::fs::write(repo.beside("answer.md"), wrong).unwrap();
-        repo.teddy(&["plan", "--from", "../answer.md"]).check(
-            3,
-            &["this is not a plan", "hint: `--from` takes a file"],
-        );
+        repo.teddy(&["plan", "--from", "../answer.md"])
+            .check(3, &["this is not a plan", "hint: `--from` takes a file"]);
         assert_eq!(repo.done(&["show", "draft", "plan.md"]), text);
     }
 }
