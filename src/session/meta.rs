@@ -19,6 +19,8 @@ pub use without_plan::{
 
 /// The version of the format that we write.
 pub const SCHEMA: u32 = 1;
+/// The line with which the files of this version begin.
+const SCHEMA_LINE: &str = "schema: 1\n";
 /// No larger text is read as the facts of a turn.
 const MAX_META: usize = 8 << 20;
 
@@ -376,12 +378,15 @@ pub struct NextMeta {
 /// Where it is no YAML, lacks a field, or has a newer schema than ours.
 pub fn read<T: for<'de> Deserialize<'de>>(text: &str) -> anyhow::Result<T> {
     guard(text, MAX_META)?;
-    let version: MetaVersion = serde_yaml::from_str(text)?;
-    if version.schema > SCHEMA {
-        anyhow::bail!(
-            "has schema {}, and this teddy reads up to {SCHEMA}: it was written by a newer one",
-            version.schema
-        );
+    // What begins with our schema is of no other: a field is in a file once.
+    if !text.starts_with(SCHEMA_LINE) {
+        let version: MetaVersion = serde_yaml::from_str(text)?;
+        if version.schema > SCHEMA {
+            anyhow::bail!(
+                "has schema {}, and this teddy reads up to {SCHEMA}: it was written by a newer one",
+                version.schema
+            );
+        }
     }
 
     Ok(serde_yaml::from_str(text)?)
@@ -411,15 +416,21 @@ mod tests {
             caller_turn_id: None,
             agent: "architect".to_owned(),
         };
+        assert!(write(&next).starts_with(SCHEMA_LINE));
         assert_eq!(read::<NextMeta>(&write(&next)).expect("our own text"), next);
     }
 
     #[test]
     fn a_newer_schema_is_refused_by_its_number() {
-        let error = read::<NextMeta>("schema: 9\n").expect_err("a newer schema");
-        assert_eq!(
-            error.to_string(),
-            "has schema 9, and this teddy reads up to 1: it was written by a newer one"
-        );
+        let check = |text: &str, expected: &str| {
+            let error = read::<NextMeta>(text).expect_err("not of our schema");
+            assert_eq!(error.to_string(), expected, "{text}");
+        };
+        let newer = "has schema 9, and this teddy reads up to 1: it was written by a newer one";
+        check("schema: 9\n", newer);
+        check("agent: a\nschema: 9\n", newer);
+        let twice = "duplicate field `schema`";
+        let error = read::<NextMeta>("schema: 1\nschema: 9\n").expect_err("two schemas");
+        assert!(error.to_string().contains(twice), "{error}");
     }
 }

@@ -1,5 +1,6 @@
 //! The store: sessions and their turns as refs and commits.
 
+pub mod back;
 mod drafts;
 pub mod tips;
 
@@ -164,9 +165,16 @@ impl<'a> Store<'a> {
     /// Returns the turns of a session from this one back to the start.
     pub fn history(&self, from: Turn) -> impl Iterator<Item = anyhow::Result<Turn>> + use<'a> {
         let repository = self.repository;
-        std::iter::successors(Some(Ok(from)), move |turn| {
-            let turn = turn.as_ref().ok()?;
-            Some(Turn::read(repository, &turn.session, turn.previous?))
+        let (mut here, mut before) = (Some(from), None);
+        std::iter::from_fn(move || {
+            let turn = match (here.take(), before.take()) {
+                (Some(from), _) => Ok(from),
+                (None, Some((session, id))) => Turn::read(repository, &session, id),
+                (None, None) => return None,
+            };
+            let known = turn.as_ref().ok();
+            before = known.and_then(|turn| Some((turn.session.clone(), turn.previous?)));
+            Some(turn)
         })
     }
 

@@ -39,7 +39,8 @@ pub fn guard(text: &str, max_bytes: usize) -> Result<(), YamlError> {
 
     let mut flow = 0_usize;
     let mut indents: Vec<usize> = Vec::new();
-    for (index, line) in text.split(['\n', '\r']).enumerate() {
+    let lines = text.split('\n').flat_map(|line| line.split('\r'));
+    for (index, line) in lines.enumerate() {
         let depth = block_depth(line, &mut indents);
         flow = flow_depth(line, flow);
         if depth > MAX_DEPTH || flow > MAX_DEPTH {
@@ -75,6 +76,10 @@ fn block_depth(line: &str, indents: &mut Vec<usize>) -> usize {
 /// Returns how many flow collections may be open at most somewhere in a line, and so many more at
 /// its end.
 fn flow_depth(line: &str, open: usize) -> usize {
+    if open == 0 && !line.contains('[') && !line.contains('{') {
+        return 0;
+    }
+
     let mut depth = open;
     let mut before = b' ';
     for &byte in line.as_bytes() {

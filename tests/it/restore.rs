@@ -238,6 +238,34 @@ fn undo_and_redo_walk_over_the_turns_without_an_end() {
     );
 }
 
+/// Every undo and redo is a turn, so that thousands of them may lie between the newest turn and the
+/// one that is undone: nothing but their commits is read.
+#[test]
+fn an_undo_reads_no_turns_but_those_that_it_speaks_of() {
+    let repo = three_turns();
+    repo.done(&["land", "-m", "Land"]);
+    repo.done(&["undo"]);
+    repo.done(&["redo"]);
+    let session = "refs/teddy/sessions/demo";
+    let again = |turn: &str, tree: &str, previous: &str| {
+        let parents = repo.git(&["log", "-1", "--format=%P", turn]);
+        let message = repo.git(&["log", "-1", "--format=%B", turn]);
+        let mut arguments = vec!["commit-tree", tree, "-m", &message, "-p", previous];
+        arguments.extend(parents.split(' ').skip(1).flat_map(|id| ["-p", id]));
+        repo.git(&arguments)
+    };
+
+    // The undo, without its facts.
+    let empty = repo.git(&["mktree"]);
+    let undo = again("teddy/sessions/demo~1", &empty, "teddy/sessions/demo~2");
+    let redo = again(session, &format!("{session}^{{tree}}"), &undo);
+    repo.git(&["update-ref", session, &redo]);
+    let landed = "turns 2, 3 have landed";
+    repo.teddy(&["undo", "2"]).check(0, &[landed]);
+    repo.done(&["redo"]);
+    assert_eq!(repo.read("dir/b.txt"), "b\n");
+}
+
 #[test]
 fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
     let repo = three_turns();

@@ -3,17 +3,16 @@
 use super::note::UndoneCommit;
 use crate::git::refs;
 use crate::git::revision::is_on_branch;
-use crate::session::turn::Turn;
+use crate::session::store::back::TurnsBack;
 use crate::workflow::project::Project;
 
-/// Returns which of some turns have landed with commits that are on their branch still; `tip` is the
-/// newest turn of their session.
+/// Returns which of some turns of a session have landed with commits that are on their branch still.
 ///
 /// # Errors
 /// If a turn cannot be read.
 pub(super) fn still_landed(
     project: &Project,
-    tip: &Turn,
+    turns: &TurnsBack<'_>,
     undone: &[u64],
 ) -> anyhow::Result<Vec<UndoneCommit>> {
     let Some(oldest) = undone.iter().min() else {
@@ -21,13 +20,8 @@ pub(super) fn still_landed(
     };
     let current = refs::branch_or_head(&project.repository)?;
     let mut found = Vec::new();
-    for turn in project.store().history(tip.clone()) {
-        let turn = turn?;
-        // A turn lands after it was recorded.
-        if turn.number() <= *oldest {
-            break;
-        }
-
+    // A turn lands after it was recorded.
+    for turn in turns.landings_after(*oldest)? {
         let Some(landed) = turn.meta.landed else {
             continue;
         };

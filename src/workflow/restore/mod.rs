@@ -23,6 +23,7 @@ use crate::git::repository::Repository;
 use crate::host::interrupt;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
+use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, shown};
 use crate::text::visible::visible;
@@ -126,7 +127,9 @@ pub fn restore(
         here: &here,
     };
 
+    let turns = project.store().back_from(tip.clone());
     let aim = Aim {
+        turns: &turns,
         turn: &turn,
         title: format!("Restore {}: {}", turn.number(), turn.title),
         restored: Restored {
@@ -146,6 +149,8 @@ pub fn restore(
 struct Aim<'a> {
     /// What is in the files.
     planner: Planner<'a>,
+    /// The session's turns.
+    turns: &'a TurnsBack<'a>,
     /// The turn whose state it is.
     turn: &'a Turn,
     /// The title of the turn that records it.
@@ -262,7 +267,7 @@ fn what_went(project: &Project, tip: &Turn, aim: &Aim<'_>) -> anyhow::Result<Vec
     let stacks = Stacks::new(&project.repository);
     let now = stacks.wanted(&project.store().tip(&tip.session)?)?;
     let own = taken_of(&stacks, &tip.session, [before, &now])?;
-    let landed = still_landed(project, tip, &own)?;
+    let landed = still_landed(project, aim.turns, &own)?;
     let mut others = taken_from_others(&stacks, &tip.session, &[], [before, &now])?;
     if !others.is_empty() {
         let over = turns_after(project, &stacks, tip, aim.turn)?;

@@ -9,6 +9,7 @@ use super::{Aim, RestoreOptions, RestoreResult, carry_out, wanted};
 use crate::host::lock::Lock;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
+use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
 use crate::text::counted;
 use crate::workflow::hinted::{hinted, with_hint};
@@ -75,10 +76,10 @@ pub fn undo(
     let why_not = |turn: &Turn| why_passed(&session.stacks, &here, turn);
     for _ in 0..steps {
         redo.push(walk.at);
-        while !walk.back(project, &session.tip, &why_not)? {}
+        while !walk.back(&session.turns, &why_not)? {}
     }
 
-    let turn = session.turn(walk.at)?;
+    let turn = session.turns.turn(walk.at)?;
     let aim = session.aim(&walk, &here, &turn, redo)?;
     let done = carry_out(&session.transaction, project, &session.tip, &aim, wish)?;
     Ok(RestoreResult {
@@ -98,7 +99,7 @@ pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Re
     let mut walk = UndoWalk::from(session.newest.position(), Direction::Back);
     let why_not = |turn: &Turn| why_passed(&session.stacks, &here, turn);
     while walk.at > turn {
-        walk.back(project, &session.tip, &why_not)?;
+        walk.back(&session.turns, &why_not)?;
     }
 
     Ok(walk.counted().count() as u64)
@@ -124,9 +125,9 @@ pub fn redo(
     }
 
     let mut walk = UndoWalk::from(to.ok_or_else(nothing_to_redo)?, Direction::Forward);
-    let turn = session.turn(walk.at)?;
+    let turn = session.turns.turn(walk.at)?;
     while walk.at > session.newest.position() {
-        walk.back(project, &session.tip, &why_never_there)?;
+        walk.back(&session.turns, &why_never_there)?;
     }
 
     walk.over.reverse();
@@ -149,6 +150,8 @@ struct LockedSession<'a> {
     project: &'a Project,
     /// The newest turn.
     tip: Turn,
+    /// The turns from there back.
+    turns: TurnsBack<'a>,
     /// The newest turn that is in the user's files.
     newest: Turn,
     /// What is in the files.
@@ -174,16 +177,11 @@ impl<'a> LockedSession<'a> {
             project,
             newest: brought(project, &tip)?,
             stacks: Stacks::new(&project.repository),
+            turns: project.store().back_from(tip.clone()),
             tip,
             transaction,
             _session: session_lock,
         })
-    }
-
-    /// Returns a turn by its number.
-    fn turn(&self, number: u64) -> anyhow::Result<Turn> {
-        let store = self.project.store();
-        store.turn(&self.tip.session, &number.to_string())
     }
 
     /// Returns where a walk leads: to a turn, whose redo goes through others.
@@ -209,6 +207,7 @@ impl<'a> LockedSession<'a> {
             restored: restored(turn, redo, &walk.over),
             wanted: wanted(self.project, &self.stacks, turn)?,
             planner,
+            turns: &self.turns,
             turn,
         })
     }
@@ -245,8 +244,7 @@ impl UndoWalk {
     /// Goes one turn back; says whether it counts.
     fn back(
         &mut self,
-        project: &Project,
-        tip: &Turn,
+        turns: &TurnsBack<'_>,
         why_not: &dyn Fn(&Turn) -> anyhow::Result<Option<WhyPassedOver>>,
     ) -> anyhow::Result<bool> {
         let at = self.at;
@@ -265,9 +263,8 @@ impl UndoWalk {
             ));
         }
 
-        let store = project.store();
-        let turn = store.turn(&tip.session, &at.to_string())?;
-        self.at = store.turn(&tip.session, &(at - 1).to_string())?.position();
+        let turn = turns.turn(at)?;
+        self.at = turns.turn(at - 1)?.position();
 
         let counts = turn.meta.landed.is_none();
         let why_not = why_not(&turn)?;

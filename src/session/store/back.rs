@@ -1,0 +1,141 @@
+//! The turns behind the newest one of a session, by their numbers: each commit on the way is read
+//! once, and of a turn that nobody asks for nothing but its commit.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+
+use super::Store;
+use crate::git::object::CommitId;
+use crate::git::repository::Repository;
+use crate::session::meta::Status;
+use crate::session::turn::Turn;
+
+/// The turns from the newest one of a session back to its start, as far as they were asked for.
+pub struct TurnsBack<'a> {
+    /// Where they are.
+    repository: &'a Repository,
+    /// The newest one.
+    tip: Turn,
+    /// The commits that were gone through, newest first.
+    walked: RefCell<Vec<WalkedCommit>>,
+    /// The turns that were read, by number.
+    read: RefCell<BTreeMap<u64, Turn>>,
+}
+
+/// The commit of a turn, as far as it was needed.
+struct WalkedCommit {
+    /// Its id.
+    id: CommitId,
+    /// The turn before it.
+    previous: Option<CommitId>,
+    /// Whether it says that turns landed.
+    is_landing: bool,
+}
+
+impl<'a> Store<'a> {
+    /// Returns the turns behind one.
+    pub fn back_from(&self, tip: Turn) -> TurnsBack<'a> {
+        TurnsBack {
+            repository: self.repository,
+            tip,
+            walked: RefCell::default(),
+            read: RefCell::default(),
+        }
+    }
+}
+
+impl TurnsBack<'_> {
+    /// Returns the turn with a number.
+    ///
+    /// # Errors
+    /// As for [`Store::turn`].
+    pub fn turn(&self, number: u64) -> anyhow::Result<Turn> {
+        let tip = &self.tip;
+        let Some(back) = tip.number().checked_sub(number) else {
+            let store = Store {
+                repository: self.repository,
+            };
+            return store.turn(&tip.session, &number.to_string());
+        };
+        if back == 0 {
+            return Ok(tip.clone());
+        }
+        if let Some(known) = self.read.borrow().get(&number) {
+            return Ok(known.clone());
+        }
+
+        let back = usize::try_from(back)?;
+        self.walk(back + 1)?;
+        let found = self.walked.borrow().get(back).map(|commit| commit.id);
+        let found = found.with_context(|| format!("the session ends before turn {number}"))?;
+        let turn = Turn::read(self.repository, &tip.session, found)?;
+        self.read.borrow_mut().insert(number, turn.clone());
+        Ok(turn)
+    }
+
+    /// Returns the landings after the turn with a number, newest first. What the commit of a turn says
+    /// of itself is believed.
+    ///
+    /// # Errors
+    /// If a commit cannot be read.
+    pub fn landings_after(&self, number: u64) -> anyhow::Result<Vec<Turn>> {
+        let count = usize::try_from(self.tip.number().saturating_sub(number))?;
+        self.walk(count)?;
+
+        let walked = self.walked.borrow();
+        let landings = walked.iter().take(count).filter(|commit| commit.is_landing);
+        landings
+            .map(|commit| Turn::read(self.repository, &self.tip.session, commit.id))
+            .collect()
+    }
+
+    /// Goes back until so many commits were gone through, or there are no more.
+    fn walk(&self, count: usize) -> anyhow::Result<()> {
+        let mut walked = self.walked.borrow_mut();
+        while walked.len() < count {
+            let next = match walked.last() {
+                Some(last) => last.previous,
+                None => Some(self.tip.commit),
+            };
+            let Some(id) = next else { break };
+
+            let commit = self.repository.commit(id)?;
+            walked.push(WalkedCommit {
+                id,
+                previous: commit.parents.first().copied(),
+                is_landing: says_landed(&commit.message),
+            });
+        }
+
+        Ok(())
+    }
+}
+
+/// Returns whether the message of a commit says that it is a landing.
+fn says_landed(message: &str) -> bool {
+    let mut lines = message.lines().rev();
+    let status = lines.find_map(|line| line.strip_prefix("Teddy-Status: "));
+    status == Some(Status::Landed.word())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_landing_says_so_in_its_last_status() {
+        let check = |message: &str, expected: bool| {
+            assert_eq!(says_landed(message), expected, "{message}");
+        };
+        check(
+            "Land 1\n\nTeddy-Turn: 2\nTeddy-Status: landed\nTeddy-Agent: a\n",
+            true,
+        );
+        check("Land 1\n\nTeddy-Turn: 2\nTeddy-Status: executed\n", false);
+        check("x\n\nTeddy-Status: landed\n\nTeddy-Status: failed\n", false);
+        check("Teddy-Status: landed or so\n", false);
+        check("Land 1\n", false);
+    }
+}
