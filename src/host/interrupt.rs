@@ -33,8 +33,9 @@ pub fn install() -> io::Result<()> {
     }
 
     let flag = flag();
+    let ignored = ignored();
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        if !is_ignored(signal) {
+        if ignored >> (signal - 1) & 1 == 0 {
             listen(signal, &flag)?;
         }
     }
@@ -107,14 +108,12 @@ pub fn flag() -> Arc<AtomicBool> {
     Arc::clone(FLAG.get_or_init(Arc::default))
 }
 
-/// Returns whether the process came to life with the signal ignored.
-fn is_ignored(signal: i32) -> bool {
+/// Returns the signals that the process came to life ignoring: one bit for each, from the lowest.
+fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask
-        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-        .unwrap_or(0);
-    mask >> (signal - 1) & 1 == 1
+    mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
