@@ -15,7 +15,7 @@ const FOLDER: &str = "spent";
 /// An id and a number are shorter.
 const MAX_BYTES: u64 = 4096;
 /// So many turns are walked through each time, rather than a sum written down each time.
-const FEW: usize = 32;
+const FEW: usize = 8;
 
 /// Returns what the turns of a session have cost up to this one, in dollars.
 ///
