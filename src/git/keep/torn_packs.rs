@@ -6,7 +6,8 @@
 //! written is never met here, because it gets its name when it is whole.
 
 use std::collections::BTreeSet;
-use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -21,12 +22,7 @@ use crate::host::file::{make_folders, open_regular};
 /// # Errors
 /// Where a file cannot be moved.
 pub fn set_torn_packs_aside(repository: &Repository) -> anyhow::Result<Vec<String>> {
-    let files: Vec<PathBuf> = std::fs::read_dir(keep::pack_folder(repository))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|file| file.path())
-        .collect();
+    let files = keep::pack_files(repository);
     // Most of those that were made here were joined to others since.
     let there: BTreeSet<PathBuf> = files.iter().map(|path| path.with_extension("")).collect();
     let mut torn: BTreeSet<PathBuf> = files
@@ -89,40 +85,41 @@ fn ends_rightly(pack: &Path) -> bool {
     else {
         return true;
     };
-    let end = |ending: &str, back: usize| match bytes_at(
-        &pack.with_extension(ending),
-        back * length,
-        length,
-    ) {
+    let end = |ending: &str, count: usize| match end_of(&pack.with_extension(ending), count) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         read => Some(read.unwrap_or_default()),
     };
 
     // An index ends with the pack's checksum and its own.
-    let ends = [end("pack", 1), end("idx", 2), end("idx", 1)];
-    let is_lost = |sum: &Vec<u8>| sum.iter().all(|byte| *byte == 0);
-    if ends.iter().flatten().any(is_lost) {
+    let (pack, index) = (end("pack", length), end("idx", 2 * length));
+    let named = index
+        .as_ref()
+        .map(|sums| sums.split_at(length.min(sums.len())));
+    let ends = [
+        pack.as_deref(),
+        named.map(|(pack, _)| pack),
+        named.map(|(_, own)| own),
+    ];
+    let is_lost = |sum: &[u8]| sum.iter().all(|byte| *byte == 0);
+    if ends.iter().flatten().any(|sum| is_lost(sum)) {
         return false;
     }
 
-    match &ends {
+    match ends {
         [Some(pack), Some(named), _] => pack == named,
         _ => true,
     }
 }
 
-/// Reads bytes at a distance from a file's end.
-fn bytes_at(path: &Path, back: usize, count: usize) -> std::io::Result<Vec<u8>> {
-    let mut file = open_regular(path)?;
-    let start = file
-        .metadata()?
-        .len()
-        .checked_sub(back as u64)
+/// Reads the last bytes of a file.
+fn end_of(path: &Path, count: usize) -> std::io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    let length = file.metadata()?.len();
+    let start = length
+        .checked_sub(count as u64)
         .ok_or(ErrorKind::UnexpectedEof)?;
-    file.seek(SeekFrom::Start(start))?;
     let mut bytes = vec![0; count];
-
-    file.read_exact(&mut bytes)?;
+    file.read_exact_at(&mut bytes, start)?;
     Ok(bytes)
 }
 

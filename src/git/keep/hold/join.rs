@@ -182,10 +182,11 @@ pub(super) fn forget_gone(repository: &Repository) {
 
 /// Returns the packs that were made here and are still there, without their endings.
 pub(super) fn own_packs(repository: &Repository) -> Vec<PathBuf> {
-    keep::listed_packs(repository)
-        .into_iter()
-        .filter(|pack| pack.with_extension("idx").is_file())
-        .collect()
+    // Most of those on the list are gone: the folder is read rather than asked for each.
+    let there = keep::pack_files(repository);
+    let mut own = keep::listed_packs(repository);
+    own.retain(|pack| there.contains(&pack.with_extension("idx")));
+    own
 }
 
 /// Returns the size of a pack, given by the path of any of its files.

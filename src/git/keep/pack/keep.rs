@@ -1,5 +1,6 @@
 //! `.keep` files: which packs no git may touch, and whose they are.
 
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -164,12 +165,16 @@ pub(in crate::git) fn pack_folder(repository: &Repository) -> PathBuf {
     repository.gix.objects.store_ref().path().join("pack")
 }
 
+/// Returns the files in the folder of packs, sorted.
+pub(in crate::git) fn pack_files(repository: &Repository) -> BTreeSet<PathBuf> {
+    let files = std::fs::read_dir(pack_folder(repository));
+    let files = files.into_iter().flatten();
+    files.filter_map(|file| Some(file.ok()?.path())).collect()
+}
+
 /// Returns the `.keep` files that are there, ours or not.
 pub(in crate::git) fn keep_files(repository: &Repository) -> Vec<PathBuf> {
-    let files = std::fs::read_dir(pack_folder(repository))
-        .into_iter()
-        .flatten()
-        .filter_map(|file| Some(file.ok()?.path()));
+    let files = pack_files(repository).into_iter();
     files
         .filter(|path| path.extension().is_some_and(|ending| ending == "keep"))
         .collect()
