@@ -17,6 +17,13 @@ use rustix::io::Errno;
 
 use crate::host::file::{Mounts, open_beneath};
 
+/// A folder to look at what is in it; it is opened once more to be listed.
+#[cfg(target_os = "linux")]
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+/// A folder to look at what is in it.
+#[cfg(not(target_os = "linux"))]
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+
 /// So many bytes of names are asked for at once.
 #[cfg(target_os = "linux")]
 const BLOCK: usize = 32 << 10;
@@ -114,6 +121,18 @@ pub(in crate::git) fn open_below(
         flags | OFlags::NONBLOCK,
         Mounts::Entered,
     )?)
+}
+
+/// Opens a folder below an open one to look at what is in it, no link followed. Not to be listed, it
+/// is opened in less time.
+pub(in crate::git) fn open_folder(top: impl AsFd, path: &[u8]) -> io::Result<OwnedFd> {
+    let path = Path::new(OsStr::from_bytes(path));
+    Ok(open_beneath(top, path, FOLDER, Mounts::Entered)?)
+}
+
+/// Opens a folder once more, to be listed.
+pub(in crate::git) fn open_to_list(folder: impl AsFd) -> io::Result<OwnedFd> {
+    open_below(folder, b"", OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
 /// Returns whether a failure means that there is nothing at a path.

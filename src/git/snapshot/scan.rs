@@ -7,7 +7,6 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 use rustix::fd::{AsFd as _, OwnedFd};
-use rustix::fs::OFlags;
 
 use super::cache::{Cache, CacheOrigin, CachedFolder, FreshName, Times, mark};
 use super::context::ScanContext;
@@ -19,7 +18,7 @@ use super::list::FolderListing;
 use super::rules::IgnoreRules;
 use super::share::{NAMES, in_parts};
 use crate::git::stat::{
-    NameKind, NameStat, is_absent, is_exhausted, look, look_at, names, open_below,
+    NameKind, NameStat, is_absent, is_exhausted, look, look_at, names, open_folder, open_to_list,
 };
 use crate::host::threads::beside;
 
@@ -36,24 +35,7 @@ pub(super) fn scan_folder(
     let opened = open(scan, &task).and_then(|folder| Ok((look_at(folder.as_fd())?, folder)));
     let (seen, folder) = match opened {
         Ok(opened) => opened,
-        // What is in the folder is not known, and not gone.
-        Err(error) if is_exhausted(&error) => {
-            let what = || format!("cannot open the directory `{}`", shown(&task.path));
-            return Err(error).with_context(what);
-        }
-        Err(error) => {
-            task.absent = true;
-            task.unreadable = !is_absent(&error);
-            let left = task.unreadable.then(|| LeftOut {
-                path: shown(&task.path),
-                reason: Reason::Unreadable(error.kind().to_string()),
-            });
-            let mut scanned = scan_absent(scan, rules, task)?;
-
-            scanned.0.marks |= mark::RELIST;
-            scanned.0.left.extend(left);
-            return Ok(scanned);
-        }
+        Err(error) => return scan_closed(scan, rules, task, error),
     };
 
     task.known = task
@@ -74,21 +56,50 @@ pub(super) fn scan_folder(
         return Ok(holding(folder, kept));
     }
 
+    let names = match open_to_list(&folder) {
+        Ok(opened) => opened,
+        Err(error) => return scan_closed(scan, rules, task, error),
+    };
     let mut list = FolderListing::new(scan, rules, task)?;
     list.scanned.times = times;
-    let read = list.read(&folder)?;
+    let read = list.read(&names)?;
     Ok(holding(folder, read))
+}
+
+/// Takes what is known of a folder that cannot be opened.
+fn scan_closed(
+    scan: &ScanContext<'_>,
+    rules: &mut IgnoreRules<'_>,
+    mut task: FolderTask,
+    error: std::io::Error,
+) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
+    // What is in the folder is not known, and not gone.
+    if is_exhausted(&error) {
+        let what = || format!("cannot open the directory `{}`", shown(&task.path));
+        return Err(error).with_context(what);
+    }
+
+    task.absent = true;
+    task.unreadable = !is_absent(&error);
+    let left = task.unreadable.then(|| LeftOut {
+        path: shown(&task.path),
+        reason: Reason::Unreadable(error.kind().to_string()),
+    });
+    let mut scanned = scan_absent(scan, rules, task)?;
+
+    scanned.0.marks |= mark::RELIST;
+    scanned.0.left.extend(left);
+    Ok(scanned)
 }
 
 /// Opens a folder, from the one that it is in where that is held open.
 fn open(scan: &ScanContext<'_>, task: &FolderTask) -> std::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     match &task.above {
         Some(above) => {
             let start = task.path.iter().rposition(|&byte| byte == b'/');
-            open_below(&above.0, &task.path[start.map_or(0, |at| at + 1)..], flags)
+            open_folder(&above.0, &task.path[start.map_or(0, |at| at + 1)..])
         }
-        None => scan.open(&task.path, flags),
+        None => open_folder(&scan.top, &task.path),
     }
 }
 
@@ -210,7 +221,7 @@ fn has_names(at: &Keep<'_>, was: &CachedFolder<'_>) -> bool {
         expected.push((&child.path[skip..], true));
     }
 
-    let Ok(mut names) = names(at.folder) else {
+    let Ok(mut names) = open_to_list(at.folder).and_then(|folder| names(&folder)) else {
         return false;
     };
     if was.path.is_empty() {
