@@ -1,4 +1,7 @@
 //! Numbers, times and stats as bytes of the private index, and the sum that guards them.
+//!
+//! What reads them is inlined whatever the program is optimized for: every look at the files reads
+//! millions of bytes through them.
 
 use gix::index::entry::Stat;
 use gix::index::entry::stat::Time;
@@ -29,6 +32,7 @@ pub(super) fn put_stat(to: &mut Vec<u8>, s: &Stat) {
 }
 
 /// Reads a number.
+#[inline(always)]
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(
         bytes[at..at + 4]
@@ -38,6 +42,7 @@ pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// Reads a long number.
+#[inline(always)]
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(
         bytes[at..at + 8]
@@ -47,6 +52,7 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// Reads a time.
+#[inline(always)]
 pub(super) fn time_at(bytes: &[u8], at: usize) -> Time {
     Time {
         secs: u32_at(bytes, at),
@@ -55,6 +61,7 @@ pub(super) fn time_at(bytes: &[u8], at: usize) -> Time {
 }
 
 /// Reads a stat.
+#[inline(always)]
 pub(super) fn stat_at(bytes: &[u8], at: usize) -> Stat {
     let n = |offset| u32_at(bytes, at + offset);
     Stat {

@@ -240,11 +240,13 @@ impl Cache {
     }
 
     /// Returns where a folder's record starts.
+    #[inline(always)]
     fn folder_at(&self, n: usize) -> usize {
         HEADER + n * (FOLDER + self.hash)
     }
 
     /// Returns the bytes of a name or path.
+    #[inline(always)]
     fn name(&self, offset: u32, len: usize) -> &[u8] {
         let start = HEADER
             + self.folders * (FOLDER + self.hash)
@@ -351,6 +353,7 @@ impl Cache {
     }
 
     /// Returns the name of an entry.
+    #[inline(always)]
     fn entry_name(&self, n: usize) -> &[u8] {
         let (at, b) = (
             self.folder_at(self.folders) + n * (ENTRY + self.hash),

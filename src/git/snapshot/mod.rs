@@ -120,7 +120,10 @@ fn take(
     content::read_all(&scan, &mut folders, &sink)?;
     let trees = tree::write(&scan, repository, &folders, &sink)?;
     let keep = store(sink, repository)?;
-    let root = *trees.first().context("the walk found no top folder")?;
+    let root = *trees
+        .trees
+        .first()
+        .context("the walk found no top folder")?;
     let mut basis = scan.basis;
 
     basis.root = root;

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use gix::ObjectId;
-
 use super::cache::{Basis, Cache, CachedFolder, CachedName, FreshName, Sizes, Writer, mark};
 use super::folder::{Listing, Scanned};
-use super::tree::parent_of;
+use super::tree::FolderTrees;
 
 /// The folders of a walk and what became of them.
 pub(super) struct SeenFiles {
@@ -17,7 +15,7 @@ pub(super) struct SeenFiles {
     /// The folders, in the order of their paths.
     pub(super) folders: Vec<Scanned>,
     /// Their trees.
-    pub(super) trees: Vec<ObjectId>,
+    pub(super) trees: FolderTrees,
     /// What the walk stands on.
     pub(super) basis: Basis,
 }
@@ -69,17 +67,13 @@ impl SeenFiles {
 
         let mut writer = Writer::new(sizes, self.basis.root.as_slice().len());
         for (at, folder) in self.folders.iter().enumerate() {
-            let parent = match at {
-                0 => 0,
-                _ => parent_of(&self.folders, at) as u32,
-            };
             let record = CachedFolder {
                 path: &folder.path,
-                parent,
+                parent: self.trees.parents[at] as u32,
                 entries: 0..0,
                 marks: folder.marks,
                 times: folder.times,
-                tree: self.trees[at],
+                tree: self.trees.trees[at],
             };
             match self.kept(folder) {
                 Some((number, before, fresh)) => writer.kept(before, number, &record, fresh),

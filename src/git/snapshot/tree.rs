@@ -15,14 +15,21 @@ use crate::git::object::tree::put_entry;
 use crate::git::object::writer::Sink;
 use crate::git::repository::Repository;
 
-/// Writes the trees that are new; returns the tree of each folder, null where nothing is in it.
-/// The folders are in the order of their paths.
+/// The trees of folders, and where these are.
+pub(super) struct FolderTrees {
+    /// The tree of each folder, null where nothing is in it.
+    pub(super) trees: Vec<ObjectId>,
+    /// The position of each folder's parent; of the first folder its own.
+    pub(super) parents: Vec<usize>,
+}
+
+/// Writes the trees that are new. The folders are in the order of their paths.
 pub(super) fn write(
     scan: &ScanContext<'_>,
     repository: &Repository,
     folders: &[Scanned],
     sink: &Sink,
-) -> anyhow::Result<Vec<ObjectId>> {
+) -> anyhow::Result<FolderTrees> {
     let mut builder = TreeBuilder {
         scan,
         folders,
@@ -30,25 +37,41 @@ pub(super) fn write(
         same: vec![false; folders.len()],
         children: vec![Vec::new(); folders.len()],
     };
+    let parents = parents(folders);
     for at in (0..folders.len()).rev() {
         builder.same[at] = builder.is_same(at);
         builder.trees[at] = builder.tree(at, repository, sink)?;
         if at > 0 {
-            let parent = parent_of(folders, at);
-            builder.children[parent].push(at);
+            builder.children[parents[at]].push(at);
         }
     }
 
-    Ok(builder.trees)
+    Ok(FolderTrees {
+        trees: builder.trees,
+        parents,
+    })
 }
 
-/// Returns the position of a folder's parent.
-pub(super) fn parent_of(folders: &[Scanned], at: usize) -> usize {
-    let path = &folders[at].path;
-    let end = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
-    folders
-        .binary_search_by(|folder| folder.path.as_slice().cmp(&path[..end]))
-        .expect("a folder is scanned after its parent")
+/// Returns the position of each folder's parent.
+fn parents(folders: &[Scanned]) -> Vec<usize> {
+    let mut parents = Vec::with_capacity(folders.len());
+    for folder in folders {
+        let end = folder.path.iter().rposition(|&byte| byte == b'/');
+        let path = &folder.path[..end.unwrap_or(0)];
+        // Most folders stand behind their parent, or behind one that has the same.
+        let last = parents.len().saturating_sub(1);
+        let near = [Some(last), parents.last().copied()];
+        let near = near
+            .into_iter()
+            .flatten()
+            .find(|&at| folders[at].path == path);
+        parents.push(near.unwrap_or_else(|| {
+            folders
+                .binary_search_by(|folder| folder.path.as_slice().cmp(path))
+                .expect("a folder is scanned after its parent")
+        }));
+    }
+    parents
 }
 
 /// The trees, as far as they are made.

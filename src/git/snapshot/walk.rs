@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use super::context::ScanContext;
-use super::folder::{FolderTask, Scanned};
+use super::folder::{FolderTask, Listing, Scanned};
 use super::rules::IgnoreRules;
 use super::scan::scan_folder;
 use crate::host::threads::{at_once, beside, cores};
@@ -59,7 +59,7 @@ pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
     } else {
         look()
     };
-    let mut scanned: Vec<Scanned> = scanned.into_iter().flatten().collect();
+    let scanned = scanned.into_iter().flatten().collect();
 
     if let Some(error) = queue
         .state
@@ -70,8 +70,38 @@ pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
         return Err(error);
     }
 
-    scanned.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(scanned)
+    let places = scan.cache.as_ref().map_or(0, |cache| cache.folder_count());
+    Ok(in_order(scanned, places))
+}
+
+/// Puts folders in the order of their paths. Those that are in the cache, which has so many, have
+/// their places there: to compare the paths of thousands takes longer.
+fn in_order(scanned: Vec<Scanned>, places: usize) -> Vec<Scanned> {
+    let mut known: Vec<Option<Scanned>> = Vec::new();
+    known.resize_with(places, || None);
+    let (count, mut fresh) = (scanned.len(), Vec::new());
+    for folder in scanned {
+        let place = match &folder.listing {
+            Listing::Kept(number) | Listing::Mended(number, _) => known.get_mut(*number),
+            Listing::Read(_) => None,
+        };
+        match place {
+            Some(place) => *place = Some(folder),
+            None => fresh.push(folder),
+        }
+    }
+
+    fresh.sort_by(|a, b| a.path.cmp(&b.path));
+    let mut fresh = fresh.into_iter().peekable();
+    let mut all = Vec::with_capacity(count);
+    for folder in known.into_iter().flatten() {
+        while let Some(earlier) = fresh.next_if(|fresh| fresh.path < folder.path) {
+            all.push(earlier);
+        }
+        all.push(folder);
+    }
+    all.extend(fresh);
+    all
 }
 
 /// Returns how many threads are worth it.
@@ -177,5 +207,53 @@ impl Queue {
         if state.is_done() || !state.tasks.is_empty() {
             self.wake.notify_all();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cache::Times;
+    use super::*;
+
+    /// Orders folders of these paths, some with a place in a cache, and compares what comes out.
+    #[track_caller]
+    fn check(folders: &[(&str, Option<usize>)], places: usize, expected: &str) {
+        let folder = |(path, place): &(&str, Option<usize>)| Scanned {
+            path: path.as_bytes().to_vec(),
+            marks: 0,
+            times: Times::default(),
+            listing: match place {
+                Some(number) if number % 2 == 0 => Listing::Mended(*number, Vec::new()),
+                Some(number) => Listing::Kept(*number),
+                None => Listing::Read(Vec::new()),
+            },
+            link: None,
+            left: Vec::new(),
+        };
+        let ordered = in_order(folders.iter().map(folder).collect(), places);
+        let paths: Vec<_> = ordered
+            .iter()
+            .map(|folder| String::from_utf8_lossy(&folder.path).into_owned())
+            .collect();
+        assert_eq!(paths.join(" "), expected);
+    }
+
+    #[test]
+    fn folders_come_in_the_order_of_their_paths_whether_they_are_known_or_not() {
+        check(&[("b", None), ("", None), ("a", None)], 0, " a b");
+        check(&[("b", Some(3)), ("", Some(0)), ("a", Some(1))], 5, " a b");
+        check(
+            &[
+                ("a/b", Some(3)),
+                ("c", None),
+                ("a", Some(1)),
+                ("a-b", None),
+                ("", Some(0)),
+                ("a/a", None),
+            ],
+            4,
+            " a a-b a/a a/b c",
+        );
+        check(&[], 2, "");
     }
 }
