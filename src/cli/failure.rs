@@ -333,6 +333,7 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         | LandError::Unchanged(_) => FailureKind::NothingToLand,
         LandError::NotInEffect(_) | LandError::NotInFiles(_) => FailureKind::CannotLand,
         LandError::Range(_) => return Some(Diagnosis::usage(Some(error.hint()))),
+        LandError::Session(_) => FailureKind::TurnNotFound,
         LandError::Trailer(_) => FailureKind::Configuration,
     };
     Some(Diagnosis::of(kind, Some(error.hint())))

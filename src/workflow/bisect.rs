@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
-use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
+use crate::workflow::context::requests::asked_with;
 use crate::workflow::hinted::hinted;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
@@ -307,7 +307,7 @@ fn culprit(project: &Project, state: &TestedState) -> anyhow::Result<Culprit> {
     let workspace = workspace.context("a turn that changed files has them recorded")?;
     let before = repository.commit(workspace.before)?.tree;
     let changes = diff::changes(repository, before, state.tree)?;
-    let request = turn.text(repository, artifact::USER_PROMPT)?;
+    let request = asked_with(project, turn)?;
 
     Ok(Culprit {
         turn: turn.number(),

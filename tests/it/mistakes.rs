@@ -75,6 +75,13 @@ fn a_turn_that_is_not_there_is_named_with_those_that_are() {
             "`demo:@` is the newest turn of session `demo`",
         ],
     );
+    repo.teddy(&["land", "demo", "-m", "x"]).check(
+        1,
+        &[
+            "`demo` is a session, not a turn",
+            "hint: `teddy -s demo land` lands what its turns did",
+        ],
+    );
     repo.teddy(&["diff", "0..1"])
         .check(1, &["has no turn `0..1`", "hint: `teddy diff 0 1` shows"]);
     repo.teddy(&["show", "HEAD"])

@@ -52,6 +52,12 @@ fn what_the_machine_says_is_never_taken_for_the_users_words() {
     repo.teddy(&["plan", "-m", "make it 2"]);
     repo.teddy(&["execute", "-y"]).check(3, &[]);
     repo.done(&["execute", "-y"]);
+    let found = repo.json(&["bisect", "run", "grep -q two a.txt"], 0);
+    let culprit = &found["culprits"][0];
+    assert_eq!(
+        (&culprit["turn"], &culprit["request"]),
+        (&2.into(), &"make it 2".into())
+    );
     assert_eq!(repo.done(&["show", "1", "user_prompt.txt"]), "make it 2");
     assert!(
         repo.done(&["show", "1", "meta.yaml"])

@@ -130,6 +130,20 @@ pub fn max_requests_size(project: &Project) -> usize {
     usize::try_from(project.settings.context.max_requests_size.0).unwrap_or(usize::MAX)
 }
 
+/// Returns what the user asked for with a turn: its message, or where that is a machine's, the newest
+/// request that holds.
+///
+/// # Errors
+/// As for [`requests`].
+pub fn asked_with(project: &Project, turn: &Turn) -> anyhow::Result<Option<String>> {
+    if turn.meta.origin == MessageOrigin::User {
+        return turn.text(&project.repository, artifact::USER_PROMPT);
+    }
+    let requests = requests_after(project, turn)?.requests.into_iter().rev();
+    let mut holding = requests.filter(|request| request.state == RequestState::Open);
+    Ok(holding.next().map(|request| request.text))
+}
+
 /// Returns the requests that a turn hands on.
 fn requests_after(project: &Project, turn: &Turn) -> anyhow::Result<Requests> {
     match turn.text(&project.repository, &in_next(artifact::REQUESTS))? {

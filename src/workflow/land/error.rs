@@ -1,5 +1,7 @@
 //! Why a landing does not begin.
 
+use crate::text::shell_word::shell_word;
+
 /// Why there is nothing to commit.
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
@@ -24,6 +26,9 @@ pub enum LandError {
     /// A range does not read as one, or goes backwards.
     #[error("`{0}` is not a range of turns")]
     Range(String),
+    /// A session was named where a turn is expected.
+    #[error("`{0}` is a session, not a turn")]
+    Session(String),
     /// A trailer of the settings is none.
     #[error("`land.trailers`: `{0}` is not a trailer")]
     Trailer(String),
@@ -50,6 +55,10 @@ impl LandError {
             }
             LandError::Range(_) => {
                 "`teddy land 2..4` lands the turns 2 to 4, both included".to_owned()
+            }
+            LandError::Session(name) => {
+                let session = shell_word(name);
+                format!("`teddy -s {session} land` lands what its turns did")
             }
             LandError::Trailer(_) => {
                 "write `Key: value`, such as `Assisted-by: {model}`".to_owned()

@@ -15,6 +15,7 @@ use crate::git::object::{CommitId, TreeEntry, TreeId};
 use crate::git::revision;
 use crate::session::meta::{RestoreCommand, Workspace};
 use crate::session::publication::Stack;
+use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
@@ -89,7 +90,8 @@ pub(super) fn select(
 /// Returns the numbers of the first and the last turn that are named.
 fn named(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u64, u64)> {
     let number = |name: &str| -> anyhow::Result<u64> {
-        let turn = project.store().turn(&tip.session, name)?;
+        let found = project.store().turn(&tip.session, name);
+        let turn = found.map_err(|error| about_session(error, name))?;
         let is_own = turn.session == tip.session
             && revision::is_ancestor(&project.repository, turn.commit, tip.commit)?;
         anyhow::ensure!(
@@ -117,6 +119,16 @@ fn named(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u64, u64
     }
 
     Ok((from, to))
+}
+
+/// Says so where what was named is no turn but a session.
+fn about_session(error: anyhow::Error, name: &str) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(StoreError::NoTurn {
+            has_session: true, ..
+        }) => LandError::Session(name.to_owned()).into(),
+        _ => error,
+    }
 }
 
 /// Returns the turns that could land, oldest first. A turn that is named may land once more.
