@@ -1,6 +1,8 @@
 //! `undo` and `redo`: over the turns of a session that changed files, whatever other sessions did
 //! meanwhile.
 
+use std::cell::RefCell;
+
 use anyhow::Context as _;
 use serde::Serialize;
 
@@ -16,7 +18,7 @@ use crate::workflow::hinted::{hinted, with_hint};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::drift::NO_RECORD;
-use crate::workspace::stack::series::PathStacks;
+use crate::workspace::stack::series::StackChanges;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 use crate::workspace::transaction::Transaction;
 
@@ -73,7 +75,8 @@ pub fn undo(
     let mut walk = UndoWalk::from(session.newest.position(), Direction::Back);
     let mut redo = to_redo(&session.newest);
 
-    let why_not = |turn: &Turn| why_passed(&session.stacks, &here, turn);
+    let changes = RefCell::new(StackChanges::of(&session.stacks, &here));
+    let why_not = |turn: &Turn| why_passed(&session.stacks, &changes, turn);
     for _ in 0..steps {
         redo.push(walk.at);
         while !walk.back(&session.turns, &why_not)? {}
@@ -97,7 +100,8 @@ pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Re
     let session = LockedSession::enter(project, "undo", user)?;
     let here = session.stacks.here(&session.tip)?;
     let mut walk = UndoWalk::from(session.newest.position(), Direction::Back);
-    let why_not = |turn: &Turn| why_passed(&session.stacks, &here, turn);
+    let changes = RefCell::new(StackChanges::of(&session.stacks, &here));
+    let why_not = |turn: &Turn| why_passed(&session.stacks, &changes, turn);
     while walk.at > turn {
         walk.back(&session.turns, &why_not)?;
     }
@@ -277,10 +281,10 @@ impl UndoWalk {
     }
 }
 
-/// Returns why there is nothing of a turn to take back.
+/// Returns why there is nothing of a turn to take back, where the files have these changes.
 fn why_passed(
     stacks: &Stacks<'_>,
-    here: &Stack<PatchId>,
+    here: &RefCell<StackChanges<'_>>,
     turn: &Turn,
 ) -> anyhow::Result<Option<WhyPassedOver>> {
     let why = why_never_there(turn)?;
@@ -288,7 +292,7 @@ fn why_passed(
         return Ok(why);
     }
     let change = stacks.patch(stacks.id(turn)?)?.change;
-    let is_there = PathStacks::new(stacks, b"").has(here.top, change.after)?;
+    let is_there = here.borrow_mut().has(change.after)?;
     Ok((!is_there).then_some(WhyPassedOver::TakenBack))
 }
 

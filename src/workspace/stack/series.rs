@@ -1,6 +1,6 @@
 //! Series of patches as they are in one part of the files, and how two of them differ.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{PatchId, Stacks};
 use crate::git::object::CommitId;
@@ -194,5 +194,40 @@ impl<'a> PathStacks<'a> {
     ) -> anyhow::Result<bool> {
         let difference = self.difference(one, other)?;
         Ok(difference.removed.is_empty() && difference.added.is_empty())
+    }
+}
+
+/// The changes in a stack, which is read down as far as one was asked for, and each patch once.
+pub struct StackChanges<'a> {
+    /// The whole of the files.
+    part: PathStacks<'a>,
+    /// The newest patch that was not met yet.
+    next: Option<PatchId>,
+    /// What was met.
+    met: HashSet<CommitId>,
+}
+
+impl<'a> StackChanges<'a> {
+    /// Returns those of a stack.
+    pub fn of(stacks: &'a Stacks<'a>, stack: &Stack<PatchId>) -> StackChanges<'a> {
+        StackChanges {
+            part: PathStacks::new(stacks, b""),
+            next: stack.top,
+            met: HashSet::new(),
+        }
+    }
+
+    /// Returns whether a change is in the stack.
+    ///
+    /// # Errors
+    /// If a patch cannot be read.
+    pub fn has(&mut self, change: CommitId) -> anyhow::Result<bool> {
+        while let Some(id) = self.next
+            && !self.met.contains(&change)
+        {
+            self.met.insert(self.part.stacks.patch(id)?.change.after);
+            self.next = self.part.below(id)?;
+        }
+        Ok(self.met.contains(&change))
     }
 }
