@@ -174,6 +174,15 @@ impl Stamp {
 /// Returns the names of a folder with what they are.
 pub(in crate::git) fn names(folder: &OwnedFd) -> io::Result<Vec<(Vec<u8>, NameKind)>> {
     let mut names = Vec::new();
+    each(folder, |name, kind| names.push((name.to_vec(), kind)))?;
+    Ok(names)
+}
+
+/// Goes through the names of a folder with what they are.
+pub(in crate::git) fn each(
+    folder: &OwnedFd,
+    mut add: impl FnMut(&[u8], NameKind),
+) -> io::Result<()> {
     each_name(folder, |name, file_type| {
         if name != b"." && name != b".." {
             let kind = match file_type {
@@ -183,12 +192,10 @@ pub(in crate::git) fn names(folder: &OwnedFd) -> io::Result<Vec<(Vec<u8>, NameKi
                 },
                 known => known.into(),
             };
-            names.push((name.to_vec(), kind));
+            add(name, kind);
         }
         Ok(())
-    })?;
-
-    Ok(names)
+    })
 }
 
 /// Goes through the names of an open folder. It is not opened once more to be read: with thousands

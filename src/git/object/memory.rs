@@ -9,7 +9,7 @@ use gix::ObjectId;
 
 use super::compressing::Compressing;
 use super::id::TreeId;
-use super::tree::{LargeTrees, StoredTree};
+use super::tree::{LargeTrees, NewTree, StoredTree};
 use crate::git::diff::change::TreeChange;
 
 /// So many pairs of trees are remembered.
@@ -44,11 +44,10 @@ impl ObjectMemory {
         self.trees.keeps(data)
     }
 
-    /// Keeps the bytes of a tree that was made, if it is a large one: it will be compared with others in
-    /// a moment.
-    pub(in crate::git) fn keep_tree(&self, id: ObjectId, data: Vec<u8>) {
-        if self.trees.keeps(&data) && self.trees.find(id).is_none() {
-            self.trees.keep(StoredTree::new(id, data));
+    /// Keeps a tree that was made, if it is a large one: it will be compared with others in a moment.
+    pub(in crate::git) fn keep_tree(&self, id: ObjectId, tree: NewTree) {
+        if self.trees.keeps(&tree.data) && self.trees.find(id).is_none() {
+            self.trees.keep(StoredTree::made(id, tree));
         }
     }
 

@@ -12,6 +12,7 @@ use gix::objs::{Kind, Write as _};
 use crate::git::During as _;
 use crate::git::keep::pack::{deflated, uncompressed};
 use crate::git::object::id::CommitId;
+use crate::git::object::tree::NewTree;
 use crate::git::repository::Repository;
 
 /// A new object.
@@ -65,7 +66,7 @@ pub(in crate::git) fn put(
             .write_buf_with_known_id(kind, &bytes, id)
             .during("keeping an object")?;
         if kind == Kind::Tree {
-            repository.memory.keep_tree(id, bytes);
+            repository.memory.keep_tree(id, NewTree::of(bytes));
         }
     }
     Ok(())

@@ -32,7 +32,7 @@ pub(in crate::git) struct StoredTree {
     /// Its entries.
     data: Vec<u8>,
     /// Where its entries begin, once somebody asked for several, or for one of very many.
-    starts: OnceLock<Option<Starts>>,
+    starts: OnceLock<Option<Arc<Starts>>>,
 }
 
 /// Where the entries of a tree begin.
@@ -42,6 +42,22 @@ struct Starts {
     places: Vec<u32>,
     /// Whether they are in git's order, and none is there twice.
     is_sorted: bool,
+}
+
+/// The bytes of a tree that is not stored yet.
+#[derive(Debug, Clone)]
+pub(in crate::git) struct NewTree {
+    /// The bytes.
+    pub(in crate::git) data: Vec<u8>,
+    /// Where its entries begin, as far as that is known of the tree that it was made of.
+    starts: Option<Arc<Starts>>,
+}
+
+impl NewTree {
+    /// Returns one of these bytes.
+    pub(in crate::git) fn of(data: Vec<u8>) -> NewTree {
+        NewTree { data, starts: None }
+    }
 }
 
 /// Large trees that were read, the last one first.
@@ -105,6 +121,16 @@ impl StoredTree {
         }
     }
 
+    /// Takes a tree that was made.
+    pub(super) fn made(id: ObjectId, tree: NewTree) -> StoredTree {
+        let known = tree.starts.map(|starts| OnceLock::from(Some(starts)));
+        StoredTree {
+            id,
+            data: tree.data,
+            starts: known.unwrap_or_default(),
+        }
+    }
+
     /// Returns a tree without entries.
     pub(in crate::git) fn empty(hash: gix::hash::Kind) -> StoredTree {
         StoredTree::new(ObjectId::empty_tree(hash), Vec::new())
@@ -165,16 +191,16 @@ impl StoredTree {
         raw.map(|raw| entries.decoded(raw)).transpose()
     }
 
-    /// Returns the bytes of a tree like this one in which the entries of some names, in any order, have
-    /// other modes and ids; the entries are expected to be in git's order. A file stays none of a
-    /// folder's. Nothing where a name is not there.
+    /// Returns a tree like this one in which the entries of some names, in any order, have other modes
+    /// and ids; the entries are expected to be in git's order. A file stays none of a folder's. Nothing
+    /// where a name is not there.
     ///
     /// # Errors
     /// The tree is damaged.
     pub(in crate::git) fn with(
         &self,
         others: &[(&[u8], EntryMode, ObjectId)],
-    ) -> anyhow::Result<Option<Vec<u8>>> {
+    ) -> anyhow::Result<Option<NewTree>> {
         let mut places = Vec::new();
         for (name, mode, id) in others {
             let Some(start) = self.start_of(name)? else {
@@ -185,15 +211,21 @@ impl StoredTree {
         places.sort_unstable_by_key(|(start, ..)| *start);
 
         let mut data = Vec::with_capacity(self.data.len() + places.len());
-        let mut done = 0;
+        let (mut done, mut is_in_place) = (0, true);
         for (start, name, mode, id) in places {
             let raw = self.entries_from(start).peek()?.unwrap_or_default();
             data.extend_from_slice(&self.data[done..start]);
             put_entry(&mut data, mode, name, &id);
             done = start + raw.len();
+            is_in_place &= data.len() == done;
         }
         data.extend_from_slice(&self.data[done..]);
-        Ok(Some(data))
+
+        let starts = self.starts.get().filter(|_| is_in_place).cloned();
+        Ok(Some(NewTree {
+            data,
+            starts: starts.flatten(),
+        }))
     }
 
     /// Returns where the entry of a name begins, a file or a folder.
@@ -221,8 +253,8 @@ impl StoredTree {
 
     /// Returns where the entries begin, found out once.
     fn known_starts(&self) -> anyhow::Result<&Starts> {
-        let starts = self.starts.get_or_init(|| self.starts().ok());
-        let starts = starts.as_ref();
+        let starts = self.starts.get_or_init(|| self.starts().ok().map(Arc::new));
+        let starts = starts.as_deref();
         starts.with_context(|| format!("tree {} is damaged", self.id))
     }
 

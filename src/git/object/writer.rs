@@ -15,7 +15,9 @@ use gix::objs::{Exists as _, Kind};
 use crate::git::keep::pack::keep;
 use crate::git::keep::pack::{Pack, deflated};
 use crate::git::object::large::{Hashed, LARGE};
+use crate::git::object::memory::ObjectMemory;
 use crate::git::object::staged;
+use crate::git::object::tree::NewTree;
 use crate::git::repository::Repository;
 
 /// More new objects than this do not wait in memory.
@@ -117,6 +119,21 @@ impl Sink {
             self.spill(&mut waiting)?;
         }
 
+        Ok(id)
+    }
+
+    /// As [`Sink::add_unless`], for a tree, of which `memory` keeps a large one.
+    pub(in crate::git) fn add_tree(
+        &self,
+        memory: &ObjectMemory,
+        known: Option<ObjectId>,
+        tree: NewTree,
+    ) -> anyhow::Result<ObjectId> {
+        let large = memory.is_large_tree(&tree.data).then(|| tree.clone());
+        let id = self.add_unless(known, Kind::Tree, tree.data)?;
+        if let Some(tree) = large {
+            memory.keep_tree(id, tree);
+        }
         Ok(id)
     }
 

@@ -131,8 +131,8 @@ fn replaced(
         others.push((&path[name], mode, id));
     }
 
-    let data = tree.with(&others)?;
-    let made = data.map(|data| sink.add_unless(Some(base), ObjectKind::Tree, data));
+    let made = tree.with(&others)?;
+    let made = made.map(|tree| sink.add_tree(&repository.memory, Some(base), tree));
     made.transpose()
 }
 

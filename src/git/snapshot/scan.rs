@@ -1,5 +1,6 @@
 //! The scan of one folder: its names as they were in the last snapshot, or listed anew.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,7 +19,7 @@ use super::list::FolderListing;
 use super::rules::IgnoreRules;
 use super::share::{NAMES, in_parts};
 use crate::git::stat::{
-    NameKind, NameStat, is_absent, is_exhausted, look, look_at, names, open_folder, open_to_list,
+    NameKind, NameStat, each, is_absent, is_exhausted, look, look_at, open_folder, open_to_list,
 };
 use crate::host::threads::beside;
 
@@ -203,13 +204,13 @@ fn compare(at: &Keep<'_>, was: &CachedFolder<'_>, stands: bool) -> Option<Vec<(u
 
 /// Returns whether a folder has the very names that it had, and folders where it had them.
 fn has_names(at: &Keep<'_>, was: &CachedFolder<'_>) -> bool {
-    let mut expected = Vec::with_capacity(was.entries.len());
+    let mut expected = NameSum::default();
     for n in was.entries.clone() {
         let entry = at.cache.entry(n);
         if entry.standing == CacheOrigin::Inherited {
             return false;
         }
-        expected.push((entry.name, entry.kind == EntryKind::Commit));
+        expected.add(entry.name, entry.kind == EntryKind::Commit);
     }
 
     let skip = was.path.len() + usize::from(!was.path.is_empty());
@@ -218,25 +219,53 @@ fn has_names(at: &Keep<'_>, was: &CachedFolder<'_>) -> bool {
         if child.marks & mark::VIRTUAL != 0 {
             return false;
         }
-        expected.push((&child.path[skip..], true));
+        expected.add(&child.path[skip..], true);
     }
 
-    let Ok(mut names) = open_to_list(at.folder).and_then(|folder| names(&folder)) else {
-        return false;
-    };
-    if was.path.is_empty() {
-        names.retain(|(name, _)| name != b".git");
-    }
-    if names.len() != expected.len() {
-        return false;
+    let (mut found, is_top) = (expected.without_names(), was.path.is_empty());
+    let listed = open_to_list(at.folder).and_then(|folder| {
+        each(&folder, |name, kind| {
+            if !(is_top && name == b".git") {
+                found.add(name, kind == NameKind::Folder);
+            }
+        })
+    });
+    listed.is_ok() && found == expected
+}
+
+/// The names in a folder, as one number: two of the same key are the same for the same names in any
+/// order, and for others as good as never. Nobody knows the key. To sort tens of thousands of names
+/// takes as long as to look at the files.
+#[derive(Default)]
+struct NameSum {
+    /// The key.
+    key: RandomState,
+    /// How many names.
+    count: usize,
+    /// The sum of their hashes.
+    sum: u64,
+}
+
+impl NameSum {
+    /// Returns one of the same key without a name.
+    fn without_names(&self) -> NameSum {
+        NameSum {
+            key: self.key.clone(),
+            ..NameSum::default()
+        }
     }
 
-    expected.sort_unstable();
-    names.sort_unstable();
-    let found = names
-        .iter()
-        .map(|(name, kind)| (name.as_slice(), *kind == NameKind::Folder));
-    found.eq(expected)
+    /// Adds a name.
+    fn add(&mut self, name: &[u8], is_folder: bool) {
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(self.key.hash_one((name, is_folder)));
+    }
+}
+
+impl PartialEq for NameSum {
+    fn eq(&self, other: &NameSum) -> bool {
+        (self.count, self.sum) == (other.count, other.sum)
+    }
 }
 
 /// Returns which of some of a folder's names have changed, counted from its first; nothing where it
@@ -334,4 +363,39 @@ fn as_cached(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, 
         }
     };
     (scanned, cache.children(number).iter().map(task).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_of_names_is_of_these_in_any_order() {
+        type Names<'n> = &'n [(&'n str, bool)];
+        let check = |ours: Names<'_>, theirs: Names<'_>, expected: bool| {
+            let mut one = NameSum::default();
+            let mut other = one.without_names();
+            ours.iter()
+                .for_each(|(name, f)| one.add(name.as_bytes(), *f));
+            theirs
+                .iter()
+                .for_each(|(name, f)| other.add(name.as_bytes(), *f));
+            assert_eq!(one == other, expected, "{ours:?} {theirs:?}");
+        };
+        check(&[], &[], true);
+        check(
+            &[("a", false), ("b", true)],
+            &[("b", true), ("a", false)],
+            true,
+        );
+        check(&[("a", false)], &[("a", true)], false);
+        check(&[("a", false)], &[("b", false)], false);
+        check(&[("a", false), ("b", false)], &[("ab", false)], false);
+        check(&[("a", false), ("a", false)], &[], false);
+        check(
+            &[("ab", false), ("c", false)],
+            &[("a", false), ("bc", false)],
+            false,
+        );
+    }
 }

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use gix::ObjectId;
-use gix::objs::Kind;
 use gix::objs::tree::{EntryKind, EntryRef};
 
 use super::cache::{CacheOrigin, CachedName};
@@ -11,7 +10,7 @@ use super::context::ScanContext;
 use super::folder::{Listing, Scanned};
 use super::limits::shown;
 use super::share::NAMES;
-use crate::git::object::tree::put_entry;
+use crate::git::object::tree::{NewTree, put_entry};
 use crate::git::object::writer::Sink;
 use crate::git::repository::Repository;
 
@@ -123,28 +122,22 @@ impl TreeBuilder<'_> {
         }
 
         let known = known.filter(|known| !known.is_null());
-        let data = match self.mended(at, repository) {
-            Some(data) => data,
+        let tree = match self.mended(at, repository) {
+            Some(tree) => tree,
             None => {
                 let entries = self.entries(at);
                 if entries.is_empty() && at > 0 {
                     return Ok(repository.gix.object_hash().null());
                 }
-                encoded(&entries)?
+                NewTree::of(encoded(&entries)?)
             }
         };
-        let memory = &repository.memory;
-        let large = memory.is_large_tree(&data).then(|| data.clone());
-        let id = sink.add_unless(known, Kind::Tree, data)?;
-        if let Some(data) = large {
-            memory.keep_tree(id, data);
-        }
-        Ok(id)
+        sink.add_tree(&repository.memory, known, tree)
     }
 
     /// Returns the tree of a folder of very many files of which some changed, made of the one that it
     /// had; nothing where it has to be made anew.
-    fn mended(&self, at: usize, repository: &Repository) -> Option<Vec<u8>> {
+    fn mended(&self, at: usize, repository: &Repository) -> Option<NewTree> {
         let Listing::Mended(number, fresh) = &self.folders[at].listing else {
             return None;
         };

@@ -82,8 +82,8 @@ fn entries_are_replaced_where_they_are() {
     let id = ObjectId::empty_tree(gix::hash::Kind::Sha1);
     let other = |name: &'static str, kind: EntryKind| (name.as_bytes(), kind.into(), id);
     let with = |others: &[(&[u8], EntryMode, ObjectId)]| {
-        let data = before.with(others).unwrap()?;
-        Some(StoredTree::new(before.id, data))
+        let made = before.with(others).unwrap()?;
+        Some(StoredTree::made(before.id, made))
     };
 
     assert_eq!(with(&[]).unwrap().data, before.data);
@@ -105,6 +105,14 @@ fn entries_are_replaced_where_they_are() {
         names
     };
     assert_eq!(names(&after), names(&before));
+
+    // What is known of the places of entries holds for those of the new tree.
+    assert!(after.starts.get().is_some());
+    let anew = StoredTree::new(after.id, after.data.clone())
+        .starts()
+        .unwrap();
+    let known = after.known_starts().unwrap();
+    assert_eq!((&known.places, known.is_sorted), (&anew.places, true));
     assert!(with(&[other("d", EntryKind::Blob)]).is_none());
 }
 
