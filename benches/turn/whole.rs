@@ -12,6 +12,8 @@ use crate::support::{self, Workspace, median, peak, run, sample, teddy, time};
 const SAMPLES: usize = 15;
 /// How many turns an old session has.
 const TURNS: usize = 2_000;
+/// How many undos and redos a session has that has many.
+const UNDOS: usize = 100;
 /// How many files a folder has that has many.
 const FLAT: usize = 50_000;
 /// How many sessions a repository has that has many.
@@ -99,10 +101,14 @@ fn ages(files: usize) -> Vec<Line> {
     // Each turn frees a dozen files: what is to be seen here is the age of the session.
     support::settle();
 
-    vec![
+    let mut lines = vec![
         old.against(&mut young, &format!("turn {TURNS} (turn 10)")),
         among.against(&mut young, &format!("turn among {SESSIONS} sessions (one)")),
-    ]
+    ];
+    (0..UNDOS).for_each(|n| old.undo_once(n));
+    support::settle();
+    lines.push(old.undo_against(&young, &format!("undo {UNDOS} (undo 1)")));
+    lines
 }
 
 impl Turns {
@@ -166,14 +172,24 @@ impl Turns {
     fn undo(&mut self) -> Line {
         let mut n = 0;
         let ours = || {
+            self.undo_once(n);
             n += 1;
-            self.teddy(&[if n % 2 == 1 { "undo" } else { "redo" }]);
         };
         let times = sample(SAMPLES - 1, ours, || {
             self.workspace.git(&["status", "--short"]);
         });
         let limit = self.by_size(Limit::None, Limit::Ratio(0.9), Limit::Ratio(0.4));
         self.row("undo", times, limit)
+    }
+
+    /// Measures undoing a turn and redoing it against the same in another tree.
+    fn undo_against(&self, other: &Turns, name: &str) -> Line {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for n in 0..SAMPLES - 1 {
+            ours.push(time(|| self.undo_once(n)));
+            theirs.push(time(|| other.undo_once(n)));
+        }
+        self.row(name, (median(ours), median(theirs)), Limit::Ratio(1.1))
     }
 
     /// Measures what the first command of a session costs over the first edit of one.
@@ -271,6 +287,11 @@ impl Turns {
     /// Runs TeDDy in the tree.
     fn teddy(&self, args: &[&str]) {
         run(&mut self.command_of(args));
+    }
+
+    /// Undoes the last turn, or redoes it, by turns.
+    fn undo_once(&self, n: usize) {
+        self.teddy(&[if n.is_multiple_of(2) { "undo" } else { "redo" }]);
     }
 
     /// Starts a session whose first turn changes a file; returns how long it took.
