@@ -156,6 +156,24 @@ mod tests {
     }
 
     #[test]
+    fn every_setting_is_in_the_table_of_its_document() {
+        let document = include_str!("../../docs/formats/config.md");
+        let rows = document.lines().filter(|line| line.starts_with("| `"));
+        let rows: Vec<&str> = rows.collect();
+        for key in keys() {
+            let last = key.rsplit('.').next().unwrap_or_default();
+            let section = key.strip_suffix(last).unwrap_or_default();
+            let is_in = |row: &&str| {
+                let names = row.split(" | ").next().unwrap_or_default();
+                let is_short = names.starts_with(&format!("| `{section}"));
+                names.contains(&format!("`{key}`"))
+                    || is_short && names.contains(&format!("`.{last}`"))
+            };
+            assert!(rows.iter().any(is_in), "`{key}` is in no row");
+        }
+    }
+
+    #[test]
     fn what_is_known_is_not_suspected() {
         check(
             "model: x\nmodels: {any: {kind: openai}}\nexecute: {timeout: 5}",
