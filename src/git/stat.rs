@@ -174,16 +174,16 @@ impl Stamp {
 /// Returns the names of a folder with what they are.
 pub(in crate::git) fn names(folder: &OwnedFd) -> io::Result<Vec<(Vec<u8>, NameKind)>> {
     let mut names = Vec::new();
-    each(folder, |name, kind| names.push((name.to_vec(), kind)))?;
+    each_name(folder, |name, kind| names.push((name.to_vec(), kind)))?;
     Ok(names)
 }
 
 /// Goes through the names of a folder with what they are.
-pub(in crate::git) fn each(
+pub(in crate::git) fn each_name(
     folder: &OwnedFd,
     mut add: impl FnMut(&[u8], NameKind),
 ) -> io::Result<()> {
-    each_name(folder, |name, file_type| {
+    each_listed(folder, |name, file_type| {
         if name != b"." && name != b".." {
             let kind = match file_type {
                 FileType::Unknown => match look(folder, name) {
@@ -201,7 +201,7 @@ pub(in crate::git) fn each(
 /// Goes through the names of an open folder. It is not opened once more to be read: with thousands
 /// of folders that takes as long as reading them.
 #[cfg(target_os = "linux")]
-fn each_name(
+fn each_listed(
     folder: &OwnedFd,
     mut add: impl FnMut(&[u8], FileType) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -221,7 +221,7 @@ fn each_name(
 
 /// Goes through the names of an open folder.
 #[cfg(not(target_os = "linux"))]
-fn each_name(
+fn each_listed(
     folder: &OwnedFd,
     mut add: impl FnMut(&[u8], FileType) -> io::Result<()>,
 ) -> io::Result<()> {

@@ -120,10 +120,7 @@ fn take(
     content::read_all(&scan, &mut folders, &sink)?;
     let trees = tree::write(&scan, repository, &folders, &sink)?;
     let keep = store(sink, repository)?;
-    let root = *trees
-        .trees
-        .first()
-        .context("the walk found no top folder")?;
+    let root = *trees.ids.first().context("the walk found no top folder")?;
     let mut basis = scan.basis;
 
     basis.root = root;

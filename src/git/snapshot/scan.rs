@@ -19,7 +19,8 @@ use super::list::FolderListing;
 use super::rules::IgnoreRules;
 use super::share::{NAMES, in_parts};
 use crate::git::stat::{
-    NameKind, NameStat, each, is_absent, is_exhausted, look, look_at, open_folder, open_to_list,
+    NameKind, NameStat, each_name, is_absent, is_exhausted, look, look_at, open_folder,
+    open_to_list,
 };
 use crate::host::threads::beside;
 
@@ -224,7 +225,7 @@ fn has_names(at: &Keep<'_>, was: &CachedFolder<'_>) -> bool {
 
     let (mut found, is_top) = (expected.without_names(), was.path.is_empty());
     let listed = open_to_list(at.folder).and_then(|folder| {
-        each(&folder, |name, kind| {
+        each_name(&folder, |name, kind| {
             if !(is_top && name == b".git") {
                 found.add(name, kind == NameKind::Folder);
             }

@@ -73,7 +73,7 @@ impl SeenFiles {
                 entries: 0..0,
                 marks: folder.marks,
                 times: folder.times,
-                tree: self.trees.trees[at],
+                tree: self.trees.ids[at],
             };
             match self.kept(folder) {
                 Some((number, before, fresh)) => writer.kept(before, number, &record, fresh),

@@ -17,7 +17,7 @@ use crate::git::repository::Repository;
 /// The trees of folders, and where these are.
 pub(super) struct FolderTrees {
     /// The tree of each folder, null where nothing is in it.
-    pub(super) trees: Vec<ObjectId>,
+    pub(super) ids: Vec<ObjectId>,
     /// The position of each folder's parent; of the first folder its own.
     pub(super) parents: Vec<usize>,
 }
@@ -46,7 +46,7 @@ pub(super) fn write(
     }
 
     Ok(FolderTrees {
-        trees: builder.trees,
+        ids: builder.trees,
         parents,
     })
 }
