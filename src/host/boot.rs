@@ -1,9 +1,12 @@
-//! Which start of the system this is: what was written before another one may be lost.
+//! Identifies the current boot of the machine.
+//!
+//! Callers compare boot ids to find out whether a power cut could have lost unsynced writes, and
+//! compare file times with the uptime to recognize lock files of processes from an earlier boot.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Returns an id that every start of the system gives anew; nothing if the system has none.
+/// Returns the kernel's boot id, or `None` if it has none.
 #[cfg(target_os = "linux")]
 pub fn id() -> Option<String> {
     static ID: OnceLock<Option<String>> = OnceLock::new();
@@ -14,13 +17,14 @@ pub fn id() -> Option<String> {
     ID.get_or_init(read).clone()
 }
 
-/// Returns nothing: damage shows when something is read.
+/// Returns `None`: only Linux has a boot id. Without it, damage from a power cut is found only on
+/// reading.
 #[cfg(not(target_os = "linux"))]
 pub fn id() -> Option<String> {
     None
 }
 
-/// Returns how long ago the system started; nothing if it does not tell.
+/// Returns the time since the system started, if the system reports it.
 #[cfg(target_os = "linux")]
 pub fn uptime() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/uptime").ok()?;
@@ -28,7 +32,7 @@ pub fn uptime() -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Returns nothing: a lock of an earlier start is not told apart.
+/// Returns `None`: lock files from an earlier boot are not recognized.
 #[cfg(not(target_os = "linux"))]
 pub fn uptime() -> Option<Duration> {
     None

@@ -1,7 +1,7 @@
-//! Opens an address in the user's browser.
+//! Opens a URL in the user's browser.
 //!
-//! Whoever may list processes sees their arguments, so that an address with a secret in it is not
-//! one of them: the browser is given a file that only its user can read, which leads there.
+//! Other users can see the arguments of a process, and the URL can contain a secret. The browser
+//! therefore gets the path of a private HTML file that redirects to the URL.
 
 use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -11,24 +11,19 @@ use std::path::{Path, PathBuf};
 use super::process;
 use super::token::token;
 
-/// The program that opens what the user's own settings say.
 const OPENER: &str = if cfg!(target_os = "macos") {
     "open"
 } else {
     "xdg-open"
 };
 
-/// A file that leads to an address; gone when this is dropped.
+/// A redirect page. Dropping it deletes the file.
 #[derive(Debug)]
 pub struct Lead {
-    /// The file.
     path: PathBuf,
 }
 
-/// Opens an address, by way of a file in a folder of the user's own.
-///
-/// # Errors
-/// The file cannot be written, or no program opens it.
+/// Opens `url` through a redirect page that is written to the directory `folder`.
 pub fn open(url: &str, folder: &Path) -> io::Result<Lead> {
     super::file::make_folders(folder)?;
     let path = folder.join(format!("open-{}.html", token()));
@@ -39,7 +34,7 @@ pub fn open(url: &str, folder: &Path) -> io::Result<Lead> {
         .mode(0o600)
         .open(&path)?;
     let lead = Lead { path };
-    // Whatever the mask of new files is.
+    // An unusual umask can remove the owner's bits as well.
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.write_all(leading(url).as_bytes())?;
     drop(file);
@@ -48,7 +43,7 @@ pub fn open(url: &str, folder: &Path) -> io::Result<Lead> {
     Ok(lead)
 }
 
-/// Returns the page that leads to an address, which has nothing in it that a page reads otherwise.
+/// `url` must not contain characters that HTML treats specially.
 fn leading(url: &str) -> String {
     format!(
         "<!DOCTYPE html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\

@@ -1,11 +1,11 @@
-//! Chance: what keeps many clients from doing the same thing at the same moment. No secret depends
-//! on it.
+//! Random jitter, so that many clients do not retry at the same moment. Not for secrets.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-/// Returns a number from 0 up to, but not including, 1.
+/// Returns a random number in `0.0..1.0`.
 pub fn chance() -> f64 {
-    // A new state is keyed by the system's random numbers, and 53 bits are what a float can hold.
+    // The standard library seeds each state from the system's random numbers. A float holds 53
+    // bits.
     let bits = RandomState::new().build_hasher().finish() >> 11;
     bits as f64 / (1_u64 << 53) as f64
 }

@@ -1,8 +1,8 @@
-//! The clipboard, through the helpers that the system has: a program of the desktop, tmux, or,
-//! for copying, the terminal itself (OSC 52).
+//! Reads and writes the clipboard through desktop programs or tmux. Copying falls back to the
+//! terminal escape sequence OSC 52.
 //!
-//! A helper keeps what was copied when we end, which a clipboard library cannot. Where there is
-//! none the answer is an error at once, never a wait.
+//! A helper program keeps the copied text available after TeDDy exits, which a clipboard library
+//! cannot do. Without a helper the calls fail immediately; they never wait.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -10,23 +10,18 @@ use std::time::Duration;
 
 use super::{env, helper, process};
 
-/// How long a helper may take.
 const LIMIT: Duration = Duration::from_secs(1);
-/// The most that terminals take through OSC 52, in bytes of base64.
+/// Limit of common terminals for OSC 52, in bytes of base64.
 const MAX_OSC52: usize = 74_000;
 
-/// A clipboard and how it is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Helper {
-    /// The command that takes text.
     copy: &'static [&'static str],
-    /// The command that gives it.
     paste: &'static [&'static str],
-    /// Whether it takes UTF-16.
+    /// Expects UTF-16 on its input.
     wide: bool,
 }
 
-/// A helper that takes UTF-8.
 const fn helper(copy: &'static [&'static str], paste: &'static [&'static str]) -> Helper {
     Helper {
         copy,
@@ -35,9 +30,7 @@ const fn helper(copy: &'static [&'static str], paste: &'static [&'static str]) -
     }
 }
 
-/// macOS.
 const MACOS: Helper = helper(&["pbcopy"], &["pbpaste"]);
-/// Windows from its Linux subsystem.
 const WSL: Helper = Helper {
     copy: &["clip.exe"],
     paste: &[
@@ -48,28 +41,22 @@ const WSL: Helper = Helper {
     ],
     wide: true,
 };
-/// Wayland.
 const WAYLAND: Helper = helper(&["wl-copy"], &["wl-paste", "--no-newline"]);
-/// X11, the usual program.
 const XCLIP: Helper = helper(
     &["xclip", "-selection", "clipboard"],
     &["xclip", "-selection", "clipboard", "-o"],
 );
-/// X11, the other one.
 const XSEL: Helper = helper(
     &["xsel", "--clipboard", "--input"],
     &["xsel", "--clipboard", "--output"],
 );
-/// tmux: its own buffer, and the outer terminal's clipboard as far as that allows.
+/// `-w` also passes the text to the clipboard of the outer terminal, if that allows it.
 const TMUX: Helper = helper(
     &["tmux", "load-buffer", "-w", "-"],
     &["tmux", "save-buffer", "-"],
 );
 
-/// Puts a text into the clipboard.
-///
-/// # Errors
-/// No clipboard is reachable, or the text is too long for the only way there is.
+/// Copies `text` to the clipboard.
 pub fn copy(text: &str) -> io::Result<()> {
     for helper in helpers(&is_there) {
         let input = if helper.wide {
@@ -85,10 +72,7 @@ pub fn copy(text: &str) -> io::Result<()> {
     through_terminal(text)
 }
 
-/// Returns the text in the clipboard.
-///
-/// # Errors
-/// No clipboard is reachable, or it holds no text.
+/// Returns the text in the clipboard. Fails if no clipboard is reachable or it contains no text.
 pub fn paste() -> io::Result<String> {
     for helper in helpers(&is_there) {
         if let Ok(answer) = helper::ask(&mut command(helper.paste), b"", LIMIT)
@@ -103,7 +87,7 @@ pub fn paste() -> io::Result<String> {
     Err(unreachable("give the text on standard input (`-`) instead"))
 }
 
-/// Returns the helpers that make sense here, best first. `is_set` tells of variables.
+/// Returns the helpers for this environment, best first. `is_set` tests an environment variable.
 fn helpers(is_set: &dyn Fn(&str) -> bool) -> Vec<Helper> {
     let desktop: &[(bool, Helper)] = &[
         (cfg!(target_os = "macos"), MACOS),
@@ -120,19 +104,16 @@ fn helpers(is_set: &dyn Fn(&str) -> bool) -> Vec<Helper> {
         .collect()
 }
 
-/// Returns whether a variable says that something is there.
 fn is_there(variable: &str) -> bool {
     env::var_os(variable).is_some()
 }
 
-/// Returns a helper's command.
 fn command(words: &[&str]) -> std::process::Command {
     let mut command = process::command(words.first().copied().unwrap_or_default());
     command.args(words.iter().skip(1));
     command
 }
 
-/// Asks the terminal to take a text into its clipboard.
 fn through_terminal(text: &str) -> io::Result<()> {
     let sequence = osc52(text, is_there("TMUX"))?;
     let mut terminal = OpenOptions::new()
@@ -142,20 +123,19 @@ fn through_terminal(text: &str) -> io::Result<()> {
     terminal.write_all(sequence.as_bytes())
 }
 
-/// Returns the sequence that puts a text into a terminal's clipboard.
 fn osc52(text: &str, tmux: bool) -> io::Result<String> {
     let encoded = base64(text.as_bytes());
     if encoded.len() > MAX_OSC52 {
         return Err(unreachable("the text is too long for the terminal's own"));
     }
 
+    // Inside tmux, the sequence needs the passthrough prefix, and each ESC in it is doubled.
     Ok(match tmux {
         true => format!("\u{1b}Ptmux;\u{1b}\u{1b}]52;c;{encoded}\u{7}\u{1b}\\"),
         false => format!("\u{1b}]52;c;{encoded}\u{1b}\\"),
     })
 }
 
-/// Returns the error that says that there is no clipboard, with a hint.
 fn unreachable(hint: &str) -> io::Error {
     io::Error::new(
         io::ErrorKind::NotFound,
@@ -163,7 +143,6 @@ fn unreachable(hint: &str) -> io::Error {
     )
 }
 
-/// Returns a text as Windows' helper takes it.
 fn wide(text: &str) -> Vec<u8> {
     "\u{feff}"
         .encode_utf16()
@@ -172,7 +151,6 @@ fn wide(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Returns bytes in base64, with padding.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -198,7 +176,6 @@ fn base64(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Compares the helpers that are tried where these variables are set.
     fn check(set: &[&str], expected: &[&str]) {
         let found: Vec<_> = helpers(&|name| set.contains(&name))
             .iter()

@@ -1,5 +1,5 @@
-//! The time. `TEDDY_NOW`, an RFC 3339 time with its offset, fixes it, so that a session can be
-//! made again commit for commit.
+//! The current time. `TEDDY_NOW`, an RFC 3339 time with offset, fixes it, so that a session can be
+//! reproduced commit for commit.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -11,24 +11,22 @@ use jiff::{Timestamp, Zoned};
 use super::env;
 use super::file::read_regular;
 
-/// The rules of a time zone are far smaller.
+/// Real zone files are far smaller.
 const MAX_ZONE: u64 = 1 << 20;
 
-/// Returns the time with the user's time zone, or what `TEDDY_NOW` says. A `TEDDY_NOW` that is
-/// no RFC 3339 time is left aside.
+/// Returns the current time in the user's time zone, or `TEDDY_NOW`. An invalid `TEDDY_NOW` is
+/// ignored.
 pub fn now() -> Zoned {
     env::var("TEDDY_NOW")
         .and_then(|text| parse(&text))
         .unwrap_or_else(|| Timestamp::now().to_zoned(zone()))
 }
 
-/// Returns the user's time zone.
-///
-/// The library looks for its name among all time zones that the machine knows, which takes longer
-/// than all else that the time is asked for. The name is of no use here.
 fn zone() -> TimeZone {
     static ZONE: OnceLock<TimeZone> = OnceLock::new();
 
+    // `TimeZone::system` searches the whole zone database for the name of the local zone. That
+    // takes longer than everything else here, and the name is not needed.
     let local = || match env::var("TZ") {
         Some(_) => None,
         None => {
@@ -40,12 +38,12 @@ fn zone() -> TimeZone {
         .clone()
 }
 
-/// Tells whether the time is fixed, so that nothing takes any.
+/// Returns `true` if `TEDDY_NOW` fixes the time, so that all measured durations are zero.
 pub fn is_fixed() -> bool {
     env::var("TEDDY_NOW").is_some_and(|text| parse(&text).is_some())
 }
 
-/// Returns the time as artifacts have it: RFC 3339 in UTC, to the millisecond.
+/// Returns the time in the format of artifacts: RFC 3339 in UTC, to the millisecond.
 pub fn stamp() -> String {
     now()
         .timestamp()
@@ -54,15 +52,13 @@ pub fn stamp() -> String {
         .to_string()
 }
 
-/// Returns a time of git's, in seconds since 1970, as RFC 3339 in UTC; nothing if no calendar has
-/// it.
+/// Formats a git timestamp (seconds since 1970) as RFC 3339 in UTC. `None` if it is out of range.
 pub fn of_seconds(seconds: i64) -> Option<String> {
     let time = Timestamp::from_second(seconds).ok()?;
     Some(time.to_string())
 }
 
-/// Returns an RFC 3339 time in the user's time zone, in a format of `strftime`; nothing if it is
-/// none.
+/// Formats an RFC 3339 time with `strftime` in the user's time zone. `None` if `text` is not one.
 pub fn in_zone(text: &str, format: &str) -> Option<String> {
     let time: jiff::Timestamp = text.parse().ok()?;
     Some(
@@ -72,7 +68,7 @@ pub fn in_zone(text: &str, format: &str) -> Option<String> {
     )
 }
 
-/// Reads an RFC 3339 time; the offset becomes the time zone.
+/// Parses an RFC 3339 time. Its offset becomes the time zone.
 pub fn parse(text: &str) -> Option<Zoned> {
     let instant: Timestamp = text.trim().parse().ok()?;
     let offset = Pieces::parse(text.trim()).ok()?.to_numeric_offset()?;
@@ -83,7 +79,6 @@ pub fn parse(text: &str) -> Option<Zoned> {
 mod tests {
     use super::*;
 
-    /// Compares what a text is read as.
     fn check(text: &str, expected: Option<&str>) {
         assert_eq!(
             parse(text).map(|t| t.to_string()).as_deref(),

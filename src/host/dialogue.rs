@@ -1,9 +1,11 @@
-//! A program that is talked to: its input stays open, its output comes in pieces, and what it
-//! complains of is kept apart. It is confined and supervised like a command of a plan, and nothing
-//! of it is left when the dialogue is over.
+//! Runs a program that TeDDy talks to, such as an agent: its input stays open, and output and error
+//! output arrive separately, in pieces.
 //!
-//! Its input is a named pipe in a private folder, because the supervisor's own input is the socket
-//! to us and nothing else can be handed over without unsafe code.
+//! The program is sandboxed and supervised like a plan's command. No process of it survives the
+//! dialogue.
+//!
+//! Its input is a named pipe in a private directory. The supervisor's own stdin is the socket to
+//! TeDDy, and passing another descriptor would need unsafe code.
 
 mod pipe;
 
@@ -22,30 +24,26 @@ use super::temporary::temporary_folder;
 use super::{process, sandbox};
 use pipe::InputPipe;
 
-/// How long a supervisor may take to start a program, or to end all after it was told to.
+/// How long a supervisor has to start a program, or to kill all processes.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long a program may take to end by itself once its input is closed.
+/// How long a program has to exit after its input is closed.
 const HANG_UP: Duration = Duration::from_millis(500);
-/// How long output is still read after everything has ended.
+/// How long output is still read after all processes have ended.
 const DRAIN: Duration = Duration::from_secs(1);
-/// How many pieces of output wait to be taken; then the program waits.
+/// Buffered pieces of output. The program blocks when the channel is full.
 const PIECES: usize = 64;
 
-/// How much of its last complaints is kept, in bytes; a piece more at most.
+/// In bytes. The last piece can exceed the limit.
 const MAX_COMPLAINTS: usize = 64 << 10;
 
-/// The private folder of a dialogue, which goes with it.
+/// Private directory of a dialogue. Dropping it deletes the directory.
 #[derive(Debug)]
 pub struct DialogueFolder {
-    /// The folder, readable by this user only.
     folder: tempfile::TempDir,
 }
 
 impl DialogueFolder {
-    /// Makes one.
-    ///
-    /// # Errors
-    /// There is no room for temporary files.
+    /// Creates the directory below the system's temporary directory.
     pub fn new() -> io::Result<DialogueFolder> {
         let folder = temporary_folder()?;
         let made = DialogueFolder { folder };
@@ -53,40 +51,39 @@ impl DialogueFolder {
         Ok(made)
     }
 
-    /// Returns the folder for the program's own temporary files, which it may write.
+    /// Directory for the program's temporary files (`TMPDIR`). The program can write to it.
     pub fn temporary(&self) -> PathBuf {
         self.folder.path().join("tmp")
     }
 
-    /// Returns the named pipe.
     fn pipe(&self) -> PathBuf {
         self.folder.path().join("input")
     }
 }
 
-/// A program to talk to.
+/// A program to start and talk to.
 #[derive(Debug, Clone)]
 pub struct DialogueOrder<'a> {
-    /// The program, a path or a name, and its arguments.
+    /// Path or name of the program, then its arguments.
     pub words: &'a [String],
-    /// The folder in which it runs.
+    /// Working directory.
     pub folder: &'a Path,
-    /// What starts it, in a sandbox or not.
+    /// How to start it, with the sandbox policy.
     pub launcher: &'a Launcher,
-    /// Variables besides the inherited ones; these win.
+    /// Additional variables. They override inherited ones.
     pub variables: &'a [(String, String)],
-    /// Inherited variables that pass although their name says secret or git.
+    /// Inherited variables to pass on even if their names look like secrets or belong to git.
     pub keep_env: &'a [String],
 }
 
-/// Why a program was not started.
+/// Reason why a program was not started.
 #[derive(Debug)]
 pub enum DialogueRefusal {
-    /// There is no such program.
+    /// The program was not found.
     Missing,
-    /// The arguments are longer than the system allows.
+    /// The arguments exceed the system's limit.
     TooLong,
-    /// Anything else, in words.
+    /// Any other reason.
     Failed(String),
 }
 
@@ -96,25 +93,25 @@ impl From<io::Error> for DialogueRefusal {
     }
 }
 
-/// What a program says or does.
+/// Something that a program did.
 #[derive(Debug, PartialEq, Eq)]
 pub enum DialogueEvent {
-    /// It wrote to its output.
+    /// Wrote to standard output.
     Said(Vec<u8>),
-    /// It wrote to its error output.
+    /// Wrote to standard error.
     Complained(Vec<u8>),
-    /// Nothing came in the time that was given.
+    /// Did nothing within the given time.
     Silence,
-    /// It has ended, all that it started has, and all its output was taken.
+    /// Ended. All its children have ended too, and all output was delivered.
     Over(DialogueEnding),
 }
 
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DialogueEnding {
-    /// With this exit code.
+    /// Exited with this code.
     Exited(i32),
-    /// By this signal.
+    /// Killed by this signal.
     Signaled(i32),
 }
 
@@ -127,67 +124,51 @@ impl std::fmt::Display for DialogueEnding {
     }
 }
 
-/// What is left of a program that was ended.
+/// Result of ending a program.
 #[derive(Debug, Default)]
 pub struct EndedDialogue {
-    /// The processes that could not be ended.
+    /// Processes that could not be killed.
     pub left: Vec<String>,
-    /// The last that it wrote to its error output.
+    /// Standard error read while the program was ending, up to 64 KiB.
     pub complaints: Vec<u8>,
 }
 
-/// A program that runs. Dropping it ends it with all that it started.
+/// A running program. Dropping it kills the program and all its children.
 pub struct Dialogue {
-    /// Who ends what it starts.
     supervisor: Supervisor,
-    /// What it writes.
     events: Receiver<Heard>,
-    /// What writes to it, on a thread of its own; nothing once its input is closed.
+    /// Feeds the writer thread. `None` once the input is closed.
     input: Option<Sender<Vec<u8>>>,
-    /// What it wrote before we knew that it was started.
+    /// Events that arrived before the supervisor reported the start.
     early: VecDeque<DialogueEvent>,
-    /// How far it has come.
     state: DialogueState,
-    /// What it may do.
     policy: Option<sandbox::Policy>,
 }
 
-/// What comes from the threads that listen.
 enum Heard {
-    /// Output.
     Out(Vec<u8>),
-    /// Error output.
     Err(Vec<u8>),
-    /// The output has ended.
     Closed,
-    /// The supervisor says something.
     Said(SupervisorMessage),
 }
 
-/// What is known of a program.
 #[derive(Default)]
 struct DialogueState {
-    /// Whether it was started.
     is_started: bool,
-    /// Why it was not.
     refused: Option<String>,
-    /// Whether it may be started without a private view of folders.
+    /// The sandbox failed halfway in setting up private mounts. A retry without them can work.
     is_halfway: bool,
-    /// How it ended.
     ending: Option<DialogueEnding>,
-    /// Nobody but these is left.
+    /// Set once all processes have ended: the ones that could not be killed.
     left: Option<Vec<String>>,
-    /// The supervisor is gone.
+    /// The supervisor died.
     is_lost: bool,
-    /// How many of its outputs have ended.
+    /// Number of outputs (of two) that have reached their end.
     closed: usize,
 }
 
 impl Dialogue {
-    /// Starts a program.
-    ///
-    /// # Errors
-    /// [`DialogueRefusal`]; nothing runs then.
+    /// Starts a program. Nothing runs if this fails.
     pub fn start(
         order: &DialogueOrder<'_>,
         folder: &DialogueFolder,
@@ -199,6 +180,7 @@ impl Dialogue {
             return Ok(dialogue);
         }
 
+        // Some systems let a process create namespaces and then forbid the mounts. Retry without.
         if dialogue.state.is_halfway && gave_views {
             drop(dialogue);
             supervisor::give_no_private_views();
@@ -209,18 +191,18 @@ impl Dialogue {
         Err(refusal(why.unwrap_or_else(|| dialogue.last_words())))
     }
 
-    /// Gives it more to read.
+    /// Sends bytes to the program's input.
     pub fn say(&self, bytes: Vec<u8>) {
-        // A program that does not listen any more is seen to end.
+        // A failure means that the program stopped reading. Its end is reported as an event.
         let _ = self.input.as_ref().map(|input| input.send(bytes));
     }
 
-    /// Closes its input once it has read what was said.
+    /// Closes the input, after everything sent so far has been read.
     pub fn hang_up(&mut self) {
         self.input = None;
     }
 
-    /// Waits for something to happen, at most for so long.
+    /// Waits up to `limit` for the next event.
     pub fn hear(&mut self, limit: Duration) -> DialogueEvent {
         if let Some(event) = self.early.pop_front() {
             return event;
@@ -247,7 +229,7 @@ impl Dialogue {
         }
     }
 
-    /// Ends it politely: closes its input, waits a moment, and ends what is left then.
+    /// Closes the input, gives the program a moment to exit, then kills what is left.
     pub fn finish(mut self) -> EndedDialogue {
         let mut complaints = Vec::new();
         self.hang_up();
@@ -255,12 +237,12 @@ impl Dialogue {
         self.end_all(complaints)
     }
 
-    /// Ends it with all that it started.
+    /// Kills the program and all its children.
     pub fn end(self) -> EndedDialogue {
         self.end_all(Vec::new())
     }
 
-    /// Ends all that is left, behind what it complained of already.
+    /// `complaints` is the error output that was read already.
     fn end_all(mut self, mut complaints: Vec<u8>) -> EndedDialogue {
         self.hang_up();
         if !self.state.is_over() {
@@ -277,7 +259,6 @@ impl Dialogue {
         EndedDialogue { left, complaints }
     }
 
-    /// Starts the supervisor and the threads that listen and speak.
     fn launch(
         order: &DialogueOrder<'_>,
         folder: &DialogueFolder,
@@ -299,7 +280,7 @@ impl Dialogue {
             is_confined: launcher.policy.is_some(),
         };
         environment.give(&mut command);
-        // Some take this for where they are.
+        // Some programs trust `PWD` over `getcwd`.
         command.env("PWD", order.folder);
         command.env(VARIABLE, Marker::new().value());
 
@@ -321,7 +302,6 @@ impl Dialogue {
         })
     }
 
-    /// Waits until the program was started, or was not.
     fn await_start(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         while !self.state.is_started && !self.state.is_over() {
@@ -336,7 +316,7 @@ impl Dialogue {
         }
     }
 
-    /// Returns what a supervisor said that started nothing.
+    /// Error output of a supervisor that started nothing.
     fn last_words(&self) -> String {
         let words = self.early.iter().map(|event| match event {
             DialogueEvent::Complained(bytes) => String::from_utf8_lossy(bytes),
@@ -349,7 +329,7 @@ impl Dialogue {
         }
     }
 
-    /// Passes over what it says until all is over or the time is; keeps what it complains of.
+    /// Discards output until everything has ended or the time is up, but keeps error output.
     fn drain(&mut self, limit: Duration, complaints: &mut Vec<u8>) {
         let deadline = Instant::now() + limit;
         while let Some(left) = deadline.checked_duration_since(Instant::now()) {
@@ -365,7 +345,6 @@ impl Dialogue {
 }
 
 impl DialogueState {
-    /// Takes in what the supervisor says.
     fn note(&mut self, message: SupervisorMessage) {
         match message {
             SupervisorMessage::Started => self.is_started = true,
@@ -388,38 +367,34 @@ impl DialogueState {
         }
     }
 
-    /// Returns whether the supervisor has nothing more to say.
     fn is_over(&self) -> bool {
         self.left.is_some() || self.is_lost
     }
 
-    /// Returns how it ended; whose supervisor was killed was killed itself.
+    /// Without a reported ending the supervisor was killed, and the program with it.
     fn ending(&self) -> DialogueEnding {
         let killed = DialogueEnding::Signaled(rustix::process::Signal::KILL.as_raw());
         self.ending.clone().unwrap_or(killed)
     }
 }
 
-/// Returns the words with the program's path in the place of its name.
 fn found(words: &[String]) -> Result<Vec<OsString>, DialogueRefusal> {
     let (program, arguments) = words.split_first().ok_or(DialogueRefusal::Missing)?;
     let path = process::find(program).ok_or(DialogueRefusal::Missing)?;
-    // It runs in another folder.
+    // The program runs in another directory.
     let path = std::path::absolute(path)?;
     let arguments = arguments.iter().map(OsString::from);
     Ok(std::iter::once(path.into()).chain(arguments).collect())
 }
 
-/// Says why a program was not started.
 fn refusal(why: String) -> DialogueRefusal {
-    // Only words come back from the supervisor.
+    // The supervisor reports text only, so the errno is not available.
     if why.to_ascii_lowercase().contains("argument list too long") {
         return DialogueRefusal::TooLong;
     }
     DialogueRefusal::Failed(why)
 }
 
-/// Sends on what comes through a pipe, from a thread.
 fn listen(
     mut pipe: impl Read + Send + 'static,
     events: SyncSender<Heard>,

@@ -1,8 +1,8 @@
-//! The user's editor and previewer.
+//! Starts the user's editor or previewer.
 //!
-//! A configured command is split into words and never given to a shell; what git itself would
-//! use (`GIT_EDITOR`, `core.editor`, `VISUAL`, `EDITOR`) is the user's own shell text and is run
-//! as git runs it. An editor with a window runs beside us; one in the terminal is waited for.
+//! A command from TeDDy's configuration is split into words and never given to a shell. The
+//! commands that git uses (`GIT_EDITOR`, `core.editor`, `VISUAL`, `EDITOR`) are shell text and are
+//! run as git runs them. TeDDy waits for a terminal editor, but not for one that opens a window.
 
 use std::fmt;
 use std::fs::File;
@@ -14,13 +14,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use super::file::reason;
 use super::{env, interrupt, process, screen};
 
-/// More bytes than this nobody has typed.
+/// Upper bound for an edited file, in bytes.
 pub const MAX_EDITED: u64 = 64 << 20;
 
-/// Editors that most systems have, for who has named none.
+/// Fallbacks if no editor is configured.
 const EDITORS: [&str; 3] = ["vim", "vi", "nano"];
 
-/// Programs that open a window of their own.
+/// Programs that open their own window.
 const WINDOWS: [&str; 30] = [
     "atom",
     "bbedit",
@@ -54,29 +54,26 @@ const WINDOWS: [&str; 30] = [
     "zed",
 ];
 
-/// An editor or previewer, ready to open files.
+/// An editor or previewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Editor {
-    /// A program and its arguments; the file comes last.
+    /// A program and its arguments. The file is appended.
     Words(Vec<String>),
-    /// Shell text, as git has it; the file is its argument.
+    /// Shell text, as in `core.editor`. The file is its argument.
     Shell(String),
 }
 
-/// What became of opening a file.
+/// Result of opening a file.
 #[derive(Debug)]
 pub enum EditorOutcome {
-    /// A terminal editor was left.
+    /// The terminal editor exited.
     Left(ExitStatus),
-    /// A window is open; the user says when it is done.
+    /// A window is open. Only the user knows when they are done.
     Window(Child),
 }
 
-/// Returns the previewer: the configured command, else Visual Studio Code. Nothing means: show
-/// it in the terminal.
-///
-/// # Errors
-/// The configured command has no words or an open quote.
+/// Returns the configured previewer, else Visual Studio Code if it is installed. `None` means to
+/// show the text in the terminal.
 pub fn previewer(configured: Option<&str>) -> io::Result<Option<Editor>> {
     match configured {
         Some(command) => split(command).map(Some),
@@ -84,18 +81,16 @@ pub fn previewer(configured: Option<&str>) -> io::Result<Option<Editor>> {
     }
 }
 
-/// Returns the editor for a list or an action: the configured command, else Visual Studio Code,
-/// else [`named_or_found`], else git's last resort.
-///
-/// # Errors
-/// As [`previewer`].
+/// Returns the editor for a plan or action: the configured command, else Visual Studio Code, else
+/// [`named_or_found`], else git's default.
 pub fn editor(configured: Option<&str>, core_editor: Option<&str>) -> io::Result<Editor> {
     let named = || named_or_found(core_editor);
     let last = || Editor::Shell(git_editor(core_editor));
     Ok(previewer(configured)?.or_else(named).unwrap_or_else(last))
 }
 
-/// Returns the first editor there is: `VISUAL`, `EDITOR`, git's own choice, `vim`, `vi`, `nano`.
+/// Returns the first available of `VISUAL`, `EDITOR`, `GIT_EDITOR`, `core.editor`, `vim`, `vi`,
+/// `nano`.
 pub fn named_or_found(core_editor: Option<&str>) -> Option<Editor> {
     let named = named_first(core_editor).map(Editor::Shell);
     let mut known = EDITORS.iter();
@@ -106,7 +101,7 @@ pub fn named_or_found(core_editor: Option<&str>) -> Option<Editor> {
     })
 }
 
-/// Returns the editor that somebody named, the user's own variables before git's.
+/// Unlike [`git_editor`], prefers the user's general variables to git's.
 fn named_first(core_editor: Option<&str>) -> Option<String> {
     let visual = env::var("VISUAL").filter(|_| !is_dumb());
     visual
@@ -115,12 +110,12 @@ fn named_first(core_editor: Option<&str>) -> Option<String> {
         .or_else(|| core_editor.map(str::to_owned))
 }
 
-/// Returns whether the terminal can only print, so that nothing can be edited on it as a whole.
+/// As in git, a missing `TERM` counts as dumb here, but not in `screen`.
 fn is_dumb() -> bool {
     env::var("TERM").is_none_or(|term| term == "dumb")
 }
 
-/// Returns what `git var GIT_EDITOR` says, given the value of `core.editor`.
+/// Returns what `git var GIT_EDITOR` prints, given the value of `core.editor`.
 pub fn git_editor(core_editor: Option<&str>) -> String {
     let visual = || env::var("VISUAL").filter(|_| !is_dumb());
     let core = || core_editor.map(str::to_owned);
@@ -131,7 +126,6 @@ pub fn git_editor(core_editor: Option<&str>) -> String {
         .unwrap_or_else(|| "vi".to_owned())
 }
 
-/// Splits a configured command into words.
 fn split(command: &str) -> io::Result<Editor> {
     let bad = || {
         io::Error::new(
@@ -146,14 +140,11 @@ fn split(command: &str) -> io::Result<Editor> {
 }
 
 impl Editor {
-    /// Opens a file: waits for a terminal editor, leaves a window open.
-    ///
-    /// # Errors
-    /// The program cannot be started.
+    /// Opens `file`. Returns when a terminal editor exits, or as soon as a window is open.
     pub fn open(&self, file: &Path) -> io::Result<EditorOutcome> {
         let mut command = self.command(file);
         let opened = if self.has_window() {
-            // A group of its own: ctrl-c at our prompt must not close the user's window.
+            // A separate process group: ctrl-c at TeDDy's prompt must not close the user's window.
             let quiet = command
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
@@ -168,7 +159,7 @@ impl Editor {
             .map_err(|e| io::Error::new(e.kind(), format!("cannot start `{self}`: {}", reason(&e))))
     }
 
-    /// Returns whether the editor opens a window of its own.
+    /// Returns `true` if the editor opens its own window and does not wait for it.
     pub fn has_window(&self) -> bool {
         let words = match self {
             Editor::Words(words) => words.clone(),
@@ -184,7 +175,6 @@ impl Editor {
             .is_some_and(|name| WINDOWS.contains(&name) && !waits(&words))
     }
 
-    /// Returns the command that opens a file.
     fn command(&self, file: &Path) -> Command {
         match self {
             Editor::Words(words) => {
@@ -214,8 +204,8 @@ impl fmt::Display for Editor {
     }
 }
 
-/// Gives a terminal editor the screen and the keyboard even if our own input and output go
-/// elsewhere (`teddy execute - > result`).
+/// Connects a terminal editor to the terminal even if TeDDy's stdin or stdout is redirected (`teddy
+/// execute - > result`).
 fn attach(command: &mut Command) {
     if !screen::is_stdout() {
         match screen::terminal().map(File::try_clone) {
@@ -232,7 +222,7 @@ fn attach(command: &mut Command) {
     }
 }
 
-/// Returns whether the words ask a window to be waited for.
+/// Options that make a windowed editor block until the file is closed.
 fn waits(words: &[String]) -> bool {
     words.iter().any(|word| {
         matches!(
@@ -246,7 +236,6 @@ fn waits(words: &[String]) -> bool {
 mod tests {
     use super::*;
 
-    /// Compares the command and whether it is a window's.
     fn check(command: &str, expected: &[&str], window: bool) {
         let editor = split(command).unwrap();
         assert_eq!(

@@ -1,14 +1,14 @@
-//! The environment: variables, arguments, the folders that they lead to. Nothing else reads it.
+//! The environment: variables, arguments and XDG directories. No other module reads it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Returns a variable as text; nothing if it is unset, empty or not UTF-8.
+/// Returns a variable as text. `None` if it is unset, empty or not UTF-8.
 pub fn var(name: &str) -> Option<String> {
     var_os(name)?.into_string().ok()
 }
 
-/// Returns a variable; nothing if it is unset or empty.
+/// Returns a variable. `None` if it is unset or empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the one home of the environment"
@@ -17,7 +17,7 @@ pub fn var_os(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Returns whether a variable is set, be it to nothing (`NO_COLOR`, `TEDDY_...` switches).
+/// Returns whether a variable is set, even if it is empty (`NO_COLOR`, `TEDDY_...` switches).
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the one home of the environment"
@@ -26,29 +26,22 @@ pub fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
 }
 
-/// Returns every variable.
+/// Returns all variables.
 pub fn all() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }
 
-/// Returns the arguments, the program's own name first.
+/// Returns the arguments, starting with the program name.
 pub fn args() -> Vec<OsString> {
     std::env::args_os().collect()
 }
 
-/// Returns the folder in which the program was started.
-///
-/// # Errors
-/// The folder was removed, or a folder above it may not be read.
+/// Returns the current directory. Fails if it was removed.
 pub fn current_dir() -> std::io::Result<PathBuf> {
     std::env::current_dir()
 }
 
-/// Returns the path by which this program can be started again, even if its file was replaced
-/// meanwhile.
-///
-/// # Errors
-/// The system does not tell.
+/// Returns a path that starts this program again, even if its file was replaced by an update.
 pub fn current_exe() -> std::io::Result<PathBuf> {
     let link = PathBuf::from("/proc/self/exe");
     if cfg!(target_os = "linux") && link.exists() {
@@ -58,32 +51,33 @@ pub fn current_exe() -> std::io::Result<PathBuf> {
     }
 }
 
-/// Returns the user's home folder, if it is known and absolute: `$HOME`, else what the system says.
+/// Returns the home directory: `$HOME`, else the entry in the user database. `None` if it is not
+/// absolute.
 pub fn home() -> Option<PathBuf> {
     folder("HOME").or_else(|| std::env::home_dir().filter(|home| home.is_absolute()))
 }
 
-/// Returns the folder of the user's configuration files: `$XDG_CONFIG_HOME`, else `~/.config`.
+/// Directory of the user's configuration: `$XDG_CONFIG_HOME`, else `~/.config`.
 pub fn config_home() -> Option<PathBuf> {
     folder("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
 }
 
-/// Returns the folder of what can be made again: `$XDG_CACHE_HOME`, else `~/.cache`.
+/// Directory of the user's caches: `$XDG_CACHE_HOME`, else `~/.cache`.
 pub fn cache_home() -> Option<PathBuf> {
     folder("XDG_CACHE_HOME").or_else(|| Some(home()?.join(".cache")))
 }
 
-/// Returns the folder of the user's data: `$XDG_DATA_HOME`, else `~/.local/share`.
+/// Directory of the user's data: `$XDG_DATA_HOME`, else `~/.local/share`.
 pub fn data_home() -> Option<PathBuf> {
     folder("XDG_DATA_HOME").or_else(|| Some(home()?.join(".local/share")))
 }
 
-/// Returns the folder of what is kept between runs: `$XDG_STATE_HOME`, else `~/.local/state`.
+/// Directory of state kept between runs: `$XDG_STATE_HOME`, else `~/.local/state`.
 pub fn state_home() -> Option<PathBuf> {
     folder("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")))
 }
 
-/// Returns the folder that a variable names; a relative one counts as unset, as XDG has it.
+/// Returns the directory in a variable. XDG requires relative paths to be ignored.
 pub fn folder(name: &str) -> Option<PathBuf> {
     var_os(name)
         .map(PathBuf::from)

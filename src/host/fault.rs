@@ -1,10 +1,10 @@
-//! Fault points: where a test kills, breaks or interrupts the program, or lets the user in.
+//! Fault points, at which tests kill or interrupt the program, make it fail, or run a script.
 //!
-//! Only with the feature `failpoints`, which tests have, and with debug assertions, which a release
-//! build has not; otherwise a point is nothing. `FAILPOINTS='after-ref=return(kill)'` arms one;
-//! `2*off->return(kill)` does so at its third passing.
+//! They exist only with the feature `failpoints` and debug assertions, so not in a release.
+//! `FAILPOINTS='after-ref=return(kill)'` arms a point, and `2*off->return(kill)` skips the first
+//! two passes.
 
-/// Every point, in the order in which a turn passes them.
+/// All points, in the order in which a turn passes them.
 pub const POINTS: [&str; 43] = [
     "after-answer",
     "before-draft-ref",
@@ -51,10 +51,7 @@ pub const POINTS: [&str; 43] = [
     "after-clear",
 ];
 
-/// Passes a point.
-///
-/// # Errors
-/// Where a test wants one here.
+/// Passes a fault point. Fails if a test arms it with an error.
 pub fn point(name: &str) -> anyhow::Result<()> {
     debug_assert!(POINTS.contains(&name), "`{name}` is in the list");
     #[cfg(all(feature = "failpoints", debug_assertions))]
@@ -62,8 +59,8 @@ pub fn point(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns what a test wants the machine to be like: a kernel that lacks something. Not among
-/// [`POINTS`], because nothing is at stake there.
+/// Returns a limitation of the machine to emulate, such as a kernel without a feature. These points
+/// are not in [`POINTS`]: a crash at them is not interesting.
 pub fn emulated(name: &'static str) -> Option<String> {
     #[cfg(all(feature = "failpoints", debug_assertions))]
     fail::fail_point!(name, |value| Some(value.unwrap_or_default()));
@@ -71,14 +68,13 @@ pub fn emulated(name: &'static str) -> Option<String> {
     None
 }
 
-/// Reads what is armed from the environment; it stays armed as long as the result lives.
+/// Arms the points in `FAILPOINTS` until the result is dropped.
 #[cfg(all(feature = "failpoints", debug_assertions))]
 pub fn arm() -> fail::FailScenario<'static> {
     fail::FailScenario::setup()
 }
 
-/// Does what a test wants at a point: `kill`, `interrupt`, `sh:<script>`, `errno:<number>`, else an
-/// error of the disk.
+/// Actions: `kill`, `interrupt`, `sh:<script>`, `errno:<number>`. Any other is `EIO`.
 #[cfg(all(feature = "failpoints", debug_assertions))]
 fn act(name: &str, action: Option<&str>) -> anyhow::Result<()> {
     use rustix::process::{Signal, getpid, kill_process};

@@ -1,9 +1,9 @@
-//! Files below one folder, never through a link.
+//! Access to the files below a directory, without following symbolic links.
 //!
-//! A [`Root`] is a folder that is opened once. Every path given to it is relative, and each of
-//! its folders is opened without following a link at the moment of use: what was checked cannot
-//! be exchanged for a link that leads out of the project. Paths are bytes; repositories have
-//! names that are not UTF-8. Errors say which file and keep the system's kind.
+//! A [`Root`] is a directory that is opened once. All paths given to it are relative. Each use
+//! opens every directory on the path without following a link. A link that replaces a directory
+//! after a check therefore cannot lead out of the project. Paths are bytes, because repositories
+//! contain names that are not UTF-8. Errors name the file and keep the kind of the system's error.
 
 mod beneath;
 mod bounded;
@@ -39,20 +39,18 @@ pub use state::{write_atomic, write_cache};
 pub use unnamed::UnnamedFile;
 pub use whole::WholeFolder;
 
-/// A folder that is opened once, and everything below it.
+/// An open directory, and access to everything below it.
 #[derive(Debug)]
 pub struct Root {
-    /// The folder.
     folder: OwnedFd,
 }
 
-/// So many bytes of a file are compared at once.
 const COMPARED: usize = 128 << 10;
 
-/// How the names of our temporary files begin.
+/// Prefix of the names of our temporary files.
 pub const TEMPORARY: &str = ".teddy-tmp-";
 
-/// What git knows about a file besides its bytes.
+/// The part of a file's permissions that git records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileMode {
     /// Not executable.
@@ -61,54 +59,45 @@ pub enum FileMode {
     Executable,
 }
 
-/// What a path leads to.
+/// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// A regular file.
+    /// Regular file.
     File(FileMode),
-    /// A symbolic link.
+    /// Symbolic link.
     Link,
-    /// A folder.
+    /// Directory.
     Folder,
-    /// A FIFO, a socket, a device.
+    /// FIFO, socket or device.
     Other,
 }
 
-/// A path's kind and measures.
+/// Type and attributes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileInfo {
-    /// What it is.
+    /// The type.
     pub kind: FileKind,
-    /// The size in bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// The number of names (hard links).
+    /// Number of hard links.
     pub links: u64,
-    /// The permission bits.
+    /// Permission bits, without setuid, setgid and sticky.
     pub permissions: u32,
 }
 
 impl Root {
-    /// Opens a folder. Links in the path itself are followed.
-    ///
-    /// # Errors
-    /// There is no such folder, or it may not be entered.
+    /// Opens a directory. Links in `path` itself are followed.
     pub fn open(path: &Path) -> io::Result<Root> {
         let folder = beneath::open_root(path).map_err(|e| failure("open", path, e.into()))?;
         Ok(Root { folder })
     }
 
-    /// Returns what a path leads to; nothing if there is nothing.
-    ///
-    /// # Errors
-    /// The path goes through a link, or a folder on it may not be entered.
+    /// Returns the type of a file, or `None` if it does not exist. Does not follow a link.
     pub fn kind(&self, path: &Path) -> io::Result<Option<FileKind>> {
         Ok(self.entry(path)?.map(|entry| entry.kind))
     }
 
-    /// Returns what a path leads to, with its measures; nothing if there is nothing.
-    ///
-    /// # Errors
-    /// As [`Root::kind`].
+    /// Returns the type and attributes of a file, or `None` if it does not exist.
     pub fn entry(&self, path: &Path) -> io::Result<Option<FileInfo>> {
         match self.stat(path) {
             Ok(stat) => Ok(Some(FileInfo::from(&stat))),
@@ -117,11 +106,10 @@ impl Root {
         }
     }
 
-    /// Opens a regular file to read it, and returns how many bytes it has.
     fn open_regular(&self, path: &Path) -> io::Result<(std::fs::File, u64)> {
         let regular = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        // Opening a device can have an effect, so the kind is asked before and, against a race,
-        // after.
+        // Opening a device can have side effects, so the type is checked first. It is checked again
+        // after opening because the file can change in between.
         let before = self.stat(path).map_err(|e| self.fail("read", path, e))?;
         if !regular(&before) {
             return Err(self.refuse(path, io::ErrorKind::InvalidInput, "is not a regular file"));
@@ -137,8 +125,8 @@ impl Root {
         Ok((file.into(), after.st_size.try_into().unwrap_or(0)))
     }
 
-    /// Returns whether there is a regular file that has these bytes, and can be read. It takes no
-    /// memory for them.
+    /// Returns `true` if `path` is a readable regular file with exactly these bytes. Compares block
+    /// by block, without reading the file into memory.
     pub fn has_bytes(&self, path: &Path, bytes: &[u8]) -> bool {
         let Ok((mut file, size)) = self.open_regular(path) else {
             return false;
@@ -151,14 +139,12 @@ impl Root {
             })
     }
 
-    /// Returns the bytes of a regular file that has at most `limit` of them.
-    ///
-    /// # Errors
-    /// There is no such file, it is no regular file, it is larger (`FileTooLarge`), or it cannot
-    /// be read. Never waits on a FIFO.
+    /// Reads a regular file. Fails with `FileTooLarge` if it has more than `limit` bytes. Never
+    /// blocks on a FIFO.
     pub fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         let (file, size) = self.open_regular(path)?;
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0).min(1 << 24));
+        // `take` enforces the limit even if the file grows while it is read.
         let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(|e| failure("read", path, e))?;
 
@@ -173,7 +159,6 @@ impl Root {
         Ok(bytes)
     }
 
-    /// Opens a file for reading, without waiting and without following a link.
     fn open_file(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
         let (folder, name) = self.parent(path)?;
         let flags =
@@ -181,20 +166,19 @@ impl Root {
         rustix::fs::openat(&folder, name, flags, Bits::empty())
     }
 
-    /// Returns the system's record of a path, of a link itself.
     fn stat(&self, path: &Path) -> rustix::io::Result<Stat> {
         let (folder, name) = self.parent(path)?;
         rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Opens the folder that holds a path and returns it with the last component.
+    /// Returns the open parent directory and the last component.
     fn parent<'p>(&self, path: &'p Path) -> rustix::io::Result<(OwnedFd, &'p OsStr)> {
         let (parent, name) = split(path)?;
         Ok((beneath::open_folder(&self.folder, parent)?, name))
     }
 
-    /// Returns the error of one call, worded for a person.
     fn fail(&self, verb: &'static str, path: &Path, errno: Errno) -> io::Error {
+        // `ELOOP` does not say which component is the link, so it is looked up for the message.
         if errno == Errno::LOOP
             && let Some(link) = path
                 .ancestors()
@@ -211,14 +195,13 @@ impl Root {
         failure(verb, path, errno.into())
     }
 
-    /// Returns the type of a folder on a path, for the wording of an error only.
+    /// For error messages only: the answer can be outdated.
     fn kind_of_link(&self, path: &Path) -> Option<FileType> {
         self.stat(path)
             .ok()
             .map(|stat| FileType::from_raw_mode(stat.st_mode))
     }
 
-    /// Returns an error that does not come from the system.
     fn refuse(&self, path: &Path, kind: io::ErrorKind, words: &str) -> io::Error {
         failure("read", path, io::Error::new(kind, format!("it {words}")))
     }
@@ -249,7 +232,7 @@ impl From<&Stat> for FileInfo {
     }
 }
 
-/// Splits a path into folder and last component. Only plain components are allowed.
+/// Splits off the last component. Fails unless all components are plain names (no `..`, no `/`).
 fn split(path: &Path) -> rustix::io::Result<(&Path, &OsStr)> {
     if path
         .components()

@@ -1,4 +1,4 @@
-//! The machine: one effect per file.
+//! Access to the machine: files, processes, terminal, network. One effect per file.
 
 pub mod boot;
 pub mod browser;

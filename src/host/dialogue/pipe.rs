@@ -8,20 +8,21 @@ use std::sync::mpsc::{Sender, channel};
 
 use rustix::fs::OFlags;
 
-/// Both ends of the named pipe, until the program has its own.
+/// Both ends of the pipe, held until the program has opened its own.
 pub(super) struct InputPipe {
-    /// Keeps the pipe open until the first byte is written: else nobody would read it yet.
+    /// Keeps the pipe open until the first write. Before that the program might not have opened it.
     reader: File,
-    /// Our end.
     writer: File,
 }
 
 impl InputPipe {
-    /// Makes the pipe; one that is left from a start that failed is made again.
+    /// Creates the pipe. Replaces one from a failed attempt.
     pub(super) fn make(path: &Path) -> io::Result<InputPipe> {
+        // A retry of a start uses the same directory.
         let _ = std::fs::remove_file(path);
         make_pipe(path)?;
         let waits_not = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        // Without `NONBLOCK`, opening a FIFO waits for the other end.
         let reader = File::options()
             .read(true)
             .custom_flags(waits_not)
@@ -30,14 +31,15 @@ impl InputPipe {
         Ok(InputPipe { reader, writer })
     }
 
-    /// Writes what is sent, on a thread: a program that does not read cannot hold us up.
+    /// Writes what is sent, from a thread: a program that does not read must not block the caller.
     pub(super) fn speak(self) -> io::Result<Sender<Vec<u8>>> {
         let (sender, pieces) = channel::<Vec<u8>>();
         let mut pipe = Some(self);
         std::thread::Builder::new()
             .name("input".to_owned())
             .spawn(move || {
-                // The first piece comes after the program was started and has its own end.
+                // The first piece is sent after the program was started, so it has its own end by
+                // then.
                 let Some(InputPipe { reader, mut writer }) = pipe.take() else {
                     return;
                 };
@@ -54,7 +56,6 @@ impl InputPipe {
     }
 }
 
-/// Makes a named pipe.
 #[cfg(not(target_vendor = "apple"))]
 fn make_pipe(path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -68,7 +69,7 @@ fn make_pipe(path: &Path) -> io::Result<()> {
     )?)
 }
 
-/// Makes a named pipe; no safe function does here.
+/// rustix has no `mkfifo` for Apple systems.
 #[cfg(target_vendor = "apple")]
 fn make_pipe(path: &Path) -> io::Result<()> {
     let status = crate::host::process::command("/usr/bin/mkfifo")

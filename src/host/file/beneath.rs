@@ -1,8 +1,7 @@
-//! Opening what is below a folder without following a link anywhere on the way: the one place that
-//! knows how.
+//! Opens paths below a directory without following links.
 //!
-//! Linux does it in one call (`openat2`); elsewhere, and where a container forbids that call,
-//! the path is walked component by component.
+//! Uses `openat2` on Linux. Other systems, and containers that forbid the call, walk the path
+//! component by component.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,35 +11,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-/// A folder as a place to start from: needs no permission to list it.
+/// Handle to a directory. `O_PATH` needs no permission to list it.
 #[cfg(target_os = "linux")]
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// A folder as a place to start from.
 #[cfg(not(target_os = "linux"))]
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// How often a lookup is begun again when folders move under it.
+/// Retries of `openat2` after `EAGAIN`.
 const TRIES: usize = 16;
 
-/// What a way below a folder does about other file systems that are mounted there.
+/// How to treat file systems that are mounted below the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mounts {
-    /// It enters them: a person may keep part of a project elsewhere.
+    /// Enter them. The user can keep a part of the project on another file system.
     Entered,
-    /// It ends there with `XDEV`: nobody has a reason to mount something in a folder of ours, and
-    /// what is mounted there is not ours to change.
+    /// Fail with `EXDEV`. For directories that only TeDDy uses: a mount in one is not ours to
+    /// change.
     Refused,
 }
 
-/// Opens the folder from which everything starts; links are followed.
+/// Follows links.
 pub(super) fn open_root(path: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(CWD, path, FOLDER, Mode::empty())
 }
 
-/// Opens a folder below `root`; the empty path is `root` itself. `LOOP` says that a link is on the
-/// way.
+/// Opens a directory below `root`; the empty path is `root` itself. Fails with `ELOOP` if a
+/// component is a link.
 pub(super) fn open_folder(root: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     if path.as_os_str().is_empty() {
         return rustix::io::fcntl_dupfd_cloexec(root, 0);
@@ -51,7 +49,6 @@ pub(super) fn open_folder(root: impl AsFd, path: &Path) -> rustix::io::Result<Ow
     }
 }
 
-/// Opens a folder below `root` and makes those that are missing.
 pub(super) fn make_folder(root: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     match open_folder(root.as_fd(), path) {
         Err(Errno::NOENT) => walk(root, path, MissingFolder::Make),
@@ -59,11 +56,9 @@ pub(super) fn make_folder(root: impl AsFd, path: &Path) -> rustix::io::Result<Ow
     }
 }
 
-/// Opens what is at a path below an open folder, of whatever kind; no link is followed, not even at
-/// its end. The empty path is the folder itself.
-///
-/// # Errors
-/// The system's: `LOOP` or `NOTDIR` for a link on the way, `XDEV` for a mount that is refused.
+/// Opens a file of any type below an open directory; the empty path is the directory itself.
+/// Follows no link, not even the last component: fails with `ELOOP` or `ENOTDIR`. Fails with
+/// `EXDEV` at a refused mount.
 pub fn open_beneath(
     top: impl AsFd,
     path: &Path,
@@ -79,7 +74,7 @@ pub fn open_beneath(
     }
 }
 
-/// Opens with one call, where the system has it.
+/// Returns `None` if the system has no such call.
 #[cfg(target_os = "linux")]
 fn at_once(
     root: BorrowedFd<'_>,
@@ -99,9 +94,9 @@ fn at_once(
     rules.set(ResolveFlags::NO_XDEV, mounts == Mounts::Refused);
     for _ in 0..TRIES {
         match rustix::fs::openat2(root, path, flags, Mode::empty(), rules) {
-            // The kernel gives up if folders are renamed while it looks.
+            // A rename below the root during the lookup makes the kernel give up.
             Err(Errno::AGAIN | Errno::INTR) => {}
-            // Old kernels do not have the call, and some containers forbid it.
+            // Linux before 5.6 lacks the call, and some containers forbid it.
             Err(Errno::NOSYS | Errno::PERM) => {
                 REFUSED.store(true, Ordering::Relaxed);
                 return None;
@@ -113,7 +108,6 @@ fn at_once(
     None
 }
 
-/// Says that the system has no such call.
 #[cfg(not(target_os = "linux"))]
 fn at_once(
     _root: BorrowedFd<'_>,
@@ -124,7 +118,7 @@ fn at_once(
     None
 }
 
-/// Opens component by component, the last one as it is asked for.
+/// Like `openat2`, but opens the components one after the other.
 pub(super) fn step_by_step(
     top: BorrowedFd<'_>,
     path: &Path,
@@ -150,7 +144,8 @@ pub(super) fn step_by_step(
     )
 }
 
-/// Opens a name in a folder, and compares where it is if mounts are refused.
+/// Refuses a mount by comparing device numbers. Does not detect a bind mount of the same file
+/// system.
 fn open_step(
     folder: BorrowedFd<'_>,
     name: &OsStr,
@@ -166,16 +161,13 @@ fn open_step(
     Ok(opened)
 }
 
-/// What is done about a folder that is missing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MissingFolder {
-    /// It is an error.
     Fail,
-    /// It is made.
     Make,
 }
 
-/// Opens component by component.
+/// Opens a directory component by component.
 pub(super) fn walk(
     root: impl AsFd,
     path: &Path,
@@ -188,6 +180,7 @@ pub(super) fn walk(
         };
         let opened = match step(&folder) {
             Err(Errno::NOENT) if missing == MissingFolder::Make => {
+                // Another process can create the directory at the same time.
                 match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => step(&folder),
                     Err(e) => Err(e),
@@ -196,6 +189,7 @@ pub(super) fn walk(
             opened => opened,
         };
         folder = match opened {
+            // With `O_DIRECTORY`, a link fails with `ENOTDIR` and not with `ELOOP`.
             Err(Errno::NOTDIR) if is_link(&folder, name) => return Err(Errno::LOOP),
             opened => opened?,
         };
@@ -204,7 +198,6 @@ pub(super) fn walk(
     Ok(folder)
 }
 
-/// Returns whether a name in a folder is a link.
 fn is_link(folder: &OwnedFd, name: &std::ffi::OsStr) -> bool {
     let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)

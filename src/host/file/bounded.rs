@@ -1,8 +1,8 @@
-//! Reading files that others may have put there: regular files only, and never more than a limit.
+//! Reads files that other programs might have put in place: regular files only, and never more than
+//! a limit.
 //!
-//! What lies in `.git/teddy`, among git's own files or below the user's home can be a pipe that is
-//! never answered, a device without an end, or a file that fills the memory. A reader that trusts
-//! the name waits for ever.
+//! A file in `.git/teddy`, in git's directories or in the user's home can be a FIFO that blocks, a
+//! device without end, or too large for memory.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -14,24 +14,17 @@ use rustix::io::Errno;
 
 use super::failure;
 
-/// So much memory is set aside at once; a larger file grows into it.
+/// Initial buffer limit. Larger files grow it.
 const FIRST: u64 = 1 << 24;
-/// A file that grows is read on in steps of so many bytes.
 const BLOCK: usize = 64 << 10;
 
-/// Returns the bytes of a regular file that has at most `limit` of them. Links are followed.
-///
-/// # Errors
-/// There is no such file, it is not a regular file (`InvalidInput`), it is larger (`FileTooLarge`),
-/// or it cannot be read. Never waits on a FIFO.
+/// Reads a regular file. Links are followed. Fails with `InvalidInput` for other types, with
+/// `FileTooLarge` beyond `limit` bytes. Never blocks on a FIFO.
 pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     take(open_regular(path)?, limit).map_err(|error| failure("read", path, error))
 }
 
-/// Returns the text of a regular file, as [`read_regular`] does.
-///
-/// # Errors
-/// As for [`read_regular`], and if it is not UTF-8 (`InvalidData`).
+/// Like [`read_regular`], for text. Fails with `InvalidData` if the file is not UTF-8.
 pub fn read_regular_text(path: &Path, limit: u64) -> io::Result<String> {
     String::from_utf8(read_regular(path, limit)?).map_err(|error| {
         failure(
@@ -42,27 +35,24 @@ pub fn read_regular_text(path: &Path, limit: u64) -> io::Result<String> {
     })
 }
 
-/// Returns what a path that a person named leads to: a file, or a pipe such as a shell's `<(...)`;
-/// at most `limit` bytes, so that a device without an end is refused.
-///
-/// # Errors
-/// The system's, or it is larger (`FileTooLarge`); the caller says which file.
+/// Reads a path that the user named: a file, or a pipe such as a shell's `<(...)`. Fails with
+/// `FileTooLarge` beyond `limit` bytes, so a device without end is refused. The error does not name
+/// the file.
 pub fn read_named(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     take(File::open(path)?, limit)
 }
 
-/// Returns whether a path leads to the null device, with which people say "nothing".
+/// Returns `true` if `path` is the null device, which users pass to say "no file".
 pub fn is_null_device(path: &Path) -> bool {
     path.canonicalize()
         .is_ok_and(|path| path == Path::new("/dev/null"))
 }
 
-/// Returns the bytes of an open regular file, from its first on; those as well that came since it
-/// had `size` of them, but at most `limit` and a few that came along. One call mostly does: if it
-/// finds as many as it should and has room for more, there are no more.
+/// Reads an open regular file that had `size` bytes when it was checked. If the file has grown, the
+/// result can exceed `limit` by up to one block.
 ///
-/// # Errors
-/// The system's.
+/// Usually needs a single `pread`: a read that returns `size` bytes and leaves room in the buffer
+/// has reached the end.
 pub fn read_sized(file: &File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     loop {
@@ -82,11 +72,8 @@ pub fn read_sized(file: &File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Opens a regular file for reading. Links are followed.
-///
-/// # Errors
-/// There is no such file, it is not a regular file (`InvalidInput`), or it cannot be opened. Never
-/// waits on a FIFO.
+/// Opens a regular file for reading. Links are followed. Fails with `InvalidInput` for other types.
+/// Never blocks on a FIFO.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let during = |error: io::Error| failure("read", path, error);
@@ -102,20 +89,15 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file.into())
 }
 
-/// Adds bytes to the end of a regular file of ours, which is made if it is missing.
-///
-/// # Errors
-/// As for [`open_own`], or it cannot be written.
+/// Appends to a regular file of ours. Creates it if it does not exist.
 pub fn append_regular(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = open_own(path, OFlags::WRONLY | OFlags::APPEND)?;
     let written = file.write_all(bytes);
     written.map_err(|error| failure("write", path, error))
 }
 
-/// Opens a regular file of ours to be written, which is made if it is missing.
-///
-/// # Errors
-/// It is a link or something else (`InvalidInput`), or cannot be opened. Never waits on a FIFO.
+/// Opens a regular file of ours for writing. Creates it if it does not exist. Fails with
+/// `InvalidInput` if it is a link or another type. Never blocks on a FIFO.
 pub fn open_own(path: &Path, flags: OFlags) -> io::Result<File> {
     let always =
         OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -133,11 +115,11 @@ pub fn open_own(path: &Path, flags: OFlags) -> io::Result<File> {
     }
 }
 
-/// Reads to the end, which must come within the limit.
 fn take(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let size = file.metadata()?.len();
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit).min(FIRST)).unwrap_or(0));
 
+    // The size can be wrong (devices, growing files); one more byte than allowed is certain.
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         let why = format!("it is larger than {}", shown(limit));
@@ -146,7 +128,6 @@ fn take(file: File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns a limit as a person writes it.
 fn shown(limit: u64) -> String {
     match limit {
         limit if limit >= 1 << 20 => format!("{} MiB", limit >> 20),

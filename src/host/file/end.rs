@@ -1,4 +1,4 @@
-//! The end of a long file that others write: what came last, however much there is of it.
+//! Reads the end of a file that another program appends to, such as a transcript.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -13,16 +13,14 @@ use super::{Mounts, Root, failure, open_beneath};
 pub struct FileEnd {
     /// The last bytes.
     pub bytes: Vec<u8>,
-    /// How many are before them that were to be read and are left out.
+    /// Number of bytes between the requested start and `bytes`.
     pub left_out: u64,
 }
 
-/// Returns what a regular file below the folder has from `start` on, at most the last `limit`
-/// bytes of it. A file that is shorter than `start` was written anew and is read from its
-/// beginning. No link is followed, and nothing is waited for.
+/// Reads a regular file from offset `start`, but at most the last `limit` bytes. Follows no link
+/// and never blocks.
 ///
-/// # Errors
-/// There is no such file, it is a link or no regular file, or it cannot be read.
+/// A file shorter than `start` was rewritten and is read from the beginning.
 pub fn read_end(root: &Root, path: &Path, start: u64, limit: u64) -> io::Result<FileEnd> {
     let during = |error: io::Error| failure("read", path, error);
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;

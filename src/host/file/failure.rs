@@ -1,4 +1,4 @@
-//! The wording of what failed with a file.
+//! Error messages for file operations.
 
 use std::fmt;
 use std::io;
@@ -7,18 +7,16 @@ use std::path::{Path, PathBuf};
 
 use crate::text::visible;
 
-/// What failed with which file; inside an `io::Error` of the same kind.
+/// Payload of an `io::Error` of the same kind as `why`.
 #[derive(Debug)]
 struct FileError {
-    /// What was tried, as in "cannot {verb} ...".
+    /// As in "cannot {verb} ...".
     verb: &'static str,
-    /// The file.
     path: PathBuf,
-    /// Why.
     why: io::Error,
 }
 
-/// Returns the error with the words "cannot {verb} `{path}`" before it and its kind kept.
+/// Prefixes an error with "cannot {verb} `{path}`". Keeps its kind.
 pub fn failure(verb: &'static str, path: &Path, why: io::Error) -> io::Error {
     io::Error::new(
         why.kind(),
@@ -30,7 +28,7 @@ pub fn failure(verb: &'static str, path: &Path, why: io::Error) -> io::Error {
     )
 }
 
-/// Returns an error's words as the end of a sentence: lower case, without the error's number.
+/// Returns an error's message as the end of a sentence: lower case, without "(os error N)".
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error ").next().unwrap_or_default();
@@ -41,7 +39,7 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Returns a path as a person may see it.
+/// Escapes control characters and invalid UTF-8 for display.
 pub(super) fn show(path: &Path) -> String {
     visible::visible(&visible::visible_bytes(path.as_os_str().as_bytes())).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Folders below a root: opened, made, listed, and moved as one.
+//! Opens, creates, lists and moves directories below a root.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -10,17 +10,15 @@ use rustix::io::Errno;
 
 use super::{Root, beneath, failure};
 
-/// A folder that is listed.
+/// Flags for a directory that is going to be listed.
 pub(super) const LISTED: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
 impl Root {
-    /// Opens the folder of an absolute path, no component of which is a link.
-    ///
-    /// # Errors
-    /// There is no such folder, or a link is on the way.
+    /// Opens the directory at an absolute path. Unlike [`Root::open`], fails if any component is a
+    /// link.
     pub fn open_strictly(path: &Path) -> io::Result<Root> {
         let opened = || {
             let top = rustix::fs::openat(CWD, "/", LISTED, Bits::empty())?;
@@ -37,43 +35,34 @@ impl Root {
         }
     }
 
-    /// Opens a folder below.
-    ///
-    /// # Errors
-    /// There is no such folder, or the path goes through a link.
+    /// Opens a subdirectory.
     pub fn folder(&self, path: &Path) -> io::Result<Root> {
         let opened = beneath::open_folder(&self.folder, path);
         let folder = opened.map_err(|errno| self.fail("open", path, errno))?;
         Ok(Root { folder })
     }
 
-    /// Opens a folder below, and makes what of it is missing.
-    ///
-    /// # Errors
-    /// Something else is in its place, or the path goes through a link.
+    /// Opens a subdirectory. Creates missing directories on its path.
     pub fn make_folder(&self, path: &Path) -> io::Result<Root> {
         let opened = beneath::make_folder(&self.folder, path);
         let folder = opened.map_err(|errno| self.fail("make", path, errno))?;
         Ok(Root { folder })
     }
 
-    /// Returns the names in the folder, sorted.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
+    /// Returns the names in the directory, sorted.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         names(&self.folder).map_err(|errno| failure("read", Path::new("."), errno.into()))
     }
 
-    /// Moves what has a name here to a name of another folder that must be free.
-    ///
-    /// # Errors
-    /// The name is taken, or the folders are on two file systems.
+    /// Moves `name` to the name `free` in another directory. Fails if `free` exists or is on
+    /// another file system.
     pub fn move_to(&self, name: &OsStr, other: &Root, free: &OsStr) -> io::Result<()> {
         let flags = RenameFlags::NOREPLACE;
         let moved = match rustix::fs::renameat_with(&self.folder, name, &other.folder, free, flags)
         {
-            // A folder replaces only an empty one, and a name of our own is not taken meanwhile.
+            // The file system does not know `RENAME_NOREPLACE`. Checking first leaves a race, but
+            // callers choose `free` so that no other process uses it, and a directory only replaces
+            // an empty one.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 match other.stat(Path::new(free)) {
                     Err(Errno::NOENT) => {
@@ -90,7 +79,6 @@ impl Root {
     }
 }
 
-/// Returns the names in a folder, sorted.
 pub(super) fn names(folder: impl std::os::fd::AsFd) -> rustix::io::Result<Vec<OsString>> {
     let listed = rustix::fs::openat(folder, ".", LISTED, Bits::empty())?;
     let mut names = Vec::new();

@@ -1,14 +1,12 @@
-//! Making folders, but never a git directory.
+//! Creates directories, but never a `.git` directory.
 
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-/// Makes a folder and those above it. A git directory that is not there is not made: somebody has
-/// moved it away, and one with nothing but our files in it would stand in its way back.
-///
-/// # Errors
-/// The git directory is gone, or the system refuses.
+/// Creates a directory and its parents. Fails if the path is below a `.git` that does not exist:
+/// the user might have moved the git directory away, and a new one with only our files would be in
+/// the way when they move it back.
 pub fn make_folders(path: &Path) -> io::Result<()> {
     let git = path
         .ancestors()

@@ -1,4 +1,4 @@
-//! Putting, exchanging and removing a single name below a root, whatever kind it has.
+//! Writes, replaces and removes single files and links below a root.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,10 +11,7 @@ use super::swap::{over, to_free_name};
 use super::write::{New, Permissions, finish, write_file};
 use super::{FileKind, FileMode, Root, failure};
 
-/// Returns the target of a link, as its bytes.
-///
-/// # Errors
-/// There is no link at the path.
+/// Returns the target of a link.
 pub fn read_link(root: &Root, path: &Path) -> io::Result<Vec<u8>> {
     let read = || {
         let (folder, name) = root.parent(path)?;
@@ -24,11 +21,8 @@ pub fn read_link(root: &Root, path: &Path) -> io::Result<Vec<u8>> {
     Ok(target.into_bytes())
 }
 
-/// Puts a file in the place of a file or a link; a link is not followed. Its permissions are
-/// those of a new file.
-///
-/// # Errors
-/// There is neither a file nor a link at the path.
+/// Replaces a file or link by a new file, which gets default permissions. A link is replaced
+/// itself, not followed. Fails if there is neither.
 pub fn exchange(root: &Root, path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
     is_leaf(root, path)?;
     let (folder, name) = root.parent(path).map_err(|e| root.fail("write", path, e))?;
@@ -42,11 +36,8 @@ pub fn exchange(root: &Root, path: &Path, bytes: &[u8], mode: FileMode) -> io::R
     finish(&folder, &temporary, name, over).map_err(|e| root.fail("write", path, e))
 }
 
-/// Makes a link, and the folders above it; in the place of a file or a link if that is said,
-/// else where nothing is.
-///
-/// # Errors
-/// `AlreadyExists` where something is in the way, or nothing is there to replace.
+/// Creates a link and its parent directories. With `replaces`, replaces a file or link and fails if
+/// there is neither. Otherwise fails with `AlreadyExists` if the path exists.
 pub fn put_link(root: &Root, path: &Path, target: &[u8], replaces: bool) -> io::Result<()> {
     if replaces {
         is_leaf(root, path)?;
@@ -62,10 +53,7 @@ pub fn put_link(root: &Root, path: &Path, target: &[u8], replaces: bool) -> io::
     finish(&folder, &temporary, name, rename).map_err(|e| root.fail("create", path, e))
 }
 
-/// Removes a file or a link.
-///
-/// # Errors
-/// There is neither.
+/// Removes a file or link. Fails if there is neither.
 pub fn remove_file(root: &Root, path: &Path) -> io::Result<()> {
     is_leaf(root, path)?;
     let removed = root
@@ -74,10 +62,7 @@ pub fn remove_file(root: &Root, path: &Path) -> io::Result<()> {
     removed.map_err(|errno| root.fail("remove", path, errno))
 }
 
-/// Removes the folders above a path that are empty, nearest first.
-///
-/// # Errors
-/// One of them may not be removed.
+/// Removes the parent directories of `path` that are empty, innermost first.
 pub fn remove_empty_above(root: &Root, path: &Path) -> io::Result<()> {
     for folder in path.ancestors().skip(1) {
         if folder.as_os_str().is_empty() {
@@ -95,7 +80,6 @@ pub fn remove_empty_above(root: &Root, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes sure that a path leads to a file or a link.
 fn is_leaf(root: &Root, path: &Path) -> io::Result<()> {
     match root.kind(path)? {
         Some(FileKind::File(_) | FileKind::Link) => Ok(()),

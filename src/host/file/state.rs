@@ -1,4 +1,4 @@
-//! Our own state files: old or new after a crash, never torn, never lost once written.
+//! Writes TeDDy's own state files. After a crash a file has its old or its new content.
 
 use std::io;
 use std::path::Path;
@@ -9,26 +9,21 @@ use super::write::{New, Permissions, write_file};
 use super::{FileInfo, failure};
 use crate::host::file::TEMPORARY;
 
-/// Writes a file whole and durably: temporary file, sync, rename, sync of the folder. Makes the
-/// folders above; keeps the permissions of a file that is there. Links in the path are followed;
-/// for paths of our own, not for a project's.
+/// Writes a file atomically and durably: temporary file, fsync, rename, fsync of the directory.
+/// Creates missing parents, and keeps the permissions of an existing file.
 ///
-/// # Errors
-/// The system's, with the path; the old file is as it was.
+/// Follows links in `path`, so it is only for our own paths and not for those of a project.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write(path, bytes, true).map_err(|e| failure("write", path, e))
 }
 
-/// Writes a file whole, as [`write_atomic`] does, but for a power cut: for what is made anew where
-/// it is empty or damaged.
-///
-/// # Errors
-/// The system's, with the path; the old file is as it was.
+/// Like [`write_atomic`] without the fsyncs. After a power cut the file can be empty or damaged, so
+/// only use it for data that is rebuilt then.
 pub fn write_cache(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write(path, bytes, false).map_err(|e| failure("write", path, e))
 }
 
-/// Does it, without words for errors.
+/// Errors do not name the file.
 fn write(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     let parent = path
         .parent()
@@ -49,7 +44,7 @@ fn write(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     );
     let temporary = temporary.as_ref();
 
-    // A process of the same id that crashed here may have left its file.
+    // Left by a crashed process with the same id.
     let _ = rustix::fs::unlinkat(&folder, temporary, AtFlags::empty());
     let permissions = match rustix::fs::statat(&folder, name, AtFlags::empty()) {
         Ok(old) => Permissions::Exactly(FileInfo::from(&old).permissions),

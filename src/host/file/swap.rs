@@ -1,7 +1,8 @@
-//! Renaming that never overwrites by accident.
+//! Renames files without overwriting by accident.
 //!
-//! One atomic call where the file system has it; elsewhere the file has both names for a moment,
-//! and where there are no hard links either, a file that appears in that moment is lost.
+//! `renameat2(RENAME_NOREPLACE)` does so atomically. File systems without it use a hard link and an
+//! unlink, so the file has two names for a moment. File systems without hard links check first: a
+//! file created between the check and the rename is lost.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -9,20 +10,17 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 
-/// One end of a renaming: an open folder and a name in it.
 pub(super) struct RenameEnd<'p> {
-    /// The folder.
     pub(super) folder: OwnedFd,
-    /// The name.
     pub(super) name: &'p OsStr,
 }
 
-/// Renames, replacing.
+/// Replaces `to`.
 pub(super) fn over(from: &RenameEnd<'_>, to: &RenameEnd<'_>) -> rustix::io::Result<()> {
     rustix::fs::renameat(&from.folder, from.name, &to.folder, to.name)
 }
 
-/// Renames to a name that is free.
+/// Fails with `EEXIST` if `to` exists.
 pub(super) fn to_free_name(from: &RenameEnd<'_>, to: &RenameEnd<'_>) -> rustix::io::Result<()> {
     match rustix::fs::renameat_with(
         &from.folder,
@@ -36,7 +34,6 @@ pub(super) fn to_free_name(from: &RenameEnd<'_>, to: &RenameEnd<'_>) -> rustix::
     }
 }
 
-/// Renames to a name that is free by giving the file a second name first.
 pub(super) fn to_free_name_in_steps(
     from: &RenameEnd<'_>,
     to: &RenameEnd<'_>,
@@ -62,7 +59,7 @@ pub(super) fn to_free_name_in_steps(
     }
 }
 
-/// Returns whether the error says that this file system or kernel does not know the call.
+/// Returns whether the kernel or the file system lacks the call.
 fn unsupported(errno: Errno) -> bool {
     matches!(
         errno,

@@ -1,4 +1,4 @@
-//! Files below a root, on the real file system.
+//! Tests on the real file system.
 
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -10,11 +10,9 @@ use std::path::PathBuf;
 use super::swap::RenameEnd;
 use super::*;
 
-/// A scratch folder with a root in it and a secret beside it.
+/// A temporary directory with the root `in` and a secret outside of it.
 struct Scratch {
-    /// The folder; removed at the end.
     folder: tempfile::TempDir,
-    /// The root, `<folder>/in`.
     root: Root,
 }
 
@@ -41,7 +39,6 @@ impl Scratch {
     }
 }
 
-/// Compares an error's words.
 fn check<T: std::fmt::Debug>(result: io::Result<T>, expected: &str) {
     assert_eq!(result.expect_err("this must fail").to_string(), expected);
 }
@@ -163,7 +160,7 @@ fn steps_open_what_one_call_opens() {
     symlink("b", s.path("a/out")).unwrap();
     let is_open = |opened: rustix::io::Result<_>| {
         opened.map(drop).map_err(|error| match error {
-            // One call says LOOP for a link on the way; a step that wants a folder says NOTDIR.
+            // `openat2` reports a link on the path as `ELOOP`, the walk as `ENOTDIR`.
             Errno::LOOP | Errno::NOTDIR => "a link",
             Errno::NOENT => "nothing",
             other => panic!("{other}"),

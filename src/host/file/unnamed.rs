@@ -1,7 +1,7 @@
-//! A file that has no name until it is whole, so that nothing of it is left where it should lie if
-//! the process is killed.
+//! Writes a file that gets its name only when it is complete (`O_TMPFILE`). If the process is
+//! killed, nothing is left behind.
 //!
-//! Where the system or the file system has no such files, it is a temporary one beside its place.
+//! File systems without `O_TMPFILE` get a temporary file next to the destination.
 
 use std::fs::File;
 use std::io;
@@ -11,22 +11,17 @@ use tempfile::TempPath;
 
 use super::{Root, TEMPORARY};
 
-/// A file that is being written, and that only the user may read.
+/// A file that is being written. Only the user can read it.
 #[derive(Debug)]
 pub struct UnnamedFile {
-    /// The file.
     file: File,
-    /// The folder in which it gets its name.
     folder: PathBuf,
-    /// Its name until then, where it must have one.
+    /// The temporary file, if there is no `O_TMPFILE`.
     temporary: Option<TempPath>,
 }
 
 impl UnnamedFile {
-    /// Makes one that gets its name in a folder.
-    ///
-    /// # Errors
-    /// The system's.
+    /// Creates a file in the file system of `folder`, in which it is going to be named.
     pub fn make(folder: &Path) -> io::Result<UnnamedFile> {
         let (file, temporary) = match without_name(folder) {
             Some(file) => (file, None),
@@ -43,15 +38,12 @@ impl UnnamedFile {
         })
     }
 
-    /// Returns the file, to be written.
+    /// The open file.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Gives it a name in its folder.
-    ///
-    /// # Errors
-    /// `AlreadyExists` if something has the name; or the system's.
+    /// Gives the file its name. Fails with `AlreadyExists` if the name is taken.
     pub fn name(self, path: &Path) -> io::Result<()> {
         match self.temporary {
             Some(temporary) => Ok(temporary.persist_noclobber(path)?),
@@ -59,14 +51,12 @@ impl UnnamedFile {
         }
     }
 
-    /// Gives it a name in its folder, whatever has it now.
-    ///
-    /// # Errors
-    /// The system's.
+    /// Gives the file its name. Replaces an existing file.
     pub fn replace(self, path: &Path) -> io::Result<()> {
         let temporary = match self.temporary {
             Some(temporary) => temporary,
             None => match link(&self.file, path) {
+                // `linkat` cannot replace a file, so link to a temporary name and rename that.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     let beside = self.folder.join(Root::temporary_name());
                     link(&self.file, &beside)?;
@@ -79,7 +69,7 @@ impl UnnamedFile {
     }
 }
 
-/// Makes a file without a name in a folder, where that can be done and a name can be given later.
+/// Returns `None` if the file system has no such files, or `/proc` is not mounted. `link` needs it.
 #[cfg(target_os = "linux")]
 fn without_name(folder: &Path) -> Option<File> {
     use rustix::fs::{CWD, Mode, OFlags};
@@ -90,13 +80,11 @@ fn without_name(folder: &Path) -> Option<File> {
     by_number(&file).exists().then_some(file)
 }
 
-/// Makes no file.
 #[cfg(not(target_os = "linux"))]
 fn without_name(_folder: &Path) -> Option<File> {
     None
 }
 
-/// Gives an open file a name that is free.
 fn link(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD};
 
@@ -105,7 +93,7 @@ fn link(file: &File, path: &Path) -> io::Result<()> {
     Ok(rustix::fs::linkat(CWD, &from, CWD, path, flags)?)
 }
 
-/// Returns the path by which the system reaches an open file.
+/// `linkat` with `AT_EMPTY_PATH` would need a privilege.
 fn by_number(file: &File) -> PathBuf {
     use std::os::fd::AsRawFd as _;
 
@@ -118,7 +106,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns the names in a folder, sorted.
     fn names(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
         let names = entries.map(|entry| entry.file_name().into_string().unwrap());
@@ -127,7 +114,6 @@ mod tests {
         names
     }
 
-    /// Writes a file, with a name from the beginning or without.
     fn written(folder: &Path, text: &str, named: bool) -> UnnamedFile {
         let mut made = UnnamedFile::make(folder).unwrap();
         if named {
@@ -163,7 +149,7 @@ mod tests {
     #[test]
     fn one_that_is_being_written_is_not_seen() {
         let folder = tempfile::tempdir().unwrap();
-        // A file system without such files has it beside its place.
+        // Without `O_TMPFILE`, the temporary file is visible.
         if without_name(folder.path()).is_some() {
             let _file = written(folder.path(), "half", false);
             assert_eq!(names(folder.path()), [""; 0]);

@@ -1,9 +1,9 @@
-//! A folder of files that appears as a whole, in the place of nothing or of one that was made so
-//! before.
+//! Writes a directory of generated files atomically. Replaces nothing, an empty directory, or an
+//! earlier output of ours.
 //!
-//! What was written is remembered by its digests at a place of ours, where neither a plan nor a
-//! clone can write: nothing in the folder itself says what may be deleted. A folder with anything
-//! else in it, or with a file that was changed since, stays as it is.
+//! The digests of all written files are recorded outside of the directory, where neither a plan nor
+//! a clone can write: nothing in the directory itself decides what is deleted. A directory that
+//! contains any other or changed file is left alone.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,44 +16,37 @@ use tempfile::TempDir;
 use super::write_cache;
 use super::{FileMode, Root, TEMPORARY, failure, make_folders, read_regular, read_regular_text};
 
-/// A longer record is none of ours.
+/// In bytes. We never write a larger record.
 const MAX_RECORD: u64 = 64 << 20;
-/// A larger file is none of ours.
+/// In bytes. A larger file counts as not written by us.
 const MAX_FILE: u64 = 64 << 20;
-/// Where the new files are while they are written.
+/// Name of the new directory inside the temporary one.
 const NEW: &str = "new";
 
-/// A folder that is being written.
+/// A directory that is being written. Dropping it discards the files.
 #[derive(Debug)]
 pub struct WholeFolder {
-    /// Where it will be.
     target: PathBuf,
-    /// Where it is until then, beside its place.
+    /// Temporary directory next to the target.
     aside: TempDir,
-    /// The files.
     root: Root,
-    /// Their digests.
+    /// Digests of the files written so far.
     digests: BTreeSet<String>,
-    /// What may be replaced; nothing where only an empty folder may be.
+    /// Record of the earlier output. `None` if only an empty directory can be replaced.
     earlier: Option<WholeRecord>,
 }
 
-/// What was written to a folder before.
+/// Record of an earlier output.
 #[derive(Debug)]
 struct WholeRecord {
-    /// Where that is remembered.
     file: PathBuf,
-    /// The digests of the files.
     digests: BTreeSet<String>,
 }
 
 impl WholeFolder {
-    /// Begins to write a folder. With a folder for `records`, it may take the place of one that was
-    /// written with the same `records` and is as it was; else only that of an empty one.
-    ///
-    /// # Errors
-    /// `AlreadyExists` if something else is in its place, named in the words; or the system
-    /// refuses.
+    /// Starts a directory at `target`. With `records`, a directory for records, an unchanged
+    /// earlier output can be replaced. Fails with `AlreadyExists` and the name of the offending
+    /// file if `target` contains anything else.
     pub fn begin(target: &Path, records: Option<&Path>) -> io::Result<WholeFolder> {
         let above = target
             .parent()
@@ -94,10 +87,7 @@ impl WholeFolder {
         })
     }
 
-    /// Writes a file, and the folders above it.
-    ///
-    /// # Errors
-    /// There is one of this name, or the system refuses.
+    /// Writes a file and its parent directories. Fails if it exists.
     pub fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let name = Path::new(name);
         self.root.create_new(name, bytes, FileMode::Plain)?;
@@ -105,10 +95,8 @@ impl WholeFolder {
         Ok(())
     }
 
-    /// Puts the folder in its place, and returns how many files it has.
-    ///
-    /// # Errors
-    /// Something else has come into its place, or the system refuses; what was there stays.
+    /// Moves the directory to its target. Returns the number of files. On failure, the old
+    /// directory stays or is kept at a path that the error names.
     pub fn finish(self) -> io::Result<usize> {
         let new = self.aside.path().join(NEW);
         let old = self.aside.path().join("old");
@@ -124,7 +112,8 @@ impl WholeFolder {
         let Some(earlier) = &self.earlier else {
             return Ok(self.digests.len());
         };
-        // What came into the old folder since it was looked at goes back to where it can be found.
+        // Files that another program wrote into the old directory after the check in `begin` are
+        // not deleted.
         let is_foreign = |old: &Path| !matches!(foreign(old, Some(earlier)), Ok(None));
         if is_foreign(&new) || is_foreign(&old) {
             let kept = self.aside.keep();
@@ -135,7 +124,7 @@ impl WholeFolder {
             return Err(failure("replace", &self.target, io::Error::other(why)));
         }
 
-        // What cannot be remembered is not replaced another time, and that is all.
+        // Without a record this output cannot be replaced later. Nothing else depends on it.
         let lines: Vec<&str> = self.digests.iter().map(String::as_str).collect();
         let _ = write_cache(&earlier.file, lines.join("\n").as_bytes());
         Ok(self.digests.len())
@@ -143,7 +132,6 @@ impl WholeFolder {
 }
 
 impl WholeRecord {
-    /// Returns what was written to a place, as it is remembered in a folder.
     fn of(place: &Path, records: &Path) -> WholeRecord {
         let file = records.join(crate::text::digest(&place.to_string_lossy()));
         let text = read_regular_text(&file, MAX_RECORD).unwrap_or_default();
@@ -154,7 +142,7 @@ impl WholeRecord {
     }
 }
 
-/// Returns the digest of a file and its name.
+/// Covers name and content, so that a renamed file counts as changed.
 fn digest(name: &Path, bytes: &[u8]) -> String {
     let mut hasher = Sha256::new();
     hasher.update(name.as_os_str().as_encoded_bytes());
@@ -164,13 +152,13 @@ fn digest(name: &Path, bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns whether a folder was not replaced because something is in it.
 fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty};
     matches!(error.kind(), AlreadyExists | DirectoryNotEmpty)
 }
 
-/// Puts a new folder in the place of an old one, in one step if the system can.
+/// Exchanges two directories. Not atomic if the file system cannot exchange: a crash can leave the
+/// old one at `old`.
 fn trade(new: &Path, target: &Path, old: &Path) -> io::Result<()> {
     if rustix::fs::renameat_with(CWD, new, CWD, target, RenameFlags::EXCHANGE).is_ok() {
         return Ok(());
@@ -182,8 +170,8 @@ fn trade(new: &Path, target: &Path, old: &Path) -> io::Result<()> {
     })
 }
 
-/// Returns something in a folder that was not written there, or nothing at all of a path if that
-/// is no folder; nothing if it may be replaced.
+/// Returns a file that we did not write, an empty path if `folder` is not a directory, or `None` if
+/// it can be replaced.
 fn foreign(folder: &Path, earlier: Option<&WholeRecord>) -> io::Result<Option<PathBuf>> {
     match std::fs::symlink_metadata(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -219,7 +207,6 @@ fn foreign(folder: &Path, earlier: Option<&WholeRecord>) -> io::Result<Option<Pa
 mod tests {
     use super::*;
 
-    /// Writes a folder of one file, which may take the place of an earlier one.
     fn make(target: &Path, name: &str) -> io::Result<usize> {
         let records = target.with_file_name("records");
         let mut folder = WholeFolder::begin(target, Some(&records))?;
@@ -227,7 +214,7 @@ mod tests {
         folder.finish()
     }
 
-    /// Returns what is beside a folder and its record.
+    /// Number of entries next to the target, itself included.
     fn beside(target: &Path) -> usize {
         std::fs::read_dir(target.parent().unwrap()).unwrap().count()
     }

@@ -1,4 +1,4 @@
-//! Writing below a root: a file gets its name only when its bytes are complete.
+//! Creates and replaces files below a root. A file gets its name only when it is complete.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -12,14 +12,11 @@ use rustix::io::Errno;
 use super::swap::{RenameEnd, over, to_free_name};
 use super::{FileInfo, FileKind, FileMode, Root, TEMPORARY, beneath, failure, split};
 
-/// Counts this process's temporary names.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 impl Root {
-    /// Creates a file and the folders above it.
-    ///
-    /// # Errors
-    /// `AlreadyExists` if there is anything at the path, be it a link that leads nowhere.
+    /// Creates a file and its parent directories. Fails with `AlreadyExists` if the path exists,
+    /// even as a dangling link.
     pub fn create_new(&self, path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
         let (folder, name) = self
             .make_parent(path)
@@ -39,11 +36,9 @@ impl Root {
         finish(&folder, &temporary, name, to_free_name).map_err(|e| self.fail("create", path, e))
     }
 
-    /// Creates a file, and the folders above it, in a folder that nobody else uses yet: it has its
-    /// name before its bytes are complete.
-    ///
-    /// # Errors
-    /// As for [`Root::create_new`].
+    /// Creates a file and its parent directories, directly under its name: readers can see a
+    /// partial file. Cheaper than [`Root::create_new`], for a directory that no other process uses
+    /// yet.
     pub fn create_aside(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (folder, name) = self
             .make_parent(path)
@@ -56,11 +51,8 @@ impl Root {
         write_file(&folder, name, new).map_err(|e| failure("create", path, e))
     }
 
-    /// Gives a regular file new bytes and keeps its permissions. It becomes a new file under the
-    /// same name, so that other names of the old one (hard links) keep the old bytes.
-    ///
-    /// # Errors
-    /// There is no regular file at the path.
+    /// Replaces the content of a regular file, and keeps its permissions. The result is a new file:
+    /// other hard links keep the old content. Fails if `path` is not a regular file.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (folder, name) = self.parent(path).map_err(|e| self.fail("write", path, e))?;
         let Some(FileInfo {
@@ -91,7 +83,7 @@ impl Root {
         finish(&folder, &temporary, name, over).map_err(|e| self.fail("write", path, e))
     }
 
-    /// Returns a file name that this process has not used.
+    /// Unique among the names of this process.
     pub(super) fn temporary_name() -> OsString {
         format!(
             "{TEMPORARY}{}-{}",
@@ -101,7 +93,7 @@ impl Root {
         .into()
     }
 
-    /// Opens the folder that holds a path, after making it where it is missing.
+    /// Like [`Root::parent`], but creates missing directories.
     pub(super) fn make_parent<'p>(
         &self,
         path: &'p Path,
@@ -111,26 +103,23 @@ impl Root {
     }
 }
 
-/// A file to be written.
 pub(super) struct New<'a> {
-    /// Its bytes.
     pub(super) bytes: &'a [u8],
-    /// Its permissions.
     pub(super) permissions: Permissions,
-    /// Whether the bytes must be on the disk when the call returns.
+    /// Flush the file before returning.
     pub(super) durable: bool,
 }
 
-/// Where a file's permissions come from.
 pub(super) enum Permissions {
-    /// The user's umask.
+    /// Default permissions, reduced by the umask.
     New(FileMode),
-    /// Another file.
+    /// Permission bits copied from another file.
     Exactly(u32),
 }
 
-/// Writes a file that must not exist; removes it again if that fails.
+/// Creates a file. Removes it again on failure.
 pub(super) fn write_file(folder: impl AsFd, name: &OsStr, new: New<'_>) -> io::Result<()> {
+    // With `Exactly`, no other user can read the file before `fchmod`.
     let permissions = match new.permissions {
         Permissions::New(FileMode::Plain) => 0o666,
         Permissions::New(FileMode::Executable) => 0o777,
@@ -158,7 +147,7 @@ pub(super) fn write_file(folder: impl AsFd, name: &OsStr, new: New<'_>) -> io::R
     written
 }
 
-/// Gives a temporary file its name; removes it if that fails.
+/// Renames a temporary file to its final name. Removes it on failure.
 pub(super) fn finish(
     folder: &OwnedFd,
     temporary: &OsStr,
