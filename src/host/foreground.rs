@@ -1,4 +1,5 @@
-//! A program that has the terminal for a while, as `git commit` has with its hooks and its editor.
+//! Runs a program that uses the terminal for a while, such as `git commit` with its hooks and
+//! editor.
 
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -11,42 +12,40 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::{interrupt, process, screen};
 
-/// How often the program is looked at.
 const TICK: Duration = Duration::from_millis(10);
-/// How long output may still come once the program has ended: what it left in the background can
-/// hold the pipe open.
+/// How long to read output after the program has ended. Its background processes can keep the pipe
+/// open.
 const LINGER: Duration = Duration::from_millis(500);
-/// How many pieces of output wait to be shown.
+/// Pieces of output waiting to be displayed.
 const MAX_PIECES: usize = 16;
-/// How long it has to end by itself once the user wants to stop.
+/// How long the program has to exit after an interrupt.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Whose the keys are meanwhile.
+/// Who handles ctrl-c while the program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Foreground {
-    /// Ours: ctrl-c ends it and is our business.
+    /// TeDDy handles it and ends the program.
     Watched,
-    /// Its own: it asks the user something.
+    /// The program handles it, because it prompts the user.
     Terminal,
 }
 
-/// Runs a program to its end, its output where our words go. A user who wants to stop ends it with
-/// all that it started, as far as it has a group of its own: at a terminal ctrl-c reaches them all.
-///
-/// # Errors
-/// It cannot be started.
+/// Runs a program with its output on stderr. An interrupt ends it together with its children if it
+/// has its own process group. At a terminal it has none: ctrl-c reaches all of them directly.
 pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
     command.stdout(io::stderr());
     if keys == Foreground::Terminal {
         command.stdin(Stdio::inherit());
         let status = interrupt::deaf(|| command.status())?;
-        // Where an editor or a hook was ended by ctrl-c, the user wanted to stop.
+        // If ctrl-c ended an editor or hook, the user wants to stop TeDDy as well.
         if was_interrupted(status) {
             interrupt::raise();
         }
         return Ok(status);
     }
 
+    // In another group than the terminal's, the program would be stopped when it reads the
+    // terminal.
     let has_group = !screen::is_there();
     if has_group {
         command.process_group(0);
@@ -57,7 +56,7 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
     loop {
         if let Some(status) = child.try_wait()? {
             if asked.is_some() && has_group {
-                // What it started may not have ended with it.
+                // Its children can outlive it.
                 let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             }
             return Ok(status);
@@ -76,11 +75,8 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
     }
 }
 
-/// Runs a program of the user's own that has the terminal, and with it ctrl-c. Who asks us to end
-/// asks the program.
-///
-/// # Errors
-/// It cannot be started.
+/// Runs a program that has the terminal and handles ctrl-c. A TERM or HUP sent to TeDDy is passed
+/// on as TERM.
 pub fn accompany(command: &mut Command) -> io::Result<ExitStatus> {
     interrupt::deaf(|| {
         let mut child = command.spawn()?;
@@ -99,10 +95,7 @@ pub fn accompany(command: &mut Command) -> io::Result<ExitStatus> {
     })
 }
 
-/// Lets `man` show a page at the terminal.
-///
-/// # Errors
-/// It cannot be started, or there is no temporary file.
+/// Shows a man page at the terminal with `man`.
 pub fn read_manual(page: &[u8]) -> io::Result<ExitStatus> {
     let mut file = tempfile::Builder::new().suffix(".1").tempfile()?;
     file.write_all(page)?;
@@ -111,12 +104,9 @@ pub fn read_manual(page: &[u8]) -> io::Result<ExitStatus> {
     interrupt::deaf(|| command.status())
 }
 
-/// Runs a program of the user's own at the terminal; what it writes goes there and to `heard`, in
-/// the order in which it was written. Ctrl-c reaches the program and not us. What it leaves in the
-/// background is not waited for, nor heard.
-///
-/// # Errors
-/// It cannot be started, or its output cannot be read.
+/// Runs a program at the terminal. Its output goes to the terminal and to `heard`, in the order of
+/// writing. Ctrl-c reaches the program and not TeDDy. Returns when the program exits, without
+/// waiting for its background processes.
 pub fn hear(command: &mut Command, heard: &mut dyn FnMut(&[u8])) -> io::Result<ExitStatus> {
     let (reader, writer) = io::pipe()?;
     command.stdin(Stdio::inherit());
@@ -124,7 +114,8 @@ pub fn hear(command: &mut Command, heard: &mut dyn FnMut(&[u8])) -> io::Result<E
 
     interrupt::deaf(|| {
         let mut child = command.spawn()?;
-        // Else we would hold the pipe open ourselves and wait for its end forever.
+        // Closes our copies of the write end. Otherwise the reader would never see the end of the
+        // pipe.
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let pieces = pieces(reader);
         let mut ended = None;
@@ -145,8 +136,8 @@ pub fn hear(command: &mut Command, heard: &mut dyn FnMut(&[u8])) -> io::Result<E
     })
 }
 
-/// Reads an output from a thread, piece by piece; what nobody takes any more is let go, so that
-/// whoever writes it can go on.
+/// Reads output in a thread. Once the receiver is gone, output is discarded, so that background
+/// processes do not block on a full pipe.
 fn pieces(mut reader: impl io::Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, pieces) = sync_channel(MAX_PIECES);
     thread::spawn(move || {
@@ -164,7 +155,7 @@ fn pieces(mut reader: impl io::Read + Send + 'static) -> Receiver<Vec<u8>> {
     pieces
 }
 
-/// Returns whether ctrl-c ended a program.
+/// A shell reports a child killed by a signal as exit code 128 + signal.
 fn was_interrupted(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt as _;
 
@@ -172,10 +163,9 @@ fn was_interrupted(status: ExitStatus) -> bool {
     signal == Some(signal_hook::consts::SIGINT)
 }
 
-/// Sends a signal to a program, and to all that it started.
 fn signal(child: &Child, has_group: bool, signal: Signal) {
     let id = Pid::from_child(child);
-    // What is gone already is what was wanted.
+    // Fails if the process is already gone.
     let _ = if has_group {
         kill_process_group(id, signal)
     } else {

@@ -1,4 +1,4 @@
-//! A small program that is asked one thing: text in, text out, within a time limit.
+//! Runs a small program with text in, text out and a time limit.
 
 use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -8,26 +8,23 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-/// The most output that is taken.
 const MAX_OUTPUT: u64 = 16 << 20;
-/// How often a program that closed its output is looked at.
+/// Poll interval for the end of a program that has closed its outputs.
 const TICK: Duration = Duration::from_millis(2);
 
-/// What a helper answered.
+/// Result of a helper.
 #[derive(Debug)]
 pub struct HelperAnswer {
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
-    /// What it wrote.
+    /// Standard output.
     pub stdout: Vec<u8>,
-    /// What it complained.
+    /// Standard error.
     pub stderr: Vec<u8>,
 }
 
-/// Gives a program its input and returns its answer.
-///
-/// # Errors
-/// It cannot be started, or takes longer than the limit (`TimedOut`); its group is killed then.
+/// Runs a program with this input and returns its output. Fails with `TimedOut` after `limit`, and
+/// kills its process group.
 pub fn ask(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<HelperAnswer> {
     let deadline = Instant::now() + limit;
     command
@@ -57,11 +54,8 @@ pub fn ask(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<H
     }
 }
 
-/// Gives a program its input and does not listen to it: what it leaves in the background (the
-/// owner of a clipboard) may live on.
-///
-/// # Errors
-/// As [`ask`], and if the program fails.
+/// Runs a program with this input and discards its output. Fails if the program fails. Processes
+/// that it leaves in the background, such as the owner of an X11 selection, keep running.
 pub fn tell(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<()> {
     let deadline = Instant::now() + limit;
     command
@@ -79,16 +73,15 @@ pub fn tell(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<
     }
 }
 
-/// Writes a program's input from a thread, so that a program that does not read cannot hold us.
+/// Writes from a thread, because a program that does not read would block the caller.
 fn feed(child: &mut Child, input: &[u8]) {
     let input = input.to_vec();
     if let Some(mut pipe) = child.stdin.take() {
-        // A program that ends without reading everything is judged by its exit code.
+        // The write fails if the program exits early. Only its exit code counts.
         std::thread::spawn(move || pipe.write_all(&input));
     }
 }
 
-/// Reads one of a program's outputs from a thread.
 fn collect(pipe: Option<impl Read + Send + 'static>, sender: mpsc::Sender<Vec<u8>>) {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -99,7 +92,6 @@ fn collect(pipe: Option<impl Read + Send + 'static>, sender: mpsc::Sender<Vec<u8
     });
 }
 
-/// Waits for a program's end until the deadline.
 fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     loop {
         if let Ok(Some(status)) = child.try_wait() {
@@ -112,7 +104,6 @@ fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     }
 }
 
-/// Kills a program's group and returns the error that says so.
 fn end(mut child: Child) -> io::Error {
     let _ = rustix::process::kill_process_group(Pid::from_child(&child), Signal::KILL);
     let _ = child.kill();

@@ -1,27 +1,23 @@
-//! HTTP clients: the one place that chooses TLS, and the runtime that drives them.
+//! HTTP clients: selects the TLS provider and runs futures.
 
 use std::future::Future;
 use std::io;
 use std::sync::Once;
 
-/// What callers handle of the HTTP library, named from here so that it has one home.
+/// Re-exported so that only `host` depends on reqwest.
 pub use reqwest::{
     Client, ClientBuilder, Error, RequestBuilder, Response, StatusCode, Url, header, redirect,
 };
 
-/// Installs the TLS provider, once for the process.
 static PROVIDER: Once = Once::new();
 
-/// Builds a client that `configure` has set up.
+/// Builds a client.
 ///
-/// On a machine without any root certificate the platform's verifier cannot be made, which would
-/// forbid plain HTTP to a local model too; such a machine gets a client that trusts nobody.
-///
-/// # Errors
-/// What `reqwest` says about the settings.
+/// Without any root certificate the platform verifier cannot be built. Plain HTTP, for example to a
+/// local model, must still work, so such a machine gets a client that trusts no certificate.
 pub fn client(configure: impl Fn(ClientBuilder) -> ClientBuilder) -> reqwest::Result<Client> {
     PROVIDER.call_once(|| {
-        // Another part of the process may have installed one: any will do.
+        // Fails if another provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     let builder =
@@ -31,11 +27,8 @@ pub fn client(configure: impl Fn(ClientBuilder) -> ClientBuilder) -> reqwest::Re
         .or_else(|_| builder().tls_certs_only(std::iter::empty()).build())
 }
 
-/// Builds a client for a server on this machine that is asked without TLS. It knows no certificates:
-/// to read those of the machine takes longer than such a server does to answer.
-///
-/// # Errors
-/// What `reqwest` says about the settings.
+/// Builds a client for plain HTTP to a server on this machine. It loads no certificates: loading
+/// them takes longer than the request.
 pub fn plain_client(configure: impl Fn(ClientBuilder) -> ClientBuilder) -> reqwest::Result<Client> {
     client(|builder| {
         configure(builder)
@@ -44,16 +37,13 @@ pub fn plain_client(configure: impl Fn(ClientBuilder) -> ClientBuilder) -> reqwe
     })
 }
 
-/// Drives a future to its end on this thread.
-///
-/// # Errors
-/// Where the system gives no event queue.
+/// Runs a future to its end on this thread.
 pub fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let result = runtime.block_on(future);
-    // A name lookup can still hang in a thread; nobody waits for it.
+    // A DNS lookup can still block in a thread. Do not wait for it.
     runtime.shutdown_background();
     Ok(result)
 }

@@ -1,8 +1,8 @@
-//! Ctrl-C, a closed terminal, an ended service: a flag that long work looks at.
+//! Handles SIGINT, SIGTERM and SIGHUP with a flag that long work polls.
 //!
-//! The first signal sets the flag, so that what is under way can end cleanly; the second ends the
-//! program at once with 130. A signal that the parent set to "ignore" (`nohup`) stays ignored.
-//! Beside it a flag for a program that was stopped and goes on: its screen is to be drawn anew.
+//! The first signal sets the flag, so that the current step can end cleanly. The second ends the
+//! program immediately with exit code 130. A signal that was ignored at start (`nohup`) stays
+//! ignored. A second flag records SIGCONT: after a stop, the screen must be redrawn.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,22 +11,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 use signal_hook::SigId;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
 
-/// The exit code of a program that was interrupted.
+/// Exit code after an interrupt.
 pub const EXIT_INTERRUPTED: i32 = 130;
 
-/// The flag; one for the process.
 static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-/// Whether the program was stopped and goes on.
 static CONTINUED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-/// What listens for INT.
+/// Registered actions for SIGINT.
 static EARS: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
-/// Whether the handlers are set.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// Begins to listen for INT, TERM, HUP and CONT. Calling it again does nothing.
-///
-/// # Errors
-/// The system refuses a signal handler.
+/// Installs the signal handlers. Later calls do nothing.
 pub fn install() -> io::Result<()> {
     if INSTALLED.swap(true, Ordering::SeqCst) {
         return Ok(());
@@ -44,18 +38,18 @@ pub fn install() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether the program was stopped and goes on, once for each time.
+/// Returns `true` once after each SIGCONT.
 pub fn take_continued() -> bool {
     CONTINUED
         .get()
         .is_some_and(|flag| flag.swap(false, Ordering::SeqCst))
 }
 
-/// Does work during which ctrl-c is for someone else: an editor that has the terminal.
+/// Runs `work` while ctrl-c is handled by another program, such as an editor that has the terminal.
 pub fn deaf<T>(work: impl FnOnce() -> T) -> T {
     let ears = std::mem::take(&mut *EARS.lock().expect("nothing panics with the lock"));
-    // The handler itself stays, so that the signal ends nobody here; what is executed starts
-    // without it.
+    // signal-hook keeps its handler installed, so SIGINT does not kill TeDDy. Children start with
+    // the default action.
     let listened = ears
         .into_iter()
         .filter(|&ear| signal_hook::low_level::unregister(ear))
@@ -64,17 +58,17 @@ pub fn deaf<T>(work: impl FnOnce() -> T) -> T {
     let result = work();
 
     if listened {
-        // It has been possible before; if it is no longer, ctrl-c does nothing, which is better
-        // than to stop here.
+        // Registering worked before. If it fails now, ctrl-c has no effect, which is better than
+        // failing here.
         let _ = listen(SIGINT, &flag());
     }
 
     result
 }
 
-/// Begins to listen for one signal.
 fn listen(signal: i32, flag: &Arc<AtomicBool>) -> io::Result<()> {
-    // In this order: the handlers run as registered, so the first signal finds the flag down.
+    // Actions run in this order. The first signal still finds the flag unset, so only the second
+    // one ends the program.
     let ears = [
         signal_hook::flag::register_conditional_shutdown(
             signal,
@@ -97,18 +91,17 @@ pub fn requested() -> bool {
     FLAG.get().is_some_and(|flag| flag.load(Ordering::SeqCst))
 }
 
-/// Asks the program to end, as the signal does: ctrl-c is a key like others while a prompt reads
-/// the keyboard.
+/// Sets the flag as a signal does. In raw mode the terminal delivers ctrl-c as a key.
 pub fn raise() {
     flag().store(true, Ordering::SeqCst);
 }
 
-/// Returns the flag itself, for work that takes one.
+/// Returns the flag, for functions that take one.
 pub fn flag() -> Arc<AtomicBool> {
     Arc::clone(FLAG.get_or_init(Arc::default))
 }
 
-/// Returns the signals that the process came to life ignoring: one bit for each, from the lowest.
+/// Signals that were ignored at start, as a bit mask from `/proc`.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -120,7 +113,6 @@ fn ignored() -> u64 {
 mod tests {
     use super::*;
 
-    /// Sends a signal to the own process and says whether the flag goes up.
     fn is_heard(signal: rustix::process::Signal) -> bool {
         rustix::process::kill_process(rustix::process::getpid(), signal)
             .expect("a process may signal itself");
@@ -134,7 +126,7 @@ mod tests {
     #[test]
     fn a_signal_sets_the_flag_unless_ctrl_c_is_for_someone_else() {
         use rustix::process::Signal;
-        // Whoever starts the tests in the background of a script has them ignored.
+        // Signals are ignored if a script runs the tests in the background.
         for signal in [SIGINT, SIGHUP] {
             signal_hook::flag::register(signal, Arc::default()).expect("handlers can be set");
         }

@@ -1,39 +1,40 @@
-//! Who is writing: asks the kernel whether a program has a file open for writing.
+//! Asks the kernel whether any process has a file open for writing, with a read lease.
 //!
-//! A read lease is granted only while nobody has, and whoever wants to write after that waits until
-//! the lease is given back. Neither the standard library nor rustix has the call, which makes this
-//! a file with unsafe code, as `descriptors` is (docs/decisions/0017-late-writes.md).
+//! The kernel grants a read lease only if no process has the file open for writing. A process that
+//! opens it for writing later waits until the lease is released, or for
+//! `/proc/sys/fs/lease-break-time`. No safe crate offers these commands of `fcntl`, so this file
+//! contains unsafe code (docs/decisions/0017-late-writes.md).
 
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So many milliseconds are waited for a writer to be gone, before each time that it is looked for.
+/// Milliseconds to wait before each attempt.
 const WAITS: [u64; 6] = [0, 1, 2, 4, 8, 16];
 
-/// Whether a program has a file open for writing.
+/// Whether a process has a file open for writing.
 #[derive(Debug)]
 pub enum Writers {
-    /// Nobody has, and nobody will as long as the lease is held.
+    /// No process has, and none can get write access while the lease is held.
     Nobody(Lease),
-    /// Somebody has.
+    /// Some process has.
     Somebody,
-    /// The system does not tell: another user's file, a network file system, no Linux.
+    /// The kernel cannot say: another user's file, a network file system, or not Linux.
     Unknown,
 }
 
-/// A lease on a file, given back when this is dropped.
+/// A read lease. Dropping it releases the lease.
 #[derive(Debug)]
 pub struct Lease {
-    /// The file.
+    /// The kernel releases the lease when the last descriptor is closed.
     file: Arc<File>,
 }
 
 impl Writers {
-    /// Asks about an open file; the answer keeps it open.
+    /// Checks an open file. The result keeps it open.
     pub fn of(file: Arc<File>) -> Writers {
-        // A process that is just being started has all descriptors of the one that starts it, until
-        // its program runs: such a writer is gone in a moment.
+        // Between fork and exec, a new process has all descriptors of its parent. Such a writer
+        // disappears within milliseconds.
         for wait in WAITS {
             std::thread::sleep(Duration::from_millis(wait));
             match system::take(&file) {
@@ -45,7 +46,7 @@ impl Writers {
         Writers::Somebody
     }
 
-    /// Returns whether somebody is known to write, or waits to.
+    /// Returns `true` if a process has the file open for writing, or is waiting for that.
     pub fn are_there(&self) -> bool {
         match self {
             Writers::Nobody(lease) => system::is_wanted(&lease.file),
@@ -55,19 +56,19 @@ impl Writers {
     }
 }
 
-/// The calls on Linux.
 #[cfg(target_os = "linux")]
 mod system {
     use std::fs::File;
     use std::io;
     use std::os::fd::AsRawFd as _;
 
-    /// Chooses the signal of a lease; the crate has no name for it.
+    /// Selects the signal for a broken lease. libc lacks the constant.
     const F_SETSIG: libc::c_int = 10;
 
-    /// Takes a read lease; false where somebody has the file open for writing.
+    /// Takes a read lease. `false` if a process has the file open for writing.
     pub(super) fn take(file: &File) -> io::Result<bool> {
-        // By default the kernel tells with SIGIO that somebody waits, which would end the process.
+        // By default the kernel sends SIGIO when another process wants the lease, which would kill
+        // TeDDy. SIGURG is ignored by default.
         control(file, F_SETSIG, libc::SIGURG)?;
         match control(file, libc::F_SETLEASE, libc::F_RDLCK) {
             Ok(_) => Ok(true),
@@ -76,20 +77,19 @@ mod system {
         }
     }
 
-    /// Returns whether somebody waits for the lease to end.
+    /// The kernel reports the pending lease type if another process waits.
     pub(super) fn is_wanted(file: &File) -> bool {
         control(file, libc::F_GETLEASE, 0).is_ok_and(|lease| lease != libc::F_RDLCK)
     }
 
-    /// Calls `fcntl` with a number.
     #[expect(unsafe_code, reason = "no safe crate has these commands of fcntl")]
     fn control(
         file: &File,
         command: libc::c_int,
         argument: libc::c_int,
     ) -> io::Result<libc::c_int> {
-        // SAFETY: the descriptor is open as long as `file` is borrowed, and the commands that are
-        // given here take a number and no pointer.
+        // SAFETY: the descriptor stays open while `file` is borrowed, and these commands take a
+        // number, not a pointer.
         let answer = unsafe { libc::fcntl(file.as_raw_fd(), command, argument) };
         if answer < 0 {
             Err(io::Error::last_os_error())
@@ -99,18 +99,15 @@ mod system {
     }
 }
 
-/// The calls elsewhere: there are none.
 #[cfg(not(target_os = "linux"))]
 mod system {
     use std::fs::File;
     use std::io;
 
-    /// Says that there is no such call.
     pub(super) fn take(_file: &File) -> io::Result<bool> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Returns false: no lease was taken.
     pub(super) fn is_wanted(_file: &File) -> bool {
         false
     }

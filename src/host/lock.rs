@@ -1,7 +1,8 @@
-//! The lock of a repository: one process changes TeDDy's state at a time.
+//! The repository lock, and the locks of sessions: an exclusive `flock` on a file `lock`.
 //!
-//! The kernel releases it when its holder ends, however it ends, so that a dead process never
-//! blocks the next one. Readers do not take it.
+//! The kernel releases it when the holder ends, so a crashed process never blocks the next one. The
+//! file contains the holder's name. It is emptied on release, so a file that is not empty shows
+//! that the previous holder crashed. Readers do not take a lock.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -14,31 +15,27 @@ use rustix::fs::OFlags;
 use crate::host::file::{open_own, open_regular, read_regular_text};
 use crate::host::interrupt;
 
-/// How long a command waits for its turn, unless [`PATIENCE_VARIABLE`] says otherwise.
+/// Default time to wait for a lock.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// The variable that says how many seconds a command waits for its turn.
+/// In seconds.
 const PATIENCE_VARIABLE: &str = "TEDDY_LOCK_TIMEOUT";
-/// How often a waiting command looks again.
 const PAUSE: Duration = Duration::from_millis(25);
-/// After so long it is said that a command waits, and for whom.
+/// After this time the user is told which process holds the lock.
 const SILENCE: Duration = Duration::from_secs(1);
-/// What says it.
 static TELLER: OnceLock<fn(&str)> = OnceLock::new();
-/// Who holds the lock of a session's commands.
+/// Holder reported by [`Lock::outlast`]. Supervisors do not write their name.
 const KILLED: &str = "a command of a turn that was killed";
-/// How much of the holder's name is read.
 const MAX_HOLDER: u64 = 400;
 
-/// The lock, held until this is dropped.
+/// A lock. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct Lock {
-    /// The file that is locked.
     file: File,
-    /// Whether the holder before ended without letting go: it crashed.
+    /// The previous holder crashed: it did not release the lock.
     pub abandoned: bool,
 }
 
-/// Returns how long this process waits for its turn.
+/// Returns how long to wait for a lock: `TEDDY_LOCK_TIMEOUT`, else [`PATIENCE`].
 pub fn patience() -> Duration {
     let seconds = super::env::var(PATIENCE_VARIABLE).and_then(|text| text.parse().ok());
     seconds
@@ -46,13 +43,12 @@ pub fn patience() -> Duration {
         .unwrap_or(PATIENCE)
 }
 
-/// Sets what says, with the holder's name, that this process waits; the first one counts.
+/// Sets the function that reports waiting. It gets the holder's name. Later calls have no effect.
 pub fn tell_waits(teller: fn(&str)) {
     let _ = TELLER.set(teller);
 }
 
-/// Returns the process that holds the lock of a folder, or that crashed with it; nothing where it
-/// was let go.
+/// Returns the id of the process that holds the lock of a directory, or crashed while holding it.
 pub fn holder_of(folder: &Path) -> Option<u32> {
     let text = read_regular_text(&folder.join("lock"), MAX_HOLDER).ok()?;
     text.strip_prefix("process ")?
@@ -62,49 +58,40 @@ pub fn holder_of(folder: &Path) -> Option<u32> {
         .ok()
 }
 
-/// Why the lock was not taken.
+/// Reason why a lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process holds it; exit code 75.
+    /// Another process holds it. Exit code 75.
     #[error("busy: {holder} is at work in this repository")]
     Busy {
-        /// Its process id and command.
+        /// Process id and command of the holder.
         holder: String,
     },
-    /// The user wanted to wait no longer.
+    /// The user interrupted the wait.
     #[error("interrupted")]
     Interrupted,
-    /// The lock file cannot be used.
+    /// The lock file could not be opened or locked.
     #[error("cannot lock `{0}`: {1}")]
     Unusable(std::path::PathBuf, std::io::Error),
 }
 
 impl Lock {
-    /// Takes the lock `folder/lock`, and waits up to `patience` for it, or until the user interrupts;
-    /// `command` is what others are told.
-    ///
-    /// # Errors
-    /// [`LockError`]; the folder is made if it is not there.
+    /// Takes the lock `folder/lock`, waiting up to `patience` or until an interrupt. Creates the
+    /// directory. Other processes see `command` as the holder.
     pub fn take(folder: &Path, command: &str, patience: Duration) -> Result<Lock, LockError> {
         Lock::wait(folder, command, (patience, Interrupts::End))
     }
 
-    /// As [`Lock::take`], in the middle of work that an interrupt does not end.
-    ///
-    /// # Errors
-    /// As for [`Lock::take`].
+    /// Like [`Lock::take`], but an interrupt does not end the wait. For the middle of an operation.
     pub fn insist(folder: &Path, command: &str, patience: Duration) -> Result<Lock, LockError> {
         Lock::wait(folder, command, (patience, Interrupts::Wait))
     }
 
-    /// Waits up to `patience` until nobody has a file locked: the commands of a holder that was
-    /// killed. The file need not be there.
-    ///
-    /// # Errors
-    /// [`LockError`].
+    /// Waits up to `patience` until no process holds a lock on the file `path`, such as the
+    /// commands of a killed process. Succeeds if the file does not exist.
     pub fn outlast(path: &Path, patience: Duration) -> Result<(), LockError> {
         let unusable = |error| LockError::Unusable(path.to_owned(), error);
-        // A pipe in its place would be waited at.
+        // Opening a FIFO would block.
         let file = match open_regular(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -114,34 +101,30 @@ impl Lock {
             .map_err(|refusal| refusal.about(path))
     }
 
-    /// Returns the lock for a child process, as one of its streams: it is held until that process
-    /// has ended as well, whatever becomes of this one.
-    ///
-    /// # Errors
-    /// There are too many open files.
+    /// Returns the lock file for use as a stream of a child process. The lock is then held until
+    /// the child has ended too, even if this process is killed.
     pub fn share(&self) -> std::io::Result<File> {
         self.file.try_clone()
     }
 
-    /// Opens the file and waits.
     fn wait(folder: &Path, command: &str, how: (Duration, Interrupts)) -> Result<Lock, LockError> {
         let path = folder.join("lock");
         let file = Lock::open(folder, &path).map_err(|error| Refusal::Io(error).about(&path))?;
         wait(&file, how, || holder(&file)).map_err(|refusal| refusal.about(&path))?;
 
+        // On release the holder empties the file. Content means that it crashed.
         let abandoned = file.metadata().is_ok_and(|metadata| metadata.len() > 0);
         let mut lock = Lock { file, abandoned };
         lock.sign(&format!("process {} ({command})", std::process::id()));
         Ok(lock)
     }
 
-    /// Opens the file, which is made if it is not there.
     fn open(folder: &Path, path: &Path) -> std::io::Result<File> {
         super::file::make_folders(folder)?;
         open_own(path, OFlags::RDWR)
     }
 
-    /// Writes who holds it; a failure costs only the name in another's message.
+    /// Best effort: without the name, other processes report "another process".
     fn sign(&mut self, holder: &str) {
         let _ = self
             .file
@@ -153,21 +136,20 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
+        // Before the lock is released: the next holder takes content for a sign of a crash.
         self.sign("");
         let _ = self.file.unlock();
     }
 }
 
-/// What an interrupt means to who waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Interrupts {
-    /// It ends the waiting. One that came before does not: what it ends is still to be recorded.
+    /// Ends the wait, unless it arrived before the wait began: the work that it ended still has to
+    /// be recorded.
     End,
-    /// The waiting goes on.
     Wait,
 }
 
-/// Locks a file, and waits for that.
 fn wait(
     file: &File,
     (patience, interrupts): (Duration, Interrupts),
@@ -196,18 +178,13 @@ fn wait(
     }
 }
 
-/// Why waiting ended without the lock.
 enum Refusal {
-    /// Another process has it.
     Busy(String),
-    /// The user wanted to wait no longer.
     Interrupted,
-    /// The file cannot be used.
     Io(std::io::Error),
 }
 
 impl Refusal {
-    /// Says it of a file.
     fn about(self, path: &Path) -> LockError {
         match self {
             Refusal::Busy(holder) => LockError::Busy { holder },
@@ -217,7 +194,6 @@ impl Refusal {
     }
 }
 
-/// Reads who holds the lock.
 fn holder(mut file: &File) -> String {
     let mut bytes = Vec::new();
     let read = file

@@ -1,13 +1,12 @@
-//! How much memory the machine has left.
+//! Reads the available memory of the machine.
 
-/// Returns the bytes of memory that could be used without swapping; nothing where the system does
-/// not say.
+/// Returns the bytes that can be allocated without swapping, or `None` if `/proc/meminfo` does not
+/// say.
 pub fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     read(&text)
 }
 
-/// Reads the line `MemAvailable`.
 fn read(text: &str) -> Option<u64> {
     let line = text
         .lines()

@@ -1,15 +1,13 @@
-//! Long output page by page, by git's rule: `GIT_PAGER`, `core.pager`, `PAGER`, `less`; an empty
-//! value or `cat` means none.
+//! Shows long output in a pager, chosen as git does: `GIT_PAGER`, `core.pager`, `PAGER`, `less`. An
+//! empty value or `cat` means no pager.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::Stdio;
 
 use super::{env, interrupt, process, stdout};
 
-/// Shows a text: through the pager if standard output is a terminal, else as it is.
-///
-/// # Errors
-/// The output cannot be written. Leaving the pager early is no error.
+/// Shows text in the pager if stdout is a terminal, else prints it. Quitting the pager early is not
+/// an error.
 pub fn page(text: &str, core_pager: Option<&str>) -> io::Result<()> {
     let wanted = [
         variable("GIT_PAGER"),
@@ -22,12 +20,11 @@ pub fn page(text: &str, core_pager: Option<&str>) -> io::Result<()> {
     }
 }
 
-/// Returns a variable that is set, be it to nothing.
+/// A variable that is set but empty disables the pager.
 fn variable(name: &str) -> Option<String> {
     env::is_set(name).then(|| env::var(name).unwrap_or_default())
 }
 
-/// Returns the first pager that is wanted; nothing if that is none.
 fn choose(wanted: [Option<String>; 3]) -> Option<String> {
     let pager = wanted
         .into_iter()
@@ -37,7 +34,7 @@ fn choose(wanted: [Option<String>; 3]) -> Option<String> {
     (!matches!(pager.trim(), "" | "cat")).then_some(pager)
 }
 
-/// Gives a text to a pager and waits for it. The pager is the user's own shell command, as in git.
+/// As in git, the pager is a shell command. The defaults for `LESS` and `LV` are git's, too.
 fn through(pager: &str, text: &str) -> io::Result<()> {
     let mut command = process::command("sh");
     command.arg("-c").arg(pager).stdin(Stdio::piped());
@@ -50,7 +47,7 @@ fn through(pager: &str, text: &str) -> io::Result<()> {
     let Ok(mut child) = command.spawn() else {
         return stdout::write(text);
     };
-    // ctrl-c is the pager's: it stops a search, and says nothing about the command behind it.
+    // Ctrl-c is for the pager, for example to stop a search.
     let (written, ended) = interrupt::deaf(|| {
         let written = child
             .stdin
@@ -67,7 +64,6 @@ fn through(pager: &str, text: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Compares the choice.
     fn check(wanted: [Option<&str>; 3], expected: Option<&str>) {
         assert_eq!(
             choose(wanted.map(|w| w.map(str::to_owned))).as_deref(),

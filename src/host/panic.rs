@@ -1,20 +1,21 @@
-//! A panic: a mistake in the program itself.
+//! Ends the process on a panic, without unwinding.
 //!
-//! It ends the process at once, as a kill does, which every command is prepared for: the next one
-//! puts right what was under way. Nothing is unwound, since what lets go of its lock on the way out
-//! would be taken for done. The terminal's own hook has left its modes by then.
+//! Every command is prepared for a killed process: the next one recovers. Unwinding would release
+//! locks as an orderly exit does, and the next command would see no reason to recover
+//! (docs/decisions/0087-a-panic-is-a-crash.md). The terminal's panic hook runs before and restores
+//! its modes.
 
 use std::io::Write as _;
 use std::panic::{set_hook, take_hook};
 use std::sync::Mutex;
 
-/// How a process ends that panicked, as Rust's programs do.
+/// The exit code of a panic in Rust.
 const STATUS: i32 = 101;
 
-/// Held by the thread that ends the process.
+/// Held by the thread that ends the process. Other panicking threads wait for it.
 static ENDING: Mutex<()> = Mutex::new(());
 
-/// Has a panic end the process once it was printed.
+/// Installs the panic hook.
 pub fn install() {
     let print = take_hook();
     set_hook(Box::new(move |panic| {

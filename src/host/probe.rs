@@ -1,5 +1,5 @@
-//! A program that is only asked what it is: no input, a little output, a short time, and nothing of
-//! it left running.
+//! Runs a program to find out what it is: no input, little output, a short time limit, and no
+//! process left running.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt as _;
@@ -10,18 +10,16 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-/// The most of its output that is looked at.
 const MAX_OUTPUT: u64 = 16 << 10;
-/// How often it is looked at whether it has ended.
 const TICK: Duration = Duration::from_millis(5);
-/// How long output may still come once it has ended.
+/// How long to wait for output after the program has ended.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// Runs a program and returns the beginning of what it prints, errors after results; nothing where
-/// it does not start or fails. It runs in the root folder: what it reads of a folder that it
-/// happens to be in is not asked for.
+/// Runs a program and returns the beginning of its output, stdout before stderr. `None` if it
+/// cannot be started, fails or exceeds the limit. It runs in `/`, so files in the current directory
+/// do not influence it.
 ///
-/// At the limit, and when it has ended, its whole process group is killed.
+/// Kills its whole process group in any case.
 pub fn ask(command: &mut Command, limit: Duration) -> Option<String> {
     let deadline = Instant::now() + limit;
     command
@@ -34,7 +32,7 @@ pub fn ask(command: &mut Command, limit: Duration) -> Option<String> {
     let outputs = [collect(child.stdout.take()), collect(child.stderr.take())];
 
     let is_done = wait(&child, deadline);
-    // Before it is reaped its number, which is the group's, is nobody else's.
+    // Before `wait`: until the child is reaped, its process id and group id cannot be reused.
     let _ = rustix::process::kill_process_group(Pid::from_child(&child), Signal::KILL);
     let status = child.wait().ok()?;
     if !is_done || !status.success() {
@@ -45,7 +43,7 @@ pub fn ask(command: &mut Command, limit: Duration) -> Option<String> {
     Some(String::from_utf8_lossy(&texts.concat()).into_owned())
 }
 
-/// Reads the beginning of an output from a thread, and lets the rest go.
+/// Reads the beginning of a stream in a thread and discards the rest.
 fn collect(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
     let (sender, output) = mpsc::channel();
     std::thread::spawn(move || {
@@ -53,13 +51,13 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> 
         let mut bytes = Vec::new();
         let _ = pipe.by_ref().take(MAX_OUTPUT).read_to_end(&mut bytes);
         let _ = sender.send(bytes);
-        // Who is not read to the end would wait to write.
+        // The program would block on a full pipe.
         let _ = io::copy(&mut pipe, &mut io::sink());
     });
     output
 }
 
-/// Waits for a program's end until the deadline, and leaves it to be reaped.
+/// Does not reap the child.
 fn wait(child: &Child, deadline: Instant) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     loop {
@@ -76,7 +74,6 @@ mod tests {
     use super::*;
     use crate::host::process::command;
 
-    /// Compares what a script is taken to say.
     fn check(script: &str, expected: Option<&str>) {
         let mut shell = command("sh");
         let said = ask(shell.args(["-c", script]), Duration::from_secs(10));

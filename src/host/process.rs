@@ -1,7 +1,7 @@
-//! Child processes: the one place where they begin, and programs looked up by name.
+//! Starts child processes, and looks programs up by name.
 //!
-//! A name is looked up in absolute folders only, so that a program that lies in a clone is never
-//! taken for the user's own.
+//! All child processes begin here. A name is looked up only in the absolute directories of `PATH`,
+//! so a program in a cloned repository is never run by accident.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -14,11 +14,10 @@ use rustix::fs::Access;
 
 use super::env;
 
-/// The variables with keys, which no child gets.
+/// Names of variables that contain API keys. Children do not inherit them.
 static WITHHELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Keeps variables from every child that begins from now on, unless it is given one of them by
-/// name.
+/// Withholds variables from all future children, unless [`give_back`] passes them on.
 pub fn withhold(names: impl IntoIterator<Item = String>) {
     WITHHELD
         .lock()
@@ -26,7 +25,7 @@ pub fn withhold(names: impl IntoIterator<Item = String>) {
         .extend(names);
 }
 
-/// Gives a child the withheld variables that it may have after all.
+/// Passes on the withheld variables for which `may_have` returns `true`.
 pub fn give_back(command: &mut Command, may_have: impl Fn(&str) -> bool) {
     let withheld = WITHHELD.lock().expect("nothing panics with the lock");
     for name in withheld.iter().filter(|name| may_have(name)) {
@@ -36,10 +35,8 @@ pub fn give_back(command: &mut Command, may_have: impl Fn(&str) -> bool) {
     }
 }
 
-/// Returns a command for a program: a path, or a name that is looked up as [`find`] does. It gets
-/// the environment without the variables that are withheld.
-///
-/// Starting a name that is not found fails with `NotFound`.
+/// Returns a command for a path, or for a name as in [`find`], without the withheld variables. If
+/// the program is not found, starting it fails with `NotFound`.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = with_environment(program.as_ref());
     WITHHELD
@@ -52,7 +49,6 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Returns a command with the whole environment.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the one home of child processes"
@@ -62,18 +58,18 @@ fn with_environment(program: &OsStr) -> Command {
         return Command::new(path);
     }
     let mut missing = Command::new(program);
-    // Else the system would look in the relative folders of `PATH` as well.
+    // Otherwise the system would search the relative directories of `PATH`, too.
     missing.env("PATH", "/nonexistent");
     missing
 }
 
-/// Returns the file that a program's name stands for: a path with a `/` if it can be executed,
-/// else the first match in the absolute folders of `PATH`.
+/// Returns the path of a program: `program` itself if it contains a `/` and is executable, else the
+/// first match in the absolute directories of `PATH`.
 pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     find_outside(program, &[])
 }
 
-/// As [`find`], leaving out every folder of `PATH` that lies in one of the given folders.
+/// Like [`find`], but skips directories of `PATH` inside the `excluded` ones.
 pub fn find_outside(program: impl AsRef<OsStr>, excluded: &[&Path]) -> Option<PathBuf> {
     let program = Path::new(program.as_ref());
     if program.components().count() > 1 || program.is_absolute() {
@@ -89,19 +85,15 @@ pub fn find_outside(program: impl AsRef<OsStr>, excluded: &[&Path]) -> Option<Pa
         .find(|file| is_executable(file))
 }
 
-/// Returns `PATH` without the folders that depend on where one is: for a program that looks
-/// others up itself.
+/// Returns `PATH` without relative directories, for programs that look up others.
 pub fn absolute_path() -> OsString {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
     std::env::join_paths(folders).unwrap_or_default()
 }
 
-/// Starts a program that lives on after us, in a group of its own, with no stream of ours: whoever
-/// waits for the end of our output does not wait for it.
-///
-/// # Errors
-/// It cannot be started.
+/// Starts a program that outlives this process. It has its own process group and no streams, so a
+/// reader of our output does not wait for it.
 pub fn start_apart(command: &mut Command) -> std::io::Result<()> {
     command
         .stdin(Stdio::null())
@@ -111,7 +103,7 @@ pub fn start_apart(command: &mut Command) -> std::io::Result<()> {
     command.spawn().map(drop)
 }
 
-/// Returns whether a process is there, whoever's it is.
+/// Returns whether a process with this id exists, even if it belongs to another user.
 pub fn is_alive(id: u32) -> bool {
     let id = i32::try_from(id)
         .ok()
@@ -119,7 +111,6 @@ pub fn is_alive(id: u32) -> bool {
     id.is_some_and(|id| rustix::process::test_kill_process(id) != Err(rustix::io::Errno::SRCH))
 }
 
-/// Returns whether the path is a file that this user may execute.
 fn is_executable(path: &Path) -> bool {
     path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }

@@ -1,16 +1,16 @@
-//! Paths and words of any bytes in JSON, which itself knows only UTF-8.
+//! Paths and arguments with arbitrary bytes in JSON, which only knows UTF-8.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A path or a word of any bytes: text in JSON if it is UTF-8, else an array of numbers.
+/// A path or argument: a string in JSON if it is UTF-8, else an array of numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawText(OsString);
 
 impl RawText {
-    /// Returns the bytes as the system takes them.
+    /// Returns the text as the system expects it.
     pub fn as_os_str(&self) -> &OsStr {
         &self.0
     }
@@ -22,13 +22,10 @@ impl From<OsString> for RawText {
     }
 }
 
-/// The two forms of [`RawText`] in JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Form {
-    /// What is UTF-8.
     Text(String),
-    /// What is not.
     Bytes(Vec<u8>),
 }
 
@@ -59,10 +56,7 @@ pub mod paths {
 
     use super::RawText;
 
-    /// Writes a list.
-    ///
-    /// # Errors
-    /// As the format has them.
+    /// Serializes a list.
     pub fn serialize<S: Serializer>(list: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(
             list.iter()
@@ -70,10 +64,7 @@ pub mod paths {
         )
     }
 
-    /// Reads a list.
-    ///
-    /// # Errors
-    /// As the format has them.
+    /// Deserializes a list.
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<PathBuf>, D::Error> {

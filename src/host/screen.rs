@@ -1,7 +1,9 @@
-//! Where a person reads what is asked: standard error where that is a terminal; else, as git and
-//! less do it, the terminal from which the keys come. So `teddy execute 2> log` and `teddy execute
-//! 2>&1 | tee log` still ask. What was read from standard input leaves it to the keys again
-//! ([`take_keys_from_terminal`]).
+//! Finds the terminal on which prompts are displayed: stderr if it is a terminal, else `/dev/tty`
+//! if stdin is one, as git and less do. So `teddy execute 2> log` and `teddy execute 2>&1 | tee
+//! log` can still prompt.
+//!
+//! After input was read from a redirected stdin, [`take_keys_from_terminal`] connects stdin to the
+//! terminal.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
@@ -13,10 +15,10 @@ use rustix::termios::tcgetpgrp;
 
 use super::env;
 
-/// The terminal of the keys, where standard error is none.
+/// `/dev/tty`, if stderr is not a terminal.
 static TERMINAL: OnceLock<Option<File>> = OnceLock::new();
 
-/// The screen; without any, standard error.
+/// Writes to the terminal, or to stderr if there is none.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen;
 
@@ -36,13 +38,13 @@ impl Write for Screen {
     }
 }
 
-/// Returns whether a person is there: keys from stdin, a screen, a terminal that can do more than
-/// print.
+/// Returns `true` if the user can be prompted: stdin and the screen are terminals, and `TERM` is
+/// not `dumb`.
 pub fn is_there() -> bool {
     !is_dumb() && io::stdin().is_terminal() && is_screen()
 }
 
-/// Says why nobody can be asked, as the first half of a sentence.
+/// Explains why the user cannot be prompted, as the first half of a sentence.
 pub fn why_nobody() -> &'static str {
     if !io::stdin().is_terminal() {
         "stdin is not a terminal"
@@ -55,18 +57,17 @@ pub fn why_nobody() -> &'static str {
     }
 }
 
-/// Returns whether the terminal can do no more than print.
 fn is_dumb() -> bool {
     env::var("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Returns whether the terminal takes colours; as git has it, not one that says nothing of itself.
+/// Returns whether the terminal supports colors. As in git, an unset `TERM` means no.
 pub fn takes_colors() -> bool {
     env::var("TERM").is_some() && !is_dumb()
 }
 
-/// Lets the keys come from the terminal, where standard input was something to read and has been
-/// read. Nothing changes where there is no terminal, nobody looks at it, or another program has it.
+/// Connects stdin to the terminal after redirected input was read. Does nothing if there is no
+/// terminal, if neither stdout nor stderr is one, or if TeDDy runs in the background.
 pub fn take_keys_from_terminal() {
     if io::stdin().is_terminal() || !(is_stderr() || is_stdout()) {
         return;
@@ -75,34 +76,33 @@ pub fn take_keys_from_terminal() {
         return;
     };
 
-    // Whoever reads a terminal from behind is stopped, and the shell does not say why.
+    // A background process that reads the terminal is stopped by SIGTTIN, without explanation.
     let is_ours = tcgetpgrp(&terminal).is_ok_and(|group| group == getpgrp());
     if is_ours {
         let _ = dup2_stdin(&terminal);
     }
 }
 
-/// Returns whether what is asked is read on a screen.
+/// Returns whether prompts appear on a terminal.
 pub fn is_screen() -> bool {
     is_stderr() || terminal().is_some()
 }
 
-/// Returns whether words are read on a screen.
+/// Returns whether stderr is a terminal.
 pub fn is_stderr() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Returns whether results are read on a screen.
+/// Returns whether stdout is a terminal.
 pub fn is_stdout() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Returns the terminal of the keys, where standard error is none.
+/// Returns `/dev/tty` if stdin is a terminal and stderr is not.
 pub fn terminal() -> Option<&'static File> {
     TERMINAL.get_or_init(open).as_ref()
 }
 
-/// Opens the terminal of the keys.
 fn open() -> Option<File> {
     if is_stderr() || !io::stdin().is_terminal() {
         return None;

@@ -1,4 +1,4 @@
-//! How much room a file system has.
+//! Free space of a file system.
 
 use std::path::Path;
 
@@ -6,20 +6,20 @@ use rustix::fs::StatVfsMountFlags;
 
 use super::fault;
 
-/// The room on a file system.
+/// Free space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskSpace {
-    /// The bytes that a user can still write.
+    /// Bytes available to the user.
     pub free: u64,
-    /// The files that a user can still make; nothing where the file system does not count them.
+    /// Inodes available to the user. `None` if the file system does not count them.
     pub files: Option<u64>,
-    /// Whether nothing can be written at all.
+    /// The file system is mounted read-only.
     pub read_only: bool,
-    /// Which file system it is.
+    /// Device id.
     pub device: u64,
 }
 
-/// Returns the room where a path is, or where its nearest folder is that exists.
+/// Returns the free space at `path`, or at its nearest ancestor that exists.
 pub fn space(path: &Path) -> Option<DiskSpace> {
     use std::os::unix::fs::MetadataExt as _;
 

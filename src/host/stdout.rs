@@ -1,17 +1,14 @@
-//! Results on standard output. A reader that has seen enough (`| head`) is no failure.
+//! Writes results to stdout. A reader that closes the pipe early (`| head`) is not an error.
 
 use std::io::{self, Write as _};
 
-/// Writes a result.
-///
-/// # Errors
-/// The output cannot be written; that nobody reads it any more is none.
+/// Writes and flushes. Ignores a closed pipe.
 pub fn write(bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     quietly(out.write_all(bytes.as_ref()).and_then(|()| out.flush()))
 }
 
-/// Takes a closed pipe for success.
+/// Turns the error of a closed pipe into success.
 pub fn quietly(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),

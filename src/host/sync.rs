@@ -1,4 +1,4 @@
-//! Durability: what was written survives a power cut once this returns.
+//! Flushes files and directories, so that they survive a power cut.
 
 use std::fs::File;
 use std::io;
@@ -7,11 +7,10 @@ use std::path::Path;
 use super::fault;
 use super::file::open_regular;
 
-/// Makes everything durable that was written on the file system of `inside`; false if the system
-/// has no call for that, as none but Linux has.
+/// Flushes the file system that contains `inside`. Returns `false` if the system cannot: only Linux
+/// has `syncfs`.
 ///
-/// # Errors
-/// The system could not write something: it must be taken for lost, trying again proves nothing.
+/// On an error, treat the data as lost. A retry can succeed without having written it.
 pub fn sync_whole(inside: &Path) -> io::Result<bool> {
     if fault::emulated("no-syncfs").is_some() {
         return Ok(false);
@@ -19,10 +18,7 @@ pub fn sync_whole(inside: &Path) -> io::Result<bool> {
     whole_file_system(&File::open(inside)?)
 }
 
-/// Makes the bytes of a regular file durable; what is gone meanwhile is passed over.
-///
-/// # Errors
-/// As for [`sync_whole`].
+/// Flushes a regular file. Succeeds if it no longer exists.
 pub fn sync_file(path: &Path) -> io::Result<()> {
     match open_regular(path) {
         Ok(file) => file.sync_all(),
@@ -31,11 +27,8 @@ pub fn sync_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the names in an open folder durable; false if its file system flushes no single folder, as
-/// the shared folders of virtual machines.
-///
-/// # Errors
-/// As for [`sync_whole`].
+/// Flushes the names in a directory. Returns `false` if the file system cannot flush a single
+/// directory, as shared directories of virtual machines.
 pub fn sync_folder(folder: impl std::os::fd::AsFd) -> io::Result<bool> {
     match rustix::fs::fsync(folder) {
         Ok(()) => Ok(true),
@@ -44,7 +37,7 @@ pub fn sync_folder(folder: impl std::os::fd::AsFd) -> io::Result<bool> {
     }
 }
 
-/// Makes a whole file system durable; false if there is no such call, or a filter denies it.
+/// Some kernels and seccomp filters deny `syncfs`.
 #[cfg(target_os = "linux")]
 fn whole_file_system(folder: &File) -> io::Result<bool> {
     use rustix::io::Errno;
@@ -56,7 +49,6 @@ fn whole_file_system(folder: &File) -> io::Result<bool> {
     }
 }
 
-/// Makes a whole file system durable; false as there is no such call.
 #[cfg(not(target_os = "linux"))]
 fn whole_file_system(_folder: &File) -> io::Result<bool> {
     Ok(false)

@@ -1,11 +1,8 @@
-//! Directories for temporary files, removed when they are dropped.
+//! Creates temporary directories, which are removed when dropped.
 
 use std::io;
 
-/// Makes a directory that only this user can read, below the one for temporary files.
-///
-/// # Errors
-/// It cannot be made; the message names the directory that it was to be in.
+/// Creates a directory in `TMPDIR` that only this user can read. The error names `TMPDIR`.
 pub fn temporary_folder() -> io::Result<tempfile::TempDir> {
     let made = tempfile::Builder::new().prefix("teddy-").tempdir();
     made.map_err(|error| {

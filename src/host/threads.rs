@@ -1,18 +1,17 @@
-//! Work in several threads. A system that has no more threads to give makes it slower, and nothing
-//! else: what no thread can be started for is done in the one that is there.
+//! Runs work in parallel. If the system cannot start a thread, the work runs on the current one.
 
 use std::sync::{Mutex, OnceLock};
 use std::thread::{Builder, ScopedJoinHandle, scope};
 
-/// Returns how many cores this process may use; asked once, as the answer is put together from
+/// Returns the number of cores available to this process. Cached: the answer is computed from
 /// several files.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Works on each of some parts at once and returns what came of them, in their order. The last one
-/// is worked on here.
+/// Runs `work` on all parts in parallel and returns the results in order. The last part runs on
+/// this thread.
 pub fn at_once<P: Send, R: Send>(
     parts: impl IntoIterator<Item = P>,
     work: impl Fn(P) -> R + Sync,
@@ -20,13 +19,13 @@ pub fn at_once<P: Send, R: Send>(
     in_threads(Builder::new, parts, work)
 }
 
-/// Does one thing while another is done here; returns what came of both. The other one is done first
-/// where there is no thread for it.
+/// Runs `other` in a thread and `here` on this one. If no thread can be started, runs `other`
+/// first.
 pub fn beside<O: Send, H>(other: impl FnOnce() -> O + Send, here: impl FnOnce() -> H) -> (O, H) {
     in_thread(Builder::new(), other, here)
 }
 
-/// As [`at_once`], with threads of some kind.
+/// `kind` configures each thread.
 fn in_threads<P: Send, R: Send>(
     kind: impl Fn() -> Builder,
     parts: impl IntoIterator<Item = P>,
@@ -55,7 +54,6 @@ fn in_threads<P: Send, R: Send>(
     })
 }
 
-/// As [`beside`], with a thread of some kind.
 fn in_thread<O: Send, H>(
     kind: Builder,
     other: impl FnOnce() -> O + Send,
@@ -72,13 +70,11 @@ fn in_thread<O: Send, H>(
     })
 }
 
-/// Takes what one thread alone is to have.
 fn taken<T>(slot: &Mutex<Option<T>>) -> T {
     let mut slot = slot.lock().expect("nothing panics with the lock");
     slot.take().expect("it is taken once")
 }
 
-/// Waits for a thread.
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     let done = thread.join();
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -88,7 +84,7 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 mod tests {
     use super::*;
 
-    /// Threads that no system has the memory for.
+    /// A stack that no system can allocate.
     fn too_large() -> Builder {
         Builder::new().stack_size(usize::MAX >> 8)
     }

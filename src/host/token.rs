@@ -1,13 +1,13 @@
-//! Secrets that nobody guesses, and how they are compared.
+//! Random tokens for secrets, and their comparison.
 
 use uuid::Uuid;
 
-/// Returns a word of 32 hexadecimal digits, 122 bits of which are the system's random numbers.
+/// Returns 32 hexadecimal digits with 122 random bits.
 pub fn token() -> String {
     Uuid::new_v4().simple().to_string()
 }
 
-/// Returns whether two words are the same, in a time that does not tell where they differ.
+/// Compares in constant time.
 pub fn is_same(one: &str, other: &str) -> bool {
     if one.len() != other.len() {
         return false;
