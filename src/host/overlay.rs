@@ -1,9 +1,9 @@
-//! A view of a folder that takes every change in another: an overlay, which only the commands that
-//! are started in it see.
+//! Overlay mounts: commands see the user's files, and their changes go to a separate layer.
 //!
-//! A process of our own holds the view, in namespaces of its own, for as long as we hold the other
-//! end of a socket. So nothing is ever mounted for anybody else, and nothing stays mounted after a
-//! crash. [`super::supervisor`] takes commands into it; we reach it by the process.
+//! A child process holds the mount in its own user and mount namespaces until TeDDy closes the
+//! socket to it. No other process sees the mount, and after a crash nothing stays mounted.
+//! [`super::supervisor`] starts commands inside; TeDDy accesses the files through
+//! `/proc/<holder>/root`.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -19,53 +19,50 @@ use super::raw::RawText;
 use super::sandbox::OverlayFolders;
 use super::{descriptors, env, fault, process, sandbox, supervisor};
 
-/// The first argument of the process that holds a view.
+/// First argument of the holder process.
 const WORD: &str = "__overlay";
-/// The attribute of a folder that hides the one below.
+/// Marks a directory of the upper layer that hides the one below. The `user.` form works without
+/// root (`userxattr`).
 const OPAQUE: &str = "user.overlay.opaque";
-/// What is said where the process is not there any more.
+/// Error if the holder process has died.
 const GONE: &str = "the process that shows commands your files was ended from outside";
-/// Its answer is no longer than this.
+/// In bytes.
 const MAX_ANSWER: u64 = 64 << 10;
 
-/// The folders as they are sent.
+/// Sent to the holder as one line of JSON.
 #[derive(Serialize, Deserialize)]
 struct OverlayOrder {
-    /// [`OverlayFolders`] in order.
+    /// `lower`, `upper`, `work` and `at` of [`OverlayFolders`].
     folders: [RawText; 4],
-    /// A folder of the upper one that must hide the one below.
+    /// Name of an opaque directory in the upper layer. The holder checks that it hides the one
+    /// below.
     opaque: RawText,
 }
 
-/// A process that can hold a view. Dropping it takes the view away.
+/// A process that can hold a mount. Dropping it ends the process, and with it the mount.
 #[derive(Debug)]
 pub struct OverlayHolder {
-    /// The process.
     process: Child,
-    /// Our end of the socket; the process ends when it closes.
+    /// The process ends when this is closed.
     channel: Option<UnixStream>,
 }
 
-/// A view while it is there. Dropping it takes it away.
+/// A mounted overlay. Dropping it unmounts it.
 #[derive(Debug)]
 pub struct Overlay {
-    /// What holds it.
     holder: OverlayHolder,
-    /// Where the whole is seen in it.
+    /// Mount point.
     at: PathBuf,
 }
 
 impl OverlayHolder {
-    /// Starts the process, which takes some time to be there.
-    ///
-    /// # Errors
-    /// Why this machine cannot.
+    /// Starts the process without waiting for it, because that takes a while. The error explains
+    /// why this machine cannot.
     pub fn start() -> Result<OverlayHolder, String> {
         allowed()?;
         OverlayHolder::spawn().map_err(|error| reason(&error))
     }
 
-    /// Starts the process.
     fn spawn() -> io::Result<OverlayHolder> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = process::command(env::current_exe()?);
@@ -83,11 +80,8 @@ impl OverlayHolder {
         })
     }
 
-    /// Has the process mount a view; the folder called `opaque` of the upper one hides the one
-    /// below.
-    ///
-    /// # Errors
-    /// Why this machine cannot; nothing is left of the attempt.
+    /// Mounts an overlay. The directory `opaque` of the upper layer must hide the one below. On
+    /// failure nothing stays mounted.
     pub fn mount(mut self, folders: &OverlayFolders, opaque: &str) -> Result<Overlay, String> {
         let folder = |path: &Path| RawText::from(path.to_owned().into_os_string());
         self.ask(&OverlayOrder {
@@ -99,12 +93,11 @@ impl OverlayHolder {
             holder: self,
             at: folders.at.clone(),
         };
-        // What cannot be reached is of no use to us.
+        // A mount that TeDDy cannot access is useless.
         overlay.root().map_err(|error| reason(&error))?;
         Ok(overlay)
     }
 
-    /// Sends the process an order, and waits for its answer.
     fn ask(&mut self, order: &OverlayOrder) -> Result<(), String> {
         let Some(channel) = &mut self.channel else {
             return Err(GONE.to_owned());
@@ -127,15 +120,12 @@ impl OverlayHolder {
 }
 
 impl Overlay {
-    /// Returns the number of the process that holds the view.
+    /// Process id of the holder.
     pub fn holder(&self) -> u32 {
         self.holder.process.id()
     }
 
-    /// Opens the folder as it is seen.
-    ///
-    /// # Errors
-    /// The process is gone.
+    /// Opens the merged directory. Fails if the holder has died.
     pub fn root(&self) -> io::Result<Root> {
         Root::open(&within(self.holder(), &self.at)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => io::Error::other(GONE),
@@ -143,7 +133,7 @@ impl Overlay {
         })
     }
 
-    /// Begins to take the view away; it is gone when this is dropped.
+    /// Starts unmounting without waiting. Dropping the value waits.
     pub fn release(&mut self) {
         self.holder.channel = None;
     }
@@ -157,7 +147,7 @@ impl Drop for OverlayHolder {
     }
 }
 
-/// Returns the path that leads us to what is at a path where another process is.
+/// Returns the path at which `path` in the mount namespace of the process `holder` is accessible.
 pub fn within(holder: u32, path: &Path) -> PathBuf {
     let below = path.strip_prefix("/").unwrap_or(path);
     Path::new("/proc")
@@ -166,10 +156,7 @@ pub fn within(holder: u32, path: &Path) -> PathBuf {
         .join(below)
 }
 
-/// Returns whether overlays are tried at all.
-///
-/// # Errors
-/// Why not.
+/// Fails with the reason if overlays cannot be tried on this machine.
 pub fn allowed() -> Result<(), String> {
     if !supervisor::gives_private_views() {
         return Err("commands get no view of their own here".to_owned());
@@ -180,10 +167,7 @@ pub fn allowed() -> Result<(), String> {
     }
 }
 
-/// Tries whether an overlay can be mounted with its layer in a folder, which is made.
-///
-/// # Errors
-/// Why this machine cannot.
+/// Tests whether an overlay can be mounted with its layer in `folder`, which is created.
 pub fn probe(folder: &Path) -> Result<(), String> {
     allowed()?;
     let tried = || {
@@ -209,7 +193,8 @@ pub fn probe(folder: &Path) -> Result<(), String> {
 
     let (mounted, place) = tried().map_err(|error| reason(&error))?;
     let mounted = mounted.map(drop);
-    // The kernel leaves folders in it that have to be opened up before they can be removed.
+    // The kernel leaves directories without permissions in `work`, which `TempDir` could not
+    // remove.
     let place = place.keep();
     if let (Ok(root), Some(name)) = (Root::open(folder), place.file_name()) {
         let _ = remove_below(&root, name);
@@ -217,43 +202,41 @@ pub fn probe(folder: &Path) -> Result<(), String> {
     mounted
 }
 
-/// Lets a folder of a layer hide the one below.
-///
-/// # Errors
-/// The file system has no attributes for it.
+/// Marks a directory of the upper layer as opaque. Fails if the file system has no `user.`
+/// attributes.
 pub fn hide_below(folder: &Path) -> io::Result<()> {
     let flags = rustix::fs::XattrFlags::empty();
     Ok(rustix::fs::lsetxattr(folder, OPAQUE, b"y", flags)?)
 }
 
-/// Returns whether a folder of a layer hides the one below.
+/// Returns whether a directory of the upper layer is opaque.
 pub fn hides_below(folder: &Path) -> bool {
     let mut value = [0; 8];
     let length = rustix::fs::lgetxattr(folder, OPAQUE, &mut value);
     length.is_ok_and(|length| length > 0 && value[0] == b'y')
 }
 
-/// Lets a folder of a layer show the one below again.
+/// Removes the mark of an opaque directory.
 pub fn show_below(folder: &Path) {
-    // It has no such attribute, or is not there any more.
+    // Fails if the directory has no such attribute or no longer exists.
     let _ = rustix::fs::lremovexattr(folder, OPAQUE);
 }
 
-/// Becomes the process that holds a view if the arguments (the program's name first) say so; the
-/// main function calls this before anything else. Returns nothing if they do not.
+/// Runs the holder process if the arguments (program name first) ask for it, else returns `None`.
+/// `main` calls this before anything else.
 pub fn serve_if_asked(arguments: &[OsString]) -> Option<ExitCode> {
     if arguments.get(1)? != OsStr::new(WORD) {
         return None;
     }
-    // Whoever asked has the reason already, or is gone.
+    // The socket reports errors. If that fails, TeDDy is gone.
     let _ = serve();
     Some(ExitCode::SUCCESS)
 }
 
-/// Takes an order from the socket that is the input, and holds the view until it closes.
+/// Mounts the overlay requested on stdin, and holds it until the socket is closed.
 fn serve() -> io::Result<()> {
     descriptors::keep_from_children();
-    // The terminal's ctrl-c is for TeDDy alone.
+    // Ctrl-c at the terminal is handled by TeDDy.
     let _ = rustix::process::setsid();
     let mut channel = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut line = String::new();
@@ -281,7 +264,7 @@ fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// Makes sure that a folder hides the one below.
+/// Checks that an opaque directory hides the one below: commands must not see the user's `.git`.
 fn check(folders: &OverlayFolders, opaque: &Path) -> Result<(), String> {
     let names = |folder: &Path| {
         let root = Root::open(&folder.join(opaque)).and_then(|root| root.names());

@@ -1,10 +1,9 @@
-//! The sandbox for the commands of a plan: which files they may write, which they may not even
-//! read, and whether they reach the network.
+//! The sandbox for a plan's commands: restricts which files they can read and write, and whether
+//! they reach the network.
 //!
-//! A thread restricts itself and then starts the command; nothing between fork
-//! and exec needs unsafe code. What a kernel cannot enforce is said, never
-//! passed over: [`availability`] and [`describe`] are for the line that a person approves.
-//! docs/decisions/0021-sandbox.md says what works inside and what does not.
+//! A thread restricts itself and then starts the command, so no unsafe code is needed between fork
+//! and exec. There is no silent fallback: [`availability`] and [`describe`] tell the user what the
+//! kernel cannot enforce. See docs/decisions/0021-sandbox.md for what works inside.
 
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod files;
@@ -25,65 +24,65 @@ use super::raw;
 
 pub use kernel::Kernel;
 
-/// What a script may do.
+/// The rights of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// Trees and files in which everything may be done. What does not exist is left out.
+    /// Files and directory trees with full access. Paths that do not exist are ignored.
     #[serde(with = "raw::paths")]
     pub write: Vec<PathBuf>,
-    /// Trees in which files may be created and written, but none removed or renamed. Made where
-    /// they are missing.
+    /// Trees in which files can be created and written, but not removed or renamed. Created if
+    /// missing.
     #[serde(with = "raw::paths")]
     pub add: Vec<PathBuf>,
-    /// Trees and files that may be read although `hidden` covers them.
+    /// Files and trees that are readable although `hidden` covers them.
     #[serde(with = "raw::paths")]
     pub read: Vec<PathBuf>,
-    /// Trees and files that may not be opened. Everything else on the machine may be read.
+    /// Files and trees that cannot be opened. Everything else on the machine is readable.
     #[serde(with = "raw::paths")]
     pub hidden: Vec<PathBuf>,
-    /// Folders that are given empty, and in which everything may be done, where the kernel lets a
-    /// process have a view of its own; elsewhere they may not be opened.
+    /// Directories replaced by an empty, writable one in a private mount namespace. Hidden if the
+    /// kernel offers no namespaces.
     #[serde(with = "raw::paths")]
     pub private: Vec<PathBuf>,
-    /// Whether the network may be used.
+    /// Network access.
     pub network: Network,
 }
 
-/// Whether a script reaches the network.
+/// Network access of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
-    /// No: no socket but for pairs between its own processes.
+    /// No sockets except pairs between its own processes.
     #[default]
     Off,
-    /// As the user does.
+    /// Unrestricted.
     On,
 }
 
-/// The folders of an overlay.
+/// The directories of an overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlayFolders {
-    /// What is seen where nothing was changed; never written.
+    /// The original files. Never written.
     pub lower: PathBuf,
-    /// What takes the changes.
+    /// Receives all changes.
     pub upper: PathBuf,
-    /// An empty folder for the kernel, on the file system of the upper one.
+    /// An empty directory for the kernel, on the file system of `upper`.
     pub work: PathBuf,
-    /// Where the whole is seen.
+    /// Mount point of the merged view.
     pub at: PathBuf,
 }
 
-/// What of a policy can be enforced on this machine.
+/// How much of a policy this machine can enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Availability {
-    /// All of it.
+    /// Everything.
     Full,
-    /// Not all; what is missing.
+    /// Some of it. Names what is missing.
     Partly(String),
-    /// Nothing; why.
+    /// Nothing, with the reason.
     None(String),
 }
 
-/// Returns what can be enforced on this machine.
+/// Returns how much of a policy this machine can enforce.
 pub fn availability() -> Availability {
     let kernel = Kernel::running();
     let gaps = [
@@ -102,7 +101,6 @@ pub fn availability() -> Availability {
     }
 }
 
-/// Returns why nothing can be enforced.
 fn nothing() -> &'static str {
     match () {
         () if !cfg!(target_os = "linux") => "this system has no Landlock",
@@ -111,7 +109,7 @@ fn nothing() -> &'static str {
     }
 }
 
-/// Returns a few words for the line that a person approves: `sandboxed, no network`.
+/// Describes the sandbox for the approval prompt, as in `sandboxed, no network`.
 pub fn describe(policy: Option<&Policy>) -> String {
     let Some(policy) = policy else {
         return "not sandboxed".to_owned();
@@ -135,24 +133,24 @@ pub fn describe(policy: Option<&Policy>) -> String {
     }
 }
 
-/// Cleans up what a script had to leave behind because of its policy.
+/// Removes files that a command could not remove itself because of its policy.
 pub fn sweep(policy: &Policy) {
     #[cfg(all(target_os = "linux", feature = "sandbox"))]
     policy.add.iter().for_each(|folder| files::sweep(folder));
     let _ = policy;
 }
 
-/// Gives this process its private view of the folders that a policy names, and takes it into the
-/// policy; closes them where the kernel gives none. This process must have one thread.
+/// Mounts the private directories of the policy in a new mount namespace of this process, or hides
+/// them if the kernel does not allow it. The process must have a single thread.
 ///
-/// # Errors
-/// The process is left halfway, and must not go on.
+/// After an error the process is in an undefined state and must exit.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 pub fn hide(policy: &mut Policy, kernel: &Kernel) -> Result<(), String> {
     let (needed, private): (Vec<_>, Vec<_>) = std::mem::take(&mut policy.private)
         .into_iter()
         .partition(|folder| holds_what_is_opened(policy, folder));
-    // What lies in such a folder would be gone with it; the rest of it is closed instead.
+    // A mount would cover the files inside that the command needs. Hide the rest of the directory
+    // instead.
     policy.hidden.extend(needed);
     if kernel.namespaces && namespaces::hide(&private)? {
         policy.write.extend(private);
@@ -163,7 +161,7 @@ pub fn hide(policy: &mut Policy, kernel: &Kernel) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns whether something that a policy opens lies in a folder: a project in `/dev/shm`, say.
+/// For example a project in `/dev/shm`.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 fn holds_what_is_opened(policy: &Policy, folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else {
@@ -176,11 +174,8 @@ fn holds_what_is_opened(policy: &Policy, folder: &Path) -> bool {
     policy.write.iter().chain(&policy.read).any(is_in)
 }
 
-/// Makes signals of this thread, and of all that it starts from now on, stay among them. Returns
-/// whether the kernel does that.
-///
-/// # Errors
-/// The kernel says that it does, and does not.
+/// Restricts signals of this thread and its children to one another. Returns `false` if the kernel
+/// cannot, and fails if it claims to but does not.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 pub fn scope(kernel: &Kernel) -> Result<bool, String> {
     use rustix::io::Errno;
@@ -190,24 +185,23 @@ pub fn scope(kernel: &Kernel) -> Result<bool, String> {
     }
 
     files::scope()?;
-    // Much depends on it, so it is tried: our parent is of the same user.
+    // `kill(-1)` in the supervisor depends on this, so test it: our parent has the same user, and
+    // must be out of reach.
     match rustix::process::getppid().map(rustix::process::test_kill_process) {
         Some(Err(Errno::PERM)) => Ok(true),
         _ => Err("signals do not stay inside".to_owned()),
     }
 }
 
-/// Restricts this thread, and with it what it executes, to a policy. `watching` are processes that
-/// it must not end.
-///
-/// # Errors
-/// The kernel does not enforce it.
+/// Restricts this thread and the programs that it executes to a policy. They cannot signal the
+/// processes in `watching`.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 pub fn enforce(policy: &Policy, kernel: &Kernel, watching: &[u32]) -> Result<(), String> {
     if kernel.landlock == 0 {
         return Err(nothing().to_owned());
     }
 
+    // With `CAP_PERFMON` alone, root could read the environment of other processes past Landlock.
     privileges::reduce();
     files::enforce(policy, kernel.landlock)?;
     match kernel.unfiltered {
@@ -216,64 +210,43 @@ pub fn enforce(policy: &Policy, kernel: &Kernel, watching: &[u32]) -> Result<(),
     }
 }
 
-/// Mounts an overlay that only this process sees, and who joins it. It must have one thread.
-///
-/// # Errors
-/// It cannot be mounted here.
+/// Mounts an overlay in a new mount namespace of this process, which must have a single thread.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 pub fn mount_overlay(folders: &OverlayFolders) -> Result<(), String> {
     namespaces::mount_overlay(folders)
 }
 
-/// Joins another process: sees what only that one sees. This process must have one thread.
-///
-/// # Errors
-/// The process is gone, or lets nobody in.
+/// Enters the namespaces of another process. This process must have a single thread.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 pub fn join(process: u32) -> Result<(), String> {
     namespaces::join(process)
 }
 
-/// There are no overlays here.
-///
-/// # Errors
-/// Always.
+/// Fails: not available on this system or in this build.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
 pub fn mount_overlay(_folders: &OverlayFolders) -> Result<(), String> {
     Err("this system has no overlays, or this build has no sandbox".to_owned())
 }
 
-/// There is nothing to join here.
-///
-/// # Errors
-/// Always.
+/// Fails: not available on this system or in this build.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
 pub fn join(_process: u32) -> Result<(), String> {
     Err("this system has no overlays, or this build has no sandbox".to_owned())
 }
 
-/// There are no private views here.
-///
-/// # Errors
-/// Never.
+/// Does nothing: there are no namespaces to mount in.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
 pub fn hide(_policy: &mut Policy, _kernel: &Kernel) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing keeps signals inside here.
-///
-/// # Errors
-/// Never.
+/// Returns `false`: signals cannot be restricted.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
 pub fn scope(_kernel: &Kernel) -> Result<bool, String> {
     Ok(false)
 }
 
-/// Says that there is nothing to restrict with.
-///
-/// # Errors
-/// Always.
+/// Fails: not available on this system or in this build.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
 pub fn enforce(_policy: &Policy, _kernel: &Kernel, _watching: &[u32]) -> Result<(), String> {
     Err(nothing().to_owned())

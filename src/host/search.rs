@@ -1,5 +1,4 @@
-//! Web search through the engine that the user configured: SearXNG, Brave, Tavily, or a program
-//! that prints JSON.
+//! Web search with the configured engine: SearXNG, Brave, Tavily, or a program that prints JSON.
 
 use std::fmt;
 use std::io;
@@ -10,71 +9,68 @@ use serde::Deserialize;
 
 use super::{helper, http, process};
 
-/// The time for one search.
 const LIMIT: Duration = Duration::from_secs(30);
-/// The most bytes of an answer.
+/// In bytes.
 const MAX_ANSWER: usize = 2 << 20;
-/// The most hits that are kept.
+/// Maximum number of results.
 pub const MAX_HITS: usize = 10;
-/// Where Brave's engine is.
 const BRAVE: &str = "https://api.search.brave.com";
-/// Where Tavily's engine is.
 const TAVILY: &str = "https://api.tavily.com";
 
-/// A search engine.
+/// The configured search engine.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub enum SearchEngine {
-    /// None is configured.
+    /// Not configured.
     #[default]
     None,
-    /// A SearXNG instance whose JSON output is enabled.
+    /// A SearXNG instance with JSON output enabled.
     Searxng {
-        /// Its address, without `/search`.
+        /// Base URL, without `/search`.
         base_url: String,
     },
-    /// Brave's search.
+    /// Brave Search.
     Brave {
-        /// The subscription's key.
+        /// API key.
         key: String,
     },
-    /// Tavily's search.
+    /// Tavily.
     Tavily {
-        /// The account's key.
+        /// API key.
         key: String,
     },
-    /// A program: the query is its last argument, the hits are JSON on its standard output.
+    /// A program. The query is appended to its arguments, and it prints the results as JSON.
     Command {
         /// The program and its arguments.
         run: Vec<String>,
     },
 }
 
-/// One result.
+/// A search result.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Hit {
-    /// The page's title.
+    /// Page title.
     #[serde(default)]
     pub title: String,
-    /// Its address.
+    /// Page URL.
     pub url: String,
-    /// Some of its words.
+    /// Excerpt of the page.
     #[serde(default, alias = "content", alias = "description")]
     pub snippet: String,
 }
 
-/// Why there are no results.
+/// Reason why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// Nothing is configured.
+    /// No engine is configured.
     #[error("no search engine is configured; set `research:` in your config")]
     NoEngine,
-    /// The engine cannot be asked.
+    /// The engine could not be reached or started.
     #[error("the search engine cannot be asked: {0}")]
     Unreachable(String),
-    /// The engine said no.
+    /// The engine answered with this HTTP status.
     #[error("the search engine answered {0}")]
     Status(u16),
-    /// The answer is not what the engine should give.
+    /// The answer is not valid.
     #[error("the search engine's answer cannot be read: {0}")]
     Answer(String),
 }
@@ -87,7 +83,7 @@ impl From<io::Error> for SearchError {
 
 impl From<reqwest::Error> for SearchError {
     fn from(error: reqwest::Error) -> SearchError {
-        // Without its address, which may hold a key.
+        // The URL can contain a key.
         SearchError::Unreachable(error.without_url().to_string())
     }
 }
@@ -104,10 +100,7 @@ impl fmt::Debug for SearchEngine {
     }
 }
 
-/// Asks an engine.
-///
-/// # Errors
-/// Any [`SearchError`].
+/// Searches with an engine.
 pub fn search(engine: &SearchEngine, query: &str) -> Result<Vec<Hit>, SearchError> {
     let answer = match engine {
         SearchEngine::None => return Err(SearchError::NoEngine),
@@ -134,7 +127,6 @@ pub fn search(engine: &SearchEngine, query: &str) -> Result<Vec<Hit>, SearchErro
     hits(&answer)
 }
 
-/// Returns the address of a request.
 fn address(base: &str, path: &str, query: &[(&str, &str)]) -> Result<Url, SearchError> {
     let text = format!("{}/{path}", base.trim_end_matches('/'));
     let parsed = if query.is_empty() {
@@ -145,10 +137,10 @@ fn address(base: &str, path: &str, query: &[(&str, &str)]) -> Result<Url, Search
     parsed.map_err(|_| SearchError::Unreachable(format!("`{base}` is not a web address")))
 }
 
-/// Sends a request and returns the body of the answer.
 fn ask(
     request: impl FnOnce(&Client) -> Result<RequestBuilder, SearchError>,
 ) -> Result<Vec<u8>, SearchError> {
+    // A redirect could send the key to another host.
     let client = http::client(|builder| builder.redirect(redirect::Policy::none()).timeout(LIMIT))?;
     let request = request(&client)?;
     http::block_on(async {
@@ -169,7 +161,6 @@ fn ask(
     })?
 }
 
-/// Runs a program and returns what it prints.
 fn ask_program(run: &[String], query: &str) -> Result<Vec<u8>, SearchError> {
     let (program, arguments) = run.split_first().ok_or(SearchError::NoEngine)?;
     let answer = helper::ask(
@@ -192,7 +183,7 @@ fn ask_program(run: &[String], query: &str) -> Result<Vec<u8>, SearchError> {
     )))
 }
 
-/// Finds the list of hits in an answer: the answer itself, `results`, or Brave's `web.results`.
+/// Accepts a list, an object with `results`, and Brave's `web.results`.
 fn hits(answer: &[u8]) -> Result<Vec<Hit>, SearchError> {
     let unreadable = |e: serde_json::Error| SearchError::Answer(e.to_string());
     let value: serde_json::Value = serde_json::from_slice(answer).map_err(unreadable)?;
@@ -203,7 +194,7 @@ fn hits(answer: &[u8]) -> Result<Vec<Hit>, SearchError> {
     ];
     let list = match places.into_iter().flatten().next() {
         Some(list) => Vec::<Hit>::deserialize(list).map_err(unreadable)?,
-        // Brave leaves `web` out when nothing is found.
+        // Brave omits `web` if there are no results.
         None if value.is_object() && value.get("query").is_some() => Vec::new(),
         None => return Err(SearchError::Answer("it has no list `results`".to_owned())),
     };
@@ -219,7 +210,6 @@ fn hits(answer: &[u8]) -> Result<Vec<Hit>, SearchError> {
 mod tests {
     use super::*;
 
-    /// Compares titles, addresses and snippets, or the error's words.
     fn check(found: Result<Vec<Hit>, SearchError>, expected: &str) {
         let shown = found.map_or_else(
             |e| e.to_string(),

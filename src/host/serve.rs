@@ -1,8 +1,7 @@
-//! A small HTTP server on this machine: it answers from functions, and nothing else reaches them.
+//! A small HTTP server on the loopback interface.
 //!
-//! Connections are many and cheap; answers are made by a few threads, whatever is asked at once.
-//! Only GET and HEAD are answered, one request for each connection; bodies of requests are not read.
-//! A client that does not say what it wants, or does not take its answer, is let go.
+//! Accepts many connections, but builds pages in a few threads. Answers only GET and HEAD, one
+//! request per connection, and does not read bodies. Slow clients are disconnected.
 
 use std::convert::Infallible;
 use std::io;
@@ -20,68 +19,62 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore};
 
-/// So many answers are made at once.
+/// Pages built at the same time.
 const THREADS: usize = 4;
-/// How much is granted to those who connect; they need not know the secret of an address.
+/// Any local user can connect, even without the secret in the URL, so every client is limited.
 const ROOM: ServeRoom = ServeRoom {
     connections: 512,
     patience: Duration::from_secs(15),
 };
-/// So often is looked whether to end.
+/// Interval for checking whether to stop.
 const BEAT: Duration = Duration::from_millis(100);
-/// So long answers that are under way may take when the server ends.
+/// How long running answers can take after the server stops.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// How much is granted to clients.
+/// Limits for clients.
 #[derive(Debug, Clone, Copy)]
 struct ServeRoom {
-    /// So many connections are open at once; others wait to be taken.
+    /// Open connections. Further clients wait.
     connections: usize,
-    /// So long a client may take to say what it wants; four times as long to take the answer.
+    /// How long a client has to send its request. It has four times as long to read the answer.
     patience: Duration,
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
-    /// The path, as it was sent.
+    /// The path, still percent-encoded.
     pub path: String,
-    /// What stands behind the question mark, as it was sent.
+    /// The query string, still percent-encoded.
     pub query: String,
-    /// The host by which the client knows the server; nothing if it says none, or several.
+    /// The `Host` header. `None` if it is missing or repeated.
     pub host: Option<String>,
 }
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageAnswer {
-    /// The status, such as 200.
+    /// HTTP status code.
     pub status: u16,
-    /// The media type.
+    /// Media type.
     pub kind: &'static str,
-    /// The bytes.
+    /// Content.
     pub body: Vec<u8>,
-    /// Further headers: names in lower case.
+    /// Additional headers, with lower-case names.
     pub headers: Vec<(&'static str, String)>,
 }
 
-/// What answers; it is called on several threads.
+/// Builds answers. Called from several threads.
 pub type Answering = dyn Fn(&PageRequest) -> PageAnswer + Send + Sync;
 
-/// Listens on this machine only; port 0 is any that is free.
-///
-/// # Errors
-/// The port is in use, or may not be used.
+/// Listens on the loopback interface. Port 0 selects a free one.
 pub fn listen(port: u16) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
 
-/// Answers until it is to end.
-///
-/// # Errors
-/// The system gives no event queue, or takes the listener away.
+/// Answers requests until `is_over` returns `true`.
 pub fn serve(
     listener: TcpListener,
     answering: Arc<Answering>,
@@ -90,7 +83,7 @@ pub fn serve(
     serve_within(ROOM, listener, answering, is_over)
 }
 
-/// Answers until it is to end, with this much room for clients.
+/// Like [`serve`], with other limits.
 fn serve_within(
     room: ServeRoom,
     listener: TcpListener,
@@ -106,7 +99,6 @@ fn serve_within(
     result
 }
 
-/// Takes one client after the other.
 async fn take_clients(
     room: ServeRoom,
     listener: TcpListener,
@@ -126,7 +118,7 @@ async fn take_clients(
         let (place, stream) = match tokio::time::timeout(BEAT, next()).await {
             _ if is_over() => return Ok(()),
             Ok(Ok(taken)) => taken,
-            // Out of descriptors, or a client that left before it was taken: later ones count.
+            // Out of descriptors, or the client has disconnected. Neither affects later clients.
             Ok(Err(_)) => {
                 tokio::time::sleep(BEAT).await;
                 continue;
@@ -142,7 +134,7 @@ async fn take_clients(
     }
 }
 
-/// Attends to a client: until it has the answer to one request, or has not taken it in time.
+/// Serves one request, and disconnects a client that is too slow.
 async fn attend(stream: TcpStream, answering: &Arc<Answering>, patience: Duration) {
     let made = Notify::new();
     let service = service_fn(async |request| {
@@ -161,14 +153,13 @@ async fn attend(stream: TcpStream, answering: &Arc<Answering>, patience: Duratio
         tokio::time::sleep(4 * patience).await;
     };
 
-    // What goes wrong between the client and here is the client's to notice.
+    // Errors of a connection concern only its client.
     tokio::select! {
         _ = connection.serve_connection(TokioIo::new(stream), service) => {}
         () = late => {}
     }
 }
 
-/// Answers a request.
 async fn answer(
     answering: Arc<Answering>,
     request: Request<Incoming>,
@@ -184,7 +175,6 @@ async fn answer(
     })))
 }
 
-/// Reads what a client asks for.
 fn asked(request: &Request<Incoming>) -> PageRequest {
     let headers = request.headers();
     PageRequest {
@@ -194,7 +184,7 @@ fn asked(request: &Request<Incoming>) -> PageRequest {
     }
 }
 
-/// Returns a header that stands there once.
+/// A repeated header counts as missing, because it is ambiguous.
 fn only(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
@@ -202,7 +192,7 @@ fn only(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
     value.to_str().ok().map(str::to_owned)
 }
 
-/// Returns an answer in plain words.
+/// Returns a plain-text answer.
 pub fn plain(status: u16, words: &str) -> PageAnswer {
     PageAnswer {
         status,
@@ -212,7 +202,6 @@ pub fn plain(status: u16, words: &str) -> PageAnswer {
     }
 }
 
-/// Returns an answer as it is sent.
 fn response(answered: PageAnswer) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(answered.body)));
     let status = StatusCode::from_u16(answered.status);
@@ -224,6 +213,7 @@ fn response(answered: PageAnswer) -> Response<Full<Bytes>> {
         HeaderValue::from_static(answered.kind),
     );
     for (name, value) in answered.headers {
+        // Skips a value that is not valid in a header.
         if let Ok(value) = HeaderValue::from_str(&value) {
             headers.insert(name, value);
         }
@@ -240,8 +230,8 @@ mod tests {
 
     use super::*;
 
-    /// Serves large answers to two clients at once while something is tried; what that returns stays
-    /// until the server has ended.
+    /// Serves large answers to at most two clients at a time. The result of `attempt` lives until
+    /// the server has stopped.
     fn while_served<T>(patience: Duration, attempt: impl FnOnce(SocketAddr) -> T) {
         let listener = listen(0).unwrap();
         let address = listener.local_addr().unwrap();
@@ -262,7 +252,7 @@ mod tests {
         });
     }
 
-    /// Asks for pages, and takes none of them.
+    /// Sends requests without reading the answers.
     fn ask(address: SocketAddr, pages: usize) -> Client {
         let mut client = Client::connect(address).unwrap();
         let request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(pages);

@@ -1,10 +1,9 @@
-//! EXECUTE: a script run by a shell, watched until nothing of it is left.
+//! Runs a script (EXECUTE) and waits until none of its processes is left.
 //!
-//! The script is a file given to `sh`, in a session of its own, without input. Output and error
-//! output come through one pipe in the order in which they were written. The time limit and an
-//! interrupt end it: TERM, and KILL for what is left after [`GRACE`]. Whatever the script started
-//! ends with it, so that it can neither hold the turn open nor write into the next one; a
-//! supervisor ([`super::supervisor`]) sees to that, even if this process is killed.
+//! The script is a file passed to `sh`, in its own session and without input. Output and error
+//! output share one pipe, so they stay in order. A timeout or interrupt sends TERM, then KILL after
+//! [`GRACE`]. A supervisor ([`super::supervisor`]) kills all processes of the script, even if this
+//! process dies. So they can neither delay the turn nor write into the next one.
 
 mod capture;
 mod environment;
@@ -33,15 +32,15 @@ pub use capture::Capture;
 pub(super) use environment::CommandEnvironment;
 pub(super) use stragglers::{Marker, VARIABLE};
 
-/// How long the supervisor may take to end all after it was told to.
+/// How long the supervisor has to kill all processes.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long output is still read after everything was killed.
+/// How long output is still read after all processes have ended.
 const DRAIN: Duration = Duration::from_secs(1);
-/// How often the interrupt flag is looked at.
+/// Poll interval for the interrupt flag.
 const TICK: Duration = Duration::from_millis(50);
-/// The exit code of a script that ran out of time, as `timeout` has it.
+/// Exit code of a script that exceeded its time limit, as for `timeout`.
 pub const EXIT_TIMED_OUT: i32 = 124;
-/// The exit code of a script that could not be started, as shells have it.
+/// Exit code of a script that could not be started, as in shells.
 pub const EXIT_NOT_STARTED: i32 = 127;
 
 /// A script to run.
@@ -49,51 +48,49 @@ pub const EXIT_NOT_STARTED: i32 = 127;
 pub struct Script {
     /// The text, of any length.
     pub text: String,
-    /// The folder in which it runs.
+    /// Working directory.
     pub cwd: PathBuf,
-    /// Variables besides the inherited ones; these win.
+    /// Additional variables. They override inherited ones.
     pub env: Vec<(String, String)>,
-    /// The shell and its options; the script's file comes behind them.
+    /// The shell and its options. The script file is appended.
     pub shell: Vec<String>,
-    /// The time limit.
+    /// Time limit.
     pub timeout: Option<Duration>,
-    /// How many bytes of output are kept, half from the beginning and half from the end.
+    /// Bytes of output to keep, half from the beginning and half from the end.
     pub capture: usize,
-    /// Inherited variables that pass although their name says secret or git.
+    /// Inherited variables to pass on even if their names look like secrets or belong to git.
     pub keep_env: Vec<String>,
-    /// What starts the shell, in a sandbox or not; without one this program does, and restricts
-    /// nothing.
+    /// How to start the shell, with the sandbox policy. `None` uses this program without a sandbox.
     pub launcher: Option<Launcher>,
 }
 
-/// What became of a script.
+/// Result of a script.
 #[derive(Debug)]
 pub struct FinishedScript {
     /// How it ended.
     pub end: ScriptEnd,
-    /// What it wrote.
+    /// Its output.
     pub output: CapturedOutput,
-    /// The processes that could not be ended. The files cannot be believed while they live.
+    /// Processes that could not be killed. The files can still change while they run.
     pub left: Vec<String>,
 }
 
 /// How a script ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScriptEnd {
-    /// By itself, with this code.
+    /// Exited with this code.
     Exited(i32),
-    /// Killed by a signal that was not ours.
+    /// Killed by a signal that TeDDy did not send.
     Signaled(i32),
-    /// Killed after its time limit.
+    /// Killed after this time limit.
     TimedOut(Duration),
-    /// Killed because the user asked for it.
+    /// Killed after an interrupt.
     Interrupted,
-    /// It did not begin; why.
+    /// Not started, with the reason.
     NotStarted(String),
 }
 
 impl FinishedScript {
-    /// Returns what is said of a script that did not begin.
     fn not_started(why: String) -> FinishedScript {
         FinishedScript {
             end: ScriptEnd::NotStarted(why),
@@ -104,7 +101,7 @@ impl FinishedScript {
 }
 
 impl ScriptEnd {
-    /// Returns the exit code as a shell would give it.
+    /// Returns the exit code that a shell would report.
     pub fn code(&self) -> i32 {
         match self {
             ScriptEnd::Exited(code) => *code,
@@ -132,19 +129,13 @@ impl Script {
     }
 }
 
-/// Runs a script and hands on its output as it comes.
-///
-/// # Errors
-/// The system has no temporary file, pipe or thread for it. A script that cannot begin is no
+/// Runs a script and passes on its output as it arrives. A script that cannot be started is not an
 /// error but [`ScriptEnd::NotStarted`].
 pub fn run(script: &Script, output: &mut dyn FnMut(&[u8])) -> io::Result<FinishedScript> {
     run_until(script, &interrupt::flag(), output)
 }
 
-/// Runs a script until it ends or the flag is set; fails where [`run`] does.
-///
-/// # Errors
-/// As for [`run`].
+/// Like [`run`], but ends the script when `stop` is set.
 pub fn run_until(
     script: &Script,
     stop: &AtomicBool,
@@ -177,6 +168,7 @@ pub fn run_until(
 
     let gave_views = supervisor::gives_private_views();
     let (end, left) = running.watch(script.timeout, stop, &mut sink);
+    // Some systems let a process create namespaces and then forbid the mounts. Retry without.
     if matches!(end, ScriptEnd::NotStarted(_)) && gave_views && !supervisor::gives_private_views() {
         return run_until(script, stop, output);
     }
@@ -189,7 +181,7 @@ pub fn run_until(
     Ok(FinishedScript { end, output, left })
 }
 
-/// Returns where the folder of a script is for us: it may be in a view that only its command has.
+/// Returns the working directory as this process sees it: it can be inside an overlay.
 fn seen(script: &Script) -> PathBuf {
     let view = script.launcher.as_ref().and_then(|launcher| launcher.view);
     view.map_or_else(
@@ -198,7 +190,7 @@ fn seen(script: &Script) -> PathBuf {
     )
 }
 
-/// Returns the shell's path and its options; nothing if it is not found.
+/// `None` if the shell is not found.
 fn words(script: &Script) -> Option<Vec<OsString>> {
     let (shell, options) = script.shell.split_first()?;
     let program = process::find(shell)?;
@@ -206,14 +198,12 @@ fn words(script: &Script) -> Option<Vec<OsString>> {
     Some(std::iter::once(program.into()).chain(options).collect())
 }
 
-/// The files that a script needs while it runs; removed afterwards.
+/// Files needed while a script runs.
 struct ScriptFiles {
-    /// The folder, readable by this user only.
     folder: tempfile::TempDir,
 }
 
 impl ScriptFiles {
-    /// Writes the script's file and makes its folder for temporary files.
     fn new(text: &str) -> io::Result<ScriptFiles> {
         let folder = temporary_folder()?;
         let scratch = ScriptFiles { folder };
@@ -223,37 +213,29 @@ impl ScriptFiles {
         Ok(scratch)
     }
 
-    /// Returns the script's file.
     fn script(&self) -> PathBuf {
         self.folder.path().join("execute.sh")
     }
 
-    /// Returns the folder for the script's own temporary files.
     fn temporary(&self) -> PathBuf {
         self.folder.path().join("tmp")
     }
 }
 
-/// What a running script tells.
 enum ScriptEvent {
-    /// It wrote something.
     Output(Vec<u8>),
-    /// Nobody can write any more.
+    /// The last process has closed its end of the pipe.
     Closed,
-    /// The supervisor says something.
     Said(SupervisorMessage),
 }
 
-/// A script that runs. Dropping it ends its processes.
+/// Dropping it kills all processes of the script.
 struct Running {
-    /// Who ends what it starts.
     supervisor: Supervisor,
-    /// What it tells.
     events: Receiver<ScriptEvent>,
 }
 
 impl Running {
-    /// Starts the shell.
     fn start(
         script: &Script,
         mut launcher: Launcher,
@@ -277,7 +259,7 @@ impl Running {
         let mut order = supervisor::order(&launcher, words, &script.cwd);
         order.variables.clone_from(&script.env);
 
-        // One pipe for both keeps the order in which it writes.
+        // A single pipe keeps output and error output in order.
         let (reader, writer) = io::pipe()?;
         let outputs = CommandOutputs {
             stdout: writer.try_clone()?,
@@ -287,7 +269,6 @@ impl Running {
         Running::observe(running, reader)
     }
 
-    /// Begins to listen.
     fn observe(supervisor: Supervisor, reader: io::PipeReader) -> io::Result<Running> {
         let (sender, events) = sync_channel(64);
         let said = sender.clone();
@@ -298,7 +279,7 @@ impl Running {
         Ok(Running { supervisor, events })
     }
 
-    /// Waits for the end, whichever it is, and until nobody is left; returns who is.
+    /// Waits until no process of the script is left. Returns those that could not be killed.
     fn watch(
         mut self,
         timeout: Option<Duration>,
@@ -336,12 +317,12 @@ impl Running {
         };
         self.drain(DRAIN, &mut told, sink, |told| told.closed);
 
-        // Whose supervisor was killed was killed itself just now.
+        // If the supervisor reported no end, it was killed, and its command with it.
         let killed = ScriptEnd::Signaled(Signal::KILL.as_raw());
         (forced.or(told.end).unwrap_or(killed), left)
     }
 
-    /// Hears events until enough is told or the time is over.
+    /// Handles events until `is_enough`, or for `limit`.
     fn drain(
         &mut self,
         limit: Duration,
@@ -357,7 +338,6 @@ impl Running {
         }
     }
 
-    /// Waits for one event.
     fn hear(&mut self, limit: Duration, told: &mut ScriptProgress, sink: &mut dyn FnMut(&[u8])) {
         match self.events.recv_timeout(limit) {
             Ok(ScriptEvent::Output(bytes)) => sink(&bytes),
@@ -369,21 +349,18 @@ impl Running {
     }
 }
 
-/// What is known of a running script.
 #[derive(Default)]
 struct ScriptProgress {
-    /// How the shell ended.
     end: Option<ScriptEnd>,
-    /// Nobody but these is left.
+    /// Set once all processes have ended: the ones that could not be killed.
     gone: Option<Vec<String>>,
-    /// The supervisor ended without a word.
+    /// The supervisor died.
     lost: bool,
-    /// Nobody writes any more.
+    /// The output pipe is closed.
     closed: bool,
 }
 
 impl ScriptProgress {
-    /// Takes in what the supervisor says.
     fn note(&mut self, message: SupervisorMessage) {
         match message {
             SupervisorMessage::Started => {}
@@ -406,13 +383,11 @@ impl ScriptProgress {
         }
     }
 
-    /// Returns whether the supervisor has nothing more to say.
     fn is_over(&self) -> bool {
         self.gone.is_some() || self.lost
     }
 }
 
-/// Sends on what comes through the pipe.
 fn forward(mut reader: impl Read, events: &SyncSender<ScriptEvent>) {
     let mut buffer = vec![0; 64 << 10];
     loop {

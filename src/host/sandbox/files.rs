@@ -1,5 +1,7 @@
-//! Files under Landlock. Landlock only allows: what is hidden is carved out by allowing its
-//! siblings, and theirs, up to the root.
+//! Restricts access to files with Landlock.
+//!
+//! Landlock has no deny rules. To hide a path, its siblings are allowed, then the siblings of its
+//! parent, and so on up to the root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +14,10 @@ use landlock::{
 
 use super::Policy;
 
-/// The newest interface whose rights we know.
+/// The newest Landlock ABI that we know.
 const NEWEST: u8 = 9;
 
-/// Returns the newest interface that the kernel and we know; 0 if it has no Landlock.
+/// Returns the newest Landlock ABI that both the kernel and we support, or 0 without Landlock.
 pub(super) fn interface() -> u8 {
     let known = |interface: u8| {
         let abi = ABI::from(i32::from(interface));
@@ -30,11 +32,11 @@ pub(super) fn interface() -> u8 {
         .unwrap_or(0)
 }
 
-/// Makes signals of this thread, and of all that it starts, stay among them.
 pub(super) fn scope() -> Result<(), String> {
     let words = |e: landlock::RulesetError| e.to_string();
     let root = PathFd::new("/").map_err(|error| error.to_string())?;
-    // Every ruleset denies renaming and linking across folders, unless it handles and allows that.
+    // A ruleset denies renaming and linking across directories unless it handles and allows
+    // `Refer`.
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::Refer)
@@ -49,11 +51,10 @@ pub(super) fn scope() -> Result<(), String> {
     }
 }
 
-/// Restricts this thread as an interface can.
 pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
     let abi = ABI::from(i32::from(interface));
     let words = |e: landlock::RulesetError| e.to_string();
-    // What a kernel has must be enforced; that it has it was looked up before.
+    // The ABI was detected before, so the kernel must enforce all of it.
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(abi))
@@ -70,11 +71,12 @@ pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
         hidden: canonical(&policy.hidden),
         abi,
     };
-    // Names may be listed everywhere; Landlock cannot allow that for one folder alone.
+    // Allow listing everywhere: Landlock cannot allow it for a directory without its
+    // subdirectories.
     rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;
     rules.carve(Path::new("/"), reading(abi))?;
 
-    // Best effort: what cannot be made is left out like everything that does not exist.
+    // If creation fails, the path is skipped like all that do not exist.
     policy
         .add
         .iter()
@@ -96,8 +98,8 @@ pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
     }
 }
 
-/// Removes the second names that git gives to new objects and could not take away in a tree where
-/// nothing is removed.
+/// Removes the temporary names of objects that git wrote. git links an object to its final name and
+/// then unlinks the temporary one, which the policy denies in `add` trees.
 pub(super) fn sweep(folder: &Path) {
     use std::os::unix::fs::MetadataExt as _;
 
@@ -109,30 +111,28 @@ pub(super) fn sweep(folder: &Path) {
             .file_name()
             .as_encoded_bytes()
             .starts_with(b"tmp_obj_");
-        // With a second name the object is complete; with one, some git may be writing it.
+        // With two names the object is complete. With one, git might still be writing it.
         if temporary && entry.metadata().is_ok_and(|file| file.nlink() > 1) {
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Reading and executing.
 fn reading(abi: ABI) -> BitFlags<AccessFs> {
     AccessFs::from_read(abi)
 }
 
-/// Everything but making devices: whoever may make a disk may write it.
+/// Excludes creating devices: a process that can create a disk device can write to the disk.
 fn writing(abi: ABI) -> BitFlags<AccessFs> {
     AccessFs::from_all(abi) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev})
 }
 
-/// Reading, creating and filling files.
 fn adding(abi: ABI) -> BitFlags<AccessFs> {
     let filling = make_bitflags!(AccessFs::{MakeReg | MakeDir | WriteFile | Truncate});
     reading(abi) | (filling & AccessFs::from_all(abi))
 }
 
-/// Returns the paths that exist, without links.
+/// Skips paths that do not exist.
 fn canonical(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths
         .iter()
@@ -140,18 +140,16 @@ fn canonical(paths: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The rules while they are collected.
 struct AccessRules {
-    /// The rules; taken and put back with each one.
+    /// `Option` because adding a rule consumes the ruleset. Always set between calls.
     ruleset: Option<RulesetCreated>,
-    /// What is left out, without links.
+    /// Canonical paths.
     hidden: Vec<PathBuf>,
-    /// The interface whose rights they have.
     abi: ABI,
 }
 
 impl AccessRules {
-    /// Allows something in a tree, except in what is hidden below it.
+    /// Allows `rights` in a tree, except in its hidden parts.
     fn carve(&mut self, path: &Path, rights: BitFlags<AccessFs>) -> Result<(), String> {
         if !self
             .hidden
@@ -161,12 +159,12 @@ impl AccessRules {
             return self.allow(path, rights);
         }
 
-        // A folder that cannot be listed has nothing in it that the script could reach.
+        // Nothing in a directory that we cannot list is allowed.
         let Ok(entries) = fs::read_dir(path) else {
             return Ok(());
         };
         for entry in entries.flatten() {
-            // A link counts as what it leads to, and that is judged at its own place.
+            // Landlock follows a link to its target, which gets its own rule.
             let link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
             if !link && !self.hidden.contains(&entry.path()) {
                 self.carve(&entry.path(), rights)?;
@@ -176,7 +174,6 @@ impl AccessRules {
         Ok(())
     }
 
-    /// Allows something in a tree or for a file.
     fn allow(&mut self, path: &Path, rights: BitFlags<AccessFs>) -> Result<(), String> {
         let Ok(opened) = PathFd::new(path) else {
             return Ok(());

@@ -1,19 +1,19 @@
-//! What a kernel can enforce.
+//! The features of a kernel that the sandbox uses.
 
 use serde::{Deserialize, Serialize};
 
-/// The interface of Landlock from which on files cannot be emptied past it.
+/// First Landlock ABI that restricts truncation (Linux 6.2).
 pub const TRUNCATE: u8 = 3;
-/// The interface from which on signals stay inside.
+/// First Landlock ABI that restricts signals (Linux 6.12).
 pub const SCOPE: u8 = 6;
 
-/// What a kernel has.
+/// Features of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
-    /// The newest interface of Landlock that it and we know; 0 without Landlock.
+    /// Newest Landlock ABI that the kernel and we support, or 0 without Landlock.
     pub landlock: u8,
-    /// Why system calls cannot be filtered.
+    /// Reason why system calls cannot be filtered. `None` if they can.
     pub unfiltered: Option<String>,
-    /// Whether a private view of folders is tried.
+    /// Whether to try private mount namespaces.
     pub namespaces: bool,
 }

@@ -1,9 +1,9 @@
-//! Views of folders that only a command has: shared memory of its own, and an overlay over the
-//! user's files, mounted where nobody else sees them.
+//! Private mounts for commands: an empty `/dev/shm`, and the overlay over the user's files.
 //!
-//! Names in `/dev/shm` are how programs share memory, those of other programs of the user too, and
-//! Landlock cannot tell one's own from theirs. Without root this needs a user namespace, in which
-//! the user keeps number and group, and other users' files look like nobody's.
+//! Programs share memory through names in `/dev/shm`. Landlock cannot separate a command's names
+//! from those of the user's other programs, so the command gets its own `/dev/shm`. Without root
+//! this needs a user namespace, in which the user keeps uid and gid, and files of other users
+//! appear to belong to `nobody`.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -19,10 +19,8 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 use super::OverlayFolders;
 use crate::host::fault;
 
-/// Mounts the folders; returns whether that is possible here. This process must have one thread.
-///
-/// # Errors
-/// The process is left halfway, and must not go on.
+/// Mounts an empty tmpfs on each directory. Returns `false` if the system allows no namespace.
+/// After an error the process is in an undefined state and must exit. It must have a single thread.
 pub(super) fn hide(folders: &[PathBuf]) -> Result<bool, String> {
     let folders: Vec<PathBuf> = folders
         .iter()
@@ -51,17 +49,14 @@ pub(super) fn hide(folders: &[PathBuf]) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Mounts an overlay in a namespace of this process's own, which must have one thread.
-///
-/// # Errors
-/// It cannot be mounted here.
+/// The process must have a single thread.
 pub(super) fn mount_overlay(folders: &OverlayFolders) -> Result<(), String> {
     if !leave(UnshareFlags::NEWNS)? {
         return Err("no namespace of mounts".to_owned());
     }
     keep_mounts_inside()?;
 
-    // By their descriptors: no name of a folder can say something else to the kernel.
+    // Pass descriptors and not paths: mount options would interpret `,` and `:` in a path.
     let open = |path: &Path| -> Result<OwnedFd, String> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         openat(CWD, path, flags, Mode::empty()).map_err(|e| words("opening a folder", e))
@@ -82,11 +77,8 @@ pub(super) fn mount_overlay(folders: &OverlayFolders) -> Result<(), String> {
         .map_err(|e| words("mounting an overlay", e))
 }
 
-/// Goes where another process of the same user is: sees what it has mounted. This process must have
-/// one thread.
-///
-/// # Errors
-/// The process is gone, or lets nobody in.
+/// Enters the user and mount namespaces of another process of the same user. This process must have
+/// a single thread.
 pub(super) fn join(process: u32) -> Result<(), String> {
     let kinds = [
         ("user", LinkNameSpaceType::User),
@@ -96,6 +88,7 @@ pub(super) fn join(process: u32) -> Result<(), String> {
         let [theirs, ours] = [process.to_string(), "self".to_owned()]
             .map(|process| PathBuf::from(format!("/proc/{process}/ns/{name}")));
         let target = |path: &Path| std::fs::read_link(path).map_err(|error| error.to_string());
+        // Entering the own user namespace fails with `EINVAL`.
         if target(&theirs)? == target(&ours)? {
             continue;
         }
@@ -107,25 +100,25 @@ pub(super) fn join(process: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Says what failed.
 fn words(what: &str, error: Errno) -> String {
     format!("{what}: {error}")
 }
 
-/// Makes what is mounted here not appear outside; what is mounted outside may appear here.
+/// Keeps our mounts private to this namespace. Mounts outside still propagate into it.
 fn keep_mounts_inside() -> Result<(), String> {
     let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     mount_change("/", propagation).map_err(|e| words("leaving the mounts", e))
 }
 
-/// Leaves the namespaces of mounts and of what else is given; returns whether it may.
+/// Unshares namespaces, together with the user namespace if that is needed. Returns `false` if the
+/// system does not allow it.
 fn leave(flags: UnshareFlags) -> Result<bool, String> {
     if unshare(flags).is_ok() {
         return Ok(true);
     }
 
-    // Root without the right to do so is in a container. It would lose what root has over files of
-    // others there.
+    // Root without `CAP_SYS_ADMIN` runs in a container. In a user namespace it would lose its
+    // access to files of other users.
     let (user, group) = (geteuid(), getegid());
     if user.is_root() || unshare(flags | UnshareFlags::NEWUSER).is_err() {
         return Ok(false);
@@ -135,6 +128,7 @@ fn leave(flags: UnshareFlags) -> Result<bool, String> {
         std::fs::write(format!("/proc/self/{file}"), text)
             .map_err(|error| format!("keeping the user: {error}"))
     };
+    // Required before an unprivileged process can write `gid_map`.
     write("setgroups", "deny".to_owned())?;
     let (user, group) = (user.as_raw(), group.as_raw());
     write("uid_map", format!("{user} {user} 1"))?;
@@ -143,7 +137,6 @@ fn leave(flags: UnshareFlags) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Leaves namespaces.
 fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
     #[expect(
         deprecated,

@@ -1,9 +1,10 @@
-//! A superuser's rights that go past the sandbox: to look into other processes, to mount, to
-//! make devices, to load kernel code. A script of the superuser keeps only rights about files.
+//! Drops the capabilities of root that bypass the sandbox, such as inspecting other processes,
+//! mounting, creating devices, or loading kernel modules.
 
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
-/// What stays: the owner's rights over files of other owners, as in a container.
+/// Like the defaults of container engines: access to files of other owners, and a few harmless
+/// ones.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::DAC_READ_SEARCH)
@@ -14,11 +15,11 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::NET_BIND_SERVICE);
 
-/// Takes the rights from what this thread executes.
+/// Affects programs that this thread executes.
 pub(super) fn reduce() {
     for capability in CapabilitySet::all().difference(KEPT).iter() {
-        // Refused to an ordinary user, who has none of them, and for those that a kernel does not
-        // know.
+        // Fails for an ordinary user, who has no capabilities, and for capabilities unknown to the
+        // kernel.
         let _ = remove_capability_from_bounding_set(capability);
     }
 }

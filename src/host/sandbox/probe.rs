@@ -1,4 +1,4 @@
-//! The running kernel, asked once for what it can enforce.
+//! Detects the features of the running kernel.
 
 use std::sync::OnceLock;
 
@@ -6,13 +6,13 @@ use super::kernel::Kernel;
 use crate::host::fault;
 
 impl Kernel {
-    /// Returns what the running kernel has, looked up once.
+    /// Returns the features of the running kernel, detected once.
     pub fn running() -> &'static Kernel {
         static RUNNING: OnceLock<Kernel> = OnceLock::new();
 
         RUNNING.get_or_init(|| {
             let kernel = Kernel::ask();
-            // Older than it is, never newer: what is emulated must be enforceable.
+            // An emulated version can only be older: every reported feature must be enforceable.
             let older = |interface: String| interface.parse().ok();
             let emulated = fault::emulated("landlock").and_then(older);
             Kernel {
@@ -25,7 +25,6 @@ impl Kernel {
         })
     }
 
-    /// Asks the kernel.
     #[cfg(all(target_os = "linux", feature = "sandbox"))]
     fn ask() -> Kernel {
         Kernel {
@@ -35,7 +34,6 @@ impl Kernel {
         }
     }
 
-    /// There is nothing to ask.
     #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
     fn ask() -> Kernel {
         Kernel {

@@ -1,9 +1,9 @@
-//! What Landlock does not cover, under seccomp: the network, and calls that reach other processes
-//! or files past it.
+//! Denies system calls that Landlock does not cover, with seccomp: network access, and calls that
+//! reach other processes.
 //!
-//! Connecting is denied for local sockets too: behind one may be a service (a container engine,
-//! the user's session bus) that would do for the script what the sandbox forbids. Sockets for
-//! datagrams are denied because they need no connection to reach one.
+//! `connect` is denied for local sockets, too: a service such as a container engine or the session
+//! bus could do what the sandbox forbids. Datagram sockets are denied because they send without
+//! `connect`.
 
 use std::collections::BTreeMap;
 
@@ -16,56 +16,54 @@ use seccompiler::{
 use super::kernel::{Kernel, SCOPE, TRUNCATE};
 use super::{Network, Policy};
 
-/// The bit that marks the second set of call numbers (x32) that a 64-bit kernel may have.
+/// Marks the x32 system calls of a 64-bit x86 kernel.
 const X32: c_long = 0x4000_0000;
 
-/// Calls on the user's keys, which the kernel keeps for all processes of the user.
+/// The kernel's keyrings are shared by all processes of a user.
 const KEYS: [c_long; 3] = [libc::SYS_add_key, libc::SYS_keyctl, libc::SYS_request_key];
-/// Calls that reach the network whatever their arguments. With a ring, a program asks for sockets
-/// without making calls.
+/// Always denied without network. `io_uring` can create and connect sockets without system calls.
 const CONNECTING: [c_long; 4] = [
     libc::SYS_connect,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
 ];
-/// Kinds of sockets that stay: local ones, and those that ask the kernel about itself.
+/// Allowed families: local sockets, and queries to the kernel.
 const LOCAL: [c_int; 2] = [libc::AF_UNIX, libc::AF_NETLINK];
-/// The bits of a socket's type that are not flags.
+/// The type in the second argument of `socket`; the other bits are flags.
 const TYPE: u64 = 0xf;
-/// The kinds of local sockets that carry datagrams; the second is another name of the first.
+/// For local sockets, `SOCK_RAW` is an alias of `SOCK_DGRAM`.
 const DATAGRAMS: [c_int; 2] = [libc::SOCK_DGRAM, libc::SOCK_RAW];
 
-/// All processes of a user, for `setpriority`.
+/// `which` argument of `setpriority`: all processes of a user.
 const PRIO_USER: u64 = 2;
 /// The same for `ioprio_set`.
 const IOPRIO_WHO_USER: u64 = 3;
 
-/// Commands of `fcntl` that have a signal sent to a process, and those of `ioctl`.
+/// `F_SETOWN` and `F_SETOWN_EX`: choose the process that receives a descriptor's signals.
 const OWNERS: [u64; 2] = [8, 15];
-/// `FIOSETOWN`, `SIOCSPGRP`.
+/// `FIOSETOWN` and `SIOCSPGRP`: the same for `ioctl`.
 const OWNING: [u64; 2] = [0x8901, 0x8902];
 
-/// The bits of an open file's flags that say what it is opened for, and that it is emptied.
 const MODE_AND_TRUNCATE: u64 = (libc::O_ACCMODE | libc::O_TRUNC) as u64;
 
-/// The rules for each call; a call without any is denied whatever its arguments.
+/// System calls to deny.
 #[derive(Default)]
 struct Denied {
-    /// By number.
+    /// Rules by call number. A call without rules is always denied.
     calls: BTreeMap<c_long, Vec<SeccompRule>>,
-    /// What could not be said.
+    /// The last rule that could not be built.
     error: Option<String>,
 }
 
 impl Denied {
-    /// Denies calls whatever their arguments.
     fn all(&mut self, calls: &[c_long]) {
         self.calls
             .extend(calls.iter().map(|call| (*call, Vec::new())));
     }
 
-    /// Denies a call if all of the arguments, by their place, compare like this.
+    /// Denies a call if all conditions match. A condition is the argument's index, an operator and
+    /// a value.
     fn when(&mut self, call: c_long, arguments: &[(u8, SeccompCmpOp, u64)]) {
         let conditions = arguments.iter().map(|(place, how, value)| {
             SeccompCondition::new(*place, SeccompCmpArgLen::Dword, how.clone(), *value)
@@ -79,7 +77,7 @@ impl Denied {
         }
     }
 
-    /// Returns the filter that answers denied calls with an error.
+    /// Denied calls fail with `error`.
     fn program(self, error: c_int) -> Result<BpfProgram, String> {
         if let Some(error) = self.error {
             return Err(error);
@@ -106,7 +104,7 @@ impl Denied {
     }
 }
 
-/// Returns why calls cannot be filtered, if they cannot.
+/// Returns the reason if this kernel cannot filter system calls.
 pub(super) fn check() -> Result<(), String> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if !status.lines().any(|line| line.starts_with("Seccomp:")) {
@@ -115,7 +113,7 @@ pub(super) fn check() -> Result<(), String> {
     everywhere().program(libc::EPERM).map(drop)
 }
 
-/// Restricts this thread. `others` are the processes that watch over it.
+/// Restricts this thread. `others` are the processes that supervise it.
 pub(super) fn enforce(policy: &Policy, kernel: &Kernel, others: &[u32]) -> Result<(), String> {
     let mut denied = everywhere();
     if policy.network == Network::Off {
@@ -128,7 +126,8 @@ pub(super) fn enforce(policy: &Policy, kernel: &Kernel, others: &[u32]) -> Resul
 
     if kernel.landlock < TRUNCATE {
         truncation(&mut denied);
-        // Its flags are in memory, where no filter looks; without it programs use `openat`.
+        // A filter cannot see the flags of `openat2`, which are in memory. Programs fall back to
+        // `openat` after `ENOSYS`.
         let mut unknown = Denied::default();
         unknown.all(&[libc::SYS_openat2]);
         apply(&unknown.program(libc::ENOSYS)?)?;
@@ -137,12 +136,11 @@ pub(super) fn enforce(policy: &Policy, kernel: &Kernel, others: &[u32]) -> Resul
     apply(&denied.program(libc::EPERM)?)
 }
 
-/// Applies a filter to this thread.
 fn apply(program: &BpfProgram) -> Result<(), String> {
     apply_filter(program).map_err(|e| e.to_string())
 }
 
-/// Returns what is denied on every kernel: keys, and the limits and priorities of other processes.
+/// Denied on every kernel: keyrings, and limits and priorities of other processes.
 fn everywhere() -> Denied {
     let mut denied = Denied::default();
     denied.all(&KEYS);
@@ -156,7 +154,7 @@ fn everywhere() -> Denied {
     denied
 }
 
-/// Denies the network: every socket that leaves the machine, every connection, and datagrams.
+/// Denies sockets except local ones, all connections, and datagrams.
 fn network(denied: &mut Denied) {
     denied.all(&CONNECTING);
     let foreign = LOCAL.map(|family| (0, SeccompCmpOp::Ne, number(family)));
@@ -167,18 +165,19 @@ fn network(denied: &mut Denied) {
             (1, SeccompCmpOp::MaskedEq(TYPE), number(kind)),
         ];
         denied.when(libc::SYS_socket, &local);
-        // One of a pair can send to others than its pair.
+        // A datagram socket of a pair can send to any address.
         denied.when(libc::SYS_socketpair, &local);
     }
 }
 
-/// Denies signals to those who watch over the command, on a kernel that does not keep signals
-/// inside. To other processes of the user they stay possible, which the approval says.
+/// Protects the supervising processes from signals on kernels that cannot restrict signals. Other
+/// processes of the user are not protected, which the approval prompt says.
 fn signals(denied: &mut Denied, others: &[u32]) {
     let everybody = number(-1);
     denied.when(libc::SYS_kill, &[(0, SeccompCmpOp::Eq, everybody)]);
     for &process in others {
         let process = u64::from(process);
+        // `kill` with a negative id signals a process group.
         let group = u64::from((process as u32).wrapping_neg());
         denied.when(libc::SYS_kill, &[(0, SeccompCmpOp::Eq, group)]);
         for call in [
@@ -193,7 +192,7 @@ fn signals(denied: &mut Denied, others: &[u32]) {
         }
     }
 
-    // A folder of /proc is a descriptor of a process, too.
+    // A descriptor of `/proc/<pid>` works as a pidfd, too, so denying `pidfd_open` is not enough.
     denied.all(&[libc::SYS_pidfd_send_signal]);
     for command in OWNERS {
         denied.when(libc::SYS_fcntl, &[(1, SeccompCmpOp::Eq, command)]);
@@ -204,11 +203,11 @@ fn signals(denied: &mut Denied, others: &[u32]) {
     }
 }
 
-/// Denies emptying files without opening them for writing, which Landlock allows before its third
-/// interface to whoever may read them.
+/// Denies truncation without write access. Before ABI 3, Landlock lets a process truncate every
+/// file that it can read.
 fn truncation(denied: &mut Denied) {
     denied.all(&[libc::SYS_truncate]);
-    // For reading, and for neither reading nor writing.
+    // Linux accepts `O_TRUNC` with `O_RDONLY`, and with the access mode 3.
     for mode in [libc::O_RDONLY, libc::O_ACCMODE] {
         let emptied = number(mode | libc::O_TRUNC);
         let how = || SeccompCmpOp::MaskedEq(MODE_AND_TRUNCATE);
@@ -218,7 +217,7 @@ fn truncation(denied: &mut Denied) {
     }
 }
 
-/// Returns a C number as a filter sees it.
+/// As an argument of a system call appears to a filter.
 fn number(value: c_int) -> u64 {
     u64::from(value.cast_unsigned())
 }

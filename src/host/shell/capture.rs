@@ -1,20 +1,20 @@
-//! What is kept of a script's output: the beginning and the end, within a limit.
+//! Keeps the beginning and the end of a script's output, within a limit.
 
 use std::collections::VecDeque;
 
-/// A script's output, with a gap in the middle if it was long.
+/// Output of a script. If it was long, the middle is missing.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct CapturedOutput {
-    /// The beginning; everything if nothing was lost.
+    /// The beginning, or everything if `lost` is 0.
     pub head: Vec<u8>,
-    /// The end, if something was lost between it and the beginning.
+    /// The end. Empty if `lost` is 0.
     pub tail: Vec<u8>,
-    /// How many bytes in between were not kept.
+    /// Number of bytes missing between `head` and `tail`.
     pub lost: u64,
 }
 
 impl CapturedOutput {
-    /// Returns the output as one piece of text, with a line that says what is missing.
+    /// Returns the output as one text, with a line about the missing bytes.
     pub fn joined(&self) -> Vec<u8> {
         let mut all = self.head.clone();
         if self.lost > 0 {
@@ -25,22 +25,18 @@ impl CapturedOutput {
     }
 }
 
-/// Takes output as it comes.
+/// Collects output.
 pub struct Capture {
-    /// The beginning.
     head: Vec<u8>,
-    /// What came behind it, at most `tail_limit` bytes.
+    /// Everything after `head`, up to `tail_limit` bytes.
     tail: VecDeque<u8>,
-    /// How long the beginning may be.
     head_limit: usize,
-    /// How long the end may be.
     tail_limit: usize,
-    /// How many bytes fell out of the end.
     lost: u64,
 }
 
 impl Capture {
-    /// Returns an empty one for so many bytes.
+    /// Returns an empty capture that keeps `limit` bytes.
     pub fn new(limit: usize) -> Capture {
         let head_limit = limit.div_ceil(2);
         Capture {
@@ -52,7 +48,7 @@ impl Capture {
         }
     }
 
-    /// Takes the next bytes.
+    /// Appends bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         let room = self.head_limit - self.head.len();
         let (first, rest) = bytes.split_at(room.min(bytes.len()));
@@ -63,7 +59,7 @@ impl Capture {
         self.lost += excess as u64;
     }
 
-    /// Returns what was kept.
+    /// Returns the collected output.
     pub fn finish(mut self) -> CapturedOutput {
         if self.lost == 0 {
             self.head.extend(self.tail.drain(..));
@@ -81,7 +77,7 @@ impl Capture {
 mod tests {
     use super::*;
 
-    /// Compares head, tail and loss of ten bytes in pieces of three.
+    /// Expects head, tail and loss for ten bytes in pieces of three.
     fn check(limit: usize, expected: (&str, &str, u64)) {
         let mut capture = Capture::new(limit);
         b"0123456789".chunks(3).for_each(|piece| capture.add(piece));

@@ -1,14 +1,14 @@
-//! The environment of a script: the user's, without keys and without what would lead git or
-//! TeDDy to another repository.
+//! The environment of commands: the user's, without secrets and without variables that point git or
+//! TeDDy at another repository.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::host::{env, process};
 
-/// Parts of names that say that the value is a secret.
+/// Substrings of names that suggest a secret.
 const SECRET: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
-/// Beginnings of git's variables that describe the user and not a repository.
+/// Prefixes of git variables that describe the user, not a repository.
 const GIT_USER: [&str; 5] = [
     "GIT_AUTHOR_",
     "GIT_COMMITTER_",
@@ -16,12 +16,12 @@ const GIT_USER: [&str; 5] = [
     "GIT_CONFIG_SYSTEM",
     "GIT_CONFIG_NOSYSTEM",
 ];
-/// Names that a plan may not set, because they choose which code a command runs.
+/// A plan cannot set these, because they decide which code a command runs.
 const RESERVED: [&str; 6] = ["PATH", "HOME", "BASH_ENV", "ENV", "IFS", "SHELLOPTS"];
-/// Beginnings of such names.
+/// Prefixes of such names.
 const RESERVED_START: [&str; 4] = ["GIT_", "LD_", "DYLD_", "TEDDY_"];
 
-/// Returns whether a plan may set a variable of this name.
+/// Returns whether a plan can set a variable.
 pub fn may_set(name: &str) -> bool {
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -31,18 +31,17 @@ pub fn may_set(name: &str) -> bool {
         && !name.ends_with("_BASE_URL")
 }
 
-/// What a command gets of the environment.
 pub(in crate::host) struct CommandEnvironment<'a> {
-    /// Inherited variables that pass although their name says secret or git.
+    /// Variables to inherit although their names look like secrets or belong to git.
     pub(in crate::host) keep: &'a [String],
-    /// The folder for its temporary files.
+    /// Becomes `TMPDIR`.
     pub(in crate::host) temporary: &'a Path,
-    /// Whether it is confined.
+    /// The command runs in the sandbox.
     pub(in crate::host) is_confined: bool,
 }
 
 impl CommandEnvironment<'_> {
-    /// Gives it to a command, but for what the command itself sets.
+    /// Sets up a command's environment. The caller adds the variables of the plan later.
     pub(in crate::host) fn give(&self, command: &mut Command) {
         for (name, _) in env::all() {
             let text = name.to_string_lossy();
@@ -54,12 +53,12 @@ impl CommandEnvironment<'_> {
         process::give_back(command, |name| self.keeps(name));
         command.env("TMPDIR", self.temporary);
 
-        // Nobody is there to answer or to write a message.
+        // No user can answer a prompt or write a commit message.
         command
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_EDITOR", ":");
         if self.is_confined {
-            // The user's repository is not open to it.
+            // Automatic gc cannot access the user's repository from the sandbox.
             command.env("GIT_CONFIG_COUNT", "2");
             command
                 .env("GIT_CONFIG_KEY_0", "gc.auto")
@@ -70,13 +69,11 @@ impl CommandEnvironment<'_> {
         }
     }
 
-    /// Returns whether a variable passes whatever its name says.
     fn keeps(&self, name: &str) -> bool {
         self.keep.iter().any(|kept| kept == name)
     }
 }
 
-/// Returns whether a script inherits a variable of this name.
 fn passes(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let git = upper.starts_with("GIT_") && !GIT_USER.iter().any(|start| upper.starts_with(start));

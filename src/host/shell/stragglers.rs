@@ -1,26 +1,25 @@
-//! Processes that left their script's group (`setsid`, a daemon) or outlived their TeDDy: found by
-//! a variable that every descendant inherits. Linux only; elsewhere the group is all that is ended.
+//! Kills processes that outlived a killed TeDDy, even if they left their process group (`setsid`,
+//! daemons).
+//!
+//! They are found by an environment variable that all descendants inherit. Linux only.
 
 use rustix::process::{Pid, Signal};
 
 use crate::host::env;
 
-/// The variable's name. Its value is a list of marks: a script may run TeDDy itself.
+/// Value: markers separated by `:`, because a script can run TeDDy itself.
 pub(in crate::host) const VARIABLE: &str = "TEDDY_RUN";
-/// What stands between two marks.
 const SEPARATOR: char = ':';
-/// How often it is looked again for what was born meanwhile.
+/// Rounds of killing, to catch processes forked during the previous one.
 const ROUNDS: usize = 8;
 
-/// The mark of one script's processes: this process's number, the namespace in which that counts,
-/// and something that no other script has.
+/// Marks the processes of one script: TeDDy's process id, its pid namespace, and a unique id.
 pub(in crate::host) struct Marker {
-    /// The variable's value: the marks of the scripts around this one, then its own.
+    /// The markers of the scripts around this one, then its own.
     value: String,
 }
 
 impl Marker {
-    /// Returns a new mark.
     pub(in crate::host) fn new() -> Marker {
         let (process, namespace) = (std::process::id(), namespace());
         let own = format!("{process}.{namespace}.{}", uuid::Uuid::now_v7());
@@ -29,14 +28,12 @@ impl Marker {
         Marker { value }
     }
 
-    /// Returns the variable's value.
     pub(in crate::host) fn value(&self) -> &str {
         &self.value
     }
 }
 
-/// Kills what is left of scripts whose TeDDy was killed itself. For a recovery; never touches a
-/// script whose TeDDy lives.
+/// Kills processes of scripts whose TeDDy has died. Processes of a running TeDDy are not affected.
 pub fn end_orphans() {
     let here = namespace();
     kill(|mark| {
@@ -46,8 +43,8 @@ pub fn end_orphans() {
     });
 }
 
-/// Returns the process that a mark names; nothing if it counts in another namespace than `here`: a
-/// host sees the processes of its containers, whose numbers mean nothing to it.
+/// Returns the TeDDy process of a marker. `None` if its id belongs to another pid namespace: a host
+/// sees the processes of its containers, but their ids mean something else there.
 fn owner(mark: &str, here: u64) -> Option<Pid> {
     let mut parts = mark.split('.');
     let (process, namespace) = (parts.next()?, parts.next()?);
@@ -57,14 +54,13 @@ fn owner(mark: &str, here: u64) -> Option<Pid> {
     Pid::from_raw(process.parse().ok()?)
 }
 
-/// Returns what tells the namespace of this process's number from others; 0 where there is none.
+/// Inode of the pid namespace, or 0 if there is none.
 fn namespace() -> u64 {
     use std::os::unix::fs::MetadataExt as _;
 
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
 }
 
-/// Kills every process that has a mark of some kind.
 fn kill(is_wanted: impl Fn(&str) -> bool) {
     for _ in 0..ROUNDS {
         let found = processes(&is_wanted);
@@ -77,7 +73,6 @@ fn kill(is_wanted: impl Fn(&str) -> bool) {
     }
 }
 
-/// Returns the living processes that have a mark of some kind.
 fn processes(is_wanted: impl Fn(&str) -> bool) -> Vec<Pid> {
     let wanted = |pid: &Pid| {
         let environ =
@@ -118,14 +113,14 @@ mod tests {
             command.arg("300").env(VARIABLE, mark);
             command.spawn().unwrap()
         };
-        // A process that has ended and was waited for: its number is free.
+        // Ended and reaped, so its id is free.
         let mut gone = process::command("true").spawn().unwrap();
         gone.wait().unwrap();
         let (here, gone) = (namespace(), gone.id());
         let mut orphan = start(format!("1.{here}.a:{gone}.{here}.b"));
         let others = [
             format!("{}.{here}.c", std::process::id()),
-            // Of a container, where the number is somebody's.
+            // From a container, in which the id belongs to another process.
             format!("{gone}.{}.d", here + 1),
             format!("{gone}.e"),
         ];
