@@ -1,13 +1,14 @@
-//! The process between TeDDy and a command, which sees to it that nothing outlives the command.
+//! The supervisor: a process between TeDDy and a command that ensures that nothing outlives the
+//! command.
 //!
-//! The program starts itself again as a supervisor. The supervisor adopts every orphan below it
-//! (it is a child subreaper), restricts a thread of its own and starts the command from it, so
-//! that nothing between fork and exec needs unsafe code. When the command has ended, or TeDDy has
-//! said so, or TeDDy is gone, it kills all that is left and waits until the kernel says that it
-//! has no child any more. That is the proof: no list of processes and no variable is believed.
+//! TeDDy starts its own program as the supervisor. The supervisor is a child subreaper, so every
+//! orphan below it becomes its child. It restricts a thread with the sandbox and starts the command
+//! from it, which needs no unsafe code between fork and exec. When the command ends, TeDDy asks for
+//! it, or TeDDy dies, it kills all remaining processes and waits until the kernel reports that it
+//! has no child left. It trusts no other evidence, such as process lists.
 //!
-//! The two talk over a socket, which is the supervisor's input. A supervisor that is killed
-//! itself leaves its orphans to TeDDy, which is a subreaper for them meanwhile; see [`strays`].
+//! They communicate over a socket, the supervisor's stdin. If the supervisor itself is killed, its
+//! orphans become children of TeDDy, which is a subreaper as well; see [`strays`].
 
 mod order;
 mod serve;
@@ -32,35 +33,32 @@ pub(super) use strays::{forget, know};
 pub(super) use order::{CommandEnding, Order, SupervisorMessage};
 pub use serve::serve_if_asked;
 
-/// The first argument of a supervisor.
+/// First argument of the supervisor.
 const WORD: &str = "__supervise";
 
-/// How long a command may take to end after TERM.
+/// How long a command has to exit after TERM.
 pub const GRACE: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether a supervisor has ended.
+/// Poll interval for the end of a supervisor.
 const TICK: Duration = Duration::from_millis(1);
 
-/// How a command is started.
+/// How to start commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
-    /// The program that becomes the supervisor, and its first arguments: one that calls
-    /// [`serve_if_asked`].
+    /// The supervisor program and its first arguments. It must call [`serve_if_asked`].
     pub command: Vec<OsString>,
-    /// The sandbox; none leaves the command unrestricted.
+    /// Sandbox policy. `None` does not restrict the command.
     pub policy: Option<Policy>,
-    /// A file that stays locked until nothing of the command is left, even if TeDDy is killed.
+    /// A file that stays locked until all processes of the command have ended, even if TeDDy is
+    /// killed.
     pub lock: Option<PathBuf>,
-    /// The process that holds the view of the files in which the command runs, if there is one.
+    /// The process that holds the overlay in which the command runs.
     pub view: Option<u32>,
 }
 
 impl Launcher {
-    /// Returns a launcher that is this program. On a machine that can enforce nothing the command
-    /// runs unrestricted, as [`super::sandbox::describe`] says of it.
-    ///
-    /// # Errors
-    /// The system does not tell where this program is.
+    /// Returns a launcher that uses this program. If this machine cannot enforce anything, the
+    /// command runs without a sandbox, as [`super::sandbox::describe`] tells the user.
     pub fn new(policy: Option<Policy>) -> io::Result<Launcher> {
         let enforceable = !matches!(availability(), Availability::None(_));
         Ok(Launcher {
@@ -71,7 +69,7 @@ impl Launcher {
         })
     }
 
-    /// Returns this launcher with a file that is locked while anything of the command lives.
+    /// Sets the file to lock while processes of the command run.
     pub fn holding(self, lock: PathBuf) -> Launcher {
         Launcher {
             lock: Some(lock),
@@ -79,15 +77,11 @@ impl Launcher {
         }
     }
 
-    /// Returns this launcher for commands that see what another process sees.
+    /// Sets the process whose mounts the command sees.
     pub fn within(self, view: Option<u32>) -> Launcher {
         Launcher { view, ..self }
     }
 
-    /// Returns the command that becomes the supervisor, with this program's environment.
-    ///
-    /// # Errors
-    /// The launcher names no program.
     pub(super) fn command(&self) -> io::Result<Command> {
         let (program, first) = self
             .command
@@ -99,29 +93,21 @@ impl Launcher {
     }
 }
 
-/// Where a command writes to.
 pub(super) struct CommandOutputs {
-    /// What takes its output.
     pub(super) stdout: io::PipeWriter,
-    /// What takes its error output.
     pub(super) stderr: io::PipeWriter,
 }
 
-/// A supervisor at work. Dropping it ends the command and all that it started.
+/// Dropping it kills the command and all its children.
 pub(super) struct Supervisor {
-    /// Its process.
     child: Child,
-    /// Our end of the socket; when it closes, the supervisor kills at once.
+    /// The supervisor kills all processes when this is closed.
     channel: Option<UnixStream>,
-    /// What it leaves to us if it is killed comes to us while it lives.
+    /// While the supervisor runs, its orphans become our children if it is killed.
     _adoption: Adoption,
 }
 
 impl Supervisor {
-    /// Starts a supervisor and gives it its order.
-    ///
-    /// # Errors
-    /// The system has no socket or process for it.
     pub(super) fn start(
         mut command: Command,
         order: &Order,
@@ -136,7 +122,7 @@ impl Supervisor {
             .stderr(outputs.stderr);
         let child = command.spawn()?;
 
-        // The command holds the ends of the socket and the pipe; while they live neither closes.
+        // `command` owns copies of the socket and pipes, which would never close.
         drop(command);
 
         let mut supervisor = Supervisor {
@@ -150,11 +136,8 @@ impl Supervisor {
         Ok(supervisor)
     }
 
-    /// Hands on what the supervisor tells, until it has said that all are gone or its end of the
-    /// socket closes; then nothing more comes.
-    ///
-    /// # Errors
-    /// The system has no descriptor or thread for it.
+    /// Calls `tell` for each message, from a thread. The last one is `Gone`, or `Lost` if the
+    /// socket was closed.
     pub(super) fn listen(
         &self,
         mut tell: impl FnMut(SupervisorMessage) + Send + 'static,
@@ -183,14 +166,14 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Asks for the command's end: TERM for its group, and KILL for all after a while.
+    /// Sends TERM to the command's group. The supervisor kills all processes after [`GRACE`].
     pub(super) fn end(&mut self) {
-        // A supervisor that does not listen any more says so itself.
+        // Fails if the supervisor has died, which is reported as `Lost`.
         let _ = self.send(b"e");
     }
 
-    /// Ends a supervisor that does not answer, and what it has left to us; returns who could not
-    /// be ended.
+    /// Kills a supervisor that does not respond, and the orphans that it leaves. Returns those that
+    /// could not be killed.
     pub(super) fn replace(&mut self) -> Vec<String> {
         self.channel = None;
         let _ = self.child.kill();
@@ -198,7 +181,6 @@ impl Supervisor {
         strays::end_all()
     }
 
-    /// Writes to the socket.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.channel {
             Some(channel) => channel.write_all(bytes),
@@ -222,21 +204,19 @@ impl Drop for Supervisor {
     }
 }
 
-/// Whether a private view of folders could not be finished on this machine.
+/// A private mount failed halfway on this machine.
 static HALFWAY: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether commands are given a private view of folders.
 pub(super) fn gives_private_views() -> bool {
     Kernel::running().namespaces && !HALFWAY.load(Ordering::SeqCst)
 }
 
-/// Gives commands no private view of folders from now on: some systems let a process begin one
-/// and then refuse the rest of it.
+/// Disables private mounts for the rest of this process. Some systems let a process create
+/// namespaces and then forbid the mounts.
 pub(super) fn give_no_private_views() {
     HALFWAY.store(true, Ordering::SeqCst);
 }
 
-/// Returns the order for a command: its words, the folder and more variables.
 pub(super) fn order(launcher: &Launcher, words: Vec<OsString>, folder: &Path) -> Order {
     Order {
         policy: launcher.policy.clone(),

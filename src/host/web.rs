@@ -1,8 +1,8 @@
-//! Pages of the web as text: fetched from public addresses only, within time and size.
+//! Fetches web pages as text, from public addresses only, with limits on time and size.
 //!
-//! A host's addresses are looked up once, all of them are judged, and the connection goes to
-//! those and to no others, so that a name cannot change its meaning in between. Every redirect
-//! is judged like a first address. No proxy, no cookies, no credentials.
+//! A host is resolved once. All its addresses must be allowed, and the connection uses exactly
+//! those, so a DNS answer that changes in between (DNS rebinding) has no effect. Redirects are
+//! checked the same way. Uses no proxy, cookies or credentials.
 
 pub mod address;
 mod readable;
@@ -19,21 +19,20 @@ use reqwest::{Client, Response, Url, redirect};
 use super::{http, interrupt};
 use address::AddressError;
 
-/// The most redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
-/// What we would like to get.
+/// `Accept` header: Markdown is preferred.
 const WANTED: &str = "text/markdown, text/html;q=0.9, text/plain";
-/// How often the interrupt flag is looked at.
+/// Poll interval for the interrupt flag.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What may be fetched and how much of it.
+/// Limits for fetching.
 #[derive(Debug, Clone)]
 pub struct FetchRules {
-    /// Hosts of the user's own network that may be fetched: `name` or `name:port`.
+    /// Allowed hosts in private networks: `name` or `name:port`.
     pub allowed_hosts: Vec<String>,
-    /// The time for everything together.
+    /// Time limit for the whole fetch, redirects included.
     pub timeout: Duration,
-    /// The most bytes of a body, before and after decompression.
+    /// Maximum size of a body, before and after decompression.
     pub max_body: usize,
 }
 
@@ -47,53 +46,50 @@ impl Default for FetchRules {
     }
 }
 
-/// A page.
+/// A web page.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The address from which it came in the end.
+    /// Final URL, after redirects.
     pub url: String,
-    /// Its title, if it has one.
+    /// Title, if it has one.
     pub title: Option<String>,
-    /// Its text; Markdown, if it was HTML.
+    /// Text, or Markdown if the page is HTML.
     pub text: String,
 }
 
-/// Why there is no page.
+/// Reason why a page could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
-    /// The address is not one that is fetched.
+    /// The URL is not allowed.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The host has no address.
+    /// The host could not be resolved.
     #[error("the host `{0}` is not known")]
     UnknownHost(String),
-    /// The connection or the answer failed.
+    /// The connection failed.
     #[error("the page cannot be fetched: {0}")]
     Failed(String),
-    /// The server said no.
+    /// The server answered with this HTTP status.
     #[error("the server answered {0}")]
     Status(u16),
-    /// There is no end to the redirects.
+    /// Too many redirects.
     #[error("it redirects more than {MAX_REDIRECTS} times")]
     Redirects,
-    /// The body is too long.
+    /// The body exceeds the limit.
     #[error("the page is larger than {0} bytes")]
     TooLarge(usize),
-    /// It took too long.
+    /// The time limit was exceeded.
     #[error("the page did not arrive within {} s", .0.as_secs())]
     TimedOut(Duration),
-    /// The user asked to stop.
+    /// The user interrupted.
     #[error("interrupted")]
     Interrupted,
-    /// The body is no readable text; why.
+    /// The body cannot be converted to text, with the reason.
     #[error("the page cannot be used: {0}")]
     Unreadable(String),
 }
 
 /// Fetches a page.
-///
-/// # Errors
-/// Any [`WebError`].
 pub fn fetch(url: &str, rules: &FetchRules) -> Result<Page, WebError> {
     let first = address::parse(url)?;
     let stop = interrupt::flag();
@@ -114,24 +110,21 @@ pub fn fetch(url: &str, rules: &FetchRules) -> Result<Page, WebError> {
     })
 }
 
-/// Ends when the flag is set.
 async fn raised(flag: &AtomicBool) {
     while !flag.load(Ordering::SeqCst) {
         tokio::time::sleep(TICK).await;
     }
 }
 
-/// What a server sent.
 struct PageBody {
-    /// From where.
+    /// Final URL.
     url: Url,
-    /// Its `Content-Type`.
     content_type: Option<String>,
-    /// The bytes, decompressed.
+    /// After decompression.
     bytes: Vec<u8>,
 }
 
-/// Fetches an address and those it redirects to.
+/// Follows redirects. Checks every URL before it is used.
 async fn follow(mut url: Url, rules: &FetchRules) -> Result<PageBody, WebError> {
     for _ in 0..=MAX_REDIRECTS {
         let addresses = resolve(&url, rules).await?;
@@ -156,7 +149,6 @@ async fn follow(mut url: Url, rules: &FetchRules) -> Result<PageBody, WebError> 
     Err(WebError::Redirects)
 }
 
-/// Returns where a response sends us, if it does.
 fn redirected(url: &Url, response: &Response) -> Option<Result<Url, WebError>> {
     if !response.status().is_redirection() {
         return None;
@@ -169,7 +161,7 @@ fn redirected(url: &Url, response: &Response) -> Option<Result<Url, WebError>> {
     )
 }
 
-/// Looks up a host's addresses and judges every one of them.
+/// Resolves a host. Fails unless all addresses are public or the user allowed the host.
 async fn resolve(url: &Url, rules: &FetchRules) -> Result<Vec<SocketAddr>, WebError> {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(0);
@@ -196,11 +188,11 @@ async fn resolve(url: &Url, rules: &FetchRules) -> Result<Vec<SocketAddr>, WebEr
     }
 }
 
-/// Returns a client that knows these addresses and no others.
 fn client(addresses: Vec<SocketAddr>) -> Result<Client, WebError> {
     let pinned = Arc::new(Pinned(addresses));
     let configured = http::client(|builder| {
         builder
+            // A proxy would resolve the host itself, past the check.
             .no_proxy()
             .redirect(redirect::Policy::none())
             .referer(false)
@@ -209,7 +201,7 @@ fn client(addresses: Vec<SocketAddr>) -> Result<Client, WebError> {
     configured.map_err(|e| WebError::Failed(cause(&e)))
 }
 
-/// A name service with one answer.
+/// A resolver that always returns these addresses.
 struct Pinned(Vec<SocketAddr>);
 
 impl Resolve for Pinned {
@@ -219,7 +211,7 @@ impl Resolve for Pinned {
     }
 }
 
-/// Receives a body up to a limit.
+/// Checks the announced length first, then the bytes received.
 async fn receive(url: Url, mut response: Response, limit: usize) -> Result<PageBody, WebError> {
     if response
         .content_length()
@@ -251,7 +243,7 @@ async fn receive(url: Url, mut response: Response, limit: usize) -> Result<PageB
     })
 }
 
-/// Returns the innermost reason of an error; the outer ones repeat the address.
+/// The outer errors repeat the URL.
 fn cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

@@ -1,7 +1,6 @@
-//! What TeDDy and a supervisor say to each other, one JSON value on a line.
+//! Messages between TeDDy and a supervisor, one JSON value per line.
 //!
-//! It goes over a socket and not in arguments: arguments are limited, and everyone on the machine
-//! can read them.
+//! They are sent over a socket, because arguments are limited in size and visible to all users.
 
 use std::io;
 
@@ -10,85 +9,78 @@ use serde::{Deserialize, Serialize};
 use crate::host::raw::RawText;
 use crate::host::sandbox::{Kernel, Policy};
 
-/// What a supervisor is told first.
+/// The first message to a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Order {
-    /// The sandbox, if there is one.
+    /// Sandbox policy.
     pub policy: Option<Policy>,
-    /// What of it can be enforced.
+    /// The kernel features to use for it.
     pub kernel: Kernel,
-    /// The program, by its path, and its arguments.
+    /// Path of the program, and its arguments.
     pub words: Vec<RawText>,
-    /// The folder in which it runs.
+    /// Working directory.
     pub folder: RawText,
-    /// Variables that the command gets and the supervisor does not obey.
+    /// Variables for the command only, not for the supervisor.
     pub variables: Vec<(String, String)>,
-    /// The named pipe that is the command's input; without one it has none.
+    /// Named pipe to use as stdin. `None` means `/dev/null`.
     pub input: Option<RawText>,
-    /// The file that is locked until nothing is left.
+    /// File to lock until all processes have ended.
     pub lock: Option<RawText>,
-    /// The process that holds the view of the files in which the command runs, if there is one.
+    /// The process that holds the overlay in which the command runs.
     pub view: Option<u32>,
 }
 
-/// What a supervisor tells.
+/// A message from the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SupervisorMessage {
-    /// The command runs.
+    /// The command was started.
     Started,
-    /// It does not, and why.
+    /// The command was not started, with the reason.
     Refused(String),
-    /// It does not, because a private view of folders began and could not be finished; without one
-    /// it may.
+    /// Like `Refused`, because a private mount failed halfway. A retry without private mounts can
+    /// work.
     Halfway(String),
-    /// It has ended; what it started may still live.
+    /// The command has ended. Its children can still run.
     Ended(CommandEnding),
-    /// Nothing is left but the named processes, which could not be ended.
+    /// All processes have ended, except these, which could not be killed.
     Gone(Vec<String>),
-    /// The supervisor itself has ended without a word. Never sent.
+    /// The supervisor died without sending `Gone`. Generated on our side.
     Lost,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CommandEnding {
-    /// By itself, with this code.
+    /// Exited with this code.
     Exited(i32),
-    /// By this signal.
+    /// Killed by this signal.
     Signaled(i32),
 }
 
 impl Order {
-    /// Returns the line that is sent.
-    ///
-    /// # Errors
-    /// Never for what this program makes.
+    /// Encodes the order as a line.
     pub fn encode(&self) -> io::Result<Vec<u8>> {
         encode(self)
     }
 
-    /// Reads a line.
+    /// Decodes a line.
     pub fn decode(line: &[u8]) -> Option<Order> {
         serde_json::from_slice(line).ok()
     }
 }
 
 impl SupervisorMessage {
-    /// Returns the line that is sent.
-    ///
-    /// # Errors
-    /// Never for what this program makes.
+    /// Encodes the message as a line.
     pub fn encode(&self) -> io::Result<Vec<u8>> {
         encode(self)
     }
 
-    /// Reads a line.
+    /// Decodes a line.
     pub fn decode(line: &[u8]) -> Option<SupervisorMessage> {
         serde_json::from_slice(line).ok()
     }
 }
 
-/// Returns a value as a line.
 fn encode(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');

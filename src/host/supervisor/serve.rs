@@ -1,4 +1,4 @@
-//! The supervisor itself: a process with nothing to do but to start one command and to outlive it.
+//! The supervisor process: starts one command and outlives it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -28,22 +28,22 @@ use crate::host::file::reason;
 use crate::host::raw::RawText;
 use crate::host::{descriptors, fault, process, sandbox};
 
-/// How long it is tried to kill what is left.
+/// How long to keep killing remaining processes.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// How often killing is tried again, while nobody ends.
+/// Pause between two attempts to kill.
 const TICK: Duration = Duration::from_millis(5);
-/// How often it is looked at once for processes that were born while others were killed.
+/// Rounds without a pause, for processes forked during the previous round.
 const ROUNDS: usize = 16;
-/// The exit code of a supervisor that was not told what to do.
+/// Exit code of a supervisor without a valid order.
 const EXIT_MISUSED: u8 = 125;
-/// What `wait` takes besides children that tell with SIGCHLD: all of them (`__WALL`).
+/// `__WALL`: also wait for children that do not send SIGCHLD when they end.
 const ALL: WaitOptions = WaitOptions::from_bits_retain(0x4000_0000);
 
-/// The group whose number, negative, means to `kill` all whom we may signal.
+/// `kill(-1)`, which `kill_process_group(1)` becomes: all processes that we are allowed to signal.
 const EVERYONE: Pid = Pid::INIT;
 
-/// Becomes a supervisor if the arguments (the program's name first) say so; the main function
-/// calls this before anything else. Returns nothing if they do not.
+/// Runs a supervisor if the arguments (program name first) ask for it, else returns `None`. `main`
+/// calls this before anything else.
 pub fn serve_if_asked(arguments: &[OsString]) -> Option<ExitCode> {
     let word = arguments.get(1)?;
     if word != OsStr::new(WORD) {
@@ -60,7 +60,7 @@ pub fn serve_if_asked(arguments: &[OsString]) -> Option<ExitCode> {
     }
 }
 
-/// Takes an order from the socket that is the input, and carries it out.
+/// Reads an order from stdin and carries it out.
 fn serve() -> io::Result<()> {
     descriptors::keep_from_children();
     let channel = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -69,7 +69,7 @@ fn serve() -> io::Result<()> {
     reader.read_until(b'\n', &mut line)?;
     let mut order = Order::decode(&line).ok_or(io::ErrorKind::InvalidInput)?;
 
-    // What came with the line already; only a TeDDy that asks for the end at once sends any.
+    // More bytes after the order mean that TeDDy already asks for the end.
     let ending = !reader.buffer().is_empty();
 
     let mut supervised = Supervised::prepare(channel)?;
@@ -89,39 +89,32 @@ fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// How far it has come.
 #[derive(Clone, Copy)]
 enum ServePhase {
-    /// The command runs.
     Running,
-    /// It was asked to end, and has until then.
+    /// TERM was sent. The command has until then to exit.
     Ending(Instant),
-    /// All that is left is killed, and given up then.
+    /// Remaining processes are being killed. Give up then.
     Killing(Instant),
 }
 
-/// A command with all that it starts.
 struct Supervised {
-    /// The socket to TeDDy.
     channel: UnixStream,
-    /// All below become children of this process.
     _adoption: Adoption,
-    /// Becomes readable at a signal.
+    /// Readable after a signal.
     wake: UnixStream,
-    /// Whether somebody wants this process to end.
+    /// This process was asked to end by a signal.
     ended: Arc<AtomicBool>,
-    /// The command, until it was reaped.
+    /// `None` once it was reaped.
     command: Option<Pid>,
-    /// Whether one signal reaches all that is left and nobody else.
+    /// `kill(-1)` reaches exactly the remaining processes.
     scoped: bool,
-    /// How far it has come.
     phase: ServePhase,
 }
 
 impl Supervised {
-    /// Makes this process a session of its own that adopts orphans and hears signals.
     fn prepare(channel: UnixStream) -> io::Result<Supervised> {
-        // The terminal's ctrl-c is for TeDDy alone, which then says what to do.
+        // Ctrl-c at the terminal is handled by TeDDy, which then tells the supervisor.
         let _ = rustix::process::setsid();
         let adoption = Adoption::begin();
         let (sender, wake) = UnixStream::pair()?;
@@ -145,20 +138,21 @@ impl Supervised {
         })
     }
 
-    /// Starts the command; the lock is held until what is returned is dropped.
+    /// The result holds the lock of the order.
     fn start(&mut self, order: &mut Order) -> Result<Option<File>, SupervisorMessage> {
         let lock = match &order.lock {
             Some(path) => Some(hold(path.as_os_str()).map_err(SupervisorMessage::Refused)?),
             None => None,
         };
-        // While TeDDy lives nobody else takes the lock; if it is gone, somebody may have, and has
-        // let it go again.
+        // Check this only with the lock: while TeDDy lives no other process takes it. If TeDDy has
+        // died, the next one could have taken and released it already.
         if self.is_alone() {
             return Err(SupervisorMessage::Refused(
                 "its parent has ended".to_owned(),
             ));
         }
 
+        // These change the whole process, so they come before the thread of `spawn` exists.
         if let Some(holder) = order.view {
             sandbox::join(holder).map_err(SupervisorMessage::Refused)?;
         }
@@ -173,7 +167,7 @@ impl Supervised {
         Ok(lock)
     }
 
-    /// Waits until nothing is left; returns who could not be ended.
+    /// Waits until all processes have ended. Returns those that could not be killed.
     fn watch(&mut self) -> io::Result<Vec<String>> {
         loop {
             if !self.reap()? {
@@ -197,7 +191,6 @@ impl Supervised {
         }
     }
 
-    /// Returns whether all that is left must go now.
     fn is_time_to_kill(&self, now: Instant) -> bool {
         let is_over = match self.phase {
             ServePhase::Running => self.command.is_none(),
@@ -207,8 +200,8 @@ impl Supervised {
         is_over || self.is_alone() || self.ended.load(Ordering::SeqCst)
     }
 
-    /// Takes the children that have ended; returns whether any are left. Everyone below this
-    /// process is its child or will be, so that having none is having nobody.
+    /// Reaps children. Returns `false` if there are none left. All processes below this one are or
+    /// will become its children, so then all of them have ended.
     fn reap(&mut self) -> io::Result<bool> {
         loop {
             match wait(WaitOptions::NOHANG | ALL) {
@@ -224,9 +217,9 @@ impl Supervised {
         }
     }
 
-    /// Sleeps until a child ends, TeDDy says something or the time is over.
+    /// Sleeps until a child ends, TeDDy sends something, or for `limit`.
     fn rest(&mut self, limit: Option<Duration>) {
-        // While all are killed nothing is left to say, and a closed socket would wake us for ever.
+        // While killing, ignore the socket. If TeDDy has died, it would be readable all the time.
         let listens = !matches!(self.phase, ServePhase::Killing(_));
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         let mut sources = [
@@ -244,7 +237,6 @@ impl Supervised {
         }
     }
 
-    /// Asks the command to end, once.
     fn ask_to_end(&mut self) {
         if matches!(self.phase, ServePhase::Running) {
             self.phase = ServePhase::Ending(Instant::now() + GRACE);
@@ -252,7 +244,7 @@ impl Supervised {
         }
     }
 
-    /// Returns whether TeDDy is gone: its end of the socket is closed.
+    /// Returns whether TeDDy's end of the socket is closed.
     fn is_alone(&self) -> bool {
         let mut source = [PollFd::new(&self.channel, PollFlags::empty())];
         let now = Timespec {
@@ -262,29 +254,28 @@ impl Supervised {
         poll(&mut source, Some(&now)).is_ok_and(|_| source[0].revents().contains(PollFlags::HUP))
     }
 
-    /// Sends a signal to the command's group, and wakes what is stopped.
+    /// Continues stopped processes, too, so that they can handle the signal.
     fn signal_group(&self, signal: Signal) {
         for signal in [signal, Signal::CONT] {
-            // Who is not reaped keeps its number, so that this is the command's group.
+            // The command was not reaped, so its group id cannot have been reused.
             let _ = self
                 .command
                 .map(|command| kill_process_group(command, signal));
         }
     }
 
-    /// Kills all that is left.
     fn kill_all(&self) {
         if fault::emulated("no-kill").is_some() {
             return;
         }
 
         if self.scoped {
-            // At once and without a list, so that nobody is born meanwhile.
+            // Reaches all processes at the same time, so none can fork in between.
             let _ = kill_process_group(EVERYONE, Signal::KILL);
             return;
         }
 
-        // Again at once for those that were born meanwhile.
+        // Without a pause, for processes forked during the previous round.
         for _ in 0..ROUNDS {
             let found = tree::below(getpid());
             if found.iter().all(|process| process.ended) {
@@ -298,9 +289,11 @@ impl Supervised {
         }
     }
 
-    /// Kills the groups of our children, each as a whole: who hands its life on to a child all the
-    /// time is faster than any list. Children that have ended count, too; until they are reaped
-    /// their groups keep their numbers, and groups below this process have nobody else in them.
+    /// Kills the process groups of our children. A process that forks and exits all the time is
+    /// faster than any list, but cannot outrun a signal to its group.
+    ///
+    /// Groups of ended children count: until they are reaped, their group id is not reused. A group
+    /// below this process contains no other processes.
     fn kill_groups(&self, found: &[tree::Process]) {
         let (own, own_group) = (Some(getpid()), getpgrp());
         let children = found.iter().filter(|process| process.parent == own);
@@ -310,7 +303,7 @@ impl Supervised {
         }
     }
 
-    /// Tells TeDDy; a TeDDy that is gone does not listen.
+    /// Ignores errors: TeDDy might have died.
     fn say(&mut self, message: &SupervisorMessage) {
         if let Ok(line) = message.encode() {
             let _ = self.channel.write_all(&line);
@@ -318,12 +311,11 @@ impl Supervised {
     }
 }
 
-/// Returns how long it is tried to kill what is left.
 fn patience() -> Duration {
     fault::emulated("no-kill").map_or(PATIENCE, |_| TICK)
 }
 
-/// Takes the lock that says that a command lives.
+/// The shared lock shows other TeDDy processes that a command is running.
 fn hold(path: &OsStr) -> Result<File, String> {
     let words = |error: &dyn std::fmt::Display| format!("cannot lock {path:?}: {error}");
     let file = File::options()
@@ -340,7 +332,7 @@ fn hold(path: &OsStr) -> Result<File, String> {
 
 /// Starts the command from a thread that has restricted itself.
 fn spawn(order: &Order) -> Result<Child, String> {
-    // Opened here: the policy need not allow it.
+    // Opened before the sandbox applies, because the policy might not allow it.
     let input = input(order).map_err(|error| reason(&error))?;
     let confined = || {
         order.policy.as_ref().map_or(Ok(()), |policy| {
@@ -351,19 +343,18 @@ fn spawn(order: &Order) -> Result<Child, String> {
             .map_err(|e| reason(&e))
     };
 
-    // What a thread may do is what its children may; this one ends with it.
+    // The restrictions are inherited by the thread's children, and end with the thread.
     std::thread::scope(|scope| match scope.spawn(confined).join() {
         Ok(started) => started,
         Err(_) => Err("the supervisor failed".to_owned()),
     })
 }
 
-/// Opens what the command reads.
 fn input(order: &Order) -> io::Result<File> {
     let Some(path) = &order.input else {
         return File::open("/dev/null");
     };
-    // A pipe whose writer is gone already must not hold this process up.
+    // Without `NONBLOCK`, `open` would wait forever if the writer has already closed the pipe.
     let waits_not = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let pipe = File::options()
         .read(true)
@@ -374,14 +365,14 @@ fn input(order: &Order) -> io::Result<File> {
     Ok(pipe)
 }
 
-/// Returns this process and its parent.
+/// This process and TeDDy.
 fn watching() -> Vec<u32> {
     let parent = rustix::process::getppid();
     let parent = parent.map(|parent| parent.as_raw_nonzero().get().unsigned_abs());
     parent.into_iter().chain([std::process::id()]).collect()
 }
 
-/// Returns the command, in a group of its own: a signal to it does not come here.
+/// In its own group, so that a signal to it does not reach the supervisor.
 fn command(order: &Order, input: Stdio) -> Result<Command, String> {
     let (program, arguments) = order
         .words
@@ -398,7 +389,6 @@ fn command(order: &Order, input: Stdio) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Returns how a command ended.
 fn ending(status: WaitStatus) -> CommandEnding {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => CommandEnding::Exited(code),
@@ -406,7 +396,6 @@ fn ending(status: WaitStatus) -> CommandEnding {
     }
 }
 
-/// Returns the names of the processes that could not be ended.
 fn survivors() -> Vec<String> {
     let names: Vec<String> = tree::below(getpid())
         .into_iter()
@@ -414,7 +403,7 @@ fn survivors() -> Vec<String> {
         .map(|process| tree::name(process.pid))
         .collect();
     if names.is_empty() {
-        // The kernel says that there is somebody, and does not show who.
+        // The kernel reports a child, but `/proc` does not show it.
         return vec!["a process that the system does not show".to_owned()];
     }
 

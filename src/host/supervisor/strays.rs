@@ -1,13 +1,12 @@
-//! What a supervisor that was killed has left to us.
+//! Kills the processes that a killed supervisor has left.
 //!
-//! A command without a sandbox can kill its supervisor, and so can a person. Because we are a
-//! subreaper, too, while supervisors live, its orphans become our children. They are told from the
-//! children that we started ourselves by their session: a supervisor makes one of its own, a child
-//! of ours stays in ours. None is reaped but by its number: the others have their own who wait for
-//! them.
+//! A command without a sandbox, or the user, can kill a supervisor. TeDDy is a subreaper while
+//! supervisors run, so the orphans become its children. They differ from our own children by their
+//! session: each supervisor creates a new one, other children stay in ours. Orphans are reaped only
+//! by pid, because other code waits for the other children.
 //!
-//! Without a supervisor orphans are the system's: nobody would reap what git leaves to tidy up
-//! behind it, and a process of many turns would fill the table of processes with the dead.
+//! Without running supervisors TeDDy is not a subreaper. Otherwise a long-running process would
+//! collect zombies, such as background processes of git.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
@@ -17,22 +16,20 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
 
 use super::tree;
 
-/// How long orphans are killed again and again.
+/// How long to keep killing orphans.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often.
 const TICK: Duration = Duration::from_millis(5);
 
-/// The supervisors that live, which are children of ours with a session of their own.
+/// Children with their own session: running supervisors and overlay holders.
 static SUPERVISORS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-/// How many adoptions live.
+/// Number of live [`Adoption`] values.
 static ADOPTIONS: Mutex<usize> = Mutex::new(0);
 
-/// Makes this process the one that adopts orphans, until all such values are dropped.
+/// Makes this process a subreaper while at least one value exists.
 pub(super) struct Adoption(());
 
 impl Adoption {
-    /// Adopts from now on.
     pub(super) fn begin() -> Adoption {
         let mut count = adoptions();
         *count += 1;
@@ -49,40 +46,38 @@ impl Drop for Adoption {
     }
 }
 
-/// Returns how many live; nobody adopts or ceases to while it is held.
+/// Hold the guard while changing the subreaper flag.
 fn adoptions() -> MutexGuard<'static, usize> {
     ADOPTIONS.lock().expect("nothing panics with the lock")
 }
 
-/// Makes this process adopt orphans, or not any more.
 fn adopt(adopts: bool) {
-    // Refused nowhere; where it does not exist orphans go to the system, as they always did.
+    // The call never fails. Without it, orphans become children of init.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(adopts.then(getpid));
 }
 
-/// Notes a supervisor that was started, or another process of ours with a session of its own.
+/// Registers a supervisor, or another child with its own session.
 pub(in crate::host) fn know(id: u32) {
     supervisors().insert(id);
 }
 
-/// Forgets a supervisor that has ended.
+/// Unregisters a child that has ended.
 pub(in crate::host) fn forget(id: u32) {
     supervisors().remove(&id);
 }
 
-/// Returns the list.
 fn supervisors() -> MutexGuard<'static, BTreeSet<u32>> {
     SUPERVISORS.lock().expect("nothing panics with the lock")
 }
 
-/// Kills every orphan and what is below it; returns who could not be ended.
+/// Kills all orphans and their descendants. Returns those that could not be killed.
 pub(super) fn end_all() -> Vec<String> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let mut orphans = orphans(tree::children(getpid()));
         if orphans.is_empty() {
-            // The kernel's list may leave one out when another leaves it meanwhile.
+            // The kernel's list of children can miss one if another exits while it is read.
             orphans = self::orphans(tree::scanned_children(getpid()));
         }
 
@@ -99,7 +94,7 @@ pub(super) fn end_all() -> Vec<String> {
             for process in &found {
                 tree::signal(process, &found, Signal::KILL);
             }
-            // One that has ended is not listed the next time, whether it was reaped or not.
+            // An ended child is not listed next time, even if it was not reaped here.
             let _ = waitpid(Some(orphan.pid), WaitOptions::NOHANG);
         }
 
@@ -107,7 +102,7 @@ pub(super) fn end_all() -> Vec<String> {
     }
 }
 
-/// Returns those of our children that we did not start.
+/// Filters out the children that we started ourselves.
 fn orphans(children: Vec<tree::Process>) -> Vec<tree::Process> {
     let own_session = tree::own_session();
     let known = supervisors().clone();
@@ -129,7 +124,8 @@ mod tests {
         rustix::process::child_subreaper().unwrap().is_some()
     }
 
-    /// A process of many turns adopted whatever git left to tidy up behind it, and reaped none of it.
+    /// Regression test: a process with many turns adopted git's background processes and never
+    /// reaped them.
     #[test]
     #[cfg(target_os = "linux")]
     fn orphans_are_the_systems_once_no_supervisor_lives() {
@@ -139,7 +135,7 @@ mod tests {
         assert!(adopts());
         drop(second);
 
-        // Other tests of this process have supervisors, too.
+        // Other tests in this process run supervisors as well.
         let begun = Instant::now();
         while adopts() {
             assert!(begun.elapsed() < Duration::from_secs(60));

@@ -1,4 +1,4 @@
-//! The processes below another one, as the kernel lists them.
+//! Lists the descendants of a process, from `/proc`.
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -7,28 +7,27 @@ use rustix::process::{
 
 use crate::host::fault;
 
-/// A process, as it was when it was looked at.
+/// A snapshot of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// Process id.
     pub pid: Pid,
-    /// The number of the process that started it, or adopted it; nothing if that one is outside of
-    /// our namespace.
+    /// The process that started or adopted it. `None` if that is outside of our pid namespace.
     pub parent: Option<Pid>,
-    /// The number of its group.
+    /// Process group.
     pub group: Option<Pid>,
-    /// The number of its session.
+    /// Session.
     pub session: Option<Pid>,
-    /// When it was started, in ticks since the machine was: with it the number names one process.
+    /// Start time in clock ticks since boot. Identifies the process together with `pid`.
     pub started: u64,
-    /// Whether it has ended and waits to be reaped.
+    /// A zombie: ended, but not reaped.
     pub ended: bool,
 }
 
-/// Returns the processes below one, parents first; those that have ended are among them.
+/// Returns all descendants, parents first, including zombies.
 ///
-/// The list is old when it is read: who forks meanwhile is found when it is made again, and whose
-/// number is somebody else's by now is told by [`signal`].
+/// The result is outdated immediately. Callers repeat the call to find processes forked since, and
+/// [`signal`] detects reused pids.
 pub fn below(root: Pid) -> Vec<Process> {
     let mut found = Vec::new();
     match listed_children(root) {
@@ -55,31 +54,31 @@ pub fn below(root: Pid) -> Vec<Process> {
     found
 }
 
-/// Returns the children of a process; those that have ended are among them.
+/// Returns the children of a process, including zombies.
 pub fn children(parent: Pid) -> Vec<Process> {
     let mut found = listed_children(parent).unwrap_or_else(scan);
     found.retain(|process| process.parent == Some(parent));
     found
 }
 
-/// Returns the children of a process as [`children`] does, but looks at every process for it.
+/// Like [`children`], but scans all processes, which is slower and misses none.
 pub fn scanned_children(parent: Pid) -> Vec<Process> {
     let mut found = scan();
     found.retain(|process| process.parent == Some(parent));
     found
 }
 
-/// Sends a signal to one of the processes that were found below this one. Who is gone already gets
-/// none, and nobody else who has the number now.
+/// Sends a signal to a process listed in `found`. Does nothing if it has ended, even if its pid was
+/// reused.
 pub fn signal(process: &Process, found: &[Process], signal: Signal) {
-    // Only we reap our own children, so that nobody else can get the number of one.
+    // The pid of our own child cannot be reused: only we can reap it.
     if process.parent == Some(getpid()) {
         let _ = kill_process(process.pid, signal);
         return;
     }
 
-    // A descriptor is for one process, whoever gets the number later. That it is for the right one
-    // is looked up after it was opened.
+    // A pidfd always refers to the same process. Open it first, then check that it is the right
+    // one.
     let opened = pidfd_open(process.pid, PidfdFlags::empty());
     if !is_still_below(process, found) {
         return;
@@ -92,7 +91,7 @@ pub fn signal(process: &Process, found: &[Process], signal: Signal) {
     };
 }
 
-/// Returns whether a process, and each between it and this one, is the one that was found.
+/// Returns whether a process and all its ancestors up to this process are unchanged.
 fn is_still_below(process: &Process, found: &[Process]) -> bool {
     let mut process = process;
     loop {
@@ -114,7 +113,7 @@ fn is_still_below(process: &Process, found: &[Process]) -> bool {
     }
 }
 
-/// Returns a process's name and number, for people.
+/// Returns the name and pid of a process for messages.
 pub fn name(pid: Pid) -> String {
     let number = pid.as_raw_nonzero();
     let name = std::fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();
@@ -124,8 +123,7 @@ pub fn name(pid: Pid) -> String {
     }
 }
 
-/// Returns the children that the kernel lists for each thread; nothing if it has no such lists
-/// (`CONFIG_PROC_CHILDREN`).
+/// Reads `/proc/<pid>/task/<tid>/children`. `None` if the kernel lacks it (`CONFIG_PROC_CHILDREN`).
 fn listed_children(parent: Pid) -> Option<Vec<Process>> {
     if fault::emulated("no-proc-children").is_some() {
         return None;
@@ -136,7 +134,7 @@ fn listed_children(parent: Pid) -> Option<Vec<Process>> {
     for thread in threads.flatten() {
         let list = match std::fs::read_to_string(thread.path().join("children")) {
             Ok(list) => list,
-            // The thread has ended, or the kernel has no lists.
+            // Either the thread has ended, or the kernel lacks the file.
             Err(_) if thread.path().exists() => return None,
             Err(_) => continue,
         };
@@ -147,7 +145,6 @@ fn listed_children(parent: Pid) -> Option<Vec<Process>> {
     Some(found)
 }
 
-/// Returns all processes that there are.
 fn scan() -> Vec<Process> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
@@ -155,19 +152,19 @@ fn scan() -> Vec<Process> {
         .collect()
 }
 
-/// Returns our own session, as that of a [`Process`] is told. `getsid` is not asked: in a container
-/// whose first process got its session from outside it answers 0, which is the id of no process.
+/// Reads our session from `/proc`, like that of other processes. `getsid` returns 0 in a container
+/// whose init process got its session from outside.
 pub(super) fn own_session() -> Option<Pid> {
     look(rustix::process::getpid())?.session
 }
 
-/// Looks at a process; nothing if there is none.
+/// Returns `None` if the process does not exist.
 fn look(pid: Pid) -> Option<Process> {
     let line = std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
     parse(pid, &line)
 }
 
-/// Parses a line of `/proc/<pid>/stat`. The name in parentheses may itself have some.
+/// Parses `/proc/<pid>/stat`. The name in parentheses can contain parentheses itself.
 fn parse(pid: Pid, line: &[u8]) -> Option<Process> {
     let end = line.iter().rposition(|&byte| byte == b')')?;
     let rest = str::from_utf8(&line[end + 1..]).ok()?;
@@ -181,6 +178,7 @@ fn parse(pid: Pid, line: &[u8]) -> Option<Process> {
         parent,
         group,
         session,
+        // Field 22, `starttime`.
         started: fields.nth(15)?.parse().ok()?,
         ended,
     })
@@ -190,8 +188,7 @@ fn parse(pid: Pid, line: &[u8]) -> Option<Process> {
 mod tests {
     use super::*;
 
-    /// Parses a line and compares parent, group, session, the start and whether the process has
-    /// ended.
+    /// Expects parent, group, session, start time and whether the process has ended.
     #[track_caller]
     fn check(line: &str, expected: Option<([i32; 3], u64, bool)>) {
         let number = |pid: Option<Pid>| pid.map_or(0, |pid| pid.as_raw_nonzero().get());
@@ -212,7 +209,6 @@ mod tests {
         check("7 (sh", None);
     }
 
-    /// Starts a process that does not end, and looks at it.
     fn sleeper() -> (std::process::Child, Process) {
         let mut command = crate::host::process::command("sleep");
         let child = command.arg("300").spawn().unwrap();
@@ -238,7 +234,7 @@ mod tests {
     fn a_number_that_belongs_to_somebody_else_gets_no_signal() {
         let (mut child, own) = sleeper();
         let parent = look(getpid()).unwrap();
-        // Found below a process that is not ours, and below one that had our number before us.
+        // Found below another process, and below a process whose pid we got later.
         let foreign = Process {
             parent: Some(Pid::INIT),
             ..own

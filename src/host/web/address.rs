@@ -1,47 +1,41 @@
-//! Which web addresses may be fetched: public ones, and what the user named.
+//! Decides which URLs can be fetched: public ones, and hosts that the user allowed.
 //!
-//! A page's address comes from a model or from another page. It must not lead into the user's
-//! own network: every address that a name resolves to is judged before one of them is used.
+//! A URL comes from a model or from another page. It must not reach the user's own network, so all
+//! addresses of a host are checked before one of them is used.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use reqwest::Url;
 
-/// Why an address is not fetched.
+/// Reason why a URL is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// The text is not a valid address of the web.
+    /// Not an `http` or `https` URL.
     #[error("`{0}` is not a web address (http or https)")]
     NotWeb(String),
-    /// It has a user name or password in it.
+    /// Contains a user name or password.
     #[error("a URL must not contain a user name or password")]
     Credentials,
-    /// It leads to a machine that is not public.
+    /// Resolves to an address that is not public.
     #[error(
         "`{host}` is not a public address ({address}); list it under the allowed hosts of your own configuration to fetch it"
     )]
     Private {
-        /// The host in the address.
+        /// Host name in the URL.
         host: String,
-        /// What it resolves to.
+        /// The address.
         address: IpAddr,
     },
 }
 
-/// Reads an address and turns links to a file's page at a code host into links to the file.
-///
-/// # Errors
-/// It is no web address, or it holds credentials.
+/// Parses and checks a URL. Rewrites a link to a file's page on GitHub or GitLab to the raw file.
 pub fn parse(text: &str) -> Result<Url, AddressError> {
     let url = Url::parse(text).map_err(|_| AddressError::NotWeb(text.to_owned()))?;
     check(&url)?;
     Ok(raw(&url).unwrap_or(url))
 }
 
-/// Checks an address without asking for its host's numbers.
-///
-/// # Errors
-/// As [`parse`].
+/// Checks scheme and credentials. Does not resolve the host.
 pub fn check(url: &Url) -> Result<(), AddressError> {
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
         return Err(AddressError::NotWeb(url.to_string()));
@@ -52,7 +46,7 @@ pub fn check(url: &Url) -> Result<(), AddressError> {
     Ok(())
 }
 
-/// Returns the address of the bare file for a page of GitHub or GitLab that shows it.
+/// Returns the raw URL for a file's page on GitHub or GitLab.
 fn raw(url: &Url) -> Option<Url> {
     let path = url.path();
     let raw = match url.host_str()? {
@@ -73,7 +67,7 @@ fn raw(url: &Url) -> Option<Url> {
     Url::parse(&raw).ok()
 }
 
-/// Returns whether the user allowed a host, by its name or with its port.
+/// Returns whether the user allowed the host, by name or by name and port.
 pub fn is_allowed(url: &Url, allowed: &[String]) -> bool {
     let host = url.host_str().unwrap_or_default();
     let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or(0));
@@ -82,11 +76,12 @@ pub fn is_allowed(url: &Url, allowed: &[String]) -> bool {
         .any(|name| name.eq_ignore_ascii_case(host) || name.eq_ignore_ascii_case(&with_port))
 }
 
-/// Returns whether an address belongs to the public internet.
+/// Returns whether an address is globally reachable.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => is_public_v4(v4),
         IpAddr::V6(v6) => match v6.segments() {
+            // IPv4-mapped addresses and NAT64 (`64:ff9b::/96`) lead to the embedded IPv4 address.
             [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => {
                 is_public_v4(embedded(v6))
             }
@@ -95,13 +90,12 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Returns the IPv4 address in the last bytes of an IPv6 address.
 fn embedded(v6: Ipv6Addr) -> Ipv4Addr {
     let [.., a, b, c, d] = v6.octets();
     Ipv4Addr::new(a, b, c, d)
 }
 
-/// Judges by the registry of special addresses (RFC 6890 and what came after it).
+/// According to the IANA registry of special-purpose addresses (RFC 6890 and updates).
 fn is_public_v4(v4: Ipv4Addr) -> bool {
     !matches!(
         v4.octets(),
@@ -119,7 +113,7 @@ fn is_public_v4(v4: Ipv4Addr) -> bool {
     )
 }
 
-/// Judges an IPv6 address: global unicast without the parts that are set aside.
+/// Global unicast (`2000::/3`) without the special-purpose blocks.
 fn is_public_v6(v6: Ipv6Addr) -> bool {
     match v6.segments() {
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => {
@@ -133,7 +127,6 @@ fn is_public_v6(v6: Ipv6Addr) -> bool {
 mod tests {
     use super::*;
 
-    /// Compares what an address is read as.
     fn check_parse(text: &str, expected: &str) {
         let found = parse(text).map_or_else(|e| e.to_string(), |url| url.to_string());
         assert_eq!(found, expected, "for {text:?}");

@@ -1,5 +1,5 @@
-//! What a server sent, as text that a model can read: HTML becomes Markdown of its main part,
-//! text stays as it is, everything else is refused.
+//! Converts a response to text for a model. HTML becomes Markdown of its main part, text is passed
+//! through, other types are refused.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -9,30 +9,25 @@ use html5ever::tendril::TendrilSink as _;
 use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
 
-/// How deeply HTML may be nested: conversion takes quadratic time in this, and calls itself for each
-/// level.
+/// The conversion takes quadratic time in the nesting depth, and recurses once per level.
 const MAX_NESTING: usize = 500;
-/// How many elements a page may have.
 const MAX_ELEMENTS: usize = 200_000;
-/// How long a conversion may take.
+/// Time limit for a conversion.
 const LIMIT: Duration = Duration::from_secs(10);
-/// So many bytes are parsed before a page is looked at again.
+/// Bytes to parse between two checks.
 const PIECE: usize = 16 << 10;
-/// What is said of a page that takes longer.
 const TOO_LATE: &str = "its HTML cannot be converted in time";
-/// The stack of the converting thread, in bytes.
+/// In bytes.
 const STACK: usize = 32 << 20;
 
-/// A readable text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Text {
     /// The title, if the format has one.
     pub(super) title: Option<String>,
-    /// The text.
     pub(super) text: String,
 }
 
-/// Returns what a body says, given its `Content-Type` and address.
+/// Converts a body, given its `Content-Type` header and URL.
 pub(super) fn read(body: &[u8], content_type: Option<&str>, url: &str) -> Result<Text, String> {
     let (media, charset) = content_type.map_or((String::new(), None), split);
     let html = || {
@@ -56,7 +51,7 @@ pub(super) fn read(body: &[u8], content_type: Option<&str>, url: &str) -> Result
     }
 }
 
-/// Splits a content type into the media type in lower case and the charset.
+/// Returns the media type in lower case, and the charset.
 fn split(content_type: &str) -> (String, Option<String>) {
     let mut parts = content_type.split(';').map(str::trim);
     let media = parts.next().unwrap_or_default().to_ascii_lowercase();
@@ -69,7 +64,7 @@ fn split(content_type: &str) -> (String, Option<String>) {
     (media, charset)
 }
 
-/// Returns the charset that an HTML page declares in its first kilobyte.
+/// Returns the charset declared in the first kilobyte of an HTML page.
 fn declared(body: &[u8]) -> Option<String> {
     let start = String::from_utf8_lossy(&body[..body.len().min(1024)]).to_ascii_lowercase();
     let (_, rest) = start.split_once("charset=")?;
@@ -81,7 +76,7 @@ fn declared(body: &[u8]) -> Option<String> {
     )
 }
 
-/// Returns the bytes as text; what cannot be read becomes U+FFFD.
+/// Replaces invalid bytes by U+FFFD.
 fn decode(body: &[u8], charset: Option<String>) -> String {
     let encoding = charset.and_then(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
     encoding
@@ -91,7 +86,7 @@ fn decode(body: &[u8], charset: Option<String>) -> String {
         .into_owned()
 }
 
-/// Returns whether a media type is text as it stands. An empty one passes: it was looked at.
+/// An empty media type passes: `read` has checked the body.
 fn is_text(media: &str) -> bool {
     let structured = [
         "json",
@@ -112,7 +107,7 @@ fn is_text(media: &str) -> bool {
         || subtype.is_some_and(|name| structured.contains(&name))
 }
 
-/// Converts HTML to Markdown in a thread, so that a page made to be slow cannot hold the turn.
+/// Converts in a thread with a time limit, so that a malicious page cannot delay the turn.
 fn convert(html: String, url: &str) -> Result<Text, String> {
     let url = url.to_owned();
     let deadline = Instant::now() + LIMIT;
@@ -125,12 +120,12 @@ fn convert(html: String, url: &str) -> Result<Text, String> {
         .spawn(work)
         .map_err(|e| e.to_string())?;
 
+    // On a timeout the thread keeps running. Its result is dropped.
     receiver
         .recv_timeout(LIMIT)
         .map_err(|_| TOO_LATE.to_owned())?
 }
 
-/// Returns the main part of a page as Markdown.
 fn markdown(html: &str, url: &str, deadline: Instant) -> Result<Text, String> {
     let config = Config {
         keep_classes: true,
@@ -152,8 +147,7 @@ fn markdown(html: &str, url: &str, deadline: Instant) -> Result<Text, String> {
     })
 }
 
-/// Gives a page its HTML, in pieces: nothing is built that is too deep to be walked, and a page that
-/// keeps the parser busy is left at the deadline.
+/// Parses in pieces. Stops at the deadline, or if the tree gets too deep for the converter.
 fn parse(page: &mut Readability, html: &str, deadline: Instant) -> Result<(), String> {
     let tree_builder = TreeBuilderOpts {
         scripting_enabled: false,
@@ -172,7 +166,8 @@ fn parse(page: &mut Readability, html: &str, deadline: Instant) -> Result<(), St
         parser.process(piece.into());
         rest = behind;
 
-        // What comes next mostly goes below the last node of each level.
+        // The parser appends most nodes below the last node of each level, so this finds deep
+        // nesting early. `nesting` checks the rest.
         let mut last = parser.tokenizer.sink.sink.root().last_child();
         for _ in 0..MAX_NESTING {
             last = last.and_then(|node| node.last_child());
@@ -192,7 +187,7 @@ fn parse(page: &mut Readability, html: &str, deadline: Instant) -> Result<(), St
     }
 }
 
-/// Returns how deep a page is nested, without a call for each level.
+/// Iterative, because recursion could overflow the stack.
 fn nesting(page: &Readability) -> usize {
     let (mut node, mut depth, mut deepest) = (page.doc.root(), 0_usize, 0);
     loop {
@@ -216,7 +211,6 @@ fn nesting(page: &Readability) -> usize {
     }
 }
 
-/// Says that a page is nested too deep.
 fn too_deep() -> String {
     format!("its HTML is nested more than {MAX_NESTING} levels deep")
 }
@@ -335,7 +329,6 @@ mod tests {
         );
     }
 
-    /// Converts HTML, and returns what is wrong with it.
     fn check_deep(html: &str, expected: Option<&str>) {
         let error = read(html.as_bytes(), Some("text/html"), "http://x/").err();
         let start: String = html.chars().take(40).collect();
@@ -361,7 +354,8 @@ mod tests {
             check_deep(&format!("{start}{}x", level.repeat(20_000)), words);
             check_deep(&format!("{start}{}x", level.repeat(600)), words);
         }
-        // Not below the last node of each level: moved out of a table whose row comes behind.
+        // Content in a table outside of its cells is moved before the table ("foster parenting"),
+        // so the deep nodes are not the last ones.
         let fostered = format!("<table>{}x<tr><td>y", "<b>".repeat(600));
         check_deep(&fostered, words);
 

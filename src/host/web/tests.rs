@@ -1,14 +1,14 @@
-//! Pages from a server on loopback that answers word for word.
+//! Tests with a server on the loopback interface that sends fixed answers.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 
 use super::*;
 
-/// Two thousand times `0`, in gzip.
+/// 2,000 times `0`, gzipped.
 const ZEROS: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x33\x30\x18\x05\xa3\x60\x14\x8c\x82\x51\x30\x0a\x46\xc1\x50\x07\x00\x1d\x55\xf9\x7e\xd0\x07\x00\x00";
 
-/// Serves one answer to each request; `{port}` in it is the server's own port.
+/// Serves one answer per request. Replaces `{port}` by the server's port.
 fn serve(answers: Vec<Vec<u8>>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -29,14 +29,13 @@ fn serve(answers: Vec<Vec<u8>>) -> u16 {
     port
 }
 
-/// Returns an answer with a body.
 fn answer(head: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n").into_bytes();
     bytes.extend(body);
     bytes
 }
 
-/// Rules that allow this machine.
+/// Allow the loopback interface.
 fn rules() -> FetchRules {
     FetchRules {
         allowed_hosts: vec!["127.0.0.1".to_owned()],
@@ -45,7 +44,7 @@ fn rules() -> FetchRules {
     }
 }
 
-/// Compares the page or the error's words.
+/// Expects a page's text or an error message.
 fn check(answers: Vec<Vec<u8>>, rules: &FetchRules, expected: &str) {
     let port = serve(answers);
     let found = fetch(&format!("http://127.0.0.1:{port}/a"), rules)
