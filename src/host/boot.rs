@@ -17,8 +17,7 @@ pub fn id() -> Option<String> {
     ID.get_or_init(read).clone()
 }
 
-/// Returns `None`: only Linux has a boot id. Without it, damage from a power cut is found only on
-/// reading.
+/// Returns `None`: only Linux has a boot id.
 #[cfg(not(target_os = "linux"))]
 pub fn id() -> Option<String> {
     None

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::{env, helper, process};
 
 const LIMIT: Duration = Duration::from_secs(1);
-/// Limit of common terminals for OSC 52, in bytes of base64.
+// Limit of common terminals for OSC 52, in bytes of base64.
 const MAX_OSC52: usize = 74_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ const XSEL: Helper = helper(
     &["xsel", "--clipboard", "--input"],
     &["xsel", "--clipboard", "--output"],
 );
-/// `-w` also passes the text to the clipboard of the outer terminal, if that allows it.
+// `-w` also passes the text to the clipboard of the outer terminal, if that allows it.
 const TMUX: Helper = helper(
     &["tmux", "load-buffer", "-w", "-"],
     &["tmux", "save-buffer", "-"],
@@ -64,6 +64,7 @@ pub fn copy(text: &str) -> io::Result<()> {
         } else {
             text.as_bytes().to_vec()
         };
+        // xclip and wl-copy stay in the background to own the selection, so do not wait for output.
         if helper::tell(&mut command(helper.copy), &input, LIMIT).is_ok() {
             return Ok(());
         }
@@ -144,6 +145,7 @@ fn unreachable(hint: &str) -> io::Error {
 }
 
 fn wide(text: &str) -> Vec<u8> {
+    // The byte order mark tells `clip.exe` that the text is UTF-16.
     "\u{feff}"
         .encode_utf16()
         .chain(text.encode_utf16())

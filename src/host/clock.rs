@@ -11,11 +11,10 @@ use jiff::{Timestamp, Zoned};
 use super::env;
 use super::file::read_regular;
 
-/// Real zone files are far smaller.
+// Real zone files are far smaller.
 const MAX_ZONE: u64 = 1 << 20;
 
-/// Returns the current time in the user's time zone, or `TEDDY_NOW`. An invalid `TEDDY_NOW` is
-/// ignored.
+/// Returns the current time in the user's zone, or `TEDDY_NOW` if that is valid.
 pub fn now() -> Zoned {
     env::var("TEDDY_NOW")
         .and_then(|text| parse(&text))

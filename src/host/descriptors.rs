@@ -1,9 +1,7 @@
 //! Closes inherited file descriptors on exec. A command must not get them: an open file is not
 //! subject to the sandbox.
 
-/// Marks every descriptor except the first three close-on-exec.
-///
-/// TeDDy opens its own files with that flag. This covers descriptors inherited from the parent.
+/// Marks all descriptors except the first three close-on-exec, including inherited ones.
 pub fn keep_from_children() {
     #[cfg(target_os = "linux")]
     {
@@ -28,7 +26,7 @@ fn open() -> Vec<i32> {
     numbers.into_iter().filter(|number| *number > 2).collect()
 }
 
-/// Number of descriptors to try without `/proc`.
+// Number of descriptors to try without `/proc`.
 #[cfg(target_os = "linux")]
 const MOST: i32 = 1 << 16;
 

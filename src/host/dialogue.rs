@@ -210,6 +210,7 @@ impl Dialogue {
 
         let deadline = Instant::now() + limit;
         loop {
+            // Output can still arrive after the program has ended, so wait for both pipes.
             if self.state.is_over() && self.state.closed == 2 {
                 return DialogueEvent::Over(self.state.ending());
             }
@@ -371,8 +372,8 @@ impl DialogueState {
         self.left.is_some() || self.is_lost
     }
 
-    /// Without a reported ending the supervisor was killed, and the program with it.
     fn ending(&self) -> DialogueEnding {
+        // Without a reported ending the supervisor was killed, and the program with it.
         let killed = DialogueEnding::Signaled(rustix::process::Signal::KILL.as_raw());
         self.ending.clone().unwrap_or(killed)
     }

@@ -72,8 +72,7 @@ pub enum EditorOutcome {
     Window(Child),
 }
 
-/// Returns the configured previewer, else Visual Studio Code if it is installed. `None` means to
-/// show the text in the terminal.
+/// Returns the configured previewer, else Visual Studio Code. `None` means to use the terminal.
 pub fn previewer(configured: Option<&str>) -> io::Result<Option<Editor>> {
     match configured {
         Some(command) => split(command).map(Some),
@@ -89,8 +88,7 @@ pub fn editor(configured: Option<&str>, core_editor: Option<&str>) -> io::Result
     Ok(previewer(configured)?.or_else(named).unwrap_or_else(last))
 }
 
-/// Returns the first available of `VISUAL`, `EDITOR`, `GIT_EDITOR`, `core.editor`, `vim`, `vi`,
-/// `nano`.
+/// Returns the first of `VISUAL`, `EDITOR`, git's editor, `vim`, `vi`, `nano` that is available.
 pub fn named_or_found(core_editor: Option<&str>) -> Option<Editor> {
     let named = named_first(core_editor).map(Editor::Shell);
     let mut known = EDITORS.iter();
@@ -110,8 +108,8 @@ fn named_first(core_editor: Option<&str>) -> Option<String> {
         .or_else(|| core_editor.map(str::to_owned))
 }
 
-/// As in git, a missing `TERM` counts as dumb here, but not in `screen`.
 fn is_dumb() -> bool {
+    // As in git, a missing `TERM` counts as dumb here, but not in `screen`.
     env::var("TERM").is_none_or(|term| term == "dumb")
 }
 
@@ -186,6 +184,7 @@ impl Editor {
                 let mut command = process::command("sh");
                 command
                     .arg("-c")
+                    // As git does. The next argument becomes `$0`.
                     .arg(format!("{text} \"$@\""))
                     .arg(text)
                     .arg(file);

@@ -41,8 +41,9 @@ pub fn current_dir() -> std::io::Result<PathBuf> {
     std::env::current_dir()
 }
 
-/// Returns a path that starts this program again, even if its file was replaced by an update.
+/// Returns a path that starts this program again.
 pub fn current_exe() -> std::io::Result<PathBuf> {
+    // The link works even if an update has replaced the file.
     let link = PathBuf::from("/proc/self/exe");
     if cfg!(target_os = "linux") && link.exists() {
         Ok(link)
@@ -51,8 +52,7 @@ pub fn current_exe() -> std::io::Result<PathBuf> {
     }
 }
 
-/// Returns the home directory: `$HOME`, else the entry in the user database. `None` if it is not
-/// absolute.
+/// Returns the home directory: `$HOME`, else that of the user database, if it is absolute.
 pub fn home() -> Option<PathBuf> {
     folder("HOME").or_else(|| std::env::home_dir().filter(|home| home.is_absolute()))
 }

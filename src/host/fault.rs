@@ -59,8 +59,7 @@ pub fn point(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns a limitation of the machine to emulate, such as a kernel without a feature. These points
-/// are not in [`POINTS`]: a crash at them is not interesting.
+/// Returns a limitation of the machine to emulate, such as a missing kernel feature.
 pub fn emulated(name: &'static str) -> Option<String> {
     #[cfg(all(feature = "failpoints", debug_assertions))]
     fail::fail_point!(name, |value| Some(value.unwrap_or_default()));

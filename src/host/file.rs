@@ -125,12 +125,12 @@ impl Root {
         Ok((file.into(), after.st_size.try_into().unwrap_or(0)))
     }
 
-    /// Returns `true` if `path` is a readable regular file with exactly these bytes. Compares block
-    /// by block, without reading the file into memory.
+    /// Returns `true` if `path` is a readable regular file with exactly these bytes.
     pub fn has_bytes(&self, path: &Path, bytes: &[u8]) -> bool {
         let Ok((mut file, size)) = self.open_regular(path) else {
             return false;
         };
+        // Block by block, so the file is not read into memory.
         let mut block = vec![0; COMPARED.min(bytes.len())];
         size == bytes.len() as u64
             && bytes.chunks(COMPARED).all(|expected| {

@@ -16,12 +16,11 @@ const TICK: Duration = Duration::from_millis(10);
 /// How long to read output after the program has ended. Its background processes can keep the pipe
 /// open.
 const LINGER: Duration = Duration::from_millis(500);
-/// Pieces of output waiting to be displayed.
 const MAX_PIECES: usize = 16;
 /// How long the program has to exit after an interrupt.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Who handles ctrl-c while the program runs.
+/// Handling of ctrl-c while the program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Foreground {
     /// TeDDy handles it and ends the program.
@@ -30,8 +29,7 @@ pub enum Foreground {
     Terminal,
 }
 
-/// Runs a program with its output on stderr. An interrupt ends it together with its children if it
-/// has its own process group. At a terminal it has none: ctrl-c reaches all of them directly.
+/// Runs a program with its output on stderr. An interrupt ends it and its children.
 pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
     command.stdout(io::stderr());
     if keys == Foreground::Terminal {
@@ -104,9 +102,8 @@ pub fn read_manual(page: &[u8]) -> io::Result<ExitStatus> {
     interrupt::deaf(|| command.status())
 }
 
-/// Runs a program at the terminal. Its output goes to the terminal and to `heard`, in the order of
-/// writing. Ctrl-c reaches the program and not TeDDy. Returns when the program exits, without
-/// waiting for its background processes.
+/// Runs a program at the terminal. Its output goes there and to `heard`, in order. Does not wait
+/// for background processes.
 pub fn hear(command: &mut Command, heard: &mut dyn FnMut(&[u8])) -> io::Result<ExitStatus> {
     let (reader, writer) = io::pipe()?;
     command.stdin(Stdio::inherit());
@@ -136,8 +133,7 @@ pub fn hear(command: &mut Command, heard: &mut dyn FnMut(&[u8])) -> io::Result<E
     })
 }
 
-/// Reads output in a thread. Once the receiver is gone, output is discarded, so that background
-/// processes do not block on a full pipe.
+/// Reads output in a thread.
 fn pieces(mut reader: impl io::Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, pieces) = sync_channel(MAX_PIECES);
     thread::spawn(move || {
@@ -150,15 +146,16 @@ fn pieces(mut reader: impl io::Read + Send + 'static) -> Receiver<Vec<u8>> {
                 _ => {}
             }
         }
+        // The receiver is gone. Background processes must not block on a full pipe.
         let _ = io::copy(&mut reader, &mut io::sink());
     });
     pieces
 }
 
-/// A shell reports a child killed by a signal as exit code 128 + signal.
 fn was_interrupted(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt as _;
 
+    // A shell reports a child killed by a signal as exit code 128 + signal.
     let signal = status.signal().or(status.code().map(|code| code - 128));
     signal == Some(signal_hook::consts::SIGINT)
 }

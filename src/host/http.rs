@@ -11,10 +11,7 @@ pub use reqwest::{
 
 static PROVIDER: Once = Once::new();
 
-/// Builds a client.
-///
-/// Without any root certificate the platform verifier cannot be built. Plain HTTP, for example to a
-/// local model, must still work, so such a machine gets a client that trusts no certificate.
+/// Builds a client. On a machine without root certificates it trusts none.
 pub fn client(configure: impl Fn(ClientBuilder) -> ClientBuilder) -> reqwest::Result<Client> {
     PROVIDER.call_once(|| {
         // Fails if another provider is already installed, which is fine.
@@ -24,15 +21,17 @@ pub fn client(configure: impl Fn(ClientBuilder) -> ClientBuilder) -> reqwest::Re
         || configure(Client::builder().user_agent(concat!("teddy/", env!("CARGO_PKG_VERSION"))));
     builder()
         .build()
+        // Without root certificates the platform verifier cannot be built. Plain HTTP, for example
+        // to a local model, must still work.
         .or_else(|_| builder().tls_certs_only(std::iter::empty()).build())
 }
 
-/// Builds a client for plain HTTP to a server on this machine. It loads no certificates: loading
-/// them takes longer than the request.
+/// Builds a client for plain HTTP to a server on this machine.
 pub fn plain_client(configure: impl Fn(ClientBuilder) -> ClientBuilder) -> reqwest::Result<Client> {
     client(|builder| {
         configure(builder)
             .no_proxy()
+            // Loading certificates takes longer than the request.
             .tls_certs_only(std::iter::empty())
     })
 }

@@ -15,7 +15,7 @@ const WAITS: [u64; 6] = [0, 1, 2, 4, 8, 16];
 /// Whether a process has a file open for writing.
 #[derive(Debug)]
 pub enum Writers {
-    /// No process has, and none can get write access while the lease is held.
+    /// No process has, and none can get write access until the lease is dropped.
     Nobody(Lease),
     /// Some process has.
     Somebody,
@@ -62,7 +62,7 @@ mod system {
     use std::io;
     use std::os::fd::AsRawFd as _;
 
-    /// Selects the signal for a broken lease. libc lacks the constant.
+    // Selects the signal for a broken lease. libc lacks the constant.
     const F_SETSIG: libc::c_int = 10;
 
     /// Takes a read lease. `false` if a process has the file open for writing.
@@ -77,8 +77,8 @@ mod system {
         }
     }
 
-    /// The kernel reports the pending lease type if another process waits.
     pub(super) fn is_wanted(file: &File) -> bool {
+        // If another process waits, the kernel reports the type that the lease must change to.
         control(file, libc::F_GETLEASE, 0).is_ok_and(|lease| lease != libc::F_RDLCK)
     }
 

@@ -20,7 +20,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// In seconds.
 const PATIENCE_VARIABLE: &str = "TEDDY_LOCK_TIMEOUT";
 const PAUSE: Duration = Duration::from_millis(25);
-/// After this time the user is told which process holds the lock.
+/// TeDDy reports the holder of the lock after this time.
 const SILENCE: Duration = Duration::from_secs(1);
 static TELLER: OnceLock<fn(&str)> = OnceLock::new();
 /// Holder reported by [`Lock::outlast`]. Supervisors do not write their name.
@@ -101,8 +101,8 @@ impl Lock {
             .map_err(|refusal| refusal.about(path))
     }
 
-    /// Returns the lock file for use as a stream of a child process. The lock is then held until
-    /// the child has ended too, even if this process is killed.
+    /// Returns the lock file for a stream of a child process, which then holds the lock as well:
+    /// the lock outlives this process if it is killed.
     pub fn share(&self) -> std::io::Result<File> {
         self.file.try_clone()
     }
@@ -124,8 +124,8 @@ impl Lock {
         open_own(path, OFlags::RDWR)
     }
 
-    /// Best effort: without the name, other processes report "another process".
     fn sign(&mut self, holder: &str) {
+        // Best effort: without the name, other processes report "another process".
         let _ = self
             .file
             .set_len(0)

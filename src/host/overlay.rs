@@ -24,7 +24,6 @@ const WORD: &str = "__overlay";
 /// Marks a directory of the upper layer that hides the one below. The `user.` form works without
 /// root (`userxattr`).
 const OPAQUE: &str = "user.overlay.opaque";
-/// Error if the holder process has died.
 const GONE: &str = "the process that shows commands your files was ended from outside";
 /// In bytes.
 const MAX_ANSWER: u64 = 64 << 10;
@@ -202,8 +201,7 @@ pub fn probe(folder: &Path) -> Result<(), String> {
     mounted
 }
 
-/// Marks a directory of the upper layer as opaque. Fails if the file system has no `user.`
-/// attributes.
+/// Marks a directory of the upper layer as opaque.
 pub fn hide_below(folder: &Path) -> io::Result<()> {
     let flags = rustix::fs::XattrFlags::empty();
     Ok(rustix::fs::lsetxattr(folder, OPAQUE, b"y", flags)?)
@@ -264,8 +262,8 @@ fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// Checks that an opaque directory hides the one below: commands must not see the user's `.git`.
 fn check(folders: &OverlayFolders, opaque: &Path) -> Result<(), String> {
+    // Commands must not see the user's `.git`, so check that the opaque directory hides it.
     let names = |folder: &Path| {
         let root = Root::open(&folder.join(opaque)).and_then(|root| root.names());
         root.map_err(|error| reason(&error))

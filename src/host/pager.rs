@@ -20,8 +20,8 @@ pub fn page(text: &str, core_pager: Option<&str>) -> io::Result<()> {
     }
 }
 
-/// A variable that is set but empty disables the pager.
 fn variable(name: &str) -> Option<String> {
+    // A variable that is set but empty disables the pager.
     env::is_set(name).then(|| env::var(name).unwrap_or_default())
 }
 
@@ -34,8 +34,8 @@ fn choose(wanted: [Option<String>; 3]) -> Option<String> {
     (!matches!(pager.trim(), "" | "cat")).then_some(pager)
 }
 
-/// As in git, the pager is a shell command. The defaults for `LESS` and `LV` are git's, too.
 fn through(pager: &str, text: &str) -> io::Result<()> {
+    // As in git, the pager is a shell command, and these are the defaults for `LESS` and `LV`.
     let mut command = process::command("sh");
     command.arg("-c").arg(pager).stdin(Stdio::piped());
     for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {

@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::panic::{set_hook, take_hook};
 use std::sync::Mutex;
 
-/// The exit code of a panic in Rust.
+// The exit code of a panic in Rust.
 const STATUS: i32 = 101;
 
 /// Held by the thread that ends the process. Other panicking threads wait for it.

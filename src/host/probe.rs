@@ -16,13 +16,11 @@ const TICK: Duration = Duration::from_millis(5);
 const LINGER: Duration = Duration::from_millis(100);
 
 /// Runs a program and returns the beginning of its output, stdout before stderr. `None` if it
-/// cannot be started, fails or exceeds the limit. It runs in `/`, so files in the current directory
-/// do not influence it.
-///
-/// Kills its whole process group in any case.
+/// cannot be started, fails or exceeds the limit. Kills its whole process group in any case.
 pub fn ask(command: &mut Command, limit: Duration) -> Option<String> {
     let deadline = Instant::now() + limit;
     command
+        // Files in the current directory must not influence the answer.
         .current_dir(Path::new("/"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -43,7 +41,6 @@ pub fn ask(command: &mut Command, limit: Duration) -> Option<String> {
     Some(String::from_utf8_lossy(&texts.concat()).into_owned())
 }
 
-/// Reads the beginning of a stream in a thread and discards the rest.
 fn collect(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
     let (sender, output) = mpsc::channel();
     std::thread::spawn(move || {

@@ -161,9 +161,9 @@ pub fn hide(policy: &mut Policy, kernel: &Kernel) -> Result<(), String> {
     Ok(())
 }
 
-/// For example a project in `/dev/shm`.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 fn holds_what_is_opened(policy: &Policy, folder: &Path) -> bool {
+    // A policy can open something inside, for example a project in `/dev/shm`.
     let Ok(folder) = folder.canonicalize() else {
         return false;
     };

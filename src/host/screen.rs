@@ -1,6 +1,6 @@
-//! Finds the terminal on which prompts are displayed: stderr if it is a terminal, else `/dev/tty`
-//! if stdin is one, as git and less do. So `teddy execute 2> log` and `teddy execute 2>&1 | tee
-//! log` can still prompt.
+//! Finds the terminal for prompts: stderr if it is a terminal, else `/dev/tty` if stdin is one, as
+//! git and less do. Prompts still work for `teddy execute 2> log`, and if both outputs are piped
+//! into `tee`.
 //!
 //! After input was read from a redirected stdin, [`take_keys_from_terminal`] connects stdin to the
 //! terminal.
@@ -66,7 +66,7 @@ pub fn takes_colors() -> bool {
     env::var("TERM").is_some() && !is_dumb()
 }
 
-/// Connects stdin to the terminal after redirected input was read. Does nothing if there is no
+/// Connects stdin to the terminal after redirected input was read. Has no effect without a
 /// terminal, if neither stdout nor stderr is one, or if TeDDy runs in the background.
 pub fn take_keys_from_terminal() {
     if io::stdin().is_terminal() || !(is_stderr() || is_stdout()) {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::{helper, http, process};
 
 const LIMIT: Duration = Duration::from_secs(30);
-/// In bytes.
+// In bytes.
 const MAX_ANSWER: usize = 2 << 20;
 /// Maximum number of results.
 pub const MAX_HITS: usize = 10;

@@ -19,9 +19,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore};
 
-/// Pages built at the same time.
+// Pages built at the same time.
 const THREADS: usize = 4;
-/// Any local user can connect, even without the secret in the URL, so every client is limited.
+// Any local user can connect, even without the secret in the URL, so every client is limited.
 const ROOM: ServeRoom = ServeRoom {
     connections: 512,
     patience: Duration::from_secs(15),
@@ -31,7 +31,6 @@ const BEAT: Duration = Duration::from_millis(100);
 /// How long running answers can take after the server stops.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Limits for clients.
 #[derive(Debug, Clone, Copy)]
 struct ServeRoom {
     /// Open connections. Further clients wait.
@@ -184,10 +183,10 @@ fn asked(request: &Request<Incoming>) -> PageRequest {
     }
 }
 
-/// A repeated header counts as missing, because it is ambiguous.
 fn only(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
+    // A repeated header counts as missing, because it is ambiguous.
     values.next().is_none().then_some(())?;
     value.to_str().ok().map(str::to_owned)
 }

@@ -198,7 +198,6 @@ fn words(script: &Script) -> Option<Vec<OsString>> {
     Some(std::iter::once(program.into()).chain(options).collect())
 }
 
-/// Files needed while a script runs.
 struct ScriptFiles {
     folder: tempfile::TempDir,
 }
@@ -208,6 +207,7 @@ impl ScriptFiles {
         let folder = temporary_folder()?;
         let scratch = ScriptFiles { folder };
         let mut file = std::fs::File::create(scratch.script())?;
+        // A file and not `sh -c`: Linux limits a single argument to 128 KiB.
         file.write_all(text.as_bytes())?;
         std::fs::create_dir(scratch.temporary())?;
         Ok(scratch)

@@ -39,7 +39,6 @@ const WORD: &str = "__supervise";
 /// How long a command has to exit after TERM.
 pub const GRACE: Duration = Duration::from_secs(2);
 
-/// Poll interval for the end of a supervisor.
 const TICK: Duration = Duration::from_millis(1);
 
 /// How to start commands.
@@ -57,8 +56,8 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Returns a launcher that uses this program. If this machine cannot enforce anything, the
-    /// command runs without a sandbox, as [`super::sandbox::describe`] tells the user.
+    /// Returns a launcher that uses this program. It has no sandbox if the machine cannot enforce
+    /// any.
     pub fn new(policy: Option<Policy>) -> io::Result<Launcher> {
         let enforceable = !matches!(availability(), Availability::None(_));
         Ok(Launcher {
@@ -192,6 +191,7 @@ impl Supervisor {
 impl Drop for Supervisor {
     fn drop(&mut self) {
         self.channel = None;
+        // A working supervisor ends within this time.
         let deadline = Instant::now() + serve::PATIENCE + GRACE;
         while matches!(self.child.try_wait(), Ok(None)) {
             if Instant::now() >= deadline {
@@ -211,9 +211,9 @@ pub(super) fn gives_private_views() -> bool {
     Kernel::running().namespaces && !HALFWAY.load(Ordering::SeqCst)
 }
 
-/// Disables private mounts for the rest of this process. Some systems let a process create
-/// namespaces and then forbid the mounts.
 pub(super) fn give_no_private_views() {
+    // Some systems let a process create namespaces and then forbid the mounts. That does not change
+    // while we run.
     HALFWAY.store(true, Ordering::SeqCst);
 }
 

@@ -7,10 +7,8 @@ use std::path::Path;
 use super::fault;
 use super::file::open_regular;
 
-/// Flushes the file system that contains `inside`. Returns `false` if the system cannot: only Linux
-/// has `syncfs`.
-///
-/// On an error, treat the data as lost. A retry can succeed without having written it.
+/// Flushes the file system that contains `inside`. Returns `false` if the system cannot. After an
+/// error the data is lost, even if a retry succeeds.
 pub fn sync_whole(inside: &Path) -> io::Result<bool> {
     if fault::emulated("no-syncfs").is_some() {
         return Ok(false);
@@ -27,23 +25,23 @@ pub fn sync_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Flushes the names in a directory. Returns `false` if the file system cannot flush a single
-/// directory, as shared directories of virtual machines.
+/// Flushes the names in a directory. Returns `false` if the file system cannot flush a single one.
 pub fn sync_folder(folder: impl std::os::fd::AsFd) -> io::Result<bool> {
     match rustix::fs::fsync(folder) {
         Ok(()) => Ok(true),
+        // For example shared directories of virtual machines.
         Err(rustix::io::Errno::INVAL) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Some kernels and seccomp filters deny `syncfs`.
 #[cfg(target_os = "linux")]
 fn whole_file_system(folder: &File) -> io::Result<bool> {
     use rustix::io::Errno;
 
     match rustix::fs::syncfs(folder) {
         Ok(()) => Ok(true),
+        // Missing in this kernel, or denied by a seccomp filter.
         Err(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP | Errno::PERM) => Ok(false),
         Err(error) => Err(error.into()),
     }

@@ -3,9 +3,9 @@
 use std::sync::{Mutex, OnceLock};
 use std::thread::{Builder, ScopedJoinHandle, scope};
 
-/// Returns the number of cores available to this process. Cached: the answer is computed from
-/// several files.
+/// Returns the number of cores available to this process.
 pub fn cores() -> usize {
+    // Cached: the answer is computed from several files.
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
@@ -25,7 +25,6 @@ pub fn beside<O: Send, H>(other: impl FnOnce() -> O + Send, here: impl FnOnce() 
     in_thread(Builder::new(), other, here)
 }
 
-/// `kind` configures each thread.
 fn in_threads<P: Send, R: Send>(
     kind: impl Fn() -> Builder,
     parts: impl IntoIterator<Item = P>,

@@ -22,7 +22,6 @@ use address::AddressError;
 const MAX_REDIRECTS: usize = 5;
 /// `Accept` header: Markdown is preferred.
 const WANTED: &str = "text/markdown, text/html;q=0.9, text/plain";
-/// Poll interval for the interrupt flag.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Limits for fetching.
@@ -243,8 +242,8 @@ async fn receive(url: Url, mut response: Response, limit: usize) -> Result<PageB
     })
 }
 
-/// The outer errors repeat the URL.
 fn cause(error: &dyn std::error::Error) -> String {
+    // The outer errors repeat the URL.
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;

@@ -8,7 +8,6 @@ use std::sync::mpsc::{Sender, channel};
 
 use rustix::fs::OFlags;
 
-/// Both ends of the pipe, held until the program has opened its own.
 pub(super) struct InputPipe {
     /// Keeps the pipe open until the first write. Before that the program might not have opened it.
     reader: File,
@@ -16,7 +15,6 @@ pub(super) struct InputPipe {
 }
 
 impl InputPipe {
-    /// Creates the pipe. Replaces one from a failed attempt.
     pub(super) fn make(path: &Path) -> io::Result<InputPipe> {
         // A retry of a start uses the same directory.
         let _ = std::fs::remove_file(path);
@@ -69,9 +67,9 @@ fn make_pipe(path: &Path) -> io::Result<()> {
     )?)
 }
 
-/// rustix has no `mkfifo` for Apple systems.
 #[cfg(target_vendor = "apple")]
 fn make_pipe(path: &Path) -> io::Result<()> {
+    // rustix has no `mkfifo` for Apple systems.
     let status = crate::host::process::command("/usr/bin/mkfifo")
         .arg(path)
         .status()?;

@@ -56,9 +56,8 @@ pub(super) fn make_folder(root: impl AsFd, path: &Path) -> rustix::io::Result<Ow
     }
 }
 
-/// Opens a file of any type below an open directory; the empty path is the directory itself.
-/// Follows no link, not even the last component: fails with `ELOOP` or `ENOTDIR`. Fails with
-/// `EXDEV` at a refused mount.
+/// Opens a file of any type below an open directory; the empty path is the directory itself. Fails
+/// with `ELOOP` or `ENOTDIR` at a link, and with `EXDEV` at a refused mount.
 pub fn open_beneath(
     top: impl AsFd,
     path: &Path,
@@ -144,8 +143,6 @@ pub(super) fn step_by_step(
     )
 }
 
-/// Refuses a mount by comparing device numbers. Does not detect a bind mount of the same file
-/// system.
 fn open_step(
     folder: BorrowedFd<'_>,
     name: &OsStr,
@@ -153,6 +150,7 @@ fn open_step(
     mounts: Mounts,
 ) -> rustix::io::Result<OwnedFd> {
     let opened = rustix::fs::openat(folder, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    // Unlike `RESOLVE_NO_XDEV`, this does not detect a bind mount of the same file system.
     if mounts == Mounts::Refused
         && rustix::fs::fstat(&opened)?.st_dev != rustix::fs::fstat(folder)?.st_dev
     {
@@ -167,7 +165,6 @@ pub(super) enum MissingFolder {
     Make,
 }
 
-/// Opens a directory component by component.
 pub(super) fn walk(
     root: impl AsFd,
     path: &Path,

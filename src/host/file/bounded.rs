@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::failure;
 
-/// Initial buffer limit. Larger files grow it.
+// Initial buffer limit. Larger files grow it.
 const FIRST: u64 = 1 << 24;
 const BLOCK: usize = 64 << 10;
 
@@ -35,9 +35,8 @@ pub fn read_regular_text(path: &Path, limit: u64) -> io::Result<String> {
     })
 }
 
-/// Reads a path that the user named: a file, or a pipe such as a shell's `<(...)`. Fails with
-/// `FileTooLarge` beyond `limit` bytes, so a device without end is refused. The error does not name
-/// the file.
+/// Reads a file or a pipe, such as a shell's `<(...)`, that the user named. Fails with
+/// `FileTooLarge` beyond `limit` bytes. The error does not name the file.
 pub fn read_named(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     take(File::open(path)?, limit)
 }
@@ -48,11 +47,8 @@ pub fn is_null_device(path: &Path) -> bool {
         .is_ok_and(|path| path == Path::new("/dev/null"))
 }
 
-/// Reads an open regular file that had `size` bytes when it was checked. If the file has grown, the
+/// Reads an open regular file that had `size` bytes when it was checked. If it has grown, the
 /// result can exceed `limit` by up to one block.
-///
-/// Usually needs a single `pread`: a read that returns `size` bytes and leaves room in the buffer
-/// has reached the end.
 pub fn read_sized(file: &File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     loop {
@@ -65,6 +61,7 @@ pub fn read_sized(file: &File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
             Err(Errno::INTR) => continue,
             read => read?,
         };
+        // Saves the usual second `pread`: a short read of exactly `size` bytes is the end.
         let is_end = bytes.len() as u64 == size && bytes.len() < bytes.capacity();
         if read == 0 || is_end || bytes.len() as u64 >= limit {
             return Ok(bytes);

@@ -19,8 +19,6 @@ pub struct FileEnd {
 
 /// Reads a regular file from offset `start`, but at most the last `limit` bytes. Follows no link
 /// and never blocks.
-///
-/// A file shorter than `start` was rewritten and is read from the beginning.
 pub fn read_end(root: &Root, path: &Path, start: u64, limit: u64) -> io::Result<FileEnd> {
     let during = |error: io::Error| failure("read", path, error);
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -33,6 +31,7 @@ pub fn read_end(root: &Root, path: &Path, start: u64, limit: u64) -> io::Result<
     }
 
     let size = u64::try_from(stat.st_size).unwrap_or_default();
+    // A shorter file was rewritten, so read it from the beginning.
     let start = if start > size { 0 } else { start };
     let left_out = (size - start).saturating_sub(limit);
     let mut file = File::from(opened);

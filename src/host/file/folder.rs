@@ -10,15 +10,13 @@ use rustix::io::Errno;
 
 use super::{Root, beneath, failure};
 
-/// Flags for a directory that is going to be listed.
 pub(super) const LISTED: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
 impl Root {
-    /// Opens the directory at an absolute path. Unlike [`Root::open`], fails if any component is a
-    /// link.
+    /// Opens the directory at an absolute path. Fails if any component is a link.
     pub fn open_strictly(path: &Path) -> io::Result<Root> {
         let opened = || {
             let top = rustix::fs::openat(CWD, "/", LISTED, Bits::empty())?;

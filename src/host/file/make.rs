@@ -4,14 +4,14 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-/// Creates a directory and its parents. Fails if the path is below a `.git` that does not exist:
-/// the user might have moved the git directory away, and a new one with only our files would be in
-/// the way when they move it back.
+/// Creates a directory and its parents. Fails if the path is below a `.git` that does not exist.
 pub fn make_folders(path: &Path) -> io::Result<()> {
     let git = path
         .ancestors()
         .find(|folder| folder.file_name() == Some(OsStr::new(".git")));
     match git {
+        // The user might have moved the git directory away. A new one with only our files would be
+        // in the way when they move it back.
         Some(git) if !git.exists() => {
             let why = format!("the git directory `{}` is gone", git.display());
             Err(io::Error::new(io::ErrorKind::NotFound, why))

@@ -36,8 +36,7 @@ pub fn remove_below(root: &Root, name: &OsStr) -> io::Result<()> {
     removed.map_err(|errno| root.fail("remove", Path::new(name), errno))
 }
 
-/// Restores the owner's permissions on a directory, so that it can be moved. Does nothing for other
-/// files.
+/// Restores the owner's permissions on a directory, without which it cannot be moved.
 pub fn open_up(root: &Root, name: &OsStr) {
     if is_folder(&root.folder, name) {
         let _ = enter(&root.folder, name);
@@ -67,10 +66,10 @@ fn remove(folder: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
 }
 
 impl Removal {
-    /// Each round empties the directories that the previous one moved up.
     fn empty_top(&mut self) -> Result<(), Errno> {
         let top = rustix::io::fcntl_dupfd_cloexec(&self.top, 0)?;
         loop {
+            // Each round empties the directories that the previous one moved up.
             let moved = self.moved;
             self.empty(&top, 0)?;
             if self.moved == moved {
@@ -122,10 +121,10 @@ fn is_folder(folder: &OwnedFd, name: &OsStr) -> bool {
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
 
-/// Opens a directory for listing and changing. Adds the owner's permissions if they are missing:
-/// package managers leave read-only directories.
+/// Opens a directory for listing and changing. Adds missing permissions of the owner.
 fn enter(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     let inside = match open_below(folder, name, LISTED) {
+        // A command left a directory without read permission.
         Err(Errno::ACCESS | Errno::PERM) => {
             give_rights(&open_below(folder, name, PLACE)?)?;
             open_below(folder, name, LISTED)?

@@ -12,7 +12,7 @@ use crate::host::file::TEMPORARY;
 /// Writes a file atomically and durably: temporary file, fsync, rename, fsync of the directory.
 /// Creates missing parents, and keeps the permissions of an existing file.
 ///
-/// Follows links in `path`, so it is only for our own paths and not for those of a project.
+/// Follows links in `path`. For our own files only, not for files of a project.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write(path, bytes, true).map_err(|e| failure("write", path, e))
 }
@@ -61,6 +61,7 @@ fn write(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     )?;
     rustix::fs::renameat(&folder, temporary, &folder, name)?;
     if durable {
+        // Otherwise a power cut can undo the rename.
         rustix::fs::fsync(&folder)?;
     }
 

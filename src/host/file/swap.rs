@@ -1,8 +1,8 @@
 //! Renames files without overwriting by accident.
 //!
-//! `renameat2(RENAME_NOREPLACE)` does so atomically. File systems without it use a hard link and an
-//! unlink, so the file has two names for a moment. File systems without hard links check first: a
-//! file created between the check and the rename is lost.
+//! Uses `renameat2(RENAME_NOREPLACE)`. On file systems without it, a hard link followed by an
+//! unlink: the file has two names for a moment. On file systems without hard links, a check
+//! followed by a rename: a file created in between is lost.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;

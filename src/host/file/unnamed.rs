@@ -69,7 +69,7 @@ impl UnnamedFile {
     }
 }
 
-/// Returns `None` if the file system has no such files, or `/proc` is not mounted. `link` needs it.
+/// Returns `None` if the system or the file system cannot do this.
 #[cfg(target_os = "linux")]
 fn without_name(folder: &Path) -> Option<File> {
     use rustix::fs::{CWD, Mode, OFlags};
@@ -77,6 +77,7 @@ fn without_name(folder: &Path) -> Option<File> {
     let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
     let file = rustix::fs::openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR).ok()?;
     let file = File::from(file);
+    // `link` needs `/proc`.
     by_number(&file).exists().then_some(file)
 }
 
@@ -93,10 +94,10 @@ fn link(file: &File, path: &Path) -> io::Result<()> {
     Ok(rustix::fs::linkat(CWD, &from, CWD, path, flags)?)
 }
 
-/// `linkat` with `AT_EMPTY_PATH` would need a privilege.
 fn by_number(file: &File) -> PathBuf {
     use std::os::fd::AsRawFd as _;
 
+    // `linkat` of the descriptor itself (`AT_EMPTY_PATH`) needs a privilege.
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 

@@ -1,9 +1,9 @@
-//! Writes a directory of generated files atomically. Replaces nothing, an empty directory, or an
-//! earlier output of ours.
+//! Writes a directory of generated files atomically. It can replace an empty directory or its own
+//! earlier output, nothing else.
 //!
 //! The digests of all written files are recorded outside of the directory, where neither a plan nor
-//! a clone can write: nothing in the directory itself decides what is deleted. A directory that
-//! contains any other or changed file is left alone.
+//! a clone can write, so nothing in the directory itself decides what TeDDy deletes. TeDDy does not
+//! touch a directory that contains any other or changed file.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,11 +16,10 @@ use tempfile::TempDir;
 use super::write_cache;
 use super::{FileMode, Root, TEMPORARY, failure, make_folders, read_regular, read_regular_text};
 
-/// In bytes. We never write a larger record.
+// In bytes. We never write a larger record.
 const MAX_RECORD: u64 = 64 << 20;
-/// In bytes. A larger file counts as not written by us.
+// In bytes. A larger file counts as not written by us.
 const MAX_FILE: u64 = 64 << 20;
-/// Name of the new directory inside the temporary one.
 const NEW: &str = "new";
 
 /// A directory that is being written. Dropping it discards the files.
@@ -30,13 +29,11 @@ pub struct WholeFolder {
     /// Temporary directory next to the target.
     aside: TempDir,
     root: Root,
-    /// Digests of the files written so far.
     digests: BTreeSet<String>,
     /// Record of the earlier output. `None` if only an empty directory can be replaced.
     earlier: Option<WholeRecord>,
 }
 
-/// Record of an earlier output.
 #[derive(Debug)]
 struct WholeRecord {
     file: PathBuf,
@@ -95,12 +92,12 @@ impl WholeFolder {
         Ok(())
     }
 
-    /// Moves the directory to its target. Returns the number of files. On failure, the old
-    /// directory stays or is kept at a path that the error names.
+    /// Moves the directory to its target and returns the number of files.
     pub fn finish(self) -> io::Result<usize> {
         let new = self.aside.path().join(NEW);
         let old = self.aside.path().join("old");
         let fail = |error| failure("write", &self.target, error);
+        // `rename` replaces an empty directory.
         match (std::fs::rename(&new, &self.target), &self.earlier) {
             (Ok(()), _) => {}
             (Err(error), Some(_)) if is_full(&error) => {
@@ -142,9 +139,9 @@ impl WholeRecord {
     }
 }
 
-/// Covers name and content, so that a renamed file counts as changed.
 fn digest(name: &Path, bytes: &[u8]) -> String {
     let mut hasher = Sha256::new();
+    // The name counts, too: a renamed file was changed.
     hasher.update(name.as_os_str().as_encoded_bytes());
     hasher.update([0]);
     hasher.update(bytes);
@@ -157,13 +154,12 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), AlreadyExists | DirectoryNotEmpty)
 }
 
-/// Exchanges two directories. Not atomic if the file system cannot exchange: a crash can leave the
-/// old one at `old`.
 fn trade(new: &Path, target: &Path, old: &Path) -> io::Result<()> {
     if rustix::fs::renameat_with(CWD, new, CWD, target, RenameFlags::EXCHANGE).is_ok() {
         return Ok(());
     }
 
+    // Not atomic: a crash in between leaves the old directory at `old`.
     std::fs::rename(target, old)?;
     std::fs::rename(new, target).inspect_err(|_| {
         let _ = std::fs::rename(old, target);

@@ -36,9 +36,8 @@ impl Root {
         finish(&folder, &temporary, name, to_free_name).map_err(|e| self.fail("create", path, e))
     }
 
-    /// Creates a file and its parent directories, directly under its name: readers can see a
-    /// partial file. Cheaper than [`Root::create_new`], for a directory that no other process uses
-    /// yet.
+    /// Like [`Root::create_new`], but writes directly under the final name, which is cheaper. For a
+    /// directory that no other process uses yet.
     pub fn create_aside(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (folder, name) = self
             .make_parent(path)
@@ -51,8 +50,8 @@ impl Root {
         write_file(&folder, name, new).map_err(|e| failure("create", path, e))
     }
 
-    /// Replaces the content of a regular file, and keeps its permissions. The result is a new file:
-    /// other hard links keep the old content. Fails if `path` is not a regular file.
+    /// Replaces the content of a regular file, and keeps its permissions. Other hard links keep the
+    /// old content.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (folder, name) = self.parent(path).map_err(|e| self.fail("write", path, e))?;
         let Some(FileInfo {

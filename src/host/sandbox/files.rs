@@ -98,11 +98,12 @@ pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
     }
 }
 
-/// Removes the temporary names of objects that git wrote. git links an object to its final name and
-/// then unlinks the temporary one, which the policy denies in `add` trees.
+/// Removes the temporary names of objects that git wrote.
 pub(super) fn sweep(folder: &Path) {
     use std::os::unix::fs::MetadataExt as _;
 
+    // git links a finished object to its name and unlinks the temporary one. The policy denies the
+    // unlink in `add` trees.
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
@@ -122,8 +123,8 @@ fn reading(abi: ABI) -> BitFlags<AccessFs> {
     AccessFs::from_read(abi)
 }
 
-/// Excludes creating devices: a process that can create a disk device can write to the disk.
 fn writing(abi: ABI) -> BitFlags<AccessFs> {
+    // A process that can create a disk device can write to the disk.
     AccessFs::from_all(abi) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev})
 }
 

@@ -104,8 +104,8 @@ fn words(what: &str, error: Errno) -> String {
     format!("{what}: {error}")
 }
 
-/// Keeps our mounts private to this namespace. Mounts outside still propagate into it.
 fn keep_mounts_inside() -> Result<(), String> {
+    // Mounts outside still propagate into the namespace, but not ours to the outside.
     let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     mount_change("/", propagation).map_err(|e| words("leaving the mounts", e))
 }

@@ -3,8 +3,8 @@
 
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
-/// Like the defaults of container engines: access to files of other owners, and a few harmless
-/// ones.
+// Like the defaults of container engines: access to files of other owners, and a few harmless
+// ones.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::DAC_READ_SEARCH)

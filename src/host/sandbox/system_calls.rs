@@ -16,43 +16,41 @@ use seccompiler::{
 use super::kernel::{Kernel, SCOPE, TRUNCATE};
 use super::{Network, Policy};
 
-/// Marks the x32 system calls of a 64-bit x86 kernel.
+// Marks the x32 system calls of a 64-bit x86 kernel.
 const X32: c_long = 0x4000_0000;
 
-/// The kernel's keyrings are shared by all processes of a user.
+// The kernel's keyrings are shared by all processes of a user.
 const KEYS: [c_long; 3] = [libc::SYS_add_key, libc::SYS_keyctl, libc::SYS_request_key];
-/// Always denied without network. `io_uring` can create and connect sockets without system calls.
+// Always denied without network. `io_uring` can create and connect sockets without system calls.
 const CONNECTING: [c_long; 4] = [
     libc::SYS_connect,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
 ];
-/// Allowed families: local sockets, and queries to the kernel.
+// Allowed families: local sockets, and queries to the kernel.
 const LOCAL: [c_int; 2] = [libc::AF_UNIX, libc::AF_NETLINK];
-/// The type in the second argument of `socket`; the other bits are flags.
+// The type in the second argument of `socket`; the other bits are flags.
 const TYPE: u64 = 0xf;
-/// For local sockets, `SOCK_RAW` is an alias of `SOCK_DGRAM`.
+// For local sockets, `SOCK_RAW` is an alias of `SOCK_DGRAM`.
 const DATAGRAMS: [c_int; 2] = [libc::SOCK_DGRAM, libc::SOCK_RAW];
 
-/// `which` argument of `setpriority`: all processes of a user.
+// `which` argument of `setpriority`: all processes of a user.
 const PRIO_USER: u64 = 2;
-/// The same for `ioprio_set`.
+// The same for `ioprio_set`.
 const IOPRIO_WHO_USER: u64 = 3;
 
-/// `F_SETOWN` and `F_SETOWN_EX`: choose the process that receives a descriptor's signals.
+// `F_SETOWN` and `F_SETOWN_EX`: choose the process that receives a descriptor's signals.
 const OWNERS: [u64; 2] = [8, 15];
-/// `FIOSETOWN` and `SIOCSPGRP`: the same for `ioctl`.
+// `FIOSETOWN` and `SIOCSPGRP`: the same for `ioctl`.
 const OWNING: [u64; 2] = [0x8901, 0x8902];
 
 const MODE_AND_TRUNCATE: u64 = (libc::O_ACCMODE | libc::O_TRUNC) as u64;
 
-/// System calls to deny.
 #[derive(Default)]
 struct Denied {
     /// Rules by call number. A call without rules is always denied.
     calls: BTreeMap<c_long, Vec<SeccompRule>>,
-    /// The last rule that could not be built.
     error: Option<String>,
 }
 
@@ -217,7 +215,6 @@ fn truncation(denied: &mut Denied) {
     }
 }
 
-/// As an argument of a system call appears to a filter.
 fn number(value: c_int) -> u64 {
     u64::from(value.cast_unsigned())
 }

@@ -6,9 +6,9 @@ use std::process::Command;
 
 use crate::host::{env, process};
 
-/// Substrings of names that suggest a secret.
+// Substrings of names that suggest a secret.
 const SECRET: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
-/// Prefixes of git variables that describe the user, not a repository.
+// Prefixes of git variables that describe the user, not a repository.
 const GIT_USER: [&str; 5] = [
     "GIT_AUTHOR_",
     "GIT_COMMITTER_",
@@ -16,9 +16,9 @@ const GIT_USER: [&str; 5] = [
     "GIT_CONFIG_SYSTEM",
     "GIT_CONFIG_NOSYSTEM",
 ];
-/// A plan cannot set these, because they decide which code a command runs.
+// A plan cannot set these, because they decide which code a command runs.
 const RESERVED: [&str; 6] = ["PATH", "HOME", "BASH_ENV", "ENV", "IFS", "SHELLOPTS"];
-/// Prefixes of such names.
+// Prefixes of such names.
 const RESERVED_START: [&str; 4] = ["GIT_", "LD_", "DYLD_", "TEDDY_"];
 
 /// Returns whether a plan can set a variable.
@@ -36,7 +36,6 @@ pub(in crate::host) struct CommandEnvironment<'a> {
     pub(in crate::host) keep: &'a [String],
     /// Becomes `TMPDIR`.
     pub(in crate::host) temporary: &'a Path,
-    /// The command runs in the sandbox.
     pub(in crate::host) is_confined: bool,
 }
 

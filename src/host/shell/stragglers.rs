@@ -1,7 +1,7 @@
 //! Kills processes that outlived a killed TeDDy, even if they left their process group (`setsid`,
 //! daemons).
 //!
-//! They are found by an environment variable that all descendants inherit. Linux only.
+//! All descendants inherit an environment variable that identifies them. Linux only.
 
 use rustix::process::{Pid, Signal};
 
@@ -43,11 +43,12 @@ pub fn end_orphans() {
     });
 }
 
-/// Returns the TeDDy process of a marker. `None` if its id belongs to another pid namespace: a host
-/// sees the processes of its containers, but their ids mean something else there.
+/// Returns the TeDDy process of a marker. `None` if it belongs to another pid namespace.
 fn owner(mark: &str, here: u64) -> Option<Pid> {
     let mut parts = mark.split('.');
     let (process, namespace) = (parts.next()?, parts.next()?);
+    // A host sees the processes of its containers, but the ids in their markers mean other
+    // processes here.
     if namespace.parse() != Ok(here) {
         return None;
     }

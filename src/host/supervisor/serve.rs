@@ -60,7 +60,6 @@ pub fn serve_if_asked(arguments: &[OsString]) -> Option<ExitCode> {
     }
 }
 
-/// Reads an order from stdin and carries it out.
 fn serve() -> io::Result<()> {
     descriptors::keep_from_children();
     let channel = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -103,7 +102,7 @@ struct Supervised {
     _adoption: Adoption,
     /// Readable after a signal.
     wake: UnixStream,
-    /// This process was asked to end by a signal.
+    /// Set when this process receives SIGTERM or a similar signal.
     ended: Arc<AtomicBool>,
     /// `None` once it was reaped.
     command: Option<Pid>,
@@ -152,7 +151,8 @@ impl Supervised {
             ));
         }
 
-        // These change the whole process, so they come before the thread of `spawn` exists.
+        // `setns` and `unshare` need a single-threaded process, so they come before the thread of
+        // `spawn`.
         if let Some(holder) = order.view {
             sandbox::join(holder).map_err(SupervisorMessage::Refused)?;
         }
@@ -200,8 +200,7 @@ impl Supervised {
         is_over || self.is_alone() || self.ended.load(Ordering::SeqCst)
     }
 
-    /// Reaps children. Returns `false` if there are none left. All processes below this one are or
-    /// will become its children, so then all of them have ended.
+    /// Reaps children. Returns `false` if there are none left.
     fn reap(&mut self) -> io::Result<bool> {
         loop {
             match wait(WaitOptions::NOHANG | ALL) {
@@ -211,6 +210,7 @@ impl Supervised {
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return Ok(true),
+                // All processes below this one are or will become its children, so all have ended.
                 Err(Errno::CHILD) => return Ok(false),
                 Err(error) => return Err(error.into()),
             }
@@ -254,8 +254,8 @@ impl Supervised {
         poll(&mut source, Some(&now)).is_ok_and(|_| source[0].revents().contains(PollFlags::HUP))
     }
 
-    /// Continues stopped processes, too, so that they can handle the signal.
     fn signal_group(&self, signal: Signal) {
+        // A stopped process cannot handle a signal.
         for signal in [signal, Signal::CONT] {
             // The command was not reaped, so its group id cannot have been reused.
             let _ = self
@@ -289,12 +289,10 @@ impl Supervised {
         }
     }
 
-    /// Kills the process groups of our children. A process that forks and exits all the time is
-    /// faster than any list, but cannot outrun a signal to its group.
-    ///
-    /// Groups of ended children count: until they are reaped, their group id is not reused. A group
-    /// below this process contains no other processes.
     fn kill_groups(&self, found: &[tree::Process]) {
+        // A process that forks and exits all the time is faster than any list, but cannot escape a
+        // signal to its group. Ended children count, too: until they are reaped, their group id is
+        // not reused. A group below this process contains no other processes.
         let (own, own_group) = (Some(getpid()), getpgrp());
         let children = found.iter().filter(|process| process.parent == own);
         let groups = children.filter_map(|child| child.group);
@@ -303,9 +301,9 @@ impl Supervised {
         }
     }
 
-    /// Ignores errors: TeDDy might have died.
     fn say(&mut self, message: &SupervisorMessage) {
         if let Ok(line) = message.encode() {
+            // Fails if TeDDy has died.
             let _ = self.channel.write_all(&line);
         }
     }
@@ -315,7 +313,6 @@ fn patience() -> Duration {
     fault::emulated("no-kill").map_or(PATIENCE, |_| TICK)
 }
 
-/// The shared lock shows other TeDDy processes that a command is running.
 fn hold(path: &OsStr) -> Result<File, String> {
     let words = |error: &dyn std::fmt::Display| format!("cannot lock {path:?}: {error}");
     let file = File::options()
@@ -325,6 +322,7 @@ fn hold(path: &OsStr) -> Result<File, String> {
         .truncate(false)
         .open(path)
         .map_err(|error| words(&reason(&error)))?;
+    // While this lock is held, other TeDDy processes do not use the worktree.
     file.try_lock_shared().map_err(|error| words(&error))?;
 
     Ok(file)
@@ -372,7 +370,6 @@ fn watching() -> Vec<u32> {
     parent.into_iter().chain([std::process::id()]).collect()
 }
 
-/// In its own group, so that a signal to it does not reach the supervisor.
 fn command(order: &Order, input: Stdio) -> Result<Command, String> {
     let (program, arguments) = order
         .words
@@ -384,6 +381,7 @@ fn command(order: &Order, input: Stdio) -> Result<Command, String> {
         .envs(order.variables.iter().map(|(name, value)| (name, value)))
         .current_dir(order.folder.as_os_str())
         .stdin(input)
+        // A signal to the command must not reach the supervisor.
         .process_group(0);
 
     Ok(command)

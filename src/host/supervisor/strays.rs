@@ -16,14 +16,12 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
 
 use super::tree;
 
-/// How long to keep killing orphans.
 const PATIENCE: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(5);
 
 /// Children with their own session: running supervisors and overlay holders.
 static SUPERVISORS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-/// Number of live [`Adoption`] values.
 static ADOPTIONS: Mutex<usize> = Mutex::new(0);
 
 /// Makes this process a subreaper while at least one value exists.
@@ -62,7 +60,6 @@ pub(in crate::host) fn know(id: u32) {
     supervisors().insert(id);
 }
 
-/// Unregisters a child that has ended.
 pub(in crate::host) fn forget(id: u32) {
     supervisors().remove(&id);
 }
@@ -124,8 +121,6 @@ mod tests {
         rustix::process::child_subreaper().unwrap().is_some()
     }
 
-    /// Regression test: a process with many turns adopted git's background processes and never
-    /// reaped them.
     #[test]
     #[cfg(target_os = "linux")]
     fn orphans_are_the_systems_once_no_supervisor_lives() {

@@ -24,10 +24,8 @@ pub struct Process {
     pub ended: bool,
 }
 
-/// Returns all descendants, parents first, including zombies.
-///
-/// The result is outdated immediately. Callers repeat the call to find processes forked since, and
-/// [`signal`] detects reused pids.
+/// Returns all descendants, parents first, including zombies. The list is outdated immediately:
+/// callers repeat the call to find new processes, and [`signal`] detects reused pids.
 pub fn below(root: Pid) -> Vec<Process> {
     let mut found = Vec::new();
     match listed_children(root) {
@@ -68,8 +66,8 @@ pub fn scanned_children(parent: Pid) -> Vec<Process> {
     found
 }
 
-/// Sends a signal to a process listed in `found`. Does nothing if it has ended, even if its pid was
-/// reused.
+/// Sends a signal to a process listed in `found`, unless it has ended. Never signals another
+/// process that reuses its pid.
 pub fn signal(process: &Process, found: &[Process], signal: Signal) {
     // The pid of our own child cannot be reused: only we can reap it.
     if process.parent == Some(getpid()) {
@@ -152,9 +150,8 @@ fn scan() -> Vec<Process> {
         .collect()
 }
 
-/// Reads our session from `/proc`, like that of other processes. `getsid` returns 0 in a container
-/// whose init process got its session from outside.
 pub(super) fn own_session() -> Option<Pid> {
+    // `getsid` returns 0 in a container whose init process got its session from outside.
     look(rustix::process::getpid())?.session
 }
 
@@ -164,8 +161,8 @@ fn look(pid: Pid) -> Option<Process> {
     parse(pid, &line)
 }
 
-/// Parses `/proc/<pid>/stat`. The name in parentheses can contain parentheses itself.
 fn parse(pid: Pid, line: &[u8]) -> Option<Process> {
+    // The process name in parentheses can contain parentheses itself.
     let end = line.iter().rposition(|&byte| byte == b')')?;
     let rest = str::from_utf8(&line[end + 1..]).ok()?;
     let mut fields = rest.split_ascii_whitespace();

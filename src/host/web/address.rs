@@ -46,7 +46,6 @@ pub fn check(url: &Url) -> Result<(), AddressError> {
     Ok(())
 }
 
-/// Returns the raw URL for a file's page on GitHub or GitLab.
 fn raw(url: &Url) -> Option<Url> {
     let path = url.path();
     let raw = match url.host_str()? {
@@ -95,8 +94,8 @@ fn embedded(v6: Ipv6Addr) -> Ipv4Addr {
     Ipv4Addr::new(a, b, c, d)
 }
 
-/// According to the IANA registry of special-purpose addresses (RFC 6890 and updates).
 fn is_public_v4(v4: Ipv4Addr) -> bool {
+    // IANA registry of special-purpose addresses (RFC 6890 and updates).
     !matches!(
         v4.octets(),
         [0 | 10 | 127, ..]
@@ -113,8 +112,8 @@ fn is_public_v4(v4: Ipv4Addr) -> bool {
     )
 }
 
-/// Global unicast (`2000::/3`) without the special-purpose blocks.
 fn is_public_v6(v6: Ipv6Addr) -> bool {
+    // Global unicast (`2000::/3`) without the special-purpose blocks.
     match v6.segments() {
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => {
             false

@@ -12,7 +12,6 @@ use html5ever::{ParseOpts, parse_document};
 /// The conversion takes quadratic time in the nesting depth, and recurses once per level.
 const MAX_NESTING: usize = 500;
 const MAX_ELEMENTS: usize = 200_000;
-/// Time limit for a conversion.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Bytes to parse between two checks.
 const PIECE: usize = 16 << 10;
@@ -76,7 +75,6 @@ fn declared(body: &[u8]) -> Option<String> {
     )
 }
 
-/// Replaces invalid bytes by U+FFFD.
 fn decode(body: &[u8], charset: Option<String>) -> String {
     let encoding = charset.and_then(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
     encoding
@@ -86,7 +84,6 @@ fn decode(body: &[u8], charset: Option<String>) -> String {
         .into_owned()
 }
 
-/// An empty media type passes: `read` has checked the body.
 fn is_text(media: &str) -> bool {
     let structured = [
         "json",
@@ -102,12 +99,12 @@ fn is_text(media: &str) -> bool {
     let subtype = media
         .strip_prefix("application/")
         .map(|name| name.rsplit('+').next().unwrap_or(name));
+    // `read` has checked the body in this case.
     media.is_empty()
         || media.starts_with("text/")
         || subtype.is_some_and(|name| structured.contains(&name))
 }
 
-/// Converts in a thread with a time limit, so that a malicious page cannot delay the turn.
 fn convert(html: String, url: &str) -> Result<Text, String> {
     let url = url.to_owned();
     let deadline = Instant::now() + LIMIT;
@@ -115,6 +112,7 @@ fn convert(html: String, url: &str) -> Result<Text, String> {
     let work = move || {
         let _ = sender.send(markdown(&html, &url, deadline));
     };
+    // In a thread with a time limit: a malicious page must not delay the turn.
     std::thread::Builder::new()
         .stack_size(STACK)
         .spawn(work)
@@ -128,6 +126,7 @@ fn convert(html: String, url: &str) -> Result<Text, String> {
 
 fn markdown(html: &str, url: &str, deadline: Instant) -> Result<Text, String> {
     let config = Config {
+        // The class of a code block names its language.
         keep_classes: true,
         max_elements_to_parse: MAX_ELEMENTS,
         text_mode: TextMode::Markdown,
@@ -150,6 +149,7 @@ fn markdown(html: &str, url: &str, deadline: Instant) -> Result<Text, String> {
 /// Parses in pieces. Stops at the deadline, or if the tree gets too deep for the converter.
 fn parse(page: &mut Readability, html: &str, deadline: Instant) -> Result<(), String> {
     let tree_builder = TreeBuilderOpts {
+        // Parse the content of `<noscript>`.
         scripting_enabled: false,
         ..TreeBuilderOpts::default()
     };
@@ -187,8 +187,8 @@ fn parse(page: &mut Readability, html: &str, deadline: Instant) -> Result<(), St
     }
 }
 
-/// Iterative, because recursion could overflow the stack.
 fn nesting(page: &Readability) -> usize {
+    // Iterative: recursion could overflow the stack on a deep tree.
     let (mut node, mut depth, mut deepest) = (page.doc.root(), 0_usize, 0);
     loop {
         if let Some(child) = node.first_child() {

@@ -44,7 +44,6 @@ fn rules() -> FetchRules {
     }
 }
 
-/// Expects a page's text or an error message.
 fn check(answers: Vec<Vec<u8>>, rules: &FetchRules, expected: &str) {
     let port = serve(answers);
     let found = fetch(&format!("http://127.0.0.1:{port}/a"), rules)
