@@ -66,8 +66,8 @@ pub fn scanned_children(parent: Pid) -> Vec<Process> {
     found
 }
 
-/// Sends a signal to a process listed in `found`, unless it has ended. Never signals another
-/// process that reuses its pid.
+/// Sends a signal to a process listed in `found`, unless it has ended, even if another process
+/// reuses its pid.
 pub fn signal(process: &Process, found: &[Process], signal: Signal) {
     // The pid of our own child cannot be reused: only we can reap it.
     if process.parent == Some(getpid()) {
@@ -84,6 +84,7 @@ pub fn signal(process: &Process, found: &[Process], signal: Signal) {
 
     let _ = match opened {
         Ok(process) => pidfd_send_signal(process, signal),
+        // Before Linux 5.3 there are no pidfds, and a small race remains.
         Err(Errno::NOSYS) => kill_process(process.pid, signal),
         Err(error) => Err(error),
     };
