@@ -83,7 +83,7 @@ pub enum ChecklistRow {
     Pair(usize, usize),
 }
 
-/// Request that the checklist cannot serve itself.
+/// Command that a key returns to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChecklistCommand {
     /// Run everything that is switched on.

@@ -16,7 +16,7 @@ pub struct TextInput {
     cursor: usize,
 }
 
-/// Request that the prompt cannot serve itself.
+/// Command that a key returns to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputCommand {
     /// Submit the text.

@@ -33,7 +33,7 @@ const KEYS: [(char, &str); 3] = [
     ('q', "leave; the input stays where it is"),
 ];
 
-/// Copies to the clipboard only if a user is at the terminal: a script should not replace it.
+/// Copies to the clipboard only if a user is at the terminal.
 fn give(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
     std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
     write_atomic(path, text.as_bytes())?;

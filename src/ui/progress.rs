@@ -25,7 +25,7 @@ use work::AgentWork;
 /// Minimum interval between updates of the status line.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// How to write progress.
+/// Output style of progress messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Manner {
     /// Whether to use colors.

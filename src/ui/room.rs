@@ -1,6 +1,6 @@
-//! Width and height available to a text.
+//! Screen area available to a text.
 
-/// In columns, if the output is no terminal.
+/// In columns, if the output is not a terminal.
 const WIDTH: usize = 100;
 
 /// Space available to a text.

@@ -63,12 +63,12 @@ pub struct Full {
     _raw: RawMode,
 }
 
-/// Returns the width of the terminal that shows messages. `None` if stderr is no terminal.
+/// Returns the width of the terminal that shows messages. `None` if stderr is not a terminal.
 pub fn stderr_width() -> Option<usize> {
     is_stderr().then(|| room().width)
 }
 
-/// Returns the width of the terminal that shows results. `None` if stdout is no terminal.
+/// Returns the width of the terminal that shows results. `None` if stdout is not a terminal.
 pub fn stdout_width() -> Option<usize> {
     is_stdout().then(|| room().width)
 }
@@ -228,8 +228,7 @@ pub fn suspend() -> io::Result<()> {
 /// Enters modes again after another program could have changed the terminal.
 fn enter_again(raw: bool, full: bool) -> io::Result<()> {
     if raw {
-        // crossterm saved its state before the shell changed the terminal. Disabling first makes it
-        // save again.
+        // crossterm would do nothing: it still believes that raw mode is on.
         disable_raw_mode()?;
         enter_raw()?;
     }

@@ -23,7 +23,7 @@ pub struct Viewer {
     is_missing: bool,
 }
 
-/// Request that the viewer cannot serve itself.
+/// Command that a key returns to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewerCommand {
     /// Close the text.

@@ -38,7 +38,7 @@ const HELP: [(&str, &str); 26] = [
     ("q, ctrl-c", "back to the tree, then leave; leave at once"),
 ];
 
-/// Request that the browser's state cannot serve itself.
+/// Command that a key returns to the caller.
 #[derive(Debug)]
 pub enum BrowseCommand {
     /// Leave the browser.

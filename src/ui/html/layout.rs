@@ -119,7 +119,7 @@ pub fn page(place: PagePlace, parts: PageParts<'_>) -> String {
                 // The address of a served page contains the secret. Links must not send it.
                 meta name="referrer" content="no-referrer";
                 meta name="color-scheme" content="light dark";
-                // A file has no headers.
+                // An exported file has no response headers.
                 @if !place.is_live() {
                     meta http-equiv="Content-Security-Policy" content=(FILE_POLICY);
                 }

@@ -42,7 +42,7 @@ impl Output {
 fn shown(bytes: &[u8]) -> StyledLine {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches(['\r', '\n']);
-    // Earlier states of a progress bar.
+    // Drop earlier states of the line, for example of a progress bar.
     let last = text.rsplit('\r').next().unwrap_or_default();
     StyledLine::of(Tone::Faint, "  │ ").with(Tone::Plain, &strip_ansi(last))
 }

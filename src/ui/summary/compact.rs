@@ -11,7 +11,7 @@ pub(super) fn lines(summary: &Summary<'_>, room: TextArea) -> Vec<StyledLine> {
     let proposal = summary.proposal;
     let title = StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, &proposal.plan.title);
     let mut lines = vec![
-        // Cut, unlike commands and risks: they wrap.
+        // Cut these two. Commands and risks are wrapped instead.
         title.cut(room.width),
         facts(proposal).cut(room.width),
         StyledLine::of(Tone::Faint, &"─".repeat(room.width)),

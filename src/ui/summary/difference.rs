@@ -1,6 +1,6 @@
 //! Changed files of a plan with the first lines of their diffs.
 //!
-//! Counts tell how many lines are omitted. The key `d` shows all.
+//! Omitted lines are counted. The key `d` shows all.
 
 use crate::plan::Plan;
 use crate::plan::action::behavior::PreviewPart;
@@ -20,7 +20,7 @@ const MAX_COLUMNS: usize = 2000;
 /// Lines of the full diff. Larger changes have to be read in the files.
 const MAX_WHOLE: usize = 20_000;
 
-/// Hint at the key that shows the rest.
+/// Appended to counts of omitted lines: the key that shows all.
 pub(super) const KEY: &str = ": d";
 
 /// Summary of the changes to one file.
@@ -235,7 +235,8 @@ pub(super) fn wanted(files: &[FileDifference]) -> usize {
     files.len() + lines.min(MAX_LINES + 1)
 }
 
-/// Lists as many files as fit, with diffs for the first ones. `key` is the hint at the rest.
+/// Lists as many files as fit, with diffs for the first ones. `key` is appended to counts of
+/// omitted lines.
 pub(super) fn folded(files: &[FileDifference], key: &str, room: TextArea) -> Vec<StyledLine> {
     let (rows, width) = (room.height, room.width);
     let most = rows.max(1);

@@ -11,12 +11,12 @@ const MAX_CHARACTERS: usize = 4000;
 /// Longer lines are hard to read.
 const MAX_WIDTH: usize = 100;
 const REST: &str = " …";
-/// Hint at the key that shows the rest.
+/// Appended to a cut reason: the key that shows all.
 pub(super) const KEY: &str = " the rest: r";
 /// Heading of the section with the reason. Earlier sections describe the past.
 const SECTION: &str = "justification";
 
-/// Returns the reason in at most three lines. `key` is the hint at the rest.
+/// Returns the reason in at most three lines. `key` is appended if it is cut.
 pub(super) fn lines(rationale: &str, width: usize, key: &str) -> Vec<StyledLine> {
     let width = width.min(MAX_WIDTH).saturating_sub(2).max(1);
     let (text, is_cut) = chosen(rationale);

@@ -4,14 +4,14 @@ use super::difference::{self, FileDifference};
 use crate::ui::room::TextArea;
 use crate::ui::style::{StyledLine, Tone, wrap_all};
 
-/// Lines for the changes per line for any other section.
+/// Weight of the changes, relative to any other section.
 const WEIGHT_OF_CHANGES: usize = 4;
 
 /// Contents below a heading.
 pub(super) enum SectionContent<'a> {
     /// Plain lines.
     Listed(Vec<StyledLine>),
-    /// Files with diffs, and the hint at the rest.
+    /// Files with diffs, and the text appended to counts of omitted lines.
     Files(&'a [FileDifference], &'static str),
 }
 
@@ -90,7 +90,7 @@ pub(super) fn shares(sections: &[SummarySection<'_>], left: usize) -> Vec<usize>
     shares
 }
 
-/// The last line tells how many are omitted.
+/// The last line counts the omitted ones.
 fn shortened(mut lines: Vec<StyledLine>, limit: usize) -> Vec<StyledLine> {
     if lines.len() > limit {
         let kept = limit.saturating_sub(1);

@@ -46,7 +46,7 @@ impl WebGuard {
         let (token, rest) = path
             .split_once('/')
             .map_or((path, None), |(a, b)| (a, Some(b)));
-        // `is_same` compares in constant time.
+        // Constant time, so that timing does not reveal the secret.
         match (is_same(token, &self.token), rest) {
             (true, Some(rest)) => Ok(rest),
             // Relative links need the trailing slash.
