@@ -1,4 +1,4 @@
-//! Questions that are asked below what is on the screen: one key, one text, yes or no.
+//! Terminal prompts below the existing output: a single key, text, or yes and no.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -17,13 +17,11 @@ use super::terminal::{self, RawMode};
 use crate::host::interrupt;
 use crate::host::screen::{Screen, is_screen};
 
-/// How long a window keeps its size before what is on it is drawn anew.
+/// How long the window size must be stable before a redraw.
 const SETTLING: Duration = Duration::from_millis(50);
 
-/// The keys of a question that is answered with yes or no.
 const YES_OR_NO: [(char, &str); 2] = [('y', "yes"), ('n', "no")];
 
-/// The keys of a text.
 const TEXT_KEYS: [(&str, &str); 6] = [
     ("enter", "send"),
     ("\\ enter, alt-enter", "start a new line"),
@@ -33,28 +31,28 @@ const TEXT_KEYS: [(&str, &str); 6] = [
     ("ctrl-c", "leave"),
 ];
 
-/// How a text came to its end.
+/// How a text prompt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// It was sent.
+    /// The user submitted the text.
     Text(String),
-    /// It is to be continued in an editor.
+    /// The user wants to continue in an editor.
     Editor(String),
-    /// The person left.
+    /// The user left without an answer.
     Left(LeaveKey),
 }
 
-/// How a person leaves.
+/// How the user left a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaveKey {
-    /// By choice.
+    /// Deliberately, with an answer key or ctrl-d.
     Choice,
-    /// By ctrl-c, which elsewhere would be a signal.
+    /// With ctrl-c, for which a terminal in raw mode sends no signal.
     CtrlC,
 }
 
 impl LeaveKey {
-    /// Interrupts the program, if that is what was meant.
+    /// Interrupts the program if the user pressed ctrl-c.
     pub fn end(self) {
         if self == LeaveKey::CtrlC {
             interrupt::raise();
@@ -62,15 +60,15 @@ impl LeaveKey {
     }
 }
 
-/// Writes lines to the terminal, folded to its width.
+/// Writes lines, wrapped to the width of the terminal.
 pub fn show(lines: &[StyledLine], paint: Paint) {
     put(lines, paint);
 }
 
-/// As [`show`]; returns how many rows they take.
+/// Returns the number of terminal rows written.
 fn put(lines: &[StyledLine], paint: Paint) -> usize {
     let mut out = Screen;
-    // A terminal that gives its keys one by one does not go to the start of a line by itself.
+    // A terminal in raw mode does not return to column 0 on `\n`.
     let end = if is_screen() { "\r\n" } else { "\n" };
     let rows = wrap_all(lines.to_vec(), terminal::room().width);
     for row in &rows {
@@ -81,36 +79,28 @@ fn put(lines: &[StyledLine], paint: Paint) -> usize {
     rows.len()
 }
 
-/// A question that is answered with one key.
+/// A question answered by a single key.
 pub struct KeyQuestion<'a> {
-    /// What it is about, for the room that there is: shown above it, and anew where the window gets
-    /// another size.
+    /// Text above the question for a given screen size. Drawn again after a resize.
     pub about: &'a dyn Fn(TextArea) -> Vec<StyledLine>,
-    /// The question.
+    /// The question itself.
     pub question: &'a str,
-    /// The keys that answer, each with what it does; the last one is the answer of who leaves.
+    /// Answer keys and what they do. Ctrl-c and ctrl-d choose the last one.
     pub keys: &'a [(char, &'a str)],
-    /// With colours or without.
+    /// Whether to use colors.
     pub paint: Paint,
 }
 
-/// Shows a question and waits for one of its keys; ctrl-c and ctrl-d are the last of them.
-///
-/// # Errors
-/// The terminal is gone.
+/// Asks a question and returns the chosen key. Ctrl-c and ctrl-d choose the last one.
 pub fn key(question: &str, keys: &[(char, &str)]) -> io::Result<char> {
     Ok(bare(question, keys).pressed()?.0)
 }
 
-/// As [`key`], where to leave is to leave the program: ctrl-c interrupts it.
-///
-/// # Errors
-/// As for [`key`].
+/// Like [`key`], but ctrl-c also interrupts the program.
 pub fn key_or_end(question: &str, keys: &[(char, &str)]) -> io::Result<char> {
     bare(question, keys).key_or_end()
 }
 
-/// Returns a question with nothing above it.
 fn bare<'a>(question: &'a str, keys: &'a [(char, &'a str)]) -> KeyQuestion<'a> {
     KeyQuestion {
         about: &|_| Vec::new(),
@@ -121,24 +111,20 @@ fn bare<'a>(question: &'a str, keys: &'a [(char, &'a str)]) -> KeyQuestion<'a> {
 }
 
 impl KeyQuestion<'_> {
-    /// Shows it and waits for one of its keys; ctrl-c interrupts the program.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Asks and returns the chosen key. Ctrl-c chooses the last one and interrupts the program.
     pub fn key_or_end(&self) -> io::Result<char> {
         let (chosen, by) = self.pressed()?;
         by.end();
         Ok(chosen)
     }
 
-    /// Waits for one of its keys, and returns it with how it came.
     fn pressed(&self) -> io::Result<(char, LeaveKey)> {
         let _raw = RawMode::enter()?;
         let mut out = Screen;
         let mut rows = self.draw()?;
         let mut is_stale = false;
         let chosen = loop {
-            // A window that is dragged has a hundred sizes on its way.
+            // Dragging a window causes a burst of resizes. Redraw once it pauses.
             if is_stale && !terminal::has_more(SETTLING)? {
                 above(&mut out, rows)?;
                 (rows, is_stale) = (self.draw()?, false);
@@ -159,6 +145,7 @@ impl KeyQuestion<'_> {
                     write!(out, "\r")?;
                     rows = self.ask()?;
                 }
+                // SIGCONT after a stop from outside: the shell has written below the question.
                 Key::Continued => {
                     write!(out, "\r\n")?;
                     rows = self.ask()?;
@@ -173,18 +160,15 @@ impl KeyQuestion<'_> {
         Ok(chosen)
     }
 
-    /// Returns whether a key answers.
     fn has(&self, key: char) -> bool {
         let key = key.to_ascii_lowercase();
         self.keys.iter().any(|(known, _)| *known == key)
     }
 
-    /// Returns the answer of who leaves.
     fn leave(&self) -> char {
         self.keys.last().map_or('q', |(key, _)| *key)
     }
 
-    /// Returns what the keys do.
     fn help(&self) -> Vec<StyledLine> {
         let line = |key: &str, what: &str| {
             StyledLine::of(Tone::Accent, &format!("  {key:<7}")).with(Tone::Plain, what)
@@ -199,12 +183,12 @@ impl KeyQuestion<'_> {
         .collect()
     }
 
-    /// Shows what it is about, and asks; returns the rows above the cursor's.
+    /// Returns the number of rows above the cursor.
     fn draw(&self) -> io::Result<usize> {
         Ok(put(&(self.about)(terminal::room()), self.paint) + self.ask()?)
     }
 
-    /// Asks; returns the rows above the cursor's.
+    /// Returns the number of rows above the cursor.
     fn ask(&self) -> io::Result<usize> {
         let mut out = Screen;
         let rows = question::rows(self.question, terminal::room().width);
@@ -214,34 +198,22 @@ impl KeyQuestion<'_> {
     }
 }
 
-/// Asks yes or no; leaving is no.
-///
-/// # Errors
-/// The terminal is gone.
+/// Asks yes or no. Leaving means no.
 pub fn yes(question: &str) -> io::Result<bool> {
     Ok(key(&format!("{question} (y/n) › "), &YES_OR_NO)? == 'y')
 }
 
-/// As [`yes`], where ctrl-c interrupts the program.
-///
-/// # Errors
-/// The terminal is gone.
+/// Like [`yes`], but ctrl-c also interrupts the program.
 pub fn yes_or_end(question: &str) -> io::Result<bool> {
     Ok(key_or_end(&format!("{question} (y/n) › "), &YES_OR_NO)? == 'y')
 }
 
-/// Asks for a text, starting from one.
-///
-/// # Errors
-/// The terminal is gone.
+/// Asks for text, starting with `start`.
 pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
     helped_text(start, &mut (), paint)
 }
 
-/// As [`text`], with something that helps.
-///
-/// # Errors
-/// As for [`text`].
+/// Like [`text`], with history and completion from `help`.
 pub fn helped_text(start: &str, help: &mut dyn TextHelp, paint: Paint) -> io::Result<Reply> {
     let _raw = RawMode::enter()?;
     let mut input = TextInput::new(start);
@@ -257,6 +229,7 @@ pub fn helped_text(start: &str, help: &mut dyn TextHelp, paint: Paint) -> io::Re
         let (next, act) = input.press(&key);
         input = next;
         let Some(act) = act else {
+            // The shell has written below the text: draw it again there.
             if key == Key::Continued {
                 below(&drawn)?;
                 drawn = Layout {
@@ -275,6 +248,7 @@ pub fn helped_text(start: &str, help: &mut dyn TextHelp, paint: Paint) -> io::Re
 
         below(&drawn)?;
         match act {
+            // A lone `?` shows the keys and is not sent.
             InputCommand::Send if input.text().trim() == "?" => {
                 put(&text_help(), paint);
                 input = TextInput::new("");
@@ -300,11 +274,9 @@ pub fn helped_text(start: &str, help: &mut dyn TextHelp, paint: Paint) -> io::Re
     }
 }
 
-/// The most candidates that are shown.
 const MAX_CANDIDATES: usize = 20;
 
-/// Puts another text, or a longer word, in place of what was written, if that is what is wanted;
-/// returns what is on the screen then.
+/// Handles history and completion. Returns the layout on screen, or `None` for any other command.
 fn replaced(
     input: &mut TextInput,
     act: InputCommand,
@@ -324,7 +296,7 @@ fn replaced(
     Ok(Some(drawn.clone()))
 }
 
-/// Completes the word before the cursor, or shows what it may become.
+/// Completes the word before the cursor, or lists the candidates if it is ambiguous.
 fn complete(
     input: &mut TextInput,
     help: &mut dyn TextHelp,
@@ -358,7 +330,7 @@ fn complete(
     })
 }
 
-/// Says how a text is written at the prompt of a loop.
+/// Returns the key hint for the prompt of a loop.
 pub fn prompt_hint() -> StyledLine {
     StyledLine::of(
         Tone::Faint,
@@ -366,7 +338,7 @@ pub fn prompt_hint() -> StyledLine {
     )
 }
 
-/// Says how a text is written.
+/// Returns the key hint for a text prompt.
 pub fn hint() -> StyledLine {
     StyledLine::of(
         Tone::Faint,
@@ -374,7 +346,6 @@ pub fn hint() -> StyledLine {
     )
 }
 
-/// Returns the keys of a text; a lone `?` asks for them.
 fn text_help() -> Vec<StyledLine> {
     let line = |(keys, what): (&str, &str)| {
         StyledLine::of(Tone::Accent, &format!("  {keys:<19}")).with(Tone::Plain, what)
@@ -382,12 +353,11 @@ fn text_help() -> Vec<StyledLine> {
     TEXT_KEYS.map(line).to_vec()
 }
 
-/// Draws the text over what was drawn before; of a text higher than the screen, the part with the
-/// cursor.
 fn redraw(before: &Layout, input: &TextInput, paint: Paint) -> io::Result<Layout> {
     let room = terminal::room();
     let mut layout = input.layout(room.width.saturating_sub(1));
     let height = room.height.saturating_sub(1).max(1);
+    // Text can be taller than the screen: draw the rows that end at the cursor.
     let first = (layout.row + 1).saturating_sub(height);
     layout.lines = layout.lines.into_iter().skip(first).take(height).collect();
     layout.row -= first;
@@ -406,21 +376,21 @@ fn redraw(before: &Layout, input: &TextInput, paint: Paint) -> io::Result<Layout
     Ok(layout)
 }
 
-/// Takes what is below away, from the start of the line so many rows above the cursor's.
+/// Clears the screen from the line `rows` above the cursor to the end.
 fn above(out: &mut impl Write, rows: usize) -> io::Result<()> {
     up(out, rows)?;
     queue!(out, MoveToColumn(0), Clear(ClearType::FromCursorDown))
 }
 
-/// Moves the cursor up, which zero lines would not leave as it is.
 fn up(out: &mut impl Write, lines: usize) -> io::Result<()> {
+    // `CSI 0 A` moves up by one line.
     if lines > 0 {
         queue!(out, MoveUp(u16::try_from(lines).unwrap_or(u16::MAX)))?;
     }
     Ok(())
 }
 
-/// Moves the cursor to the line below the text.
+/// Moves the cursor to the line after the text.
 fn below(drawn: &Layout) -> io::Result<()> {
     let mut out = Screen;
     let lines = drawn.lines.len().saturating_sub(drawn.row + 1);

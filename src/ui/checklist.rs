@@ -1,6 +1,8 @@
-//! Tier 2: which memos, actions and pairs run. A pure state machine `(state, key) -> (state, act)`.
+//! Second tier of the review: which memos, actions and pairs run. A pure state machine from a key
+//! to a new state and a command.
 //!
-//! It knows labels and switches alone; what they stand for is `draft`'s, how it looks is `draw`'s.
+//! It knows only labels and switches. [`super::draft`] knows what they stand for, and
+//! [`super::draw`] renders them.
 
 mod motion;
 
@@ -8,28 +10,28 @@ use super::key::Key;
 use super::search::Search;
 use super::style::StyledLine;
 
-/// The whole state.
+/// State of the checklist.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checklist {
     /// Memos first, then actions.
     pub items: Vec<Item>,
-    /// The row of the cursor.
+    /// Index of the selected row.
     pub cursor: usize,
-    /// The first row on the screen.
+    /// Index of the first visible row.
     pub top: usize,
-    /// Rows on the screen.
+    /// Number of visible rows.
     pub height: usize,
-    /// The first line of the preview on the screen.
+    /// Index of the first visible line of the preview.
     pub scroll: usize,
-    /// How far the preview can be scrolled.
+    /// Maximum of `scroll`.
     pub max_scroll: usize,
-    /// What is searched for.
+    /// Current search.
     pub search: Option<Search>,
-    /// Something to say once.
+    /// Message shown until the next key.
     pub notice: Option<String>,
 }
 
-/// What an item stands for.
+/// The part of the plan that an item stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ItemPart {
     /// A memo, by its index in the plan.
@@ -41,79 +43,80 @@ pub enum ItemPart {
 /// A memo or an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// What it stands for.
+    /// The memo or action.
     pub part: ItemPart,
-    /// Its text.
+    /// Displayed text.
     pub label: StyledLine,
-    /// Whether it runs.
+    /// Whether it is switched on.
     pub on: bool,
-    /// The pairs of an EDIT that has more than one.
+    /// Pairs of an EDIT that has more than one.
     pub pairs: Vec<EditPair>,
     /// Whether the pairs are shown.
     pub open: bool,
-    /// Whether the person changed its content.
+    /// Whether the user edited it.
     pub modified: bool,
-    /// Why it cannot run as things are switched.
+    /// Why it can't run with the current switches.
     pub problem: Option<String>,
 }
 
-/// One FIND and REPLACE.
+/// One FIND and REPLACE pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditPair {
-    /// Its text.
+    /// Displayed text.
     pub label: StyledLine,
-    /// Whether it is applied.
+    /// Whether it is switched on.
     pub on: bool,
-    /// Why it cannot be.
+    /// Why it can't be applied.
     pub problem: Option<String>,
 }
 
 /// A row of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChecklistRow {
-    /// The heading above the memos.
+    /// Heading above the memos.
     Memos,
-    /// The heading above the actions.
+    /// Heading above the actions.
     Actions,
     /// An item, by its index.
     Item(usize),
-    /// A pair of an item.
+    /// A pair, by the indices of its item and itself.
     Pair(usize, usize),
 }
 
-/// What a key asks for besides another state.
+/// Command that a key returns to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChecklistCommand {
-    /// Run what is switched on.
+    /// Run everything that is switched on.
     Run,
-    /// Back to the summary.
+    /// Return to the summary.
     Leave,
-    /// Switches changed: what depends on them is to be judged anew.
+    /// Switches changed: the plan needs to be validated again.
     Changed,
     /// Preview or edit an item.
     Edit(usize),
-    /// Take an item back to what was proposed.
+    /// Restore an item to the proposal.
     Undo(usize),
     /// Show the preview of the row on a full screen.
     View,
     /// Show the keys.
     Help,
-    /// Stop the program for a while.
+    /// Suspend the program.
     Suspend,
 }
 
 impl Checklist {
-    /// Returns a list with everything as the items say, the cursor on the first item.
+    /// Returns a list with the cursor on the first item.
     pub fn new(items: Vec<Item>) -> Checklist {
         Checklist {
             items,
+            // Row 0 is a heading.
             cursor: 1,
             height: 1,
             ..Checklist::default()
         }
     }
 
-    /// Returns every row that is shown.
+    /// Returns all rows, except pairs of items that are folded.
     pub fn rows(&self) -> Vec<ChecklistRow> {
         let mut rows = Vec::with_capacity(self.items.len() + 2);
         let first_action = self
@@ -137,12 +140,12 @@ impl Checklist {
         rows
     }
 
-    /// Returns the row of the cursor.
+    /// Returns the row under the cursor.
     pub fn row(&self) -> Option<ChecklistRow> {
         self.rows().get(self.cursor).copied()
     }
 
-    /// Returns the index of the item at the cursor or around it.
+    /// Returns the index of the item under the cursor, or of the pair's item.
     pub fn current(&self) -> Option<usize> {
         match self.row()? {
             ChecklistRow::Item(index) | ChecklistRow::Pair(index, _) => Some(index),
@@ -150,7 +153,7 @@ impl Checklist {
         }
     }
 
-    /// Fits the list to a screen and a preview.
+    /// Fits the list to the number of visible rows, and the preview to its scroll limit.
     #[must_use]
     pub fn fit(mut self, height: usize, max_scroll: usize) -> Checklist {
         (self.height, self.max_scroll) = (height.max(1), max_scroll);
@@ -159,7 +162,7 @@ impl Checklist {
         self
     }
 
-    /// Returns the first reason why nothing can run as things are switched.
+    /// Returns the first reason why the plan can't run with the current switches.
     pub fn problem(&self) -> Option<&str> {
         let problems = self.items.iter().filter(|item| item.on).flat_map(|item| {
             let pairs = item
@@ -172,7 +175,7 @@ impl Checklist {
         problems.into_iter().next()
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub fn press(mut self, key: &Key) -> (Checklist, Option<ChecklistCommand>) {
         self.notice = None;
         if matches!(self.search, Some(Search::Open(_))) {
@@ -196,6 +199,7 @@ impl Checklist {
             other => self.motion(other),
         };
 
+        // The preview shows another item now: start at its top.
         if self.row() != before {
             self.scroll = 0;
         }
@@ -204,7 +208,6 @@ impl Checklist {
         (self, act)
     }
 
-    /// Runs, unless something would go wrong.
     fn run(&mut self) -> Option<ChecklistCommand> {
         let Some(problem) = self.problem() else {
             return Some(ChecklistCommand::Run);
@@ -213,7 +216,6 @@ impl Checklist {
         None
     }
 
-    /// Asks for the preview of the item at the cursor.
     fn edit(&mut self) -> Option<ChecklistCommand> {
         let current = self.current();
         if current.is_none() {
@@ -222,7 +224,6 @@ impl Checklist {
         current.map(ChecklistCommand::Edit)
     }
 
-    /// Asks for the proposal of the item at the cursor.
     fn undo(&mut self) -> Option<ChecklistCommand> {
         let current = self.current().filter(|&index| self.items[index].modified);
         if current.is_none() {
@@ -231,7 +232,6 @@ impl Checklist {
         current.map(ChecklistCommand::Undo)
     }
 
-    /// Switches what the cursor is on.
     fn toggle(&mut self) -> Option<ChecklistCommand> {
         match self.row()? {
             ChecklistRow::Memos => self.toggle_where(|part| matches!(part, ItemPart::Memo(_))),
@@ -242,13 +242,11 @@ impl Checklist {
         Some(ChecklistCommand::Changed)
     }
 
-    /// Switches everything on; off, if everything is on.
     fn toggle_all(&mut self) -> Option<ChecklistCommand> {
         self.toggle_where(|_| true);
         Some(ChecklistCommand::Changed)
     }
 
-    /// Switches some items on; off, if all of them are on.
     fn toggle_where(&mut self, chosen: impl Fn(ItemPart) -> bool) {
         let on = !self
             .items
@@ -263,7 +261,7 @@ impl Checklist {
 }
 
 impl Item {
-    /// Returns an item that runs.
+    /// Returns an item with everything switched on.
     pub fn new(part: ItemPart, label: StyledLine, pairs: Vec<StyledLine>) -> Item {
         let pairs = pairs
             .into_iter()
@@ -284,18 +282,17 @@ impl Item {
         }
     }
 
-    /// Tells whether it runs with all of its pairs.
+    /// Returns whether the item and all of its pairs are switched on.
     pub fn is_whole(&self) -> bool {
         self.on && self.pairs.iter().all(|pair| pair.on)
     }
 
-    /// Switches it and all of its pairs.
     fn switch(&mut self, on: bool) {
         self.on = on;
         self.pairs.iter_mut().for_each(|pair| pair.on = on);
     }
 
-    /// Switches it; its pairs keep their switches unless that leaves nothing to do.
+    /// Pairs keep their switches, unless all of them are off: an EDIT needs at least one.
     fn switch_to_other(&mut self) {
         self.on = !self.on;
         if self.on && self.pairs.iter().all(|pair| !pair.on) {
@@ -303,7 +300,8 @@ impl Item {
         }
     }
 
-    /// Switches a pair; an EDIT without pairs does not run.
+    /// Switching on a pair of an item that is off runs that pair alone. The last pair switched off
+    /// turns the item off.
     fn switch_pair(&mut self, index: usize) {
         if !self.on {
             self.pairs.iter_mut().for_each(|pair| pair.on = false);

@@ -1,4 +1,4 @@
-//! A choice from a short list, at a terminal.
+//! Selects an item from a short list.
 
 use std::io;
 
@@ -10,14 +10,11 @@ use super::style::StyledLine;
 use super::terminal::room;
 use crate::host::screen;
 
-/// The columns of the cursor before a row, and one behind it.
+/// Two columns for the cursor, and one left free at the end.
 const MARGIN: usize = 3;
 
-/// Asks which of these rows is meant, the first one at the cursor; nothing where the person leaves
-/// with escape or `q`.
-///
-/// # Errors
-/// The terminal is gone, or ctrl-c.
+/// Asks the user to select a row. Returns `None` if they leave with escape or `q`. Ctrl-c is an
+/// error.
 pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
     let screen = match screen::terminal() {
         Some(terminal) => Term::read_write_pair(terminal.try_clone()?, terminal.try_clone()?),
@@ -25,7 +22,7 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
     };
     let _keys = Keys::take()?;
 
-    // The library counts a row as one line of the screen.
+    // dialoguer assumes that an item takes one row, and would redraw wrapped ones wrongly.
     let width = room().width.saturating_sub(MARGIN);
     let rows = rows
         .iter()
@@ -34,24 +31,22 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
         .with_prompt(question)
         .items(rows)
         .default(0)
-        // What comes next says what was chosen.
+        // The caller reports the choice.
         .report(false)
         .interact_on_opt(&screen);
 
-    // Where it is interrupted, the library leaves the cursor hidden.
+    // dialoguer leaves the cursor hidden if it is interrupted.
     screen.show_cursor()?;
     chosen.map_err(|dialoguer::Error::IO(error)| error)
 }
 
-/// Keys that reach the list from before it is drawn on: a ctrl-c in between would be a signal, and
-/// the list would wait for a key for ever.
+/// Guard that puts the terminal into raw mode before dialoguer does. A ctrl-c in between would
+/// arrive as a signal, and dialoguer would wait for a key forever.
 struct Keys {
-    /// How the terminal was.
     before: Termios,
 }
 
 impl Keys {
-    /// Takes the keys.
     fn take() -> io::Result<Keys> {
         let before = tcgetattr(io::stdin())?;
         let mut now = before.clone();
@@ -63,7 +58,7 @@ impl Keys {
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        // A terminal that is gone has no modes.
+        // Fails only if the terminal is gone.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
 }

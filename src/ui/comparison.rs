@@ -1,11 +1,11 @@
-//! Turns or sessions side by side, as a table.
+//! Renders turns or sessions side by side as a table.
 
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::text::visible::visible;
 use crate::workflow::compare::Side;
 
-/// Returns the sides as a table: a column for each.
+/// Returns a table with one column per side.
 pub fn table(sides: &[Side]) -> String {
     let mut rows: Vec<(&str, Vec<String>)> = vec![("", column(sides, |side| side.name.clone()))];
     rows.push((
@@ -61,10 +61,8 @@ pub fn table(sides: &[Side]) -> String {
     text
 }
 
-/// What stands where something is not known.
 const UNKNOWN: &str = "-";
 
-/// Returns a row's cells.
 fn column(sides: &[Side], cell: impl Fn(&Side) -> String) -> Vec<String> {
     sides
         .iter()
@@ -72,7 +70,6 @@ fn column(sides: &[Side], cell: impl Fn(&Side) -> String) -> Vec<String> {
         .collect()
 }
 
-/// Returns names in a row.
 fn listed(names: &[String]) -> String {
     match names {
         [] => UNKNOWN.to_owned(),
@@ -80,7 +77,6 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Returns how many lines came and went.
 fn changed_lines(side: &Side) -> String {
     match (side.added, side.removed) {
         (Some(added), Some(removed)) => format!("+{added} -{removed}"),
@@ -88,7 +84,6 @@ fn changed_lines(side: &Side) -> String {
     }
 }
 
-/// Returns the tokens read and written.
 fn tokens(side: &Side) -> String {
     match (side.tokens_in, side.tokens_out) {
         (Some(read), Some(written)) => format!("{read} in, {written} out"),

@@ -1,4 +1,4 @@
-//! The desk of a person at a terminal: prompts below each other, an editor when one is asked for.
+//! Prompts and editors for a user at a terminal.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,17 +13,18 @@ use crate::host::file::read_regular_text;
 use crate::host::screen;
 use crate::workflow::user::NobodyToAsk;
 
-/// The terminal in its ordinary mode, with the programs that can be chosen from.
+/// The terminal in its normal mode.
 #[derive(Debug, Clone)]
 pub struct Terminal {
-    /// The programs.
+    /// Configured editors.
     pub choices: Choices,
-    /// With colours or without.
+    /// Whether to use colors.
     pub paint: Paint,
 }
 
 impl Terminal {
-    /// Lets the person go on with a text in an editor; what cannot be edited stays as it is.
+    /// Edits a text in the user's editor. Shows an error and returns the text unchanged if that
+    /// fails.
     pub fn in_editor(&mut self, text: &str) -> String {
         match self
             .choices
@@ -54,6 +55,7 @@ impl EditingPrompts for Terminal {
             match ask::text(&text, self.paint)? {
                 Reply::Left(_) => return Ok(None),
                 Reply::Text(text) => return Ok(Some(text)),
+                // A single line needs no editor. Continue with the text.
                 Reply::Editor(written) => text = written,
             }
         }
@@ -84,10 +86,7 @@ impl EditingPrompts for Terminal {
     }
 }
 
-/// Edits a text in a file of its own, in the user's editor.
-///
-/// # Errors
-/// Where there is no terminal, or the editor fails.
+/// Edits a text in the user's editor, through a temporary file. Fails without a terminal.
 pub fn edit(text: &str, core_editor: Option<&str>) -> anyhow::Result<String> {
     if !screen::is_there() {
         let what = "there is no terminal for an editor";
@@ -102,10 +101,7 @@ pub fn edit(text: &str, core_editor: Option<&str>) -> anyhow::Result<String> {
     )?)
 }
 
-/// Edits a text in a file of its own, in this editor.
-///
-/// # Errors
-/// The editor fails.
+/// Edits a text in this editor, through a temporary file.
 pub fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
     let mut file = tempfile::Builder::new()
         .prefix("teddy-")
@@ -113,6 +109,7 @@ pub fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
         .tempfile()?;
     writeln!(file, "{text}")?;
     if editor::open_to_change(editor, file.path())? == EditorUse::Beside
+        // The editor runs in the background, so only the user knows when it is done.
         && !ask::yes("Have you finished writing and saved the file?")?
     {
         return Ok(text.to_owned());

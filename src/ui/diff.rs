@@ -1,23 +1,21 @@
-//! A difference between two states of a file, as coloured lines of a unified diff.
-//!
-//! Used by the review and by `teddy diff`.
+//! Renders the diff of a file as styled lines, for the review and `teddy diff`.
 
 use super::style::{StyledLine, Tone};
 use crate::plan::action::edit::Pair;
 use crate::text::diff::{self, Counts};
 
-/// A file before and after; `None` where there is none.
+/// Two versions of a file. `None` if it does not exist.
 #[derive(Debug, Clone, Copy)]
 pub struct FileVersions<'a> {
-    /// Its path.
+    /// Path in the repository.
     pub path: &'a str,
-    /// What was there.
+    /// Contents before the change.
     pub before: Option<&'a [u8]>,
-    /// What is there then.
+    /// Contents after the change.
     pub after: Option<&'a [u8]>,
 }
 
-/// Returns the unified diff of a file, headed by its names.
+/// Returns the unified diff of a file, with headers.
 pub fn unified(change: &FileVersions<'_>) -> Vec<StyledLine> {
     let name = |side: &str, there: bool| {
         if there {
@@ -41,24 +39,24 @@ pub fn unified(change: &FileVersions<'_>) -> Vec<StyledLine> {
     lines
 }
 
-/// What a difference looks like.
+/// A rendered diff.
 #[derive(Debug, Clone, Default)]
 pub struct ShownDifference {
-    /// How many lines come and go; nothing for binary content.
+    /// Added and removed lines. Zero for binary files.
     pub counts: Counts,
-    /// Its first lines.
+    /// The first lines of the diff.
     pub lines: Vec<StyledLine>,
-    /// How many more there are.
+    /// Number of lines omitted at the end.
     pub left_out: usize,
 }
 
-/// Returns the hunks alone. Line ends that are CRLF all through are said once and not shown in each
-/// line.
+/// Returns the hunks without headers. If all lines end in CRLF, a note says so and the lines show
+/// no `\r`.
 pub fn body(change: &FileVersions<'_>) -> Vec<StyledLine> {
     shown(change, usize::MAX).lines
 }
 
-/// Returns the hunks up to so many lines.
+/// Like [`body`], up to `most` lines.
 pub fn shown(change: &FileVersions<'_>, most: usize) -> ShownDifference {
     let sentence = |text: &str| ShownDifference {
         lines: vec![StyledLine::of(Tone::Faint, text)],
@@ -71,6 +69,7 @@ pub fn shown(change: &FileVersions<'_>, most: usize) -> ShownDifference {
     let (Some(before), Some(after)) = (text(change.before), text(change.after)) else {
         return sentence("binary content differs");
     };
+    // `is_crlf` is also true for text without line ends.
     let crlf = (before.contains('\r') || after.contains('\r')) && is_crlf(before) && is_crlf(after);
     if !crlf {
         return of_texts(before, after, most);
@@ -83,7 +82,6 @@ pub fn shown(change: &FileVersions<'_>, most: usize) -> ShownDifference {
     shown
 }
 
-/// Returns the hunks of two texts up to so many lines.
 fn of_texts(before: &str, after: &str, most: usize) -> ShownDifference {
     let found = diff::difference(before, after, most);
     ShownDifference {
@@ -93,7 +91,7 @@ fn of_texts(before: &str, after: &str, most: usize) -> ShownDifference {
     }
 }
 
-/// Returns a pair as lines that go and come.
+/// Returns the pair of an EDIT as a diff without line numbers.
 pub fn replaced(pair: &Pair) -> Vec<StyledLine> {
     let change = FileVersions {
         path: "",
@@ -103,7 +101,7 @@ pub fn replaced(pair: &Pair) -> Vec<StyledLine> {
     let mut lines = vec![StyledLine::of(Tone::Faint, "FIND → REPLACE")];
     let mut hunks = body(&change).into_iter();
 
-    // The first position says nothing; a further one stands for lines that stay.
+    // Line numbers within FIND mean nothing. Later hunk headers only mark the gap.
     lines.extend(hunks.next().filter(|line| !line.text().starts_with("@@ ")));
     lines.extend(hunks.map(|line| {
         if line.text().starts_with("@@ ") {
@@ -115,13 +113,13 @@ pub fn replaced(pair: &Pair) -> Vec<StyledLine> {
     lines
 }
 
-/// Tells whether there are line ends, or none at all, and all of them are CRLF.
+/// Returns whether every line ends in CRLF. True for text without line ends.
 fn is_crlf(text: &str) -> bool {
     let pairs = text.matches("\r\n").count();
     pairs == text.matches('\n').count() && pairs == text.matches('\r').count()
 }
 
-/// Counts the lines that come and go; nothing for binary content.
+/// Counts added and removed lines. Zero for binary files.
 pub fn counts(change: &FileVersions<'_>) -> Counts {
     let (Some(before), Some(after)) = (text(change.before), text(change.after)) else {
         return Counts::default();
@@ -129,7 +127,7 @@ pub fn counts(change: &FileVersions<'_>) -> Counts {
     diff::counts(before, after)
 }
 
-/// Returns `+3 -1`; a side that is nothing is left out, a change without lines is `±0`.
+/// Returns counts as `+3 -1`. Omits a side that is zero; a change without lines is `±0`.
 pub fn counted(counts: Counts) -> StyledLine {
     let number = |sign: char, number: usize| {
         if number > 0 {
@@ -156,7 +154,8 @@ pub fn counted(counts: Counts) -> StyledLine {
         .with(Tone::Removed, &removed)
 }
 
-/// Returns the content as text; nothing is empty text, and a NUL makes it binary as git sees it.
+/// `None` if the contents are binary: they contain a NUL, as in git, or are not UTF-8. A missing
+/// file is empty text.
 fn text(bytes: Option<&[u8]>) -> Option<&str> {
     let bytes = bytes.unwrap_or_default();
     if bytes.contains(&0) {
@@ -166,14 +165,13 @@ fn text(bytes: Option<&[u8]>) -> Option<&str> {
     }
 }
 
-/// Returns the lines of a hunk.
 fn hunk(hunk: &diff::Hunk) -> Vec<StyledLine> {
     let mut lines = vec![StyledLine::of(Tone::Accent, &header(hunk))];
     lines.extend(hunk.lines.iter().flat_map(line));
     lines
 }
 
-/// Returns a line of a hunk, and what git says of one without a line end.
+/// Appends git's note to a line without a line end.
 fn line(line: &diff::DiffLine) -> Vec<StyledLine> {
     let (sign, tone, marked) = match line.change {
         diff::LineChange::Kept => (" ", Tone::Plain, Tone::Plain),
@@ -191,7 +189,6 @@ fn line(line: &diff::DiffLine) -> Vec<StyledLine> {
     [shown].into_iter().chain(unended).collect()
 }
 
-/// Returns `@@ -1,3 +1,4 @@`.
 fn header(hunk: &diff::Hunk) -> String {
     let side = |lines: &std::ops::Range<usize>| match lines.len() {
         0 => format!("{},0", lines.start),
@@ -205,7 +202,6 @@ fn header(hunk: &diff::Hunk) -> String {
 mod tests {
     use super::*;
 
-    /// Compares a difference as bare text.
     fn check(before: Option<&str>, after: Option<&str>, expected: &str) {
         let change = FileVersions {
             path: "a.txt",

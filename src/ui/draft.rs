@@ -1,6 +1,6 @@
-//! A proposal under the person's hands: the plan as changed so far, and what would run of it.
+//! A plan under review: the proposal with the user's edits and switches.
 //!
-//! Pure but for `look` and `judge`, which ask the snapshot of the proposal.
+//! Pure except for `look` and `judge`, which read the snapshot of the proposal.
 
 mod judgement;
 
@@ -18,30 +18,29 @@ use crate::plan::validate::Step;
 use crate::text::resource::Resource;
 use crate::workflow::user::{Approved, ResourceContent, ReviewRequest};
 
-/// The columns of a label; no screen shows more, and the preview has it whole.
+/// In columns. Wider than any screen; the preview shows the whole text.
 const MAX_LABEL: usize = 500;
 
-/// The plan as the person has it.
+/// The plan as edited by the user.
 #[derive(Debug, Clone)]
 pub struct EditedPlan {
-    /// The plan with every pair, switched off or not.
+    /// The edited plan, including everything that is switched off.
     pub plan: Plan,
-    /// The plan as it was proposed.
     proposed: Plan,
-    /// What each action would do, by the newest validation in which it took part.
+    /// Effect of each action, from the last validation that included it.
     pub steps: Vec<Step>,
-    /// What the person changed.
+    /// Items that the user edited.
     pub edited: BTreeSet<ItemPart>,
-    /// What no longer fits the files, since they changed under the review.
+    /// Items that no longer apply, because files changed during the review.
     pub misfits: BTreeSet<ItemPart>,
-    /// Why things cannot run as they are, each with what it is about.
+    /// Diagnostics of the last validation, each with the item that it is about.
     pub mistakes: Vec<(ItemPart, Diagnostic)>,
-    /// What the resources have that were looked at.
+    /// Resources read so far for previews.
     pub seen: BTreeMap<Resource, ResourceContent>,
 }
 
 impl EditedPlan {
-    /// Returns the proposal, unchanged.
+    /// Returns the proposal without edits.
     pub fn new(proposal: &ReviewRequest<'_>) -> EditedPlan {
         let mut steps = proposal.simulation.steps.clone();
         steps.resize(proposal.plan.actions.len(), Step::default());
@@ -56,14 +55,14 @@ impl EditedPlan {
         }
     }
 
-    /// Returns the items of the checklist, all switched on.
+    /// Returns all items of the checklist, switched on.
     pub fn items(&self) -> Vec<Item> {
         let memos = (0..self.plan.memos.len()).map(ItemPart::Memo);
         let actions = (0..self.plan.actions.len()).map(ItemPart::Action);
         memos.chain(actions).map(|part| self.item(part)).collect()
     }
 
-    /// Returns an item, switched on.
+    /// Returns one item, switched on.
     pub fn item(&self, part: ItemPart) -> Item {
         let (label, pairs) = match part {
             ItemPart::Memo(at) => (summary::memo(&self.plan.memos[at]), Vec::new()),
@@ -82,19 +81,19 @@ impl EditedPlan {
         }
     }
 
-    /// Takes an action as the person changed it.
+    /// Replaces an action by the user's version.
     pub fn change(&mut self, index: usize, action: Action) {
         self.plan.actions[index] = action;
         self.edited.insert(ItemPart::Action(index));
     }
 
-    /// Takes a memo as the person changed it.
+    /// Replaces a memo by the user's version.
     pub fn change_memo(&mut self, index: usize, memo: memo::MemoChange) {
         self.plan.memos[index] = memo;
         self.edited.insert(ItemPart::Memo(index));
     }
 
-    /// Takes an item back to what was proposed.
+    /// Restores an item to the proposal.
     pub fn undo(&mut self, part: ItemPart) {
         match part {
             ItemPart::Memo(at) => self.plan.memos[at] = self.proposed.memos[at].clone(),
@@ -103,9 +102,9 @@ impl EditedPlan {
         self.edited.remove(&part);
     }
 
-    /// Takes over what was approved earlier of the same plan: the person's changes here, their
-    /// switches in the list.
+    /// Applies edits and switches from an earlier approval of the same plan.
     pub fn take_over(&mut self, earlier: &Approved, list: &mut Checklist) {
+        // A different number of actions or memos means that it was another plan.
         if (earlier.plan.actions.len(), earlier.plan.memos.len())
             != (self.plan.actions.len(), self.plan.memos.len())
         {
@@ -122,6 +121,8 @@ impl EditedPlan {
                 }
                 ItemPart::Action(at) => {
                     let taken = &earlier.plan.actions[at];
+                    // Pairs missing from the approved EDIT were only switched off. Anything else is
+                    // an edit.
                     if !switched(&self.plan.actions[at].kind, &taken.kind, item)
                         && *taken != self.plan.actions[at]
                     {
@@ -135,10 +136,7 @@ impl EditedPlan {
         }
     }
 
-    /// Looks at the resource of an action, once.
-    ///
-    /// # Errors
-    /// The repository cannot be read.
+    /// Reads the resource of an action for the preview, once.
     pub fn look(&mut self, part: ItemPart, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
         let ItemPart::Action(at) = part else {
             return Ok(());
@@ -154,12 +152,12 @@ impl EditedPlan {
         Ok(())
     }
 
-    /// Returns the plan that runs as the list is switched, without what is switched off.
+    /// Returns the plan without everything that is switched off.
     pub fn running_plan(&self, list: &Checklist) -> Plan {
         judgement::running(&self.approved(list)).0
     }
 
-    /// Returns what runs as the list is switched.
+    /// Returns the edited plan with its switches.
     pub fn approved(&self, list: &Checklist) -> Approved {
         let mut approved = Approved::all(&self.plan);
         let mut modified: BTreeSet<usize> = self
@@ -178,6 +176,7 @@ impl EditedPlan {
                 ItemPart::Memo(at) => approved.memos[at] = item.on,
                 ItemPart::Action(at) => {
                     approved.actions[at] = item.on;
+                    // Dropping a pair changes the action itself, so it counts as modified.
                     if item.on && !item.is_whole() {
                         drop_pairs(&mut approved.plan.actions[at], item);
                         modified.insert(at);
@@ -191,7 +190,6 @@ impl EditedPlan {
     }
 }
 
-/// Returns the labels of the pairs, where there is more than one.
 fn pairs(kind: &ActionKind) -> Vec<StyledLine> {
     let pairs = kind.pairs().filter(|pairs| pairs.len() > 1);
     let label = |(at, pair): (usize, &Pair)| {
@@ -208,7 +206,7 @@ fn pairs(kind: &ActionKind) -> Vec<StyledLine> {
     pairs.enumerate().map(label).collect()
 }
 
-/// Returns the first line of each side in which they differ.
+/// Returns the first line on each side that differs.
 fn first_difference(pair: &Pair) -> (&str, &str) {
     let (mut find, mut replace) = (pair.find.lines(), pair.replace.lines());
     loop {
@@ -224,8 +222,8 @@ fn first_difference(pair: &Pair) -> (&str, &str) {
     }
 }
 
-/// Switches the pairs off that an EDIT had lost when it was approved; says whether that is all that
-/// became of it.
+/// Switches off the pairs that the approved EDIT lacks. Returns `false` if it was changed in
+/// another way.
 fn switched(proposed: &ActionKind, taken: &ActionKind, item: &mut Item) -> bool {
     let (Some(proposed), Some(taken)) = (proposed.pairs(), taken.pairs()) else {
         return false;
@@ -241,7 +239,6 @@ fn switched(proposed: &ActionKind, taken: &ActionKind, item: &mut Item) -> bool 
     true
 }
 
-/// Takes the pairs that are switched off out of an EDIT.
 fn drop_pairs(action: &mut Action, item: &Item) {
     if let Some(pairs) = action.kind.pairs_mut() {
         let mut switches = item.pairs.iter().map(|pair| pair.on);

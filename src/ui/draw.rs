@@ -1,4 +1,4 @@
-//! The full screens, drawn from their states: a text to read, the checklist.
+//! Draws the full screens of the review: the text viewer and the checklist.
 
 pub mod panes;
 mod rows;
@@ -16,7 +16,7 @@ use super::search::Search;
 use super::style::{Paint, StyledLine, Tone};
 use super::viewer::{self, Viewer};
 
-/// The keys of the review, the most needed first.
+/// Most important first: a narrow screen omits the rest.
 const KEYS: [(&str, &str); 8] = [
     ("s", "run"),
     ("q", "back"),
@@ -28,7 +28,7 @@ const KEYS: [(&str, &str); 8] = [
     ("↑/↓", "move"),
 ];
 
-/// Draws a text: title, lines, keys.
+/// Draws a text with a title and a key line.
 pub fn text(frame: &mut Frame<'_>, viewer: &Viewer, paint: Paint) {
     let area = frame.area();
     let mut lines = vec![StyledLine::of(Tone::Strong, &viewer.title)];
@@ -42,17 +42,17 @@ pub fn text(frame: &mut Frame<'_>, viewer: &Viewer, paint: Paint) {
     put(frame, area, &lines, paint);
 }
 
-/// What is drawn around and beside the list.
+/// What surrounds the list.
 pub struct Beside<'a> {
-    /// The title of the screen.
+    /// Title of the screen.
     pub title: &'a str,
-    /// The preview of the cursor's row, wrapped to its pane.
+    /// Preview of the selected row, wrapped to its pane.
     pub preview: &'a [StyledLine],
-    /// With colours or without.
+    /// Whether to use colors.
     pub paint: Paint,
 }
 
-/// Draws the list, its preview where there is room, what is switched on, and the keys.
+/// Draws the checklist, the preview if it fits, the status and the keys.
 pub fn checklist(frame: &mut Frame<'_>, list: &Checklist, beside: &Beside<'_>) {
     let area = frame.area();
     let panes = panes::split(area, list.rows().len());
@@ -74,11 +74,11 @@ pub fn checklist(frame: &mut Frame<'_>, list: &Checklist, beside: &Beside<'_>) {
     );
 }
 
-/// Draws the preview and the line between it and the list.
 fn preview(frame: &mut Frame<'_>, panes: &Panes, list: &Checklist, beside: &Beside<'_>) {
     let (Some(side), Some(divider)) = (panes.side, panes.divider) else {
         return;
     };
+    // The divider is vertical if the preview is next to the list.
     let lines = if divider.width == 1 {
         vec![StyledLine::of(Tone::Faint, "│"); usize::from(divider.height)]
     } else {
@@ -93,7 +93,6 @@ fn preview(frame: &mut Frame<'_>, panes: &Panes, list: &Checklist, beside: &Besi
     put(frame, side, &beside.preview[from..], beside.paint);
 }
 
-/// Returns the line above the keys: a search, a notice, or what is switched on.
 fn status(list: &Checklist) -> StyledLine {
     if let Some(prompt) = list.search.as_ref().and_then(Search::prompt) {
         return prompt;
@@ -146,7 +145,7 @@ fn status(list: &Checklist) -> StyledLine {
     )
 }
 
-/// Returns keys with what they do, as many as fit.
+/// Returns as many keys as fit, in order.
 pub(super) fn key_line(keys: &[(&str, &str)], width: usize) -> StyledLine {
     let mut line = StyledLine::default();
     for (key, what) in keys {
@@ -166,7 +165,7 @@ pub(super) fn key_line(keys: &[(&str, &str)], width: usize) -> StyledLine {
     line
 }
 
-/// Draws lines into an area, each cut to its width.
+/// Draws lines into an area, cut to its width.
 pub fn put(frame: &mut Frame<'_>, area: Rect, lines: &[StyledLine], paint: Paint) {
     let width = usize::from(area.width);
     let lines: Vec<text::Line<'_>> = lines
@@ -177,7 +176,7 @@ pub fn put(frame: &mut Frame<'_>, area: Rect, lines: &[StyledLine], paint: Paint
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Returns a line as the library takes it.
+/// Converts a line for ratatui.
 pub fn drawn(line: StyledLine, paint: Paint) -> text::Line<'static> {
     let span = |span: &super::style::StyledSpan| {
         text::Span::styled(span.text().to_owned(), style(span.tone, paint))
@@ -185,7 +184,7 @@ pub fn drawn(line: StyledLine, paint: Paint) -> text::Line<'static> {
     text::Line::from(line.spans().iter().map(span).collect::<Vec<_>>())
 }
 
-/// Returns how a tone looks; without colours, weight alone.
+/// Without colors, a tone differs only in weight.
 fn style(tone: Tone, paint: Paint) -> Style {
     let plain = Style::new();
     let (color, modifier) = match tone {

@@ -1,15 +1,14 @@
-//! How far the user's files are from the newest turn, in words.
+//! Describes how the user's files differ from the newest turn.
 
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::missing;
 use crate::workspace::drift::{Drift, NO_RECORD, NotBrought, TurnName};
 
-/// How many turns or files a sentence names.
+/// Turns or files named in one sentence.
 const MAX_NAMED: usize = 4;
 
-/// Returns the sentences that say it; `tip` is the number of the newest turn. What was taken away
-/// is indented.
+/// Returns the sentences, with missing files indented. `tip` is the number of the newest turn.
 pub fn lines(drift: &Drift, tip: u64) -> Vec<String> {
     let mut lines: Vec<String> = sentences(drift, tip)
         .iter()
@@ -27,7 +26,7 @@ pub fn lines(drift: &Drift, tip: u64) -> Vec<String> {
     lines
 }
 
-/// Returns what the user should know before they go on; `tip` is the number of the newest turn.
+/// Returns what the user should know before continuing. `tip` is the number of the newest turn.
 pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(branch) = &drift.branch {
@@ -68,7 +67,6 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
     sentences
 }
 
-/// Returns that other turns are in the files than after the newest one.
 fn other_turns(drift: &Drift, tip: u64) -> Option<String> {
     let is_told = |lacking: &TurnName| {
         let told = drift.not_brought.as_ref();
@@ -76,6 +74,7 @@ fn other_turns(drift: &Drift, tip: u64) -> Option<String> {
     };
     let what = match (drift.extra.as_slice(), drift.lacking.as_slice()) {
         ([], []) => return None,
+        // The sentence about `not_brought` already covers this turn.
         ([], [one]) if is_told(one) => return None,
         ([], [one]) if drift.interrupted && one.turn == tip => {
             return Some(format!(
@@ -98,7 +97,7 @@ fn other_turns(drift: &Drift, tip: u64) -> Option<String> {
     ))
 }
 
-/// Returns some turns as a sentence names them: session by session, those of each in order.
+/// Lists turns by session, in order within each, as in `turns 1 and 2 of one`.
 pub fn list_of(turns: &[TurnName]) -> String {
     let mut sessions: Vec<(&str, Vec<u64>)> = Vec::new();
     for turn in turns {
@@ -115,7 +114,6 @@ pub fn list_of(turns: &[TurnName]) -> String {
     named(sessions.into_iter().map(name))
 }
 
-/// Returns the numbers of some turns, in order: `turn 3`, `turns 1, 2 and 4`, `turns 1 to 6`.
 fn numbered(numbers: &[u64]) -> String {
     let shown = |numbers: &[u64]| {
         let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
@@ -136,12 +134,11 @@ fn numbered(numbers: &[u64]) -> String {
     }
 }
 
-/// Returns whether numbers follow one another without a gap.
 fn is_run(numbers: &[u64]) -> bool {
     numbers.windows(2).all(|pair| pair[1] == pair[0] + 1)
 }
 
-/// Returns the first of some names, and how many more there are.
+/// Lists the first names, and how many more there are.
 fn named(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     let mut text = names.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
@@ -151,7 +148,6 @@ fn named(names: impl ExactSizeIterator<Item = String>) -> String {
     text
 }
 
-/// Returns a text with a capital letter and a full stop.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(char::to_uppercase);
@@ -186,7 +182,6 @@ mod tests {
         );
     }
 
-    /// Returns turns of a session.
     fn turns(session: &str, numbers: &[u64]) -> Vec<TurnName> {
         let name = |turn: &u64| TurnName {
             session: session.to_owned(),
@@ -232,7 +227,6 @@ mod tests {
         );
     }
 
-    /// Compares turns with how a sentence names them.
     fn check_list(listed: &[(&str, &[u64])], expected: &str) {
         let listed = listed
             .iter()

@@ -1,7 +1,7 @@
-//! Changing an action before it runs: the flows behind `p`.
+//! Edits an action or memo during the review, for the key `p`.
 //!
-//! They talk through [`EditingPrompts`], so that a test can be the person. What comes back is the
-//! action's new content, or nothing if the person changed nothing; it is validated by the caller.
+//! All interaction goes through [`EditingPrompts`], so tests can script it. The result is the new
+//! content, or `None` if nothing changed. The caller validates it.
 
 pub mod file;
 
@@ -18,41 +18,25 @@ use crate::plan::memo;
 use crate::plan::validate::Step;
 use crate::text::path::RepoPath;
 
-/// The keys of what can only be looked at.
+/// Keys for something that can't be edited.
 pub const CLOSE: [(char, &str); 1] = [('c', "close it")];
-/// The keys of what can be changed.
 const EDIT_OR_CLOSE: [(char, &str); 2] = [('e', "change it"), ('c', "close it; nothing changes")];
 
-/// The ways in which a flow talks to the person.
+/// Prompts and editor, as the editing dialogs need them.
 pub trait EditingPrompts {
-    /// Shows lines.
+    /// Prints lines.
     fn show(&mut self, lines: &[StyledLine]);
-    /// Asks for one of some keys, each with what it does; leaving is the last of them.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Asks for one of `keys`, each with what it does. Leaving chooses the last one.
     fn key(&mut self, question: &str, keys: &[(char, &str)]) -> io::Result<char>;
-    /// Asks for one line; `None` is the wish to leave.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Asks for one line. Returns `None` if the user leaves.
     fn line(&mut self) -> io::Result<Option<String>>;
-    /// Lets a text be changed; `None` is the wish to leave.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Lets the user edit a text. Returns `None` if they leave.
     fn text(&mut self, start: &str) -> io::Result<Option<String>>;
-    /// Opens a file in the person's editor; `None` where there is none.
-    ///
-    /// # Errors
-    /// The editor failed.
+    /// Opens a file in the user's editor. Returns `None` if none is configured or found.
     fn open(&mut self, path: &Path) -> io::Result<Option<EditorUse>>;
 }
 
-/// Lets the person see and change an action; returns it as changed.
-///
-/// # Errors
-/// The terminal is gone, or no temporary file can be made.
+/// Shows an action and lets the user edit it. Returns the edited action, if it changed.
 pub fn edit(
     desk: &mut dyn EditingPrompts,
     action: &Action,
@@ -71,10 +55,7 @@ pub fn edit(
     }
 }
 
-/// Lets the person see and change a memo: the line as a plan has it.
-///
-/// # Errors
-/// The terminal is gone.
+/// Shows a memo and lets the user edit it as the line that a plan contains.
 pub fn edit_memo(
     desk: &mut dyn EditingPrompts,
     change: &memo::MemoChange,
@@ -109,12 +90,12 @@ pub fn edit_memo(
     }
 }
 
-/// Tells whether an action has something to change.
+/// Returns whether the user can edit an action of this kind.
 pub fn can_be_changed(kind: &ActionKind) -> bool {
     kind.editable() != Editable::Nothing
 }
 
-/// CREATE: the content in the editor, the path at the prompt.
+/// CREATE: the editor gets the contents, a prompt asks for the path.
 fn save_as(
     desk: &mut dyn EditingPrompts,
     (action, step): (&Action, &Step),
@@ -143,6 +124,7 @@ fn save_as(
         return Ok(None);
     }
 
+    // The header fields are shown and recorded, so they must agree with the new path.
     let mut changed = action.clone();
     for field in changed
         .fields
@@ -160,7 +142,7 @@ fn save_as(
     Ok(kind.map(|kind| Action { kind, ..changed }))
 }
 
-/// Asks where a file goes until the answer is a path; `None` is the wish to leave.
+/// Asks for a path until it is valid. Returns `None` if the user leaves.
 fn new_path(desk: &mut dyn EditingPrompts, path: &RepoPath) -> anyhow::Result<Option<RepoPath>> {
     loop {
         desk.show(&[
@@ -185,7 +167,8 @@ fn new_path(desk: &mut dyn EditingPrompts, path: &RepoPath) -> anyhow::Result<Op
     }
 }
 
-/// EDIT: the file as it would be, in the editor; a change becomes one pair from the original to it.
+/// EDIT: the editor gets the resulting file. A change becomes one pair from the original file to
+/// the edited one.
 fn final_version(
     desk: &mut dyn EditingPrompts,
     action: &Action,
@@ -246,7 +229,7 @@ fn final_version(
     Ok(changed(action, edit))
 }
 
-/// Returns an action as the person changed it.
+/// `None` if the edit changes nothing.
 fn changed(action: &Action, edit: UserEdit<'_>) -> Option<Action> {
     let kind = action.kind.edited(edit)?;
     (kind != action.kind).then(|| Action {
@@ -255,7 +238,7 @@ fn changed(action: &Action, edit: UserEdit<'_>) -> Option<Action> {
     })
 }
 
-/// The rest: shown, and its text changed at a prompt.
+/// Any other action: shown in full, and edited at a prompt.
 fn in_terminal(
     desk: &mut dyn EditingPrompts,
     (action, step): (&Action, &Step),
@@ -272,7 +255,6 @@ fn in_terminal(
     Ok(text.and_then(|text| changed(action, UserEdit::Text(&text))))
 }
 
-/// Returns content as text.
 fn as_text(bytes: Option<&[u8]>) -> Option<&str> {
     bytes.and_then(|bytes| std::str::from_utf8(bytes).ok())
 }

@@ -1,4 +1,4 @@
-//! Which of the person's programs opens a file: the previewer, or an editor that is named or found.
+//! Selects and runs the program that opens a file: the configured previewer, or an editor.
 
 use std::io;
 use std::path::Path;
@@ -8,58 +8,50 @@ use super::terminal;
 use crate::host::editor::{self, Editor};
 use crate::host::env;
 
-/// In less time nobody has read or written anything: a program that has changed nothing either has
-/// handed the file to another one.
+/// An editor that exits earlier and wrote nothing has passed the file to a running instance. No
+/// user reads and closes a file that fast.
 const AT_ONCE: Duration = Duration::from_millis(300);
 
-/// What the choice depends on, besides the environment.
+/// Configuration that determines the editor, besides the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Choices {
-    /// `preview_command`.
+    /// The setting `preview_command`.
     pub preview_command: Option<String>,
     /// Git's `core.editor`.
     pub core_editor: Option<String>,
 }
 
-/// How a file was opened.
+/// How a program opened a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditorUse {
-    /// The program had the terminal and has ended.
+    /// It ran in the terminal and has ended.
     Ended,
-    /// The program runs beside the terminal.
+    /// It runs in the background.
     Beside,
 }
 
 impl Choices {
-    /// Returns the program for reading: the configured one, or Visual Studio Code.
-    ///
-    /// # Errors
-    /// The configured command cannot be split.
+    /// Returns the program for reading: the configured one, or Visual Studio Code. A command that
+    /// cannot be split is an error.
     pub fn reader(&self) -> io::Result<Option<Editor>> {
         editor::previewer(self.preview_command.as_deref())
     }
 
-    /// Returns the program for a preview that can be edited: as for reading, else an editor that is
-    /// named somewhere, or found.
-    ///
-    /// # Errors
-    /// As for [`Choices::reader`].
+    /// Returns the program for an editable preview: the one for reading, or else a configured or
+    /// installed editor.
     pub fn preview(&self) -> io::Result<Option<Editor>> {
         let found = || editor::named_or_found(self.core_editor.as_deref());
         Ok(self.reader()?.or_else(found))
     }
 
-    /// Returns the program for a message: git's choice where somebody made one, the previewer, an
-    /// editor that is found, git's last resort.
-    ///
-    /// # Errors
-    /// As for [`Choices::reader`].
+    /// Returns the program for writing a message. In order: git's editor if the user configured
+    /// one, the previewer, an installed editor, git's default.
     pub fn message(&self) -> io::Result<Editor> {
         let last = || Editor::Shell(editor::git_editor(None));
         Ok(self.named().or(self.preview()?).unwrap_or_else(last))
     }
 
-    /// Returns git's choice, where somebody made one.
+    /// Returns git's editor, if the user configured one.
     fn named(&self) -> Option<Editor> {
         let core = self.core_editor.as_deref();
         let named = core.is_some()
@@ -70,10 +62,7 @@ impl Choices {
     }
 }
 
-/// Opens a file; a program in the terminal gets it in its ordinary mode.
-///
-/// # Errors
-/// The program cannot be started, or it had the terminal and failed.
+/// Opens a file. A program that runs in the terminal gets it in its normal mode.
 pub fn open(editor: &Editor, path: &Path) -> io::Result<EditorUse> {
     match terminal::lend(|| editor.open(path))?? {
         editor::EditorOutcome::Left(status) if status.success() => Ok(EditorUse::Ended),
@@ -82,18 +71,15 @@ pub fn open(editor: &Editor, path: &Path) -> io::Result<EditorUse> {
             name(editor)
         ))),
         editor::EditorOutcome::Window(mut child) => {
-            // Some return at once and some stay: either way somebody must take the exit code.
+            // Reap the child. Launchers exit immediately, other windows stay open.
             std::thread::spawn(move || child.wait());
             Ok(EditorUse::Beside)
         }
     }
 }
 
-/// Opens a file to be changed; a program that returns at once and has changed nothing runs on
-/// elsewhere, whatever it is called.
-///
-/// # Errors
-/// As for [`open`].
+/// Opens a file for editing. A program that exits immediately without a change counts as running in
+/// the background: it passed the file to another process.
 pub fn open_to_change(editor: &Editor, path: &Path) -> io::Result<EditorUse> {
     let (before, start) = (state(path), Instant::now());
     let opened = open(editor, path)?;
@@ -104,13 +90,13 @@ pub fn open_to_change(editor: &Editor, path: &Path) -> io::Result<EditorUse> {
     })
 }
 
-/// Returns what tells whether a file was written.
+/// Length and modification time, to detect a write.
 fn state(path: &Path) -> Option<(u64, SystemTime)> {
     let file = path.metadata().ok()?;
     Some((file.len(), file.modified().ok()?))
 }
 
-/// Returns an editor's command, as a person would recognize it.
+/// Returns the editor's command for display.
 pub fn name(editor: &Editor) -> String {
     match editor {
         Editor::Words(words) => words.join(" "),

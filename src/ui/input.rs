@@ -1,56 +1,53 @@
-//! A text that a person writes in the terminal: a pure state machine, and how it is laid out.
+//! State and layout of a multi-line text prompt, without a terminal.
 //!
-//! Enter sends; `\` before enter, or alt-enter, begins another line; ctrl-e asks for the editor.
+//! Enter submits; `\` before enter, or alt-enter, starts a new line; ctrl-e opens the editor.
 
 use super::key::Key;
 use super::style::{StyledLine, Tone};
 
-/// What stands before the first line.
 const MARK: &str = "› ";
-/// What stands before each further line.
 const INDENT: &str = "  ";
 
-/// A text under way.
+/// Text and cursor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TextInput {
-    /// What has been written.
     text: String,
-    /// The byte before which the cursor stands.
+    /// Byte offset, always at a character boundary.
     cursor: usize,
 }
 
-/// What a key asks for besides a change of the text.
+/// Command that a key returns to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputCommand {
-    /// The text is complete.
+    /// Submit the text.
     Send,
-    /// The person wants to leave.
+    /// Leave without an answer.
     Leave,
-    /// The person wants to go on in an editor.
+    /// Continue in an editor.
     Editor,
-    /// The person wants to suspend the program.
+    /// Suspend the program.
     Suspend,
-    /// The person wants an earlier text in place of this one.
+    /// Replace the text by the previous one in the history.
     Earlier,
-    /// The person wants the text after the one that they went back to.
+    /// Replace the text by the next one in the history.
     Later,
-    /// The person wants the word before the cursor completed.
+    /// Complete the word before the cursor.
     Complete,
 }
 
-/// A text as it stands on the screen.
+/// A text wrapped for a screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// Its lines, wrapped.
+    /// Wrapped lines.
     pub lines: Vec<StyledLine>,
-    /// The line with the cursor, from 0.
+    /// Line of the cursor, from 0.
     pub row: usize,
-    /// The cursor's column, from 0.
+    /// Column of the cursor, from 0.
     pub column: usize,
 }
 
 impl TextInput {
-    /// Returns a text with the cursor at its end.
+    /// Returns a prompt with the cursor at the end of `text`.
     pub fn new(text: &str) -> TextInput {
         TextInput {
             text: text.to_owned(),
@@ -63,7 +60,7 @@ impl TextInput {
         &self.text
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub fn press(mut self, key: &Key) -> (TextInput, Option<InputCommand>) {
         let act = match key {
             Key::Enter if self.text[..self.cursor].ends_with('\\') => {
@@ -78,10 +75,11 @@ impl TextInput {
             Key::Down => self.line_below(),
             Key::Ctrl('z') => Some(InputCommand::Suspend),
             Key::Ctrl('d') if self.cursor < self.text.len() => self.erase_right(),
-            // As in a shell: what is written is not lost to the wish to leave.
+            // As in a shell, ctrl-d leaves only an empty prompt.
             Key::Ctrl('d') if !self.text.is_empty() => None,
             Key::Ctrl('c' | 'd') | Key::Closed => Some(InputCommand::Leave),
             Key::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
+            // Terminals send CR for the line breaks of a paste.
             Key::Paste(text) => self.insert(&text.replace("\r\n", "\n").replace('\r', "\n")),
             Key::Backspace | Key::Ctrl('h') => self.erase_left(),
             Key::Delete => self.erase_right(),
@@ -90,11 +88,13 @@ impl TextInput {
         (self, act)
     }
 
-    /// Returns the text as it stands on a screen of a width.
+    /// Wraps the text for a screen width.
     pub fn layout(&self, width: usize) -> Layout {
         let before = laid(&self.text[..self.cursor], width);
         let row = before.len() - 1;
         let column = before[row].width();
+        // The last column is full, so the cursor belongs at the start of the next row, which may
+        // not exist yet.
         if column == width {
             let mut lines = laid(&self.text, width);
             lines.truncate(lines.len().max(row + 1));
@@ -116,7 +116,6 @@ impl TextInput {
         }
     }
 
-    /// Deletes more than one character, or moves.
     fn change(&mut self, key: &Key) -> Option<InputCommand> {
         match key {
             Key::Ctrl('u') => self.erase(self.line_start()),
@@ -146,7 +145,7 @@ impl TextInput {
         None
     }
 
-    /// Moves the cursor to the line above; on the first line an earlier text is wanted.
+    /// Moves up a line. On the first line, requests the previous text.
     fn line_above(&mut self) -> Option<InputCommand> {
         let start = self.line_start();
         if start == 0 {
@@ -159,7 +158,7 @@ impl TextInput {
         None
     }
 
-    /// Moves the cursor to the line below; on the last line a later text is wanted.
+    /// Moves down a line. On the last line, requests the next text.
     fn line_below(&mut self) -> Option<InputCommand> {
         let Some(end) = self.text[self.cursor..].find('\n') else {
             return Some(InputCommand::Later);
@@ -170,15 +169,15 @@ impl TextInput {
         None
     }
 
-    /// Returns the place of a column of the line that starts at a byte, or its end.
+    /// Byte offset of a column in the line that starts at `start`, or the end of the line.
     fn at_column(&self, start: usize, column: usize) -> usize {
         let line = self.text[start..].split('\n').next().unwrap_or_default();
         let inside = line.char_indices().nth(column).map(|(at, _)| at);
         start + inside.unwrap_or(line.len())
     }
 
-    /// Puts what all candidates for the word before the cursor begin with in its place: all of it
-    /// and a blank where there is one. Returns whether that changed anything.
+    /// Replaces the word before the cursor by the common prefix of all candidates. Adds a space
+    /// after a single candidate. Returns whether the text changed.
     pub fn complete(&mut self, candidates: &[String]) -> bool {
         let Some(first) = candidates.first() else {
             return false;
@@ -198,6 +197,7 @@ impl TextInput {
         let start = before.rfind(char::is_whitespace).map_or(0, |at| {
             at + before[at..].chars().next().map_or(1, char::len_utf8)
         });
+        // A directory is not complete: the user continues the path.
         let is_whole = candidates.len() == 1 && !common.ends_with('/');
         let word = format!("{common}{}", if is_whole { " " } else { "" });
         if word.len() <= self.cursor - start {
@@ -214,14 +214,12 @@ impl TextInput {
         &self.text[..self.cursor]
     }
 
-    /// Writes text before the cursor.
     fn insert(&mut self, text: &str) -> Option<InputCommand> {
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
         None
     }
 
-    /// Deletes the character before the cursor.
     fn erase_left(&mut self) -> Option<InputCommand> {
         let length = self.text[..self.cursor]
             .chars()
@@ -231,7 +229,6 @@ impl TextInput {
         None
     }
 
-    /// Deletes the character behind the cursor.
     fn erase_right(&mut self) -> Option<InputCommand> {
         if self.cursor < self.text.len() {
             self.text.remove(self.cursor);
@@ -239,18 +236,15 @@ impl TextInput {
         None
     }
 
-    /// Deletes from a byte to the cursor.
     fn erase(&mut self, from: usize) {
         self.text.replace_range(from..self.cursor, "");
         self.cursor = from;
     }
 
-    /// Returns where the cursor's line starts.
     fn line_start(&self) -> usize {
         self.text[..self.cursor].rfind('\n').map_or(0, |at| at + 1)
     }
 
-    /// Returns where the word before the cursor starts.
     fn word_start(&self) -> usize {
         let word = self.text[..self.cursor].trim_end();
         word.rfind(char::is_whitespace).map_or(0, |at| {
@@ -259,7 +253,6 @@ impl TextInput {
     }
 }
 
-/// Returns a text behind its mark, wrapped.
 fn laid(text: &str, width: usize) -> Vec<StyledLine> {
     let line = |(at, line): (usize, &str)| {
         let mark = if at == 0 { MARK } else { INDENT };
@@ -274,7 +267,7 @@ fn laid(text: &str, width: usize) -> Vec<StyledLine> {
 mod tests {
     use super::*;
 
-    /// Presses keys on a text and compares what becomes of it; `|` is the cursor.
+    /// Presses keys and compares the result; `|` is the cursor.
     fn check(start: &str, keys: &[Key], expected: &str, act: Option<InputCommand>) {
         let (mut input, mut last) = (TextInput::new(start), None);
         for key in keys {

@@ -1,15 +1,15 @@
-//! `Key`: what a person presses, free of any terminal library.
+//! Key presses and terminal events, independent of the terminal library.
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// One press, or what else a terminal says.
+/// A key press or another event of the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
     /// A character.
     Char(char),
-    /// A character with ctrl, lower case.
+    /// A lowercase character with ctrl.
     Ctrl(char),
-    /// A character with alt, lower case.
+    /// A lowercase character with alt.
     Alt(char),
     /// Enter.
     Enter,
@@ -21,38 +21,38 @@ pub enum Key {
     Tab,
     /// Tab with shift.
     BackTab,
-    /// An arrow.
+    /// Arrow up.
     Up,
-    /// An arrow.
+    /// Arrow down.
     Down,
-    /// An arrow.
+    /// Arrow left.
     Left,
-    /// An arrow.
+    /// Arrow right.
     Right,
-    /// A page up.
+    /// Page up.
     PageUp,
-    /// A page down.
+    /// Page down.
     PageDown,
-    /// To the start.
+    /// Home.
     Home,
-    /// To the end.
+    /// End.
     End,
-    /// Deletes to the left.
+    /// Backspace.
     Backspace,
-    /// Deletes to the right.
+    /// Delete.
     Delete,
-    /// Text from the clipboard, as a terminal brackets it.
+    /// Pasted text, from bracketed paste.
     Paste(String),
-    /// The terminal has another size: columns, lines.
+    /// The terminal was resized to this many columns and lines.
     Resize(u16, u16),
-    /// The program was stopped and goes on.
+    /// The process was stopped and continued.
     Continued,
-    /// The process is asked to end.
+    /// The process should end.
     Closed,
 }
 
 impl Key {
-    /// Returns what an event of the terminal means; nothing for releases, the mouse and the like.
+    /// Converts an event of the terminal. Returns `None` for other events, such as key releases.
     pub fn read(event: Event) -> Option<Key> {
         match event {
             Event::Key(event) if event.kind != KeyEventKind::Release => pressed(event),
@@ -63,7 +63,6 @@ impl Key {
     }
 }
 
-/// Returns what a press means.
 fn pressed(event: KeyEvent) -> Option<Key> {
     let with = |modifier| event.modifiers.contains(modifier);
     Some(match event.code {
@@ -93,7 +92,6 @@ fn pressed(event: KeyEvent) -> Option<Key> {
 mod tests {
     use super::*;
 
-    /// Compares what a press means.
     fn check(code: KeyCode, modifiers: KeyModifiers, expected: Option<Key>) {
         assert_eq!(
             Key::read(Event::Key(KeyEvent::new(code, modifiers))),

@@ -1,4 +1,4 @@
-//! A turn in a list: its columns, for a screen of any width.
+//! Formats a turn as one line of a list, for any screen width.
 
 use std::fmt::Write as _;
 
@@ -11,15 +11,15 @@ use crate::text::counted;
 use crate::text::visible::visible;
 use crate::workflow::log::LogRow;
 
-/// The columns of a title that are worth more than what stands behind it.
+/// A title keeps this many columns before facts after it are shown.
 const MIN_TITLE: usize = 24;
-/// The columns of a title that are worth more than the time and the status before it.
+/// A title keeps this many columns before time and status are shown.
 const LEAST_TITLE: usize = 20;
-/// On a narrower screen the time has no year.
+/// On a narrower screen, times have no year.
 const WIDE: usize = 80;
 
-/// Returns a turn in one line: number, id, time, status, title, and what it came to; the turns of
-/// an invoked agent are indented. Where a screen is narrow, what matters least is left out.
+/// Returns a turn as one line. Turns of an invoked agent are indented. A narrow screen omits facts,
+/// then the time, then the status. `None` means unlimited width.
 pub fn line(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
     let facts = facts(row);
     let notes = notes(row);
@@ -47,18 +47,14 @@ pub fn line(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
     finished(start, &title, (facts, &notes)).cut(width)
 }
 
-/// How much stands before a title.
+/// Parts shown before the title.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RowStart {
-    /// All of it.
     Whole,
-    /// Number, id and status.
     WithoutTime,
-    /// Number and id.
     IdAlone,
 }
 
-/// Returns what stands before the title.
 fn start(name: &str, row: &LogRow, width: Option<usize>, kind: RowStart) -> StyledLine {
     let mut start = StyledLine::of(Tone::Strong, &format!("{name} "))
         .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]));
@@ -74,7 +70,7 @@ fn start(name: &str, row: &LogRow, width: Option<usize>, kind: RowStart) -> Styl
     start.blanks(2 * row.depth)
 }
 
-/// Returns a turn as `git log --oneline` has a commit.
+/// Returns a turn in the format of `git log --oneline`.
 pub fn oneline(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
     let line = StyledLine::of(Tone::Strong, &format!("{name} "))
         .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
@@ -86,7 +82,6 @@ pub fn oneline(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
     }
 }
 
-/// Returns a line with its title and its end.
 fn finished(start: StyledLine, title: &str, (facts, notes): (&[String], &str)) -> StyledLine {
     start
         .with(Tone::Plain, title)
@@ -94,7 +89,7 @@ fn finished(start: StyledLine, title: &str, (facts, notes): (&[String], &str)) -
         .with(Tone::Warning, notes)
 }
 
-/// Returns the colour of a status.
+/// Returns the color of a status.
 pub fn status_tone(status: Status) -> Tone {
     match status {
         Status::Executed
@@ -107,7 +102,6 @@ pub fn status_tone(status: Status) -> Tone {
     }
 }
 
-/// Returns a time of a row, to the minute.
 fn shown_time(time: &str, width: Option<usize>) -> String {
     let format = match width {
         Some(width) if width < WIDE => "%b %d %H:%M",
@@ -116,7 +110,7 @@ fn shown_time(time: &str, width: Option<usize>) -> String {
     clock::in_zone(time, format).unwrap_or_else(|| time.to_owned())
 }
 
-/// Returns what a turn came to, what matters most first.
+/// Most important first.
 fn facts(row: &LogRow) -> Vec<String> {
     let mut facts = Vec::new();
     if !row.files.is_empty() {
@@ -134,7 +128,6 @@ fn facts(row: &LogRow) -> Vec<String> {
     facts
 }
 
-/// Returns facts in brackets.
 fn ending(facts: &[String]) -> String {
     match facts {
         [] => String::new(),
@@ -142,8 +135,7 @@ fn ending(facts: &[String]) -> String {
     }
 }
 
-/// Returns what is out of the ordinary: where a turn landed, and that its result is not in the
-/// files.
+/// Where the turn landed, and whether its result is missing from the files.
 fn notes(row: &LogRow) -> String {
     let mut notes = String::new();
     let landed = row.landed.iter().flat_map(|landed| &landed.commits);
@@ -164,7 +156,6 @@ fn notes(row: &LogRow) -> String {
 mod tests {
     use super::*;
 
-    /// Returns a row with a title.
     fn row(title: &str) -> LogRow {
         let commit = "9e3779b185eb9e3779b185eb9e3779b185eb9e37".parse().unwrap();
         LogRow {
@@ -190,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Compares a row with what a width shows of it; its time is that of the zone of whoever tests.
+    /// Compares a row at a width. Converts the expected time to the local time zone.
     fn check(title: &str, width: Option<usize>, expected: &str) {
         let row = row(title);
         let time = |format| clock::in_zone(row.time.as_ref().unwrap(), format).unwrap();

@@ -1,5 +1,7 @@
-//! The hands of a person with a chat window: the input goes to a file and the clipboard, the answer
-//! comes from the editor or the clipboard.
+//! Manual mode: the user carries the input to a chat window and the answer back.
+//!
+//! TeDDy writes the input to a file and the clipboard, and reads the answer from the clipboard or
+//! the editor.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,10 +15,9 @@ use crate::host::file::write_atomic;
 use crate::host::{clipboard, screen};
 use crate::workflow::project::Hands;
 
-/// The question for the answer.
 const QUESTION: &str = "When the chat has answered: take it from the (c)lipboard / write it in the (e)ditor / (q)uit › ";
 
-/// Returns hands that put the input into a folder.
+/// Returns the I/O functions for manual mode. The input becomes `input.md` in the directory.
 pub fn hands(folder: PathBuf, choices: Choices, paint: Paint) -> Hands {
     let input = folder.join("input.md");
     let given = input.clone();
@@ -26,14 +27,13 @@ pub fn hands(folder: PathBuf, choices: Choices, paint: Paint) -> Hands {
     }
 }
 
-/// The keys of the question.
 const KEYS: [(char, &str); 3] = [
     ('c', "take the answer from the clipboard"),
     ('e', "write or paste it in your editor"),
     ('q', "leave; the input stays where it is"),
 ];
 
-/// Writes the input, and copies it where there is a clipboard and a person.
+/// Copies to the clipboard only if a user is at the terminal.
 fn give(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
     std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
     write_atomic(path, text.as_bytes())?;
@@ -50,7 +50,7 @@ fn give(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
     Ok(())
 }
 
-/// Fetches the answer; without a person there is none.
+/// Without a terminal, fails with a message that names the input file.
 fn take(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<String>> {
     if !screen::is_there() {
         return Err(io::Error::new(

@@ -1,10 +1,10 @@
-//! Markdown at the terminal: a record as the text that it is, with light tones; a message of the
-//! model rendered.
+//! Styles Markdown for the terminal: records keep their source text, messages of the model are
+//! rendered.
 
 use super::style::{StyledLine, StyledSpan, Tone};
 use crate::text::fence;
 
-/// Returns the lines of a message.
+/// Returns the source lines with styles. Nothing is removed.
 pub fn lines(message: &str) -> Vec<StyledLine> {
     let mut open = None;
     message
@@ -13,9 +13,8 @@ pub fn lines(message: &str) -> Vec<StyledLine> {
         .collect()
 }
 
-/// Returns the lines of a message as it is meant to be read: headings and strong text without their
-/// marks, list items with bullets, code blocks without their fences. Code spans keep their
-/// backticks, which mean something without colours too.
+/// Renders Markdown: removes the marks of headings, strong text and fences, and uses bullets. Code
+/// spans keep their backticks, so they are visible without colors.
 pub fn rendered(message: &str) -> Vec<StyledLine> {
     let mut open = None;
     let mut lines = Vec::new();
@@ -25,7 +24,7 @@ pub fn rendered(message: &str) -> Vec<StyledLine> {
         match (was_open, open.is_some()) {
             (true, true) => lines.push(StyledLine::plain("  ").join(toned)),
             (false, false) => lines.push(unmarked(line)),
-            // A fence.
+            // The line is an opening or closing fence.
             _ => {}
         }
     }
@@ -33,8 +32,7 @@ pub fn rendered(message: &str) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns a message as [`rendered`] does, with a bar before each line that tells it from our own
-/// words.
+/// Like [`rendered`], with a bar before each line to set it off from TeDDy's messages.
 pub fn quoted(message: &str) -> Vec<StyledLine> {
     rendered(message)
         .into_iter()
@@ -42,7 +40,6 @@ pub fn quoted(message: &str) -> Vec<StyledLine> {
         .collect()
 }
 
-/// Returns a line outside of code blocks without its marks.
 fn unmarked(line: &str) -> StyledLine {
     let text = line.trim_start();
     let indent = &line[..line.len() - text.len()];
@@ -71,17 +68,13 @@ fn unmarked(line: &str) -> StyledLine {
         .fold(StyledLine::plain(&start), inside)
 }
 
-/// A code block that is open.
 struct OpenCodeBlock {
-    /// The mark of its fence.
     mark: u8,
-    /// How many of them.
     length: usize,
-    /// Whether it is a difference.
     is_diff: bool,
 }
 
-/// Returns one line, following the code blocks that open and close.
+/// Tracks the open code block across lines.
 fn styled(line: &str, block: &mut Option<OpenCodeBlock>) -> StyledLine {
     let fence = fence::read(line);
     let closes = |open: &OpenCodeBlock| {
@@ -112,7 +105,6 @@ fn styled(line: &str, block: &mut Option<OpenCodeBlock>) -> StyledLine {
     }
 }
 
-/// Returns the tone of a line of a unified difference.
 fn of_difference(line: &str) -> Tone {
     match line.as_bytes() {
         [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => Tone::Strong,
@@ -123,16 +115,15 @@ fn of_difference(line: &str) -> Tone {
     }
 }
 
-/// Tells whether the line is `# ` to `###### `.
 fn is_heading(line: &str) -> bool {
     let level = line.chars().take_while(|&c| c == '#').count();
     (1..=6).contains(&level) && line[level..].starts_with(' ')
 }
 
-/// Returns a line with its code spans in the tone of code, and what is to be strong in that of
-/// headings. The marks stay: what is read is what was written.
+/// Styles code spans and strong text. Keeps all marks.
 fn inline(line: &str) -> StyledLine {
     let pieces: Vec<&str> = line.split('`').collect();
+    // An unpaired backtick is literal.
     if pieces.len().is_multiple_of(2) {
         return strong(StyledLine::default(), line);
     }
@@ -144,7 +135,7 @@ fn inline(line: &str) -> StyledLine {
     pieces.iter().enumerate().fold(StyledLine::default(), code)
 }
 
-/// Adds text to a line, `**` and what is between them strong.
+/// Styles text between `**`, keeping the marks.
 fn strong(line: StyledLine, text: &str) -> StyledLine {
     let pieces: Vec<&str> = text.split("**").collect();
     if pieces.len().is_multiple_of(2) {
@@ -162,7 +153,6 @@ fn strong(line: StyledLine, text: &str) -> StyledLine {
 mod tests {
     use super::*;
 
-    /// Compares text and tones of a message.
     fn check(message: &str, expected: &[(Tone, &str)]) {
         let lines = lines(message);
         let found: Vec<(Tone, &str)> = lines

@@ -1,11 +1,12 @@
-//! What a person is asked to write a message for: the words before it, and what is no message.
+//! Text around a message prompt, and detection of misplaced commands.
 
 use super::ask;
 use super::markdown;
 use super::style::{StyledLine, Tone, block};
 use crate::workflow::user::Question;
 
-/// Returns whether a text looks like a command, where none is taken: nobody means it for a model.
+/// Returns whether a text looks like a slash command at a prompt that takes none. No user means it
+/// as a message for the model.
 pub fn is_misplaced(question: &Question<'_>, written: Option<&str>) -> bool {
     let takes_none = matches!(
         question,
@@ -22,7 +23,6 @@ pub fn is_misplaced(question: &Question<'_>, written: Option<&str>) -> bool {
         })
 }
 
-/// Says how a text is written.
 fn hint(takes_commands: bool) -> StyledLine {
     if takes_commands {
         ask::prompt_hint()
@@ -31,7 +31,7 @@ fn hint(takes_commands: bool) -> StyledLine {
     }
 }
 
-/// Returns what is shown before a message is written.
+/// Returns the lines shown above the prompt.
 pub fn asked(question: &Question<'_>) -> Vec<StyledLine> {
     match question {
         Question::NextTurn {

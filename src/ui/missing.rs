@@ -1,13 +1,13 @@
-//! Files that are not as the turns left them, in words.
+//! Describes files that differ from the state that turns left them in.
 
 use crate::text::shell_word::{shell_operand, shell_word};
 use crate::text::visible::visible;
 use crate::workspace::missing::{MissingChange, WhyMissing};
 
-/// How many files are named one by one.
+/// Files listed individually.
 const MAX_NAMED: usize = 10;
 
-/// Returns a line for each file; `named` is what the turn is called whose state it should be.
+/// Returns one line per file. `named` is the name of the turn whose state is expected.
 pub fn lines(missing: &[MissingChange], named: &str) -> Vec<String> {
     let mut lines: Vec<String> = missing
         .iter()
@@ -22,7 +22,7 @@ pub fn lines(missing: &[MissingChange], named: &str) -> Vec<String> {
     lines
 }
 
-/// Returns the line of a file. The turn is named: `@` would be the restore that says this.
+/// Names the turn: after a restore, `@` is the restore itself.
 fn line(missing: &MissingChange, named: &str) -> String {
     let path = visible(&missing.path);
     let how = format!(
@@ -53,7 +53,6 @@ fn line(missing: &MissingChange, named: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Returns a file that is gone.
     fn gone(path: &str) -> MissingChange {
         MissingChange {
             path: path.to_owned(),

@@ -1,15 +1,14 @@
-//! Mistakes of a plan for a person: one form, as compilers have it, wherever they are told.
+//! Formats the diagnostics of a plan like compiler errors.
 //!
-//! `plan.md:12: EDIT src/a.rs: what is wrong`, or the user's own file with the plan, the further
-//! lines of the message and what would be right indented below. The Markdown form of a report is for the artifact alone.
+//! `plan.md:12: EDIT src/a.rs: what is wrong`, with further lines and hints indented below. If the
+//! plan came from a user's file, its name replaces `plan.md`.
 
 use super::style::{StyledLine, Tone};
 use crate::plan::diagnostic::Diagnostic;
 use crate::session::artifact;
 use crate::text::counted;
 
-/// Returns every mistake of a plan that was not accepted, by the lines of the user's own file with
-/// it, if there is one.
+/// Returns all diagnostics of a rejected plan. `file` is the user's file that contained the plan.
 pub fn rejected(file: Option<&str>, diagnostics: &[Diagnostic]) -> Vec<StyledLine> {
     let file = file.unwrap_or(artifact::PLAN);
     let heading = format!(
@@ -21,17 +20,16 @@ pub fn rejected(file: Option<&str>, diagnostics: &[Diagnostic]) -> Vec<StyledLin
         .collect()
 }
 
-/// Returns mistakes one below the other.
+/// Returns a list of diagnostics.
 pub fn listed(diagnostics: &[Diagnostic]) -> Vec<StyledLine> {
     diagnostics.iter().flat_map(diagnostic).collect()
 }
 
-/// Returns one mistake.
+/// Returns one diagnostic.
 pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<StyledLine> {
     placed(artifact::PLAN, diagnostic)
 }
 
-/// Returns a mistake in a file.
 fn placed(file: &str, diagnostic: &Diagnostic) -> Vec<StyledLine> {
     let line = if diagnostic.line > 0 {
         format!(":{}", diagnostic.line)
@@ -63,7 +61,6 @@ fn placed(file: &str, diagnostic: &Diagnostic) -> Vec<StyledLine> {
 mod tests {
     use super::*;
 
-    /// Compares how mistakes are told.
     fn check(diagnostics: &[Diagnostic], expected: &str) {
         let lines: Vec<String> = rejected(None, diagnostics)
             .iter()

@@ -1,7 +1,7 @@
-//! The terminal: what a person sees of a plan and how the person answers.
+//! User interface: terminal, web pages and editors.
 //!
-//! Whatever comes from a model, a repository or a command reaches the screen through
-//! [`style::StyledLine`], which shows every deceptive character as a code point.
+//! Everything from a model, a repository or a command reaches the terminal through
+//! [`style::StyledLine`], which shows deceptive characters as code points.
 
 pub mod acp;
 pub mod ask;

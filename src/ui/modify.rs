@@ -1,4 +1,5 @@
-//! Tier 2 at a terminal: keys in, screens out, until the person runs or leaves.
+//! Second tier of the review at a terminal: runs the checklist until the user runs the plan or
+//! leaves.
 
 mod plan_edit;
 
@@ -20,7 +21,6 @@ use crate::plan::Plan;
 use crate::plan::validate::Simulation;
 use crate::workflow::user::{Approved, ReviewRequest};
 
-/// The keys and what they do.
 const HELP: [(&str, &str); 19] = [
     ("↑ ↓  k j", "move"),
     ("PgUp PgDn", "move by a page"),
@@ -55,29 +55,25 @@ const HELP: [(&str, &str); 19] = [
     ),
 ];
 
-/// The lines of a preview beside the list; the whole of it is for the full screen.
+/// Lines of a preview next to the list. The full screen shows all.
 const MAX_BESIDE: usize = 2000;
 
-/// What the person has made of a proposal; kept while the summary is shown again.
+/// Edits and switches of a review. They survive a return to the summary.
 pub struct Modify {
-    /// The plan as changed.
     draft: EditedPlan,
-    /// The switches.
     list: Checklist,
-    /// The previews that have been asked for, wrapped to a width.
+    /// Wrapped previews, by row and width. Cleared by every validation.
     previews: HashMap<(ChecklistRow, usize), Rc<[StyledLine]>>,
 }
 
-/// Where the person works: the full screen, and the ordinary one below it.
+/// The full screen, and the normal one for prompts and editors.
 struct EditingScreens<'a> {
-    /// The full screen.
     full: Full,
-    /// Prompts and editors.
     desk: &'a mut Terminal,
 }
 
 impl Modify {
-    /// Returns the proposal with nothing changed.
+    /// Returns the proposal, with edits from an earlier approval of the same plan.
     pub fn new(proposal: &ReviewRequest<'_>) -> Modify {
         let mut draft = EditedPlan::new(proposal);
         let mut list = Checklist::new(draft.items());
@@ -92,11 +88,8 @@ impl Modify {
         }
     }
 
-    /// Switches off what does not fit the files any more, and returns what that is. Only a plan
-    /// whose files changed under its review has such parts.
-    ///
-    /// # Errors
-    /// The repository cannot be read.
+    /// Switches off actions that no longer apply to the files, and returns the reasons. Only needed
+    /// if files changed during the review.
     pub fn leave_out_misfits(
         &mut self,
         proposal: &ReviewRequest<'_>,
@@ -107,21 +100,17 @@ impl Modify {
         self.draft.leave_out_misfits(&mut self.list, proposal)
     }
 
-    /// Returns what runs as it is switched now.
+    /// Returns the plan with its current switches.
     pub fn approved(&self) -> Approved {
         self.draft.approved(&self.list)
     }
 
-    /// Tells whether the person has changed anything.
+    /// Returns whether the user changed anything.
     pub fn is_changed(&self) -> bool {
         !self.draft.edited.is_empty() || !self.list.items.iter().all(Item::is_whole)
     }
 
-    /// Returns the plan that runs as it is switched and changed now, and what it would do; nothing
-    /// if it is the proposal as it came.
-    ///
-    /// # Errors
-    /// The repository cannot be read.
+    /// Returns the plan that would run and its effects, or `None` if nothing was changed.
     pub fn running(
         &mut self,
         proposal: &ReviewRequest<'_>,
@@ -130,19 +119,19 @@ impl Modify {
             return Ok(None);
         }
 
-        // What was switched for other files may not go together any more.
+        // An earlier approval was for other files: its switches might no longer fit together.
         self.judge(proposal)?;
         let plan = self.draft.running_plan(&self.list);
         let simulation = (proposal.revise)(&plan)?;
         Ok(Some((plan, simulation)))
     }
 
-    /// Returns why what is switched on cannot run.
+    /// Returns why the plan can't run with the current switches.
     pub fn problem(&self) -> Option<&str> {
         self.list.problem()
     }
 
-    /// Returns how many actions the person changed, and how many are switched off.
+    /// Returns the number of edited actions, and of actions that are switched off.
     pub fn changed_and_off(&self) -> (usize, usize) {
         let is_action = |part: &&ItemPart| matches!(part, ItemPart::Action(_));
         let changed = self.draft.edited.iter().filter(is_action);
@@ -153,10 +142,7 @@ impl Modify {
         )
     }
 
-    /// Shows the checklist until the person runs, which returns what runs, or leaves.
-    ///
-    /// # Errors
-    /// The terminal is gone, or the repository cannot be read.
+    /// Runs the checklist. Returns what to run, or `None` if the user leaves.
     pub fn run(
         &mut self,
         proposal: &ReviewRequest<'_>,
@@ -190,12 +176,13 @@ impl Modify {
         }
     }
 
-    /// Takes a key; what is switched is judged at once, what only moves costs no judgement.
+    /// Validates only if a switch or an item changed, so moving stays fast.
     fn take(
         &mut self,
         key: &Key,
         proposal: &ReviewRequest<'_>,
     ) -> anyhow::Result<Option<ChecklistCommand>> {
+        // `press` consumes the list.
         let (list, act) = std::mem::take(&mut self.list).press(key);
         self.list = list;
         match act {
@@ -210,7 +197,6 @@ impl Modify {
         Ok(act)
     }
 
-    /// Fits the list to the screen and draws it.
     fn draw(
         &mut self,
         stage: &mut EditingScreens<'_>,
@@ -244,7 +230,6 @@ impl Modify {
         Ok(())
     }
 
-    /// Returns the preview of the cursor's row; it is made once for each width.
     fn preview(
         &mut self,
         width: usize,
@@ -268,7 +253,7 @@ impl Modify {
         Ok(made)
     }
 
-    /// Returns the preview of a row, not wrapped.
+    /// Not wrapped.
     fn whole_preview(
         &mut self,
         row: ChecklistRow,
@@ -280,13 +265,12 @@ impl Modify {
         Ok(preview::lines(&self.draft, &self.list, row))
     }
 
-    /// Judges what is switched on.
     fn judge(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
         self.previews.clear();
         self.draft.judge(&mut self.list, proposal)
     }
 
-    /// Lets the person change an item, in the terminal's ordinary mode.
+    /// Edits an item on the normal screen.
     fn edit(
         &mut self,
         index: usize,
@@ -325,7 +309,7 @@ impl Modify {
         self.renew(index, proposal)
     }
 
-    /// Shows an item as the draft has it now, and judges it.
+    /// Updates an item from the draft, and validates.
     fn renew(&mut self, index: usize, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
         let item = &self.list.items[index];
         self.list.items[index] = Item {
@@ -338,7 +322,6 @@ impl Modify {
         Ok(())
     }
 
-    /// Shows the preview of the cursor's row on the whole screen.
     fn view(
         &mut self,
         stage: &mut EditingScreens<'_>,

@@ -1,4 +1,4 @@
-//! The words for what happened on the way.
+//! Text of the notices that workflows report.
 
 use super::drift;
 use super::style::{StyledLine, Tone, block};
@@ -10,13 +10,14 @@ use crate::text::visible::visible;
 use crate::workflow::notice::{NoReplan, Notice};
 use crate::workspace::notice::{FileObstacle, FilesNotice, ReferenceRepair};
 
-/// How many files one notice names.
+/// Files named by one notice.
 const MAX_FILES: usize = 5;
-/// The exit code with which the command of a bisection says that a turn cannot be tried.
+/// Exit code of the bisected command that skips a turn, as in `git bisect run`.
 const SKIP: i32 = 125;
 
-/// Returns whether the user should not miss a notice: it is shown with `-q` as well.
+/// Returns whether a notice is a warning, which is shown even with `-q`.
 pub fn is_warning(notice: &Notice) -> bool {
+    // Exhaustive, so a new notice has to be classified.
     match notice {
         Notice::Files(notice) => is_files_warning(notice),
         Notice::NotReplanned(why) => matches!(why, NoReplan::Failed(_)),
@@ -55,7 +56,6 @@ pub fn is_warning(notice: &Notice) -> bool {
     }
 }
 
-/// Returns whether the user should not miss a notice about the files.
 fn is_files_warning(notice: &FilesNotice) -> bool {
     !matches!(
         notice,
@@ -85,7 +85,7 @@ pub fn lines(notice: &Notice) -> Vec<StyledLine> {
         .collect()
 }
 
-/// Returns what a notice says, mostly one sentence.
+/// Mostly one sentence.
 fn sentences(notice: &Notice) -> Vec<String> {
     let sentence = match notice {
         Notice::Files(notice) => return files_sentences(notice),
@@ -167,7 +167,6 @@ fn sentences(notice: &Notice) -> Vec<String> {
     vec![sentence]
 }
 
-/// Says that files changed while a program was asked, and what to do if it did that.
 fn touched(model: &str, paths: &[String]) -> String {
     let named: Vec<_> = paths
         .iter()
@@ -185,7 +184,6 @@ fn touched(model: &str, paths: &[String]) -> String {
     )
 }
 
-/// Says that the context is too large, and what is the most of it.
 fn over_budget(tokens: usize, budget: usize, largest: &[(String, usize)]) -> String {
     let largest: Vec<String> = largest
         .iter()
@@ -197,7 +195,6 @@ fn over_budget(tokens: usize, budget: usize, largest: &[(String, usize)]) -> Str
     )
 }
 
-/// Says why the model is not asked again.
 fn no_replan(why: &NoReplan) -> String {
     match why {
         NoReplan::TooMany(plans) => {
@@ -214,7 +211,6 @@ fn no_replan(why: &NoReplan) -> String {
     }
 }
 
-/// Names a turn that a bisection tried.
 fn turn_words(turn: Option<&(u64, String)>) -> String {
     match turn {
         None => "before the first turn".to_owned(),
@@ -222,7 +218,6 @@ fn turn_words(turn: Option<&(u64, String)>) -> String {
     }
 }
 
-/// Says what an exit code means to a bisection.
 fn verdict(exit_code: i32) -> String {
     match exit_code {
         0 => "good".to_owned(),
@@ -231,7 +226,6 @@ fn verdict(exit_code: i32) -> String {
     }
 }
 
-/// Returns what a notice about the files says.
 fn files_sentences(notice: &FilesNotice) -> Vec<String> {
     let sentence = match notice {
         FilesNotice::Drifted { drift, turn } => return drift::sentences(drift, *turn),
@@ -291,7 +285,6 @@ fn files_sentences(notice: &FilesNotice) -> Vec<String> {
     vec![sentence]
 }
 
-/// Says what a damaged ref is now.
 fn repair_words(repair: ReferenceRepair) -> String {
     match repair {
         ReferenceRepair::Removed => "was taken away: no commit of it is left".to_owned(),
@@ -302,7 +295,7 @@ fn repair_words(repair: ReferenceRepair) -> String {
     }
 }
 
-/// Says what stood in the way of writing a file.
+/// Describes why a file could not be written.
 pub fn obstacle(found: &FileObstacle) -> String {
     match found {
         FileObstacle::Busy(path) => format!(
@@ -324,7 +317,7 @@ pub fn obstacle(found: &FileObstacle) -> String {
     }
 }
 
-/// Says of some files that they are left out, a sentence each, up to a limit.
+/// Returns a sentence for each file that was left out, up to a limit. `how` follows the file name.
 pub fn left_out(files: &[NotCaptured], how: &str) -> Vec<String> {
     let line = |file: &NotCaptured| format!("`{}` {how}: {}", visible(&file.path), file.reason);
     let more = files.len().saturating_sub(MAX_FILES);
@@ -337,7 +330,6 @@ pub fn left_out(files: &[NotCaptured], how: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Checks what a notice says, and whether it is a warning.
     #[track_caller]
     fn check(notice: &Notice, expected: (bool, &[&str])) {
         assert_eq!(

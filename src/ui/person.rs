@@ -1,4 +1,4 @@
-//! `Person`: the user at a terminal.
+//! The user at a terminal: reviews plans, writes messages and answers questions.
 
 use std::io::{self, Stderr};
 
@@ -26,16 +26,12 @@ use crate::text::counted;
 use crate::text::visible::visible_block;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
 
-/// What is said when some of the plan no longer fits.
 const REST_FITS: &str = "(a) runs the rest, switched as it was; (m)odify shows it.";
-/// What is said when nothing is switched on.
 const NOTHING_ON: &str =
     "Nothing is switched on: (m)odify switches it on, (s)kip declines the plan.";
-/// What is said when nothing of the plan fits.
 const NOTHING_FITS: &str =
     "Nothing is left to run: (s)kip the plan, or (q)uit and keep it until it fits again.";
 
-/// The keys of the review.
 const KEYS: [(char, &str); 7] = [
     ('a', "run what is shown, your changes included"),
     ('r', "read the full plan"),
@@ -49,47 +45,41 @@ const KEYS: [(char, &str); 7] = [
     ('q', "leave; the plan waits"),
 ];
 
-/// What the person said beforehand.
+/// Options of the user.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
-    /// `-y`: plans run without a question; messages are still asked for.
+    /// `-y`: run plans without asking. Messages are still asked for.
     pub approve_all: bool,
-    /// The programs that open files.
+    /// Programs that open files.
     pub choices: Choices,
-    /// What helps to write messages.
+    /// History and completion for messages.
     pub prompt: PromptHelp,
 }
 
-/// What becomes of a text in which nothing is written.
+/// How to handle a message without text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlankText {
-    /// It is asked for again.
     IsAskedAgain,
-    /// The person leaves.
     Leaves,
-    /// It means something.
+    /// An empty message is an answer.
     Counts,
 }
 
-/// The user at a terminal: keys from stdin, words on stderr.
+/// A [`User`] at a terminal: keys come from stdin, output goes to stderr.
 pub struct Person {
-    /// What was said beforehand.
     wishes: Wishes,
-    /// With colours or without.
     paint: Paint,
-    /// Tells events.
     progress: Progress<Stderr>,
-    /// The answer to a plan that only asks: it was given with the approval.
+    /// Answer given while a question-only plan was approved. Returned by the next `ask`.
     answer: Option<String>,
-    /// What was typed at the prompt.
+    /// Messages typed in this process, for the history.
     typed: Vec<String>,
 }
 
 impl Person {
-    /// Returns the user at the terminal, with colours on its screen or without; `screen::is_there`
-    /// says whether there is one.
+    /// Returns the user. Requires a terminal, see [`screen::is_there`].
     pub fn new(wishes: Wishes, manner: Manner, paint: Paint) -> Person {
-        // The variable NO_COLOR has been weighed against `--color` already.
+        // `--color` overrides NO_COLOR, which crossterm would apply again.
         force_color_output(paint == Paint::Colors);
         Person {
             wishes,
@@ -100,13 +90,14 @@ impl Person {
         }
     }
 
-    /// Shows the summary and asks until something is decided.
     fn decide(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         let mut modify = Modify::new(proposal);
         let misfits = modify.leave_out_misfits(proposal)?;
         let _raw = RawMode::enter()?;
+        // Keys typed before the summary was visible must not approve the plan.
         terminal::forget_typed()?;
         loop {
+            // Ctrl-c in a dialog, or while another program had the terminal.
             if interrupt::requested() {
                 return Ok(Decision::Quit);
             }
@@ -142,18 +133,19 @@ impl Person {
         }
     }
 
-    /// Shows what a plan asks that does nothing else; the answer approves it.
+    /// Asks the question of a plan that does nothing else. Answering it approves the plan.
     fn answered(
         &mut self,
         proposal: &ReviewRequest<'_>,
         message: &str,
     ) -> anyhow::Result<Decision> {
-        // The files that changed meanwhile change nothing about the question.
+        // Changed files don't affect the question, so keep the answer.
         if proposal.earlier.is_some() && self.answer.is_some() {
             return Ok(Decision::Run(Approved::all(proposal.plan)));
         }
 
         let _raw = RawMode::enter()?;
+        // As in `decide`: ignore keys typed before the question was visible.
         terminal::forget_typed()?;
         let mut lines = Summary::new(proposal, Audience::Asked).heading();
         lines.extend(markdown::quoted(message));
@@ -167,7 +159,6 @@ impl Person {
         })
     }
 
-    /// Shows the summary and returns the key that was pressed.
     fn ask_what(&self, summary: &Summary<'_>, notes: &[StyledLine]) -> io::Result<char> {
         let about = |room: TextArea| {
             let mut lines = summary.lines(room);
@@ -183,7 +174,6 @@ impl Person {
         .key_or_end()
     }
 
-    /// Shows a text in the configured program, or on a full screen.
     fn read(&self, name: &str, text: &str, lines: Vec<StyledLine>) -> anyhow::Result<()> {
         if let Some(reader) = self.wishes.choices.reader()? {
             match self.read_with(&reader, name, text) {
@@ -195,12 +185,13 @@ impl Person {
             }
         }
 
+        // No previewer, or it failed.
         let mut full = Full::enter()?;
         reader::read(&mut full, Viewer::new(name, lines), self.paint)?;
         Ok(())
     }
 
-    /// Shows a text in a program, deceptive characters as code points.
+    /// Deceptive characters are written as code points.
     fn read_with(&self, reader: &Editor, name: &str, text: &str) -> io::Result<()> {
         let folder = temporary_folder()?;
         let path = folder.path().join(name);
@@ -214,7 +205,7 @@ impl Person {
         Ok(())
     }
 
-    /// Asks for a text of one or more lines; a blank one is no answer.
+    /// `None` if the user leaves.
     fn write(&self, blank: BlankText) -> anyhow::Result<Option<String>> {
         let (mut desk, mut text) = (self.desk(), String::new());
         let mut help = PromptText::new(&self.wishes.prompt, &self.typed);
@@ -235,7 +226,6 @@ impl Person {
         }
     }
 
-    /// Returns the terminal with the programs that can be chosen from.
     fn desk(&self) -> Terminal {
         Terminal {
             choices: self.wishes.choices.clone(),
@@ -248,7 +238,7 @@ impl User for Person {
     fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         self.progress.clear();
         if self.wishes.approve_all {
-            // Nothing is asked, so that these are words as any others: they go where stderr goes.
+            // Nothing is asked, so this is ordinary output on stderr, which can be a file.
             let room = if screen::is_stderr() {
                 terminal::room()
             } else {
@@ -272,6 +262,7 @@ impl User for Person {
 
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
         self.progress.clear();
+        // `answered` already has the answer.
         if let Question::Answer { .. } = question
             && let Some(answer) = self.answer.take()
         {
@@ -327,7 +318,7 @@ impl User for Person {
     }
 }
 
-/// Returns the message of a plan that only asks.
+/// Returns the message of a plan whose only action is a question.
 fn only_question(plan: &Plan) -> Option<&str> {
     match plan.actions.as_slice() {
         [action] if plan.memos.is_empty() => action.kind.question(),
@@ -335,7 +326,7 @@ fn only_question(plan: &Plan) -> Option<&str> {
     }
 }
 
-/// Returns what to know of the person's changes, and of what no longer fits, where that is so.
+/// Lines about the user's changes, or about parts that no longer apply.
 fn notes(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
     let warning = |text: &str| vec![StyledLine::of(Tone::Warning, text)];
     let Some(misfits) = misfits else {
@@ -365,7 +356,6 @@ fn notes(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
     [heading].into_iter().chain(listed).chain([end]).collect()
 }
 
-/// Says what the person made of a plan that is shown.
 fn with_changes((changed, off): (usize, usize)) -> String {
     let part = |number: usize, what: &str| {
         (number > 0).then(|| format!("{} {what}", counted(number, "action")))

@@ -1,4 +1,4 @@
-//! What a memo, an action or a pair would do, as lines for the pane beside the list.
+//! Previews of memos, actions and pairs for the pane next to the list.
 
 mod resource;
 
@@ -32,7 +32,7 @@ pub fn lines(draft: &EditedPlan, list: &Checklist, row: ChecklistRow) -> Vec<Sty
     }
 }
 
-/// Returns the preview of an action: description, risks, then what it does.
+/// Returns the preview of an action: description, risks, then its effect.
 pub fn action(action: &Action, step: &Step) -> Vec<StyledLine> {
     let mut lines = block(Tone::Faint, action.description());
     lines.extend(
@@ -48,7 +48,6 @@ pub fn action(action: &Action, step: &Step) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns the preview of an item.
 fn item(draft: &EditedPlan, list: &Checklist, index: usize) -> Vec<StyledLine> {
     let item = &list.items[index];
     let mut lines: Vec<StyledLine> = problem(item.problem.as_deref()).into_iter().collect();
@@ -68,7 +67,6 @@ fn item(draft: &EditedPlan, list: &Checklist, index: usize) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns a part of what an action does.
 fn part(part: PreviewPart<'_>) -> Vec<StyledLine> {
     match part {
         PreviewPart::Difference {
@@ -97,7 +95,6 @@ fn part(part: PreviewPart<'_>) -> Vec<StyledLine> {
     }
 }
 
-/// Returns a command, whole, and what the model expects of it.
 fn command(execute: &Execute) -> Vec<StyledLine> {
     let mut lines = summary::command(execute);
     if !execute.expected_outcome.is_empty() {
@@ -109,7 +106,6 @@ fn command(execute: &Execute) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns a hand-over: resources and message.
 fn handed(what: &str, resources: &[Resource], message: &str) -> Vec<StyledLine> {
     let mut lines = vec![StyledLine::plain(what)];
     lines.extend(
@@ -123,7 +119,6 @@ fn handed(what: &str, resources: &[Resource], message: &str) -> Vec<StyledLine> 
     lines
 }
 
-/// Returns a pair of an action.
 fn pair_of(draft: &EditedPlan, part: ItemPart, pair: usize) -> Option<&Pair> {
     match part {
         ItemPart::Action(at) => draft.plan.actions[at].kind.pairs()?.get(pair),
@@ -131,7 +126,6 @@ fn pair_of(draft: &EditedPlan, part: ItemPart, pair: usize) -> Option<&Pair> {
     }
 }
 
-/// Returns why something cannot run.
 fn problem(text: Option<&str>) -> Option<StyledLine> {
     text.map(|text| StyledLine::of(Tone::Removed, &format!("✗ {text}")))
 }

@@ -1,7 +1,6 @@
-//! What happens between question and result, told on stderr: the model's answer as it arrives,
-//! mistakes of a plan, actions, the output of commands.
+//! Progress on stderr: the model's reply, rejected plans, actions, and output of commands.
 //!
-//! On a terminal one line is rewritten while the model writes; elsewhere only whole lines come.
+//! On a terminal, a status line is rewritten in place. Elsewhere only complete lines are written.
 
 pub mod output;
 pub mod scan;
@@ -23,53 +22,44 @@ use output::Output;
 use scan::Scan;
 use work::AgentWork;
 
-/// The shortest time between two rewrites of the status line.
+/// Minimum interval between updates of the status line.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// How much is told, and how.
+/// Output style of progress messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Manner {
-    /// With colours or without.
+    /// Whether to use colors.
     pub paint: Paint,
-    /// Returns the terminal's width as it is now; `None` where there is no terminal: then nothing
-    /// is rewritten.
+    /// Returns the current width of the terminal. `None` if there is none; then nothing is
+    /// rewritten.
     pub width: fn() -> Option<usize>,
-    /// `-q`: warnings and rejections only.
+    /// `-q`: write only warnings and rejected plans.
     pub quiet: bool,
 }
 
-/// Tells events.
+/// Writes events as they happen.
 pub struct Progress<W: Write> {
-    /// Where to.
     out: W,
-    /// How.
     manner: Manner,
-    /// The request that is under way.
     asking: Option<PendingAnswer>,
-    /// The command that is under way.
     output: Output,
-    /// The action that is under way, by its index.
+    /// Index of the running action.
     running: Option<usize>,
-    /// Whether the status line stands on the screen.
+    /// Whether a status line is on the screen.
     standing: bool,
 }
 
-/// A request to a model.
 struct PendingAnswer {
-    /// The model's name.
     model: String,
-    /// When it was asked.
     start: Instant,
-    /// When the status line was last written.
     written: Option<Instant>,
-    /// What has been seen of the answer.
     scan: Scan,
-    /// What it has done, if it edits files itself.
+    /// Set if the model edits files itself.
     work: Option<AgentWork>,
 }
 
 impl<W: Write> Progress<W> {
-    /// Returns a teller that has told nothing yet.
+    /// Returns a writer that has written nothing.
     pub fn new(out: W, manner: Manner) -> Progress<W> {
         Progress {
             out,
@@ -81,8 +71,7 @@ impl<W: Write> Progress<W> {
         }
     }
 
-    /// Tells one event. A stream that is gone is no reason to stop: what cannot be written is
-    /// dropped.
+    /// Writes one event. Ignores write errors: a closed stream must not end the turn.
     pub fn tell(&mut self, event: &Event<'_>) {
         match event {
             Event::Asking {
@@ -106,7 +95,7 @@ impl<W: Write> Progress<W> {
         }
     }
 
-    /// Takes the status line off the screen, before something else is written.
+    /// Removes the status line, so other output can follow.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.standing) {
             let _ = write!(self.out, "\r\x1b[K");
@@ -114,7 +103,6 @@ impl<W: Write> Progress<W> {
         }
     }
 
-    /// A model is asked.
     fn asking(&mut self, model: &str, tokens: usize, estimate: Estimate) {
         self.lines(vec![StyledLine::of(
             Tone::Faint,
@@ -133,7 +121,6 @@ impl<W: Write> Progress<W> {
         });
     }
 
-    /// More of the answer is there.
     fn received(&mut self, text: &str) {
         let Some(width) = (self.manner.width)().filter(|_| !self.manner.quiet) else {
             return;
@@ -142,6 +129,7 @@ impl<W: Write> Progress<W> {
             return;
         };
         let news = asking.scan.feed(text);
+        // Write new lines immediately, the status at most every `REFRESH`.
         let due = !news.is_empty()
             || asking
                 .written
@@ -160,7 +148,6 @@ impl<W: Write> Progress<W> {
         self.stand(&status);
     }
 
-    /// A model that edits files itself did something.
     fn working(&mut self, progress: &AgentProgress<'_>) {
         let Some(asking) = &mut self.asking else {
             return;
@@ -184,7 +171,6 @@ impl<W: Write> Progress<W> {
         }
     }
 
-    /// The worktree is being filled.
     fn filling(&mut self, filled: Filled) {
         let Some(width) = (self.manner.width)().filter(|_| !self.manner.quiet) else {
             return;
@@ -195,14 +181,12 @@ impl<W: Write> Progress<W> {
         self.stand(&status.paint(self.manner.paint));
     }
 
-    /// Writes the status line over the one that stands there.
     fn stand(&mut self, status: &str) {
         let _ = write!(self.out, "\r\x1b[K{status}");
         let _ = self.out.flush();
         self.standing = true;
     }
 
-    /// The answer is complete.
     fn answered(&mut self) {
         let Some(asking) = self.asking.take() else {
             return;
@@ -217,7 +201,6 @@ impl<W: Write> Progress<W> {
         self.clear();
     }
 
-    /// An action starts.
     fn started(&mut self, index: usize, label: &str) {
         self.output = Output::default();
         self.running = Some(index);
@@ -226,13 +209,12 @@ impl<W: Write> Progress<W> {
         ]);
     }
 
-    /// A command wrote something.
     fn printed(&mut self, bytes: &[u8]) {
         let lines = self.output.feed(bytes);
         self.lines(lines);
     }
 
-    /// An action ended; one that never started says which it is.
+    /// An action that was skipped has no `Started` event, so its number is shown here.
     fn finished(&mut self, index: usize, outcome: &Outcome) {
         let rest = std::mem::take(&mut self.output).finish();
         self.lines(rest);
@@ -250,20 +232,21 @@ impl<W: Write> Progress<W> {
         }
     }
 
-    /// Writes lines, unless only what matters is told.
+    /// Writes lines, unless `-q` is set.
     pub fn lines(&mut self, lines: Vec<StyledLine>) {
         if !self.manner.quiet {
             self.always(lines);
         }
     }
 
-    /// Writes lines.
+    /// Writes lines even with `-q`.
     fn always(&mut self, lines: Vec<StyledLine>) {
         if lines.is_empty() {
             return;
         }
 
         self.clear();
+        // Read the width for each write: the window can be resized at any time.
         let lines = match (self.manner.width)() {
             Some(width) => wrap_all(lines, width),
             None => lines,
@@ -277,7 +260,6 @@ impl<W: Write> Progress<W> {
 }
 
 impl PendingAnswer {
-    /// Returns `sonnet: ~1,200 tokens, 12 s, 3 actions`.
     fn status(&self) -> StyledLine {
         let seconds = self.start.elapsed().as_secs();
         if self.scan.is_empty() {
@@ -299,7 +281,7 @@ impl PendingAnswer {
     }
 }
 
-/// Returns what a call will cost, behind a comma.
+/// Starts with a comma, if not empty.
 fn cost(estimate: Estimate) -> String {
     match estimate {
         Estimate::Free => String::new(),
@@ -311,7 +293,6 @@ fn cost(estimate: Estimate) -> String {
     }
 }
 
-/// Returns how an action ended.
 fn ended(place: &str, outcome: &Outcome) -> StyledLine {
     let (sign, tone) = match outcome.ending {
         Ending::Success => ("  ✓ ", Tone::Added),
@@ -319,6 +300,7 @@ fn ended(place: &str, outcome: &Outcome) -> StyledLine {
         Ending::Skipped => ("  - ", Tone::Faint),
     };
     let seconds = outcome.duration.as_secs_f64();
+    // With a fixed clock, the output must not vary between runs.
     let time = if seconds >= 0.1 && !clock::is_fixed() {
         format!(" ({seconds:.1} s)")
     } else {

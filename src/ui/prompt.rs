@@ -1,44 +1,43 @@
-//! What helps at the prompt of a loop: earlier messages, and names that can be completed.
+//! History and completion for message prompts.
 
 use std::rc::Rc;
 
-/// What helps to write a text.
+/// Help for a text prompt.
 pub trait TextHelp {
-    /// Returns the text before this one, in place of one that is kept for the way back.
+    /// Returns the previous text in the history. `_text` is the current one, to return to.
     fn earlier(&mut self, _text: &str) -> Option<String> {
         None
     }
 
-    /// Returns the text after the one that is shown.
+    /// Returns the next text in the history.
     fn later(&mut self) -> Option<String> {
         None
     }
 
-    /// Returns what the word at the end of a text may become.
+    /// Returns completions for the last word of a text.
     fn candidates(&mut self, _before: &str) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// Nothing helps.
+/// No help.
 impl TextHelp for () {}
 
-/// Returns the messages that were sent before, the newest last.
+/// Returns earlier messages, the newest last.
 pub type History = dyn Fn() -> Vec<String>;
-/// Returns what the word at the end of a text may become.
+/// Returns completions for the last word of a text.
 pub type Candidates = dyn Fn(&str) -> Vec<String>;
 
-/// Where help at the prompt comes from.
+/// Sources of history and completion.
 #[derive(Clone)]
 pub struct PromptHelp {
-    /// The messages of the session; asked for once somebody goes back.
+    /// Messages of the session. Called only when the user goes back.
     pub history: Rc<History>,
-    /// Names.
+    /// Names to complete.
     pub candidates: Rc<Candidates>,
 }
 
 impl Default for PromptHelp {
-    /// Returns help that knows nothing.
     fn default() -> PromptHelp {
         PromptHelp {
             history: Rc::new(Vec::new),
@@ -53,22 +52,21 @@ impl std::fmt::Debug for PromptHelp {
     }
 }
 
-/// The help while one text is written.
+/// History and completion during one prompt.
 pub struct PromptText<'a> {
-    /// Where it comes from.
     help: &'a PromptHelp,
-    /// What was typed in this run.
+    /// Messages typed in this process.
     typed: &'a [String],
-    /// The earlier texts, the newest last, once they are known.
+    /// Earlier texts, the newest last. Read on first use.
     texts: Option<Vec<String>>,
-    /// Which of them is shown; their number stands for the text under way.
+    /// Index of the shown text. The length of `texts` stands for the user's own.
     at: usize,
-    /// The text under way, while an earlier one is shown.
+    /// The user's text, while an earlier one is shown.
     kept: String,
 }
 
 impl PromptText<'_> {
-    /// Returns the help for a new text.
+    /// Returns help for a new prompt.
     pub fn new<'a>(help: &'a PromptHelp, typed: &'a [String]) -> PromptText<'a> {
         PromptText {
             help,
@@ -90,6 +88,7 @@ impl TextHelp for PromptText<'_> {
 
         let texts = self.texts.as_deref().unwrap_or_default();
         let before = self.at.checked_sub(1)?;
+        // Keep the user's own text for the way back.
         if self.at == texts.len() {
             text.clone_into(&mut self.kept);
         }
@@ -117,8 +116,8 @@ impl TextHelp for PromptText<'_> {
     }
 }
 
-/// Returns the texts that one can go back to: those of the session, then those of this run that
-/// were not sent to the model.
+/// Texts of the history: those of the session, then those typed in this process that were not sent,
+/// such as commands.
 fn texts(mut sent: Vec<String>, typed: &[String]) -> Vec<String> {
     let others = typed.iter().filter(|text| !sent.contains(text));
     let others: Vec<String> = others.cloned().collect();

@@ -1,12 +1,13 @@
-//! A question with its keys, as it stands on a screen: broken between keys where it does not fit.
+//! Lays out a question and its keys, breaking between keys if they do not fit.
 
 use unicode_width::UnicodeWidthStr;
 
 use super::style::StyledLine;
 
-/// Returns the rows of a question: what is asked, then the keys. One that fits is one row.
+/// Returns the rows of a question. A question that does not fit has its keys on separate rows.
 pub fn rows(question: &str, width: usize) -> Vec<String> {
     let question = StyledLine::plain(question).text();
+    // One column stays free for the cursor.
     let fits = |text: &str| text.width() < width;
     let Some((asked, keys)) = question.split_once("? ").filter(|_| !fits(&question)) else {
         return vec![question];
@@ -31,7 +32,6 @@ pub fn rows(question: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Compares the rows of a question.
     fn check(question: &str, width: usize, expected: &[&str]) {
         assert_eq!(rows(question, width), expected);
     }

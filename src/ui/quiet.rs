@@ -1,4 +1,4 @@
-//! The user where nobody can be asked: no terminal, or everything was said with flags.
+//! The user if no question is possible: without a terminal, or if flags answer everything.
 
 use std::io::Write;
 
@@ -10,40 +10,36 @@ use crate::workflow::user::{
     Approved, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
 };
 
-/// The flag that approves plans, and answers whatever names it.
+/// The flag that approves plans and confirms questions that name it.
 pub const APPROVE_ALL: &str = "-y";
 
-/// What was said beforehand about approval.
+/// How plans are approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approval {
-    /// Each plan is shown and refused, naming the flag that approves.
+    /// Show each plan and refuse it, naming the flag that approves.
     Ask,
-    /// `-y`: every plan is approved.
+    /// `-y`: approve every plan.
     All,
 }
 
-/// A plan was shown, and nobody could be asked.
+/// Error: the plan was shown, but there is no user to approve it.
 #[derive(Debug, thiserror::Error)]
 #[error("{}, so nobody can approve this plan", why_nobody())]
 pub struct Unapproved {
-    /// What there is to decide on, for a program that decides.
+    /// The plan as JSON, for a program that decides.
     pub review: serde_json::Value,
 }
 
-/// A user who answers with flags.
+/// A [`User`] that answers from flags and refuses everything else.
 pub struct Quiet<W: Write> {
-    /// What was said about approval.
     approval: Approval,
-    /// How things are told; a plan that is approved already is shown unless that is to be quiet.
     manner: Manner,
-    /// Where everything is told.
     progress: Progress<W>,
-    /// Where summaries are shown.
     out: W,
 }
 
 impl Quiet<std::io::Stderr> {
-    /// Returns a user who tells everything on stderr.
+    /// Returns a user that writes to stderr.
     pub fn new(approval: Approval, manner: Manner) -> Self {
         let progress = Progress::new(std::io::stderr(), manner);
         Quiet {
@@ -121,7 +117,6 @@ mod tests {
     use super::super::style::Paint;
     use super::*;
 
-    /// Returns a user whose words can be read afterwards.
     fn user(approval: Approval) -> Quiet<Vec<u8>> {
         let manner = Manner {
             paint: Paint::Bare,
@@ -178,7 +173,7 @@ mod tests {
         assert!(String::from_utf8(user.out).unwrap().contains("poetry lock"));
     }
 
-    /// Returns an error with its hint.
+    /// An error with its hint.
     fn words(error: &anyhow::Error) -> String {
         let NobodyToAsk { what, hint } = error.downcast_ref().unwrap();
         format!("{what}: {hint}")

@@ -1,5 +1,4 @@
-//! A race while it is on: a row for each lane, rewritten in place at a terminal; elsewhere a line
-//! when something changes.
+//! Progress of a race: a table rewritten in place on a terminal, or one line per change elsewhere.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -8,20 +7,17 @@ use super::progress::{Manner, grouped};
 use super::style::{StyledLine, Tone};
 use crate::workflow::race::{LaneRow, LaneState, Spectator};
 
-/// The shortest time between two drawings.
+/// Minimum interval between redraws.
 const REFRESH: Duration = Duration::from_millis(200);
 
-/// The table of a race that is on.
+/// Table of a running race.
 pub struct RaceTable<W: Write> {
-    /// Where it is written.
     out: W,
-    /// How.
     manner: Manner,
-    /// How many rows stand on the screen.
+    /// Rows of the table on the screen.
     standing: usize,
-    /// When they were drawn.
     drawn: Option<Instant>,
-    /// How the lanes stood when they were last told.
+    /// States written last, if there is no terminal.
     told: Vec<LaneState>,
 }
 
@@ -37,7 +33,7 @@ impl<W: Write> RaceTable<W> {
         }
     }
 
-    /// Takes the table off the screen.
+    /// Removes the table from the screen.
     pub fn clear(&mut self) {
         if self.standing > 0 {
             let rows = std::mem::take(&mut self.standing);
@@ -46,7 +42,6 @@ impl<W: Write> RaceTable<W> {
         }
     }
 
-    /// Draws the rows over those that stand there.
     fn draw(&mut self, rows: &[LaneRow], width: usize) {
         let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= REFRESH);
         if !is_due {
@@ -55,6 +50,7 @@ impl<W: Write> RaceTable<W> {
 
         self.clear();
         for line in lines(rows) {
+            // A line that wraps would take two rows, and `clear` moves up by one row per lane.
             let line = line.cut(width.saturating_sub(1)).paint(self.manner.paint);
             let _ = writeln!(self.out, "{line}");
         }
@@ -63,7 +59,6 @@ impl<W: Write> RaceTable<W> {
         self.drawn = Some(Instant::now());
     }
 
-    /// Tells the lanes whose state is another one.
     fn tell(&mut self, rows: &[LaneRow]) {
         for (at, (row, line)) in rows.iter().zip(lines(rows)).enumerate() {
             let known = self.told.get(at).copied().unwrap_or(LaneState::Waiting);
@@ -87,14 +82,13 @@ impl<W: Write> Spectator for RaceTable<W> {
     }
 }
 
-/// Returns a line for each lane.
 fn lines(rows: &[LaneRow]) -> Vec<StyledLine> {
     let longest = rows.iter().map(|row| row.model.chars().count()).max();
     let width = longest.unwrap_or_default();
     rows.iter().map(|row| line(row, width)).collect()
 }
 
-/// Returns `claude  12 s  3,400 tokens  $0.02  edit src/main.rs`.
+/// Formats a lane as `claude  12 s  3,400 tokens  $0.02  edit src/main.rs`.
 fn line(row: &LaneRow, width: usize) -> StyledLine {
     let (sign, tone) = match row.state {
         LaneState::Waiting => ("·", Tone::Faint),
@@ -126,13 +120,11 @@ fn line(row: &LaneRow, width: usize) -> StyledLine {
 mod tests {
     use super::*;
 
-    /// Compares the lines of some lanes.
     fn check(rows: &[LaneRow], expected: &[&str]) {
         let got: Vec<String> = lines(rows).iter().map(StyledLine::text).collect();
         assert_eq!(got, expected);
     }
 
-    /// Returns a row.
     fn row(model: &str, state: LaneState, doing: &str) -> LaneRow {
         LaneRow {
             model: model.to_owned(),

@@ -1,4 +1,4 @@
-//! Reading a text on a full screen, key by key.
+//! Shows a text on a full screen.
 
 use std::io;
 
@@ -11,10 +11,7 @@ use super::viewer::{self, Viewer, ViewerCommand};
 /// Lines for title and keys.
 const FRAME: u16 = 2;
 
-/// Shows a text until the person closes it.
-///
-/// # Errors
-/// The terminal is gone.
+/// Shows a text until the user closes it.
 pub fn read(full: &mut Full, viewer: Viewer, paint: Paint) -> io::Result<()> {
     let mut viewer = viewer;
     let mut below = None;
@@ -31,7 +28,7 @@ pub fn read(full: &mut Full, viewer: Viewer, paint: Paint) -> io::Result<()> {
 
         viewer = next;
         match act {
-            // The help lies above what it was asked for.
+            // Closing the help returns to the text.
             Some(ViewerCommand::Close) => match below.take() {
                 Some(text) => viewer = text,
                 None => return Ok(()),

@@ -1,4 +1,4 @@
-//! The words for what a restore has to tell beside the files that it changed.
+//! Text for notes of a restore, shown after the changed files.
 
 use super::drift;
 use super::notice::obstacle;
@@ -8,10 +8,9 @@ use crate::workflow::land::turns;
 use crate::workflow::restore::note::{RestoreNote, UndoneCommit};
 use crate::workspace::drift::NO_RECORD;
 
-/// How many digits of a commit's id are told.
 const SHORT: usize = 8;
 
-/// Says what a restore has to tell.
+/// Returns the text of a note.
 pub fn restore_note(note: &RestoreNote) -> String {
     match note {
         RestoreNote::NoRecord => NO_RECORD.to_owned(),
@@ -29,7 +28,7 @@ pub fn restore_note(note: &RestoreNote) -> String {
     }
 }
 
-/// Says where turns are that were taken out of the files only, and how they are taken out there.
+/// Undone turns can still be committed on a branch. Says where, and how to revert them there.
 fn still_landed(landed: &[UndoneCommit]) -> String {
     let (here, elsewhere): (Vec<_>, Vec<_>) = landed.iter().partition(|landed| landed.is_current);
     let mut sentences = Vec::new();
@@ -57,7 +56,6 @@ fn still_landed(landed: &[UndoneCommit]) -> String {
     sentences.join("; ")
 }
 
-/// Says which turns have landed with commits.
 fn listed(landed: &[&UndoneCommit]) -> String {
     let place = |landed: &&UndoneCommit| {
         let has = if landed.turns.len() == 1 {
@@ -73,7 +71,6 @@ fn listed(landed: &[&UndoneCommit]) -> String {
     places.join(" and ")
 }
 
-/// Returns the start of an id.
 fn short(id: &CommitId) -> String {
     id.to_string()[..SHORT].to_owned()
 }

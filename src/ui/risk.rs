@@ -1,6 +1,6 @@
-//! What is risky in a plan, said plainly, before anyone says yes.
+//! Finds risky parts of a plan to show before the user approves it.
 //!
-//! Pure: from the proposal to sentences. It warns; it forbids nothing, that is validation's.
+//! Pure. Risks are warnings; validation rejects what is forbidden.
 
 mod later;
 
@@ -11,19 +11,19 @@ use crate::text::path::is_deceptive;
 use crate::text::visible::visible;
 use crate::workflow::user::ReviewRequest;
 
-/// Notes of a repair that are quoted; the rest is counted.
+/// Further notes are counted.
 const MAX_NOTES: usize = 3;
 
-/// Something to look at before saying yes.
+/// Something to check before approving a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Risk {
-    /// The action that it is about, by its index; `None` for the whole plan.
+    /// Index of the action. `None` for the whole plan.
     pub action: Option<usize>,
-    /// What, as words without a full stop.
+    /// Description without a full stop.
     pub text: String,
 }
 
-/// Returns every risk of a plan: those of the whole plan first, then by action.
+/// Returns all risks: those of the whole plan first, then by action.
 pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
     let whole = repair(proposal.repair)
         .into_iter()
@@ -41,7 +41,7 @@ pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
     risks
 }
 
-/// Returns what is risky in one action.
+/// Returns the risks of one action.
 pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
     let target = action.kind.target();
     let mut found = Vec::new();
@@ -82,7 +82,6 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
     found
 }
 
-/// Says what repair had to assume.
 fn repair(repaired: &Repaired) -> Vec<String> {
     if repaired.level < Level::Repaired {
         return Vec::new();
@@ -93,13 +92,13 @@ fn repair(repaired: &Repaired) -> Vec<String> {
     )]
 }
 
-/// Returns what was read in another spelling, or left out: nothing to fear, but to know.
+/// Returns a note about parts that were read despite an unusual spelling. Not a risk.
 pub fn spellings(repaired: &Repaired) -> Option<String> {
     let noted = repaired.notes.iter().any(|note| note.spelling);
     noted.then(|| format!("read in another spelling: {}", listed(repaired, true)))
 }
 
-/// Returns the first notes, on spelling or on fences, and how many there are more.
+/// The first notes about spelling, or about fences, and the number of others.
 fn listed(repaired: &Repaired, spelling: bool) -> String {
     let notes: Vec<&Note> = repaired
         .notes
@@ -116,7 +115,6 @@ fn listed(repaired: &Repaired, spelling: bool) -> String {
     shown.chain(more).collect::<Vec<_>>().join("; ")
 }
 
-/// Says that commands run without confinement.
 fn unconfined(proposal: &ReviewRequest<'_>) -> Option<String> {
     let commands = proposal
         .plan
@@ -124,6 +122,7 @@ fn unconfined(proposal: &ReviewRequest<'_>) -> Option<String> {
         .iter()
         .filter(|action| action.kind.command().is_some())
         .count();
+    // The description of the confinement starts with its level.
     let free = !proposal.confinement.starts_with("sandboxed");
     let what = if proposal.confinement.starts_with("partly") {
         "commands are not fully confined"
@@ -134,7 +133,6 @@ fn unconfined(proposal: &ReviewRequest<'_>) -> Option<String> {
     (commands > 0 && free).then(|| format!("{what} ({})", proposal.confinement))
 }
 
-/// Says that the title, a header field or a memo hides something.
 fn hidden_in_header(proposal: &ReviewRequest<'_>) -> Option<String> {
     let fields = proposal
         .plan
@@ -156,7 +154,7 @@ fn hidden_in_header(proposal: &ReviewRequest<'_>) -> Option<String> {
     (hidden > 0).then(|| format!("title, header or memos have {hidden} hidden or misleading characters, shown as \\u{{..}}"))
 }
 
-/// Counts the characters that are not what they look like; tabs and line ends are.
+/// Counts characters that mislead a reader. Tabs and line ends do not.
 fn deceptive(text: &str) -> usize {
     text.replace("\r\n", "\n")
         .chars()
@@ -172,7 +170,6 @@ mod tests {
     use crate::plan::action::execute::Execute;
     use crate::text::path::RepoPath;
 
-    /// Returns an action of a kind.
     fn action(kind: ActionKind) -> Action {
         Action {
             line: 1,
@@ -181,7 +178,6 @@ mod tests {
         }
     }
 
-    /// Returns a CREATE.
     fn create(path: &str, content: &str) -> Action {
         let path = RepoPath::parse(path).unwrap();
         action(ActionKind::Create(Create {
@@ -192,7 +188,6 @@ mod tests {
         }))
     }
 
-    /// Compares the risks of one action.
     fn check(action: &Action, step: &Step, expected: &[&str]) {
         assert_eq!(of_action(action, step), expected);
     }

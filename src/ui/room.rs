@@ -1,9 +1,9 @@
-//! `TextArea`: how much of a screen, or of a file, a text may take.
+//! Screen area available to a text.
 
-/// The columns of a text for which nobody says how wide it may be.
+/// In columns, if the output is not a terminal.
 const WIDTH: usize = 100;
 
-/// The room that a text has.
+/// Space available to a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextArea {
     /// Columns.
@@ -13,7 +13,7 @@ pub struct TextArea {
 }
 
 impl TextArea {
-    /// The room of a file or a pipe: nothing is shortened.
+    /// For files and pipes: nothing is shortened.
     pub const UNLIMITED: TextArea = TextArea {
         width: WIDTH,
         height: usize::MAX,

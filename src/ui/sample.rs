@@ -1,4 +1,4 @@
-//! Proposals for the tests of this layer, judged by the real engine on files in memory.
+//! Proposals for tests of this layer, validated by the real engine on files in memory.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,37 +16,29 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::user::{ResourceContent, ReviewRequest};
 
-/// A validation.
 type Revise = dyn Fn(&Plan) -> anyhow::Result<Simulation>;
 
-/// A look at a resource.
 type Look = dyn Fn(&Resource) -> anyhow::Result<ResourceContent>;
 
-/// What a proposal borrows from.
 pub(super) struct Sample {
-    /// The plan.
     pub plan: Plan,
-    /// Its repair.
     pub repair: Repaired,
-    /// What it would do.
     pub simulation: Simulation,
-    /// The validation on the same files.
     revise: Box<Revise>,
-    /// The content of the same files.
     look: Box<Look>,
-    /// How often something was validated.
+    /// Number of validations so far.
     pub revised: Rc<Cell<usize>>,
 }
 
 impl Sample {
-    /// Returns the sample of a plan's text on files.
+    /// The plan must be valid for the files.
     pub fn new(text: &str, files: &[(&str, &str)]) -> Sample {
         let sample = Sample::unfit(text, files);
         assert_eq!(sample.simulation.diagnostics, []);
         sample
     }
 
-    /// Returns the sample of a plan's text on files that it may not fit.
+    /// The plan can have diagnostics.
     pub fn unfit(text: &str, files: &[(&str, &str)]) -> Sample {
         let (plan, diagnostics) = plan::parse(text);
         assert_eq!(diagnostics, []);
@@ -89,7 +81,6 @@ impl Sample {
         }
     }
 
-    /// Returns the proposal.
     pub fn proposal(&self) -> ReviewRequest<'_> {
         ReviewRequest {
             session: "add-auth",
@@ -106,7 +97,7 @@ impl Sample {
     }
 }
 
-/// The files of a project, all of them in its context.
+/// Files of a project, all of them in the context.
 struct Files(BTreeMap<String, String>);
 
 impl Facts for Files {
@@ -165,7 +156,6 @@ impl Facts for Files {
     }
 }
 
-/// Returns an action at a line.
 pub(super) fn action(line: usize, kind: ActionKind) -> Action {
     Action {
         line,
@@ -174,7 +164,6 @@ pub(super) fn action(line: usize, kind: ActionKind) -> Action {
     }
 }
 
-/// Returns a CREATE.
 pub(super) fn create(name: &str, content: &str) -> ActionKind {
     let path = RepoPath::parse(name).unwrap();
     ActionKind::Create(Create {
@@ -185,7 +174,7 @@ pub(super) fn create(name: &str, content: &str) -> ActionKind {
     })
 }
 
-/// Returns an EDIT whose pairs start at a line, ten lines apart.
+/// The pairs are ten lines apart.
 pub(super) fn edit(name: &str, line: usize, pairs: &[(&str, &str)]) -> ActionKind {
     let pair = |(at, &(find, replace)): (usize, &(&str, &str))| Pair {
         line: line + 10 * at,
@@ -199,7 +188,6 @@ pub(super) fn edit(name: &str, line: usize, pairs: &[(&str, &str)]) -> ActionKin
     })
 }
 
-/// Returns an EXECUTE.
 pub(super) fn execute(command: &str) -> ActionKind {
     ActionKind::Execute(Execute {
         command: command.to_owned(),
@@ -212,7 +200,6 @@ pub(super) fn execute(command: &str) -> ActionKind {
     })
 }
 
-/// What stands before the actions of a plan.
 const HEAD: &str = "# Bootstrap New Project Component
 - **Status:** Green 🟢
 - **Plan Type:** Implementation
@@ -225,7 +212,7 @@ The component is missing.
 ````
 ";
 
-/// The seed's example: a memo, a CREATE, an EDIT, a command; then a READ and a message.
+/// A memo, a CREATE, an EDIT with two dependent pairs, a READ, a command and a message.
 const BOOTSTRAP: &str = "
 ## Memos
 ````text
@@ -280,7 +267,6 @@ poetry lock
 Is **this** right?
 ";
 
-/// Returns the seed's example.
 pub(super) fn bootstrap() -> Sample {
     Sample::new(
         &format!("{HEAD}{BOOTSTRAP}"),
@@ -291,7 +277,7 @@ pub(super) fn bootstrap() -> Sample {
     )
 }
 
-/// Returns a plan of a CREATE and an EDIT of what it makes.
+/// A CREATE, and an EDIT of the created file.
 pub(super) fn chain() -> Sample {
     let edit = "### `EDIT`\n- **File Path:** [a](/a)\n- **Description:** Edit.\n\n`FIND:`\n````\nx\n````\n`REPLACE:`\n````\ny\n````\n";
     Sample::new(
@@ -300,7 +286,6 @@ pub(super) fn chain() -> Sample {
     )
 }
 
-/// Returns a plan that makes many files.
 pub(super) fn many(number: usize) -> Sample {
     let actions: String = (0..number)
         .map(|n| made(&format!("src/file_{n:03}.txt"), "content"))
@@ -308,14 +293,13 @@ pub(super) fn many(number: usize) -> Sample {
     Sample::new(&format!("{HEAD}\n## Action Plan\n\n{actions}"), &[])
 }
 
-/// Returns the text of a CREATE.
 fn made(path: &str, content: &str) -> String {
     format!(
         "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Make it.\n````\n{content}\n````\n\n"
     )
 }
 
-/// Returns a plan with one command, whatever its characters.
+/// The command is set after parsing, so it can contain any character.
 pub(super) fn command(command: &str) -> Sample {
     let text = format!(
         "{HEAD}\n## Action Plan\n\n### `EXECUTE`\n- **Description:** Run.\n- **Expected Outcome:** Ran.\n````shell\ntrue\n````\n"

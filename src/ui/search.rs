@@ -1,36 +1,35 @@
-//! A search in the rows of a screen: what is looked for, and the next row that has it. Case does
-//! not count.
+//! Case-insensitive search in the rows of a screen.
 
 use super::key::Key;
 use super::style::{StyledLine, Tone};
 
-/// What is searched for.
+/// A search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Search {
-    /// It is being written.
+    /// The user is typing it.
     Open(String),
-    /// It is written, and can be gone on with.
+    /// Submitted; the user can go to further matches.
     Known(String),
 }
 
-/// Where a search goes on.
+/// Where to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchDirection {
-    /// From this row.
+    /// From the current row.
     Here,
-    /// From the row after it.
+    /// From the next row.
     Next,
-    /// Backwards.
+    /// Backwards from the previous row.
     Previous,
 }
 
 impl Search {
-    /// Returns a search of which nothing is written yet.
+    /// Returns an empty search prompt.
     pub fn begin() -> Search {
         Search::Open(String::new())
     }
 
-    /// Takes a key while it is written; nothing where the person gives it up.
+    /// Handles a key at the prompt. Returns `None` if the user cancels.
     pub fn press(self, key: &Key) -> Option<Search> {
         let Search::Open(mut text) = self else {
             return Some(self);
@@ -46,14 +45,14 @@ impl Search {
         Some(Search::Open(text))
     }
 
-    /// Returns what is searched for.
+    /// Returns the searched text.
     pub fn text(&self) -> &str {
         match self {
             Search::Open(text) | Search::Known(text) => text,
         }
     }
 
-    /// Returns the line in which it is written, while it is.
+    /// Returns the prompt, while the user is typing.
     pub fn prompt(&self) -> Option<StyledLine> {
         let Search::Open(text) = self else {
             return None;
@@ -61,7 +60,8 @@ impl Search {
         Some(StyledLine::of(Tone::Accent, &format!("/{text}█")))
     }
 
-    /// Returns the next of so many rows that has it, around the end; `row` returns the text of one.
+    /// Returns the next row that contains the text, wrapping around. `row` returns the text of a
+    /// row.
     pub fn find(
         &self,
         (step, here): (SearchDirection, usize),
@@ -82,7 +82,6 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Compares where a search leads in four rows.
     fn check(text: &str, from: (SearchDirection, usize), expected: Option<usize>) {
         let rows = ["One", "two", "one more", "last"];
         let mut written = text.chars().map(Key::Char).chain([Key::Enter]);

@@ -1,4 +1,4 @@
-//! The words of setting up a model: what can be chosen, what was found, and what it is good for.
+//! Text for the setup of a model: choices, detected models, and results of a trial.
 
 use std::time::Duration;
 
@@ -11,18 +11,17 @@ use crate::model::found::server::FoundServer;
 use crate::text::visible::visible;
 use crate::workflow::setup::TriedModel;
 
-/// The question above the list.
+/// Question above the list.
 pub const QUESTION: &str = "Choose a model (enter chooses, esc leaves)";
-/// The model that a person is.
+/// Name of the manual model, where the user copies input and answer by hand.
 pub const MANUAL: &str = "manual";
-/// What that is good for.
 const MANUAL_IS: &str = "a chat window: you carry the input there and the answer back";
-/// The longest answer that is shown, in columns.
+/// In columns.
 const MAX_ANSWER: usize = 60;
-/// The widest name that others are aligned with.
+/// A longer name is not aligned.
 const MAX_NAME: usize = 16;
 
-/// Returns the rows of the list; the last one is a chat window.
+/// Returns the rows of the list. The last one is the manual model.
 pub fn rows(offers: &[ModelOffer]) -> Vec<String> {
     let width = width(offers.iter().map(|offer| offer.name.as_str()));
     let row = |name: &str, words: &str| format!("{name:width$}  {words}");
@@ -33,7 +32,7 @@ pub fn rows(offers: &[ModelOffer]) -> Vec<String> {
         .collect()
 }
 
-/// Returns what is said before the list; `configured` is the model in use.
+/// Returns the lines before the list. `configured` is the model in use.
 pub fn introduction(found: &FoundModels, configured: Option<&str>) -> Vec<StyledLine> {
     let mut lines = refused(found);
     if found.offers().is_empty() {
@@ -42,7 +41,7 @@ pub fn introduction(found: &FoundModels, configured: Option<&str>) -> Vec<Styled
     lines
 }
 
-/// Returns what was found, for somebody who only looks; `configured` is the model in use.
+/// Returns a list of detected models. `configured` is the model in use.
 pub fn found(found: &FoundModels, configured: Option<&str>) -> Vec<StyledLine> {
     let offers = found.offers();
     let mut lines = vec![StyledLine::of(Tone::Strong, "Found:")];
@@ -60,7 +59,7 @@ pub fn found(found: &FoundModels, configured: Option<&str>) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns what is configured.
+/// Returns the configured models.
 pub fn configured(settings: &Settings, file: &str) -> Vec<StyledLine> {
     let chosen = settings.model.as_deref();
     let mut lines = vec![match chosen {
@@ -95,19 +94,19 @@ pub fn configured(settings: &Settings, file: &str) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns what to know of a model that was set up, if there is something.
+/// Returns a note about a model that was set up, if there is one.
 pub fn note(name: &str) -> Option<&'static str> {
     name.starts_with("ollama").then_some(
         "Ollama cuts inputs that are longer than its context: start it with `OLLAMA_CONTEXT_LENGTH=32768 ollama serve` or more.",
     )
 }
 
-/// Asks whether a model that costs money is tried.
+/// Returns the question before a trial request that costs money.
 pub fn paid(name: &str) -> String {
     format!("Try {name} with one short request? It may cost a fraction of a cent.")
 }
 
-/// Says that a model answered.
+/// Returns the result of a successful trial.
 pub fn answered(tried: &TriedModel) -> StyledLine {
     let first = tried.answer.trim().lines().next().unwrap_or_default();
     StyledLine::of(Tone::Added, "It answers: ")
@@ -118,7 +117,7 @@ pub fn answered(tried: &TriedModel) -> StyledLine {
         .with(Tone::Faint, &format!(" ({})", seconds(tried.duration)))
 }
 
-/// Says why a model of the list does not answer, and what helps.
+/// Returns why a trial failed, and a hint.
 pub fn failed(name: &str, error: &ModelError) -> Vec<StyledLine> {
     let remedy = match error {
         ModelError::CommandFailed { .. } | ModelError::CommandSilent { .. } => {
@@ -135,8 +134,8 @@ pub fn failed(name: &str, error: &ModelError) -> Vec<StyledLine> {
     ]
 }
 
-/// Returns what was found and the line that would use it, for somebody who cannot be asked; nothing
-/// where nothing was.
+/// Returns detected models and a command that sets one up, in one sentence. `None` if there are
+/// none.
 pub fn in_a_line(found: &FoundModels) -> Option<String> {
     let offers = found.offers();
     let first = offers.first()?;
@@ -163,12 +162,10 @@ pub fn in_a_line(found: &FoundModels) -> Option<String> {
     ))
 }
 
-/// Returns what an offer is.
 fn words(offer: &ModelOffer) -> String {
     format!("{} · {}", visible(&offer.about), offer.what)
 }
 
-/// Returns the programs that are there and cannot be offered.
 fn refused(found: &FoundModels) -> Vec<StyledLine> {
     found
         .refused()
@@ -185,7 +182,7 @@ fn refused(found: &FoundModels) -> Vec<StyledLine> {
         .collect()
 }
 
-/// Says what could be there.
+/// `configured` is the model in use.
 fn nothing(configured: Option<&str>) -> Vec<StyledLine> {
     let helps =
         "set a key such as ANTHROPIC_API_KEY, log in to Claude Code or Codex, or start Ollama";
@@ -199,13 +196,11 @@ fn nothing(configured: Option<&str>) -> Vec<StyledLine> {
     vec![StyledLine::plain(&found)]
 }
 
-/// Returns the column in which names are written.
 fn width<'n>(names: impl Iterator<Item = &'n str>) -> usize {
     let longest = names.map(|name| name.chars().count()).max();
     longest.unwrap_or_default().max(MANUAL.len()).min(MAX_NAME)
 }
 
-/// Returns a time in words.
 fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }
@@ -219,7 +214,7 @@ mod tests {
     use crate::model::found::server::named;
     use crate::model::found::service::{FoundKey, SERVICES};
 
-    /// Returns what may be found: a program that answers, one that does not, a key and a server.
+    /// A usable program, a refused one, a key and a server.
     fn all() -> FoundModels {
         let program = |name: &str, version: &str| FoundProgram {
             known: PROGRAMS.iter().find(|known| known.name == name).unwrap(),

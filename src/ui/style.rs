@@ -1,7 +1,7 @@
-//! Text for the screen: lines of toned spans, and how they become bytes of a terminal.
+//! Styled text for the terminal.
 //!
-//! A [`StyledLine`] can only be built from text that went through `visible`, so that nothing in it
-//! can hide, move or recolour what the person reads. Widths are columns, not characters.
+//! A [`StyledLine`] can be built only from text that passed through `visible`, so nothing in it can
+//! hide, move or recolor what the user reads. Widths are columns, not characters.
 
 use std::borrow::Cow;
 
@@ -9,60 +9,58 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::text::visible::{visible, visible_text};
 
-/// What stands before a row that continues the one above.
+/// Marks a row that continues the one above.
 const FOLD: &str = "↪ ";
 
-/// A text of more bytes has no tones.
+/// In bytes. A longer text is not styled.
 const MAX_STYLED: usize = 8 << 20;
 
-/// Columns from one tab stop to the next.
 const TAB: usize = 4;
 
-/// What a piece of text means; the terminal's own palette decides how that looks.
+/// Meaning of a piece of text. The terminal's palette determines the color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// Nothing special.
+    /// Ordinary text.
     Plain,
-    /// A heading, a name.
+    /// A heading or a name.
     Strong,
-    /// Less important.
+    /// Less important text.
     Faint,
-    /// A line that comes.
+    /// An added line.
     Added,
-    /// A line that goes.
+    /// A removed line.
     Removed,
-    /// What differs in a line that comes.
+    /// The changed part of an added line.
     AddedPart,
-    /// What differs in a line that goes.
+    /// The changed part of a removed line.
     RemovedPart,
-    /// Something to look at before saying yes.
+    /// Something to check before approving.
     Warning,
-    /// A key, a position, code.
+    /// A key, a position, or code.
     Accent,
 }
 
-/// A piece of one tone.
+/// Text of one tone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StyledSpan {
-    /// How it looks.
+    /// Tone of the text.
     pub tone: Tone,
-    /// The text, free of deceptive characters.
+    /// Contains no deceptive characters.
     text: String,
 }
 
-/// One line of the screen, without its line end.
+/// One line without its line end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StyledLine {
-    /// Its pieces, from left to right.
     spans: Vec<StyledSpan>,
-    /// The columns of all pieces: a line from elsewhere may have any number of them.
+    /// Total width. Cached, because a line can have very many spans and each `with` needs it.
     columns: usize,
 }
 
-/// When colours are used: `--color`.
+/// The option `--color`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorChoice {
-    /// On a terminal that takes them, unless `NO_COLOR` is set.
+    /// On a terminal that supports colors, unless `NO_COLOR` is set.
     #[default]
     Auto,
     /// Always.
@@ -71,19 +69,19 @@ pub enum ColorChoice {
     Never,
 }
 
-/// Whether lines are written with colours.
+/// Whether to write colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
-    /// With escape sequences of our own.
+    /// With escape sequences.
     Colors,
-    /// As bare text.
+    /// As plain text.
     Bare,
 }
 
 impl ColorChoice {
-    /// Returns what applies to a stream, which may be a terminal that takes colours; `no_color` is
-    /// the variable of that name.
+    /// Resolves the choice for a stream. `no_color` is the value of `NO_COLOR`.
     pub fn paint(self, terminal: bool, no_color: Option<&str>) -> Paint {
+        // An empty `NO_COLOR` counts as unset, see no-color.org.
         let allowed = no_color.is_none_or(str::is_empty);
         match self {
             ColorChoice::Always => Paint::Colors,
@@ -94,7 +92,7 @@ impl ColorChoice {
 }
 
 impl StyledSpan {
-    /// Returns the text as it is shown.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -106,18 +104,18 @@ impl StyledLine {
         StyledLine::default().with(tone, text)
     }
 
-    /// Returns a line without a tone.
+    /// Returns a line of plain text.
     pub fn plain(text: &str) -> StyledLine {
         StyledLine::of(Tone::Plain, text)
     }
 
-    /// Returns a line of pieces that are visible already.
+    /// The spans must contain visible text only.
     fn of_spans(spans: Vec<StyledSpan>) -> StyledLine {
         let columns = spans.iter().map(|span| span.text.width()).sum();
         StyledLine { spans, columns }
     }
 
-    /// Returns the line with a piece more; tabs become blanks, whatever deceives a code point.
+    /// Appends text. Tabs become spaces, deceptive characters become code points.
     #[must_use]
     pub fn with(mut self, tone: Tone, text: &str) -> StyledLine {
         let text = visible(&expand_tabs(text, self.columns)).into_owned();
@@ -128,7 +126,7 @@ impl StyledLine {
         self
     }
 
-    /// Returns the line with blanks behind it, however many.
+    /// Appends this many spaces.
     #[must_use]
     pub fn blanks(mut self, number: usize) -> StyledLine {
         if number > 0 {
@@ -141,7 +139,7 @@ impl StyledLine {
         self
     }
 
-    /// Returns the line with another one behind it.
+    /// Appends another line.
     #[must_use]
     pub fn join(mut self, other: StyledLine) -> StyledLine {
         self.columns += other.columns;
@@ -149,22 +147,22 @@ impl StyledLine {
         self
     }
 
-    /// Returns its pieces.
+    /// Returns the spans.
     pub fn spans(&self) -> &[StyledSpan] {
         &self.spans
     }
 
-    /// Returns its width in columns.
+    /// Returns the width in columns.
     pub fn width(&self) -> usize {
         self.columns
     }
 
-    /// Returns its text without tones.
+    /// Returns the text without tones.
     pub fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
-    /// Returns the line, with an ellipsis at its end where it is wider than `width`.
+    /// Cuts a line that is wider than `width`, ending it with an ellipsis.
     #[must_use]
     pub fn cut(self, width: usize) -> StyledLine {
         if self.width() <= width {
@@ -176,7 +174,7 @@ impl StyledLine {
         first.with(Tone::Faint, "…")
     }
 
-    /// Returns the line in pieces that are no wider than `width`; an empty line is one piece.
+    /// Splits the line into rows of at most `width` columns. An empty line is one row.
     pub fn wrap(self, width: usize) -> Vec<StyledLine> {
         if self.width() <= width {
             return vec![self];
@@ -201,8 +199,8 @@ impl StyledLine {
         lines
     }
 
-    /// Returns the line in rows for reading: broken at blanks where that is possible, each further
-    /// row indented and marked, so that it cannot pass for a line of its own.
+    /// Splits the line into rows for reading, at spaces if possible. Further rows are indented and
+    /// marked, so they can't be mistaken for lines of their own.
     pub fn fold(self, width: usize) -> Vec<StyledLine> {
         if self.width() <= width {
             return vec![self];
@@ -218,6 +216,7 @@ impl StyledLine {
             .take_while(|(_, c)| *c == ' ')
             .count()
             .min(width / 3);
+        // On a very narrow screen, the mark would leave no columns for text.
         let mark = if width > 2 * FOLD.width() + indent {
             FOLD
         } else {
@@ -242,7 +241,7 @@ impl StyledLine {
         rows
     }
 
-    /// Returns the line as bytes for a terminal, without a line end.
+    /// Returns the line for a terminal, without a line end.
     pub fn paint(&self, paint: Paint) -> String {
         match paint {
             Paint::Bare => self.text(),
@@ -251,13 +250,13 @@ impl StyledLine {
     }
 }
 
-/// Returns lines as bytes for a terminal or a pager, each with its line end.
+/// Returns lines for a terminal or a pager, each with a line end.
 pub fn text(lines: &[StyledLine], paint: Paint) -> String {
     lines.iter().map(|line| line.paint(paint) + "\n").collect()
 }
 
-/// Returns a text of any length as bytes for a terminal or a pager: in lines as they are made of it,
-/// or without tones where it is so long that its lines would take many times its size.
+/// Styles a text with `lines`. A text beyond 8 MiB is returned without styles, because its lines
+/// would take many times its size.
 pub fn long_text(
     long: &str,
     lines: impl Fn(&str) -> Vec<StyledLine>,
@@ -276,7 +275,7 @@ pub fn block(tone: Tone, text: &str) -> Vec<StyledLine> {
         .collect()
 }
 
-/// Returns all lines, folded to the width.
+/// Folds all lines to a width.
 pub fn wrap_all(lines: Vec<StyledLine>, width: usize) -> Vec<StyledLine> {
     lines
         .into_iter()
@@ -284,8 +283,7 @@ pub fn wrap_all(lines: Vec<StyledLine>, width: usize) -> Vec<StyledLine> {
         .collect()
 }
 
-/// Returns how many characters of a row are taken, so that it ends behind a blank where one is
-/// near.
+/// Number of characters for the next row. Ends after a space, if there is one in the second half.
 fn taken(cells: &[(Tone, char)], width: usize) -> usize {
     let mut used = 0;
     let fits = cells.iter().take_while(|(_, c)| {
@@ -304,7 +302,7 @@ fn taken(cells: &[(Tone, char)], width: usize) -> usize {
     blank.filter(|&at| at > most / 2).unwrap_or(most)
 }
 
-/// Adds a character to the last piece, or starts one where the tone changes.
+/// Appends a character to the last span if the tone is the same.
 fn push(spans: &mut Vec<StyledSpan>, tone: Tone, c: char) {
     match spans.last_mut() {
         Some(last) if last.tone == tone => last.text.push(c),
@@ -315,7 +313,7 @@ fn push(spans: &mut Vec<StyledSpan>, tone: Tone, c: char) {
     }
 }
 
-/// Replaces tabs by blanks up to the next stop, for a text that starts at a column.
+/// `column` is where the text starts, for the tab stops.
 fn expand_tabs(text: &str, column: usize) -> String {
     let mut expanded = String::with_capacity(text.len());
     let mut column = column;
@@ -333,7 +331,6 @@ fn expand_tabs(text: &str, column: usize) -> String {
     expanded
 }
 
-/// Returns a piece between its escape sequences.
 fn painted(span: &StyledSpan) -> String {
     let code = match span.tone {
         Tone::Plain => return span.text.clone(),

@@ -1,8 +1,8 @@
-//! Tier 1: a plan on one screen, from the proposal to lines.
+//! First tier of the review: the summary of a plan on one screen.
 //!
-//! What matters first comes first: why, what becomes of the files, then what runs and what is risky
-//! about it, in the order of the plan. Commands are always whole. Where there is too much of the
-//! rest, the number of what is left out is said, and the key that shows it.
+//! The most important part comes first: the reason, the changed files, then commands and risks in
+//! plan order. Commands are never shortened. Other lists are cut to the screen, with a count and
+//! the key that shows the rest.
 
 mod compact;
 mod difference;
@@ -30,49 +30,41 @@ use crate::text::counted;
 use crate::text::diff::Counts;
 use crate::workflow::user::ReviewRequest;
 
-/// The keys of the prompt.
+/// Prompt of the review, with its keys.
 pub const PROMPT: &str =
     "Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ";
-/// The keys that only show something, or change it.
+/// Keys that decide nothing, so the prompt omits them.
 const MORE_KEYS: &str = "d all differences · e edit · ? help";
-/// Lines of a list of actions that are shown however small the screen is.
+/// Minimum lines of a section on a screen of any height: actions.
 const MIN_LISTED: usize = 1;
-/// The same for memos.
 const MIN_MEMOS: usize = 3;
-/// The same for risks.
 const MIN_RISKS: usize = 6;
-/// The same for the files and their differences.
 const MIN_CHANGES: usize = 5;
-/// On a lower screen only commands and risks stand in full.
+/// On a screen with fewer lines, only commands and risks are shown in full.
 const LOW: usize = 20;
-/// The lines around the sections.
+/// Lines around the sections.
 const RULES_AND_KEYS: usize = 3;
-/// The widest rule that is drawn.
 const MAX_RULE: usize = 100;
 
-/// Who sees a summary.
+/// Reader of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// A person who is asked, and has keys that show more.
+    /// A user who is asked, and has keys to show more.
     Asked,
-    /// Whoever reads what is told: the plan was approved beforehand, or nobody can be asked.
+    /// A reader without keys: the plan is already approved, or no question is possible.
     Told,
 }
 
-/// The summary of a proposal, for a room of any size.
+/// Summary of a proposal, for any screen size.
 pub struct Summary<'a> {
-    /// Who sees it.
     audience: Audience,
-    /// The proposal.
     proposal: &'a ReviewRequest<'a>,
-    /// What becomes of the files.
     files: Vec<FileDifference>,
-    /// What is risky.
     risks: Vec<Risk>,
 }
 
 impl<'a> Summary<'a> {
-    /// Works out what is shown of a proposal.
+    /// Prepares the summary of a proposal.
     pub fn new(proposal: &'a ReviewRequest<'a>, audience: Audience) -> Summary<'a> {
         Summary {
             audience,
@@ -82,8 +74,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// Returns what stands above everything else: title, session, turn, and what is risky about the
-    /// plan as a whole and its messages.
+    /// Returns title, session and turn, with the risks of the plan and its actions.
     pub fn heading(&self) -> Vec<StyledLine> {
         let mut lines = head(self.proposal);
         lines.extend(self.whole_risk_lines());
@@ -92,7 +83,8 @@ impl<'a> Summary<'a> {
         lines
     }
 
-    /// Returns the summary, folded to the room's width; a compact one on a low screen.
+    /// Returns the summary, folded to the available width. A low screen gets a compact form if that
+    /// fits.
     pub fn lines(&self, room: TextArea) -> Vec<StyledLine> {
         let fits = |lines: &Vec<StyledLine>| lines.len() + prompt_rows(room.width) <= room.height;
         let whole = self.whole(room);
@@ -100,12 +92,12 @@ impl<'a> Summary<'a> {
             return whole;
         }
 
+        // Commands are never shortened, so the compact form can be too high as well.
         Some(compact::lines(self, room))
             .filter(fits)
             .unwrap_or(whole)
     }
 
-    /// Returns the summary with every list, shortened where it has to be.
     fn whole(&self, room: TextArea) -> Vec<StyledLine> {
         let rule = StyledLine::of(Tone::Faint, &"─".repeat(room.width.min(MAX_RULE)));
         let mut sections = vec![
@@ -141,13 +133,13 @@ impl<'a> Summary<'a> {
         wrap_all(lines, room.width)
     }
 
-    /// Returns the keys that the question below does not name.
+    /// Keys that the prompt does not name.
     fn more_keys(&self) -> Option<StyledLine> {
         let is_asked = self.audience == Audience::Asked;
         is_asked.then(|| StyledLine::of(Tone::Faint, MORE_KEYS))
     }
 
-    /// Returns a hint to a key, for who has keys.
+    /// Empty for a reader without keys.
     fn hint(&self, hint: &'static str) -> &'static str {
         match self.audience {
             Audience::Asked => hint,
@@ -155,7 +147,6 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// Returns why the model wants this.
     fn reason(&self, width: usize) -> SummarySection<'_> {
         let listed = reason::lines(&self.proposal.plan.rationale, width, self.hint(reason::KEY));
         let heading = (!listed.is_empty()).then(|| StyledLine::of(Tone::Strong, " Rationale:"));
@@ -166,7 +157,6 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// Returns what becomes of the files.
     fn changes(&self) -> SummarySection<'_> {
         let counts = StyledLine::of(Tone::Strong, " Changes:").with(
             Tone::Plain,
@@ -180,7 +170,6 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// Returns what is risky about the whole plan, and what was read in another spelling.
     fn whole_risks(&self) -> SummarySection<'_> {
         let listed = self.whole_risk_lines();
         let heading = (!listed.is_empty()).then(|| StyledLine::of(Tone::Strong, " Look at:"));
@@ -191,22 +180,18 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// Returns the lines of what is risky about the whole plan, and of what was read in another
-    /// spelling.
     fn whole_risk_lines(&self) -> Vec<StyledLine> {
         let spellings = risk::spellings(self.proposal.repair);
         let spellings = spellings.map(|text| StyledLine::of(Tone::Faint, &format!("  · {text}")));
         self.risks_of(None, "  ").chain(spellings).collect()
     }
 
-    /// Returns what is risky about an action, or about the whole plan.
     fn risks_of(&self, action: Option<usize>, indent: &str) -> impl Iterator<Item = StyledLine> {
         let found = self.risks.iter().filter(move |risk| risk.action == action);
         found.map(move |risk| StyledLine::of(Tone::Warning, &format!("{indent}⚠ {}", risk.text)))
     }
 
-    /// Returns the actions in the order in which they run, those of one name that follow each other
-    /// together.
+    /// Groups consecutive actions of the same kind.
     fn actions(&self) -> Vec<SummarySection<'_>> {
         let heading = |line| SummarySection {
             heading: Some(line),
@@ -226,14 +211,15 @@ impl<'a> Summary<'a> {
         sections
     }
 
-    /// Returns a group of actions, and what is risky about them; commands are never left out.
+    /// Commands are never shortened.
     fn sections(&self, group: &ActionGroup, is_split: bool) -> Vec<SummarySection<'_>> {
         let heading = StyledLine::plain("  - ")
             .with(Tone::Strong, group.row.name)
             .with(Tone::Plain, &format!(": {}", group.number))
             .with(Tone::Faint, &group.how);
         let is_commands = group.row.group == SummaryGroup::Commands;
-        // The files stand above, but not which of them comes before a command and which after it.
+        // If other kinds run between the actions, the list of changes does not show which file
+        // comes before and which after.
         let names = StyledLine::of(Tone::Faint, &format!("  {}", group.targets.join(", ")));
         let heading = match is_split && !is_commands {
             true => heading.join(names.cut(MAX_RULE)),
@@ -260,11 +246,10 @@ impl<'a> Summary<'a> {
         vec![main, risks]
     }
 
-    /// Returns the lines of one action in its group.
     fn listed(&self, index: usize) -> Vec<StyledLine> {
         let kind = &self.proposal.plan.actions[index].kind;
         match kind.summary() {
-            // Its file stands among the changes.
+            // The file is listed among the changes.
             _ if kind.path().is_some() => Vec::new(),
             SummaryItem::Target | SummaryItem::ChangedFile => {
                 vec![StyledLine::plain("      ").with(Tone::Plain, &kind.target())]
@@ -284,17 +269,16 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Returns all differences of a plan, as lines of unified diffs.
+/// Returns the diffs of a plan.
 pub fn differences(proposal: &ReviewRequest<'_>) -> Vec<StyledLine> {
     difference::whole(proposal.plan, proposal.simulation)
 }
 
-/// Returns the lines of the question below it.
+/// Rows of the prompt below the summary.
 fn prompt_rows(width: usize) -> usize {
     question::rows(PROMPT, width).len()
 }
 
-/// Returns title, session, turn, status and agent.
 fn head(proposal: &ReviewRequest<'_>) -> Vec<StyledLine> {
     let title = &proposal.plan.title;
     let title = StyledLine::of(Tone::Accent, "▶ ")
@@ -303,7 +287,6 @@ fn head(proposal: &ReviewRequest<'_>) -> Vec<StyledLine> {
     vec![title, facts(proposal)]
 }
 
-/// Returns session, turn, status and agent.
 fn facts(proposal: &ReviewRequest<'_>) -> StyledLine {
     let plan = proposal.plan;
     let status = match plan.status() {
@@ -323,7 +306,6 @@ fn facts(proposal: &ReviewRequest<'_>) -> StyledLine {
     StyledLine::of(Tone::Faint, &format!("  {}", facts.join(" · ")))
 }
 
-/// Returns the changes of the memory.
 fn memos(changes: &[memo::MemoChange]) -> SummarySection<'_> {
     let listed: Vec<StyledLine> = changes
         .iter()
@@ -337,7 +319,7 @@ fn memos(changes: &[memo::MemoChange]) -> SummarySection<'_> {
     }
 }
 
-/// Returns one change of the memory: `[+] ADD: text # comment`.
+/// Returns a memo, as in `[+] ADD: text # comment`.
 pub fn memo(change: &memo::MemoChange) -> StyledLine {
     let (sign, tone) = match change.verb {
         Verb::Add => ("[+] ADD:    ", Tone::Added),
@@ -353,7 +335,6 @@ pub fn memo(change: &memo::MemoChange) -> StyledLine {
         .with(Tone::Faint, &comment)
 }
 
-/// Counts the lines that come and go with an action.
 fn changed(proposal: &ReviewRequest<'_>, index: usize) -> Counts {
     let (step, path) = (
         proposal.simulation.step(index),
@@ -366,7 +347,7 @@ fn changed(proposal: &ReviewRequest<'_>, index: usize) -> Counts {
     })
 }
 
-/// Returns a command, whole, with its folder, variables and limits.
+/// Returns a command, never shortened, with its directory, environment and limits.
 pub fn command(execute: &Execute) -> Vec<StyledLine> {
     let mut lines: Vec<StyledLine> = Vec::new();
     for (at, text) in execute.command.lines().enumerate() {

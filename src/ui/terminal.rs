@@ -1,7 +1,7 @@
-//! The terminal's modes: raw, full screen, and always back to what the person had.
+//! Terminal modes: raw mode, full screen, and their restoration.
 //!
-//! Modes are left when their guard is dropped, before a panic prints, and around a suspension; a
-//! program that was stopped from outside enters them again when it goes on.
+//! Modes are left when their guard is dropped, before a panic message is printed, and during a
+//! suspension. After SIGCONT, they are entered again.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Once;
@@ -25,53 +25,50 @@ use super::room::TextArea;
 use crate::host::screen::{Screen, is_stderr, is_stdout};
 use crate::host::{fault, interrupt};
 
-/// How long a wait for a key goes on before the wish to end is looked at.
+/// Interval at which a wait for a key checks for an interrupt.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// What a signal to the own process group may need to arrive.
+/// Time for SIGTSTP to take effect: `kill` can return before the process is stopped.
 const STOPPING: Duration = Duration::from_millis(20);
-/// The room of a terminal that does not tell its size.
+/// For a terminal that does not report its size.
 const UNKNOWN: TextArea = TextArea {
     width: 80,
     height: 24,
 };
 
-/// How long the event reader may need for what the terminal has sent.
+/// Upper limit for the event reader to process pending input.
 const READING_TAKES: Duration = Duration::from_secs(1);
 
-/// Whether the event reader is at work.
+/// Set while the event reader runs.
 static READING: AtomicBool = AtomicBool::new(false);
-/// Starts the watch over it once.
+/// Starts the watch thread.
 static WATCH: Once = Once::new();
-/// Whether keys come one by one.
 static RAW: AtomicBool = AtomicBool::new(false);
-/// Whether the other screen is shown.
 static FULL: AtomicBool = AtomicBool::new(false);
-/// Sets the panic hook once.
+/// Installs the panic hook.
 static HOOK: Once = Once::new();
 
-/// The mode in which keys come one by one; left when the outermost of them is dropped.
+/// Guard for raw mode. Guards nest; the outermost restores the terminal.
 ///
-/// What is typed between two questions must find it: else the terminal makes another key of enter.
+/// Keep one alive across consecutive prompts: keys typed in between would otherwise be read in
+/// cooked mode, which delivers enter as another key.
 #[derive(Debug)]
 pub struct RawMode {
-    /// Whether this one entered it.
     is_outermost: bool,
 }
 
-/// A full screen of its own; left when it is dropped.
+/// Guard for the full screen.
 pub struct Full {
-    /// What draws on it.
+    /// Draws on the screen.
     pub screen: ratatui::Terminal<CrosstermBackend<BufWriter<Screen>>>,
-    /// The mode below.
     _raw: RawMode,
 }
 
-/// Returns the width of the screen on which words are read; nothing where there is none.
+/// Returns the width of the terminal that shows messages. `None` if stderr is not a terminal.
 pub fn stderr_width() -> Option<usize> {
     is_stderr().then(|| room().width)
 }
 
-/// Returns the width of the screen on which results are read; nothing where there is none.
+/// Returns the width of the terminal that shows results. `None` if stdout is not a terminal.
 pub fn stdout_width() -> Option<usize> {
     is_stdout().then(|| room().width)
 }
@@ -88,9 +85,6 @@ pub fn room() -> TextArea {
 }
 
 /// Waits for the next key.
-///
-/// # Errors
-/// The terminal is gone.
 pub fn next_key() -> io::Result<Key> {
     loop {
         if let Some(key) = key_within(PATIENCE)? {
@@ -99,18 +93,17 @@ pub fn next_key() -> io::Result<Key> {
     }
 }
 
-/// Waits so long for the next key.
-///
-/// # Errors
-/// The terminal is gone.
+/// Waits up to `patience` for a key.
 pub fn key_within(patience: Duration) -> io::Result<Option<Key>> {
-    // Keys that came together are read together, and nothing more may come after them.
+    // First without waiting: the event reader can still hold keys that it read together with an
+    // earlier one, and stdin does not become readable again for them.
     for patience in [Duration::ZERO, patience] {
         if interrupt::requested() {
             return Ok(Some(Key::Closed));
         }
 
-        // A terminal that is gone reads as empty for ever, and the event reader would never return.
+        // After a hangup, reads return zero bytes and crossterm loops forever. Check before using
+        // it.
         if is_gone(patience) {
             return Ok(Some(Key::Closed));
         }
@@ -130,7 +123,6 @@ pub fn key_within(patience: Duration) -> io::Result<Option<Key>> {
     Ok(None)
 }
 
-/// Returns what came, if anything did.
 fn read_event() -> io::Result<Option<event::Event>> {
     match event::poll(Duration::ZERO)? {
         true => event::read().map(Some),
@@ -138,29 +130,30 @@ fn read_event() -> io::Result<Option<event::Event>> {
     }
 }
 
-/// Uses the event reader.
+/// Runs the event reader under a watch.
 ///
-/// It never returns from a terminal that closes just then, as it reads an empty terminal again and
-/// again. Then there is nobody left to be asked, nothing was begun yet, and the program ends here.
+/// If the terminal hangs up during the call, crossterm reads zero bytes in an endless loop. The
+/// user is gone and nothing has been started, so the watch thread ends the process.
 fn reading<T>(work: impl FnOnce() -> T) -> T {
     WATCH.call_once(|| {
-        // Without a thread for it the program spins in that case, as it would without this.
+        // Without the thread, such a hangup only costs CPU time.
         let _ = std::thread::Builder::new()
             .name("terminal".to_owned())
             .spawn(end_when_stuck);
     });
     READING.store(true, Ordering::SeqCst);
 
-    // Lets a test close the terminal here.
+    // Lets a test close the terminal at this point.
     fault::emulated("before-reading");
     let result = work();
     READING.store(false, Ordering::SeqCst);
     result
 }
 
-/// Ends the program if the event reader goes on when the terminal is gone.
+/// Ends the process if the event reader still runs after a hangup.
 fn end_when_stuck() {
     while !is_hung_up() {}
+    // The reader can be busy with the last input, so give it time before each check.
     while {
         std::thread::sleep(READING_TAKES);
         !READING.load(Ordering::SeqCst)
@@ -168,9 +161,10 @@ fn end_when_stuck() {
     std::process::exit(interrupt::EXIT_INTERRUPTED);
 }
 
-/// Waits until the terminal is gone; wakes up now and then.
+/// Waits for a hangup, with a timeout.
 fn is_hung_up() -> bool {
     let stdin = io::stdin();
+    // No requested events: `poll` still reports POLLHUP.
     let mut ends = [PollFd::new(&stdin, PollFlags::empty())];
     let limit = Timespec {
         tv_sec: 3600,
@@ -179,15 +173,12 @@ fn is_hung_up() -> bool {
     rustix::event::poll(&mut ends, Some(&limit)).is_ok_and(|count| count > 0)
 }
 
-/// Waits so long for the next key or another size, and tells whether one has come.
-///
-/// # Errors
-/// The terminal is gone.
+/// Returns whether a key or resize arrives within `patience`.
 pub fn has_more(patience: Duration) -> io::Result<bool> {
     Ok(!is_gone(Duration::ZERO) && reading(|| event::poll(patience))?)
 }
 
-/// Waits for something to read, and returns whether the terminal was closed meanwhile.
+/// Waits for input. Returns whether the terminal has hung up.
 fn is_gone(patience: Duration) -> bool {
     let stdin = io::stdin();
     let mut ends = [PollFd::new(&stdin, PollFlags::IN)];
@@ -196,12 +187,10 @@ fn is_gone(patience: Duration) -> bool {
     rustix::event::poll(&mut ends, limit.as_ref()).is_ok() && ends[0].revents().intersects(closed)
 }
 
-/// Forgets what was typed before anything was asked, so that it cannot answer unseen.
-///
-/// # Errors
-/// The terminal is gone.
+/// Discards keys typed before a question was visible, so they can't answer it.
 pub fn forget_typed() -> io::Result<()> {
     let _raw = RawMode::enter()?;
+    // Pending input in the kernel, then in the event reader.
     tcflush(io::stdin(), QueueSelector::IFlush)?;
     while has_more(Duration::ZERO)? {
         reading(event::read)?;
@@ -209,7 +198,7 @@ pub fn forget_typed() -> io::Result<()> {
     Ok(())
 }
 
-/// Leaves every mode. Doing so again does nothing.
+/// Leaves all modes. Idempotent.
 pub fn restore() {
     let mut out = Screen;
     leave_full();
@@ -220,28 +209,26 @@ pub fn restore() {
     let _ = out.flush();
 }
 
-/// Stops the program as ctrl-z does; returns when it goes on, in the modes that it had.
-///
-/// # Errors
-/// The terminal is gone.
+/// Suspends the program as ctrl-z does. Restores the modes once it continues.
 pub fn suspend() -> io::Result<()> {
     let full = FULL.load(Ordering::SeqCst);
     let raw = RAW.load(Ordering::SeqCst);
     restore();
 
-    // The whole group, as the terminal would: `git teddy` has git above it, which must stop too.
+    // Stop the whole process group, as the terminal does: with `git teddy`, git is the parent and
+    // must stop, too.
     kill_current_process_group(Signal::TSTP)?;
     std::thread::sleep(STOPPING);
 
-    // The caller draws anew in any case.
+    // The caller redraws anyway.
     interrupt::take_continued();
     enter_again(raw, full)
 }
 
-/// Enters modes again, whatever the shell made of the terminal meanwhile.
+/// Enters modes again after another program could have changed the terminal.
 fn enter_again(raw: bool, full: bool) -> io::Result<()> {
     if raw {
-        // What the library remembers is older than what the shell left.
+        // crossterm would do nothing: it still believes that raw mode is on.
         disable_raw_mode()?;
         enter_raw()?;
     }
@@ -253,10 +240,7 @@ fn enter_again(raw: bool, full: bool) -> io::Result<()> {
 }
 
 impl RawMode {
-    /// Enters the mode.
-    ///
-    /// # Errors
-    /// There is no terminal.
+    /// Enters raw mode.
     pub fn enter() -> io::Result<RawMode> {
         restore_before_panics();
         let is_outermost = !RAW.load(Ordering::SeqCst);
@@ -277,9 +261,6 @@ impl Drop for RawMode {
 
 impl Full {
     /// Enters the full screen.
-    ///
-    /// # Errors
-    /// There is no terminal.
     pub fn enter() -> io::Result<Full> {
         let raw = RawMode::enter()?;
         enter_full()?;
@@ -287,30 +268,21 @@ impl Full {
         Ok(Full { screen, _raw: raw })
     }
 
-    /// Stops the program as ctrl-z does, and draws anew afterwards.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Suspends the program, and redraws once it continues.
     pub fn suspend(&mut self) -> io::Result<()> {
         suspend()?;
         self.renew()
     }
 
-    /// Draws everything anew with the next drawing, on a screen of whatever size it has now.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Discards the screen contents and adopts the current size. The next draw is complete.
     pub fn renew(&mut self) -> io::Result<()> {
-        // Not `clear`: it asks the terminal where the cursor stands, and not each answers.
+        // Not `Terminal::clear`: it queries the cursor position, which some terminals never answer.
         execute!(Screen, Clear(ClearType::All))?;
         self.screen = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(Screen)))?;
         Ok(())
     }
 
-    /// Leaves the full screen for questions below each other, and draws anew afterwards.
-    ///
-    /// # Errors
-    /// The terminal is gone.
+    /// Leaves the full screen for prompts, and redraws afterwards.
     pub fn aside<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
         leave_full();
         let result = work();
@@ -326,10 +298,7 @@ impl Drop for Full {
     }
 }
 
-/// Gives the terminal back while another program has it.
-///
-/// # Errors
-/// The terminal is gone.
+/// Restores the terminal while another program uses it.
 pub fn lend<T>(work: impl FnOnce() -> T) -> io::Result<T> {
     let (raw, full) = (RAW.load(Ordering::SeqCst), FULL.load(Ordering::SeqCst));
     restore();
@@ -338,27 +307,23 @@ pub fn lend<T>(work: impl FnOnce() -> T) -> io::Result<T> {
     Ok(result)
 }
 
-/// Enters raw mode.
 fn enter_raw() -> io::Result<()> {
     enable_raw_mode()?;
     RAW.store(true, Ordering::SeqCst);
     execute!(Screen, EnableBracketedPaste)
 }
 
-/// Enters the other screen.
 fn enter_full() -> io::Result<()> {
     FULL.store(true, Ordering::SeqCst);
     execute!(Screen, EnterAlternateScreen, Hide)
 }
 
-/// Leaves the other screen.
 fn leave_full() {
     if FULL.swap(false, Ordering::SeqCst) {
         let _ = execute!(Screen, LeaveAlternateScreen, Show);
     }
 }
 
-/// Has a panic leave every mode before it prints.
 fn restore_before_panics() {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();

@@ -1,4 +1,4 @@
-//! What a turn was, above its report: as `git show` has it above a message.
+//! Header of a turn, in the style of `git show`.
 
 use super::log_row::status_tone;
 use super::style::{StyledLine, Tone};
@@ -6,12 +6,12 @@ use crate::host::clock;
 use crate::session::meta::MessageOrigin;
 use crate::workflow::log::LogRow;
 
-/// The format of git's own dates.
+/// Git's default date format.
 const DATE: &str = "%a %b %-d %H:%M:%S %Y %z";
-/// The columns of a request; `user_prompt.txt` has it whole.
+/// In columns. `user_prompt.txt` has the full text.
 const MAX_REQUEST: usize = 200;
 
-/// Returns what the message of a turn is called, above its text.
+/// Returns the label of a turn's message.
 pub fn message_name(origin: MessageOrigin) -> &'static str {
     match origin {
         MessageOrigin::User => "Request",
@@ -20,7 +20,7 @@ pub fn message_name(origin: MessageOrigin) -> &'static str {
     }
 }
 
-/// Returns the header of a turn; `message` is what it began with, and whose words that is.
+/// Returns the header of a turn. `message` is its first message and that message's author.
 pub fn lines(
     session: &str,
     row: &LogRow,
@@ -46,7 +46,7 @@ pub fn lines(
     lines
 }
 
-/// Returns the first line of what the user asked for, or why nobody did.
+/// The first line, or a note that no user wrote the message.
 fn request(message: &str, origin: MessageOrigin) -> Option<&str> {
     let first = message.lines().find(|line| !line.trim().is_empty())?;
     Some(match origin {
@@ -56,7 +56,6 @@ fn request(message: &str, origin: MessageOrigin) -> Option<&str> {
     })
 }
 
-/// Returns the model with its tokens and what it cost.
 fn model(row: &LogRow) -> Option<String> {
     let mut words = row.model.clone()?;
     if let (Some(read), Some(written)) = (row.tokens_in, row.tokens_out) {

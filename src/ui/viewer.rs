@@ -1,42 +1,40 @@
-//! A text on a full screen, to be read: a pure state machine over wrapped lines.
+//! State of a text viewer on a full screen, without a terminal.
 
 use super::key::Key;
 use super::search::{Search, SearchDirection};
 use super::style::{StyledLine, Tone, wrap_all};
 
-/// A text that is being read.
+/// A text with scroll position and search.
 #[derive(Debug, Clone)]
 pub struct Viewer {
-    /// What it is.
+    /// Title above the text.
     pub title: String,
-    /// The text as it came.
+    /// Unwrapped text, to wrap again after a resize.
     source: Vec<StyledLine>,
-    /// The text, wrapped to the width.
+    /// Text wrapped to the width.
     pub lines: Vec<StyledLine>,
-    /// The first line on the screen.
+    /// Index of the first visible line.
     pub top: usize,
-    /// The width that the text is wrapped to.
     width: usize,
-    /// Lines on the screen.
+    /// Number of visible lines.
     pub height: usize,
-    /// What is searched for.
     search: Option<Search>,
-    /// Whether it has just been found nowhere.
+    /// Whether the last search had no match.
     is_missing: bool,
 }
 
-/// What a key asks for besides another place.
+/// Command that a key returns to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewerCommand {
-    /// Back to where it was opened.
+    /// Close the text.
     Close,
     /// Show the keys.
     Help,
-    /// Stop the program for a while.
+    /// Suspend the program.
     Suspend,
 }
 
-/// Returns keys and what they do, as lines.
+/// Returns keys and their descriptions as lines.
 pub fn key_lines(keys: &[(&str, &str)]) -> Vec<StyledLine> {
     let line = |(keys, what): &(&str, &str)| {
         StyledLine::of(Tone::Accent, &format!("{keys:<16}")).with(Tone::Plain, what)
@@ -44,14 +42,12 @@ pub fn key_lines(keys: &[(&str, &str)]) -> Vec<StyledLine> {
     keys.iter().map(line).collect()
 }
 
-/// Returns the keys of a text.
+/// Returns the help of the viewer.
 pub fn help() -> Viewer {
     Viewer::new("Keys", key_lines(&HELP))
 }
 
-/// The keys, for the last line of the screen.
 const KEYS: &str = "j/k, space, PgUp/PgDn, g/G scroll · / search, n/N next · ? help · q back";
-/// The keys and what they do.
 const HELP: [(&str, &str); 8] = [
     ("↑ ↓  k j, enter", "scroll by a line"),
     ("PgUp PgDn", "scroll by a page, as do b and space"),
@@ -64,7 +60,7 @@ const HELP: [(&str, &str); 8] = [
 ];
 
 impl Viewer {
-    /// Returns a text at its start.
+    /// Returns a viewer at the start of a text.
     pub fn new(title: &str, source: Vec<StyledLine>) -> Viewer {
         Viewer {
             title: title.to_owned(),
@@ -78,13 +74,14 @@ impl Viewer {
         }
     }
 
-    /// Fits the text to a screen.
+    /// Wraps the text for a screen size.
     #[must_use]
     pub fn fit(mut self, width: usize, height: usize) -> Viewer {
         if (width, height.max(1)) == (self.width, self.height) {
             return self;
         }
 
+        // Keep the relative position: line numbers change when the text is wrapped again.
         let place = self.top as f64 / self.lines.len().max(1) as f64;
         self.lines = wrap_all(self.source.clone(), width);
         (self.width, self.height) = (width, height.max(1));
@@ -92,7 +89,7 @@ impl Viewer {
         self.scrolled(0)
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub fn press(mut self, key: &Key) -> (Viewer, Option<ViewerCommand>) {
         self.is_missing = false;
         if matches!(self.search, Some(Search::Open(_))) {
@@ -123,13 +120,12 @@ impl Viewer {
         (self.scrolled(by), None)
     }
 
-    /// Returns the lines on the screen.
+    /// Returns the visible lines.
     pub fn shown(&self) -> &[StyledLine] {
         let end = (self.top + self.height).min(self.lines.len());
         &self.lines[self.top.min(end)..end]
     }
 
-    /// Moves the place, as far as there is text.
     #[must_use]
     fn scrolled(mut self, by: isize) -> Viewer {
         let last = self.lines.len().saturating_sub(self.height);
@@ -137,7 +133,6 @@ impl Viewer {
         self
     }
 
-    /// Takes a key while the search is being written.
     #[must_use]
     fn searching(mut self, key: &Key) -> Viewer {
         self.search = self.search.and_then(|search| search.press(key));
@@ -148,7 +143,6 @@ impl Viewer {
         }
     }
 
-    /// Goes to a line that has the searched text.
     #[must_use]
     fn find(mut self, step: SearchDirection) -> Viewer {
         let Some(search) = &self.search else {
@@ -166,7 +160,7 @@ impl Viewer {
     }
 }
 
-/// Returns the last line of the screen: keys and place, or the search.
+/// Returns the last line of the screen: the search, or position and keys.
 pub fn footer(viewer: &Viewer) -> StyledLine {
     if let Some(prompt) = viewer.search.as_ref().and_then(Search::prompt) {
         return prompt;
@@ -187,8 +181,7 @@ pub fn footer(viewer: &Viewer) -> StyledLine {
 mod tests {
     use super::*;
 
-    /// Presses keys on ten lines, four of which are on the screen, and compares the first one
-    /// shown.
+    /// Presses keys on ten lines, of which four are visible.
     fn check(keys: &str, expected: &str) {
         let lines = (0..10)
             .map(|n| StyledLine::plain(&format!("line {n}")))

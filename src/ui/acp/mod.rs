@@ -1,5 +1,7 @@
-//! A person behind an editor that speaks the Agent Client Protocol: what goes on is told as updates
-//! of its session, and a plan is approved by a request for permission.
+//! Serves a user whose editor speaks the Agent Client Protocol (ACP).
+//!
+//! Progress is sent as `session/update` notifications. A plan is reviewed through one permission
+//! request, so the user runs or declines it as a whole.
 
 pub mod wire;
 
@@ -18,33 +20,26 @@ use crate::workflow::user::{
     Approved, Choice, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
 };
 
-/// So many differences are sent with a plan.
 const MAX_DIFFERENCES: usize = 100;
-/// The largest file whose difference is sent, in bytes.
 const MAX_FILE: usize = 1 << 20;
-/// The option that lets a plan run.
 const RUN: &str = "run";
 
-/// A person behind an editor.
+/// The [`User`] of an ACP client.
 pub struct AcpUser<'a> {
-    /// The editor.
     wire: &'a mut AcpWire,
-    /// Its name for the session.
     session: String,
-    /// The project's folder: paths are absolute there.
+    /// Root of the project. The protocol requires absolute paths.
     root: PathBuf,
-    /// What the plan that runs does, each with where it stands.
+    /// Label and ACP status of each action of the running plan.
     entries: Vec<(String, &'static str)>,
-    /// The plan that runs, as a call of a tool.
+    /// `toolCallId` of the running plan.
     call: Option<String>,
-    /// What a model does that edits files itself.
     work: AgentWork,
-    /// How many questions were asked.
     questions: usize,
 }
 
 impl<'a> AcpUser<'a> {
-    /// Returns the person of a session.
+    /// Returns the user of one ACP session.
     pub fn new(wire: &'a mut AcpWire, session: &str, root: PathBuf) -> AcpUser<'a> {
         AcpUser {
             wire,
@@ -57,12 +52,11 @@ impl<'a> AcpUser<'a> {
         }
     }
 
-    /// Says something, in Markdown.
+    /// Sends a Markdown message.
     pub fn say(&mut self, text: &str) {
         self.chunk("agent_message_chunk", text);
     }
 
-    /// Sends a text.
     fn chunk(&mut self, kind: &str, text: &str) {
         if text.trim().is_empty() {
             return;
@@ -72,19 +66,16 @@ impl<'a> AcpUser<'a> {
         self.update(&json!({ "sessionUpdate": kind, "content": content }));
     }
 
-    /// Tells what goes on.
     fn update(&mut self, update: &Value) {
         self.wire.update(&self.session, update);
     }
 
-    /// Sends the actions of the plan, and where each stands.
     fn send_entries(&mut self) {
         let entry = |(label, status): &(String, &'static str)| json!({ "content": visible_block(label), "priority": "medium", "status": status });
         let entries: Vec<Value> = self.entries.iter().map(entry).collect();
         self.update(&json!({ "sessionUpdate": "plan", "entries": entries }));
     }
 
-    /// Says where the plan stands.
     fn send_status(&mut self, status: &str) {
         if let Some(call) = self.call.clone() {
             self.update(
@@ -93,16 +84,16 @@ impl<'a> AcpUser<'a> {
         }
     }
 
-    /// Says how the plan ended.
+    /// Reports how the plan ended.
     pub fn ended(&mut self, has_failed: bool) {
         self.send_status(if has_failed { "failed" } else { "completed" });
         self.call = None;
     }
 
-    /// Returns the differences of a plan.
     fn differences(&self, proposal: &ReviewRequest<'_>) -> Vec<Value> {
         let actions = proposal.plan.actions.iter();
         let steps = actions.zip(&proposal.simulation.steps);
+        // Outer `None`: too large or not UTF-8. Inner `None`: the file does not exist.
         let text = |bytes: &Option<Vec<u8>>| match bytes {
             Some(bytes) if bytes.len() <= MAX_FILE => {
                 String::from_utf8(bytes.clone()).ok().map(Some)
@@ -112,6 +103,7 @@ impl<'a> AcpUser<'a> {
         };
         let difference = |(action, step): (&crate::plan::action::Action, &_)| {
             let step: &crate::plan::validate::Step = step;
+            // A deletion has no new text, so it is not sent as a diff.
             let (old, new) = (text(&step.before)?, text(&step.after)??);
             let target = action.kind.target();
             let path = self.root.join(target.trim_start_matches('/'));
@@ -165,8 +157,10 @@ impl User for AcpUser<'_> {
             }
             Some("selected") => {
                 self.ended(true);
+                // An empty message: with `None`, the workflow would ask for one.
                 Decision::Skip(Some(String::new()))
             }
+            // Cancelled, or the client has disconnected.
             _ => {
                 self.ended(true);
                 Decision::Quit
@@ -175,7 +169,7 @@ impl User for AcpUser<'_> {
     }
 
     fn ask(&mut self, _question: &Question<'_>) -> anyhow::Result<Option<String>> {
-        // The next prompt says it.
+        // ACP has no free-text question: the user answers with the next prompt.
         Ok(None)
     }
 
@@ -230,26 +224,25 @@ impl User for AcpUser<'_> {
                 let text: Vec<String> = lines.iter().map(|line| line.text()).collect();
                 self.chunk("agent_thought_chunk", &text.join("\n"));
             }
-            // The answer is a plan, which is shown as one.
+            // The reply is a plan, and `review` shows it.
             Event::Received { .. } | Event::Answered | Event::Filling(_) | Event::Output { .. } => {
             }
         }
     }
 }
 
-/// Returns a choice as an option of the protocol.
 fn option(choice: &Choice<'_>) -> Value {
     let kind = match choice.key {
         'a' => "allow_always",
         'n' | 'q' | 'l' => "reject_once",
         _ => "allow_once",
     };
+    // Labels mark their key in parentheses, which an editor does not use.
     let name = choice.label.replace(['(', ')'], "");
     json!({ "optionId": choice.key.to_string(), "name": name, "kind": kind })
 }
 
 impl AcpUser<'_> {
-    /// Notes where an action stands, and tells.
     fn stand(&mut self, index: usize, status: &'static str) {
         if let Some(entry) = self.entries.get_mut(index) {
             entry.1 = status;

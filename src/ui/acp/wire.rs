@@ -1,7 +1,7 @@
-//! JSON-RPC over two streams, one message a line, as the Agent Client Protocol has it.
+//! JSON-RPC over two streams, one message per line, as the Agent Client Protocol specifies.
 //!
-//! A thread reads, so that a wish to stop is heard while a model is asked or a command runs. A
-//! client is a stranger: a line, what waits, and what is answered have limits.
+//! A separate thread reads, so `session/cancel` takes effect while a model or a command runs. The
+//! client is untrusted: line length, queued messages and deferred requests are bounded.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read, Write};
@@ -15,32 +15,27 @@ use serde_json::{Value, json};
 
 use crate::host::interrupt;
 
-/// The longest line.
+/// In bytes. A longer line ends the connection.
 const MAX_LINE: u64 = 16 << 20;
-/// How many messages wait at most.
+/// Limit for the channel, and again for requests deferred during a prompt.
 const MAX_WAITING: usize = 64;
-/// How often a wish to stop is looked for while an answer is awaited.
+/// Interval at which a waiting request checks for a cancellation.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What was read.
 enum ClientLine {
-    /// A message.
     Message(Value),
-    /// A line that is none.
+    /// Not a JSON object.
     Junk,
 }
 
-/// Whether a prompt is worked on, and whether it was cancelled.
 #[derive(Debug, Default)]
 struct PromptState {
-    /// It is worked on.
     is_busy: AtomicBool,
-    /// The client, or its end, wants it to stop.
+    /// Set by `session/cancel`, and when the client disconnects.
     is_cancelled: AtomicBool,
 }
 
 impl PromptState {
-    /// Stops the work on a prompt, if there is one.
     fn cancel(&self) {
         if self.is_busy.load(Ordering::SeqCst) {
             self.is_cancelled.store(true, Ordering::SeqCst);
@@ -49,29 +44,26 @@ impl PromptState {
     }
 }
 
-/// A client at the other end.
+/// Connection to an ACP client.
 pub struct AcpWire {
-    /// What was read.
     incoming: Receiver<ClientLine>,
-    /// Where answers go.
     out: Box<dyn Write>,
-    /// What came while an answer was awaited.
+    /// Messages that arrived during [`AcpWire::request`]; `next_message` returns them first.
     later: VecDeque<Value>,
-    /// The prompt that is worked on.
     prompt: Arc<PromptState>,
-    /// How many requests were sent.
     requests: u64,
 }
 
 impl AcpWire {
-    /// Begins to read.
+    /// Starts the reader thread.
     pub fn new(input: impl Read + Send + 'static, out: Box<dyn Write>) -> AcpWire {
+        // Bounded: a client that sends too much blocks on its own pipe.
         let (sender, incoming) = sync_channel(MAX_WAITING);
         let prompt = Arc::new(PromptState::default());
         let state = Arc::clone(&prompt);
         thread::spawn(move || {
             read(input, &sender, &state);
-            // Whoever is gone wants nothing any more.
+            // A client that disconnected does not need the result.
             state.cancel();
         });
         AcpWire {
@@ -83,7 +75,7 @@ impl AcpWire {
         }
     }
 
-    /// Returns the next message; nothing if the client is gone.
+    /// Returns the next message, or `None` once the client has disconnected.
     pub fn next_message(&mut self) -> Option<Value> {
         if let Some(message) = self.later.pop_front() {
             return Some(message);
@@ -96,29 +88,30 @@ impl AcpWire {
         }
     }
 
-    /// Sends a message; a client that is gone is noticed where it is read from.
     fn send(&mut self, message: &Value) {
+        // Ignore a failed write: the reader thread notices the disconnect.
         let _ = writeln!(self.out, "{message}").and_then(|()| self.out.flush());
     }
 
-    /// Answers a request.
+    /// Sends the result of a request.
     pub fn answer(&mut self, id: &Value, result: &Value) {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
     }
 
-    /// Says that a request failed.
+    /// Sends an error reply.
     pub fn fail(&mut self, id: &Value, (code, message): (i32, &str)) {
         let error = json!({ "code": code, "message": message });
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
     }
 
-    /// Tells what goes on in a session.
+    /// Sends a `session/update` notification.
     pub fn update(&mut self, session: &str, update: &Value) {
         let params = json!({ "sessionId": session, "update": update });
         self.send(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
     }
 
-    /// Asks the client and returns what it answers; nothing if the prompt is cancelled.
+    /// Sends a request and waits for its result. Returns `None` if the prompt is cancelled or the
+    /// client disconnects.
     pub fn request(&mut self, method: &str, params: &Value) -> Option<Value> {
         self.requests += 1;
         let id = json!(format!("teddy-{}", self.requests));
@@ -129,6 +122,7 @@ impl AcpWire {
             }
             match self.incoming.recv_timeout(TICK) {
                 Ok(ClientLine::Message(message)) if message["method"].is_null() => {
+                    // Drop late replies to requests that were cancelled.
                     if message["id"] == id {
                         return Some(message["result"].clone());
                     }
@@ -141,7 +135,6 @@ impl AcpWire {
         }
     }
 
-    /// Keeps a message for when the prompt is done; too many are refused.
     fn put_off(&mut self, message: Value) {
         if self.later.len() < MAX_WAITING {
             self.later.push_back(message);
@@ -150,29 +143,32 @@ impl AcpWire {
         }
     }
 
-    /// Begins to work on a prompt.
+    /// Marks a prompt as running, so the client can cancel it.
     pub fn begin_prompt(&mut self) {
+        // Reset first: a cancellation that arrives once `is_busy` is set must not be lost.
         self.prompt.is_cancelled.store(false, Ordering::SeqCst);
         self.prompt.is_busy.store(true, Ordering::SeqCst);
     }
 
-    /// Ends the work on a prompt; says whether it was cancelled.
+    /// Marks the prompt as done. Returns whether it was cancelled.
     pub fn end_prompt(&mut self) -> bool {
+        // Clear `is_busy` first, so a later `cancel` does nothing.
         self.prompt.is_busy.store(false, Ordering::SeqCst);
         let is_cancelled = self.prompt.is_cancelled.load(Ordering::SeqCst);
         if is_cancelled {
-            // It was about this prompt, and not about us.
+            // The interrupt was for this prompt only. The server keeps running.
             interrupt::flag().store(false, Ordering::SeqCst);
         }
         is_cancelled
     }
 }
 
-/// Reads messages until the client is gone, or sends what nobody would.
+/// Reads until the client disconnects or exceeds `MAX_LINE`.
 fn read(input: impl Read, sender: &SyncSender<ClientLine>, prompt: &PromptState) {
     let mut input = BufReader::new(input);
     loop {
         let mut line = Vec::new();
+        // `take` bounds the memory for a line without an end.
         let count = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
         if !matches!(count, Ok(1..)) || line.len() as u64 >= MAX_LINE {
             return;
@@ -185,6 +181,7 @@ fn read(input: impl Read, sender: &SyncSender<ClientLine>, prompt: &PromptState)
             Ok(message) if message.is_object() => ClientLine::Message(message),
             _ => ClientLine::Junk,
         };
+        // Cancel here: the main thread is busy with the prompt and does not read the queue.
         if matches!(&incoming, ClientLine::Message(message) if message["method"] == "session/cancel")
         {
             prompt.cancel();

@@ -1,4 +1,7 @@
-//! What the browser shows, and what it learns: without a terminal, without a repository.
+//! State of the `teddy browse` screen.
+//!
+//! It knows neither the terminal nor the repository, so tests can drive it with keys and data
+//! alone.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,70 +16,66 @@ use crate::ui::search::Search;
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::viewer::Viewer;
 
-/// So many turns are kept once they were shown.
+/// Turns that stay in memory once they were shown.
 const MAX_SHEETS: usize = 24;
 
-/// Where keys go.
+/// Pane that receives keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BrowseSide {
-    /// To the tree.
+    /// The tree of sessions.
     #[default]
     Tree,
-    /// To what is shown of a turn.
+    /// The selected turn.
     Detail,
 }
 
-/// The browser.
+/// State of the browser.
 #[derive(Default)]
 pub struct Browser {
-    /// The sessions and turns.
+    /// Sessions and turns.
     pub tree: BrowseTree,
-    /// What is shown of the turn.
+    /// Selected tab.
     pub tab: BrowseTab,
-    /// Where keys go.
+    /// Pane that receives keys.
     pub side: BrowseSide,
-    /// Whether the turn has the whole screen.
+    /// Whether the turn fills the screen.
     pub is_zoomed: bool,
-    /// The lines of the tab.
+    /// Lines of the selected tab.
     pub detail: DetailPane,
-    /// Two turns that are to be compared.
+    /// Turns marked for a comparison, at most two.
     pub marks: Vec<(CommitId, TurnAddress)>,
-    /// A search in what the sessions recorded, while it is written.
+    /// Search across sessions, while the user types it.
     pub search: Option<Search>,
-    /// What is to be said until the next key.
+    /// Message shown until the next key.
     pub notice: Option<String>,
-    /// Why the sessions cannot be read any more.
+    /// Why the sessions can't be read. `None` if they can.
     pub trouble: Option<String>,
-    /// A text above everything.
+    /// Text that covers the screen, such as the help.
     pub text: Option<Viewer>,
-    /// Whether all turns are there.
+    /// Whether all turns have been read.
     pub is_whole: bool,
-    /// What was found.
     found: Option<FoundTurns>,
-    /// Turns that were shown, the one that was read last at the end.
+    /// Turns read so far, the latest at the end.
     sheets: Vec<(CommitId, Result<Box<TurnSheet>, String>)>,
-    /// The turn that is being read.
+    /// The turn requested last. It is not requested twice.
     asked: Option<CommitId>,
-    /// Files that were opened or folded by hand.
+    /// Indices of files that the user folded or unfolded.
     toggled: HashMap<CommitId, HashSet<usize>>,
-    /// What the lines of the tab were made for: the turn, the tab, the width.
+    /// Turn, tab and width that the lines of the tab were rendered for.
     made_for: Option<(Option<CommitId>, BrowseTab, usize)>,
-    /// Whether they have to be made anew all the same.
     is_stale: bool,
 }
 
-/// The turns in which a text was found.
 struct FoundTurns {
-    /// The text.
     text: String,
-    /// The turns, each with a line of it.
+    /// Each with a matching line.
     turns: Vec<(CommitId, String)>,
-    /// Which of them was gone to last.
+    /// Index of the current match.
     at: usize,
 }
 
 impl Browser {
-    /// Takes what was read.
+    /// Applies data from the reader.
     pub fn learn(&mut self, news: BrowseNews) {
         match news {
             BrowseNews::Timeline(timeline, is_whole) => {
@@ -110,13 +109,13 @@ impl Browser {
         }
     }
 
-    /// Has turns that could not be read asked for again.
+    /// Drops turns that could not be read, so they are requested again.
     fn forget_failures(&mut self) {
         self.sheets.retain(|(_, sheet)| sheet.is_ok());
         self.is_stale = true;
     }
 
-    /// Returns what is to be read next, once.
+    /// Returns the next read request. Each turn is requested once.
     pub fn wish(&mut self) -> Option<BrowseWish> {
         let (lane, row) = self.tree.selected()?;
         let (session, commit) = (lane.name.clone(), row.commit);
@@ -127,7 +126,7 @@ impl Browser {
         Some(BrowseWish::Sheet(session, commit))
     }
 
-    /// Returns the turn under the cursor.
+    /// Returns the address of the selected turn.
     pub fn address(&self) -> Option<TurnAddress> {
         let (lane, row) = self.tree.selected()?;
         Some(TurnAddress {
@@ -136,18 +135,18 @@ impl Browser {
         })
     }
 
-    /// Returns the commit of the turn under the cursor.
+    /// Returns the commit of the selected turn.
     pub fn commit(&self) -> Option<CommitId> {
         self.tree.selected().map(|(_, row)| row.commit)
     }
 
-    /// Returns what is shown of the turn under the cursor, if it was read.
+    /// Returns the contents of the selected turn, once they were read.
     pub fn sheet(&self) -> Option<&TurnSheet> {
         let sheet = self.sheet_of(self.commit()?)?;
         sheet.as_deref().ok()
     }
 
-    /// Returns the file that is meant: the one under the cursor, or the only one.
+    /// Returns the file under the cursor, or the turn's only file.
     pub fn file(&self) -> Option<&FileSheet> {
         let files = &self.sheet()?.files;
         let chosen = self.detail.file().filter(|_| self.has_cursor());
@@ -163,7 +162,7 @@ impl Browser {
         self.tab == BrowseTab::Difference && self.side == BrowseSide::Detail
     }
 
-    /// Opens or folds the file under the cursor, or all of them.
+    /// Folds or unfolds the file under the cursor, or all files.
     pub fn toggle_files(&mut self, all: bool) {
         let (Some(commit), Some(sheet)) = (self.commit(), self.sheet()) else {
             return;
@@ -177,6 +176,7 @@ impl Browser {
             at.map_or(0..0, |at| at..at + 1)
         };
         for file in chosen {
+            // The set contains deviations from the default, so toggling twice removes the entry.
             if !toggled.insert(file) {
                 toggled.remove(&file);
             }
@@ -185,12 +185,13 @@ impl Browser {
         self.is_stale = true;
         let width = self.made_for.map_or(1, |(.., width)| width);
         self.fill(width);
+        // The lines have moved: keep the cursor on the file.
         if let Some(at) = at {
             self.detail.go_to_file(at);
         }
     }
 
-    /// Makes the lines of the tab for a width, if they are not there already.
+    /// Renders the lines of the tab for a width, unless they are current.
     pub fn fill(&mut self, width: usize) {
         let wanted = (self.commit(), self.tab, width);
         let before = self.made_for.replace(wanted);
@@ -198,13 +199,13 @@ impl Browser {
             return;
         }
 
+        // Keep the scroll position if only the width or the contents changed.
         let is_same = before.is_some_and(|(commit, tab, _)| (commit, tab) == (wanted.0, wanted.1));
         let lines = self.lines(width);
         self.detail.fill(lines, is_same);
         self.is_stale = false;
     }
 
-    /// Returns the lines of the tab.
     fn lines(&self, width: usize) -> Vec<TabLine> {
         let one = |line: StyledLine| line.fold(width.max(1)).into_iter().map(TabLine::of);
         let Some(commit) = self.commit() else {
@@ -227,13 +228,12 @@ impl Browser {
         }
     }
 
-    /// Returns what was read of a turn.
     fn sheet_of(&self, commit: CommitId) -> Option<&Result<Box<TurnSheet>, String>> {
         let found = self.sheets.iter().find(|(known, _)| *known == commit);
         found.map(|(_, sheet)| sheet)
     }
 
-    /// Marks the turn under the cursor, or takes the mark away; of three marks the oldest goes.
+    /// Marks the selected turn, or removes its mark. A third mark replaces the oldest.
     pub fn mark(&mut self) {
         let (Some(commit), Some(address)) = (self.commit(), self.address()) else {
             return;
@@ -248,13 +248,13 @@ impl Browser {
         }
     }
 
-    /// Begins to search what the sessions recorded.
+    /// Starts a search through the recorded sessions.
     pub fn seek(&mut self, text: &str) -> BrowseWish {
         self.notice = Some(format!("searching for `{text}`…"));
         BrowseWish::Find(text.to_owned())
     }
 
-    /// Takes what was found, with the turns whose title has it, and goes to the first.
+    /// Stores the matches, adds turns whose title matches, and goes to the first one.
     fn take_found(&mut self, text: String, found: Result<Vec<(CommitId, String)>, String>) {
         let mut turns = match found {
             Ok(turns) => turns,
@@ -279,7 +279,7 @@ impl Browser {
         self.go_to_found(0);
     }
 
-    /// Goes to another turn among those that were found.
+    /// Moves by `by` among the matching turns, wrapping around.
     pub fn go_to_found(&mut self, by: isize) {
         let Some(found) = &mut self.found else {
             self.notice = Some("nothing was searched for yet: / does".to_owned());

@@ -1,14 +1,14 @@
-//! What a person wants to be done from the browser. It is done elsewhere, as the command does it.
+//! Actions that the browser requests. The caller runs them like the matching commands.
 
 use crate::session::name::SessionName;
 use crate::workflow::view::turn_page::ChangedFile;
 
-/// A turn, as a person names it.
+/// A turn as the user names it, `session:number`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnAddress {
-    /// The session.
+    /// Name of the session.
     pub session: SessionName,
-    /// The number.
+    /// Number of the turn in the session.
     pub number: u64,
 }
 
@@ -18,25 +18,25 @@ impl std::fmt::Display for TurnAddress {
     }
 }
 
-/// Something to be done.
+/// An action on a turn, a file or the clipboard.
 #[derive(Debug, Clone)]
 pub enum BrowseDeed {
-    /// A session is started at a turn.
+    /// Start a session at a turn.
     Branch(TurnAddress),
-    /// The turns behind one are undone.
+    /// Undo the turns after this one.
     Undo(TurnAddress),
-    /// The files are taken back to a turn.
+    /// Restore the files to a turn.
     Restore(TurnAddress),
-    /// Turns are committed: all that have not landed, or this one.
+    /// Land this turn, or all turns that have not landed.
     Land(TurnAddress),
-    /// A file is opened as it was after a turn.
+    /// Open a file as of a turn.
     Open(Box<ChangedFile>),
-    /// A text goes to the clipboard.
+    /// Copy text to the clipboard.
     Copy(String),
 }
 
-/// Who does it.
+/// Carries out actions for the browser.
 pub trait BrowseDeeds {
-    /// Does it; the terminal is as the person had it. Returns what is to be said about it then.
+    /// Runs an action, with the terminal in its normal mode. Returns the message to show.
     fn carry_out(&mut self, deed: BrowseDeed) -> String;
 }

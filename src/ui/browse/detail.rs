@@ -1,26 +1,24 @@
-//! The right side: the lines of a tab, the place in them, and a search in what is shown.
+//! Detail pane: the lines of a tab, the scroll position, and a search in them.
 
 use super::tabs::TabLine;
 use crate::ui::key::Key;
 use crate::ui::search::{Search, SearchDirection};
 
-/// The lines of a tab.
+/// Lines of a tab with a scroll position.
 #[derive(Debug, Clone, Default)]
 pub struct DetailPane {
-    /// The lines.
+    /// All lines.
     pub lines: Vec<TabLine>,
-    /// The first one on the screen.
+    /// Index of the first visible line.
     pub top: usize,
-    /// The one that keys are for, where that matters.
+    /// Index of the selected line, in tabs with a cursor.
     pub cursor: usize,
-    /// Lines on the screen.
     height: usize,
-    /// What is searched for.
     search: Option<Search>,
 }
 
 impl DetailPane {
-    /// Takes other lines; the place stays if they are those of the same thing.
+    /// Replaces the lines. Keeps the position if `is_same`.
     pub fn fill(&mut self, lines: Vec<TabLine>, is_same: bool) {
         self.lines = lines;
         if !is_same {
@@ -29,30 +27,30 @@ impl DetailPane {
         self.scroll(0);
     }
 
-    /// Fits it to so many lines on the screen.
+    /// Sets the number of visible lines.
     pub fn fit(&mut self, height: usize) {
         self.height = height.max(1);
         self.scroll(0);
     }
 
-    /// Returns the lines on the screen, each with its number.
+    /// Returns the visible lines with their indices.
     pub fn shown(&self) -> impl Iterator<Item = (usize, &TabLine)> {
         let lines = self.lines.iter().enumerate();
         lines.skip(self.top).take(self.height)
     }
 
-    /// Returns how far a page goes.
+    /// Returns the number of lines in a page.
     pub fn page(&self) -> isize {
         self.height.saturating_sub(1).max(1) as isize
     }
 
-    /// Returns how much is above the end of the screen.
+    /// Returns the position as `last visible line/line count`.
     pub fn place(&self) -> String {
         let end = (self.top + self.height).min(self.lines.len());
         format!("{end}/{}", self.lines.len())
     }
 
-    /// Moves the screen; the cursor comes along.
+    /// Scrolls and keeps the cursor visible.
     pub fn scroll(&mut self, by: isize) {
         let last = self.lines.len().saturating_sub(self.height);
         self.top = self.top.saturating_add_signed(by).min(last);
@@ -61,7 +59,7 @@ impl DetailPane {
         self.cursor = self.cursor.min(self.lines.len().saturating_sub(1));
     }
 
-    /// Moves the cursor; the screen comes along.
+    /// Moves the cursor and scrolls to keep it visible.
     pub fn step(&mut self, by: isize) {
         let last = self.lines.len().saturating_sub(1);
         self.cursor = self.cursor.saturating_add_signed(by).min(last);
@@ -69,12 +67,12 @@ impl DetailPane {
         self.top = self.top.clamp(lowest, self.cursor);
     }
 
-    /// Returns the file under the cursor.
+    /// Returns the index of the file under the cursor.
     pub fn file(&self) -> Option<usize> {
         self.lines.get(self.cursor)?.file
     }
 
-    /// Goes to the first line of a file.
+    /// Moves the cursor to the header of a file.
     pub fn go_to_file(&mut self, file: usize) {
         let is_head = |line: &TabLine| line.is_head && line.file == Some(file);
         if let Some(at) = self.lines.iter().position(is_head) {
@@ -82,19 +80,19 @@ impl DetailPane {
         }
     }
 
-    /// Begins a search.
+    /// Opens the search prompt.
     pub fn begin_search(&mut self) {
         self.search = Some(Search::begin());
     }
 
-    /// Returns the search while it is written.
+    /// Returns the search while the user types it.
     pub fn open_search(&self) -> Option<&Search> {
         self.search
             .as_ref()
             .filter(|search| matches!(search, Search::Open(_)))
     }
 
-    /// Takes a key while the search is written. Returns what was not found.
+    /// Handles a key at the search prompt. Returns the text if it has no match.
     pub fn type_in(&mut self, key: &Key) -> Option<String> {
         self.search = self.search.take().and_then(|search| search.press(key));
         match self.search {
@@ -103,7 +101,7 @@ impl DetailPane {
         }
     }
 
-    /// Goes to the next line that has what is searched for. Returns what was not found.
+    /// Moves to the next match. Returns the text if it has no match.
     pub fn find(&mut self, step: SearchDirection) -> Option<String> {
         let search = self.search.as_ref()?;
         let text = |at: usize| self.lines[at].line.text();
@@ -122,7 +120,6 @@ mod tests {
     use super::*;
     use crate::ui::style::StyledLine;
 
-    /// Moves in ten lines, four of which are on the screen, and compares place and cursor.
     #[track_caller]
     fn check(moves: &[(bool, isize)], expected: (usize, usize)) {
         let line = |n| TabLine::of(StyledLine::plain(&format!("line {n}")));

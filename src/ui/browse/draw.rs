@@ -1,4 +1,4 @@
-//! The browser on a screen.
+//! Draws the browser with ratatui.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -13,7 +13,7 @@ use crate::ui::draw::{drawn, key_line, put, text};
 use crate::ui::search::Search;
 use crate::ui::style::{Paint, StyledLine, Tone};
 
-/// Keys for the last line, what matters most first.
+/// Most important first: a narrow screen omits the rest.
 const KEYS: [(&str, &str); 14] = [
     ("q", "quit"),
     ("?", "help"),
@@ -31,10 +31,10 @@ const KEYS: [(&str, &str); 14] = [
     ("y", "copy id"),
 ];
 
-/// Lines of a text that are none of its own: title and keys.
+/// Lines around a full-screen text: title and keys.
 const FRAME: u16 = 2;
 
-/// Fits what is shown to a screen.
+/// Fits the state to a screen size.
 pub fn fit(browser: &mut Browser, area: Rect) {
     let panes = panes::split(area, browser.side, browser.is_zoomed);
     browser.tree.fit(usize::from(panes.tree.height));
@@ -47,7 +47,7 @@ pub fn fit(browser: &mut Browser, area: Rect) {
     }
 }
 
-/// Draws it; it has to fit.
+/// Draws the browser. The caller must [`fit`] it to the frame first.
 pub fn draw(frame: &mut Frame<'_>, browser: &Browser, (title, paint): (&str, Paint)) {
     if let Some(viewer) = &browser.text {
         return text(frame, viewer, paint);
@@ -70,7 +70,6 @@ pub fn draw(frame: &mut Frame<'_>, browser: &Browser, (title, paint): (&str, Pai
     );
 }
 
-/// Draws the rows of the tree that are on the screen.
 fn tree(frame: &mut Frame<'_>, area: Rect, browser: &Browser, paint: Paint) {
     let width = usize::from(area.width.saturating_sub(1));
     let lines = browser.tree.shown().map(|(at, row)| {
@@ -85,7 +84,6 @@ fn tree(frame: &mut Frame<'_>, area: Rect, browser: &Browser, paint: Paint) {
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
 }
 
-/// Draws the lines of the tab that are on the screen.
 fn detail(frame: &mut Frame<'_>, area: Rect, browser: &Browser, paint: Paint) {
     let width = usize::from(area.width);
     let lines = browser.detail.shown().map(|(at, line)| {
@@ -99,7 +97,6 @@ fn detail(frame: &mut Frame<'_>, area: Rect, browser: &Browser, paint: Paint) {
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
 }
 
-/// Returns the names of the tabs; the one that is shown stands in brackets.
 fn tabs(browser: &Browser) -> StyledLine {
     let name = |line: StyledLine, tab: &BrowseTab| match *tab == browser.tab {
         true => {
@@ -114,7 +111,6 @@ fn tabs(browser: &Browser) -> StyledLine {
     BrowseTab::ALL.iter().fold(StyledLine::default(), name)
 }
 
-/// Returns the line above the keys: a search, what is wrong, a notice, or the place.
 fn status(browser: &Browser, panes: &BrowsePanes) -> StyledLine {
     let search = browser.search.as_ref().or(browser.detail.open_search());
     if let Some(prompt) = search.and_then(Search::prompt) {

@@ -1,4 +1,4 @@
-//! What a key does in the browser.
+//! Key bindings of the browser.
 
 use super::browser::{BrowseSide, Browser};
 use super::deed::BrowseDeed;
@@ -9,7 +9,6 @@ use crate::ui::key::Key;
 use crate::ui::search::{Search, SearchDirection};
 use crate::ui::viewer::{Viewer, ViewerCommand, key_lines};
 
-/// The keys and what they do.
 const HELP: [(&str, &str); 26] = [
     ("↑ ↓  k j", "up and down: in the tree, or in the turn"),
     ("PgUp PgDn", "by a page, as do ctrl-b and ctrl-f"),
@@ -39,23 +38,23 @@ const HELP: [(&str, &str); 26] = [
     ("q, ctrl-c", "back to the tree, then leave; leave at once"),
 ];
 
-/// What a key asks for besides another state.
+/// Command that a key returns to the caller.
 #[derive(Debug)]
 pub enum BrowseCommand {
-    /// Leave.
+    /// Leave the browser.
     Quit,
-    /// Draw everything anew.
+    /// Redraw the whole screen.
     Renew,
-    /// Stop the program for a while.
+    /// Suspend the program.
     Suspend,
-    /// Read something.
+    /// Read data.
     Read(BrowseWish),
-    /// Do something.
+    /// Run an action.
     Do(BrowseDeed),
 }
 
 impl Browser {
-    /// Takes a key.
+    /// Handles a key.
     pub fn press(&mut self, key: &Key) -> Option<BrowseCommand> {
         match key {
             Key::Closed => return Some(BrowseCommand::Quit),
@@ -90,7 +89,6 @@ impl Browser {
         None
     }
 
-    /// Goes a step back: from the turn to the tree, from a turn to its session.
     fn back(&mut self, key: &Key) {
         if self.side == BrowseSide::Detail || self.is_zoomed {
             self.side = BrowseSide::Tree;
@@ -100,7 +98,6 @@ impl Browser {
         }
     }
 
-    /// Moves, if the key does that.
     fn moves(&mut self, key: &Key) -> bool {
         let page = match self.side {
             BrowseSide::Tree => self.tree.page(),
@@ -132,7 +129,6 @@ impl Browser {
         true
     }
 
-    /// Turns to something else that is shown, if the key does that.
     fn turns_to(&mut self, key: &Key) -> bool {
         match key {
             Key::Tab => self.tab = self.tab.beside(1),
@@ -156,7 +152,6 @@ impl Browser {
         true
     }
 
-    /// Opens what the cursor is on.
     fn open(&mut self, key: &Key) {
         if self.side == BrowseSide::Detail {
             match key {
@@ -176,7 +171,6 @@ impl Browser {
         }
     }
 
-    /// Goes to the next match, in the text or among the turns.
     fn next_found(&mut self, by: isize) {
         if self.side == BrowseSide::Tree {
             return self.go_to_found(by);
@@ -190,12 +184,10 @@ impl Browser {
         self.say_missing(missing);
     }
 
-    /// Says what is not in the text.
     fn say_missing(&mut self, missing: Option<String>) {
         self.notice = missing.map(|text| format!("`{text}` is not in the text"));
     }
 
-    /// Takes a key while a search in the sessions is written.
     fn type_search(&mut self, key: &Key) -> Option<BrowseCommand> {
         self.search = self.search.take().and_then(|search| search.press(key));
         if let Some(Search::Known(text)) = &self.search {
@@ -206,7 +198,6 @@ impl Browser {
         None
     }
 
-    /// Returns what a character asks for.
     fn wanted(&mut self, key: char) -> Option<BrowseCommand> {
         match (key, self.side) {
             ('/', BrowseSide::Tree) => self.search = Some(Search::begin()),
@@ -224,9 +215,9 @@ impl Browser {
         None
     }
 
-    /// Returns what is to be done with the turn under the cursor.
     fn deed(&mut self, key: char) -> Option<BrowseDeed> {
         let mut address = self.address()?;
+        // A turn before the branch point belongs to the session in use, too. Address it there.
         let is_on_the_way = self.tree.is_before_in_use(&address.session, address.number);
         if let Some(in_use) = self.tree.in_use().filter(|_| is_on_the_way) {
             address.session = in_use.clone();
@@ -245,7 +236,6 @@ impl Browser {
         None
     }
 
-    /// Returns which turns are to be compared.
     fn compare(&mut self) -> Option<BrowseCommand> {
         let here = self.address();
         let names = match (self.marks.as_slice(), here) {
@@ -260,7 +250,6 @@ impl Browser {
         Some(BrowseCommand::Read(BrowseWish::Compare(names)))
     }
 
-    /// Returns the file that is to be opened.
     fn open_file(&mut self) -> Option<BrowseCommand> {
         if let Some(file) = self.file() {
             let file = Box::new(file.file.clone());
@@ -280,7 +269,6 @@ impl Browser {
     }
 }
 
-/// Takes a key in a text; nothing where it is closed.
 fn read_on(text: Viewer, key: &Key) -> Option<Viewer> {
     match text.press(key) {
         (_, Some(ViewerCommand::Close)) => None,

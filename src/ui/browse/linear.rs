@@ -1,5 +1,6 @@
-//! The browser line by line, in the order in which a screen reader reads: a command, what it
-//! shows, the next command. It needs neither a full screen nor a cursor that moves.
+//! Line-based browser for screen readers: reads a command, prints its result, and repeats.
+//!
+//! It needs neither a full screen nor a movable cursor.
 
 mod command;
 
@@ -20,42 +21,35 @@ use crate::ui::viewer::key_lines;
 use crate::workflow::project::Project;
 use crate::workflow::view::timeline::{SessionLane, Timeline, TimelineMark, mark, timeline};
 
-/// So many turns are listed at once.
 const PAGE: usize = 20;
-/// The columns of what has no width of its own.
+/// In columns. The output can be a pipe without a width.
 const WIDTH: usize = 72;
-/// What the commands read from.
+/// Where the line-based browser reads its commands.
 pub struct LinearInput<'a> {
-    /// The lines.
+    /// One command per line.
     pub lines: &'a mut dyn BufRead,
-    /// Whether a person types them, and wants to be asked for them.
+    /// Whether a user types them, so a prompt is needed.
     pub is_typed: bool,
 }
 
-/// The browser.
+/// Line-based browser.
 pub struct LinearBrowser<'a> {
-    /// The project.
     project: &'a Project,
-    /// The one session that is shown, if it is one.
+    /// Restricts the browser to one session.
     only: Option<SessionName>,
-    /// What does what is to be done.
     deeds: &'a mut dyn BrowseDeeds,
-    /// Where it is written.
     out: &'a mut dyn Write,
-    /// With colours or without.
     paint: Paint,
-    /// The sessions.
     timeline: Timeline,
-    /// What they were when that was read.
+    /// Fingerprint of `timeline`, to detect changes.
     seen: Option<TimelineMark>,
-    /// The turn that is read: the number of its lane, and its place there.
+    /// Selected turn: index of its lane, and index in that lane.
     here: (usize, usize),
-    /// How many turns were listed.
     listed: usize,
 }
 
 impl<'a> LinearBrowser<'a> {
-    /// Returns a browser of one session or of all.
+    /// Returns a browser of one session, or of all.
     pub fn new(
         project: &'a Project,
         only: Option<SessionName>,
@@ -75,10 +69,7 @@ impl<'a> LinearBrowser<'a> {
         }
     }
 
-    /// Carries out commands until there are no more.
-    ///
-    /// # Errors
-    /// The sessions cannot be read, or nothing can be written.
+    /// Runs commands until the input ends or the user quits.
     pub fn run(&mut self, input: LinearInput<'_>) -> anyhow::Result<()> {
         self.look()?;
         self.list(false)?;
@@ -105,7 +96,6 @@ impl<'a> LinearBrowser<'a> {
         }
     }
 
-    /// Carries out a command; what fails is said.
     fn carry_out(&mut self, command: LinearCommand) -> anyhow::Result<()> {
         let done = match command {
             LinearCommand::List => self.list(false),
@@ -128,14 +118,14 @@ impl<'a> LinearBrowser<'a> {
             LinearCommand::Quit => Ok(()),
         };
         match done {
-            // Who no longer listens has heard enough.
+            // A closed output ends the browser. Any other error is only reported.
             Err(error) if error.downcast_ref::<io::Error>().is_some() => Err(error),
             Err(error) => Ok(self.say(StyledLine::of(Tone::Warning, &format!("{error:#}")))?),
             Ok(()) => Ok(()),
         }
     }
 
-    /// Reads the sessions, if they are not as they were, and says what has come.
+    /// Reads the sessions again if they changed, and announces new turns.
     fn look(&mut self) -> anyhow::Result<()> {
         let now = mark(self.project, self.only.as_ref())?;
         if self.seen.as_ref() == Some(&now) {
@@ -146,6 +136,7 @@ impl<'a> LinearBrowser<'a> {
         let is_first = self.seen.replace(now).is_none();
         let before = std::mem::take(&mut self.timeline);
         self.timeline = timeline(self.project, self.only.as_ref())?;
+        // The turn can have another index now.
         self.here = here
             .and_then(|(_, commit)| self.find_commit(commit))
             .unwrap_or((0, 0));
@@ -166,7 +157,6 @@ impl<'a> LinearBrowser<'a> {
         Ok(())
     }
 
-    /// Lists the sessions and the newest turns, or older turns.
     fn list(&mut self, more: bool) -> anyhow::Result<()> {
         if !more {
             self.listed = 0;
@@ -193,7 +183,6 @@ impl<'a> LinearBrowser<'a> {
         Ok(())
     }
 
-    /// Goes to a turn and reads it.
     fn turn(&mut self, name: &str) -> anyhow::Result<()> {
         let (session, number) = name
             .rsplit_once(':')
@@ -205,7 +194,7 @@ impl<'a> LinearBrowser<'a> {
             None => *at == self.here.0,
         };
         let mut meant = lanes.clone().find(is_meant);
-        // A branch shares turns with the session that it comes from.
+        // A branch shares the turns up to its branch point with its parent.
         while let Some((at, lane)) = meant {
             if let Some(row) = lane.rows.iter().position(|row| row.number == number) {
                 self.here = (at, row);
@@ -217,7 +206,6 @@ impl<'a> LinearBrowser<'a> {
         anyhow::bail!("there is no turn `{name}`; list names them")
     }
 
-    /// Goes so many turns back.
     fn step(&mut self, by: isize) -> anyhow::Result<()> {
         let (lane, row) = self.here;
         let count = self
@@ -234,16 +222,15 @@ impl<'a> LinearBrowser<'a> {
         }
     }
 
-    /// Shows a part of the turn.
     fn show(&mut self, tab: BrowseTab) -> anyhow::Result<()> {
         let sheet = self.sheet()?;
+        // Unfold every file: there is no key for it here.
         let is_few = tabs::are_open(&sheet);
         let lines = tabs::lines(&sheet, tab, WIDTH, &|_| !is_few).into_iter();
         let lines: Vec<StyledLine> = lines.map(|line| line.line).collect();
         Ok(self.print(&lines)?)
     }
 
-    /// Reads the turn.
     fn sheet(&self) -> anyhow::Result<TurnSheet> {
         let Some((lane, commit)) = self.selected() else {
             anyhow::bail!("the session has no turns of its own");
@@ -251,7 +238,6 @@ impl<'a> LinearBrowser<'a> {
         sheet::sheet(self.project, &lane.name, commit)
     }
 
-    /// Lists the turns with a text.
     fn find(&mut self, text: &str) -> anyhow::Result<()> {
         let turns = found(self.project, text)?;
         if turns.is_empty() {
@@ -279,7 +265,6 @@ impl<'a> LinearBrowser<'a> {
         Ok(())
     }
 
-    /// Opens a file of the turn.
     fn open(&mut self, path: &str) -> anyhow::Result<()> {
         let sheet = self.sheet()?;
         let mut files = sheet.files.into_iter();
@@ -290,7 +275,6 @@ impl<'a> LinearBrowser<'a> {
         Ok(self.say(StyledLine::plain(&said))?)
     }
 
-    /// Does something with the turn, by its key.
     fn deed(&mut self, key: char) -> anyhow::Result<()> {
         let (lane, row) = self.here;
         let lane = self.timeline.sessions.get(lane);
@@ -307,12 +291,12 @@ impl<'a> LinearBrowser<'a> {
             'r' => BrowseDeed::Restore(address),
             _ => BrowseDeed::Land(address),
         };
+        // The action can write to the terminal itself, so flush our output first.
         self.out.flush()?;
         let said = self.deeds.carry_out(deed);
         Ok(self.say(StyledLine::plain(&said))?)
     }
 
-    /// Copies the id of the turn.
     fn copy(&mut self) -> anyhow::Result<()> {
         let Some((_, commit)) = self.selected() else {
             anyhow::bail!("the session has no turns of its own");
@@ -321,13 +305,11 @@ impl<'a> LinearBrowser<'a> {
         Ok(self.say(StyledLine::plain(&said))?)
     }
 
-    /// Returns the turn that is read.
     fn selected(&self) -> Option<(&SessionLane, CommitId)> {
         let lane = self.timeline.sessions.get(self.here.0)?;
         Some((lane, lane.rows.get(self.here.1)?.commit))
     }
 
-    /// Returns the place of a turn.
     fn find_commit(&self, commit: CommitId) -> Option<(usize, usize)> {
         let lanes = self.timeline.sessions.iter().enumerate();
         lanes.into_iter().find_map(|(at, lane)| {
@@ -336,7 +318,6 @@ impl<'a> LinearBrowser<'a> {
         })
     }
 
-    /// Returns the name of the turn that is read.
     fn name(&self) -> String {
         let lane = self.timeline.sessions.get(self.here.0);
         let number = lane.and_then(|lane| Some((lane, lane.rows.get(self.here.1)?)));
@@ -345,19 +326,16 @@ impl<'a> LinearBrowser<'a> {
         })
     }
 
-    /// Writes a line.
     fn say(&mut self, line: StyledLine) -> io::Result<()> {
         self.print(&[line])
     }
 
-    /// Writes lines.
     fn print(&mut self, lines: &[StyledLine]) -> io::Result<()> {
         self.out
             .write_all(style::text(lines, self.paint).as_bytes())
     }
 }
 
-/// Returns a session in a line.
 fn about(lane: &SessionLane) -> StyledLine {
     let used = if lane.in_use { ", in use" } else { "" };
     let from = lane.parent.as_ref();

@@ -1,8 +1,8 @@
-//! `teddy browse`: sessions and turns on a full screen, or line by line.
+//! `teddy browse`: sessions and turns on a full screen or line by line.
 //!
-//! [`browser`] is what is shown and what keys make of it, without a terminal; [`draw`] puts it on
-//! a screen; [`source`] reads in threads of its own; [`screen`] connects them. What changes
-//! something is done by whoever started it ([`deed`]), with the previews and questions of the
+//! [`browser`] holds the state and reacts to keys, without a terminal. [`draw`] renders it,
+//! [`source`] reads the repository in two threads, and [`screen`] connects the three. Actions that
+//! change something ([`deed`]) are run by the caller, with the same previews and questions as the
 //! commands.
 
 pub mod browser;

@@ -1,30 +1,30 @@
-//! Where things stand on the screen: the turn beside the tree, below it, or one of them alone.
+//! Screen layout of the browser: tree and turn side by side, stacked, or one of them alone.
 
 use ratatui::layout::Rect;
 
 use super::browser::BrowseSide;
 
-/// From this width on the turn stands beside the tree.
+/// Minimum width to show tree and turn side by side.
 const WIDE: u16 = 76;
-/// From this height on it stands below the tree, where the screen is not wide.
+/// Minimum height to stack them on a narrower screen.
 const HIGH: u16 = 14;
-/// From this height on there is a title.
+/// Minimum height to show a title.
 const TITLED: u16 = 9;
-/// The narrowest and the widest tree beside a turn.
+/// Minimum and maximum width of the tree next to a turn.
 const TREE: (u16, u16) = (30, 64);
 
-/// The areas of the screen.
+/// Areas of the screen. An area that does not fit is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BrowsePanes {
-    /// One line at the top, where there is room.
+    /// One line at the top.
     pub title: Rect,
     /// The tree.
     pub tree: Rect,
-    /// A column between tree and turn.
+    /// Column between tree and turn.
     pub divider: Rect,
-    /// The names of the tabs.
+    /// Names of the tabs.
     pub tabs: Rect,
-    /// The turn.
+    /// The selected turn.
     pub detail: Rect,
     /// The line above the keys.
     pub status: Rect,
@@ -32,7 +32,6 @@ pub struct BrowsePanes {
     pub keys: Rect,
 }
 
-/// Divides a screen; what has no room has no area.
 pub(super) fn split(area: Rect, side: BrowseSide, is_zoomed: bool) -> BrowsePanes {
     let line = |y: u16| Rect::new(area.x, y, area.width, 1).intersection(area);
     let has_title = area.height >= TITLED;
@@ -59,7 +58,6 @@ pub(super) fn split(area: Rect, side: BrowseSide, is_zoomed: bool) -> BrowsePane
     panes
 }
 
-/// Puts the turn to the right.
 fn beside(panes: &mut BrowsePanes, body: Rect) {
     let width = (body.width * 2 / 5).clamp(TREE.0, TREE.1);
     panes.tree = Rect { width, ..body };
@@ -76,7 +74,6 @@ fn beside(panes: &mut BrowsePanes, body: Rect) {
     detail(panes, right);
 }
 
-/// Puts the turn below.
 fn below(panes: &mut BrowsePanes, body: Rect) {
     let height = body.height * 2 / 5;
     panes.tree = Rect { height, ..body };
@@ -88,7 +85,6 @@ fn below(panes: &mut BrowsePanes, body: Rect) {
     detail(panes, lower);
 }
 
-/// Puts the turn somewhere, below the names of its tabs.
 fn detail(panes: &mut BrowsePanes, area: Rect) {
     panes.tabs = Rect { height: 1, ..area }.intersection(area);
     panes.detail = Rect {
@@ -102,7 +98,6 @@ fn detail(panes: &mut BrowsePanes, area: Rect) {
 mod tests {
     use super::*;
 
-    /// Compares the sizes of tree and turn.
     #[track_caller]
     fn check(size: (u16, u16), side: BrowseSide, expected: [(u16, u16); 2]) {
         let area = Rect::new(0, 0, size.0, size.1);

@@ -1,4 +1,4 @@
-//! The rows of the tree as lines.
+//! Renders the rows of the tree as lines.
 
 use super::browser::Browser;
 use super::tree::{BrowseTree, TreeItem, TreeRow};
@@ -10,12 +10,11 @@ use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::log::LogRow;
 use crate::workflow::view::timeline::SessionLane;
 
-/// Branches further in than this stand below each other.
+/// Deeper branches are indented no further.
 const MAX_DEPTH: usize = 6;
-/// On a wider tree a turn says how many files it changed.
+/// Minimum width of the tree to show file counts.
 const WIDE: usize = 44;
 
-/// Returns a row, cut to the width.
 pub(super) fn line(browser: &Browser, row: &TreeRow, width: usize) -> StyledLine {
     let tree = &browser.tree;
     let lane = tree.lane(row);
@@ -44,7 +43,6 @@ pub(super) fn line(browser: &Browser, row: &TreeRow, width: usize) -> StyledLine
     line.cut(width)
 }
 
-/// Returns a session in a line.
 fn session(start: StyledLine, tree: &BrowseTree, row: &TreeRow) -> StyledLine {
     let lane = tree.lane(row);
     let is_open = tree.is_open(row.lane);
@@ -58,7 +56,6 @@ fn session(start: StyledLine, tree: &BrowseTree, row: &TreeRow) -> StyledLine {
     line.with(Tone::Faint, &about(lane, is_open))
 }
 
-/// Returns what else is said of a session.
 fn about(lane: &SessionLane, is_open: bool) -> String {
     let from = lane.parent.as_ref();
     let from = from.map_or(String::new(), |(name, turn)| format!(" from {name}:{turn}"));
@@ -70,7 +67,6 @@ fn about(lane: &SessionLane, is_open: bool) -> String {
     }
 }
 
-/// Returns a turn in a line.
 fn turn(start: StyledLine, row: &LogRow, (is_marked, width): (bool, usize)) -> StyledLine {
     let mark = if is_marked { "*" } else { " " };
     let line = start
@@ -95,7 +91,7 @@ fn turn(start: StyledLine, row: &LogRow, (is_marked, width): (bool, usize)) -> S
     line.join(title).with(Tone::Faint, &facts)
 }
 
-/// Returns the sign of a status: what colours tell must be seen without them.
+/// Status is shown by color and sign, so it can be read without colors.
 fn sign(status: Status) -> &'static str {
     match status {
         Status::Executed => "✓",

@@ -6,7 +6,7 @@ use crate::session::name::SessionName;
 use crate::workflow::log::LogRow;
 use crate::workflow::view::timeline::SessionLane;
 
-/// Returns a turn with a commit of its own.
+/// The commit is derived from number and title, so it is stable and distinct.
 pub(super) fn row(number: u64, title: &str, status: Status) -> LogRow {
     let seed = title.bytes().fold(number, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(u64::from(byte))
@@ -36,7 +36,6 @@ pub(super) fn row(number: u64, title: &str, status: Status) -> LogRow {
     }
 }
 
-/// Returns turns with these numbers, newest first.
 pub(super) fn numbered(numbers: std::ops::Range<u64>) -> Vec<LogRow> {
     let title = |number| format!("Turn {number}");
     let rows = numbers.rev();
@@ -44,7 +43,6 @@ pub(super) fn numbered(numbers: std::ops::Range<u64>) -> Vec<LogRow> {
         .collect()
 }
 
-/// Returns a session with turns.
 pub(super) fn lane(name: &str, rows: Vec<LogRow>) -> SessionLane {
     SessionLane {
         name: SessionName::parse(name).unwrap(),

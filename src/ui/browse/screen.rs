@@ -1,4 +1,5 @@
-//! The browser at a terminal: draws, reads keys, takes what was read, and never waits for it.
+//! Event loop of the browser: draws, reads keys, and applies data from the reader threads without
+//! ever waiting for them.
 
 use std::io;
 use std::time::Duration;
@@ -11,23 +12,20 @@ use super::source::BrowseSource;
 use crate::ui::style::Paint;
 use crate::ui::terminal::{self, Full};
 
-/// How long the first turns may take before the screen is drawn without them.
+/// How long to wait for the first turns before the first draw.
 const FIRST: Duration = Duration::from_millis(150);
-/// How long a key is waited for before what was read is looked at.
+/// How long to wait for a key before checking for data.
 const TICK: Duration = Duration::from_millis(40);
 
-/// What stands around the browser.
+/// What surrounds the browser's contents.
 pub struct BrowseFrame<'a> {
     /// The first line.
     pub title: &'a str,
-    /// With colours or without.
+    /// Whether to use colors.
     pub paint: Paint,
 }
 
-/// Shows the browser until the person leaves.
-///
-/// # Errors
-/// The terminal is gone.
+/// Runs the browser until the user leaves.
 pub fn browse(
     source: &BrowseSource,
     deeds: &mut dyn BrowseDeeds,
@@ -58,7 +56,7 @@ pub fn browse(
         }
 
         is_stale = false;
-        // Keys that came together are drawn together.
+        // Handle all pending keys before the next draw, so a held key does not lag.
         let mut patience = TICK;
         while let Some(key) = terminal::key_within(patience)? {
             (is_stale, patience) = (true, Duration::ZERO);
@@ -70,6 +68,7 @@ pub fn browse(
                 Some(BrowseCommand::Read(wish)) => source.ask(wish),
                 Some(BrowseCommand::Do(deed)) => {
                     browser.notice = Some(carry_out(&mut full, deeds, deed)?);
+                    // Show a new turn without waiting for the next poll.
                     source.look();
                 }
             }
@@ -77,9 +76,9 @@ pub fn browse(
     }
 }
 
-/// Has something done, on the screen that the person had before.
+/// Runs an action on the normal screen.
 fn carry_out(full: &mut Full, deeds: &mut dyn BrowseDeeds, deed: BrowseDeed) -> io::Result<String> {
-    // What a program of the desktop takes needs no screen.
+    // The clipboard needs no terminal, so don't leave the full screen.
     if matches!(deed, BrowseDeed::Copy(_)) {
         return Ok(deeds.carry_out(deed));
     }

@@ -1,7 +1,7 @@
-//! A turn as it is looked at: gathered and coloured once, where nobody waits for it.
+//! Contents of one turn, read and styled once in a reader thread.
 //!
-//! What looks like a key is left out here, as it is from everything that leaves the machine:
-//! somebody may look over the shoulder.
+//! Anything that looks like a key is redacted here, as in everything that leaves the machine:
+//! screens are shared more often than repositories.
 
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
@@ -16,53 +16,51 @@ use crate::ui::{markdown, turn_header};
 use crate::workflow::project::Project;
 use crate::workflow::view::turn_page::{ChangedFile, FileView, PathChange, TurnPage, turn_page};
 
-/// So many lines of the difference of a file are shown.
+/// Per file.
 const MAX_LINES: usize = 2000;
-/// So many bytes of the files of a turn are compared.
+/// Total size of the files of a turn that are compared.
 const MAX_BYTES: usize = 8 << 20;
 
-/// All that is shown of a turn.
+/// Everything that the browser shows of a turn.
 #[derive(Debug, Clone, Default)]
 pub struct TurnSheet {
-    /// What it was.
+    /// Header lines.
     pub head: Vec<StyledLine>,
-    /// The message that it began with.
+    /// The message that started the turn.
     pub message: Vec<StyledLine>,
-    /// Whose words that is.
+    /// Author of the message.
     pub origin: MessageOrigin,
-    /// What came: the plan, or the words of the model.
+    /// The plan, or the reply if there is no plan.
     pub answer: Vec<StyledLine>,
-    /// What it changed.
+    /// Files that it changed.
     pub files: Vec<FileSheet>,
-    /// What commands printed, and the report.
+    /// Output of commands, then the report.
     pub outputs: Vec<StyledLine>,
-    /// What the model was given: name, tokens, and why there are none.
+    /// Resources in the model's input: name, tokens, and a note, for example why tokens are
+    /// unknown.
     pub input: Vec<(String, Option<u64>, Option<String>)>,
-    /// The facts.
+    /// Metadata and artifact names.
     pub meta: Vec<StyledLine>,
-    /// What cannot be read.
+    /// Parts of the turn that can't be read.
     pub ailing: Vec<String>,
 }
 
 /// A file that a turn changed.
 #[derive(Debug, Clone)]
 pub struct FileSheet {
-    /// Its path.
+    /// Path in the repository.
     pub path: String,
-    /// What happened to it.
+    /// Kind of change.
     pub change: PathChange,
-    /// What came and went.
+    /// Added and removed lines.
     pub counts: Counts,
-    /// The difference, or why there is none to be seen.
+    /// The diff, or the reason why it is omitted.
     pub lines: Vec<StyledLine>,
-    /// The file itself, to be read anew.
+    /// Reference to both versions, to read them again.
     pub file: ChangedFile,
 }
 
-/// Gathers what is shown of a turn.
-///
-/// # Errors
-/// It is no turn, or its tree cannot be listed.
+/// Reads a turn.
 pub fn sheet(
     project: &Project,
     session: &SessionName,
@@ -93,12 +91,10 @@ pub fn sheet(
     Ok(sheet)
 }
 
-/// Returns a text that a person or a model wrote.
 fn words(text: Option<&str>) -> Vec<StyledLine> {
     text.map_or(Vec::new(), |text| markdown::lines(&redact(text)))
 }
 
-/// Returns what came of the request.
 fn answer(page: &TurnPage) -> Vec<StyledLine> {
     let text = page.plan.as_deref().or(page.answer.as_deref());
     let mut lines = words(text);
@@ -112,7 +108,6 @@ fn answer(page: &TurnPage) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns what commands printed, and the report.
 fn outputs(page: &TurnPage) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for output in &page.outputs {
@@ -128,7 +123,6 @@ fn outputs(page: &TurnPage) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns the facts, and the names of the artifacts.
 fn meta(page: &TurnPage) -> Vec<StyledLine> {
     let mut lines = block(Tone::Plain, &redact(&page.meta));
     lines.push(StyledLine::default());
@@ -138,7 +132,7 @@ fn meta(page: &TurnPage) -> Vec<StyledLine> {
     lines
 }
 
-/// Compares files, as far as there is room for it.
+/// Files beyond `MAX_BYTES` in total are listed but not compared.
 fn files(repository: &Repository, changed: Vec<ChangedFile>) -> Vec<FileSheet> {
     let mut left = MAX_BYTES;
     let sheet = |file: ChangedFile| {
@@ -157,7 +151,7 @@ fn files(repository: &Repository, changed: Vec<ChangedFile>) -> Vec<FileSheet> {
     changed.into_iter().map(sheet).collect()
 }
 
-/// Compares a file with what it was.
+/// Returns the diff of a file. Subtracts the bytes compared from `left`.
 pub fn difference(
     repository: &Repository,
     file: &ChangedFile,
@@ -191,7 +185,7 @@ pub fn difference(
     shown
 }
 
-/// Returns one side of a file as text, or why there is none.
+/// `Ok(None)` if the file does not exist on this side; an error says why it can't be shown.
 fn side(view: FileView) -> Result<Option<String>, String> {
     Ok(Some(match view {
         FileView::Absent => return Ok(None),
@@ -206,7 +200,6 @@ fn side(view: FileView) -> Result<Option<String>, String> {
     }))
 }
 
-/// Returns a sentence instead of a difference.
 fn note(text: &str) -> ShownDifference {
     ShownDifference {
         lines: vec![StyledLine::of(Tone::Faint, text)],

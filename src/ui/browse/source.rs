@@ -1,7 +1,7 @@
-//! Where the browser gets what it shows: two threads read, so that the screen never waits.
+//! Reads data for the browser in two threads, so the screen never blocks.
 //!
-//! One of them gathers the timeline and looks every half second whether a session has moved; the
-//! other one reads turns, searches and compares. Each has the repository to itself.
+//! One thread reads the timeline and polls every half second for sessions that moved. The other
+//! reads turns, searches and compares. Each opens the repository for itself.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -22,57 +22,52 @@ use crate::workflow::project::Project;
 use crate::workflow::view::timeline::{Timeline, TimelineMark, mark, newest, timeline};
 use crate::workflow::view::turn_page::ChangedFile;
 
-/// How often is looked for a turn that was made elsewhere.
+/// Polling interval for turns made by other processes.
 const LOOK: Duration = Duration::from_millis(500);
-/// So many turns of each session are there at once.
+/// Turns of each session in the first, partial timeline.
 const FIRST: usize = 60;
-/// So many bytes of two turns are compared.
+/// Total size of the files compared between two turns.
 const MAX_BYTES: usize = 8 << 20;
 
-/// What is to be read.
+/// A read request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BrowseWish {
-    /// A turn.
+    /// Read a turn.
     Sheet(SessionName, CommitId),
-    /// The turns in which a text occurs.
+    /// Find the turns that contain a text.
     Find(String),
-    /// How turns differ, by their names.
+    /// Compare two turns, by name.
     Compare([String; 2]),
 }
 
-/// What was read.
+/// A result of the reader threads.
 #[derive(Debug)]
 pub enum BrowseNews {
-    /// The sessions, and whether that is all of them.
+    /// The sessions, and whether they are complete.
     Timeline(Timeline, bool),
-    /// A turn, or why it cannot be shown.
+    /// A turn, or why it can't be read.
     Sheet(CommitId, Result<Box<TurnSheet>, String>),
-    /// The turns in which a text occurs, newest first, each with a line of it.
+    /// The searched text and the turns that contain it, newest first, each with a matching line.
     Found(String, Result<Vec<(CommitId, String)>, String>),
-    /// How turns differ.
+    /// The names and differences of two turns.
     Compared([String; 2], Result<Vec<StyledLine>, String>),
-    /// The sessions cannot be read any more, and why; nothing where they can again.
+    /// Why the sessions can't be read. `None` once they can again.
     Trouble(Option<String>),
 }
 
-/// Opens the project once more, wherever it is called.
+/// Opens the project. Each thread calls it for its own handle.
 pub type Opener = Arc<dyn Fn() -> anyhow::Result<Project> + Send + Sync>;
 
-/// The threads.
+/// Handle to the reader threads. They end when it is dropped.
 pub struct BrowseSource {
-    /// What they read.
     news: Receiver<BrowseNews>,
-    /// What they are to read.
     wishes: Sender<BrowseWish>,
-    /// Has the sessions looked at, at once.
+    /// Wakes the polling thread early.
     look: Sender<()>,
 }
 
 impl BrowseSource {
-    /// Starts them, for one session or for all.
-    ///
-    /// # Errors
-    /// There is no room for a thread.
+    /// Starts the threads. `only` restricts them to one session.
     pub fn start(open: &Opener, only: Option<SessionName>) -> std::io::Result<BrowseSource> {
         let (sender, news) = channel();
         let (wishes, wished) = channel();
@@ -86,29 +81,29 @@ impl BrowseSource {
         Ok(BrowseSource { news, wishes, look })
     }
 
-    /// Asks for something; what is still to be read of turns is forgotten.
+    /// Requests a read. A newer request for a turn replaces those still queued.
     pub fn ask(&self, wish: BrowseWish) {
-        // A thread that is gone has nobody to answer.
+        // The send fails only if the thread has ended.
         let _ = self.wishes.send(wish);
     }
 
-    /// Has the sessions looked at now.
+    /// Polls the sessions immediately.
     pub fn look(&self) {
         let _ = self.look.send(());
     }
 
-    /// Returns what was read, if anything was.
+    /// Returns the next result without waiting.
     pub fn news(&self) -> Option<BrowseNews> {
         self.news.try_recv().ok()
     }
 
-    /// Waits so long for something that was read.
+    /// Waits up to `patience` for a result.
     pub fn wait(&self, patience: Duration) -> Option<BrowseNews> {
         self.news.recv_timeout(patience).ok()
     }
 }
 
-/// Tells of the sessions until nobody listens.
+/// Reports the timeline whenever it changes, until the receiver is dropped.
 fn watch(
     open: &Opener,
     only: Option<&SessionName>,
@@ -126,6 +121,7 @@ fn watch(
         }
     };
 
+    // Send the newest turns first: reading all of them takes much longer.
     let first = newest(&project, only, FIRST).ok();
     let mut is_told =
         first.is_none_or(|timeline| told.send(BrowseNews::Timeline(timeline, false)).is_ok());
@@ -140,6 +136,7 @@ fn watch(
             }
             Err(error) => {
                 let why = Some(format!("{error:#}"));
+                // Report the same error only once, not on every poll.
                 let is_new = trouble != why;
                 trouble = why.clone();
                 !is_new || told.send(BrowseNews::Trouble(why)).is_ok()
@@ -149,7 +146,7 @@ fn watch(
     }
 }
 
-/// Returns the sessions, if they are not as they were.
+/// Returns `None` if the sessions have not changed since `seen`.
 fn state(
     project: &Project,
     only: Option<&SessionName>,
@@ -162,11 +159,11 @@ fn state(
     Ok(Some((now, timeline(project, only)?)))
 }
 
-/// Reads what is asked for until nobody listens.
 fn read(open: &Opener, told: &Sender<BrowseNews>, wished: &Receiver<BrowseWish>) {
     let mut opened = None;
     while let Ok(first) = wished.recv() {
-        // Whoever moves on quickly wants the last of the turns, and all of the rest.
+        // A user who moves quickly needs only the last of the requested turns. Searches and
+        // comparisons are all answered.
         let wishes: Vec<BrowseWish> = [first].into_iter().chain(wished.try_iter()).collect();
         let is_turn = |wish: &BrowseWish| matches!(wish, BrowseWish::Sheet(..));
         let last = wishes.iter().rposition(is_turn);
@@ -182,7 +179,7 @@ fn read(open: &Opener, told: &Sender<BrowseNews>, wished: &Receiver<BrowseWish>)
     }
 }
 
-/// Opens the project unless it is open: one that could not be opened is tried again.
+/// Opens the project on first use. A failure is not cached, so the next request tries again.
 fn opened_once<'a>(opened: &'a mut Option<Project>, open: &Opener) -> anyhow::Result<&'a Project> {
     let project = match opened.take() {
         Some(project) => project,
@@ -191,7 +188,6 @@ fn opened_once<'a>(opened: &'a mut Option<Project>, open: &Opener) -> anyhow::Re
     Ok(opened.insert(project))
 }
 
-/// Reads what is asked for, or says why it cannot be read.
 fn answer(project: anyhow::Result<&Project>, wish: BrowseWish) -> BrowseNews {
     let said = |error: anyhow::Error| format!("{error:#}");
     match wish {
@@ -211,7 +207,7 @@ fn answer(project: anyhow::Result<&Project>, wish: BrowseWish) -> BrowseNews {
     }
 }
 
-/// Searches all sessions. Upper case counts where some is written; what is no pattern is a text.
+/// Searches all sessions with smart case. An invalid pattern is searched literally.
 pub fn found(project: &Project, text: &str) -> anyhow::Result<Vec<(CommitId, String)>> {
     let ignore_case = !text.chars().any(char::is_uppercase);
     let pattern = LinePattern::new(text, ignore_case, false)
@@ -230,6 +226,7 @@ pub fn found(project: &Project, text: &str) -> anyhow::Result<Vec<(CommitId, Str
 
     let mut turns: Vec<(CommitId, String)> = Vec::new();
     for one in find(project, &query)?.matches {
+        // Matches are grouped by turn. Keep the first one of each.
         if turns.last().is_none_or(|(commit, _)| *commit != one.commit) {
             let line = one.line.map_or(String::new(), |line| format!(":{line}"));
             let text = one.text.unwrap_or_else(|| "binary".to_owned());
@@ -241,13 +238,14 @@ pub fn found(project: &Project, text: &str) -> anyhow::Result<Vec<(CommitId, Str
     Ok(turns)
 }
 
-/// Compares two turns: a table, and how the files after them differ.
+/// Compares two turns: a table of facts, then the diff between their resulting files.
 pub fn compared(project: &Project, names: &[String; 2]) -> anyhow::Result<Vec<StyledLine>> {
     let manner = Manner {
         paint: Paint::Bare,
         width: || None,
         quiet: true,
     };
+    // `compare` asks questions only about a command, and there is none.
     let sides = compare(project, names, None, &mut Quiet::new(Approval::Ask, manner))?;
     let mut lines = block(Tone::Plain, &table(&sides));
     let trees = (sides[0].tree, sides[1].tree);

@@ -1,4 +1,4 @@
-//! The tabs of a turn: which lines each has, for a width.
+//! Renders the tabs of a turn for a width.
 
 use super::sheet::{FileSheet, TurnSheet};
 use crate::text::counted;
@@ -8,11 +8,10 @@ use crate::ui::style::{StyledLine, Tone, wrap_all};
 use crate::ui::turn_header::message_name;
 use crate::workflow::view::turn_page::PathChange;
 
-/// From this width on the request stands beside the answer.
+/// Minimum width to show the request next to the answer.
 const WIDE: usize = 76;
-/// The widest bar.
 const MAX_BAR: usize = 24;
-/// So few files are open at first.
+/// Up to this many files are unfolded at first.
 const FEW: usize = 3;
 
 /// A part of a turn.
@@ -21,29 +20,29 @@ pub enum BrowseTab {
     /// The request and the answer.
     #[default]
     Words,
-    /// What it changed.
+    /// Changed files.
     Difference,
-    /// What commands printed, and the report.
+    /// Output of commands, and the report.
     Outputs,
-    /// What the model was given.
+    /// Input of the model.
     Input,
-    /// The facts.
+    /// Metadata.
     Meta,
 }
 
 /// A line of a tab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TabLine {
-    /// What it shows.
+    /// The text.
     pub line: StyledLine,
-    /// The file that it belongs to, by its number in the difference.
+    /// Index of the file that the line belongs to, in the diff tab.
     pub file: Option<usize>,
-    /// Whether it is the first of that file.
+    /// Whether it is the header of that file.
     pub is_head: bool,
 }
 
 impl BrowseTab {
-    /// All of them, from left to right.
+    /// All tabs, from left to right.
     pub const ALL: [BrowseTab; 5] = [
         BrowseTab::Words,
         BrowseTab::Difference,
@@ -52,7 +51,7 @@ impl BrowseTab {
         BrowseTab::Meta,
     ];
 
-    /// Returns its name.
+    /// Returns the displayed name.
     pub fn name(self) -> &'static str {
         match self {
             BrowseTab::Words => "turn",
@@ -63,7 +62,7 @@ impl BrowseTab {
         }
     }
 
-    /// Returns the one so far to the right, around the end.
+    /// Returns the tab `by` places to the right, wrapping around.
     #[must_use]
     pub fn beside(self, by: isize) -> BrowseTab {
         let count = BrowseTab::ALL.len() as isize;
@@ -83,8 +82,8 @@ impl TabLine {
     }
 }
 
-/// Returns the lines of a tab, no wider than this; `is_toggled` tells of files that were opened or
-/// folded by hand.
+/// Returns the lines of a tab, wrapped to `width`. `is_toggled` returns whether the user folded or
+/// unfolded a file.
 pub fn lines(
     sheet: &TurnSheet,
     tab: BrowseTab,
@@ -107,19 +106,17 @@ pub fn lines(
     lines.map(TabLine::of).collect()
 }
 
-/// Returns whether the files of a turn are open at first.
+/// Returns whether the files of a turn are unfolded at first.
 pub fn are_open(sheet: &TurnSheet) -> bool {
     sheet.files.len() <= FEW
 }
 
-/// Says what cannot be read.
 fn ailing(sheet: &TurnSheet) -> Vec<StyledLine> {
     let said = sheet.ailing.iter();
     said.map(|why| StyledLine::of(Tone::Warning, &format!("! {why}")))
         .collect()
 }
 
-/// Returns lines, or a sentence if there are none.
 fn or_none(lines: &[StyledLine], none: &str) -> Vec<StyledLine> {
     match lines {
         [] => vec![StyledLine::of(Tone::Faint, none)],
@@ -127,7 +124,6 @@ fn or_none(lines: &[StyledLine], none: &str) -> Vec<StyledLine> {
     }
 }
 
-/// Returns the request and the answer, beside each other where there is room.
 fn words(sheet: &TurnSheet, width: usize) -> Vec<StyledLine> {
     let message = or_none(&sheet.message, "no request");
     let answer = or_none(&sheet.answer, "no answer");
@@ -151,7 +147,6 @@ fn words(sheet: &TurnSheet, width: usize) -> Vec<StyledLine> {
     lines
 }
 
-/// Puts lines beside others: a third of the width for the left ones.
 fn columns(left: Vec<StyledLine>, right: Vec<StyledLine>, width: usize) -> Vec<StyledLine> {
     let first = (width - 3) * 2 / 5;
     let left = wrap_all(left, first);
@@ -169,7 +164,6 @@ fn columns(left: Vec<StyledLine>, right: Vec<StyledLine>, width: usize) -> Vec<S
     (0..count).map(row).collect()
 }
 
-/// Returns the files with what changed in those that are open.
 fn difference(sheet: &TurnSheet, width: usize, is_toggled: &dyn Fn(usize) -> bool) -> Vec<TabLine> {
     let mut lines: Vec<TabLine> = ailing(sheet).into_iter().map(TabLine::of).collect();
     if sheet.files.is_empty() {
@@ -197,7 +191,6 @@ fn difference(sheet: &TurnSheet, width: usize, is_toggled: &dyn Fn(usize) -> boo
     lines
 }
 
-/// Returns a file in a line.
 fn head(file: &FileSheet, is_open: bool) -> StyledLine {
     let (sign, tone) = match file.change {
         PathChange::Added => ("A", Tone::Added),
@@ -210,7 +203,6 @@ fn head(file: &FileSheet, is_open: bool) -> StyledLine {
         .join(counted_lines(file.counts))
 }
 
-/// Returns what the model was given, the largest first, with bars.
 fn input(sheet: &TurnSheet, width: usize) -> Vec<StyledLine> {
     if sheet.input.is_empty() {
         return vec![StyledLine::of(Tone::Faint, "no input is recorded")];
@@ -233,6 +225,7 @@ fn input(sheet: &TurnSheet, width: usize) -> Vec<StyledLine> {
     let mut lines = vec![StyledLine::of(Tone::Strong, &title)];
     for (name, tokens, note) in input {
         let length = tokens.unwrap_or(0) * bar as u64 / most.max(1);
+        // At least one block for a resource that has tokens.
         let length = (length as usize).max(usize::from(tokens.is_some_and(|tokens| tokens > 0)));
         let number = tokens.map_or("-".to_owned(), |tokens| grouped(tokens as usize));
         let line = StyledLine::plain(&format!("{number:>9} "))
@@ -253,7 +246,6 @@ mod tests {
     use super::*;
     use crate::ui::style::block;
 
-    /// Returns the text of a tab.
     fn text(sheet: &TurnSheet, tab: BrowseTab, width: usize) -> Vec<String> {
         let lines = lines(sheet, tab, width, &|_| false).into_iter();
         lines

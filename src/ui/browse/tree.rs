@@ -1,7 +1,7 @@
-//! The tree of sessions and turns: which rows it has, what is folded, where the cursor is.
+//! The tree of sessions and turns: rows, folding and cursor.
 //!
-//! A branch stands above the turn at which it left its parent, further in. Only the session in use
-//! and those that it comes from are open at first; several restores in a row are one row.
+//! A branch is an indented row above the turn at which it left its parent. At first, only the
+//! session in use and its ancestors are unfolded. Consecutive restores share one row.
 
 mod make;
 
@@ -17,68 +17,63 @@ use crate::workflow::view::timeline::{SessionLane, Timeline};
 /// A row of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeRow {
-    /// What it is.
+    /// Contents of the row.
     pub what: TreeItem,
-    /// The number of its session among the lanes.
+    /// Index of the session in the timeline.
     pub lane: usize,
-    /// How many branches it is away from a session that began on its own.
+    /// Number of branches between the session and a root session.
     pub depth: usize,
 }
 
-/// What a row stands for.
+/// Contents of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeItem {
     /// The session itself.
     Session,
-    /// What is wrong with the session.
+    /// A warning that the session is damaged.
     Ailing,
-    /// A turn, by its place in the lane.
+    /// A turn, by its index in the lane.
     Turn(usize),
-    /// So many restores in a row, from the newest on.
+    /// Consecutive restores: index of the newest, and their number.
     Restores(usize, usize),
 }
 
-/// What the cursor is on, whatever the rows around it.
+/// The item under the cursor, independent of row numbers, which change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum TreePlace {
-    /// A session.
     Session(SessionName),
-    /// A turn.
     Turn(SessionName, CommitId),
 }
 
-/// The tree.
+/// State of the tree.
 #[derive(Debug, Clone, Default)]
 pub struct BrowseTree {
-    /// What it shows.
     timeline: Timeline,
-    /// Sessions that were opened or folded by hand.
+    /// Sessions that the user folded or unfolded. The others have a default.
     open: HashMap<SessionName, bool>,
-    /// Restores that were opened by hand.
+    /// Restores that the user unfolded.
     open_restores: HashSet<CommitId>,
-    /// The rows.
     rows: Vec<TreeRow>,
-    /// The row of the cursor.
+    /// Index of the selected row.
     pub cursor: usize,
-    /// The first row on the screen.
+    /// Index of the first visible row.
     pub top: usize,
-    /// Rows on the screen.
     height: usize,
 }
 
 impl BrowseTree {
-    /// Returns the rows.
+    /// Returns all rows.
     pub fn rows(&self) -> &[TreeRow] {
         &self.rows
     }
 
-    /// Returns the rows on the screen, each with its number.
+    /// Returns the visible rows with their indices.
     pub fn shown(&self) -> impl Iterator<Item = (usize, &TreeRow)> {
         let rows = self.rows.iter().enumerate();
         rows.skip(self.top).take(self.height)
     }
 
-    /// Returns the lane of a row.
+    /// Returns the session of a row.
     pub fn lane(&self, row: &TreeRow) -> &SessionLane {
         &self.timeline.sessions[row.lane]
     }
@@ -88,8 +83,8 @@ impl BrowseTree {
         self.timeline.sessions.is_empty()
     }
 
-    /// Returns the turn under the cursor; on a session its newest, which it may share with its
-    /// parent, and on restores the newest of them.
+    /// Returns the selected turn. A session counts as its newest turn, which can belong to its
+    /// parent; a group of restores counts as the newest of them.
     pub fn selected(&self) -> Option<(&SessionLane, &LogRow)> {
         let row = self.rows.get(self.cursor)?;
         let lane = self.lane(row);
@@ -99,9 +94,10 @@ impl BrowseTree {
         }
     }
 
-    /// Returns the newest turn of a session, be it one of those that it comes from.
+    /// Returns the newest turn of a session, or of its nearest ancestor that has one.
     fn newest<'a>(&'a self, lane: &'a SessionLane) -> Option<(&'a SessionLane, &'a LogRow)> {
         let (mut lane, mut last) = (lane, u64::MAX);
+        // Bounded, because parents of damaged sessions can form a cycle.
         for _ in 0..self.timeline.sessions.len() {
             let mut rows = lane.rows.iter();
             if let Some(row) = rows.find(|row| row.number <= last) {
@@ -116,18 +112,19 @@ impl BrowseTree {
         None
     }
 
-    /// Returns the session in use, if it is shown.
+    /// Returns the session in use, if the timeline contains it.
     pub fn in_use(&self) -> Option<&SessionName> {
         let mut lanes = self.timeline.sessions.iter();
         lanes.find(|lane| lane.in_use).map(|lane| &lane.name)
     }
 
-    /// Returns whether a turn lies on the way to the newest turn of the session in use.
+    /// Returns whether a turn is an ancestor of the newest turn of the session in use, or that
+    /// turn.
     pub fn is_before_in_use(&self, session: &SessionName, number: u64) -> bool {
         let sessions = &self.timeline.sessions;
         let mut at = sessions.iter().find(|lane| lane.in_use);
         let mut last = u64::MAX;
-        // As many steps as there are sessions: no branch goes around.
+        // Bounded, because parents of damaged sessions can form a cycle.
         for _ in 0..sessions.len() {
             let Some(lane) = at else { return false };
             if lane.name == *session {
@@ -143,7 +140,7 @@ impl BrowseTree {
         false
     }
 
-    /// Returns all turns whose title has a text, whatever its case.
+    /// Returns the turns whose title contains `text`, ignoring case.
     pub fn titled<'a>(&'a self, text: &str) -> impl Iterator<Item = CommitId> + use<'a> {
         let wanted = text.to_lowercase();
         let lanes = self.timeline.sessions.iter();
@@ -152,8 +149,8 @@ impl BrowseTree {
         rows.filter(has).map(|row| row.commit)
     }
 
-    /// Takes another state of the sessions; the cursor stays on what it is on. If that is the
-    /// newest turn of its session, it goes along with it.
+    /// Replaces the timeline. The cursor stays on its item, but moves along if that was the newest
+    /// turn of its session.
     pub fn learn(&mut self, timeline: Timeline) {
         let place = self.place();
         let is_newest = matches!(
@@ -182,7 +179,7 @@ impl BrowseTree {
         self.scroll();
     }
 
-    /// Returns the row of the newest turn of the session in use, be it one that it shares.
+    /// Row of the newest turn of the session in use, or of the turn that it branched from.
     fn start(&self) -> usize {
         let mut lanes = self.timeline.sessions.iter();
         let in_use = lanes.position(|lane| lane.in_use).unwrap_or(0);
@@ -192,7 +189,7 @@ impl BrowseTree {
         };
         let turn = self.rows.iter().position(is_turn);
 
-        // A branch stands above the turn at which it left its parent.
+        // The branch point is the row below the branch.
         let below = |lane: &SessionLane| lane.rows.is_empty() && lane.parent.is_some();
         let steps = usize::from(self.timeline.sessions.get(in_use).is_some_and(below));
         let session = self.rows.iter().position(|row| row.lane == in_use);
@@ -200,7 +197,7 @@ impl BrowseTree {
         row.min(self.rows.len().saturating_sub(1))
     }
 
-    /// Goes to a turn, and opens what it is folded into.
+    /// Moves the cursor to a turn, unfolding what hides it. Returns whether the turn exists.
     pub fn go_to(&mut self, commit: CommitId) -> bool {
         let lanes = self.timeline.sessions.iter();
         let found = lanes.enumerate().find_map(|(lane, one)| {
@@ -223,6 +220,7 @@ impl BrowseTree {
             };
             tree.rows.iter().position(holds)
         };
+        // The turn can be inside a group of restores, which has to be unfolded as well.
         self.cursor = holder(self).unwrap_or(self.cursor);
         if self.open_restores() {
             self.cursor = holder(self).unwrap_or(self.cursor);
@@ -232,7 +230,7 @@ impl BrowseTree {
         true
     }
 
-    /// Opens the restores under the cursor, if it is on such.
+    /// Returns `false` if the cursor is not on a group of restores.
     fn open_restores(&mut self) -> bool {
         let row = self.rows.get(self.cursor).copied();
         let Some(TreeRow {
@@ -249,20 +247,20 @@ impl BrowseTree {
         true
     }
 
-    /// Returns how far a page goes.
+    /// Returns the number of rows in a page.
     pub fn page(&self) -> isize {
         self.height.saturating_sub(1).max(1) as isize
     }
 
-    /// Moves the cursor by so many rows.
+    /// Moves the cursor by `by` rows.
     pub fn step(&mut self, by: isize) {
         let last = self.rows.len().saturating_sub(1);
         self.cursor = self.cursor.saturating_add_signed(by).min(last);
         self.scroll();
     }
 
-    /// Opens or folds what the cursor is on; a turn is folded into its session. Returns whether
-    /// there was anything to do.
+    /// Unfolds (`Some(true)`), folds (`Some(false)`) or toggles the item under the cursor. Folding
+    /// a turn moves the cursor to its session. Returns whether anything changed.
     pub fn fold(&mut self, open: Option<bool>) -> bool {
         let Some(row) = self.rows.get(self.cursor).copied() else {
             return false;
@@ -293,13 +291,13 @@ impl BrowseTree {
         true
     }
 
-    /// Fits the tree to so many rows on the screen.
+    /// Sets the number of visible rows.
     pub fn fit(&mut self, height: usize) {
         self.height = height.max(1);
         self.scroll();
     }
 
-    /// Returns whether a session is open.
+    /// Returns whether a session is unfolded.
     pub fn is_open(&self, lane: usize) -> bool {
         let one = &self.timeline.sessions[lane];
         let by_hand = self.open.get(&one.name).copied();
@@ -310,7 +308,7 @@ impl BrowseTree {
         })
     }
 
-    /// Opens a session and those around it.
+    /// Unfolds a session and its ancestors.
     fn open_up_to(&mut self, lane: usize) {
         let mut at = Some(lane);
         for _ in 0..self.timeline.sessions.len() {
@@ -325,7 +323,6 @@ impl BrowseTree {
         }
     }
 
-    /// Returns what the cursor is on.
     fn place(&self) -> Option<TreePlace> {
         let row = self.rows.get(self.cursor)?;
         let lane = self.lane(row);
@@ -337,7 +334,6 @@ impl BrowseTree {
         })
     }
 
-    /// Returns the row of a place.
     fn find(&self, place: &TreePlace) -> Option<usize> {
         let is_there = |row: &TreeRow| {
             let lane = self.lane(row);
@@ -356,7 +352,7 @@ impl BrowseTree {
         self.rows.iter().position(is_there)
     }
 
-    /// Keeps the cursor on the screen, and the screen full.
+    /// Keeps the cursor visible and leaves no empty rows at the end.
     fn scroll(&mut self) {
         let height = self.height.max(1);
         let last = self.rows.len().saturating_sub(height);
@@ -364,7 +360,6 @@ impl BrowseTree {
         self.top = self.top.clamp(lowest, self.cursor).min(last);
     }
 
-    /// Makes the rows anew.
     fn rebuild(&mut self) {
         let lanes = &self.timeline.sessions;
         let places: HashMap<&SessionName, usize> = lanes
@@ -388,8 +383,8 @@ impl BrowseTree {
             made: vec![false; lanes.len()],
             rows: Vec::new(),
         };
-        // A branch of something that comes from it, which only damage can make, is shown all the
-        // same.
+        // A second pass over all lanes: parents that form a cycle, in damaged sessions, are no
+        // roots. `session` skips lanes that have their rows.
         for lane in roots.into_iter().chain(0..lanes.len()) {
             rows.session(lane, 0);
         }

@@ -1,11 +1,11 @@
-//! Moving in the list: cursor, pages, search, pairs that open and close, the preview's scroll.
+//! Navigation in the checklist: cursor, pages, search, unfolding, and scrolling the preview.
 
 use super::{Checklist, ChecklistCommand, ChecklistRow, Item};
 use crate::ui::key::Key;
 use crate::ui::search::{Search, SearchDirection};
 
 impl Checklist {
-    /// Takes a key that only moves; unknown keys do nothing.
+    /// Handles a key that only moves. Ignores unknown keys.
     pub(super) fn motion(&mut self, key: &Key) -> Option<ChecklistCommand> {
         let page = self.height.saturating_sub(1).max(1) as isize;
         match key {
@@ -29,7 +29,6 @@ impl Checklist {
         None
     }
 
-    /// Takes a key while the search is being written.
     pub(super) fn write_search(&mut self, key: &Key) {
         self.search = self.search.take().and_then(|search| search.press(key));
         if matches!(self.search, Some(Search::Known(_))) {
@@ -38,7 +37,7 @@ impl Checklist {
         self.follow();
     }
 
-    /// Brings the cursor's row onto the screen.
+    /// Scrolls until the cursor is visible.
     pub(super) fn follow(&mut self) {
         let rows = self.rows().len();
         self.cursor = self.cursor.min(rows.saturating_sub(1));
@@ -52,7 +51,6 @@ impl Checklist {
         }
     }
 
-    /// Moves the cursor, as far as there are rows.
     fn move_by(&mut self, by: isize) {
         self.cursor = self
             .cursor
@@ -60,7 +58,7 @@ impl Checklist {
             .min(self.rows().len().saturating_sub(1));
     }
 
-    /// Opens or closes the pairs of the item; without a wish, the other way round.
+    /// Folds or unfolds the pairs of the item. `None` toggles.
     fn open(&mut self, wish: Option<bool>) {
         let Some(index) = self.current() else { return };
         if self.items[index].pairs.is_empty() {
@@ -69,6 +67,7 @@ impl Checklist {
 
         let open = wish.unwrap_or(!self.items[index].open);
         self.items[index].open = open;
+        // The row of the pair is gone: move to its item.
         if !open {
             self.cursor = self
                 .rows()
@@ -78,7 +77,6 @@ impl Checklist {
         }
     }
 
-    /// Goes to an item whose label, or that of a pair, has the searched text.
     fn find(&mut self, step: SearchDirection) {
         let Some(search) = &self.search else { return };
         let rows = self.rows();
@@ -90,7 +88,6 @@ impl Checklist {
         }
     }
 
-    /// Returns the text of a row.
     fn label(&self, row: ChecklistRow) -> String {
         match row {
             ChecklistRow::Memos | ChecklistRow::Actions => String::new(),

@@ -1,8 +1,7 @@
-//! Keys and what becomes of the list.
+//! Tests of keys and switches.
 
 use super::*;
 
-/// Returns a memo, an EDIT of three pairs and a command.
 fn list() -> Checklist {
     let pairs = ["one", "two", "three"].map(StyledLine::plain).to_vec();
     let item = |part, label: &str, pairs| Item::new(part, StyledLine::plain(label), pairs);
@@ -14,7 +13,7 @@ fn list() -> Checklist {
     .fit(20, 0)
 }
 
-/// Presses keys; `\n` is enter, `\t` tab, `^` and `$` are home and end.
+/// Presses keys: `\n` is enter, `\t` is tab, `^` is home, `$` is end.
 fn press(list: Checklist, keys: &str) -> (Checklist, Option<ChecklistCommand>) {
     let key = |c| match c {
         '\n' => Key::Enter,
@@ -27,7 +26,6 @@ fn press(list: Checklist, keys: &str) -> (Checklist, Option<ChecklistCommand>) {
         .fold((list, None), |(list, _), c| list.press(&key(c)))
 }
 
-/// Returns rows and switches as text; `>` is the cursor.
 fn shown(list: &Checklist) -> String {
     let switch = |on| if on { "[x]" } else { "[ ]" };
     let row = |(at, row): (usize, &ChecklistRow)| {
@@ -54,7 +52,6 @@ fn shown(list: &Checklist) -> String {
         .join("\n")
 }
 
-/// Compares what keys make of the list.
 fn check(keys: &str, expected: &str, act: Option<ChecklistCommand>) {
     let (list, found) = press(list(), keys);
     assert_eq!(

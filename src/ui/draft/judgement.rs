@@ -1,4 +1,4 @@
-//! Whether what is switched on can run as the person changed it, and what stands in its way.
+//! Validates an edited plan and finds out what prevents it from running.
 
 use super::EditedPlan;
 use crate::plan::Plan;
@@ -7,11 +7,8 @@ use crate::ui::checklist::{Checklist, Item, ItemPart};
 use crate::workflow::user::{Approved, ReviewRequest};
 
 impl EditedPlan {
-    /// Validates what is switched on, marks what cannot run, and takes over what each action would
-    /// do.
-    ///
-    /// # Errors
-    /// The repository cannot be read.
+    /// Validates what is switched on, marks items that can't run, and updates the effect of each
+    /// action.
     pub fn judge(
         &mut self,
         list: &mut Checklist,
@@ -40,11 +37,8 @@ impl EditedPlan {
         Ok(())
     }
 
-    /// Switches off what does not fit the files as they are now, and what depends on it; returns
-    /// what that was, with the reason.
-    ///
-    /// # Errors
-    /// The repository cannot be read.
+    /// Switches off everything that no longer applies to the current files, and what depends on it.
+    /// Returns a reason for each.
     pub fn leave_out_misfits(
         &mut self,
         list: &mut Checklist,
@@ -54,7 +48,8 @@ impl EditedPlan {
         loop {
             self.judge(list, proposal)?;
             let mistakes = self.mistakes.clone();
-            // What is off already cannot be in the way, so this ends.
+            // Each round switches off at least one item or pair, so this terminates. The filter
+            // does so as a side effect.
             let found: Vec<&(ItemPart, Diagnostic)> = mistakes
                 .iter()
                 .filter(|(part, _)| list.items.iter_mut().any(|item| switch_off(item, *part)))
@@ -70,7 +65,7 @@ impl EditedPlan {
         }
     }
 
-    /// Returns what a mistake is about; the first action that runs if it is about none.
+    /// Item that a diagnostic is about. Defaults to the first running action.
     fn place(&self, running: &[usize], diagnostic: &Diagnostic) -> Option<ItemPart> {
         let memo = self
             .plan
@@ -84,7 +79,6 @@ impl EditedPlan {
             .or_else(|| action().map(ItemPart::Action))
     }
 
-    /// Marks the item, or the pair, that a mistake is about.
     fn mark(&self, list: &mut Checklist, part: ItemPart, diagnostic: &Diagnostic) {
         let words = self.words(part, diagnostic);
         let Some(item) = list.items.iter_mut().find(|item| item.part == part) else {
@@ -107,7 +101,7 @@ impl EditedPlan {
         }
     }
 
-    /// Returns what a mistake means to who switched something off or changed it.
+    /// Message for the user. An action that was not touched fails only because of others.
     fn words(&self, part: ItemPart, diagnostic: &Diagnostic) -> String {
         let what = diagnostic.message.lines().next().unwrap_or_default();
         let ItemPart::Action(at) = part else {
@@ -124,8 +118,7 @@ impl EditedPlan {
     }
 }
 
-/// Switches off what of an item a mistake is about: the pairs that are marked, or the whole item.
-/// Says whether it was on.
+/// Switches off the marked pairs, or else the item. Returns whether the item was on.
 fn switch_off(item: &mut Item, part: ItemPart) -> bool {
     if item.part != part || !item.on {
         return false;
@@ -139,15 +132,13 @@ fn switch_off(item: &mut Item, part: ItemPart) -> bool {
     true
 }
 
-/// Says what does not fit, and why, in one line.
 fn misfit(diagnostic: &Diagnostic) -> String {
     let why = diagnostic.message.lines().next().unwrap_or_default();
     let what = Some(diagnostic.action.as_str()).filter(|action| !action.is_empty());
     format!("{}: {why}", what.unwrap_or("memos"))
 }
 
-/// Returns the plan without what is switched off, and for each action of it its index in the whole
-/// plan.
+/// Returns the plan without what is switched off, and the original index of each remaining action.
 pub(super) fn running(approved: &Approved) -> (Plan, Vec<usize>) {
     let mut plan = approved.plan.clone();
     let places: Vec<usize> = (0..plan.actions.len())

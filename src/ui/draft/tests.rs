@@ -1,10 +1,10 @@
-//! What runs of a plan that a person switched and changed.
+//! Tests of edits, switches and their validation.
 
 use super::super::key::Key;
 use super::super::sample;
 use super::*;
 
-/// Presses keys on the list of the seed's example and judges it.
+/// Presses keys on the list of the bootstrap sample and validates the result.
 fn judged(keys: &[Key]) -> (EditedPlan, Checklist) {
     let sample = sample::bootstrap();
     let proposal = sample.proposal();

@@ -1,24 +1,23 @@
-//! Where things stand on a screen: the preview beside the list, below it, or nowhere.
+//! Screen layout of the checklist: preview next to the list, below it, or absent.
 
 use ratatui::layout::Rect;
 
-/// From this width on the preview stands beside the list.
+/// Minimum width to show the preview next to the list.
 const WIDE: u16 = 100;
-/// From this height on it stands below the list, where the screen is not wide.
+/// Minimum height to show it below the list on a narrower screen.
 const HIGH: u16 = 20;
-/// The widest list.
 const MAX_LIST: u16 = 80;
 /// Lines for title, status and keys.
 const FRAME: u16 = 3;
 
-/// The areas of the checklist's screen.
+/// Areas of the checklist's screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Panes {
     /// One line at the top.
     pub title: Rect,
     /// The list.
     pub list: Rect,
-    /// One column or one line between list and preview.
+    /// A column or line between list and preview.
     pub divider: Option<Rect>,
     /// The preview.
     pub side: Option<Rect>,
@@ -28,7 +27,7 @@ pub struct Panes {
     pub keys: Rect,
 }
 
-/// Divides a screen for a list of so many rows.
+/// Divides the screen for a list with this many rows.
 pub fn split(area: Rect, rows: usize) -> Panes {
     let body = area.height.saturating_sub(FRAME);
     let line = |y: u16| {
@@ -56,7 +55,6 @@ pub fn split(area: Rect, rows: usize) -> Panes {
     }
 }
 
-/// Puts the preview to the right.
 fn beside(body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
     let width = (body.width * 2 / 5).min(MAX_LIST);
     let list = Rect { width, ..body };
@@ -74,7 +72,7 @@ fn beside(body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
     (list, Some(divider), Some(side))
 }
 
-/// Puts the preview below; a short list leaves it more room.
+/// A short list leaves more lines to the preview.
 fn below(body: Rect, rows: u16) -> (Rect, Option<Rect>, Option<Rect>) {
     let height = rows.clamp(1, body.height / 2);
     let list = Rect { height, ..body };

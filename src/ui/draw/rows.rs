@@ -1,4 +1,4 @@
-//! The rows of the checklist: branches, switches, marks. Only those on the screen are made.
+//! Draws the rows of the checklist. Only visible rows are built, so long lists stay cheap.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -9,7 +9,6 @@ use super::drawn;
 use crate::ui::checklist::{Checklist, ChecklistRow, Item};
 use crate::ui::style::{Paint, StyledLine, Tone};
 
-/// Draws the rows that fit, from the first one on the screen.
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: Paint) {
     let rows = on_screen(list, usize::from(area.width), usize::from(area.height));
     let shown = |(line, selected): (StyledLine, bool)| {
@@ -26,12 +25,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: P
     );
 }
 
-/// Returns the rows that are on a screen, and whether the cursor is on them; however long the list
-/// is, no other is made.
+/// Returns the visible rows, and whether each is selected.
 pub(super) fn on_screen(list: &Checklist, width: usize, height: usize) -> Vec<(StyledLine, bool)> {
     let rows = list.rows();
     let made = |(at, &row): (usize, &ChecklistRow)| {
         let selected = at == list.cursor;
+        // The row after the memos is a heading, so the last memo ends its branch.
         let last = !rows[at + 1..].iter().any(|&next| same_branch(row, next))
             || rows
                 .get(at + 1)
@@ -49,16 +48,13 @@ pub(super) fn on_screen(list: &Checklist, width: usize, height: usize) -> Vec<(S
         .collect()
 }
 
-/// Where a row stands.
 #[derive(Clone, Copy)]
 struct RowPlace {
-    /// Under the cursor.
     selected: bool,
-    /// The last of its branch.
+    /// Last row of its branch.
     last: bool,
 }
 
-/// Tells whether the second row hangs on the same branch as the first.
 fn same_branch(row: ChecklistRow, next: ChecklistRow) -> bool {
     match (row, next) {
         (ChecklistRow::Item(_), ChecklistRow::Item(_)) => true,
@@ -67,7 +63,6 @@ fn same_branch(row: ChecklistRow, next: ChecklistRow) -> bool {
     }
 }
 
-/// Returns a row, cut to the width.
 fn line(list: &Checklist, row: ChecklistRow, width: usize, place: RowPlace) -> StyledLine {
     let cursor = StyledLine::of(Tone::Accent, if place.selected { "›" } else { " " });
     match row {
@@ -106,7 +101,6 @@ fn line(list: &Checklist, row: ChecklistRow, width: usize, place: RowPlace) -> S
     }
 }
 
-/// Returns `[✓] `, `[ ] `, or `[✗] ` for what is switched on and cannot run.
 fn switch(on: bool, problem: bool) -> StyledLine {
     match (on, problem) {
         (true, false) => StyledLine::of(Tone::Added, "[✓] "),
@@ -115,7 +109,7 @@ fn switch(on: bool, problem: bool) -> StyledLine {
     }
 }
 
-/// Returns what stands behind an item's label.
+/// Returns pair counts and flags, shown after the label.
 fn marks(item: &Item) -> StyledLine {
     let on = item.pairs.iter().filter(|pair| pair.on).count();
     let sign = if item.open { "▾" } else { "▸" };
@@ -138,7 +132,6 @@ fn marks(item: &Item) -> StyledLine {
         )
 }
 
-/// Returns a label, faint where it is switched off.
 fn toned(label: &StyledLine, on: bool) -> StyledLine {
     if on {
         label.clone()
@@ -147,7 +140,7 @@ fn toned(label: &StyledLine, on: bool) -> StyledLine {
     }
 }
 
-/// Joins start, label and marks; the label gives way where there is no room.
+/// Cuts the label if the parts do not fit.
 fn fitted(start: StyledLine, label: StyledLine, marks: StyledLine, width: usize) -> StyledLine {
     let room = width.saturating_sub(start.width() + marks.width()).max(1);
     start.join(label.cut(room)).join(marks).cut(width)

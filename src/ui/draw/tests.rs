@@ -1,4 +1,4 @@
-//! Screens at three sizes, as a person sees them.
+//! Snapshots of the screen at several sizes.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -10,7 +10,6 @@ use crate::ui::preview;
 use crate::ui::sample::{self, Sample};
 use crate::ui::style::wrap_all;
 
-/// Returns the screen after some keys, without blanks at the ends of lines.
 fn screen(sample: &Sample, size: (u16, u16), keys: &[Key]) -> String {
     let proposal = sample.proposal();
     let mut draft = EditedPlan::new(&proposal);
@@ -40,7 +39,6 @@ fn screen(sample: &Sample, size: (u16, u16), keys: &[Key]) -> String {
     shown(&terminal)
 }
 
-/// Returns the characters of a screen.
 fn shown(terminal: &Terminal<TestBackend>) -> String {
     let buffer = terminal.backend().buffer();
     let row = |y| {
@@ -48,6 +46,7 @@ fn shown(terminal: &Terminal<TestBackend>) -> String {
         let mut skip = 0;
         for x in 0..buffer.area.width {
             let symbol = buffer[(x, y)].symbol();
+            // A wide character is followed by cells that belong to it.
             if skip == 0 {
                 text.push_str(symbol);
                 skip = unicode_width::UnicodeWidthStr::width(symbol).saturating_sub(1);
@@ -64,7 +63,6 @@ fn shown(terminal: &Terminal<TestBackend>) -> String {
         .join("\n")
 }
 
-/// Opens the pairs of the EDIT and switches the first one off.
 const SWITCH_PAIR: [Key; 6] = [
     Key::Down,
     Key::Down,

@@ -1,4 +1,4 @@
-//! A text in a file of its own, in the person's editor.
+//! Edits a text in a temporary file with the user's editor.
 
 use std::path::PathBuf;
 
@@ -11,28 +11,22 @@ use crate::host::temporary::temporary_folder;
 use crate::ui::editor::EditorUse;
 use crate::ui::style::{StyledLine, Tone};
 
-/// What is said where no editor is found.
 const NO_EDITOR: &str = "No editor is known: set `preview_command` or `EDITOR` to change it.";
-/// The keys of the question that waits for an editor.
+/// For the question that waits for an editor in the background.
 const FINISHED: [(char, &str); 3] = [
     ('y', "it is saved: go on with it"),
     ('n', "not yet"),
     ('d', "drop your changes"),
 ];
 
-/// A proposed file in a folder of its own, under its own name.
+/// A temporary file under its final name, in its own directory.
 pub(super) struct Proposed {
-    /// Removed when the flow ends.
+    /// Removed when it is dropped.
     _folder: tempfile::TempDir,
-    /// The file.
     path: PathBuf,
 }
 
-/// Lets a text be changed in the editor; nothing where that cannot be done, or the person dropped
-/// the changes.
-///
-/// # Errors
-/// The terminal is gone, or no temporary file can be made.
+/// Edits a text in the user's editor. Returns `None` if that fails or the user drops the changes.
 pub fn edit_file(
     desk: &mut dyn EditingPrompts,
     name: &str,
@@ -46,7 +40,6 @@ pub fn edit_file(
 }
 
 impl Proposed {
-    /// Writes the file.
     pub(super) fn write(name: &str, content: &[u8]) -> anyhow::Result<Proposed> {
         let folder = temporary_folder()?;
         let path = folder.path().join(name);
@@ -58,7 +51,7 @@ impl Proposed {
         })
     }
 
-    /// Opens it; where nothing can, shows something else in the terminal.
+    /// Opens the file. If that fails, shows `instead` in the terminal and returns `None`.
     pub(super) fn open(
         &self,
         desk: &mut dyn EditingPrompts,
@@ -75,8 +68,8 @@ impl Proposed {
         Ok(None)
     }
 
-    /// Returns the content as the person left it; `None` where it is to stay as it was. Who has
-    /// closed the editor has finished, and is not asked.
+    /// Returns the edited contents, or `None` if the user drops the changes. Asks only if the
+    /// editor runs in the background.
     pub(super) fn finished(
         &self,
         desk: &mut dyn EditingPrompts,
@@ -108,6 +101,8 @@ impl Proposed {
                     &format!("the file cannot be read: {error}"),
                 )]),
             }
+            // The file can't be read although the editor has ended: ask now, so the user can fix
+            // it.
             is_closed = false;
         }
     }

@@ -1,4 +1,4 @@
-//! The flows with a scripted person.
+//! Tests of the editing dialogs with scripted prompts.
 
 use std::collections::VecDeque;
 
@@ -7,20 +7,18 @@ use crate::plan::action::research::Research;
 use crate::text::edit::apply;
 use crate::ui::sample;
 
-/// A person who has decided beforehand.
+/// Scripted answers. Panics on a question that the script does not expect.
 #[derive(Default)]
 struct Script {
-    /// The keys, in order.
     keys: VecDeque<char>,
-    /// The texts, in order; `None` leaves.
+    /// In order. `None` leaves the prompt.
     texts: VecDeque<Option<&'static str>>,
-    /// What is saved in the editor; without one there is no editor.
+    /// What the editor saves. `None` means that there is no editor.
     saves: Option<&'static str>,
-    /// Whether the editor has the terminal until it is left.
+    /// Whether the editor runs in the terminal until the user closes it.
     blocks: bool,
-    /// The text that was offered for change.
+    /// Start of the last text prompt.
     offered: String,
-    /// Everything shown.
     shown: String,
 }
 
@@ -63,14 +61,12 @@ impl EditingPrompts for Script {
     }
 }
 
-/// Returns what a script makes of an action.
 fn changed(script: &mut Script, kind: ActionKind, step: &Step) -> Option<ActionKind> {
     edit(script, &sample::action(1, kind), step)
         .unwrap()
         .map(|action| action.kind)
 }
 
-/// Returns what an EDIT from `a` to `b` would do to its file.
 fn step() -> Step {
     Step {
         before: Some(b"a\nx\n".to_vec()),

@@ -1,4 +1,4 @@
-//! How files differ: a table of lines for each, with the words that come and go marked.
+//! Renders the diffs of a page: a table of lines for each file, with changed words marked.
 
 use maud::{Markup, html};
 
@@ -8,39 +8,37 @@ use crate::text::sized;
 use crate::text::visible::visible_tabbed;
 use crate::workflow::view::turn_page::{ChangedFile, FileView, PathChange};
 
-/// The lines of a file that are shown.
+/// Per file.
 const MAX_LINES: usize = 2_000;
-/// The lines of all files that are shown; the others are named.
+/// For all files. Files beyond it are listed without their lines.
 const MAX_ALL: usize = 10_000;
-/// The letters of a line that are shown.
+/// Characters shown of a line.
 const MAX_LETTERS: usize = 2_000;
-/// As many files are open when the page is; the others are folded.
+/// Number of files that are unfolded at first.
 const OPEN: usize = 30;
 
-/// Reads a file before and after.
+/// Reads both versions of a file.
 pub type Loading<'a> = dyn Fn(&ChangedFile) -> (FileView, FileView) + 'a;
 
-/// Files that differ.
+/// Changed files of a page.
 pub struct Changes<'a> {
     /// The files.
     pub files: &'a [ChangedFile],
-    /// How many more there are.
+    /// Number of further files, which are not listed.
     pub left_out: usize,
-    /// How they are read.
+    /// Reads a file when it is rendered.
     pub load: &'a Loading<'a>,
 }
 
-/// A file, as it is shown.
+/// A file with its computed diff.
 struct DrawnFile<'a> {
-    /// The file.
     file: &'a ChangedFile,
-    /// What is said of it in words.
+    /// Shown above the lines, for example a change of mode.
     notes: Vec<String>,
-    /// How its lines differ.
     difference: Difference,
 }
 
-/// Returns a list of the files, and how each differs.
+/// Renders the list of files, then the diff of each.
 pub fn changes(changes: &Changes<'_>) -> Markup {
     let mut left = MAX_ALL;
     let drawn: Vec<DrawnFile<'_>> = changes
@@ -79,7 +77,7 @@ pub fn changes(changes: &Changes<'_>) -> Markup {
     }
 }
 
-/// Reads a file, and compares it as far as there is room.
+/// `room` is the number of lines that the page can still show.
 fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, room: usize) -> DrawnFile<'a> {
     let mut notes = Vec::new();
     if let Some((old, new)) = file.kinds() {
@@ -112,7 +110,7 @@ fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, room: usize) -> DrawnFile
     }
 }
 
-/// Says what a file is that has no lines.
+/// `None` if the file has lines or does not exist.
 fn described(view: &FileView) -> Option<String> {
     match view {
         FileView::Absent | FileView::Text(_) => None,
@@ -124,7 +122,6 @@ fn described(view: &FileView) -> Option<String> {
     }
 }
 
-/// Returns how many lines come and go.
 fn counts(added: usize, removed: usize) -> Markup {
     html! {
         @if added > 0 { span.added { "+" (added) } }
@@ -133,7 +130,6 @@ fn counts(added: usize, removed: usize) -> Markup {
 }
 
 impl DrawnFile<'_> {
-    /// Returns how many lines of it are shown.
     fn rows(&self) -> usize {
         self.difference
             .hunks
@@ -142,12 +138,10 @@ impl DrawnFile<'_> {
             .sum()
     }
 
-    /// Returns how many of its lines come and go.
     fn counts(&self) -> Markup {
         counts(self.difference.counts.added, self.difference.counts.removed)
     }
 
-    /// Returns it with its lines.
     fn markup(&self, at: usize) -> Markup {
         let word = match self.file.change {
             PathChange::Added => "new",
@@ -177,11 +171,10 @@ impl DrawnFile<'_> {
     }
 }
 
-/// Returns a run of lines.
 fn part(hunk: &Hunk, change: PathChange) -> Markup {
     html! {
         tbody {
-            // Where all of a file comes or goes, its place says nothing.
+            // In an added or deleted file, the only hunk covers all lines.
             @if change == PathChange::Modified {
                 tr.hunk {
                     td colspan="4" {
@@ -195,7 +188,6 @@ fn part(hunk: &Hunk, change: PathChange) -> Markup {
     }
 }
 
-/// Returns a line with its numbers.
 fn row(line: &DiffLine) -> Markup {
     let (class, sign) = match line.change {
         LineChange::Kept => ("kept", " "),

@@ -1,33 +1,29 @@
-//! What the turns of a session took: tokens as bars, and the sum of the cost as a line.
+//! Chart of a session's usage: tokens as bars, total cost as a line.
 
 use maud::{Markup, html};
 
 use super::words::{dollars, number, short};
 use crate::workflow::log::LogRow;
 
-/// The size of the picture, without unit.
+/// Width and height in SVG units.
 const SIZE: (f64, f64) = (960.0, 200.0);
-/// What is left free for numbers: left, above, right, below.
+/// Margins for labels: left, top, right, bottom.
 const EDGE: [f64; 4] = [52.0, 12.0, 60.0, 22.0];
-/// More turns than this are put together.
+/// With more turns than this, each bar stands for several.
 const MOST_BARS: usize = 160;
 
-/// Some turns that follow one another.
+/// Consecutive turns, shown as one bar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Bar {
-    /// The number of the first.
     first: u64,
-    /// The number of the last.
     last: u64,
-    /// The tokens read.
     read: u64,
-    /// The tokens written.
     written: u64,
-    /// The dollars up to and with these.
+    /// In dollars, including all earlier turns.
     cost: f64,
 }
 
-/// Returns the chart of turns, newest first; nothing where no model told what it took.
+/// Returns the chart of turns that are given newest first. Empty if no model reported tokens.
 pub fn chart(rows: &[LogRow]) -> Markup {
     let bars = bars(rows);
     let most = bars
@@ -64,8 +60,9 @@ pub fn chart(rows: &[LogRow]) -> Markup {
     }
 }
 
-/// Puts turns together, oldest first.
+/// Groups turns into bars, oldest first.
 fn bars(rows: &[LogRow]) -> Vec<Bar> {
+    // Turn 0 only starts the session.
     let rows: Vec<&LogRow> = rows.iter().rev().filter(|row| row.number > 0).collect();
     let group = rows.len().div_ceil(MOST_BARS).max(1);
     let mut cost = 0.0;
@@ -76,6 +73,7 @@ fn bars(rows: &[LogRow]) -> Vec<Bar> {
         };
         let costs = rows.iter().filter_map(|row| row.cost);
         cost += costs
+            // A record from elsewhere can contain `.nan` or a negative cost.
             .filter(|cost| cost.is_finite() && *cost > 0.0)
             .sum::<f64>();
         Bar {
@@ -89,28 +87,24 @@ fn bars(rows: &[LogRow]) -> Vec<Bar> {
     rows.chunks(group).map(bar).collect()
 }
 
-/// Adds something up.
 fn sum(bars: &[Bar], part: fn(&Bar) -> u64) -> u64 {
     bars.iter().map(part).fold(0, u64::saturating_add)
 }
 
-/// Returns where a bar begins, and how wide its place is.
 fn place(at: usize, count: usize) -> (f64, f64) {
     let width = (SIZE.0 - EDGE[0] - EDGE[2]) / count.max(1) as f64;
     (EDGE[0] + width * at as f64, width)
 }
 
-/// Returns how high a part of the whole stands.
 fn height(part: f64, whole: f64) -> f64 {
     (SIZE.1 - EDGE[1] - EDGE[3]) * (part / whole).clamp(0.0, 1.0)
 }
 
-/// Returns a number of the picture, with no more digits than anybody sees.
+/// One decimal is enough and keeps the page small.
 fn px(number: f64) -> String {
     format!("{number:.1}")
 }
 
-/// Draws a bar: what was written stands on what was read.
 fn drawn(bar: &Bar, at: usize, count: usize, most: u64) -> Markup {
     let (left, width) = place(at, count);
     let wide = (width * 0.72).clamp(0.8, 36.0);
@@ -133,7 +127,6 @@ fn drawn(bar: &Bar, at: usize, count: usize, most: u64) -> Markup {
     }
 }
 
-/// Draws what the heights mean.
 fn axes(most: u64, cost: f64, (first, last): (u64, u64)) -> Markup {
     let (foot, right) = (SIZE.1 - EDGE[3], SIZE.0 - EDGE[2]);
     html! {
@@ -154,7 +147,6 @@ fn axes(most: u64, cost: f64, (first, last): (u64, u64)) -> Markup {
     }
 }
 
-/// Returns the points of the line of the cost.
 fn line(bars: &[Bar], cost: f64) -> String {
     let point = |(at, bar): (usize, &Bar)| {
         let (left, width) = place(at, bars.len());

@@ -1,4 +1,4 @@
-//! The page that compares two turns: what each took, and how the files after them differ.
+//! Page that compares two turns: usage, and the diff between their resulting files.
 
 use maud::{Markup, html};
 
@@ -7,17 +7,16 @@ use super::layout::{PageParts, PagePlace, page};
 use super::words::{badge, dollars, line, number};
 use crate::workflow::compare::Side;
 
-/// Two sides, and how the files after them differ.
+/// Data of the page.
 pub struct Compared<'a> {
-    /// How the project is called.
+    /// Name of the project.
     pub project: &'a str,
-    /// The sides.
+    /// The compared turns.
     pub sides: &'a [Side],
-    /// How the files differ.
+    /// Diff between their resulting files.
     pub changes: Changes<'a>,
 }
 
-/// What is not known.
 const UNKNOWN: &str = "–";
 
 /// Returns the page.
@@ -46,7 +45,6 @@ pub fn compare(place: PagePlace, compared: &Compared<'_>) -> String {
     )
 }
 
-/// Returns the sides beside each other.
 fn table(sides: &[Side]) -> Markup {
     let row = |name: &str, cell: &dyn Fn(&Side) -> Markup| {
         html! { tr { th scope="row" { (name) } @for side in sides { td { (cell(side)) } } } }

@@ -1,4 +1,4 @@
-//! All sessions in one picture: a line for each from left to right, and where it leaves another.
+//! Picture of all sessions: one line each from left to right, and their branch points.
 
 use std::collections::HashMap;
 
@@ -10,27 +10,24 @@ use crate::session::name::SessionName;
 use crate::workflow::log::LogRow;
 use crate::workflow::view::timeline::{SessionLane, Timeline};
 
-/// More sessions are not drawn; they are in the list.
+/// Further sessions are not drawn. The page lists them.
 const MOST_LANES: usize = 24;
-/// The most dots on a line; of more turns some are left out.
+/// Dots per line. Some turns of a longer session have none.
 const MOST_DOTS: usize = 120;
-/// The size of the picture.
 const WIDTH: f64 = 960.0;
-/// Where the names end and the lines begin.
+/// End of the names, start of the lines.
 const LEFT: f64 = 190.0;
-/// What is free behind the longest line.
+/// Space after the longest line.
 const RIGHT: f64 = 24.0;
-/// The distance between two lines.
 const LANE: f64 = 34.0;
-/// The longest distance between two turns.
+/// Maximum distance between two turns.
 const STEP: f64 = 40.0;
-/// The letters of a name for which there is room.
+/// Characters of a name that fit.
 const MOST_LETTERS: usize = 24;
 
-/// A place in the picture: from the left, and from above.
 type Point = (f64, f64);
 
-/// Draws the sessions; nothing where a list says the same.
+/// Draws the sessions. Empty if there is only one, or no turn.
 pub fn forest(place: PagePlace, timeline: &Timeline) -> Markup {
     let lanes = ordered(timeline);
     let last = lanes
@@ -65,11 +62,12 @@ pub fn forest(place: PagePlace, timeline: &Timeline) -> Markup {
     }
 }
 
-/// Puts each session behind the one that it branched off from.
+/// Returns each session after its parent, depth first.
 fn ordered(timeline: &Timeline) -> Vec<&SessionLane> {
     let mut below: HashMap<Option<&SessionName>, Vec<&SessionLane>> = HashMap::new();
     for lane in &timeline.sessions {
         let parent = lane.parent.as_ref().map(|(name, _)| name);
+        // The parent can be deleted, or not part of the export.
         let parent = parent.filter(|name| timeline.sessions.iter().any(|lane| lane.name == **name));
         below
             .entry(parent.filter(|name| **name != lane.name))
@@ -90,7 +88,6 @@ fn ordered(timeline: &Timeline) -> Vec<&SessionLane> {
     ordered
 }
 
-/// Draws a session.
 fn drawn(
     place: PagePlace,
     lane: &SessionLane,

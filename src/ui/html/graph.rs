@@ -1,4 +1,4 @@
-//! The turns of a session as a line from bottom to top, with the branches that leave it.
+//! Draws the turns of a session as a line from bottom to top, with branches and restores.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,26 @@ use super::words::tone;
 use crate::session::name::SessionName;
 use crate::workflow::log::LogRow;
 
-/// The height of a row, in units of which 16 are a `rem`; the style has the same.
+/// Height of a row in SVG units, 16 to a `rem`. `style.css` contains the same height.
 pub const ROW: usize = 60;
-/// The distance between two lines.
 const LANE: usize = 18;
-/// Where the session's own line is.
+/// Horizontal position of the session's own line.
 const OWN: usize = 28;
-/// The most branches that are drawn beside each other; all of them are named in their rows.
+/// Branches drawn next to each other. The row of the turn lists all of them.
 const MOST_LANES: usize = 3;
-/// A way back that is longer is only said.
+/// In rows. A longer line of a restore is not drawn.
 const MOST_BACK: usize = 40;
 
-/// What leaves the line of a session.
+/// Branches and restores of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Branching {
-    /// The sessions that branch off, by the turn that they share last.
+    /// Sessions that branch off, by the last turn that they share.
     pub forks: BTreeMap<u64, Vec<SessionName>>,
-    /// Where restores went, by their turn.
+    /// Target of each restore, by the number of the restoring turn.
     pub back: BTreeMap<u64, u64>,
 }
 
-/// Draws the line beside rows, newest first.
+/// Draws the line next to `rows`, which are newest first.
 pub fn graph(rows: &[LogRow], branching: &Branching) -> Markup {
     if rows.is_empty() {
         return html! {};
@@ -59,18 +58,16 @@ pub fn graph(rows: &[LogRow], branching: &Branching) -> Markup {
     }
 }
 
-/// Returns the width that the drawing takes, in units.
+/// Returns the width of the drawing in SVG units.
 pub fn width(branching: &Branching) -> usize {
     let lanes = branching.forks.values().map(Vec::len).max().unwrap_or(0);
     OWN + 14 + LANE * lanes.min(MOST_LANES)
 }
 
-/// Returns the middle of a row.
 fn middle(row: usize) -> usize {
     row * ROW + ROW / 2
 }
 
-/// Draws a branch that leaves.
 fn fork(at: usize, lane: usize) -> Markup {
     let (y, x) = (middle(at), OWN + LANE * lane);
     let end = y.saturating_sub(ROW / 2 + 4);
@@ -81,7 +78,7 @@ fn fork(at: usize, lane: usize) -> Markup {
     }
 }
 
-/// Draws the way back to an earlier turn, on the left.
+/// Draws the line from a restore to its target, on the left.
 fn way(rows: &[LogRow], at: usize, target: u64) -> Markup {
     let later = rows.iter().enumerate().skip(at).take(MOST_BACK);
     let Some((to, _)) = later.into_iter().find(|(_, row)| row.number == target) else {

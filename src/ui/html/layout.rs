@@ -1,90 +1,92 @@
-//! What all pages have around them, and how they find each other.
+//! Frame of every page, and links between pages.
 //!
-//! Every link is relative: the same page works below a secret word on a server, on a forge's page
+//! All links are relative, so the same page works below the server's secret path, on static
 //! hosting, and as an attachment.
 
 use maud::{DOCTYPE, Markup, html};
 
 use crate::session::name::SessionName;
 
-/// The style of all pages.
+/// Style sheet of all pages.
 pub const STYLE: &str = include_str!("style.css");
-/// What brings a page up to date while a session runs, and reads its keys.
+/// Script for live updates and keys.
 pub const SCRIPT: &str = include_str!("live.js");
 /// The icon.
 pub const ICON: &str = include_str!("icon.svg");
 
-/// What a page may load: files beside it, and nothing else. A frame is named by headers alone.
+/// `Content-Security-Policy` of served pages: only files next to the page. `frame-ancestors` works
+/// only as a header, so the server adds it.
 pub const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
     img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'";
-/// The same for pages that are files.
+/// The same for exported pages, which have no script.
 const FILE_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; \
     form-action 'none'; base-uri 'none'";
 
-/// Whether somebody is there to answer.
+/// Whether a server answers requests of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageMode {
-    /// A server: pages can be searched and compared, and stay up to date.
+    /// Served: pages can search, compare and update themselves.
     Live,
-    /// Nobody: pages are files.
+    /// Exported to files.
     File,
 }
 
-/// Where a page is.
+/// Position of a page, for its relative links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PagePlace {
-    /// How many folders it is below the first page.
+    /// Directory levels below the first page.
     pub depth: usize,
-    /// Whether somebody is there to answer.
+    /// Whether the page is served.
     pub mode: PageMode,
 }
 
-/// A page without what is around it.
+/// Contents of a page, without its frame.
 pub struct PageParts<'a> {
-    /// Its title.
+    /// Title as plain text.
     pub title: &'a str,
-    /// The pages above it: their names, and where they are from the first page.
+    /// Breadcrumbs: name, and address relative to the first page.
     pub above: &'a [(String, String)],
-    /// The page before and the one after it, from the first page.
+    /// Previous and next page, relative to the first page.
     pub beside: [Option<String>; 2],
-    /// What stands on it.
+    /// The main element.
     pub main: Markup,
 }
 
 impl PagePlace {
-    /// Returns where the pages of a session are.
+    /// Returns the place of a session's pages.
     pub fn of(session: &SessionName, mode: PageMode) -> PagePlace {
+        // A session name can contain `/`, which adds directory levels.
         let depth = 2 + session.as_str().matches('/').count();
         PagePlace { depth, mode }
     }
 
-    /// Returns the first page's place.
+    /// Returns the place of the first page.
     pub fn first(mode: PageMode) -> PagePlace {
         PagePlace { depth: 0, mode }
     }
 
-    /// Returns a link from here to a page that is named from the first page.
+    /// Returns the link to a page, given its address relative to the first page.
     pub fn to(self, page: &str) -> String {
         format!("{}{page}", "../".repeat(self.depth))
     }
 
-    /// Returns whether somebody is there to answer.
+    /// Returns whether a server answers requests of the page.
     pub fn is_live(self) -> bool {
         self.mode == PageMode::Live
     }
 }
 
-/// Returns the page of a session, from the first page.
+/// Returns the address of a session's page, relative to the first page.
 pub fn session_page(session: &SessionName) -> String {
     format!("s/{}/index.html", encoded(session.as_str()))
 }
 
-/// Returns the page of a turn, from the first page.
+/// Returns the address of a turn's page, relative to the first page.
 pub fn turn_page(session: &SessionName, number: u64) -> String {
     format!("s/{}/{number}.html", encoded(session.as_str()))
 }
 
-/// Returns a part of an address in which only letters, digits and `/-_.~` stand for themselves.
+/// Percent-encodes everything except letters, digits and `/-_.~`.
 pub fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -98,7 +100,7 @@ pub fn encoded(text: &str) -> String {
     out
 }
 
-/// Returns a whole page.
+/// Returns the complete HTML of a page.
 pub fn page(place: PagePlace, parts: PageParts<'_>) -> String {
     let PageParts {
         title,
@@ -114,8 +116,10 @@ pub fn page(place: PagePlace, parts: PageParts<'_>) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
+                // The address of a served page contains the secret. Links must not send it.
                 meta name="referrer" content="no-referrer";
                 meta name="color-scheme" content="light dark";
+                // An exported file has no response headers.
                 @if !place.is_live() {
                     meta http-equiv="Content-Security-Policy" content=(FILE_POLICY);
                 }
@@ -138,7 +142,6 @@ pub fn page(place: PagePlace, parts: PageParts<'_>) -> String {
     page.into_string()
 }
 
-/// Returns what stands above every page.
 fn header(place: PagePlace, title: &str, above: &[(String, String)]) -> Markup {
     html! {
         header.top {
@@ -159,7 +162,6 @@ fn header(place: PagePlace, title: &str, above: &[(String, String)]) -> Markup {
     }
 }
 
-/// Returns what stands below every page.
 fn footer(place: PagePlace) -> Markup {
     html! {
         footer {
@@ -176,7 +178,7 @@ fn footer(place: PagePlace) -> Markup {
     }
 }
 
-/// Returns a page that says what is wrong.
+/// Returns a page that reports an error.
 pub fn trouble(place: PagePlace, title: &str, why: &str) -> String {
     let main = html! {
         h1 { (title) }

@@ -1,11 +1,11 @@
-// Brings the page up to date while sessions change, and reads keys. Pages work without it.
+// Reloads the page when a session changes, and handles keys. Pages work without it.
 "use strict";
 (() => {
   const root = new URL(".", document.currentScript.src);
   const status = document.getElementById("live");
   let known = null;
 
-  // What is open stays open, and the focus stays where it was.
+  // Replaces `main`. Keeps open details, checked boxes and the focus.
   const renew = async () => {
     const answer = await fetch(location.href, { cache: "no-store" });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");

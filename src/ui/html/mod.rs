@@ -1,8 +1,8 @@
-//! Sessions and turns as pages of HTML, for a server on this machine and for files alike.
+//! Renders sessions and turns as HTML, for the local server and for export.
 //!
-//! Pure: data goes in, markup comes out. Whatever comes from a model, a repository or a command is
-//! escaped by `maud`, and what deceives the eye is shown as a code point. No page has a script or a
-//! style of its own: both are files beside it, so that a policy can forbid all others.
+//! Pure: functions from data to markup. `maud` escapes everything that comes from a model, a
+//! repository or a command, and invisible characters appear as code points. No page has inline
+//! scripts or styles, so its policy can forbid them.
 
 pub mod changes;
 pub mod chart;

@@ -1,4 +1,4 @@
-//! The page that searches all sessions.
+//! Page that searches all sessions.
 
 use maud::{Markup, html};
 
@@ -7,12 +7,12 @@ use super::words::line;
 use crate::text::visible::{visible, visible_block};
 use crate::workflow::find::{FindResult, LinePattern, Match, TurnPart};
 
-/// More matches are not shown.
+/// Matches shown.
 const MOST: usize = 300;
-/// The letters of a line that are shown.
+/// Characters shown of a line.
 const MAX_LETTERS: usize = 300;
 
-/// Where can be looked, and what that is called in an address.
+/// Searchable parts with their names in the query string.
 pub const PARTS: [(TurnPart, &str); 6] = [
     (TurnPart::Request, "request"),
     (TurnPart::Plan, "plan"),
@@ -21,7 +21,7 @@ pub const PARTS: [(TurnPart, &str); 6] = [
     (TurnPart::Input, "input"),
     (TurnPart::Code, "code"),
 ];
-/// Where is looked unless something else is asked for.
+/// Parts searched by default.
 pub const DEFAULT: [TurnPart; 4] = [
     TurnPart::Request,
     TurnPart::Plan,
@@ -29,17 +29,17 @@ pub const DEFAULT: [TurnPart; 4] = [
     TurnPart::Output,
 ];
 
-/// What was asked for, and what came of it.
+/// A search and its results.
 pub struct ShownSearch<'a> {
-    /// How the project is called.
+    /// Name of the project.
     pub project: &'a str,
-    /// What was typed.
+    /// Text that the user typed.
     pub text: &'a str,
-    /// Where is looked.
+    /// Parts to search.
     pub parts: &'a [TurnPart],
-    /// Whether the case of letters counts.
+    /// Whether the search is case-sensitive.
     pub has_case: bool,
-    /// What was found, and the pattern; why nothing could be looked for; nothing before a search.
+    /// Matches and the pattern, or why the search failed. `None` before the first search.
     pub found: Option<Result<(&'a FindResult, &'a LinePattern), String>>,
 }
 
@@ -66,7 +66,6 @@ pub fn search(place: PagePlace, searched: &ShownSearch<'_>) -> String {
     )
 }
 
-/// Returns the form.
 fn form(place: PagePlace, searched: &ShownSearch<'_>) -> Markup {
     html! {
         form.wide-search action=(place.to("find.html")) method="get" {
@@ -92,7 +91,6 @@ fn form(place: PagePlace, searched: &ShownSearch<'_>) -> Markup {
     }
 }
 
-/// Returns what was found, turn by turn.
 fn matches(place: PagePlace, found: &FindResult, pattern: &LinePattern) -> Markup {
     let shown = &found.matches[..found.matches.len().min(MOST)];
     let turns = shown.chunk_by(|a, b| a.session == b.session && a.turn == b.turn);
@@ -119,13 +117,14 @@ fn matches(place: PagePlace, found: &FindResult, pattern: &LinePattern) -> Marku
     }
 }
 
-/// Returns a line with what was looked for set off.
+/// Marks the match within the line.
 fn found_line(found: &Match, pattern: &LinePattern) -> Markup {
     let text: String = found
         .text
         .iter()
         .flat_map(|text| text.chars().take(MAX_LETTERS))
         .collect();
+    // The match can be beyond the cut, and a byte pattern can match within a character.
     let place = pattern
         .place(&text)
         .filter(|place| text.is_char_boundary(place.start) && text.is_char_boundary(place.end));

@@ -1,4 +1,4 @@
-//! The page of a session: what it took, and its turns with their branches.
+//! Page of a session: usage, and turns with their branches.
 
 use maud::{Markup, html};
 
@@ -54,7 +54,6 @@ pub fn session(place: PagePlace, project: &str, shown: &SessionPage) -> String {
     )
 }
 
-/// Returns what the session took in all.
 fn totals(rows: &[LogRow]) -> Markup {
     let sum = |part: fn(&LogRow) -> Option<u64>| {
         rows.iter().filter_map(part).fold(0, u64::saturating_add)
@@ -66,6 +65,7 @@ fn totals(rows: &[LogRow]) -> Markup {
     let mut files: Vec<&String> = rows.iter().flat_map(|row| &row.files).collect();
     files.sort_unstable();
     files.dedup();
+    // Turn 0 only starts the session.
     let turns = rows.iter().filter(|row| row.number > 0).count();
     let tile = |name: &str, value: String| html! { div { dt { (name) } dd { (value) } } };
     let has = |part: fn(&LogRow) -> bool| rows.iter().any(part);
@@ -82,14 +82,13 @@ fn totals(rows: &[LogRow]) -> Markup {
     }
 }
 
-/// Returns the turns, newest first.
 fn turns(
     place: PagePlace,
     rows: &[LogRow],
     (session, branching): (&SessionName, &Branching),
 ) -> Markup {
     let list = html! {
-        // Three widths of a drawing, since a style of its own is no element's to have.
+        // The policy forbids `style` attributes, so the width of the drawing is a class.
         div class={ "timeline lanes-" (lanes(branching)) } {
             (graph(rows, branching))
             ol reversed { @for row in rows { (turn(place, row, (session, branching))) } }
@@ -106,12 +105,12 @@ fn turns(
     }
 }
 
-/// Returns how many lines there are beside the session's own.
+/// Number of lines drawn next to the session's own.
 fn lanes(branching: &Branching) -> usize {
+    // `LANE` of the graph.
     (width(branching) - width(&Branching::default())) / 18
 }
 
-/// Returns a turn of the list.
 fn turn(
     place: PagePlace,
     row: &LogRow,

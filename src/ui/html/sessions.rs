@@ -1,4 +1,4 @@
-//! The first page: all sessions.
+//! First page: all sessions.
 
 use maud::{Markup, html};
 
@@ -9,17 +9,17 @@ use crate::text::visible::visible_block;
 use crate::workflow::history::SessionRow;
 use crate::workflow::view::timeline::{SessionLane, Timeline};
 
-/// What the first page shows.
+/// Data of the first page.
 pub struct Overview<'a> {
-    /// How the project is called.
+    /// Name of the project.
     pub project: &'a str,
-    /// The sessions.
+    /// Local sessions.
     pub timeline: &'a Timeline,
-    /// The sessions that were fetched.
+    /// Sessions fetched from remotes.
     pub remote: &'a [SessionRow],
 }
 
-/// Returns the first page.
+/// Returns the page.
 pub fn sessions(place: PagePlace, overview: &Overview<'_>) -> String {
     let Overview {
         project,
@@ -51,7 +51,6 @@ pub fn sessions(place: PagePlace, overview: &Overview<'_>) -> String {
     page(place, parts)
 }
 
-/// Returns a session of the list.
 fn session(place: PagePlace, lane: &SessionLane) -> Markup {
     let newest = lane.rows.first();
     let turns = lane.rows.iter().filter(|row| row.number > 0).count();
@@ -80,7 +79,6 @@ fn session(place: PagePlace, lane: &SessionLane) -> Markup {
     }
 }
 
-/// Returns a session of a remote.
 fn fetched(place: PagePlace, row: &SessionRow) -> Markup {
     let page = format!("s/{}/index.html", super::layout::encoded(&row.name));
     html! {

@@ -1,4 +1,4 @@
-//! The page of a turn.
+//! Page of a turn.
 
 use maud::{Markup, html};
 
@@ -14,17 +14,17 @@ use crate::ui::turn_header::message_name;
 use crate::workflow::log::LogRow;
 use crate::workflow::view::turn_page::{OutputText, TurnPage};
 
-/// A turn, and where it stands.
+/// Data of the page.
 pub struct ShownTurn<'a> {
-    /// How the project is called.
+    /// Name of the project.
     pub project: &'a str,
-    /// The session.
+    /// Session of the turn.
     pub session: &'a SessionName,
     /// The turn.
     pub page: &'a TurnPage,
-    /// The pages of the turns before and after it.
+    /// Pages of the previous and the next turn.
     pub beside: [Option<String>; 2],
-    /// How its files are read.
+    /// Reads the changed files.
     pub load: &'a Loading<'a>,
 }
 
@@ -70,12 +70,11 @@ pub fn turn(place: PagePlace, shown: &ShownTurn<'_>) -> String {
     )
 }
 
-/// Returns a part of the page that can be linked to.
+/// A section with an anchor.
 fn section(id: &str, title: &str, content: Markup) -> Markup {
     html! { section id=(id) { h2 { (title) } (content) } }
 }
 
-/// Returns the facts of a turn, each with its name.
 fn facts(row: &LogRow) -> Markup {
     let tokens = row.tokens_in.zip(row.tokens_out);
     let fact = |name: &str, value: Markup| html! { div { dt { (name) } dd { (value) } } };
@@ -98,7 +97,6 @@ fn facts(row: &LogRow) -> Markup {
     }
 }
 
-/// Returns the way to the turns beside this one.
 fn steps(place: PagePlace, at: u64, [before, after]: &[Option<String>; 2]) -> Markup {
     html! {
         nav.steps aria-label="Turns beside this one" {
@@ -110,7 +108,7 @@ fn steps(place: PagePlace, at: u64, [before, after]: &[Option<String>; 2]) -> Ma
     }
 }
 
-/// Returns what was asked for, and what was said to it, beside each other.
+/// Shows the reply only if there is no plan. The plan has its own section.
 fn conversation(turn: &TurnPage) -> Markup {
     let said = turn
         .said
@@ -130,7 +128,6 @@ fn conversation(turn: &TurnPage) -> Markup {
     }
 }
 
-/// Returns the outputs of commands.
 fn outputs(turn: &TurnPage) -> Markup {
     let outputs: &[OutputText] = &turn.outputs;
     html! {
@@ -151,7 +148,7 @@ fn outputs(turn: &TurnPage) -> Markup {
     }
 }
 
-/// Returns what few people look at: the plan, the raw answer, the input, the facts.
+/// Folded sections at the end: plan, raw reply, input, metadata.
 fn folded(turn: &TurnPage) -> Markup {
     let part = |id: &str, title: &str, content: Markup| {
         html! { details.part id=(id) { summary { h2 { (title) } } (content) } }
@@ -166,7 +163,6 @@ fn folded(turn: &TurnPage) -> Markup {
     }
 }
 
-/// Returns what the model was given, with a bar for each resource.
 fn input(resources: &[ResourceTokens]) -> Markup {
     let most = resources
         .iter()

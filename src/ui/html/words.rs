@@ -1,4 +1,4 @@
-//! Small things that stand on every page: times, numbers, the status of a turn.
+//! Small parts shared by all pages: times, numbers, status badges.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use crate::text::visible::visible;
 use crate::ui::progress::grouped;
 use crate::workflow::log::LogRow;
 
-/// Returns a text of others for one line.
+/// Makes untrusted text safe to show on one line.
 pub fn line(text: &str) -> Cow<'_, str> {
     visible(text)
 }
 
-/// Returns a time, in the reader's time zone.
+/// Returns a time in the user's time zone.
 pub fn time(stamp: Option<&str>) -> Markup {
     let shown = stamp.and_then(|stamp| clock::in_zone(stamp, "%Y-%m-%d %H:%M"));
     html! {
@@ -25,12 +25,12 @@ pub fn time(stamp: Option<&str>) -> Markup {
     }
 }
 
-/// Returns the status of a turn as a badge.
+/// Returns a badge with the status of a turn.
 pub fn badge(status: Status) -> Markup {
     html! { span class={ "badge " (tone(status)) } { (status.word()) } }
 }
 
-/// Returns the class of a status: how it ended is seen without being read, and read all the same.
+/// Returns the CSS class for a status.
 pub fn tone(status: Status) -> &'static str {
     match status {
         Status::Executed | Status::Picked | Status::Recorded => "good",
@@ -41,11 +41,11 @@ pub fn tone(status: Status) -> &'static str {
     }
 }
 
-/// Returns dollars: cents, and more digits where it is less than that.
+/// Formats an amount in dollars: cents, or four digits if it is below ten cents.
 pub fn dollars(cost: f64) -> String {
     match cost {
         cost if !cost.is_finite() => "unknown".to_owned(),
-        // The sum of nothing has a sign.
+        // An empty sum of floats is -0.0.
         0.0 => "$0.00".to_owned(),
         cost if cost.abs() < 0.1 => format!("${cost:.4}"),
         cost => format!("${cost:.2}"),
@@ -57,7 +57,7 @@ pub fn number(number: u64) -> String {
     grouped(usize::try_from(number).unwrap_or(usize::MAX))
 }
 
-/// Returns a number for a place where there is little room: `12.3k`.
+/// Returns a short form of a number, such as `12.3k`.
 pub fn short(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
@@ -66,13 +66,13 @@ pub fn short(number: u64) -> String {
     }
 }
 
-/// Returns how many files there are, in words.
+/// Returns a number of files, as in `1 file` or `3 files`.
 pub fn files(number: usize) -> String {
     let end = if number == 1 { "" } else { "s" };
     format!("{number} file{end}")
 }
 
-/// Returns the facts of a turn that fit on a line: who did it, and what it took.
+/// Returns model, usage and size of a turn for one line.
 pub fn facts(row: &LogRow) -> Markup {
     let tokens = row.tokens_in.zip(row.tokens_out);
     html! {

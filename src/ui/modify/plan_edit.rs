@@ -1,7 +1,7 @@
-//! A plan that the person changes as a whole, in an editor: which of its actions are which.
+//! Edits the whole plan in an editor during the review, and matches its parts to the proposal.
 //!
-//! Actions and memos can be changed and taken out; one that is new, or comes earlier than it did,
-//! was never proposed, and the record would not say whose it is.
+//! Actions and memos can be changed or removed. New or moved ones are refused: the record could not
+//! attribute them to the user.
 
 use super::Modify;
 use crate::plan::action::Action;
@@ -16,36 +16,30 @@ use crate::ui::mistakes;
 use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::user::ReviewRequest;
 
-/// The keys after an edit that cannot be taken.
+/// Keys after an edit that was refused.
 const AGAIN: [(char, &str); 2] = [
     ('e', "go on with what you wrote"),
     ('c', "drop it; the plan stays as it was"),
 ];
 
-/// What is said where more than memos and actions was changed.
+/// Shown if the user changed more than memos and actions.
 const ONLY_PARTS: &str =
     "Title, header and rationale stay as the model wrote them; your memos and actions are taken.";
 
-/// For each part that was there, the place of what it has become; nothing where it is gone.
+/// New index of each original part. `None` if it was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct EditedParts {
-    /// The actions.
     actions: Vec<Option<usize>>,
-    /// The memos.
     memos: Vec<Option<usize>>,
 }
 
-/// What is said of an action that was not there.
 const NEW_ACTION: &str = "actions can be changed or taken out here, but not added or moved; \
                           (s)kip the plan and say what is missing";
-/// What is said of a memo that was not there.
 const NEW_MEMO: &str = "memos can be changed or taken out here, but not added";
 
 impl Modify {
-    /// Lets the person change the plan that would run, in their editor.
-    ///
-    /// # Errors
-    /// The terminal is gone, or the repository cannot be read.
+    /// Edits the plan that would run in the user's editor, until the result is accepted or the user
+    /// leaves.
     pub fn edit_plan(
         &mut self,
         proposal: &ReviewRequest<'_>,
@@ -53,6 +47,7 @@ impl Modify {
     ) -> anyhow::Result<()> {
         let mut text = match self.is_changed() {
             true => render::render(&self.draft.running_plan(&self.list)),
+            // The model's own text, which `render` would normalize.
             false => proposal.text.to_owned(),
         };
         loop {
@@ -75,8 +70,8 @@ impl Modify {
         }
     }
 
-    /// Takes what the person made of the plan, with what they should know of it; or returns why it
-    /// cannot be taken.
+    /// Applies an edited plan. The outer result is an I/O error; the inner one has notes for the
+    /// user, or the reasons why the plan is refused.
     fn take_plan(
         &mut self,
         text: &str,
@@ -112,6 +107,7 @@ impl Modify {
             self.refresh(ItemPart::Memo(at), taken.is_some());
         }
 
+        // Diagnostics are matched to actions by line number.
         self.draft.plan = renumbered(&self.draft.plan);
         self.judge(proposal)?;
         let has_more =
@@ -122,7 +118,6 @@ impl Modify {
         }))
     }
 
-    /// Shows an item as the draft has it now, switched on or off.
     fn refresh(&mut self, part: ItemPart, on: bool) {
         let fresh = self.draft.item(part);
         if let Some(item) = self.list.items.iter_mut().find(|item| item.part == part) {
@@ -131,11 +126,9 @@ impl Modify {
     }
 }
 
-/// Finds the parts of a plan in what the person made of it.
-///
-/// # Errors
-/// Something was added or moved; the words say what can be done instead.
+/// Matches the parts of the original and the edited plan. Fails if something was added or moved.
 fn match_parts(plan: &Plan, edited: &Plan) -> Result<EditedParts, &'static str> {
+    // Only actions of the same kind match. Equal contents count more than an equal target.
     let likeness = |one: &Action, other: &Action| match () {
         () if one.kind.row() != other.kind.row() => None,
         () if same(one, other) => Some(3),
@@ -155,13 +148,13 @@ fn match_parts(plan: &Plan, edited: &Plan) -> Result<EditedParts, &'static str> 
     })
 }
 
-/// Returns whether two actions are the same but for the lines in which they stand.
+/// Ignores line numbers.
 fn same(one: &Action, other: &Action) -> bool {
     one.fields == other.fields && one.kind.without_lines() == other.kind.without_lines()
 }
 
-/// Returns the plan with the lines in which it stands when it is written, so that a mistake in it
-/// is found.
+/// Renders and parses the plan, so its line numbers are consistent. Unchanged if that alters the
+/// plan.
 fn renumbered(plan: &Plan) -> Plan {
     let (written, mistakes) = parse(&render::render(plan));
     let is_whole = mistakes.is_empty() && written.actions.len() == plan.actions.len();
@@ -171,14 +164,14 @@ fn renumbered(plan: &Plan) -> Plan {
     }
 }
 
-/// Pairs each of `new` with one of `old`, in order, so that those that are most alike meet; nothing
-/// if that cannot be.
+/// Matches every item of `new` to one of `old`, preserving the order and maximizing the total
+/// likeness. `None` if that is impossible.
 fn aligned<T>(
     old: &[T],
     new: &[T],
     likeness: impl Fn(&T, &T) -> Option<u32>,
 ) -> Option<Vec<Option<usize>>> {
-    // The best score for the rest of both, from their ends; without one they cannot be paired.
+    // `best[i][j]`: best score for `old[i..]` and `new[j..]`. `None` if they cannot be matched.
     let mut best = vec![vec![None; new.len() + 1]; old.len() + 1];
     for row in &mut best {
         row[new.len()] = Some(0);
@@ -197,6 +190,7 @@ fn aligned<T>(
     let mut found = vec![None; old.len()];
     let mut next = 0;
     for (i, place) in found.iter_mut().enumerate() {
+        // Pairing the two is part of an optimal match.
         if next < new.len() && paired(&best, i, next) == best[i][next] {
             *place = Some(next);
             next += 1;
@@ -210,7 +204,6 @@ mod tests {
     use super::*;
     use crate::ui::sample;
 
-    /// Returns a plan with these actions.
     fn plan(actions: &[(&str, &str)]) -> Plan {
         let actions = actions.iter().enumerate();
         let action = |(at, (path, text)): (usize, &(&str, &str))| {
@@ -221,7 +214,6 @@ mod tests {
         plan
     }
 
-    /// Compares the places that actions have after an edit.
     fn check(
         before: &[(&str, &str)],
         after: &[(&str, &str)],

@@ -1,10 +1,9 @@
-//! Keys and what they cost; the help and the page of the review.
+//! Tests of keys and the validations they cause, of previews, and of the help.
 
 use super::*;
 use crate::plan::action::ActionKind;
 use crate::ui::sample;
 
-/// Returns what a preview beside the list says, `keys` after it was opened.
 fn previewed(sample: &sample::Sample, keys: &[Key]) -> String {
     let proposal = sample.proposal();
     let mut modify = Modify::new(&proposal);
@@ -154,7 +153,7 @@ fn promise_a6_what_fits_is_switched_as_it_was_and_what_does_not_is_named() {
     let mut earlier = Approved::all(&before.plan);
     earlier.actions[3] = false;
 
-    // Since then somebody changed `two`, and made `b`.
+    // In the meantime, `two` was changed and `b` was created.
     let sample = sample::Sample::unfit(&text, &[("a", "one\nthree\n"), ("b", "mine\n")]);
     let proposal = ReviewRequest {
         earlier: Some(&earlier),

@@ -1,5 +1,4 @@
-//! What joins or leaves the context: the file, folder, page or artifact itself, as much of it as a
-//! person reads.
+//! Preview of the resource that an action adds to or removes from the context.
 
 use crate::text::resource::Resource;
 use crate::ui::checklist::{Checklist, ItemPart};
@@ -7,13 +6,12 @@ use crate::ui::draft::EditedPlan;
 use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::user::ResourceContent;
 
-/// The lines of a resource that are shown.
+/// Limits for the shown part of a resource.
 const MAX_LINES: usize = 1000;
-/// The bytes of a resource that are shown.
 const MAX_BYTES: usize = 256 << 10;
 
-/// Returns the resource of an action that was looked at; as an action before it leaves it,
-/// where one writes it.
+/// Returns the contents of an action's resource. If an earlier action writes the file, shows its
+/// result.
 pub(super) fn content(draft: &EditedPlan, list: &Checklist, at: usize) -> Vec<StyledLine> {
     let Some(resource) = draft.plan.actions[at].kind.resource() else {
         return Vec::new();
@@ -40,8 +38,8 @@ pub(super) fn content(draft: &EditedPlan, list: &Checklist, at: usize) -> Vec<St
     lines
 }
 
-/// Returns the last action before this one that is switched on and writes the file, with what it
-/// writes.
+/// Returns the last enabled action before this one that writes the file, and the resulting
+/// contents.
 fn written<'a>(
     draft: &'a EditedPlan,
     list: &Checklist,
@@ -61,7 +59,6 @@ fn written<'a>(
     Some((last, draft.steps[last].after.as_deref()?))
 }
 
-/// Returns content as lines.
 fn text(bytes: &[u8]) -> Vec<StyledLine> {
     if bytes.contains(&0) {
         return vec![StyledLine::of(
@@ -82,7 +79,7 @@ fn text(bytes: &[u8]) -> Vec<StyledLine> {
     bounded(block(Tone::Plain, &text), number)
 }
 
-/// Returns the first of so many lines, and says how many there are besides.
+/// Cuts lines to `MAX_LINES`. `number` is their full count.
 fn bounded(mut lines: Vec<StyledLine>, number: usize) -> Vec<StyledLine> {
     lines.truncate(MAX_LINES);
     let left = number.saturating_sub(lines.len());

@@ -1,23 +1,23 @@
-//! The output of a command, shown as it comes: whole lines, nothing that steers the terminal.
+//! Streams a command's output as complete lines without control sequences.
 //!
-//! Colours and cursor moves are dropped; of a line that is rewritten with carriage returns its last
-//! state stays.
+//! Colors and cursor movements are removed. Of a line rewritten with carriage returns, the last
+//! state remains.
 
 use super::super::style::{StyledLine, Tone};
 use crate::text::visible::strip_ansi;
 
-/// Bytes of an unfinished line that are kept; a longer line is shown in pieces.
+/// In bytes. A longer line is shown in pieces, so the buffer stays bounded.
 const MAX_LINE: usize = 4096;
 
-/// The output of one command.
+/// Output of one command.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// The line that is not finished.
+    /// Bytes of the unfinished line.
     rest: Vec<u8>,
 }
 
 impl Output {
-    /// Takes bytes and returns the lines that they finish.
+    /// Adds bytes and returns the lines that are now complete.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         for piece in bytes.split_inclusive(|&b| b == b'\n') {
@@ -29,7 +29,7 @@ impl Output {
         lines
     }
 
-    /// Returns the line that was not finished.
+    /// Returns the last line, if it has no line end.
     pub fn finish(self) -> Vec<StyledLine> {
         if self.rest.is_empty() {
             Vec::new()
@@ -39,10 +39,10 @@ impl Output {
     }
 }
 
-/// Returns a line behind its bar.
 fn shown(bytes: &[u8]) -> StyledLine {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches(['\r', '\n']);
+    // Drop earlier states of the line, for example of a progress bar.
     let last = text.rsplit('\r').next().unwrap_or_default();
     StyledLine::of(Tone::Faint, "  │ ").with(Tone::Plain, &strip_ansi(last))
 }
@@ -51,7 +51,6 @@ fn shown(bytes: &[u8]) -> StyledLine {
 mod tests {
     use super::*;
 
-    /// Compares the lines that chunks of output become.
     fn check(chunks: &[&[u8]], expected: &[&str]) {
         let mut output = Output::default();
         let mut lines: Vec<StyledLine> =

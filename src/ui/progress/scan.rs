@@ -1,31 +1,29 @@
-//! What can be said of a plan while it is still being written: title, actions, length.
+//! Extracts title, actions and length from a plan while it is still being received.
 //!
-//! A glance, not a parse: code blocks are followed roughly, and the review comes from the parser.
+//! An approximation for the progress display. The review uses the real parser.
 
 use super::super::style::{StyledLine, Tone};
 use crate::plan::action::ROWS;
 use crate::text::fence;
 
-/// Bytes that count as a token, while nobody has counted.
+/// Rough average; the exact number arrives with the reply.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// What has been seen.
+/// State of the scan.
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// Bytes of whole lines that were looked at.
+    /// Bytes of complete lines that were scanned.
     seen: usize,
-    /// Bytes of the answer so far.
+    /// Bytes received so far.
     length: usize,
-    /// The fence of the open code block: its mark, and how many of them.
+    /// Mark and length of the open fence.
     fence: Option<(u8, usize)>,
-    /// Whether the title was there.
     titled: bool,
-    /// Actions so far.
     actions: usize,
 }
 
 impl Scan {
-    /// Takes the whole answer so far and returns what is new to say.
+    /// Takes the whole reply so far and returns lines for what is new.
     pub fn feed(&mut self, text: &str) -> Vec<StyledLine> {
         self.length = self.length.max(text.len());
         let fresh = text.get(self.seen..).unwrap_or_default();
@@ -42,17 +40,16 @@ impl Scan {
         self.actions
     }
 
-    /// Says whether nothing has come.
+    /// Returns whether nothing was received.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Returns about how many tokens there are so far.
+    /// Returns the approximate number of tokens so far.
     pub fn tokens(&self) -> usize {
         self.length / BYTES_PER_TOKEN
     }
 
-    /// Looks at one line.
     fn line(&mut self, line: &str) -> Option<StyledLine> {
         if self.in_block(line) {
             return None;
@@ -68,7 +65,7 @@ impl Scan {
         Some(StyledLine::of(Tone::Faint, &format!("  {}. ", self.actions)).with(Tone::Plain, name))
     }
 
-    /// Follows fences; tells whether the line belongs to a code block.
+    /// Returns whether the line belongs to a code block, fences included.
     fn in_block(&mut self, line: &str) -> bool {
         let fence = fence::read(line);
         match self.fence {
@@ -87,7 +84,6 @@ impl Scan {
     }
 }
 
-/// Returns the action that a heading names.
 fn action(line: &str) -> Option<&'static str> {
     let heading = line.strip_prefix("### ")?.trim().trim_matches('`');
     ROWS.iter()
@@ -99,7 +95,6 @@ fn action(line: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// Compares what is said as an answer grows, a piece for each call.
     fn check(pieces: &[&str], expected: &[&str]) {
         let (mut scan, mut text, mut said) = (Scan::default(), String::new(), Vec::new());
         for piece in pieces {

@@ -1,4 +1,4 @@
-//! What is told while a turn is made.
+//! Tests of the progress output.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,7 +6,6 @@ use super::*;
 use crate::workflow::notice::Notice;
 use crate::workspace::notice::FilesNotice;
 
-/// Returns what is written when events are told.
 fn told(width: fn() -> Option<usize>, quiet: bool, events: &[Event<'_>]) -> String {
     let mut out = Vec::new();
     let mut progress = Progress::new(

@@ -1,5 +1,4 @@
-//! What is shown while a model edits files itself: what it does now, how long it has been at it,
-//! and what it has used.
+//! Progress of a model that edits files itself: current activity, time and usage.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -9,29 +8,25 @@ use crate::model::TokenUsage;
 use crate::model::acting::{AgentProgress, ToolStatus, ToolUse};
 use crate::ui::style::{StyledLine, Tone};
 
-/// A silence that is worth a word.
+/// Silence after which the status mentions it.
 const QUIET: Duration = Duration::from_secs(10);
-/// The most tools that are remembered, so that each is told once.
+/// Tools remembered, so that each is shown once.
 const MAX_TOOLS: usize = 10_000;
 
-/// A model at work.
+/// State of a model at work.
 pub struct AgentWork {
-    /// When it began.
     start: Instant,
-    /// The tools that were told.
     told: HashSet<String>,
-    /// What it does now.
+    /// Current activity.
     doing: String,
-    /// What it has used.
     usage: TokenUsage,
-    /// What that cost.
+    /// In dollars.
     cost: Option<f64>,
-    /// How long nothing has come.
+    /// Time since the last event.
     quiet: Duration,
 }
 
 impl Default for AgentWork {
-    /// Returns a model that begins.
     fn default() -> AgentWork {
         AgentWork {
             start: Instant::now(),
@@ -45,7 +40,7 @@ impl Default for AgentWork {
 }
 
 impl AgentWork {
-    /// Takes in what happens, and returns the lines that stay on the screen.
+    /// Applies an event and returns the lines to keep on the screen.
     pub fn feed(&mut self, progress: &AgentProgress<'_>) -> Vec<StyledLine> {
         if !matches!(progress, AgentProgress::Quiet(_)) {
             self.quiet = Duration::ZERO;
@@ -84,7 +79,7 @@ impl AgentWork {
         Vec::new()
     }
 
-    /// Takes in a tool; each is told once, when it has a title.
+    /// A tool is shown once it has a title, and again if it fails.
     fn tool(&mut self, tool: &ToolUse) -> Vec<StyledLine> {
         self.doing.clone_from(&tool.title);
         let is_new = !tool.title.is_empty()
@@ -98,18 +93,18 @@ impl AgentWork {
         vec![StyledLine::of(tone, &format!("  {sign} {}", tool.title))]
     }
 
-    /// Returns what it does now, the tokens so far, and dollars.
+    /// Returns the current activity, the tokens so far, and the cost in dollars.
     pub fn now(&self) -> (String, u64, Option<f64>) {
         let tokens = self.usage.input + self.usage.output;
         (self.doing.clone(), tokens, self.cost)
     }
 
-    /// Returns the same when it does nothing more.
+    /// Returns the final status.
     pub fn end(&self, model: &str) -> StyledLine {
         self.line(model, "done")
     }
 
-    /// Returns `claude: edit src/main.rs, 12 s, 3,400 tokens, $0.0210`.
+    /// Returns the status, such as `claude: edit src/main.rs, 12 s, 3,400 tokens, $0.0210`.
     pub fn status(&self, model: &str) -> StyledLine {
         let mut doing = self.doing.clone();
         if self.quiet >= QUIET {
@@ -118,7 +113,6 @@ impl AgentWork {
         self.line(model, &doing)
     }
 
-    /// Returns a line with the time and what was used.
     fn line(&self, model: &str, doing: &str) -> StyledLine {
         let mut text = format!("{model}: {doing}");
         text.push_str(&format!(", {} s", self.start.elapsed().as_secs()));
@@ -139,7 +133,6 @@ mod tests {
     use super::*;
     use crate::model::acting::AgentPlanEntry;
 
-    /// Compares the lines that stay, and the status at the end without its time.
     fn check(progress: &[AgentProgress<'_>], lines: &[&str], status: &str) {
         let mut work = AgentWork::default();
         let told: Vec<String> = progress
@@ -156,7 +149,6 @@ mod tests {
         );
     }
 
-    /// Returns a tool.
     fn tool(id: &str, title: &str, status: ToolStatus) -> ToolUse {
         ToolUse {
             id: id.to_owned(),

@@ -1,16 +1,17 @@
-//! Files that some program runs or obeys later, without another question.
+//! Recognizes files that other programs execute or obey later without asking.
 
 use crate::plan::action::Action;
 
-/// A rule: the file names or folders that it is about, and who runs them.
+/// Paths with the same trigger.
 struct RunnerRule {
-    /// How a path matches, lower case: `name`, `*.ending`, `folder/`, or `a/b` for a whole path.
+    /// Lowercase patterns: `name`, `*.ending`, `directory/` at any depth, or `a/b` for an exact
+    /// path.
     paths: &'static [&'static str],
-    /// When it runs.
+    /// When the file is used, as part of a warning.
     when: &'static str,
 }
 
-/// Every rule; the first that matches is said.
+/// The first match wins.
 const RULES: &[RunnerRule] = &[
     RunnerRule {
         paths: &[
@@ -160,13 +161,13 @@ const RULES: &[RunnerRule] = &[
     },
 ];
 
-/// Returns when the file that an action writes is run by something else.
+/// Returns the trigger of the file that an action writes, if it has one.
 pub(super) fn reason(action: &Action) -> Option<&'static str> {
     of_path(action.kind.path()?.as_str())
 }
 
-/// Returns when a path is run by something else.
 fn of_path(path: &str) -> Option<&'static str> {
+    // Some file systems ignore case, so `Makefile` and `makefile` are the same file.
     let path = path.to_lowercase();
     RULES
         .iter()
@@ -174,7 +175,7 @@ fn of_path(path: &str) -> Option<&'static str> {
         .map(|rule| rule.when)
 }
 
-/// Tells whether a pattern of a rule matches a path in lower case.
+/// `path` must be lowercase.
 fn matches(path: &str, pattern: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     if let Some(ending) = pattern.strip_prefix('*') {
@@ -196,7 +197,6 @@ fn matches(path: &str, pattern: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Compares when a path is run.
     fn check(path: &str, expected: Option<&str>) {
         assert_eq!(of_path(path), expected, "for {path}");
     }

@@ -1,8 +1,7 @@
-//! Lines as they are wrapped, cut and painted.
+//! Tests of wrapping, cutting and colors.
 
 use super::*;
 
-/// Compares the pieces of a wrapped line.
 fn check(line: StyledLine, width: usize, expected: &[&str]) {
     let found: Vec<String> = line.wrap(width).iter().map(StyledLine::text).collect();
     assert_eq!(found, expected);
@@ -16,7 +15,6 @@ fn a_line_wraps_at_columns_not_at_characters() {
     check(StyledLine::plain("日"), 1, &["日"]);
 }
 
-/// Compares the rows of a folded line.
 fn check_fold(text: &str, width: usize, expected: &[&str]) {
     let found: Vec<String> = StyledLine::plain(text)
         .fold(width)
@@ -35,7 +33,6 @@ fn a_folded_line_breaks_at_blanks_and_marks_what_goes_on() {
     check_fold("日本", 1, &["日", "本"]);
 }
 
-/// Checks that a line and what is made of it know their widths.
 fn check_width(line: &StyledLine) {
     let rows = [line.clone().wrap(7), line.clone().fold(7)].concat();
     let made = [line.clone().cut(5), line.clone().join(line.clone())];
@@ -48,7 +45,7 @@ fn check_width(line: &StyledLine) {
 #[test]
 fn a_line_of_any_number_of_pieces_is_made_in_one_pass() {
     check_width(&StyledLine::plain("a\tb日本").blanks(3));
-    // Measured anew for each piece, this takes minutes.
+    // Quadratic measuring would take minutes here.
     let pieces = 200_000;
     let line = (0..pieces).fold(StyledLine::default(), |line, _| {
         line.with(Tone::Plain, "a").with(Tone::Strong, "日\t")

@@ -1,5 +1,4 @@
-//! The summary of a low screen: everything is counted, and only commands and what is risky stand in
-//! full.
+//! Compact summary for a low screen: counts only, except for commands and risks.
 
 use super::group::{ActionGroup, by_row};
 use super::{Summary, TextArea, command, difference, facts, prompt_rows};
@@ -8,11 +7,11 @@ use crate::ui::diff;
 use crate::ui::style::{StyledLine, Tone, wrap_all};
 use crate::workflow::user::ReviewRequest;
 
-/// Returns the summary, folded to the room's width.
 pub(super) fn lines(summary: &Summary<'_>, room: TextArea) -> Vec<StyledLine> {
     let proposal = summary.proposal;
     let title = StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, &proposal.plan.title);
     let mut lines = vec![
+        // Cut these two. Commands and risks are wrapped instead.
         title.cut(room.width),
         facts(proposal).cut(room.width),
         StyledLine::of(Tone::Faint, &"─".repeat(room.width)),
@@ -41,7 +40,6 @@ pub(super) fn lines(summary: &Summary<'_>, room: TextArea) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns how many memos come and go.
 fn memos(proposal: &ReviewRequest<'_>) -> Option<StyledLine> {
     let number = |verb: Verb| {
         proposal
@@ -64,7 +62,7 @@ fn memos(proposal: &ReviewRequest<'_>) -> Option<StyledLine> {
     (!words.is_empty()).then(|| StyledLine::plain(&format!(" memos: {}", words.join(", "))))
 }
 
-/// Returns `CREATE 1 file` for each action's name.
+/// Counts by kind, such as `CREATE 1 file`.
 fn counts(proposal: &ReviewRequest<'_>) -> Vec<String> {
     let counted: Vec<String> = by_row(proposal)
         .into_iter()

@@ -1,6 +1,6 @@
-//! What a plan makes of the files, folded: a header for each file, and the first lines of all.
+//! Changed files of a plan with the first lines of their diffs.
 //!
-//! What is left out is counted where it is left out, and `d` shows it.
+//! Omitted lines are counted. The key `d` shows all.
 
 use crate::plan::Plan;
 use crate::plan::action::behavior::PreviewPart;
@@ -11,63 +11,53 @@ use crate::ui::diff::{self, FileVersions, replaced};
 use crate::ui::room::TextArea;
 use crate::ui::style::{StyledLine, Tone};
 
-/// The lines of differences that a summary shows, of all files together.
+/// Diff lines in a summary, for all files together.
 pub(super) const MAX_LINES: usize = 40;
-/// Fewer lines of a file say nothing of what becomes of it.
+/// With fewer lines, the diff of a file says too little to be useful.
 const MIN_CHUNK: usize = 8;
-/// The columns of a line that anybody reads; the rest of it only takes time.
+/// Wider lines are cut, because wrapping them would only cost time.
 const MAX_COLUMNS: usize = 2000;
-/// The lines that are shown of all differences; a plan that writes more is read in its files.
+/// Lines of the full diff. Larger changes have to be read in the files.
 const MAX_WHOLE: usize = 20_000;
 
-/// How a person sees the rest.
+/// Appended to counts of omitted lines: the key that shows all.
 pub(super) const KEY: &str = ": d";
 
-/// What becomes of one file.
+/// Summary of the changes to one file.
 #[derive(Debug, Clone)]
 pub(super) struct FileDifference {
-    /// Its path.
     path: String,
-    /// Whether there is none yet.
     is_new: bool,
-    /// What becomes of it, where lines do not tell.
+    /// Description of a change that has no lines.
     note: Option<String>,
-    /// How many lines come and go.
     counts: Counts,
-    /// The first lines of the difference.
     lines: Vec<StyledLine>,
-    /// How many more there are.
     left_out: usize,
 }
 
-/// A file before the first action on it and after the last one; `None` where there is none.
+/// A file before the first and after the last action on it. `None` if it does not exist.
 #[derive(Clone, Copy)]
 struct Ends<'a> {
-    /// Before.
     before: Option<&'a [u8]>,
-    /// After.
     after: Option<&'a [u8]>,
 }
 
-/// What actions make of one file, one after the other.
+/// Combined effect of consecutive actions on one file.
 struct FileSteps<'a> {
-    /// Its path.
     path: String,
-    /// What becomes of it, if that is known.
+    /// `None` if the result is unknown, for example after a command.
     ends: Option<Ends<'a>>,
-    /// What is replaced in it, if that is all that is known.
+    /// Pairs of EDITs whose result is unknown.
     pairs: Vec<&'a Pair>,
-    /// What becomes of it, in words.
     note: Option<String>,
 }
 
-/// Returns what becomes of each file, in the order in which the plan comes to them.
+/// Returns the changed files, in the order of the plan.
 pub(super) fn files(plan: &Plan, simulation: &Simulation) -> Vec<FileDifference> {
     let steps = steps(plan, simulation);
     steps.iter().map(|file| file.shown(MAX_LINES)).collect()
 }
 
-/// Returns all differences, as lines of unified diffs.
 pub(super) fn whole(plan: &Plan, simulation: &Simulation) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for file in steps(plan, simulation) {
@@ -89,7 +79,6 @@ pub(super) fn whole(plan: &Plan, simulation: &Simulation) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns what the actions make of each file.
 fn steps<'a>(plan: &'a Plan, simulation: &'a Simulation) -> Vec<FileSteps<'a>> {
     let mut files: Vec<FileSteps<'a>> = Vec::new();
     for (index, action) in plan.actions.iter().enumerate() {
@@ -109,6 +98,7 @@ fn steps<'a>(plan: &'a Plan, simulation: &'a Simulation) -> Vec<FileSteps<'a>> {
                 {
                     file.ends = Some(Ends { before, after });
                 }
+                // This action continues from the result of the last one: show one diff for both.
                 (PreviewPart::Difference { before, after, .. }, Some(file))
                     if file.ends.is_some_and(|ends| ends.after == before) =>
                 {
@@ -131,7 +121,6 @@ fn steps<'a>(plan: &'a Plan, simulation: &'a Simulation) -> Vec<FileSteps<'a>> {
 }
 
 impl<'a> FileSteps<'a> {
-    /// Starts with what becomes of a file.
     fn of(path: &str, ends: Option<Ends<'a>>) -> FileSteps<'a> {
         FileSteps {
             path: path.to_owned(),
@@ -141,7 +130,6 @@ impl<'a> FileSteps<'a> {
         }
     }
 
-    /// Returns what is shown of it, up to so many lines of its difference.
     fn shown(&self, most: usize) -> FileDifference {
         let is_new = self.ends.is_some_and(|ends| ends.before.is_none());
         let mut difference = self.ends.map_or_else(Default::default, |ends| {
@@ -152,7 +140,7 @@ impl<'a> FileSteps<'a> {
             };
             diff::shown(&versions, most)
         });
-        // Where all of it is new, its place says nothing.
+        // In a new file, the only hunk covers all lines.
         difference
             .lines
             .retain(|line| !(is_new && line.text().starts_with("@@ ")));
@@ -172,7 +160,6 @@ impl<'a> FileSteps<'a> {
         }
     }
 
-    /// Returns the names that head its difference.
     fn names(&self) -> [StyledLine; 2] {
         let is_new = self.ends.is_some_and(|ends| ends.before.is_none());
         let is_gone = self.ends.is_some_and(|ends| ends.after.is_none());
@@ -192,18 +179,15 @@ impl<'a> FileSteps<'a> {
     }
 }
 
-/// Returns a line that is not longer than anybody reads.
 fn bounded(line: StyledLine) -> StyledLine {
     line.cut(MAX_COLUMNS)
 }
 
 impl FileDifference {
-    /// Returns how many lines its difference has.
     fn length(&self) -> usize {
         self.lines.len() + self.left_out
     }
 
-    /// Returns its header.
     fn header(&self) -> StyledLine {
         let path = StyledLine::plain("  ").with(Tone::Strong, &self.path);
         let counts = || diff::counted(self.counts);
@@ -218,7 +202,7 @@ impl FileDifference {
         }
     }
 
-    /// Returns it in so many rows below its header, none of which is wider than the screen.
+    /// Header and up to `number` rows, cut to the screen width.
     fn rows(&self, number: usize, width: usize, key: &str) -> Vec<StyledLine> {
         let length = self.length();
         if number < 2 && length > number {
@@ -237,7 +221,6 @@ impl FileDifference {
     }
 }
 
-/// Counts the lines that come and go in all files.
 pub(super) fn counts(files: &[FileDifference]) -> Counts {
     files.iter().fold(Counts::default(), |all, file| Counts {
         added: all.added + file.counts.added,
@@ -245,15 +228,15 @@ pub(super) fn counts(files: &[FileDifference]) -> Counts {
     })
 }
 
-/// Returns the rows that all files would like to have.
+/// Rows needed to show everything, up to the limit.
 pub(super) fn wanted(files: &[FileDifference]) -> usize {
     let lines: usize = files.iter().map(FileDifference::length).sum();
-    // What says how much is left out is not one of the lines.
+    // One row more than the limit: the count of omitted lines.
     files.len() + lines.min(MAX_LINES + 1)
 }
 
-/// Returns the files in a room: each with its header, as far as there are rows, and lines of the
-/// first ones; `key` says how the rest is seen.
+/// Lists as many files as fit, with diffs for the first ones. `key` is appended to counts of
+/// omitted lines.
 pub(super) fn folded(files: &[FileDifference], key: &str, room: TextArea) -> Vec<StyledLine> {
     let (rows, width) = (room.height, room.width);
     let most = rows.max(1);
@@ -280,8 +263,8 @@ pub(super) fn folded(files: &[FileDifference], key: &str, room: TextArea) -> Vec
     lines
 }
 
-/// Divides rows among files: each has its part in turn, if that is enough to say something, and the
-/// first ones have what is left.
+/// Divides rows among files. First, each gets an equal share of at least `MIN_CHUNK`, in order;
+/// then the first ones get the remainder.
 fn shares(files: &[FileDifference], rows: usize) -> Vec<usize> {
     let part = (rows / files.len().max(1)).max(MIN_CHUNK);
     let mut left = rows;
@@ -297,7 +280,6 @@ fn shares(files: &[FileDifference], rows: usize) -> Vec<usize> {
     shares
 }
 
-/// Says how many lines are left out, and which key shows them.
 fn more(number: usize, indent: &str, key: &str) -> StyledLine {
     let lines = if number == 1 { "line" } else { "lines" };
     StyledLine::plain(indent).with(Tone::Warning, &format!("… {number} more {lines}{key}"))

@@ -1,4 +1,4 @@
-//! The actions of a plan in groups: as they are counted, and as they run.
+//! Groups the actions of a plan, by kind or in plan order.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,19 @@ use crate::plan::action::shape::SummaryGroup;
 use crate::plan::action::{ActionRow, ROWS};
 use crate::workflow::user::ReviewRequest;
 
-/// Actions of one row of the table.
 pub(super) struct ActionGroup {
-    /// The row.
     pub(super) row: &'static ActionRow,
-    /// How many they are: `2 files`.
+    /// Count with unit, such as `2 files`.
     pub(super) number: String,
-    /// What is to be known of all of them, in brackets.
+    /// The confinement of commands, in parentheses.
     pub(super) how: String,
-    /// Their indices.
+    /// Indices in the plan.
     pub(super) actions: Vec<usize>,
-    /// What they are about, each once.
+    /// Without duplicates.
     pub(super) targets: Vec<String>,
 }
 
-/// Returns the actions by row, as far as there are some: what changes files and what runs first.
+/// Groups all actions by kind. File changes and commands come first.
 pub(super) fn by_row(proposal: &ReviewRequest<'_>) -> Vec<ActionGroup> {
     let plan = proposal.plan;
     let mut rows = ROWS.to_vec();
@@ -34,7 +32,7 @@ pub(super) fn by_row(proposal: &ReviewRequest<'_>) -> Vec<ActionGroup> {
     rows.into_iter().filter_map(of_row).collect()
 }
 
-/// Returns the actions in the order of the plan, those of one row that follow each other together.
+/// Groups consecutive actions of the same kind, in plan order.
 pub(super) fn in_order(proposal: &ReviewRequest<'_>) -> Vec<ActionGroup> {
     let actions: Vec<usize> = (0..proposal.plan.actions.len()).collect();
     let row = |at: usize| proposal.plan.actions[at].kind.row();
@@ -43,13 +41,13 @@ pub(super) fn in_order(proposal: &ReviewRequest<'_>) -> Vec<ActionGroup> {
         .filter_map(|run| group(proposal, run.to_vec()))
         .collect();
 
-    // How commands are confined is said once.
+    // Mention the confinement only once.
     let commands = groups.iter_mut().filter(|group| !group.how.is_empty());
     commands.skip(1).for_each(|group| group.how.clear());
     groups
 }
 
-/// Returns a group of actions of one row; nothing if there are none.
+/// `None` if there are no actions.
 fn group(proposal: &ReviewRequest<'_>, actions: Vec<usize>) -> Option<ActionGroup> {
     let plan = proposal.plan;
     let row = plan.actions[*actions.first()?].kind.row();
@@ -75,7 +73,7 @@ fn group(proposal: &ReviewRequest<'_>, actions: Vec<usize>) -> Option<ActionGrou
     })
 }
 
-/// Returns how many things the actions of a row are about: a file that two of them change is one.
+/// Two actions on the same file count once.
 fn number_of(plan: &Plan, row: &ActionRow, actions: &[usize]) -> usize {
     if !row.counts_targets {
         return actions.len();

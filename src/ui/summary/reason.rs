@@ -1,24 +1,22 @@
-//! Why the model wants a plan, in the first words of its rationale.
+//! Short reason for a plan, from its rationale.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::text::visible::visible;
 use crate::ui::style::{StyledLine, Tone};
 
-/// The lines that are shown.
 const MAX_LINES: usize = 3;
-/// The characters that are looked at; more do not fit three lines of any screen.
+/// More does not fit on three lines of any screen.
 const MAX_CHARACTERS: usize = 4000;
-/// The widest line that is comfortable to read.
+/// Longer lines are hard to read.
 const MAX_WIDTH: usize = 100;
-/// What stands behind the part that is shown.
 const REST: &str = " …";
-/// How a person sees the rest.
+/// Appended to a cut reason: the key that shows all.
 pub(super) const KEY: &str = " the rest: r";
-/// The section of a rationale that says why; what comes before it says what was.
+/// Heading of the section with the reason. Earlier sections describe the past.
 const SECTION: &str = "justification";
 
-/// Returns the reason in at most three lines of a width; `key` says how the rest is seen.
+/// Returns the reason in at most three lines. `key` is appended if it is cut.
 pub(super) fn lines(rationale: &str, width: usize, key: &str) -> Vec<StyledLine> {
     let width = width.min(MAX_WIDTH).saturating_sub(2).max(1);
     let (text, is_cut) = chosen(rationale);
@@ -38,7 +36,7 @@ pub(super) fn lines(rationale: &str, width: usize, key: &str) -> Vec<StyledLine>
     rows.into_iter().enumerate().map(line).collect()
 }
 
-/// Returns the words that say why, and whether there are more of them.
+/// Returns the text of the reason, and whether it was cut.
 fn chosen(rationale: &str) -> (String, bool) {
     let is_heading = |line: &&str| line.trim_start().starts_with('#');
     let mut lines = rationale.lines();
@@ -59,7 +57,7 @@ fn chosen(rationale: &str) -> (String, bool) {
     }
 }
 
-/// Returns a text in lines of a width, broken between words where that is possible.
+/// Breaks between words, or within a word that is too long.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -75,13 +73,12 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Returns a word in pieces of a width.
 fn pieces(word: &str, width: usize) -> Vec<String> {
     let pieces = StyledLine::plain(word).wrap(width);
     pieces.iter().map(StyledLine::text).collect()
 }
 
-/// Returns a line without the words at its end that are too much for a width.
+/// Drops words at the end until the line fits.
 fn shortened(line: &str, width: usize) -> StyledLine {
     let mut used = 0;
     let fits = line.chars().take_while(|c| {
@@ -100,7 +97,6 @@ fn shortened(line: &str, width: usize) -> StyledLine {
 mod tests {
     use super::*;
 
-    /// Compares the reason of a rationale.
     fn check(rationale: &str, width: usize, expected: &[&str]) {
         let found: Vec<String> = lines(rationale, width, KEY)
             .iter()

@@ -1,37 +1,33 @@
-//! The sections of a summary, and how they share a screen.
+//! Sections of a summary, and how they share the screen.
 
 use super::difference::{self, FileDifference};
 use crate::ui::room::TextArea;
 use crate::ui::style::{StyledLine, Tone, wrap_all};
 
-/// How many lines the changes get where another list gets one.
+/// Weight of the changes, relative to any other section.
 const WEIGHT_OF_CHANGES: usize = 4;
 
-/// What stands below a heading.
+/// Contents below a heading.
 pub(super) enum SectionContent<'a> {
-    /// A line for each, or more for commands.
+    /// Plain lines.
     Listed(Vec<StyledLine>),
-    /// Files with their differences, and how the rest of them is seen.
+    /// Files with diffs, and the text appended to counts of omitted lines.
     Files(&'a [FileDifference], &'static str),
 }
 
-/// A heading and what stands below it.
 pub(super) struct SummarySection<'a> {
-    /// `CREATE: 1 file`
     pub(super) heading: Option<StyledLine>,
-    /// What stands below it.
     pub(super) content: SectionContent<'a>,
-    /// The lines that are shown however small the screen is; all of them without a number.
+    /// Minimum number of lines. `None` means that the section is never shortened.
     pub(super) room: Option<usize>,
 }
 
 impl SummarySection<'_> {
-    /// Tells whether there is nothing to show.
     pub(super) fn is_empty(&self) -> bool {
         self.heading.is_none() && self.wanted() == 0
     }
 
-    /// Returns the lines that it would like to have below its heading.
+    /// Lines needed to show everything.
     pub(super) fn wanted(&self) -> usize {
         match &self.content {
             SectionContent::Listed(listed) => listed.len(),
@@ -39,7 +35,6 @@ impl SummarySection<'_> {
         }
     }
 
-    /// Returns how many lines it gets where another one gets one.
     fn weight(&self) -> usize {
         match self.content {
             SectionContent::Files(..) => WEIGHT_OF_CHANGES,
@@ -47,7 +42,7 @@ impl SummarySection<'_> {
         }
     }
 
-    /// Returns the lines that it takes on any screen of a width.
+    /// Lines that the section takes on any screen of this width.
     pub(super) fn fixed(&self, width: usize) -> usize {
         let listed = match (&self.content, self.room) {
             (SectionContent::Listed(listed), None) => wrap_all(listed.clone(), width).len(),
@@ -56,7 +51,7 @@ impl SummarySection<'_> {
         usize::from(self.heading.is_some()) + listed
     }
 
-    /// Returns its lines, at most so many of the list unless it is shown whole.
+    /// `limit` does not apply to a section that is never shortened.
     pub(super) fn lines(self, limit: usize, width: usize) -> Vec<StyledLine> {
         let listed = match (self.content, self.room) {
             (SectionContent::Listed(listed), None) => listed,
@@ -74,8 +69,8 @@ impl SummarySection<'_> {
     }
 }
 
-/// Divides lines among the lists that may be shortened: each its least, then one by one who has
-/// more.
+/// Distributes lines among the sections that can be shortened: first their minimum, then line by
+/// line to the section with the smallest weighted share.
 pub(super) fn shares(sections: &[SummarySection<'_>], left: usize) -> Vec<usize> {
     let wanted = |section: &SummarySection<'_>| section.room.map_or(0, |_| section.wanted());
     let mut shares: Vec<usize> = sections
@@ -95,7 +90,7 @@ pub(super) fn shares(sections: &[SummarySection<'_>], left: usize) -> Vec<usize>
     shares
 }
 
-/// Returns at most `limit` lines, the last one saying how many are left out.
+/// The last line counts the omitted ones.
 fn shortened(mut lines: Vec<StyledLine>, limit: usize) -> Vec<StyledLine> {
     if lines.len() > limit {
         let kept = limit.saturating_sub(1);

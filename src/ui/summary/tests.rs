@@ -1,9 +1,8 @@
-//! What a person sees first.
+//! Tests of the summary.
 
 use super::super::sample;
 use super::*;
 
-/// Returns the bare text of a summary.
 fn shown(sample: &sample::Sample, width: usize, height: usize) -> String {
     let proposal = sample.proposal();
     let lines = Summary::new(&proposal, Audience::Asked).lines(TextArea { width, height });
@@ -181,7 +180,6 @@ fn the_value_has_commands_and_counts() {
     assert_eq!(value["actions"][1]["added"], 1);
 }
 
-/// Returns a plan of these actions.
 fn of_actions(actions: &[String]) -> String {
     format!(
         "# T\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n{}",
@@ -189,22 +187,18 @@ fn of_actions(actions: &[String]) -> String {
     )
 }
 
-/// Returns a CREATE.
 fn create(path: &str, content: &str) -> String {
     format!("\n### CREATE\n- File Path: {path}\n- Description: d\n````\n{content}````\n")
 }
 
-/// Returns an EXECUTE.
 fn execute(command: &str) -> String {
     format!("\n### EXECUTE\n- Description: d\n- Expected Outcome: o\n````sh\n{command}\n````\n")
 }
 
-/// Returns numbered lines.
 fn numbered(lines: usize) -> String {
     (1..=lines).map(|n| format!("line {n}\n")).collect()
 }
 
-/// Returns the lines of the changes in a summary.
 fn changes(sample: &sample::Sample, width: usize, height: usize) -> Vec<String> {
     let text = shown(sample, width, height);
     let lines = text

@@ -1,4 +1,4 @@
-//! The summary as JSON, for who reviews with a program.
+//! The proposal as JSON, for review by a program.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::changed;
 use crate::plan::memo::Verb;
 use crate::workflow::user::ReviewRequest;
 
-/// Returns the proposal as one object; commands, queries and messages whole and as they are.
+/// Returns the proposal as one object. Nothing is shortened or escaped for display.
 pub fn json(proposal: &ReviewRequest<'_>) -> Value {
     let plan = proposal.plan;
     let memo = |verb| match verb {
@@ -29,7 +29,6 @@ pub fn json(proposal: &ReviewRequest<'_>) -> Value {
     })
 }
 
-/// Returns one action.
 fn action(proposal: &ReviewRequest<'_>, index: usize) -> Value {
     let kind = &proposal.plan.actions[index].kind;
     let mut value = json!({ "index": index, "kind": kind.name(), "target": kind.target(), "description": proposal.plan.actions[index].description() });

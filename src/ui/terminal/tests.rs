@@ -1,4 +1,4 @@
-//! The terminal after the worst.
+//! Test of the terminal after a panic.
 
 use std::io::Read as _;
 
@@ -7,7 +7,7 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use super::*;
 use crate::host::env;
 
-/// Says to a run of this test that it is the one that panics.
+/// Set in the child process that panics.
 const PANICS: &str = "TEDDY_TEST_PANICS";
 
 #[test]

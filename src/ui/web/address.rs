@@ -1,47 +1,47 @@
-//! What an address means.
+//! Parses the paths and queries of the web server.
 
 use crate::session::name::SessionName;
 use crate::ui::html::search;
 use crate::workflow::find::TurnPart;
 
-/// The longest pattern that is searched for.
+/// In characters.
 const MAX_PATTERN: usize = 1000;
 
-/// A page, or a file that pages need.
+/// A page or a file of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WebPage {
-    /// All sessions.
+    /// List of all sessions.
     Sessions,
     /// A session.
     Session(SessionName),
     /// A turn of a session.
     Turn(SessionName, u64),
-    /// Turns beside each other.
+    /// Comparison of turns.
     Compare(Vec<String>),
-    /// What is searched for.
+    /// Search.
     Search(WebSearch),
-    /// A word that is another one whenever something has changed.
+    /// Digest of the current state, which the script polls.
     State,
-    /// The style.
+    /// Style sheet.
     Style,
-    /// The script.
+    /// Script.
     Script,
-    /// The icon.
+    /// Icon.
     Icon,
 }
 
-/// What is searched for.
+/// A search request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebSearch {
     /// The pattern.
     pub text: String,
-    /// Where.
+    /// Parts of a turn to search.
     pub parts: Vec<TurnPart>,
-    /// Whether the case of letters counts.
+    /// Whether the search is case-sensitive.
     pub has_case: bool,
 }
 
-/// Reads an address below the secret word; nothing if it means none.
+/// Parses an address below the secret path. Returns `None` if it is not valid.
 pub fn read(path: &str, query: &str) -> Option<WebPage> {
     match path {
         "" | "index.html" => return Some(WebPage::Sessions),
@@ -59,6 +59,7 @@ pub fn read(path: &str, query: &str) -> Option<WebPage> {
 
     let path = decoded(path.strip_prefix("s/")?, false)?;
     let (session, page) = path.rsplit_once('/')?;
+    // Also rejects `..`: the name must be a valid session name.
     let session = SessionName::from_address(session).ok()?;
     match page {
         "" | "index.html" => Some(WebPage::Session(session)),
@@ -69,7 +70,6 @@ pub fn read(path: &str, query: &str) -> Option<WebPage> {
     }
 }
 
-/// Reads what is searched for.
 fn wanted(query: &str) -> WebSearch {
     let fields = fields(query);
     let value = |name: &str| {
@@ -86,6 +86,7 @@ fn wanted(query: &str) -> WebSearch {
     let parts = search::PARTS.iter().filter(|(_, name)| is_asked(name));
     let mut parts: Vec<TurnPart> = parts.map(|(part, _)| *part).collect();
     if parts.is_empty() {
+        // A form without a checked box searches the default parts.
         parts = search::DEFAULT.to_vec();
     }
 
@@ -97,7 +98,6 @@ fn wanted(query: &str) -> WebSearch {
     }
 }
 
-/// Reads the fields of a form.
 fn fields(query: &str) -> Vec<(String, String)> {
     let pair = |part: &str| {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -106,7 +106,7 @@ fn fields(query: &str) -> Vec<(String, String)> {
     query.split('&').filter_map(pair).collect()
 }
 
-/// Decodes a part of an address; nothing if it is no text. In a form a plus is a blank.
+/// Percent-decodes text. `None` if the result is not valid UTF-8. In a form, `+` is a space.
 fn decoded(text: &str, is_form: bool) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -1,4 +1,4 @@
-//! The pages of sessions as files: no server, no script, no keys.
+//! Exports sessions as HTML files, without scripts and with keys redacted.
 
 use crate::session::name::SessionName;
 use crate::session::record::Redaction;
@@ -13,26 +13,23 @@ use crate::workflow::view::session_page::{SessionPage, session_page};
 use crate::workflow::view::timeline::Timeline;
 use crate::workflow::view::turn_page::{ChangedFile, plain_turn_page};
 
-/// Writes a file of this name below the folder.
+/// Writes a file, given its path below the output directory and its contents.
 type Writing<'a> = dyn FnMut(&str, &str) -> anyhow::Result<()> + 'a;
 
-/// Which pages are files.
+/// Sessions to export.
 pub struct PageFiles<'a> {
     /// The project.
     pub project: &'a Project,
-    /// How it is called.
+    /// Name of the project.
     pub name: &'a str,
-    /// The sessions.
+    /// The exported sessions.
     pub sessions: &'a [SessionName],
-    /// What is taken out.
+    /// Redacts keys and personal names.
     pub redaction: &'a Redaction,
 }
 
 impl PageFiles<'_> {
-    /// Writes all of them.
-    ///
-    /// # Errors
-    /// A session is not there, or a file cannot be written. What is damaged is said on its page.
+    /// Writes all pages. A damaged turn becomes a page that says so.
     pub fn write(&self, write: &mut Writing<'_>) -> anyhow::Result<()> {
         let mut timeline = Timeline::default();
         for session in self.sessions {
@@ -58,12 +55,12 @@ impl PageFiles<'_> {
         write("icon.svg", ICON)
     }
 
-    /// Returns how the project is called, where that names nobody.
+    /// The name of the project can contain the name of a person.
     fn name(&self) -> String {
         self.redaction.text(self.name).into_owned()
     }
 
-    /// Gathers a session. What it shares with one that is not written is its own here.
+    /// Reads a session. If its parent is not exported, the page includes the turns shared with it.
     fn session(&self, session: &SessionName) -> anyhow::Result<SessionPage> {
         let mut page = session_page(self.project, session)?;
         let is_there = |name: &SessionName| self.sessions.contains(name);
@@ -77,15 +74,16 @@ impl PageFiles<'_> {
             page.lane.rows = rows;
         }
 
+        // Links to sessions that are not exported would be dead.
         page.forks
             .values_mut()
             .for_each(|forks| forks.retain(&is_there));
+        // Local state, which means nothing to the reader of an export.
         page.lane.in_use = false;
         self.redaction.session(&mut page);
         Ok(page)
     }
 
-    /// Makes the page of a turn.
     fn turn(&self, page: &SessionPage, at: usize) -> String {
         let (session, rows) = (&page.lane.name, &page.lane.rows);
         let place = PagePlace::of(session, PageMode::File);
@@ -95,6 +93,7 @@ impl PageFiles<'_> {
         let shown = match read.and_then(|turn| plain_turn_page(self.project, &turn, self.redaction))
         {
             Ok(shown) => shown,
+            // A damaged turn must not prevent the export of the others.
             Err(error) => {
                 let title = format!("Turn {} cannot be shown", row.number);
                 let why = format!("{error:#}");

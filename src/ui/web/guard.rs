@@ -1,36 +1,33 @@
-//! Who may look: whoever has the secret word of the address, by the name of this machine.
+//! Access control of the web server: secret path and host name.
 //!
-//! A page of the web can make a browser ask anything of this machine, and a name of the web can
-//! be made to lead here. Neither knows the word; the second has another name, and is refused
-//! before anything is compared.
+//! Any web page can make the browser send requests to this machine, but does not know the secret. A
+//! DNS name that an attacker points at this machine (DNS rebinding) arrives in the `Host` header
+//! and is refused before the secret is compared.
 
 use crate::host::serve::{PageAnswer, PageRequest, plain};
 use crate::host::token::is_same;
 use crate::ui::html::layout::POLICY;
 
-/// What is asked of each client.
+/// Requirements for every request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebGuard {
-    /// The secret word.
+    /// First component of every path.
     pub token: String,
-    /// The port.
+    /// Port in the `Host` header.
     pub port: u16,
 }
 
-/// What nobody who has the address reads.
+/// Answer to a request without the secret.
 const NOBODY: &str = "There is nothing here. The address that `teddy web` printed is whole only \
     with the secret word in it.\n";
 
 impl WebGuard {
-    /// Returns the address.
+    /// Returns the address of the first page.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/{}/", self.port, self.token)
     }
 
-    /// Returns what stands behind the secret word.
-    ///
-    /// # Errors
-    /// What is answered instead.
+    /// Returns the path below the secret, or the answer that refuses the request.
     pub fn inside<'a>(&self, asked: &'a PageRequest) -> Result<&'a str, PageAnswer> {
         let is_ours = |host: &str| {
             let names = ["127.0.0.1", "localhost"];
@@ -49,8 +46,10 @@ impl WebGuard {
         let (token, rest) = path
             .split_once('/')
             .map_or((path, None), |(a, b)| (a, Some(b)));
+        // Constant time, so that timing does not reveal the secret.
         match (is_same(token, &self.token), rest) {
             (true, Some(rest)) => Ok(rest),
+            // Relative links need the trailing slash.
             (true, None) => Err(PageAnswer {
                 headers: vec![("location", format!("/{}/", self.token))],
                 ..plain(308, "")
@@ -60,7 +59,7 @@ impl WebGuard {
     }
 }
 
-/// Adds what forbids a browser everything that no page of ours does.
+/// Adds headers that forbid everything a page does not need.
 pub fn guarded(mut answered: PageAnswer) -> PageAnswer {
     let headers = [
         (
@@ -82,7 +81,6 @@ pub fn guarded(mut answered: PageAnswer) -> PageAnswer {
 mod tests {
     use super::*;
 
-    /// Compares what becomes of a request: what is inside, or the status.
     #[track_caller]
     fn check(host: Option<&str>, path: &str, expected: Result<&str, u16>) {
         let guard = WebGuard {

@@ -1,4 +1,4 @@
-//! Sessions in a browser: who may look, which page an address means, and what is on it.
+//! Web server and HTML export of sessions: access control, addresses, pages.
 
 pub mod address;
 pub mod files;

@@ -1,4 +1,4 @@
-//! Makes pages of a project: what the server answers with, and what an export writes.
+//! Renders the pages of the web server from a project.
 
 use anyhow::Context as _;
 
@@ -20,22 +20,19 @@ use crate::workflow::view::session_page::session_page;
 use crate::workflow::view::timeline::timeline;
 use crate::workflow::view::turn_page::{ChangedFile, turn_page};
 
-/// The most files in which two turns are said to differ.
+/// Files in the comparison of two turns.
 const MAX_FILES: usize = 1000;
 
-/// Makes the pages of a project.
+/// Renders pages of a project.
 pub struct ProjectPages<'a> {
     /// The project.
     pub project: &'a Project,
-    /// How it is called.
+    /// Name of the project.
     pub name: &'a str,
 }
 
 impl ProjectPages<'_> {
-    /// Makes the first page.
-    ///
-    /// # Errors
-    /// The sessions cannot be listed.
+    /// Renders the list of sessions.
     pub fn sessions(&self) -> anyhow::Result<String> {
         let overview = Overview {
             project: self.name,
@@ -48,26 +45,20 @@ impl ProjectPages<'_> {
         ))
     }
 
-    /// Makes the page of a session.
-    ///
-    /// # Errors
-    /// There is no such session.
+    /// Renders the page of a session.
     pub fn session(&self, session: &SessionName) -> anyhow::Result<String> {
         let shown = session_page(self.project, session)?;
         let place = PagePlace::of(session, PageMode::Live);
         Ok(session::session(place, self.name, &shown))
     }
 
-    /// Makes the page of a turn.
-    ///
-    /// # Errors
-    /// There is no such turn, or it is none.
+    /// Renders the page of a turn.
     pub fn turn(&self, session: &SessionName, number: u64) -> anyhow::Result<String> {
         let store = self.project.store();
         let turn = store.turn(session, &number.to_string())?;
         let page = turn_page(self.project, &turn)?;
         let repository = &self.project.repository;
-        // Where the newest turn is damaged, older ones are there all the same.
+        // If the tip is damaged, older turns can still be shown.
         let last = store.tip(session).map_or(number, |tip| tip.number());
         let shown = ShownTurn {
             project: self.name,
@@ -84,10 +75,7 @@ impl ProjectPages<'_> {
         Ok(turn::turn(PagePlace::of(session, PageMode::Live), &shown))
     }
 
-    /// Makes the page that compares turns.
-    ///
-    /// # Errors
-    /// There are not two of them, or one cannot be compared.
+    /// Renders the comparison of two turns.
     pub fn compare(&self, names: &[String]) -> anyhow::Result<String> {
         let names = names.get(..2).context("Mark two turns to compare them.")?;
         let sides = sides(self.project, names)?;
@@ -118,10 +106,7 @@ impl ProjectPages<'_> {
         ))
     }
 
-    /// Makes the page that searches.
-    ///
-    /// # Errors
-    /// The repository cannot be read; a pattern that is none is said on the page.
+    /// Renders the search page. An invalid pattern is reported on the page.
     pub fn search(&self, wanted: &WebSearch) -> anyhow::Result<String> {
         let pattern = LinePattern::new(&wanted.text, !wanted.has_case, false);
         let mut searched = ShownSearch {

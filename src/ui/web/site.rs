@@ -1,7 +1,7 @@
-//! What the server answers: a page, or what is wrong with it. Nothing that is asked writes.
+//! Answers the requests of the web server. Read-only.
 //!
-//! The project is opened anew for each page. So a repository that goes away is missed only by the
-//! pages that are asked for while it is gone, and a session that changes is seen.
+//! Opens the project for each page, so no state becomes stale, and a repository that is temporarily
+//! missing affects only requests made meanwhile.
 
 use std::path::PathBuf;
 
@@ -14,20 +14,20 @@ use crate::text::digest;
 use crate::ui::html::layout::{ICON, PageMode, PagePlace, SCRIPT, STYLE, trouble};
 use crate::workflow::project::{Project, ProjectOptions, UserFolders};
 
-/// Where all refs of TeDDy's are.
+/// Prefix of all refs of TeDDy.
 const REFS: &str = "refs/teddy/";
 
-/// What is served.
+/// Configuration of the web server.
 pub struct Site {
-    /// Who may look.
+    /// Access control.
     pub guard: WebGuard,
-    /// How the project is called.
+    /// Name of the project.
     pub name: String,
-    /// Where it is.
+    /// Directory of the project.
     pub folder: PathBuf,
-    /// Where the user's things are.
+    /// Directories of the user.
     pub places: UserFolders,
-    /// What the command line said.
+    /// Options from the command line.
     pub wanted: ProjectOptions,
 }
 
@@ -40,7 +40,6 @@ impl Site {
         })
     }
 
-    /// Answers with what an address means.
     fn page(&self, path: &str, query: &str) -> PageAnswer {
         let file = |kind, text: &str| PageAnswer {
             kind,
@@ -57,6 +56,7 @@ impl Site {
         let places = self.places.clone();
         let project = match Project::open_record(&self.folder, places, self.wanted.clone()) {
             Ok(project) => project,
+            // The script polls this address and needs only the status.
             Err(error) if page == WebPage::State => return plain(503, &format!("{error:#}\n")),
             Err(error) => {
                 let why = format!("{error:#}\n\nThis page comes back when the repository does.");
@@ -73,7 +73,6 @@ impl Site {
         }
     }
 
-    /// Makes a page.
     fn made(&self, project: &Project, page: &WebPage) -> anyhow::Result<String> {
         let pages = ProjectPages {
             project,
@@ -85,12 +84,13 @@ impl Site {
             WebPage::Compare(names) => pages.compare(names),
             WebPage::Search(wanted) => pages.search(wanted),
             WebPage::State => state(project),
+            // The caller has answered requests for files.
             _ => pages.sessions(),
         }
     }
 
-    /// Answers with a page that says what is wrong.
     fn trouble(&self, path: &str, status: u16, (title, why): (&str, &str)) -> PageAnswer {
+        // The page can be below any directory, and its links are relative.
         let depth = path.matches('/').count();
         let place = PagePlace {
             depth,
@@ -103,7 +103,7 @@ impl Site {
     }
 }
 
-/// Returns a word that is another one whenever a session has changed.
+/// Returns a digest that changes with every session and with the session in use.
 fn state(project: &Project) -> anyhow::Result<String> {
     let found = refs::list(&project.repository, REFS)?;
     let mut text = String::new();

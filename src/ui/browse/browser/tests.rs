@@ -1,4 +1,4 @@
-//! What keys do, and what is asked for.
+//! Tests of keys and read requests.
 
 use super::*;
 use crate::session::meta::Status;
@@ -9,7 +9,6 @@ use crate::ui::browse::sample::{lane, numbered, row};
 use crate::ui::key::Key;
 use crate::workflow::view::timeline::{SessionLane, Timeline};
 
-/// A browser of two sessions, the second a branch of the first at turn 1.
 fn browser() -> Browser {
     let demo = SessionName::parse("demo").unwrap();
     let other = SessionLane {
@@ -25,7 +24,6 @@ fn browser() -> Browser {
     browser
 }
 
-/// Presses keys, a line end for enter, and returns what the last one asks for.
 fn press(browser: &mut Browser, keys: &str) -> Option<BrowseCommand> {
     let mut last = None;
     for key in keys.chars() {
@@ -39,7 +37,6 @@ fn press(browser: &mut Browser, keys: &str) -> Option<BrowseCommand> {
     last
 }
 
-/// Compares what keys ask for.
 #[track_caller]
 fn check(keys: &str, expected: &str) {
     let mut browser = browser();

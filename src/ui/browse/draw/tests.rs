@@ -1,4 +1,4 @@
-//! Screens at several sizes, as a person sees them.
+//! Snapshots of the screen at several sizes.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -13,7 +13,6 @@ use crate::ui::key::Key;
 use crate::ui::style::block;
 use crate::workflow::view::timeline::{SessionLane, Timeline};
 
-/// Two sessions with a bit of everything.
 fn timeline() -> Timeline {
     let demo = SessionName::parse("demo").unwrap();
     let rows = vec![
@@ -35,7 +34,6 @@ fn timeline() -> Timeline {
     Timeline { sessions }
 }
 
-/// Returns the screen after some keys, without blanks at the ends of lines.
 fn screen(size: (u16, u16), keys: &[Key]) -> String {
     let mut browser = Browser::default();
     browser.learn(BrowseNews::Timeline(timeline(), true));
@@ -64,6 +62,7 @@ fn screen(size: (u16, u16), keys: &[Key]) -> String {
         let (mut text, mut skip) = (String::new(), 0);
         for x in 0..size.0 {
             let symbol = buffer[(x, y)].symbol();
+            // A wide character is followed by cells that belong to it.
             if skip == 0 {
                 text.push_str(symbol);
                 skip = unicode_width::UnicodeWidthStr::width(symbol).saturating_sub(1);

@@ -1,8 +1,7 @@
-//! The commands of the browser that reads line by line.
+//! Parses the commands of the line-based browser.
 
 use crate::ui::browse::tabs::BrowseTab;
 
-/// The commands and what they do.
 pub(super) const HELP: [(&str, &str); 14] = [
     ("3, demo:3", "read a turn of the session, or of another one"),
     (
@@ -29,39 +28,28 @@ pub(super) const HELP: [(&str, &str); 14] = [
     ("copy, quit", "copy its id; leave"),
 ];
 
-/// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LinearCommand {
-    /// The sessions and the newest turns.
     List,
-    /// Older turns.
     More,
-    /// A turn, by its name.
     Turn(String),
-    /// So many turns older.
+    /// Goes back by this many turns, or forward if negative.
     Step(isize),
-    /// A part of the turn.
     Tab(BrowseTab),
-    /// The turns with a text.
     Find(String),
-    /// Two turns side by side.
     Compare([String; 2]),
-    /// A file of the turn.
     Open(String),
-    /// Something to be done with the turn, by its key.
+    /// An action on the turn, by its key on the full screen.
     Do(char),
-    /// Its id goes to the clipboard.
     Copy,
-    /// The commands.
     Help,
-    /// Leave.
     Quit,
-    /// There is no such command.
     Unknown(String),
 }
 
 impl LinearCommand {
-    /// Reads a line; the keys of the full screen mean the same here.
+    /// Parses a line. The keys of the full screen work here as well. Returns `None` for an empty
+    /// line.
     pub(super) fn read(line: &str) -> Option<LinearCommand> {
         let line = line.trim();
         if let Some(text) = line.strip_prefix('/') {
@@ -100,7 +88,6 @@ impl LinearCommand {
     }
 }
 
-/// Returns whether a word has the form of a turn's name.
 fn is_turn(word: &str) -> bool {
     let number = word.rsplit_once(':').map_or(word, |(_, number)| number);
     number.parse::<u64>().is_ok()
@@ -110,7 +97,6 @@ fn is_turn(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Compares what a line means.
     #[track_caller]
     fn check(line: &str, expected: Option<LinearCommand>) {
         assert_eq!(LinearCommand::read(line), expected, "{line}");

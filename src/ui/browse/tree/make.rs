@@ -1,4 +1,4 @@
-//! Makes the rows of the tree: sessions, their turns, and branches between them.
+//! Builds the rows of the tree: sessions, their turns, and branches between the turns.
 
 use std::collections::HashMap;
 
@@ -6,21 +6,18 @@ use super::{BrowseTree, TreeItem, TreeRow};
 use crate::session::meta::Status;
 use crate::workflow::log::LogRow;
 
-/// The rows while they are made.
 pub(super) struct RowMaker<'a> {
-    /// What is open.
     pub(super) tree: &'a BrowseTree,
-    /// The branches of each lane, with the turns at which they leave it.
+    /// Branches of each lane: the turn at which each leaves it, and its own lane.
     pub(super) branches: HashMap<usize, Vec<(u64, usize)>>,
-    /// The lanes that have their rows.
+    /// Lanes that already have rows.
     pub(super) made: Vec<bool>,
-    /// The rows.
     pub(super) rows: Vec<TreeRow>,
 }
 
 impl RowMaker<'_> {
-    /// Makes the rows of a session, and of its branches.
     pub(super) fn session(&mut self, lane: usize, depth: usize) {
+        // Already shown below its parent, or part of a cycle.
         if std::mem::replace(&mut self.made[lane], true) {
             return;
         }
@@ -35,6 +32,7 @@ impl RowMaker<'_> {
         let is_open = self.tree.is_open(lane);
         let mut at = 0;
         while is_open && at < one.rows.len() {
+            // Branches that leave at this turn or a newer one belong above it.
             let (here, later): (Vec<_>, Vec<_>) = branches
                 .into_iter()
                 .partition(|(turn, _)| *turn >= one.rows[at].number);
@@ -53,13 +51,14 @@ impl RowMaker<'_> {
             at += count.max(1);
         }
 
+        // These left before the first turn of the lane, or the lane is folded.
         for (_, branch) in branches {
             self.session(branch, depth + 1);
         }
     }
 
-    /// Returns how many of the newest of these turns are restores that are folded into one row; no
-    /// branch leaves between them.
+    /// Number of restores at the start of `rows` to fold into one row. A branch point ends the
+    /// group.
     fn restores(&self, rows: &[LogRow], branch: Option<u64>) -> usize {
         let is_open = |row: &LogRow| self.tree.open_restores.contains(&row.commit);
         let folded = rows.iter().enumerate().take_while(|(at, row)| {

@@ -1,10 +1,9 @@
-//! Which rows there are, and where the cursor goes.
+//! Tests of rows and cursor.
 
 use super::*;
 use crate::session::meta::Status;
 use crate::ui::browse::sample::{lane, numbered, row};
 
-/// Says what the rows are, the cursor's marked.
 fn told(tree: &BrowseTree) -> Vec<String> {
     let rows = tree.rows().iter().enumerate();
     let line = |(at, row): (usize, &TreeRow)| {
@@ -21,7 +20,6 @@ fn told(tree: &BrowseTree) -> Vec<String> {
     rows.map(line).collect()
 }
 
-/// A session of four turns, which two others leave.
 fn branched() -> Timeline {
     let child = |name, from| SessionLane {
         parent: Some(from),
@@ -39,7 +37,6 @@ fn branched() -> Timeline {
     Timeline { sessions }
 }
 
-/// Returns a tree of sessions.
 fn tree(timeline: Timeline) -> BrowseTree {
     let mut tree = BrowseTree::default();
     tree.fit(5);
