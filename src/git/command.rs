@@ -25,6 +25,14 @@ const SETTINGS: [&str; 11] = [
     "core.sshCommand=false",
 ];
 
+/// Variables that name the user's configuration files. Our git reads the files that the user's reads.
+const CONFIG_FILES: [&str; 4] = [
+    "GIT_ATTR_NOSYSTEM",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+];
+
 /// Makes an empty repository in a folder, on the branch that the user's git starts with.
 ///
 /// # Errors
@@ -51,7 +59,9 @@ pub fn git_in(folder: &Path) -> anyhow::Result<Command> {
     let mut command = process::command(program);
     command.current_dir(folder).stdin(Stdio::null());
     for (name, _) in env::all().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
-        command.env_remove(name);
+        if !CONFIG_FILES.iter().any(|kept| name == *kept) {
+            command.env_remove(name);
+        }
     }
 
     for (name, value) in [

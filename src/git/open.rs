@@ -393,12 +393,30 @@ fn too_wide(top: &Path, home: Option<&Path>) -> Option<&'static str> {
     is_home.then_some("your home directory")
 }
 
-/// Returns how a repository is opened without regard to variables that name a part of it: they were
-/// meant for the user's own git, and a session's worktree must not write the user's index.
+/// Options that ignore the variables that name a part of a repository: the caller's git set them for
+/// the user's checkout, and a session's worktree must not write the user's index.
+///
+/// The variables that name configuration files still count, so that all of our handles, and git in a
+/// plan's command, see the same configuration. gix knows one permission for both groups; if the first
+/// group is set, `GIT_CONFIG_GLOBAL` and `GIT_ATTR_NOSYSTEM` are therefore ignored.
 pub(in crate::git) fn plain() -> gix::open::Options {
     let mut permissions = gix::open::Permissions::all();
+    let names_a_part = |name: &&str| env::var_os(name).is_some();
+    if !ELSEWHERE.iter().any(names_a_part) && env::var_os("GIT_WORK_TREE").is_none() {
+        return options().permissions(permissions);
+    }
+
     permissions.env.git_prefix = gix::sec::Permission::Deny;
-    options().permissions(permissions)
+    let ignores_system = env::var("GIT_CONFIG_NOSYSTEM").is_some_and(|value| {
+        gix::config::Boolean::try_from(std::ffi::OsString::from(value)).is_ok_and(|value| value.0)
+    });
+    permissions.config.system &= !ignores_system;
+    permissions.config.git_binary &= !ignores_system;
+    let options = options().permissions(permissions);
+    match env::var_os("GIT_CONFIG_SYSTEM") {
+        Some(path) => options.system_config_path(path),
+        None => options,
+    }
 }
 
 /// Opens a repository that was found anew, where variables name a part of it.

@@ -9,7 +9,8 @@ use crate::host::{env, process};
 // Substrings of names that suggest a secret.
 const SECRET: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 // Prefixes of git variables that describe the user, not a repository.
-const GIT_USER: [&str; 5] = [
+const GIT_USER: [&str; 6] = [
+    "GIT_ATTR_NOSYSTEM",
     "GIT_AUTHOR_",
     "GIT_COMMITTER_",
     "GIT_CONFIG_GLOBAL",
