@@ -2,7 +2,7 @@
 //!
 //! A read lease is granted only while nobody has, and whoever wants to write after that waits until
 //! the lease is given back. Neither the standard library nor rustix has the call, which makes this
-//! a file with unsafe code, as `descriptors` is (docs/decisions/0112-late-writes.md).
+//! a file with unsafe code, as `descriptors` is (docs/decisions/0012-late-writes.md).
 
 use std::fs::File;
 use std::sync::Arc;

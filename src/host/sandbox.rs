@@ -4,7 +4,7 @@
 //! A thread restricts itself and then starts the command; nothing between fork
 //! and exec needs unsafe code. What a kernel cannot enforce is said, never
 //! passed over: [`availability`] and [`describe`] are for the line that a person approves.
-//! docs/decisions/0124-sandbox.md says what works inside and what does not.
+//! docs/decisions/0024-sandbox.md says what works inside and what does not.
 
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod files;
