@@ -1,5 +1,5 @@
 //! How the programs are linked: to fixed addresses, where that is known to work
-//! (docs/decisions/0083-fixed-addresses.md).
+//! (docs/decisions/0003-releases.md).
 
 use crate::commit::variable;
 
@@ -15,7 +15,7 @@ pub fn say() {
     let is_known = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
     if is_release && is_known && !is_static {
         println!("cargo::rustc-link-arg-bins=-no-pie");
-        // Releases do not unwind (docs/decisions/0088-optimized-as-one.md): no table of where to.
+        // Releases do not unwind (docs/decisions/0003-releases.md): no table of where to.
         println!("cargo::rustc-link-arg-bins=-Wl,--no-eh-frame-hdr");
     }
 }

@@ -3,7 +3,7 @@
 //! The kernel grants a read lease only if no process has the file open for writing. A process that
 //! opens it for writing later waits until the lease is released, or for
 //! `/proc/sys/fs/lease-break-time`. No safe crate offers these commands of `fcntl`, so this file
-//! contains unsafe code (docs/decisions/0017-late-writes.md).
+//! contains unsafe code (docs/decisions/0012-late-writes.md).
 
 use std::fs::File;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //!
 //! A thread restricts itself and then starts the command, so no unsafe code is needed between fork
 //! and exec. There is no silent fallback: [`availability`] and [`describe`] tell the user what the
-//! kernel cannot enforce. See docs/decisions/0021-sandbox.md for what works inside.
+//! kernel cannot enforce. See docs/decisions/0024-sandbox.md for what works inside.
 
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod files;

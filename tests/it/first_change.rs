@@ -2,7 +2,7 @@
 //! the rules of the house hold for what comes of it.
 //!
 //! With `TEDDY_FIRST_CHANGE=check` the copy is compiled, too. That takes as long as all other tests of
-//! a minute, so that only `.ci/run` does it by default (docs/decisions/0040-tests.md).
+//! a minute, so that only `.ci/run` does it by default (docs/decisions/0030-tests.md).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

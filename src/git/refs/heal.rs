@@ -2,7 +2,7 @@
 //!
 //! Power that is lost before a ref's bytes are on disk leaves an empty file, which breaks the
 //! user's own `git gc` and `git fetch` too. Locks that are not of TeDDy's refs are never touched,
-//! but for the one lock of a reftable (docs/decisions/0029-two-stores-of-refs.md).
+//! but for the one lock of a reftable (docs/decisions/0005-ref-stores.md).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Refs: read, listed, moved and mended, whatever the format in which the repository keeps them.
 //!
 //! Which store a repository has is decided once, when it is opened, from its configuration
-//! (docs/decisions/0029-two-stores-of-refs.md).
+//! (docs/decisions/0005-ref-stores.md).
 
 pub(in crate::git) mod choose;
 mod files;
