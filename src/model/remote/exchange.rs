@@ -1,4 +1,4 @@
-//! One call: sent, repeated where that can help, its answer read within the limits.
+//! One call: sends the request, retries if that can help, and reads the answer within the limits.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -14,33 +14,31 @@ use crate::host::http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use crate::host::http::{self, Client, RequestBuilder, Response, StatusCode};
 use crate::model::{ModelAnswer, ModelError};
 
-/// The most of a refusal's body that is read, in bytes.
+/// Maximum size to read of an error response, in bytes.
 const MAX_REFUSAL: usize = 64 << 10;
 
 /// A call to a model.
 pub struct Call<'a> {
-    /// The model.
     remote: &'a Remote,
-    /// The connection.
     client: Client,
 }
 
-/// Why one attempt failed, and whether another one can help.
+/// A failed attempt.
 pub struct AttemptFailure {
     /// What went wrong.
     pub error: ModelError,
-    /// What can be done about it.
+    /// Whether to retry.
     pub again: RetryAdvice,
 }
 
 /// Whether another attempt can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAdvice {
-    /// It cannot.
+    /// It can't.
     No,
-    /// After a pause, of this length if the server asks for one.
+    /// After a pause. `None` leaves its length to the client.
     After(Option<Duration>),
-    /// With another body.
+    /// With an adapted body.
     Adapted,
 }
 
@@ -54,8 +52,7 @@ impl From<ModelError> for AttemptFailure {
 }
 
 impl AttemptFailure {
-    /// Returns the failure before it where time ran out and nothing had arrived: why nothing came
-    /// says more.
+    /// Prefers the previous failure to a timeout without any data: it explains why nothing arrived.
     fn or(self, before: Option<ModelError>) -> AttemptFailure {
         match (&self.error, before) {
             (ModelError::Timeout { partial, .. }, Some(before)) if partial.is_empty() => {
@@ -67,10 +64,7 @@ impl AttemptFailure {
 }
 
 impl<'a> Call<'a> {
-    /// Makes the client: no redirects, and no proxy between this machine and itself.
-    ///
-    /// # Errors
-    /// [`ModelError::Settings`] for what the HTTP library does not take.
+    /// Creates the client. It follows no redirects and uses no proxy for loopback addresses.
     pub fn new(remote: &'a Remote) -> Result<Call<'a>, ModelError> {
         let configure = |builder: http::ClientBuilder| {
             builder
@@ -93,10 +87,7 @@ impl<'a> Call<'a> {
         Ok(Call { remote, client })
     }
 
-    /// Asks until there is an answer or no repetition can help.
-    ///
-    /// # Errors
-    /// Any [`ModelError`] of a remote model.
+    /// Sends the request until there is an answer or retrying can't help.
     pub async fn run(
         &self,
         mut body: Value,
@@ -147,7 +138,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Says that a call is tried again.
     fn tell(&self, error: &ModelError, pause: Duration, repetition: u32) {
         let retries = self.remote.limits.retries;
         (self.remote.note)(&format!(
@@ -156,7 +146,6 @@ impl<'a> Call<'a> {
         ));
     }
 
-    /// Sends the request once and reads what comes.
     async fn attempt(
         &self,
         body: &Value,
@@ -191,7 +180,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Makes the request.
     fn request(&self, body: &Value) -> RequestBuilder {
         let mut request = self
             .client
@@ -214,7 +202,6 @@ impl<'a> Call<'a> {
         request.json(body)
     }
 
-    /// Reads an accepted answer.
     async fn read(
         &self,
         mut response: Response,
@@ -245,6 +232,8 @@ impl<'a> Call<'a> {
                         again: RetryAdvice::After(None),
                     });
                 }
+                // The model had already finished, so the answer is complete even if the connection
+                // then falls silent or breaks.
                 _ if reader.has_finish() => break,
                 Ok(Err(error)) => {
                     let detail = self.remote.key.scrub(&root(&error));
@@ -261,7 +250,7 @@ impl<'a> Call<'a> {
         Ok(reader.finish(watch)?)
     }
 
-    /// Explains a connection that failed before anything arrived.
+    /// Classifies a failure before any response arrived.
     fn unsent(&self, error: &http::Error) -> AttemptFailure {
         let detail = self.remote.key.scrub(&root(error));
         if error.is_builder() {
@@ -272,7 +261,7 @@ impl<'a> Call<'a> {
             .into();
         }
 
-        // A server that this machine does not run will not be there in a second either.
+        // Local servers don't appear within seconds, so retrying is pointless.
         let is_absent = error.is_connect() && is_loopback(&self.remote.url);
         let again = if is_absent {
             RetryAdvice::No
@@ -288,7 +277,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Explains a refusal.
+    /// Reads and classifies an error response.
     async fn refusal(
         &self,
         status: StatusCode,
@@ -320,7 +309,7 @@ impl<'a> Call<'a> {
         self.explain(status, &String::from_utf8_lossy(&body), asked)
     }
 
-    /// Says what a status means.
+    /// Classifies an HTTP status.
     fn explain(&self, status: StatusCode, body: &str, asked: Option<Duration>) -> AttemptFailure {
         let value = serde_json::from_str::<Value>(body).unwrap_or_default();
         let spent = ["insufficient_quota", "credit balance"]
@@ -363,7 +352,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Explains why waiting ended.
     fn stopped(&self, stop: Stop, limit: Duration, partial: &str) -> ModelError {
         let partial = partial.to_owned();
         match stop {
@@ -377,7 +365,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns the innermost words of an error: the outer ones repeat the address.
+/// Returns the innermost message of an error. The outer ones repeat the URL.
 pub(super) fn root(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

@@ -1,5 +1,7 @@
-//! An agent that speaks the Agent Client Protocol, version 1: greeted, given a conversation, a mode
-//! and its task, and ended.
+//! Client of the Agent Client Protocol, version 1.
+//!
+//! One call is one conversation: initialize, open or resume a session, set the mode, send the
+//! prompt, end the agent.
 
 mod message;
 mod mode;
@@ -25,35 +27,29 @@ use mode::AgentMode;
 use talk::{Halt, Talk};
 use update::text;
 
-/// The version of the protocol that is spoken.
 const VERSION: u64 = 1;
 
-/// An agent that speaks the protocol.
 pub(super) struct AcpModel {
-    /// How it is set up.
     agent: AgentSettings,
 }
 
-/// What was agreed on so far.
+/// State negotiated so far.
 #[derive(Default)]
 struct Agreement {
-    /// Who the agent says it is.
     identity: Option<AgentIdentity>,
-    /// The conversation; empty before there is one.
+    /// Id of the session. Empty until there is one.
     conversation: String,
-    /// Whether it is the one of the task.
+    /// `true` if the session is the one from the task.
     resumed: bool,
-    /// What the agent can do.
+    /// `agentCapabilities`, unparsed.
     abilities: Value,
-    /// How one logs in, in its words.
+    /// `authMethods`, unparsed.
     logins: Vec<Value>,
 }
 
-/// Why it does not go on.
 enum Trouble {
-    /// The talk ended.
     Halt(Halt),
-    /// Something that a person must hear of.
+    /// An error to report as it is.
     Told(ModelError),
 }
 
@@ -64,12 +60,10 @@ impl From<Halt> for Trouble {
 }
 
 impl AcpModel {
-    /// Makes a model of an agent.
     pub(super) fn new(agent: AgentSettings) -> AcpModel {
         AcpModel { agent }
     }
 
-    /// Starts the agent.
     fn start(&self, task: &AgentTask<'_>, folder: &DialogueFolder) -> Result<Dialogue, ModelError> {
         self.agent.make_state();
         let order = DialogueOrder {
@@ -82,7 +76,6 @@ impl AcpModel {
         Dialogue::start(&order, folder).map_err(|refusal| self.agent.refused(refusal))
     }
 
-    /// Greets it, agrees on a conversation and a mode, and gives it its task.
     fn converse(
         &self,
         talk: &mut Talk<'_>,
@@ -110,7 +103,8 @@ impl AcpModel {
         })
     }
 
-    /// Agrees on the version of the protocol, and hears who it is.
+    /// Negotiates the protocol version and records the agent's identity, abilities and login
+    /// methods.
     fn greet(&self, talk: &mut Talk<'_>, agreed: &mut Agreement) -> Result<(), Trouble> {
         let params = json!({
             "protocolVersion": VERSION,
@@ -156,8 +150,8 @@ impl AcpModel {
         Ok(())
     }
 
-    /// Goes on with the conversation of the task, or begins one; returns what the agent tells of
-    /// it.
+    /// Resumes the task's session or starts a new one. Returns the agent's answer, which lists its
+    /// modes.
     fn open(
         &self,
         talk: &mut Talk<'_>,
@@ -196,7 +190,6 @@ impl AcpModel {
         Ok(begun)
     }
 
-    /// Goes on with an earlier conversation.
     fn resume(
         &self,
         talk: &mut Talk<'_>,
@@ -225,7 +218,7 @@ impl AcpModel {
         Ok(begun)
     }
 
-    /// Logs in with a key of the environment, where the agent has a way for that.
+    /// Logs in with an API key, if the agent supports that and there is one.
     fn log_in(
         &self,
         talk: &mut Talk<'_>,
@@ -243,7 +236,7 @@ impl AcpModel {
             return Err(self.failed(failure, agreed).into());
         };
 
-        // Some write it down.
+        // Some agents save the key to disk, so the user has to know.
         let method = text(login, "/id");
         let note = format!(
             "logged in by `{}` with the key of the environment, which the agent may keep",
@@ -259,8 +252,8 @@ impl AcpModel {
         }
     }
 
-    /// Sets the mode in which it works. It works in its own one where it does not have ours: what
-    /// it asks then is answered.
+    /// Sets the first available mode from the settings. If the agent has none of them, it keeps its
+    /// default mode, and its questions are answered as usual.
     fn set_mode(
         &self,
         talk: &mut Talk<'_>,
@@ -302,7 +295,6 @@ impl AcpModel {
         }
     }
 
-    /// Says why an agent answered with an error.
     fn failed(&self, failure: &RpcFailure, agreed: &Agreement) -> ModelError {
         let program = &self.agent.run[0];
         let why = label(&failure.message);
@@ -325,7 +317,6 @@ impl AcpModel {
         }
     }
 
-    /// Says why the talk ended.
     fn halted(&self, halt: Halt, talk: &Talk<'_>, agreed: &Agreement) -> ModelError {
         let program = &self.agent.run[0];
         match halt {
@@ -394,7 +385,6 @@ impl ActingModel for AcpModel {
     }
 }
 
-/// Ends the agent, and returns what is known of its work.
 fn finish(
     talk: Talk<'_>,
     agreed: Agreement,
