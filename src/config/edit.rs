@@ -35,6 +35,7 @@ pub enum EditRefusal {
 impl NewModel {
     /// Picks a name that the file doesn't use for another model. Reuses an identical entry.
     pub fn fitted(mut self, text: &str) -> NewModel {
+        // `written` reports an invalid file.
         let Ok(layer) = Layer::parse("", text) else {
             return self;
         };
@@ -80,6 +81,7 @@ impl NewModel {
     pub fn written(&self, text: &str) -> Result<String, EditRefusal> {
         let before = Layer::parse("", text).map_err(|error| {
             let message = error.to_string();
+            // The message starts with the empty origin.
             EditRefusal::Wrong(message.trim_start_matches(": ").to_owned())
         })?;
 
@@ -91,6 +93,8 @@ impl NewModel {
 
         let text = lines.text();
         let after = Layer::parse("", &text).map_err(|_| EditRefusal::Layout)?;
+        // The line editor doesn't understand all of YAML, so check that the result means what was
+        // intended.
         if after.values == self.wanted(before.values) {
             Ok(text)
         } else {

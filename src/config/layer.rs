@@ -62,6 +62,7 @@ pub struct Layer {
 impl Layer {
     /// Reads a YAML file. A missing file is an empty layer.
     pub fn read(path: &Path) -> Result<Layer, ConfigError> {
+        // `TEDDY_CONFIG=/dev/null` turns a file off, but `read_regular_text` rejects devices.
         if is_null_device(path) {
             return Layer::parse(&path.display().to_string(), "");
         }
@@ -117,14 +118,14 @@ impl Layer {
         Ok(layer)
     }
 
-    /// Creates a layer from the `teddy` section of git's configuration. Variable names there can't
-    /// contain `_`, so they are mapped to the names of settings.
+    /// Creates a layer from the `teddy` section of git's configuration.
     pub fn from_git(pairs: &[(String, String)]) -> Result<Layer, ConfigError> {
         let mut layer = Layer {
             origin: GIT.to_owned(),
             ..Layer::default()
         };
         for (written, text) in pairs {
+            // Names of variables can't contain `_` there.
             let key = unknown::spelled(written);
             layer.set((&key, written), text)?;
             layer.spelled.push((key, written.clone()));
@@ -160,14 +161,15 @@ impl Layer {
         dropped.into_iter().map(|(key, _)| key).collect()
     }
 
-    /// Turns a serde error into one that names the key. serde doesn't report it, so each value is
-    /// deserialized separately until one fails with the same message.
+    /// Turns a serde error into one that names the key and line.
     fn wrong(&self, error: &serde_yaml::Error) -> ConfigError {
         if let Some((name, meant)) = unknown::first(&self.values) {
             return self.unknown(name, meant);
         }
 
         let message = error.to_string();
+        // serde doesn't report the key, so deserialize each value alone until one fails with the
+        // same message.
         let is_wrong = |path: &[String], value: &Value| {
             let mut alone = Mapping::new();
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -203,6 +205,7 @@ impl Layer {
 
     /// Line of an error. `None` if the layer isn't a file.
     fn line_of(&self, message: &str) -> Option<usize> {
+        // `Value` keeps no locations, so parse the text again.
         let error = serde_yaml::from_str::<Settings>(&self.text).err()?;
         let is_it = error.to_string().contains(message);
         is_it.then(|| error.location())?.map(|at| at.line())
@@ -254,6 +257,7 @@ impl Layer {
 pub fn merge(layers: &[Layer]) -> Result<Settings, ConfigError> {
     let mut all = Mapping::new();
     for layer in layers {
+        // Separately, so that the error can name its layer.
         settings(&layer.values).map_err(|e| layer.wrong(&e))?;
         overlay(&mut all, &layer.values);
     }

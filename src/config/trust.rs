@@ -23,7 +23,8 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Locates the record of a repository by its common git directory.
+    /// Locates the record of a repository by its common git directory, which all of its worktrees
+    /// share.
     pub fn of(config_home: &Path, common_dir: &Path) -> Trust {
         let name = hex(&Sha256::digest(common_dir.as_os_str().as_encoded_bytes()));
         Trust {
@@ -117,6 +118,7 @@ pub fn folder(base: &Path, name: &str) -> BTreeMap<String, String> {
             .is_some_and(|end| endings.iter().any(|known| end == *known))
     });
 
+    // Sorted, so that the limit always selects the same files.
     let sorted: BTreeSet<String> = wanted.collect();
     sorted
         .into_iter()
@@ -137,9 +139,8 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|m| m.is_dir())
 }
 
-/// Converts to text. Replaces non-UTF-8 contents by their digest, so that different files still
-/// compare as different.
 fn exactly(bytes: Vec<u8>) -> String {
+    // Replaces other contents by their digest, so that different files still compare as different.
     String::from_utf8(bytes)
         .unwrap_or_else(|error| format!("not UTF-8, {}\n", hex(&Sha256::digest(error.as_bytes()))))
 }

@@ -105,6 +105,7 @@ fn names(section: &[&str]) -> Vec<String> {
         return Vec::new();
     };
     let message = error.to_string();
+    // unknown field `x`, expected one of `a`, `b`
     match message.split_once("unknown field") {
         Some((_, list)) => list
             .split('`')

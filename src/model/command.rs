@@ -81,6 +81,7 @@ impl Model for CommandModel {
         let path = file
             .as_ref()
             .map(|file| file.path().to_string_lossy().into_owned());
+        // `file` has to outlive the program, since dropping it deletes the file.
         let words: Vec<String> = match &path {
             Some(path) => self
                 .run

@@ -25,13 +25,11 @@ const LINGER: Duration = Duration::from_millis(300);
 
 /// A program to run, with its limits.
 pub struct ProgramJob<'a> {
-    /// Program and arguments.
     pub words: &'a [String],
     /// Text for its stdin. `None` gives it `/dev/null`.
     pub stdin: Option<String>,
     /// Environment variables to remove.
     pub withheld: &'a [String],
-    /// Limit for the whole run.
     pub timeout: Duration,
     /// Longest silence. `None` means no limit.
     pub idle: Option<Duration>,
@@ -44,7 +42,6 @@ pub struct ProgramJob<'a> {
 /// Output of a program that exited successfully.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedJob {
-    /// Everything it printed.
     pub stdout: String,
     /// The end of its stderr, trimmed.
     pub stderr: String,
@@ -84,6 +81,7 @@ impl ProgramJob<'_> {
             Stdio::null()
         });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // `process::command` removes all known keys. A model may have them, except for `withheld`.
         process::give_back(&mut command, |_| true);
         // `command` resolved the program against absolute directories only. `env prog` and the like
         // search `PATH` themselves and must not find a program in the clone.
@@ -130,12 +128,14 @@ impl ProgramJob<'_> {
                     output.add(piece, watch);
                 }
                 Err(RecvTimeoutError::Timeout) => watch(""),
+                // Both pipes are closed, but the process still runs: don't spin.
                 Err(RecvTimeoutError::Disconnected) if closed => thread::park_timeout(TICK),
                 Err(RecvTimeoutError::Disconnected) => closed = true,
             }
 
             if ended.is_none() {
                 ended = group.child.try_wait().ok().flatten();
+                // `LINGER` counts from the exit.
                 clock.last = if ended.is_some() {
                     Instant::now()
                 } else {
@@ -193,7 +193,8 @@ struct JobClock {
 fn connect(child: &mut Child, stdin: Option<String>) -> Receiver<Piece> {
     let (sender, pieces) = channel();
     if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
-        // The program can ignore its input, so a broken pipe is no error.
+        // On its own thread: a program that prints much before it has read everything would
+        // deadlock with us. The program can ignore its input, so a broken pipe is harmless.
         thread::spawn(move || {
             pipe.write_all(text.as_bytes())
                 .and_then(|()| pipe.flush())

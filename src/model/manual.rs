@@ -1,4 +1,4 @@
-//! A person as a model: the user carries the prompt to a chat and brings the answer back.
+//! The user as a model, who carries the prompt to a chat and returns with the answer.
 //!
 //! The caller decides how (file, clipboard, editor); this module only defines what is exchanged.
 
@@ -43,6 +43,7 @@ impl Model for Manual {
         (self.give)(&request.whole_text())
             .map_err(|error| failed("handing the input over", &error))?;
         let text = (self.take)().map_err(|error| match error.kind() {
+            // `ui::manual` reports a missing terminal with this kind.
             io::ErrorKind::Unsupported => ModelError::Nobody {
                 detail: error.to_string(),
             },

@@ -22,7 +22,7 @@ pub struct Outside {
     pub note: Rc<dyn Fn(&str)>,
     /// Presents a prompt to the user, who carries it to a chat.
     pub give: Rc<Give>,
-    /// Gets the answer that the user brings back.
+    /// Gets the user's answer from that chat.
     pub take: Rc<Take>,
     /// Looks up a recorded session. `None` if the path of a replay doesn't name one.
     pub recorded: Rc<RecordedAnswers>,

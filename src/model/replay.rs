@@ -141,6 +141,7 @@ fn answers_in(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
             .to_string_lossy()
             .into_owned();
         let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+        // Names without a number come last.
         (name[..digits].parse().unwrap_or(u64::MAX), name)
     });
 

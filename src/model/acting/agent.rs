@@ -121,6 +121,7 @@ impl AgentSettings {
             pairs.map(|(n, v)| ((*n).into(), (*v).into())).collect()
         };
         let mut variables = own(&[("TERM", "dumb"), ("NO_COLOR", "1")]);
+        // These declare a sandbox or a trusted directory, which is true in ours only.
         if let Some(preset) = self.preset.filter(|_| task.is_confined) {
             variables.extend(own(preset.variables));
         }
@@ -136,10 +137,10 @@ impl AgentSettings {
         self.preset.is_none_or(|preset| !is_wrong(preset))
     }
 
-    /// Creates missing directories of its state: a sandbox can only grant access to existing paths.
-    /// Paths with an extension are left alone, since they look like files.
     pub(super) fn make_state(&self) {
         for path in &self.needs.state {
+            // A sandbox can only grant access to existing paths. Paths with an extension look like
+            // files, which the agent creates itself.
             if !path.exists() && path.extension().is_none() {
                 // The agent itself reports what it can't write.
                 let _ = std::fs::create_dir_all(path);

@@ -84,6 +84,7 @@ impl CommandAgent {
         } else {
             &self.agent.run
         };
+        // A resumed conversation knows the input, but not what became of its changes.
         let text = task.told(resumed);
         let has = |place: &str| words.iter().any(|word| word.contains(place));
 
@@ -150,6 +151,7 @@ impl CommandAgent {
         if !start.input.is_empty() {
             dialogue.say(start.input.clone());
         }
+        // EOF tells the command that its input is complete.
         dialogue.hang_up();
 
         Ok(dialogue)
@@ -234,6 +236,7 @@ impl RunningCommand<'_> {
                     let lines = self.lines.add(&bytes).map_err(|_| CommandHalt::Line)?;
                     lines.iter().for_each(|line| self.read(line));
                 }
+                // Unlike for ACP agents, stderr counts: commands can report progress there.
                 DialogueEvent::Complained(bytes) => {
                     self.clock.heard(bytes.len());
                     self.complaints.add(&bytes);
@@ -302,6 +305,7 @@ impl RunningCommand<'_> {
             stop: StopReason::Cancelled,
             transcript: Vec::new(),
         };
+        // The command has exited, but its children might still run.
         let ended = self.dialogue.end();
         let outcome = none_left(&ended.left).and(outcome);
 

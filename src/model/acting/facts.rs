@@ -92,6 +92,7 @@ impl FactRule {
     fn applies(&self, line: &Value) -> bool {
         let is_met = |(path, wanted): &(String, String)| match at(line, path) {
             Some(Value::String(text)) => text == wanted,
+            // Numbers and booleans are compared as JSON values.
             Some(value) => serde_json::from_str(wanted).is_ok_and(|wanted: Value| wanted == *value),
             None => false,
         };
@@ -154,6 +155,7 @@ impl AgentFacts {
             }
             Fact::Conversation => {
                 let id = rule.text(line).filter(|id| is_id(id));
+                // Keep the earlier id if this line has none.
                 self.conversation = id.map(str::to_owned).or(self.conversation.take());
             }
             Fact::Version => {
@@ -175,9 +177,10 @@ impl AgentFacts {
     }
 }
 
-/// Checks an id of a conversation. A leading dash would be an option on a command line.
+/// Checks an id of a conversation, which becomes an argument of a command.
 pub(super) fn is_id(id: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_graphic();
+    // A leading dash would be an option.
     !id.is_empty() && id.len() <= MAX_ID && !id.starts_with('-') && id.chars().all(is_plain)
 }
 

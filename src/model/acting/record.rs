@@ -106,6 +106,7 @@ impl TranscriptRecorder {
             self.add("note", &format!("{left_out} lines had no room"));
         }
 
+        // Recorded beyond the limit as well: `transcript.md` takes the result from it.
         let end = json!({
             "message": work.message,
             "agent": work.agent.as_ref().map(|agent| [&agent.name, &agent.version]),

@@ -115,6 +115,7 @@ fn with(text: &str, words: &str) -> String {
 
 /// Formats a text as a code span on one line. Empty for an empty text.
 fn span(text: &str) -> String {
+    // A backtick would end the code span.
     match label(text).replace('`', "'") {
         text if text.is_empty() => text,
         text => format!("`{text}`"),

@@ -177,6 +177,7 @@ fn served(server: &FoundServer, id: &str) -> ModelOffer {
             id: id.to_owned(),
             base_url: Some(server.base_url()),
             timeout: Some(SERVER_TIMEOUT),
+            // Without a price, the cost would be unknown instead of 0.
             price: Some(Price {
                 input: 0.0,
                 output: 0.0,

@@ -63,6 +63,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
                 "-p",
                 "--tools",
                 "",
+                // The rest turns off MCP servers and settings of the repository.
                 "--strict-mcp-config",
                 "--setting-sources",
                 "user",
@@ -218,6 +219,7 @@ pub(super) fn on_path(repository: Option<&Path>) -> Vec<(&'static KnownProgram, 
 pub(super) fn ask(known: &'static KnownProgram, path: &Path) -> FoundProgram {
     let mut command = process::command(path);
     command.arg("--version");
+    // No program gets a key just to print its version.
     service::variables().for_each(|variable| {
         command.env_remove(variable);
     });

@@ -104,6 +104,7 @@ fn ollama_origin(host: &str) -> Option<String> {
     };
 
     let mut url = Url::parse(&format!("{scheme}://{rest}")).ok()?;
+    // With a scheme, Ollama uses the scheme's default port instead of its own.
     if url.port().is_none() && !host.contains("://") {
         url.set_port(Some(OLLAMA_PORT)).ok()?;
     }

@@ -8,9 +8,8 @@ const TICK: Duration = Duration::from_millis(20);
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A running process group. Dropping it sends SIGTERM, then SIGKILL after `GRACE`.
+/// A group with its leader. Dropping it sends SIGTERM, then SIGKILL after `GRACE`.
 pub struct ProcessGroup {
-    /// The group's leader.
     pub child: Child,
 }
 

@@ -46,7 +46,6 @@ impl Output {
         self.text.len() + self.rest.len()
     }
 
-    /// Stdout so far.
     pub fn text(&self) -> String {
         format!("{}{}", self.text, String::from_utf8_lossy(&self.rest))
     }
@@ -64,7 +63,6 @@ impl Output {
         visible_block(&redact(&strip_ansi(text.trim()))).into_owned()
     }
 
-    /// Decodes `rest`. A possible start of a multi-byte character stays there until the next chunk.
     fn take_characters(&mut self) {
         let bytes = std::mem::take(&mut self.rest);
         let mut chunks = bytes.utf8_chunks().peekable();
@@ -75,6 +73,7 @@ impl Output {
             }
 
             match chunks.peek() {
+                // Invalid bytes at the end can be the start of a character, so they wait for more.
                 Some(_) => self.text.push(char::REPLACEMENT_CHARACTER),
                 None => self.rest = chunk.invalid().to_vec(),
             }

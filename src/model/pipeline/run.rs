@@ -57,9 +57,6 @@ pub fn folder(position: usize, name: &str) -> String {
 pub type OpenModel<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model + 'a>, ModelError> + 'a;
 
 /// Runs all steps. Opens every model before sending the first request (ST11).
-///
-/// A truncated answer fails the step. Only the last answer can be truncated, since the caller has
-/// to judge it anyway.
 pub fn run(
     pipeline: &Pipeline,
     turn: &ModelRequest,
@@ -84,6 +81,7 @@ pub fn run(
 
         let last = position + 1 == pipeline.steps.len();
         let answer = answer.and_then(|answer| {
+            // The caller judges the last answer, even if it is truncated.
             if last || answer.is_whole() {
                 Ok(answer)
             } else {
@@ -116,14 +114,13 @@ pub fn run(
     Ok(ran)
 }
 
-/// Opens each model once, even if several steps use it: a replay has to continue with its next
-/// answer.
 fn open_all<'a>(
     pipeline: &Pipeline,
     open: &mut OpenModel<'a>,
 ) -> Result<HashMap<Option<String>, Box<dyn Model + 'a>>, Stopped> {
     let mut models = HashMap::new();
     for step in &pipeline.steps {
+        // Once per model, not per step: a replay has to continue with its next answer.
         if !models.contains_key(&step.model) {
             let model = open(step.model.as_deref()).map_err(|error| Stopped {
                 ran: Vec::new(),

@@ -7,7 +7,6 @@ use super::sse::SseEvent;
 use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage, message_part};
 
-/// Base URL of Anthropic's API.
 pub const BASE: &str = "https://api.anthropic.com/v1";
 /// The usual variable for the key.
 pub const KEY: &str = "ANTHROPIC_API_KEY";
@@ -20,9 +19,10 @@ pub const VERSION: &str = "2023-06-01";
 /// Default limit for an answer. The protocol requires one.
 const MAX_TOKENS: u32 = 16_384;
 
-/// Builds the body of a request. The system prompt and the input end with cache breakpoints, since
-/// they stay the same when only the message changes.
+/// Builds the body of a request.
 pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
+    // Cache breakpoints after the system prompt and the input, which stay the same if only the
+    // message changes.
     let cached = |text: &str| json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } });
     let mut content = Vec::new();
     if !request.input.trim().is_empty() {
@@ -95,14 +95,15 @@ pub fn whole(draft: &mut AnswerDraft, value: &Value) -> bool {
     true
 }
 
-/// Reads token counts. Anthropic's `input_tokens` excludes cached tokens; ours includes them.
 fn take_usage(draft: &mut AnswerDraft, message: &Value) {
+    // Anthropic's `input_tokens` excludes cached tokens, ours includes them.
     let cached = number(message, "/usage/cache_read_input_tokens");
     let cache_written = number(message, "/usage/cache_creation_input_tokens");
     let input = number(message, "/usage/input_tokens")
         .saturating_add(cache_written)
         .saturating_add(cached);
 
+    // Later events can lack the input counts.
     if input > 0 {
         draft.usage = TokenUsage {
             input,
@@ -112,6 +113,7 @@ fn take_usage(draft: &mut AnswerDraft, message: &Value) {
         };
     }
 
+    // The output count of `message_delta` is cumulative.
     draft.usage.output = number(message, "/usage/output_tokens").max(draft.usage.output);
 }
 

@@ -58,6 +58,7 @@ impl<'a> CallClock<'a> {
         };
 
         let mut ticks = interval(TICK);
+        // The default would catch up on missed ticks in a burst.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         tokio::pin!(future);
         loop {

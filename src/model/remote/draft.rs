@@ -9,11 +9,8 @@ const MAX_WORD: usize = 200;
 /// The answer as received so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerDraft {
-    /// The text.
     pub text: String,
-    /// The model named by the server.
     pub model: Option<String>,
-    /// Token counts.
     pub usage: TokenUsage,
     /// Why the answer ended, once the server has said so.
     pub finish: Option<Finish>,

@@ -25,7 +25,6 @@ pub struct Call<'a> {
 
 /// A failed attempt.
 pub struct AttemptFailure {
-    /// What went wrong.
     pub error: ModelError,
     /// Whether to retry.
     pub again: RetryAdvice,
@@ -73,6 +72,7 @@ impl<'a> Call<'a> {
                 .referer(false)
         };
         let client = match (is_loopback(&remote.url), remote.url.scheme()) {
+            // Loading the system's certificates takes longer than a local server takes to answer.
             (true, "http") => http::plain_client(configure),
             (true, _) => http::client(|builder| configure(builder).no_proxy()),
             (false, _) => http::client(configure),
@@ -93,6 +93,7 @@ impl<'a> Call<'a> {
         mut body: Value,
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, ModelError> {
+        // Shared by the clock, which reports silence, and the reader.
         let watch = RefCell::new(watch);
         let beat = || (watch.borrow_mut())("");
         let clock = CallClock::new(self.remote.limits.total, &*self.remote.stopped, &beat);
@@ -128,6 +129,8 @@ impl<'a> Call<'a> {
                         Err(Stop::Interrupted) => {
                             return Err(self.stopped(Stop::Interrupted, pause, ""));
                         }
+                        // The deadline ends the pause. The error that caused the pause says more
+                        // than a timeout.
                         Err(_) => return Err(failure.error),
                     }
 
@@ -222,6 +225,7 @@ impl<'a> Call<'a> {
             match clock.within(limit, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => reader.take(&bytes, watch)?,
                 Ok(Ok(None)) => break,
+                // Nothing of the answer has arrived, so a retry can't repeat any of it.
                 Ok(Err(error)) if reader.is_empty() => {
                     let error = ModelError::Broken {
                         detail: self.remote.key.scrub(&root(&error)),
@@ -312,6 +316,7 @@ impl<'a> Call<'a> {
     /// Classifies an HTTP status.
     fn explain(&self, status: StatusCode, body: &str, asked: Option<Duration>) -> AttemptFailure {
         let value = serde_json::from_str::<Value>(body).unwrap_or_default();
+        // Used-up credit is a 429 at OpenAI and a 400 at Anthropic. Retrying helps with neither.
         let spent = ["insufficient_quota", "credit balance"]
             .iter()
             .any(|words| body.contains(words));

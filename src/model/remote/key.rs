@@ -39,12 +39,7 @@ pub struct Usual<'a> {
 }
 
 impl ApiKey {
-    /// Gets the key for `url`.
-    ///
-    /// The usual variable is used for the usual origin only: `OPENAI_API_KEY` is set on most
-    /// developers' machines, and a mistyped or foreign `base_url` must not receive it. Any other
-    /// address needs `api_key_env` or `api_key_command`. Refuses to send a key over plain HTTP to
-    /// the internet.
+    /// Gets the key for `url`. Refuses to send one over plain HTTP to the internet.
     pub fn fetch(
         name: &str,
         settings: &ModelConfig,
@@ -64,9 +59,12 @@ impl ApiKey {
             from_command(settings, outside)?
         } else if let Some(variable) = &settings.api_key_env {
             from(variable)?
+        // The usual variables are set on most developers' machines, and a mistyped or foreign
+        // `base_url` must not receive their keys. Any other address needs an explicit setting.
         } else if url.origin() == usual.base.origin() && !is_loopback(url) {
             from(usual.variable)?
         } else if url.origin() == usual.base.origin() {
+            // A local server might not need a key, so it's no error if that is missing.
             return Ok(ApiKey(from(usual.variable).ok()));
         } else {
             return Ok(ApiKey(None));
@@ -100,6 +98,7 @@ impl ApiKey {
     /// Sanitizes a message for an error: one line of limited length without this key, other keys or
     /// control characters.
     pub fn scrub(&self, text: &str) -> String {
+        // Redact before truncating: a truncated key can't be recognized.
         let clean = redact_values(
             text.trim(),
             &self.0.as_deref().into_iter().collect::<Vec<_>>(),

@@ -154,6 +154,7 @@ impl Model for Remote {
     ) -> Result<ModelAnswer, ModelError> {
         let mut body = self.protocol.body(&self.id, &self.settings, request);
         if let Some(fields) = body.as_object_mut() {
+            // Last, so that the user can override any field.
             fields.extend(self.settings.extra.clone());
         }
 
@@ -195,10 +196,10 @@ impl Protocol {
         )
     }
 
-    /// Parses a base URL. Appends `/v1` for Anthropic if missing, since `ANTHROPIC_BASE_URL` lacks
-    /// it by convention.
+    /// Parses a base URL. Appends `/v1` for Anthropic if missing.
     fn base(self, name: &str, text: &str) -> Result<Url, ModelError> {
         let url = parse_url(name, text.trim())?;
+        // `ANTHROPIC_BASE_URL` lacks it by convention.
         let lacks_version =
             self == Protocol::Anthropic && !url.path().trim_end_matches('/').ends_with("/v1");
         Ok(if lacks_version {

@@ -7,7 +7,6 @@ use super::sse::SseEvent;
 use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage};
 
-/// Base URL of OpenAI's API.
 pub const BASE: &str = "https://api.openai.com/v1";
 /// The usual variable for the key.
 pub const KEY: &str = "OPENAI_API_KEY";
@@ -16,14 +15,14 @@ pub const BASE_VARIABLE: &str = "OPENAI_BASE_URL";
 /// Path relative to the base URL.
 pub const PATH: &str = "chat/completions";
 
-/// Builds the body of a request. Input and message are one user message: the chat templates of some
-/// models reject two in a row.
+/// Builds the body of a request.
 pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     let mut messages = Vec::new();
     if !request.system.trim().is_empty() {
         messages.push(json!({ "role": "system", "content": request.system }));
     }
 
+    // One message: the chat templates of some models reject two user messages in a row.
     messages.push(json!({ "role": "user", "content": request.user_text() }));
     let mut body = json!({ "model": id, "messages": messages, "stream": true, "stream_options": { "include_usage": true } });
     if let Some(limit) = request.max_tokens.or(settings.max_tokens) {
@@ -37,17 +36,18 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     body
 }
 
-/// Adapts a body that a server rejected: some don't know `stream_options`, some want
-/// `max_completion_tokens` instead of `max_tokens`. `words` is the error message. Returns whether
-/// anything changed.
+/// Adapts a body to the server that rejected it with the message `words`. Returns whether anything
+/// changed.
 pub fn adapt(body: &mut Value, words: &str) -> bool {
     let Some(fields) = body.as_object_mut() else {
         return false;
     };
+    // Some servers don't know this field.
     if words.contains("stream_options") {
         return fields.remove("stream_options").is_some();
     }
 
+    // Some models require the new name of `max_tokens`.
     if words.contains("max_completion_tokens")
         && let Some(limit) = fields.remove("max_tokens")
     {
@@ -97,6 +97,7 @@ fn take(draft: &mut AnswerDraft, value: &Value, content: &str) {
         draft.finish = Some(finish(reason));
     }
 
+    // With `include_usage`, the last chunk has the usage and no choices.
     if value.get("usage").is_some_and(Value::is_object) {
         draft.usage = TokenUsage {
             input: number(value, "/usage/prompt_tokens"),

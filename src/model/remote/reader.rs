@@ -38,7 +38,6 @@ impl<'a> AnswerReader<'a> {
         }
     }
 
-    /// `true` if nothing has arrived.
     pub fn is_empty(&self) -> bool {
         self.size == 0
     }
@@ -53,7 +52,6 @@ impl<'a> AnswerReader<'a> {
         self.draft.finish.is_some()
     }
 
-    /// The text so far.
     pub fn into_text(mut self) -> String {
         self.take_text()
     }

@@ -14,6 +14,7 @@ pub fn pause(first: Duration, repetition: u32, asked: Option<Duration>, chance: 
     let pause = match asked {
         Some(asked) => asked.min(MAX_PAUSE).mul_f64(1.0 + MAX_LATE * chance),
         None => first
+            // A shift by 32 or more would overflow.
             .saturating_mul(1 << repetition.min(16))
             .min(MAX_PAUSE)
             .mul_f64(0.5 + 0.5 * chance),

@@ -62,8 +62,7 @@ pub fn source(
     let key = match (settings.api_key_command.first(), &settings.api_key_env) {
         (Some(program), _) => KeySource::Program(program.clone()),
         (None, Some(name)) => variable(name),
-        // Same rule as `ApiKey::fetch`. A server on this machine might not need a key, so a missing
-        // one is no problem there.
+        // Same rule as `ApiKey::fetch`. A local server might not need a key, so none is expected.
         (None, None) if base.origin() == usual.origin() && !is_loopback(&base) => {
             variable(protocol.key())
         }

@@ -57,8 +57,9 @@ impl Decoder {
         Ok(events)
     }
 
-    /// Returns the last event. Some servers omit the blank line after it.
+    /// Returns the last event, at the end of the stream.
     pub fn finish(&mut self) -> Result<Option<SseEvent>, TooLong> {
+        // Some servers omit the blank line after the last event.
         if !self.line.is_empty() {
             self.end_line()?;
         }
@@ -76,6 +77,7 @@ impl Decoder {
         let line = String::from_utf8_lossy(&line);
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
+        // A stream can start with a byte order mark.
         match field.trim_start_matches('\u{feff}') {
             "event" => value.clone_into(&mut self.event.get_or_insert_default().name),
             "data" => self.add_data(value)?,

@@ -44,6 +44,7 @@ impl TokenCache {
     pub fn get(&mut self, blob_id: &str) -> Option<usize> {
         let (count, used) = self.counts.get_mut(blob_id)?;
         self.clock += 1;
+        // Doesn't set `changed`: a new time of use alone isn't worth writing the file.
         *used = self.clock;
         Some(*count as usize)
     }

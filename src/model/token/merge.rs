@@ -121,6 +121,7 @@ impl<'a> LongPiece<'a> {
         let mut count = self.parts.len();
         while let Some(Reverse(entry)) = self.lowest.pop() {
             let at = entry as u32;
+            // Skip stale entries: the pair has changed since.
             if self.parts[at as usize].joined.rank() == (entry >> 32) as u32 {
                 self.merge(at);
                 count -= 1;
@@ -133,6 +134,7 @@ impl<'a> LongPiece<'a> {
     fn merge(&mut self, at: u32) {
         let part = self.parts[at as usize];
         let next = self.parts[part.end as usize];
+        // Makes the heap entries of the absorbed part stale.
         self.parts[part.end as usize].joined = Node::NOWHERE;
         self.parts[at as usize].end = next.end;
         self.parts[at as usize].node = part.joined;

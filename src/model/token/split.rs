@@ -77,6 +77,7 @@ impl<'a> Pieces<'a> {
         if first & SYMBOL != 0 {
             return self.symbols_end(next);
         }
+        // Only a space can precede symbols, no other whitespace.
         if self.text.as_bytes()[at] == b' ' && self.class_at(next).0 & SYMBOL != 0 {
             return self.symbols_end(next);
         }

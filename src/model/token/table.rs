@@ -25,6 +25,7 @@ impl Node {
     /// Appends a byte.
     #[inline]
     pub(super) fn step(self, byte: u8) -> Node {
+        // A leaf has a rank instead of a base. Base 0 leads nowhere.
         let base = if self.0 & LEAF == 0 { self.value() } else { 0 };
         let unit = unit(base + u32::from(byte));
         if unit >> LABEL_SHIFT == u32::from(byte) + 1 {

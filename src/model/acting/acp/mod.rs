@@ -33,7 +33,6 @@ pub(super) struct AcpModel {
     agent: AgentSettings,
 }
 
-/// State negotiated so far.
 #[derive(Default)]
 struct Agreement {
     identity: Option<AgentIdentity>,
@@ -49,7 +48,7 @@ struct Agreement {
 
 enum Trouble {
     Halt(Halt),
-    /// An error to report as it is.
+    /// An error to report unchanged.
     Told(ModelError),
 }
 
@@ -109,6 +108,8 @@ impl AcpModel {
         let params = json!({
             "protocolVersion": VERSION,
             "clientCapabilities": {
+                // If offered, only some agents would use these. Without them, all agents work with
+                // their own tools: in the worktree, inside the sandbox.
                 "fs": { "readTextFile": false, "writeTextFile": false },
                 "terminal": false,
             },
@@ -200,6 +201,7 @@ impl AcpModel {
         let loads = agreed.abilities.get("loadSession");
         let method = match () {
             () if !self.agent.resumes => None,
+            // Preferred: `session/load` makes the agent replay the whole conversation.
             () if resumes.is_some_and(|ability| !ability.is_null()) => Some("session/resume"),
             () if loads.and_then(Value::as_bool) == Some(true) => Some("session/load"),
             () => None,
@@ -226,6 +228,7 @@ impl AcpModel {
         agreed: &Agreement,
     ) -> Result<(), Trouble> {
         let has_key = !self.agent.secrets.is_empty();
+        // The protocol doesn't mark login methods that use a key, so go by their names.
         let takes_key = |login: &&Value| {
             let said = format!("{} {}", text(login, "/id"), text(login, "/name"));
             let said = said.to_ascii_lowercase().replace(['_', ' '], "-");
@@ -371,6 +374,7 @@ impl ActingModel for AcpModel {
         talk.asks_host = self.agent.asks_host(task.is_confined);
         let mut agreed = Agreement::default();
         let outcome = self.converse(&mut talk, task, &mut agreed);
+        // The agent still runs. Ask it to stop before killing it.
         if let Err(Trouble::Halt(Halt::Stop(_) | Halt::Line)) = &outcome
             && !agreed.conversation.is_empty()
         {
@@ -401,6 +405,7 @@ fn finish(
         transcript: Vec::new(),
     };
     let (left, record) = talk.end(outcome.is_ok());
+    // A survivor can still change files, which spoils even a successful run.
     let outcome = none_left(&left).and(outcome);
     let error = outcome.as_ref().err().map(ToString::to_string);
     work.transcript = record.finish(&work, error);

@@ -97,7 +97,7 @@ impl<'a> Talk<'a> {
         self.ask_unrecorded(&request)
     }
 
-    /// Like [`Talk::ask`], but ignores the conversation that the agent replays meanwhile.
+    /// Like [`Talk::ask`], but ignores the old conversation that the agent replays.
     pub(super) fn ask_memory(&mut self, method: &str, params: Value) -> Result<Value, Halt> {
         self.phase = TalkPhase::Memory;
         let answer = self.ask(method, params);
@@ -124,6 +124,7 @@ impl<'a> Talk<'a> {
         self.send(&told);
         self.phase = TalkPhase::Cancelled;
 
+        // The answer to the pending prompt means that the agent has stopped.
         let last = self.next.saturating_sub(1);
         let deadline = Instant::now() + CANCEL;
         while let Some(left) = deadline.checked_duration_since(Instant::now()) {
@@ -194,11 +195,13 @@ impl<'a> Talk<'a> {
                 lines.iter().for_each(|line| self.read(line));
             }
             DialogueEvent::Complained(bytes) => {
+                // Output on stderr doesn't prove progress.
                 self.clock.complained(bytes.len());
                 self.complaints.add(&bytes);
             }
             DialogueEvent::Silence => {}
             DialogueEvent::Over(ending) => {
+                // Handle the agent's last messages before its exit.
                 let rest = self.lines.take();
                 rest.iter().for_each(|line| self.read(line));
                 if self.waiting.is_empty() {
@@ -236,6 +239,7 @@ impl<'a> Talk<'a> {
             Incoming::Asked { id, method, params } if method == "session/request_permission" => {
                 self.permit(&id, &params);
             }
+            // Without an answer, the agent would wait forever.
             Incoming::Asked { id, method, .. } => self.send(&message::no_method(&id, &method)),
             Incoming::Told { method, params } if method == "session/update" => {
                 if let (TalkPhase::Work, Some(update)) = (self.phase, params.get("update")) {
@@ -297,10 +301,11 @@ impl<'a> Talk<'a> {
     }
 }
 
-/// Returns the id of the option that matches a decision. Prefers `allow_once` even for `Always`:
-/// TeDDy remembers it for this call, but an agent would write it into its settings.
+/// Returns the id of the option that matches a decision.
 fn choose(options: &[Value], decision: PermissionDecision) -> Option<&Value> {
     let kinds: &[&str] = match decision {
+        // `allow_once` even for `Always`: TeDDy remembers the decision for this call, but the agent
+        // would write it into its settings.
         PermissionDecision::Once | PermissionDecision::Always => &["allow_once", "allow_always"],
         PermissionDecision::No => &["reject_once", "reject_always"],
         PermissionDecision::Cancelled => &[],

@@ -38,9 +38,9 @@ pub(super) struct WorkState {
 }
 
 impl WorkState {
-    /// Resets everything but the cost, which agents report cumulatively.
     pub(super) fn begin_prompt(&mut self) {
         *self = WorkState {
+            // Agents report the total cost of the conversation.
             cost_before: self.cost.unwrap_or_default(),
             ..WorkState::default()
         };
@@ -118,7 +118,7 @@ impl WorkState {
         host.progress(AgentProgress::Says(piece));
     }
 
-    /// Merges an update of a tool with what is already known of it.
+    /// Merges an update into the known state of a tool: agents send only the fields that changed.
     fn tool(&mut self, told: &Value) -> ToolUse {
         let id = label(text(told, "/toolCallId"));
         let mut tool = self.tools.get(&id).cloned().unwrap_or_default();
@@ -167,8 +167,6 @@ fn steps(update: &Value) -> Vec<AgentPlanEntry> {
     entries.map(step).collect()
 }
 
-/// Reads token counts. Some agents include cached and reasoning tokens in `inputTokens` and
-/// `outputTokens`, others report them separately; the total shows which.
 fn usage(end: &Value) -> TokenUsage {
     let number = |place: &str| end.pointer(place).and_then(Value::as_u64).unwrap_or(0);
     let quota = "/_meta/quota/token_count";
@@ -179,6 +177,8 @@ fn usage(end: &Value) -> TokenUsage {
     let cache_written = number("/usage/cachedWriteTokens");
     let total = number("/usage/totalTokens");
 
+    // Some agents include cached and reasoning tokens in the input and output counts, others report
+    // them separately. The total shows which.
     let with_cache = input.saturating_add(cached).saturating_add(cache_written);
     let is_apart = total >= with_cache.saturating_add(output) && total > 0;
     let input = if is_apart { with_cache } else { input };

@@ -145,7 +145,6 @@ impl Course {
         }
     }
 
-    /// Records an update of a tool. Renders the tool once it has finished.
     fn tool(&mut self, update: &Value) {
         self.end_message();
         let id = string(update, "/toolCallId").to_owned();
@@ -161,6 +160,7 @@ impl Course {
             status @ ("completed" | "failed") => {
                 self.item(&format!("{}: {status}", tool(&known[0], &known[1])));
             }
+            // Rendered once it has finished, or at the end.
             _ if self.tools.len() < MAX_TOOLS => drop(self.tools.insert(id, known)),
             _ => {}
         }
