@@ -1,8 +1,8 @@
 //! Adds a model to the user's configuration file without touching other lines.
 //!
-//! Only `model` and one entry of `models` are written, by editing lines, so that comments and
-//! layout survive. The result is parsed again: unless it says exactly the same as before plus the
-//! new settings, the edit is refused and the file stays as it is.
+//! TeDDy writes only `model` and one entry of `models`, and edits lines instead of the parsed file,
+//! so that comments and layout survive. It then parses the result: unless that means exactly the
+//! same as before plus the new settings, [`NewModel::written`] refuses the edit.
 
 mod lines;
 
@@ -21,7 +21,7 @@ pub struct NewModel {
     pub entry: Option<ModelSettings>,
 }
 
-/// Why a file wasn't changed.
+/// Reason for not changing a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditRefusal {
     /// The file isn't a valid configuration.

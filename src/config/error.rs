@@ -18,7 +18,7 @@ pub enum ConfigError {
     Wrong {
         /// The file, [`CALL`] or [`GIT`], with details.
         origin: String,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
     /// A setting that doesn't exist.
@@ -39,7 +39,7 @@ fn unset(name: &str) -> String {
 }
 
 impl ConfigError {
-    /// What the user can do about it.
+    /// Suggestion for the user.
     pub fn hint(&self) -> String {
         let origin = match self {
             ConfigError::Wrong { origin, .. } | ConfigError::Unknown { origin, .. } => {

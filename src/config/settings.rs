@@ -25,29 +25,29 @@ pub struct Settings {
     pub preview_command: Option<String>,
     /// Requests for a correction of rejected plans.
     pub replan: Replan,
-    /// Running commands of a plan.
+    /// Execution of a plan's commands.
     pub execute: ExecuteSettings,
-    /// Which files snapshots include.
+    /// Files to include in snapshots.
     pub snapshot: SnapshotSettings,
     /// The session's worktree.
     pub worktree: Worktree,
-    /// What to do with the work of a plan that fails halfway.
+    /// Keeps or discards the work of a plan that fails halfway.
     pub on_failure: OnFailure,
     /// Limits for unattended work.
     pub limits: LimitSettings,
-    /// Racing several models.
+    /// Races between models.
     pub race: RaceSettings,
-    /// What models get to see.
+    /// Size limits for a model's input.
     pub context: Context,
     /// Web search for RESEARCH.
     pub research: ResearchSettings,
-    /// Fetching pages.
+    /// Access to web pages.
     pub web: Web,
     /// The change workflow.
     pub change: ChangeSettings,
     /// Commits made by `teddy land`.
     pub land: Land,
-    /// Pushing sessions.
+    /// Defaults for pushing sessions.
     pub push: PushSettings,
 }
 
@@ -142,7 +142,7 @@ pub struct Replan {
     pub max: u32,
 }
 
-/// Running commands of a plan.
+/// Execution of a plan's commands.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExecuteSettings {
@@ -153,9 +153,9 @@ pub struct ExecuteSettings {
     pub shell: String,
     /// Lines of output to include in the report. An artifact contains all of it.
     pub output_limit: usize,
-    /// Whether to sandbox commands.
+    /// Sandboxing of commands.
     pub sandbox: Sandbox,
-    /// Whether sandboxed commands can use the network.
+    /// Allows sandboxed commands to use the network.
     pub network: bool,
     /// Directories besides the worktree that sandboxed commands can write.
     pub writable: Vec<String>,
@@ -163,7 +163,7 @@ pub struct ExecuteSettings {
     pub keep_env: Vec<String>,
 }
 
-/// When to sandbox commands.
+/// Sandboxing of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sandbox {
@@ -175,7 +175,7 @@ pub enum Sandbox {
     Require,
 }
 
-/// Which files snapshots include.
+/// Files to include in snapshots.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotSettings {
@@ -195,7 +195,7 @@ pub struct SnapshotSettings {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Worktree {
-    /// How commands access the user's files.
+    /// Access of commands to the user's files.
     pub backend: Backend,
     /// Directory for worktrees.
     pub root: Option<String>,
@@ -205,11 +205,11 @@ pub struct Worktree {
     pub link: Vec<String>,
     /// A command that prepares a new worktree.
     pub setup: Option<String>,
-    /// Whether `setup` can use the network if it is sandboxed.
+    /// Allows `setup` to use the network if it is sandboxed.
     pub network: bool,
 }
 
-/// How the commands of a plan access the user's files.
+/// Access of a plan's commands to the user's files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
@@ -223,7 +223,7 @@ pub enum Backend {
     Checkout,
 }
 
-/// What to do with the work of a plan that fails halfway.
+/// Keeps or discards the work of a plan that fails halfway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
@@ -247,7 +247,7 @@ pub struct LimitSettings {
     pub files: usize,
 }
 
-/// Racing several models.
+/// Races between models.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RaceSettings {
@@ -256,7 +256,7 @@ pub struct RaceSettings {
     pub parallel: Option<usize>,
 }
 
-/// What models get to see.
+/// Size limits for a model's input.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Context {
@@ -297,7 +297,7 @@ pub enum EngineKind {
     Command,
 }
 
-/// Fetching pages.
+/// Access to web pages.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Web {
@@ -305,19 +305,19 @@ pub struct Web {
     pub allow_hosts: Vec<String>,
 }
 
-/// Pushing sessions.
+/// Defaults for pushing sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PushSettings {
     /// The remote. `None` follows git's configuration.
     pub remote: Option<String>,
-    /// What to push of a session.
+    /// Parts of a session to push.
     pub mode: Option<PushMode>,
     /// Kinds of findings that don't stop a push.
     pub allow: Vec<LeakKind>,
 }
 
-/// What to push of a session.
+/// Parts of a session to push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PushMode {
@@ -331,9 +331,9 @@ pub enum PushMode {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChangeSettings {
-    /// How often to revise a proposal.
+    /// Maximum number of revisions of a proposal.
     pub planning_iterations: u32,
-    /// How often to fix an implementation after its review.
+    /// Maximum number of fixes of an implementation after its review.
     pub implementation_iterations: u32,
     /// The model of each role: `author`, `challenger`, `implementer`, `reviewer`.
     #[serde(deserialize_with = "range::roles")]

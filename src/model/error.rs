@@ -145,7 +145,7 @@ impl ModelError {
         }
     }
 
-    /// What the user can do about it, as a sentence without a full stop.
+    /// Suggestion for the user, as a sentence without a full stop.
     pub fn remedy(&self) -> String {
         match self {
             ModelError::NoSuchModel { word, configured } => advice(word, configured),

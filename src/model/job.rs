@@ -17,10 +17,9 @@ use crate::host::process;
 use group::{ProcessGroup, own_group};
 use output::{Output, Piece};
 
-/// How often to check limits, cancellation and exit.
+/// Polling interval for limits, cancellation and exit.
 const TICK: Duration = Duration::from_millis(20);
-/// How long to read on after the process has exited. A background child can keep the pipe open
-/// forever.
+/// Time to read on after the process has exited: a background child can keep the pipe open forever.
 const LINGER: Duration = Duration::from_millis(300);
 
 /// A program to run, with its limits.

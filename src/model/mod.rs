@@ -21,7 +21,7 @@ pub mod replay;
 pub mod settings;
 pub mod token;
 
-/// A source of answers: an API, a program, a recording or a person.
+/// A source of answers: an API, a program, a recording or the user.
 pub trait Model {
     /// The name under which the user configured the model.
     fn name(&self) -> &str;
@@ -62,7 +62,7 @@ pub struct ModelAnswer {
     pub usage: TokenUsage,
     /// Cost in US dollars. `None` if the model doesn't report it.
     pub cost: Option<f64>,
-    /// Why the answer ended. Only [`Finish::Stop`] marks a complete answer.
+    /// Reason for the end. Only [`Finish::Stop`] marks a complete answer.
     pub finish: Finish,
 }
 
@@ -79,7 +79,7 @@ pub struct TokenUsage {
     pub cache_written: u64,
 }
 
-/// Why an answer ended.
+/// Reason for the end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finish {
     /// The model finished.
@@ -90,7 +90,7 @@ pub enum Finish {
     Other(String),
 }
 
-/// Why a request failed. `Display` says what failed, [`ModelError::remedy`] what to do about it.
+/// A failed request. `Display` describes the failure, [`ModelError::remedy`] a way out.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelError {
     /// The model's configuration is invalid.
@@ -113,7 +113,7 @@ pub enum ModelError {
     },
     /// `api_key_command` failed.
     KeyCommand {
-        /// What went wrong.
+        /// Description of the failure.
         detail: String,
     },
     /// HTTP 401 or 403.
@@ -172,7 +172,7 @@ pub enum ModelError {
     },
     /// The connection ended before the answer did.
     Broken {
-        /// What is missing.
+        /// Description of the missing part.
         detail: String,
         /// The part that had arrived.
         partial: String,
@@ -221,7 +221,7 @@ pub enum ModelError {
     },
     /// The answer contains no text.
     Empty {
-        /// Why it ended. Empty if the model doesn't say.
+        /// Reason for the end. Empty if the model doesn't report one.
         reason: String,
     },
     /// The answer was cut, and the caller needs a complete one.
@@ -253,14 +253,14 @@ pub enum ModelError {
     /// An agent failed (not installed, not logged in, broke off), or a plan was requested from a
     /// model that edits files itself.
     Agent {
-        /// What went wrong.
+        /// Description of the failure.
         detail: String,
-        /// What the user can do about it.
+        /// Suggestion for the user.
         remedy: String,
     },
     /// All recorded answers are used up.
     ReplayEnded {
-        /// How many there are.
+        /// Number of recorded answers.
         answers: usize,
     },
     /// Reading or writing failed.
@@ -274,7 +274,7 @@ pub enum ModelError {
     CostLimit {
         /// Estimated cost of the call in US dollars.
         estimate: f64,
-        /// What the session has cost so far.
+        /// Cost of the session so far.
         spent: f64,
         /// The session's limit.
         limit: f64,
@@ -284,9 +284,9 @@ pub enum ModelError {
         /// The budget at its start, in US dollars.
         left: f64,
     },
-    /// The answer has to come from a person, but stdin is not a terminal.
+    /// Only the user can get the answer, but stdin is not a terminal.
     Nobody {
-        /// What happened so far, such as the path of the input.
+        /// Progress so far, such as the path of the input.
         detail: String,
     },
     /// The user cancelled the request.

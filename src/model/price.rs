@@ -6,7 +6,7 @@
 use super::TokenUsage;
 use crate::config::settings::Price;
 
-/// Why a cost can't be computed.
+/// Reason why a cost is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     /// No price is configured, or the model doesn't report usage.

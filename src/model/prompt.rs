@@ -148,6 +148,9 @@ impl Prompts {
     /// Returns the replacement for a prompt stored in a session if a search engine has since been
     /// configured or removed. A model uses what its prompt teaches, so RESEARCH must match the
     /// configuration.
+    ///
+    /// `None` if the stored prompt is current, or if it doesn't match any known prompt: then the
+    /// user edited it, and it stays.
     pub fn brought_up_to_date(&self, kept: &str) -> Option<String> {
         let is_kept = |name: &&&str| {
             let other = self.fill_in(name, !self.searches);

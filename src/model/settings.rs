@@ -58,7 +58,7 @@ pub struct ActingConfig {
     pub mode: Option<String>,
     /// Paths that the agent can write besides its worktree. `None` uses the known agent's defaults.
     pub state: Option<Vec<String>>,
-    /// Where to find facts such as the conversation's id in the agent's output.
+    /// Rules for finding facts such as the conversation's id in the agent's output.
     pub facts: BTreeMap<String, String>,
 }
 

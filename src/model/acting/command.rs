@@ -24,7 +24,7 @@ use crate::host::dialogue::{
 use crate::model::{ModelError, TokenUsage};
 use crate::text::visible::strip_ansi;
 
-/// How often to check limits and cancellation.
+/// Polling interval for limits and cancellation.
 const TICK: Duration = Duration::from_millis(50);
 
 pub(super) struct CommandAgent {

@@ -1,9 +1,9 @@
 //! Agents: models that edit files in a directory instead of answering with a plan.
 //!
 //! The caller prepares the directory and a launcher that sandboxes the agent. When
-//! [`ActingModel::act`] returns, the agent and all of its processes have ended. It doesn't report
-//! what changed: only the files show that. This module knows nothing of sessions, plans or
-//! terminals; an [`AgentHost`] shows progress and answers questions.
+//! [`ActingModel::act`] returns, the agent and all of its processes have ended. What the agent
+//! reports proves nothing; only the files show what it changed. This module knows nothing of
+//! sessions, plans or terminals; an [`AgentHost`] shows progress and answers questions.
 
 mod acp;
 mod agent;
@@ -29,7 +29,7 @@ pub trait ActingModel: Send {
     /// The name under which the user configured the agent.
     fn name(&self) -> &str;
 
-    /// What the agent needs, so that the caller can set up the sandbox.
+    /// Resources that the caller's sandbox has to grant.
     fn needs(&self) -> &AgentNeeds;
 
     /// The configured limits.
@@ -245,13 +245,13 @@ pub struct AgentResult {
     pub usage: TokenUsage,
     /// Cost in US dollars. `None` if the agent doesn't report it.
     pub cost: Option<f64>,
-    /// Why the agent ended.
+    /// Reason for the end.
     pub stop: StopReason,
     /// Contents of `transcript.jsonl`.
     pub transcript: Vec<u8>,
 }
 
-/// Why an agent ended.
+/// Reason for the end of an agent's run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StopReason {
     /// It finished.

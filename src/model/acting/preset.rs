@@ -1,6 +1,6 @@
 //! Table of known agents: how to start, confine, install and log in to each.
 //!
-//! Only data. Other agents can be configured with the same fields.
+//! It contains no code: any other agent can be configured with the same fields.
 
 use crate::text::near::nearest;
 
@@ -38,7 +38,7 @@ pub struct AgentPreset {
     pub tells_conversation: bool,
     /// Command to install it.
     pub install: &'static str,
-    /// How to log in, for error messages.
+    /// Login instructions for error messages.
     pub login: &'static str,
 }
 

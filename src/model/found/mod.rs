@@ -28,14 +28,14 @@ pub struct FoundModels {
     pub servers: Vec<FoundServer>,
 }
 
-/// What to probe.
+/// Places to probe.
 #[derive(Debug, Clone, Default)]
 pub struct LookPlaces<'a> {
     /// The current repository. Programs inside it are never run.
     pub repository: Option<&'a Path>,
     /// Servers to query.
     pub servers: Vec<ServerAddress>,
-    /// Whether to search for programs.
+    /// Enables the search for programs.
     pub programs: bool,
 }
 

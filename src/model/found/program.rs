@@ -17,11 +17,11 @@ pub struct KnownProgram {
     pub name: &'static str,
     /// Name of the product.
     pub title: &'static str,
-    /// How it can be used.
+    /// Possible use.
     pub usage: ProgramUsage,
 }
 
-/// How a program can be used.
+/// Possible use of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ProgramUsage {
     /// It can be limited to reading a prompt and printing an answer.
@@ -168,7 +168,7 @@ impl FoundProgram {
         }
     }
 
-    /// Why it can't be used as a model. `None` if it can.
+    /// Reason why it can't be used as a model. `None` if it can.
     pub fn refusal(&self) -> Option<String> {
         match self.known.usage {
             ProgramUsage::Answers {

@@ -1,4 +1,6 @@
-//! A child process in its own process group. Dropping it ends the whole group.
+//! A child process in its own process group.
+//!
+//! Dropping it ends the whole group, unless the leader has exited by itself.
 
 use std::process::{Child, Command};
 use std::thread;
@@ -8,7 +10,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A group with its leader. Dropping it sends SIGTERM, then SIGKILL after `GRACE`.
+/// A group with its leader. Dropped, it gets SIGTERM, and SIGKILL after `GRACE`.
 pub struct ProcessGroup {
     pub child: Child,
 }

@@ -73,8 +73,8 @@ impl Output {
             }
 
             match chunks.peek() {
-                // Invalid bytes at the end can be the start of a character, so they wait for more.
                 Some(_) => self.text.push(char::REPLACEMENT_CHARACTER),
+                // Can be the start of a character that the next chunk completes.
                 None => self.rest = chunk.invalid().to_vec(),
             }
         }

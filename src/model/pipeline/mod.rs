@@ -13,7 +13,7 @@ use regex::Regex;
 /// A valid pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pipeline {
-    /// What the pipeline is for.
+    /// Purpose of the pipeline.
     pub description: String,
     /// The steps in order, at least one. The last one writes the plan (ST10).
     pub steps: Vec<PipelineStep>,

@@ -154,9 +154,10 @@ impl PipelineReader<'_> {
     fn prompt(&mut self, value: &Value) -> String {
         let prompt = match (self.text(value, "prompt"), self.text(value, "prompt_file")) {
             (Some(text), None) => text,
+            // Trust in a pipeline covers only files in the same directory.
             (None, Some(file)) if file.contains(['/', '\\']) || file.starts_with('.') => {
                 self.wrong(format_args!("`prompt_file` must be the name of a file beside the pipeline, and `{file}` is a path"));
-                // Any text that isn't blank: avoids a second error about an empty prompt.
+                // Any non-empty text will do: it avoids a second error about an empty prompt.
                 return "none".into();
             }
             (None, Some(file)) => (self.known.file)(&file).unwrap_or_else(|what| {

@@ -1,12 +1,11 @@
-//! Waits for the network within limits for silence and for the whole call, and until the user
-//! cancels.
+//! Waits for the network until a limit is exceeded or the user cancels.
 
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-/// How often to check for cancellation.
+/// Polling interval for cancellation.
 const TICK: Duration = Duration::from_millis(25);
 
 /// Time limits of a call.
@@ -17,7 +16,7 @@ pub struct CallClock<'a> {
     beat: &'a dyn Fn(),
 }
 
-/// Why waiting was aborted.
+/// Reason to stop waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// The user cancelled.

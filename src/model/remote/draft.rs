@@ -12,7 +12,7 @@ pub struct AnswerDraft {
     pub text: String,
     pub model: Option<String>,
     pub usage: TokenUsage,
-    /// Why the answer ended, once the server has said so.
+    /// Reason for the end, once the server has sent it.
     pub finish: Option<Finish>,
     /// `true` after the protocol's end marker.
     pub ended: bool,
@@ -32,6 +32,7 @@ impl AnswerDraft {
             }
         });
 
+        // Without a finish reason, the protocol's end marker is enough.
         let Some(finish) = finish.or_else(|| self.ended.then_some(Finish::Stop)) else {
             return Err(ModelError::Broken {
                 detail: "the connection closed before the end".into(),

@@ -26,14 +26,13 @@ pub struct Call<'a> {
 /// A failed attempt.
 pub struct AttemptFailure {
     pub error: ModelError,
-    /// Whether to retry.
     pub again: RetryAdvice,
 }
 
-/// Whether another attempt can help.
+/// Advice on another attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAdvice {
-    /// It can't.
+    /// It can't help.
     No,
     /// After a pause. `None` leaves its length to the client.
     After(Option<Duration>),
@@ -305,6 +304,7 @@ impl<'a> Call<'a> {
                 Err(stop @ (Stop::Interrupted | Stop::Late)) => {
                     return self.stopped(stop, Duration::ZERO, "").into();
                 }
+                // The status alone is enough if the body can't be read.
                 _ => break,
             }
         }

@@ -110,6 +110,7 @@ fn take(draft: &mut AnswerDraft, value: &Value, content: &str) {
 
 fn finish(reason: &str) -> Finish {
     match reason {
+        // Compatible servers use other names, too.
         "stop" | "eos" | "end_turn" => Finish::Stop,
         "length" | "max_tokens" => Finish::Length,
         other => Finish::Other(other.to_owned()),

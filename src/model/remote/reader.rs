@@ -1,6 +1,7 @@
 //! Reads the body of a successful response: a stream of events or a single JSON object.
 //!
-//! Servers don't always answer as requested or label the answer correctly, so both are tried.
+//! Servers don't always answer in the requested form, or with the right content type. If one form
+//! doesn't fit, this reader tries the other.
 
 use serde_json::Value;
 
@@ -68,6 +69,7 @@ impl<'a> AnswerReader<'a> {
             return Ok(());
         }
 
+        // Keep only the start of a stream, for the error if nothing in it is recognized.
         let room = SAMPLE.saturating_sub(self.raw.len()).min(bytes.len());
         self.raw.extend_from_slice(&bytes[..room]);
         let events = self

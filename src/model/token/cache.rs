@@ -13,7 +13,7 @@ use crate::host::file::read_regular_text;
 pub const MAX_ENTRIES: usize = 20_000;
 /// Largest cache file to read, in bytes.
 const MAX_FILE: u64 = 4 << 20;
-/// First line of a cache file. To be changed with the vocabulary or the format.
+/// First line of a cache file. Must change whenever the vocabulary or the format does.
 const HEADER: &str = "teddy token counts 1 o200k_base";
 
 /// Token counts by blob id, stored in one small file. Deleting it is harmless.

@@ -174,6 +174,7 @@ impl AcpModel {
             }
         }
 
+        // The protocol requires `mcpServers`, even if empty.
         let params = json!({ "cwd": task.folder, "mcpServers": [] });
         let begun = match talk.ask("session/new", params.clone()) {
             Err(Halt::Failed(failure)) if failure.code == NOT_LOGGED_IN => {

@@ -1,4 +1,4 @@
-//! Finds out how to set an agent's mode: agents list modes as `modes` or as a config option.
+//! Finds an agent's modes, which agents list either as `modes` or as a config option.
 
 use serde_json::Value;
 

@@ -20,9 +20,9 @@ use crate::model::acting::{
     AgentHost, AgentProgress, PermissionDecision, PermissionGiver, PermissionQuestion,
 };
 
-/// How often to check limits and cancellation.
+/// Polling interval for limits and cancellation.
 const TICK: Duration = Duration::from_millis(50);
-/// How long to wait for an agent to stop after `session/cancel`.
+/// Time limit for an agent to stop after `session/cancel`.
 const CANCEL: Duration = Duration::from_secs(3);
 /// Characters to record of a line that is not a valid message.
 const MAX_JUNK: usize = 2000;

@@ -21,7 +21,7 @@ const MAX_TOOLS: usize = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct Course {
     text: String,
-    /// The current message, complete only at the next event of another kind.
+    /// The current message. Complete once an event of another kind arrives.
     message: String,
     has_message: bool,
     /// `true` if the last thing in `text` is a list item.
