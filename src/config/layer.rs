@@ -72,6 +72,8 @@ impl Layer {
             Err(error)
                 if matches!(
                     error.kind(),
+                    // `NotADirectory` if the configuration home isn't one, which shouldn't break
+                    // every command.
                     std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
                 ) =>
             {
@@ -90,6 +92,7 @@ impl Layer {
             origin: origin.to_owned(),
             message,
         };
+        // Before parsing: 60 kB of nested YAML can keep the parser busy for minutes.
         guard(text, MAX_CONFIG).map_err(|error| wrong(error.to_string()))?;
         match serde_yaml::from_str::<Value>(text).map_err(|e| wrong(e.to_string()))? {
             Value::Null => Ok(Layer {

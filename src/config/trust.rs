@@ -140,7 +140,8 @@ fn is_folder(path: &Path) -> bool {
 }
 
 fn exactly(bytes: Vec<u8>) -> String {
-    // Replaces other contents by their digest, so that different files still compare as different.
+    // Other contents are represented by their digest: replaced characters would make different
+    // files look the same.
     String::from_utf8(bytes)
         .unwrap_or_else(|error| format!("not UTF-8, {}\n", hex(&Sha256::digest(error.as_bytes()))))
 }

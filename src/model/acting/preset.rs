@@ -202,6 +202,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             "codex",
             "exec",
             "--json",
+            // By default, Codex refuses to run outside of a repository.
             "--skip-git-repo-check",
             "-s",
             "{mode}",
@@ -229,6 +230,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             ("tokens_out", "type=turn.completed usage.output_tokens"),
             ("cached", "type=turn.completed usage.cached_input_tokens"),
         ],
+        // It reports the tokens of the whole conversation, even if resumed.
         tells_conversation: true,
         install: "npm install -g @openai/codex",
         login: CODEX_LOGIN,

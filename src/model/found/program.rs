@@ -82,6 +82,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
                 "exec",
                 "--sandbox",
                 "read-only",
+                // By default, Codex refuses to run outside of a repository.
                 "--skip-git-repo-check",
                 "-",
             ],

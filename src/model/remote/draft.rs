@@ -62,7 +62,8 @@ impl AnswerDraft {
     }
 }
 
-/// Truncates and sanitizes a string from the server, which is recorded and displayed.
+/// Truncates and sanitizes a string from the server: it goes into commit trailers and onto the
+/// screen.
 fn word(text: &str) -> String {
     visible(&text.chars().take(MAX_WORD).collect::<String>()).into_owned()
 }

@@ -176,6 +176,7 @@ pub fn is_near(url: &Url) -> bool {
         Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
         Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
         Err(_) => {
+            // Such as a gateway in an office network or a service of a compose file.
             !host.contains('.')
                 || [".localhost", ".local", ".internal", ".lan", ".home.arpa"]
                     .iter()

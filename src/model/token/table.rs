@@ -58,6 +58,7 @@ impl Node {
     pub(super) fn rank(self) -> u32 {
         match self.0 & (LEAF | TOKEN) {
             0 => NO_RANK,
+            // The node's value is a base, so its rank is in a separate leaf.
             TOKEN => Node(unit(self.value() + END)).value(),
             _ => self.value(),
         }
