@@ -92,7 +92,7 @@ impl Layer {
             origin: origin.to_owned(),
             message,
         };
-        // Before parsing: 60 kB of nested YAML can keep the parser busy for minutes.
+        // Before parsing: deep nesting can keep the parser busy for minutes.
         guard(text, MAX_CONFIG).map_err(|error| wrong(error.to_string()))?;
         match serde_yaml::from_str::<Value>(text).map_err(|e| wrong(e.to_string()))? {
             Value::Null => Ok(Layer {

@@ -108,6 +108,8 @@ impl<'a> Call<'a> {
                 Err(failure) => failure.or(before.take()),
             };
             match failure.again {
+                // The guard changes the body. Each change is possible only once, so this can't
+                // loop.
                 RetryAdvice::Adapted
                     if self
                         .remote
