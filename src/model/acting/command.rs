@@ -84,7 +84,7 @@ impl CommandAgent {
         } else {
             &self.agent.run
         };
-        // A resumed conversation knows the input, but not what became of its changes.
+        // A resumed conversation knows the input, but not the fate of its last changes.
         let text = task.told(resumed);
         let has = |place: &str| words.iter().any(|word| word.contains(place));
 
