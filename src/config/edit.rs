@@ -1,8 +1,8 @@
-//! A change of the user's configuration file that leaves every other line as it is.
+//! Adds a model to the user's configuration file without touching other lines.
 //!
-//! Only `model` and one entry of `models` are ever written. The new text is read again, and must
-//! say what the old one did and the new settings besides: a file that is written in a way that this
-//! does not know is left alone.
+//! TeDDy writes only `model` and one entry of `models`, and edits lines instead of the parsed file,
+//! so that comments and layout survive. It then parses the result: unless that means exactly the
+//! same as before plus the new settings, [`NewModel::written`] refuses the edit.
 
 mod lines;
 
@@ -12,30 +12,30 @@ use self::lines::ConfigLines;
 use super::layer::Layer;
 use super::settings::{ModelSettings, Price};
 
-/// A model to be written down.
+/// A model to add to the configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewModel {
-    /// What `model` is set to: a name, or `kind:id`.
+    /// New value of `model`: a name, or `kind:id`.
     pub model: String,
-    /// The entry of that name, where it takes one.
+    /// Entry to add under that name. `None` if `model` needs none, or it exists already.
     pub entry: Option<ModelSettings>,
 }
 
-/// Why a file is left as it is.
+/// Reason for not changing a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditRefusal {
-    /// It is no configuration as it stands.
+    /// The file isn't a valid configuration.
     #[error("{0}")]
     Wrong(String),
-    /// It is one, and written in a way that would not survive.
+    /// The file is valid, but written in a style that the line editor doesn't support.
     #[error("its layout is not one that can be changed safely")]
     Layout,
 }
 
 impl NewModel {
-    /// Returns it with a name that the file does not use for another model; an entry that says the
-    /// same is used as it is.
+    /// Picks a name that the file doesn't use for another model. Reuses an identical entry.
     pub fn fitted(mut self, text: &str) -> NewModel {
+        // `written` reports an invalid file.
         let Ok(layer) = Layer::parse("", text) else {
             return self;
         };
@@ -65,7 +65,7 @@ impl NewModel {
         self
     }
 
-    /// Returns the lines that say it, for somebody to write by hand.
+    /// The lines for the user to add by hand.
     pub fn lines(&self) -> String {
         let model = format!("model: {}\n", scalar(&self.model));
         match &self.entry {
@@ -77,13 +77,11 @@ impl NewModel {
         }
     }
 
-    /// Returns a file's text with the model in it.
-    ///
-    /// # Errors
-    /// [`EditRefusal`]; the file is to be left as it is.
+    /// Returns the text of a file with the model added.
     pub fn written(&self, text: &str) -> Result<String, EditRefusal> {
         let before = Layer::parse("", text).map_err(|error| {
             let message = error.to_string();
+            // The message starts with the empty origin.
             EditRefusal::Wrong(message.trim_start_matches(": ").to_owned())
         })?;
 
@@ -95,6 +93,8 @@ impl NewModel {
 
         let text = lines.text();
         let after = Layer::parse("", &text).map_err(|_| EditRefusal::Layout)?;
+        // The line editor doesn't understand all of YAML, so check that the result means what was
+        // intended.
         if after.values == self.wanted(before.values) {
             Ok(text)
         } else {
@@ -102,7 +102,7 @@ impl NewModel {
         }
     }
 
-    /// Returns what a file must say afterwards.
+    /// The values expected after the edit.
     fn wanted(&self, mut values: Mapping) -> Mapping {
         let key = |name: &str| Value::String(name.to_owned());
         values.insert(key("model"), key(&self.model));
@@ -123,17 +123,15 @@ impl NewModel {
     }
 }
 
-/// Returns the entry of a model.
 fn entry<'v>(values: &'v Mapping, name: &str) -> Option<&'v Value> {
     values.get("models")?.as_mapping()?.get(name)
 }
 
-/// Tells whether an entry says exactly these settings.
 fn is_same(value: &Value, settings: &ModelSettings) -> bool {
     serde_yaml::from_value::<ModelSettings>(value.clone()).is_ok_and(|found| found == *settings)
 }
 
-/// Returns a text as YAML that means just this text.
+/// Quotes a string for YAML, if necessary.
 fn scalar(text: &str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-');
     let is_plain = text.chars().all(is_word)
@@ -144,12 +142,12 @@ fn scalar(text: &str) -> String {
     if is_plain {
         text.to_owned()
     } else {
-        // What JSON makes of a text YAML reads as the same.
+        // JSON strings are valid YAML.
         serde_json::json!(text).to_string()
     }
 }
 
-/// Returns a model's settings in one line, as an entry of `models` has them.
+/// Formats settings as a one-line YAML mapping.
 pub fn flow(settings: &ModelSettings) -> String {
     let text = |key: &str, value: &str| format!("{key}: {}", scalar(value));
     let mut parts = vec![text("kind", &settings.kind)];
@@ -178,7 +176,6 @@ pub fn flow(settings: &ModelSettings) -> String {
     format!("{{ {} }}", parts.join(", "))
 }
 
-/// Returns prices in one line.
 fn prices(price: &Price) -> String {
     let (input, output) = (price.input, price.output);
     let cached = price
@@ -196,7 +193,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns the model that is added.
     fn claude() -> NewModel {
         NewModel {
             model: "claude".to_owned(),
@@ -209,18 +205,17 @@ mod tests {
         }
     }
 
-    /// The line of its entry.
     const ENTRY: &str =
         r#"claude: { kind: command, run: [claude, -p, --tools, ""], timeout: 900 }"#;
 
-    /// Compares a file afterwards; `ENTRY` stands for the entry.
+    /// `ENTRY` in `expected` stands for the entry.
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let written = claude().written(text);
         assert_eq!(written, Ok(expected.replace("ENTRY", ENTRY)), "{text}");
     }
 
-    /// Checks that a file is left alone.
+    /// Checks that the edit is refused.
     #[track_caller]
     fn refuse(text: &str) {
         let written = claude().written(text);
@@ -338,7 +333,7 @@ mod tests {
         );
     }
 
-    /// Lines that a configuration may have, in any order and number.
+    /// Lines of random configurations.
     const LINES: [&str; 16] = [
         "# a comment",
         "",

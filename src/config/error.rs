@@ -1,46 +1,45 @@
-//! A mistake in a configuration, and what helps.
+//! Errors in a configuration, with hints.
 
 use crate::text::shell_word::shell_word;
 
-/// What stands for the settings of one call.
+/// Origin of settings given on the command line.
 pub const CALL: &str = "-c";
-/// What stands for the settings in git's configuration.
+/// Origin of settings from git's configuration.
 pub const GIT: &str = "git config";
 
-/// A mistake in a configuration.
+/// An error in a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file cannot be read.
+    /// A file can't be read.
     #[error(transparent)]
     Read(std::io::Error),
-    /// The text is wrong.
+    /// Invalid syntax, or an invalid value.
     #[error("{origin}: {message}")]
     Wrong {
-        /// The file, or what stands for it.
+        /// The file, [`CALL`] or [`GIT`], with details.
         origin: String,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
-    /// A setting that nobody knows.
+    /// A setting that doesn't exist.
     #[error("{origin}: unknown setting `{name}`")]
     Unknown {
-        /// The file and its line, or what stands for it.
+        /// The file and line, [`CALL`] or [`GIT`].
         origin: String,
-        /// The setting, dotted.
+        /// The dotted name.
         name: String,
-        /// The one that was probably meant.
+        /// The most similar setting.
         meant: Option<String>,
     },
 }
 
-/// Returns what takes a setting out of git's configuration.
 fn unset(name: &str) -> String {
     let key = shell_word(format!("teddy.{name}"));
     format!("`git config --unset {key}` removes it")
 }
 
 impl ConfigError {
-    /// Returns what the user can do about it.
+    /// Suggestion for the user.
     pub fn hint(&self) -> String {
         let origin = match self {
             ConfigError::Wrong { origin, .. } | ConfigError::Unknown { origin, .. } => {
@@ -66,7 +65,7 @@ impl ConfigError {
         }
     }
 
-    /// Asks whether another setting was meant, if one is like it.
+    /// `did you mean ..?`, if there is a similar setting.
     pub fn meant(&self) -> Option<String> {
         match self {
             ConfigError::Unknown { origin, meant, .. } => meant.as_ref().map(|meant| {
@@ -80,7 +79,7 @@ impl ConfigError {
         }
     }
 
-    /// Tells whether the settings of this call are wrong.
+    /// `true` if the error is in the command line.
     pub fn is_of_call(&self) -> bool {
         matches!(
             self,
@@ -90,7 +89,7 @@ impl ConfigError {
     }
 }
 
-/// Returns the name that a setting has in git's configuration: `teddy.onFailure` for `on_failure`.
+/// Converts a name to git's spelling: `on_failure` to `teddy.onFailure`.
 fn in_git(setting: &str) -> String {
     let (section, name) = match setting.rsplit_once('.') {
         Some((section, name)) => (format!("{section}."), name),

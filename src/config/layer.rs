@@ -1,4 +1,4 @@
-//! Layers: where a setting may come from, and how they become one.
+//! Configuration layers: where settings come from, and how they are merged.
 
 use std::path::Path;
 
@@ -12,14 +12,15 @@ use super::wording::plain;
 use crate::host::file::{is_null_device, read_regular_text};
 use crate::text::yaml::guard;
 
-/// The parser refuses far less.
+/// Bounds the memory only. [`Layer::parse`] refuses anything over [`MAX_CONFIG`].
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The largest configuration file that is read, in bytes.
+/// Maximum size of a configuration file in bytes.
 pub const MAX_CONFIG: usize = 64 * 1024;
 
-/// What a repository may say of itself before it is trusted: nothing that runs a program,
-/// chooses where keys go, or widens what a plan may do.
+/// Settings that a repository can set without being trusted. They run no program, don't choose
+/// where keys are sent, and don't widen what a plan is allowed to do. Limits can only be lowered
+/// (`Layer::lower`).
 const UNTRUSTED: [&str; 5] = [
     "agent",
     "replan.max",
@@ -28,7 +29,7 @@ const UNTRUSTED: [&str; 5] = [
     "limits.turns",
 ];
 
-/// What a repository may say only once it is trusted.
+/// Settings that a repository can set if it is trusted.
 const TRUSTED: [&str; 8] = [
     "pipeline",
     "preview_command",
@@ -40,31 +41,28 @@ const TRUSTED: [&str; 8] = [
     "change.planning_iterations",
 ];
 
-/// Returns whether a repository may decide a setting once it is trusted, and before that not at all
-/// or not as it likes.
+/// `true` if a repository can set `key` if trusted. Untrusted, it can't, or only with restrictions.
 pub fn takes_trust(key: &str) -> bool {
     TRUSTED.contains(&key) || UNTRUSTED.contains(&key)
 }
 
-/// Settings from one place.
+/// Settings from one source.
 #[derive(Debug, Clone, Default)]
 pub struct Layer {
-    /// The file, or what stands for it.
+    /// The file, [`GIT`] or another name of the source.
     pub origin: String,
-    /// The settings, nested.
+    /// Nested settings.
     pub values: Mapping,
-    /// The file that says so, to find the line of a mistake.
+    /// The file's text, for locating errors. Empty for other sources.
     text: String,
-    /// How git's configuration spells the settings: dotted, and as they are written there.
+    /// Dotted names of settings and their spelling in git's configuration.
     spelled: Vec<(String, String)>,
 }
 
 impl Layer {
-    /// Reads a YAML file; a missing one is an empty layer.
-    ///
-    /// # Errors
-    /// Where it cannot be read, is too large, is no YAML, or no mapping.
+    /// Reads a YAML file. A missing file is an empty layer.
     pub fn read(path: &Path) -> Result<Layer, ConfigError> {
+        // `TEDDY_CONFIG=/dev/null` turns a file off, but `read_regular_text` rejects devices.
         if is_null_device(path) {
             return Layer::parse(&path.display().to_string(), "");
         }
@@ -74,6 +72,8 @@ impl Layer {
             Err(error)
                 if matches!(
                     error.kind(),
+                    // `NotADirectory` if the configuration home isn't one, which shouldn't break
+                    // every command.
                     std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
                 ) =>
             {
@@ -86,15 +86,13 @@ impl Layer {
         }
     }
 
-    /// Reads the text of a YAML file.
-    ///
-    /// # Errors
-    /// As for [`Layer::read`].
+    /// Parses the text of a YAML file.
     pub fn parse(origin: &str, text: &str) -> Result<Layer, ConfigError> {
         let wrong = |message: String| ConfigError::Wrong {
             origin: origin.to_owned(),
             message,
         };
+        // Before parsing: deep nesting can keep the parser busy for minutes.
         guard(text, MAX_CONFIG).map_err(|error| wrong(error.to_string()))?;
         match serde_yaml::from_str::<Value>(text).map_err(|e| wrong(e.to_string()))? {
             Value::Null => Ok(Layer {
@@ -111,10 +109,7 @@ impl Layer {
         }
     }
 
-    /// Makes a layer from `key.subkey` and text, as `-c` gives them.
-    ///
-    /// # Errors
-    /// Where a value is no YAML.
+    /// Creates a layer from dotted names and YAML values, as given with `-c`.
     pub fn from_pairs(origin: &str, pairs: &[(String, String)]) -> Result<Layer, ConfigError> {
         let mut layer = Layer {
             origin: origin.to_owned(),
@@ -126,17 +121,14 @@ impl Layer {
         Ok(layer)
     }
 
-    /// Makes a layer from what is in the section `teddy` of git's configuration, where no name has
-    /// a `_` in it.
-    ///
-    /// # Errors
-    /// Where a value is no YAML.
+    /// Creates a layer from the `teddy` section of git's configuration.
     pub fn from_git(pairs: &[(String, String)]) -> Result<Layer, ConfigError> {
         let mut layer = Layer {
             origin: GIT.to_owned(),
             ..Layer::default()
         };
         for (written, text) in pairs {
+            // Names of variables can't contain `_` there.
             let key = unknown::spelled(written);
             layer.set((&key, written), text)?;
             layer.spelled.push((key, written.clone()));
@@ -144,7 +136,7 @@ impl Layer {
         Ok(layer)
     }
 
-    /// Sets one setting to what a text says; `written` is how the user named it.
+    /// Sets a value. `written` is the name as the user wrote it.
     fn set(&mut self, (key, written): (&str, &str), text: &str) -> Result<(), ConfigError> {
         let wrong = |message: String| ConfigError::Wrong {
             origin: format!("{} {written}", self.origin),
@@ -158,7 +150,7 @@ impl Layer {
         Ok(())
     }
 
-    /// Splits off what a repository may not decide; returns the dotted keys that were dropped.
+    /// Removes settings that a repository isn't allowed to set. Returns their dotted names.
     pub fn confine(&mut self, trusted: bool) -> Vec<String> {
         let allowed = |key: &str| UNTRUSTED.contains(&key) || (trusted && TRUSTED.contains(&key));
         let (kept, dropped): (Vec<_>, Vec<_>) = flatten(&self.values)
@@ -172,13 +164,15 @@ impl Layer {
         dropped.into_iter().map(|(key, _)| key).collect()
     }
 
-    /// Says what is wrong, and of which key, which the message alone does not tell.
+    /// Turns a serde error into one that names the key and line.
     fn wrong(&self, error: &serde_yaml::Error) -> ConfigError {
         if let Some((name, meant)) = unknown::first(&self.values) {
             return self.unknown(name, meant);
         }
 
         let message = error.to_string();
+        // serde doesn't report the key, so deserialize each value alone until one fails with the
+        // same message.
         let is_wrong = |path: &[String], value: &Value| {
             let mut alone = Mapping::new();
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -206,20 +200,20 @@ impl Layer {
         }
     }
 
-    /// Returns a setting as the user named it.
+    /// The name of a setting as the user wrote it.
     fn as_written<'k>(&'k self, key: &'k str) -> &'k str {
         let found = self.spelled.iter().find(|(dotted, _)| dotted == key);
         found.map_or(key, |(_, written)| written)
     }
 
-    /// Returns the line of a mistake, if the layer is a file.
+    /// Line of an error. `None` if the layer isn't a file.
     fn line_of(&self, message: &str) -> Option<usize> {
+        // `Value` keeps no locations, so parse the text again.
         let error = serde_yaml::from_str::<Settings>(&self.text).err()?;
         let is_it = error.to_string().contains(message);
         is_it.then(|| error.location())?.map(|at| at.line())
     }
 
-    /// Says that nobody knows a setting, and in which line it is.
     fn unknown(&self, name: String, meant: Option<String>) -> ConfigError {
         let line = self.line_of("unknown field");
         let line = line.map(|line| format!(", line {line}"));
@@ -231,8 +225,8 @@ impl Layer {
         }
     }
 
-    /// Takes back what is larger than another's settings: before it is trusted, a repository may
-    /// ask for less and not for more. Returns the dotted keys of what was taken back.
+    /// Lowers limits to those in `others`: an untrusted repository can tighten limits but not raise
+    /// them. Returns the dotted names of lowered settings.
     pub fn lower(&mut self, others: &Settings) -> Vec<String> {
         let mut lowered = Vec::new();
         let limits = [
@@ -262,13 +256,11 @@ impl Layer {
     }
 }
 
-/// Merges layers, later ones over earlier ones, into settings.
-///
-/// # Errors
-/// An unknown key or a value of the wrong kind, with the layer that has it.
+/// Merges layers, later ones taking precedence. The error names the layer.
 pub fn merge(layers: &[Layer]) -> Result<Settings, ConfigError> {
     let mut all = Mapping::new();
     for layer in layers {
+        // Separately, so that the error can name its layer.
         settings(&layer.values).map_err(|e| layer.wrong(&e))?;
         overlay(&mut all, &layer.values);
     }
@@ -279,7 +271,6 @@ pub fn merge(layers: &[Layer]) -> Result<Settings, ConfigError> {
     })
 }
 
-/// Reads settings.
 fn settings(values: &Mapping) -> Result<Settings, serde_yaml::Error> {
     serde_yaml::from_value(Value::Mapping(values.clone()))
 }

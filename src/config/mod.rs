@@ -1,7 +1,7 @@
-//! The layered configuration and what a repository may decide before it is trusted.
+//! Layered configuration, and trust in a repository's part of it.
 //!
-//! Defaults, then `git config teddy.*`, the user's own file, the repository's file as far as it
-//! is trusted, the environment, and `-c` of one call; later layers win, key by key.
+//! The layers are defaults, `git config teddy.*`, the user's file, the repository's file as far as
+//! it is allowed, the environment, and `-c`. Later ones take precedence, key by key.
 
 pub mod edit;
 pub mod error;

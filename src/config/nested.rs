@@ -1,8 +1,8 @@
-//! Mappings in mappings, and dotted keys that lead into them.
+//! Nested YAML mappings and dotted keys.
 
 use serde_yaml::{Mapping, Value};
 
-/// Puts one mapping over another, key by key.
+/// Merges `above` into `below`, recursively.
 pub(super) fn overlay(below: &mut Mapping, above: &Mapping) {
     for (key, value) in above {
         match (below.get_mut(key), value) {
@@ -14,7 +14,7 @@ pub(super) fn overlay(below: &mut Mapping, above: &Mapping) {
     }
 }
 
-/// Sets a nested value.
+/// Sets the value at a path. Creates mappings as needed, replacing other values.
 pub(super) fn insert(into: &mut Mapping, path: &[&str], value: Value) {
     let [first, rest @ ..] = path else { return };
     let key = Value::String((*first).to_owned());
@@ -35,7 +35,7 @@ pub(super) fn insert(into: &mut Mapping, path: &[&str], value: Value) {
     }
 }
 
-/// Returns the dotted key of the innermost value below a key that is wrong by itself.
+/// Returns the dotted key of the innermost value for which `is_wrong` is true.
 pub(super) fn innermost(
     above: &[String],
     values: &Mapping,
@@ -51,7 +51,7 @@ pub(super) fn innermost(
     })
 }
 
-/// Returns a mapping as dotted keys of at most two parts.
+/// Flattens the first level of nesting: keys are `a` or `a.b`.
 pub(super) fn flatten(values: &Mapping) -> Vec<(String, Value)> {
     let mut flat = Vec::new();
     for (key, value) in values {

@@ -1,17 +1,18 @@
-//! Values that a setting may have, beyond their type.
+//! Deserializers that restrict a setting to valid values.
 //!
-//! What is said of another value is the second half of a sentence: it names what is expected.
+//! An error message names what is expected, as the second half of a sentence that starts with "must
+//! be".
 
 use std::collections::BTreeMap;
 
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 
-/// The longest that one command may take, in seconds, as in a plan.
+/// Maximum timeout of a command in seconds. Plans have the same limit.
 const MAX_TIMEOUT: u64 = 86_400;
-/// The roles of the change workflow.
+/// Roles of the change workflow.
 const ROLES: [&str; 4] = ["author", "challenger", "implementer", "reviewer"];
-/// The kinds of models.
+/// Kinds of models.
 pub const KINDS: [&str; 7] = [
     "openai",
     "anthropic",
@@ -22,7 +23,6 @@ pub const KINDS: [&str; 7] = [
     "agent",
 ];
 
-/// Reads an amount of money.
 pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let amount = f64::deserialize(deserializer)?;
     if amount.is_finite() && amount >= 0.0 {
@@ -34,7 +34,6 @@ pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, 
     ))
 }
 
-/// Reads an amount of money that need not be there.
 pub(super) fn some_amount<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<f64>, D::Error> {
@@ -49,7 +48,6 @@ pub(super) fn some_amount<'de, D: Deserializer<'de>>(
     }
 }
 
-/// Reads how long a command may take, in seconds.
 pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let seconds = u64::deserialize(deserializer)?;
     if (1..=MAX_TIMEOUT).contains(&seconds) {
@@ -61,7 +59,6 @@ pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64,
     ))
 }
 
-/// Reads a number of turns.
 pub(super) fn turns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let turns = u32::deserialize(deserializer)?;
     if turns > 0 {
@@ -73,7 +70,6 @@ pub(super) fn turns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D
     ))
 }
 
-/// Reads how many run at once.
 pub(super) fn parallel<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<usize>, D::Error> {
@@ -87,7 +83,6 @@ pub(super) fn parallel<'de, D: Deserializer<'de>>(
     ))
 }
 
-/// Reads a kind of model.
 pub(super) fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let kind = String::deserialize(deserializer)?;
     if KINDS.contains(&kind.as_str()) {
@@ -96,7 +91,6 @@ pub(super) fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
     Err(D::Error::unknown_variant(&kind, &KINDS))
 }
 
-/// Reads the address of a server.
 pub(super) fn address<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {
@@ -117,7 +111,6 @@ pub(super) fn address<'de, D: Deserializer<'de>>(
     }
 }
 
-/// Reads the models of roles.
 pub(super) fn roles<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {

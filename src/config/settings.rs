@@ -1,4 +1,4 @@
-//! The settings: what each means, and what it is without a word from anyone.
+//! All settings and their defaults. See docs/formats/config.md.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,52 +13,52 @@ use crate::text::leak::LeakKind;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// The model of a plan: a name of `models`, or `kind:id`.
+    /// The model for plans: a name from `models`, or `kind:id`.
     pub model: Option<String>,
     /// Models by name.
     pub models: BTreeMap<String, ModelSettings>,
-    /// The agent of a new session.
+    /// The agent for new sessions.
     pub agent: String,
-    /// The pipeline of a plan.
+    /// The pipeline for plans.
     pub pipeline: Option<String>,
-    /// The program that shows and edits a proposal; split into words, no shell.
+    /// A program to show and edit a proposal. Split into words without a shell.
     pub preview_command: Option<String>,
-    /// How rejected plans are asked for again.
+    /// Requests for a correction of rejected plans.
     pub replan: Replan,
-    /// How commands of a plan run.
+    /// Execution of a plan's commands.
     pub execute: ExecuteSettings,
-    /// What a snapshot takes.
+    /// Files to include in snapshots.
     pub snapshot: SnapshotSettings,
     /// The session's worktree.
     pub worktree: Worktree,
-    /// What happens to the work of a plan that fails on the way.
+    /// Keeps or discards the work of a plan that fails halfway.
     pub on_failure: OnFailure,
-    /// Where an unattended loop stops.
+    /// Limits for unattended work.
     pub limits: LimitSettings,
-    /// How models are raced.
+    /// Races between models.
     pub race: RaceSettings,
-    /// What the model is shown.
+    /// Size limits for a model's input.
     pub context: Context,
-    /// Where RESEARCH searches.
+    /// Web search for RESEARCH.
     pub research: ResearchSettings,
-    /// What may be fetched.
+    /// Access to web pages.
     pub web: Web,
     /// The change workflow.
     pub change: ChangeSettings,
-    /// The commits of `land`.
+    /// Commits made by `teddy land`.
     pub land: Land,
-    /// What goes to remotes.
+    /// Defaults for pushing sessions.
     pub push: PushSettings,
 }
 
 impl Settings {
-    /// Returns the variables that hold keys, besides those that everybody knows.
+    /// Variables that contain keys according to the settings, in addition to the usual ones.
     pub fn key_variables(&self) -> impl Iterator<Item = String> {
         let models = self
             .models
             .values()
             .filter_map(|model| model.api_key_env.clone());
-        // A search program is the one that its key is for.
+        // A search program needs its key, so it isn't withheld.
         let research = self
             .research
             .api_key_env
@@ -68,126 +68,126 @@ impl Settings {
     }
 }
 
-/// One model.
+/// Settings of a model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
     /// The protocol: `openai`, `anthropic`, `command`, `replay`, `manual`, `acp` or `agent`.
     #[serde(deserialize_with = "range::kind")]
     pub kind: String,
-    /// The provider's name of the model; `acp`, `agent`: the known agent.
+    /// The provider's id for the model. For `acp` and `agent`, the name of a known agent.
     pub id: String,
-    /// Where requests go.
+    /// Base URL of the API.
     #[serde(deserialize_with = "range::address")]
     pub base_url: Option<String>,
-    /// The variable that holds the key.
+    /// The variable that contains the key.
     pub api_key_env: Option<String>,
-    /// The program that prints the key.
+    /// A command that prints the key.
     pub api_key_command: Vec<String>,
-    /// `command`, `acp`, `agent`: the program and its arguments.
+    /// `command`, `acp`, `agent`: the command to run.
     pub run: Vec<String>,
-    /// `agent`: the same, to go on with a conversation.
+    /// `agent`: the command to resume a conversation.
     pub go_on: Vec<String>,
-    /// `acp`, `agent`: the mode in which the agent works.
+    /// `acp`, `agent`: the agent's mode.
     pub mode: Option<String>,
-    /// `acp`, `agent`: what the agent may write besides its worktree.
+    /// `acp`, `agent`: paths the agent can write besides its worktree.
     pub state: Option<Vec<String>>,
-    /// `agent`: where to find what in the lines that it prints.
+    /// `agent`: rules for finding facts in the agent's output.
     pub facts: BTreeMap<String, String>,
-    /// `replay`: a file or folder of answers.
+    /// `replay`: a file or directory with answers.
     pub path: Option<String>,
-    /// The limit of one answer, in seconds.
+    /// Limit for an answer, in seconds.
     pub timeout: Option<u64>,
-    /// The limit of silence within an answer, in seconds.
+    /// Limit for silence within an answer, in seconds.
     pub idle_timeout: Option<u64>,
-    /// The limit of silence before an answer begins, in seconds.
+    /// Limit for silence before an answer, in seconds.
     pub first_byte_timeout: Option<u64>,
-    /// The limit until connected, in seconds.
+    /// Limit for connecting, in seconds.
     pub connect_timeout: Option<u64>,
-    /// How long an answer may get, in tokens.
+    /// Maximum number of output tokens.
     pub max_tokens: Option<u32>,
-    /// How freely the model chooses.
+    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// Further HTTP headers of a request.
+    /// Additional HTTP headers.
     pub headers: BTreeMap<String, String>,
-    /// Further fields of a request, as the provider wants them.
+    /// Additional JSON fields of a request.
     pub extra: BTreeMap<String, serde_yaml::Value>,
-    /// What it costs.
+    /// Prices, for computing costs.
     pub price: Option<Price>,
 }
 
-/// Dollars for a million tokens.
+/// US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Read.
+    /// Input tokens.
     #[serde(deserialize_with = "range::amount")]
     pub input: f64,
-    /// Written.
+    /// Output tokens.
     #[serde(deserialize_with = "range::amount")]
     pub output: f64,
-    /// Read from the provider's cache; not known without it.
+    /// Tokens read from the provider's cache. `None` means unknown.
     #[serde(default, deserialize_with = "range::some_amount")]
     pub cache_read: Option<f64>,
-    /// Written to the provider's cache; not known without it.
+    /// Tokens written to the provider's cache. `None` means unknown.
     #[serde(default, deserialize_with = "range::some_amount")]
     pub cache_write: Option<f64>,
 }
 
-/// How rejected plans are asked for again.
+/// Requests for a correction of rejected plans.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Replan {
-    /// How many times in a row.
+    /// Maximum number of requests in a row.
     pub max: u32,
 }
 
-/// How commands of a plan run.
+/// Execution of a plan's commands.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExecuteSettings {
-    /// The limit of one command, in seconds.
+    /// Limit for a command, in seconds.
     #[serde(deserialize_with = "range::seconds")]
     pub timeout: u64,
     /// The program that runs the script.
     pub shell: String,
-    /// Lines of output in the report; the whole is an artifact.
+    /// Lines of output to include in the report. An artifact contains all of it.
     pub output_limit: usize,
-    /// Whether commands are confined.
+    /// Sandboxing of commands.
     pub sandbox: Sandbox,
-    /// Whether confined commands reach the network.
+    /// Allows sandboxed commands to use the network.
     pub network: bool,
-    /// Folders besides the worktree that confined commands may write.
+    /// Directories besides the worktree that sandboxed commands can write.
     pub writable: Vec<String>,
-    /// Variables with the look of a secret that commands get all the same.
+    /// Variables to pass to commands although they look like secrets.
     pub keep_env: Vec<String>,
 }
 
-/// Whether commands are confined.
+/// Sandboxing of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sandbox {
     /// Never.
     Off,
-    /// Where the machine can.
+    /// If the machine supports it.
     On,
-    /// A command does not run where the machine cannot.
+    /// Always. Commands fail if the machine doesn't support it.
     Require,
 }
 
-/// What a snapshot takes.
+/// Files to include in snapshots.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotSettings {
-    /// Larger untracked files are left out.
+    /// Larger untracked files are skipped.
     pub max_file_size: Size,
-    /// As many untracked files may be new in one snapshot.
+    /// Maximum number of new untracked files in a snapshot.
     pub max_new_files: usize,
-    /// As many bytes may be in them.
+    /// Maximum total size of new untracked files in a snapshot.
     pub max_new_size: Size,
-    /// Further names of untracked files that are left out.
+    /// Additional patterns of untracked files to skip.
     pub exclude: Vec<String>,
-    /// Untracked files that are taken though they look like a secret.
+    /// Patterns of untracked files to include although they look like secrets.
     pub include: Vec<String>,
 }
 
@@ -195,91 +195,91 @@ pub struct SnapshotSettings {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Worktree {
-    /// How commands come to the user's files.
+    /// Access of commands to the user's files.
     pub backend: Backend,
-    /// The folder that holds the worktrees.
+    /// Directory for worktrees.
     pub root: Option<String>,
-    /// Ignored files that are copied into it.
+    /// Ignored files to copy into the worktree.
     pub copy: Vec<String>,
-    /// Ignored folders that it links to.
+    /// Ignored directories to link into the worktree.
     pub link: Vec<String>,
-    /// A command that prepares a new one.
+    /// A command that prepares a new worktree.
     pub setup: Option<String>,
-    /// Whether that command reaches the network where it is confined.
+    /// Allows `setup` to use the network if it is sandboxed.
     pub network: bool,
 }
 
-/// How the commands of a plan come to the user's files.
+/// Access of a plan's commands to the user's files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
-    /// As an overlay where commands are confined and the machine can, else as a checkout.
+    /// An overlay if commands are sandboxed and the machine supports it, else a checkout.
     #[default]
     Auto,
-    /// They see the files themselves, and what they change goes into a layer; a command does not
-    /// run where the machine cannot.
+    /// The files themselves, with an overlay that takes all changes. Commands fail if the machine
+    /// doesn't support it.
     Overlay,
-    /// They see a copy of what the snapshot has.
+    /// A copy of the snapshot.
     Checkout,
 }
 
-/// What happens to the work of a plan that fails on the way.
+/// Keeps or discards the work of a plan that fails halfway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
-    /// It is kept and brought to the workspace.
+    /// Keep it and apply it to the workspace.
     Keep,
-    /// It is dropped.
+    /// Discard it.
     Rollback,
 }
 
-/// Where an unattended loop stops.
+/// Limits for unattended work.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
-    /// Turns in one call.
+    /// Turns per call.
     #[serde(deserialize_with = "range::turns")]
     pub turns: u32,
-    /// Dollars in one session.
+    /// US dollars per session.
     #[serde(deserialize_with = "range::amount")]
     pub cost: f64,
-    /// Files that a model that edits files may change in one turn.
+    /// Files that an agent can change in one turn.
     pub files: usize,
 }
 
-/// How models are raced.
+/// Races between models.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RaceSettings {
-    /// How many run at once; as many as there are cores, and room for, without it.
+    /// Number of models to run at the same time. `None` depends on cores and free memory.
     #[serde(deserialize_with = "range::parallel")]
     pub parallel: Option<usize>,
 }
 
-/// What the model is shown.
+/// Size limits for a model's input.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Context {
-    /// A warning names the largest resources above this many tokens.
+    /// Number of tokens above which a warning names the largest resources.
     pub budget: usize,
-    /// A resource is cut off above this size.
+    /// Larger resources are truncated.
     pub max_resource_size: Size,
-    /// The requests of the user take at most as much of each input.
+    /// Maximum size of the user's requests in each input.
     pub max_requests_size: Size,
 }
 
-/// Where RESEARCH searches.
+/// Web search for RESEARCH.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResearchSettings {
-    /// What is asked.
+    /// The search engine.
     pub engine: Option<EngineKind>,
-    /// Where the engine is.
+    /// Base URL of the engine.
     #[serde(deserialize_with = "range::address")]
     pub base_url: Option<String>,
-    /// The variable that holds the key.
+    /// The variable that contains the key.
     pub api_key_env: Option<String>,
-    /// `command`: the program and its arguments.
+    /// `command`: the command to run.
     pub run: Vec<String>,
 }
 
@@ -289,41 +289,41 @@ pub struct ResearchSettings {
 pub enum EngineKind {
     /// A SearXNG server.
     Searxng,
-    /// Brave's search.
+    /// Brave Search.
     Brave,
-    /// Tavily's search.
+    /// Tavily.
     Tavily,
     /// A program.
     Command,
 }
 
-/// What may be fetched.
+/// Access to web pages.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Web {
-    /// Hosts that may have a private address.
+    /// Hosts that are allowed to have a private address.
     pub allow_hosts: Vec<String>,
 }
 
-/// What goes to remotes.
+/// Defaults for pushing sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PushSettings {
-    /// The remote; git's own choice without it.
+    /// The remote. `None` follows git's configuration.
     pub remote: Option<String>,
-    /// How sessions go there.
+    /// Parts of a session to push.
     pub mode: Option<PushMode>,
-    /// What may be found in what goes there.
+    /// Kinds of findings that don't stop a push.
     pub allow: Vec<LeakKind>,
 }
 
-/// How a session goes to a remote.
+/// Parts of a session to push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PushMode {
-    /// Its turns without the workspace.
+    /// Turns without the code.
     Record,
-    /// As it is, with the code.
+    /// Turns and code.
     Code,
 }
 
@@ -331,20 +331,20 @@ pub enum PushMode {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChangeSettings {
-    /// How often a proposal is written again.
+    /// Maximum number of revisions of a proposal.
     pub planning_iterations: u32,
-    /// How often an implementation is mended after its review.
+    /// Maximum number of fixes of an implementation after its review.
     pub implementation_iterations: u32,
     /// The model of each role: `author`, `challenger`, `implementer`, `reviewer`.
     #[serde(deserialize_with = "range::roles")]
     pub roles: BTreeMap<String, String>,
 }
 
-/// The commits of `land`.
+/// Commits made by `teddy land`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Land {
-    /// Further trailers of a message, such as `Assisted-by: {model}`.
+    /// Additional trailers, such as `Assisted-by: {model}`.
     pub trailers: Vec<String>,
 }
 
@@ -436,7 +436,7 @@ impl Default for ChangeSettings {
 }
 
 impl ExecuteSettings {
-    /// Returns the limit of one command.
+    /// Limit for a command.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }

@@ -1,4 +1,4 @@
-//! Sizes as people write them: `10MiB`, `512k`, `4096`.
+//! Human-readable sizes: `10MiB`, `512k`, `4096`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,12 +7,12 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
-/// A text that is no size.
+/// An invalid size.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a valid size; write bytes or `512KiB`, `10MiB`, `1GiB`")]
 pub struct SizeError(String);
 
-/// Units and their shift; the first of each is how it is shown.
+/// Unit suffixes and their shift.
 const UNITS: [(&[&str], u32); 4] = [
     (&["gib", "gb", "g"], 30),
     (&["mib", "mb", "m"], 20),
@@ -67,7 +67,6 @@ impl<'de> serde::Deserialize<'de> for Size {
 mod tests {
     use super::*;
 
-    /// Compares what a text is read as.
     fn check(text: &str, expected: &str) {
         let found = text
             .parse::<Size>()

@@ -1,7 +1,7 @@
-//! Trust: which contents of a repository's `.teddy/` the user has seen and allowed.
+//! Trust in a repository's `.teddy/`, granted by the user after reviewing its files.
 //!
-//! A record is bound to the bytes of each file. Any other byte, from a pull, a plan or an
-//! editor, makes the repository untrusted again.
+//! A record contains the files themselves. Any change, whether by a pull, a plan or an editor,
+//! makes the repository untrusted again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use sha2::{Digest, Sha256};
 
 use crate::host::file::read_regular;
 
-/// What is trusted of one repository.
+/// The trusted files of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TrustRecord {
-    /// The contents that were seen, by their path below `.teddy/`.
+    /// File contents by path below `.teddy/`.
     pub files: BTreeMap<String, String>,
 }
 
-/// Where the records of all repositories are.
+/// The stored trust record of a repository.
 pub struct Trust {
-    /// The record of this repository.
     path: PathBuf,
 }
 
 impl Trust {
-    /// Finds the record of a repository by its common git directory.
+    /// Locates the record of a repository by its common git directory, which all of its worktrees
+    /// share.
     pub fn of(config_home: &Path, common_dir: &Path) -> Trust {
         let name = hex(&Sha256::digest(common_dir.as_os_str().as_encoded_bytes()));
         Trust {
@@ -34,17 +34,14 @@ impl Trust {
         }
     }
 
-    /// Returns what was trusted; nothing where there is no readable record.
+    /// Reads the record. Empty if it is missing or invalid.
     pub fn record(&self) -> TrustRecord {
         read(&self.path, MAX_RECORD)
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default()
     }
 
-    /// Remembers what is trusted from now on.
-    ///
-    /// # Errors
-    /// Where the record cannot be written.
+    /// Stores a new record.
     pub fn remember(&self, record: &TrustRecord) -> std::io::Result<()> {
         let named = |error: std::io::Error| {
             std::io::Error::new(
@@ -55,7 +52,7 @@ impl Trust {
         self.write(record).map_err(named)
     }
 
-    /// Writes the record in one step.
+    /// Writes the record atomically.
     fn write(&self, record: &TrustRecord) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)?;
@@ -67,27 +64,25 @@ impl Trust {
 }
 
 impl TrustRecord {
-    /// Returns whether exactly these contents were seen.
+    /// `true` if the record matches the current files exactly.
     pub fn covers(&self, files: &BTreeMap<String, String>) -> bool {
         self.files == *files
     }
 }
 
-/// The most bytes of a file that is read.
 const MAX_BYTES: u64 = 1 << 20;
-/// The most bytes of a record: it holds every file.
+/// A record contains all of the files.
 const MAX_RECORD: u64 = 512 << 20;
-/// The most files that a folder's are read.
+/// Maximum number of files to read per directory.
 const MAX_FILES: usize = 200;
-/// The folders of `.teddy/` that take trust, and the endings of the files in them that have a
-/// meaning.
+/// Directories below `.teddy/` that need trust, and the file extensions used in them.
 const FOLDERS: [(&str, &[&str]); 2] = [
     ("prompts", &["xml"]),
     ("pipelines", &["yaml", "md", "txt", "xml"]),
 ];
 
-/// Reads what of `.teddy/` takes trust: the configuration, prompts, and pipelines with the prompts
-/// beside them. Links and folders below are left out, as are files over 1 MiB.
+/// Reads everything in `.teddy/` that needs trust: the configuration, prompts, and pipelines with
+/// their prompts. Skips symlinks, subdirectories and files over 1 MiB.
 pub fn files(teddy: &Path) -> BTreeMap<String, String> {
     if !is_folder(teddy) {
         return BTreeMap::new();
@@ -103,7 +98,7 @@ pub fn files(teddy: &Path) -> BTreeMap<String, String> {
     config.into_iter().chain(inside).collect()
 }
 
-/// Reads the files of one of these folders, by name.
+/// Reads the files of one of the `FOLDERS` by name.
 pub fn folder(base: &Path, name: &str) -> BTreeMap<String, String> {
     let endings = FOLDERS
         .iter()
@@ -123,6 +118,7 @@ pub fn folder(base: &Path, name: &str) -> BTreeMap<String, String> {
             .is_some_and(|end| endings.iter().any(|known| end == *known))
     });
 
+    // Sorted, so that the limit always selects the same files.
     let sorted: BTreeSet<String> = wanted.collect();
     sorted
         .into_iter()
@@ -131,26 +127,25 @@ pub fn folder(base: &Path, name: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Reads a plain file of at most so many bytes.
+/// Reads a regular file. `None` for symlinks and files over `most` bytes.
 fn read(path: &Path, most: u64) -> Option<String> {
     let plain = path.symlink_metadata().is_ok_and(|m| m.is_file());
     let bytes = plain.then(|| read_regular(path, most).ok()).flatten()?;
     Some(exactly(bytes))
 }
 
-/// Returns whether a path is a folder and no link.
+/// `false` for symlinks to directories.
 fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|m| m.is_dir())
 }
 
-/// Returns a file's text; bytes that are none stand there as their digest, so that no two files are
-/// alike.
 fn exactly(bytes: Vec<u8>) -> String {
+    // Other contents are represented by their digest: replaced characters would make different
+    // files look the same.
     String::from_utf8(bytes)
         .unwrap_or_else(|error| format!("not UTF-8, {}\n", hex(&Sha256::digest(error.as_bytes()))))
 }
 
-/// Returns bytes in hexadecimal.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,7 +1,7 @@
-//! Settings that nobody knows, and what was probably meant.
+//! Finds unknown settings and suggests similar ones.
 //!
-//! Which settings there are the settings themselves say: a name that none can have is put beside
-//! them, and the answer lists those that are.
+//! The list of known settings comes from serde: deserializing a name that doesn't exist fails with
+//! an error that lists all valid names.
 
 use serde_yaml::{Mapping, Value};
 
@@ -10,16 +10,15 @@ use crate::text::near::nearest;
 
 /// A name that no setting has.
 const NOBODY: &str = "\u{0}";
-/// The section whose names are the user's own.
+/// Names below this key are chosen by the user.
 const MODELS: &str = "models";
 
-/// Returns the first setting that nobody knows, dotted, and the one that was probably meant.
+/// Finds the first unknown setting. Returns its dotted name and a suggestion.
 pub fn first(values: &Mapping) -> Option<(String, Option<String>)> {
     below(&[], values)
 }
 
-/// Returns the setting that was probably meant by a dotted name that nobody knows; nothing where the
-/// name is known.
+/// Suggestion for an unknown dotted name. The outer `None` means that the name is known.
 pub fn meant(name: &str) -> Option<Option<String>> {
     let mut value = Value::Null;
     for part in name.rsplit('.') {
@@ -30,7 +29,7 @@ pub fn meant(name: &str) -> Option<Option<String>> {
     first(value.as_mapping()?).map(|(_, meant)| meant)
 }
 
-/// Returns every setting, dotted, without the user's own models.
+/// All settings by dotted name, without `models`.
 pub fn keys() -> Vec<String> {
     let sections = names(&[]).into_iter().filter(|name| name != MODELS);
     let below = |section: String| {
@@ -41,8 +40,8 @@ pub fn keys() -> Vec<String> {
     sections.flat_map(below).collect()
 }
 
-/// Returns a setting, dotted, that git's configuration spells in its own way: without `_`, in
-/// letters of any case, with `-` or without. One that nobody knows stays as it is.
+/// Converts a name from git's spelling, which ignores case and has no `_`. Returns unknown names
+/// unchanged.
 pub fn spelled(written: &str) -> String {
     let mut parts: Vec<&str> = written.split('.').collect();
     let Some(name) = parts.pop() else {
@@ -58,7 +57,6 @@ pub fn spelled(written: &str) -> String {
     }
 }
 
-/// Looks for one in a section and those in it.
 fn below(section: &[&str], values: &Mapping) -> Option<(String, Option<String>)> {
     let known = names(section);
     values.iter().find_map(|(key, value)| {
@@ -76,8 +74,7 @@ fn below(section: &[&str], values: &Mapping) -> Option<(String, Option<String>)>
     })
 }
 
-/// Returns the setting that was probably meant: one of the same section with a name like it, else
-/// one of that name elsewhere.
+/// Suggests a similar name in the same section, else the same name in another section.
 fn likely(section: &[&str], key: &str, known: &[String]) -> Option<String> {
     let dotted = |name: &str| [section, &[name]].concat().join(".");
     if let Some(near) = nearest(key, known.iter().map(String::as_str)) {
@@ -95,7 +92,7 @@ fn likely(section: &[&str], key: &str, known: &[String]) -> Option<String> {
         })
 }
 
-/// Returns the names of the settings in a section; none where it is a setting itself.
+/// Names of the settings in a section. Empty if `section` is itself a setting.
 fn names(section: &[&str]) -> Vec<String> {
     let mut value = Value::Null;
     for part in [section, &[NOBODY]].concat().into_iter().rev() {
@@ -108,6 +105,7 @@ fn names(section: &[&str]) -> Vec<String> {
         return Vec::new();
     };
     let message = error.to_string();
+    // unknown field `x`, expected one of `a`, `b`
     match message.split_once("unknown field") {
         Some((_, list)) => list
             .split('`')
@@ -124,7 +122,6 @@ fn names(section: &[&str]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Compares what is found in a configuration.
     #[track_caller]
     fn check(text: &str, expected: Option<(&str, Option<&str>)>) {
         let values: Mapping = serde_yaml::from_str(text).unwrap();

@@ -1,11 +1,11 @@
-//! What serde says of a wrong value, in the words of the configuration and not of Rust.
+//! Rewrites serde's error messages in terms of YAML instead of Rust.
 
-/// Returns a message of serde's in plain words; one that it does not know as it is.
+/// Rewrites a message. Returns unknown messages unchanged.
 pub(super) fn plain(message: &str) -> String {
     reworded(message).unwrap_or_else(|| message.to_owned())
 }
 
-/// Returns a message in plain words, if it is one of the known forms.
+/// `None` if the message has an unknown form.
 fn reworded(message: &str) -> Option<String> {
     if let Some(rest) = message.strip_prefix("unknown variant ") {
         let (found, wanted) = rest.split_once(", expected ")?;
@@ -19,7 +19,7 @@ fn reworded(message: &str) -> Option<String> {
     Some(format!("must be {}, not {}", kind(wanted), value(found)))
 }
 
-/// Returns what is wanted.
+/// Describes the expected type.
 fn kind(wanted: &str) -> &str {
     match wanted {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative",
@@ -33,7 +33,7 @@ fn kind(wanted: &str) -> &str {
     }
 }
 
-/// Returns what was found.
+/// Describes the value found.
 fn value(found: &str) -> String {
     if let Some(text) = found.strip_prefix("string ") {
         return format!("`{}`", text.trim_matches('"'));
@@ -54,7 +54,6 @@ fn value(found: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Compares a message in plain words.
     fn check(message: &str, expected: &str) {
         assert_eq!(plain(message), expected);
     }

@@ -1,4 +1,4 @@
-//! A model that is a program: the input on its stdin, the plan on its stdout.
+//! A program as a model: prompt on stdin, plan on stdout.
 
 use std::io::Write as _;
 use std::rc::Rc;
@@ -8,35 +8,26 @@ use super::job::ProgramJob;
 use super::settings::ModelConfig;
 use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
-/// The limit of the whole answer where the settings have none.
 const TIMEOUT: Duration = Duration::from_secs(1800);
-/// The most that an answer may have, in bytes.
 const MAX_BYTES: usize = 32 << 20;
-/// The word of `run` that stands for the path of a file with the input.
+/// Replaced in `run` by the path of a file with the prompt, which then isn't sent on stdin.
 const PLACEHOLDER: &str = "{input}";
 
-/// A program.
+/// A model that runs a program for each request.
 pub struct CommandModel {
-    /// The model's name.
     name: String,
-    /// The program and its arguments.
     run: Vec<String>,
-    /// The variables with keys that it does not get.
+    /// Environment variables removed from the program's environment because they contain keys.
     withheld: Vec<String>,
-    /// The limit of the whole answer.
     timeout: Duration,
-    /// The longest silence; none without it: many such programs print at the end only.
+    /// `None` by default: many such programs print only at the end.
     idle: Option<Duration>,
-    /// Says whether the user wants to stop.
     stopped: Rc<dyn Fn() -> bool>,
 }
 
 impl CommandModel {
-    /// Makes a model of `run`. Of the variables in `keys` the program gets the one that
-    /// `api_key_env` names.
-    ///
-    /// # Errors
-    /// [`ModelError::Settings`] where `run` is empty.
+    /// Creates a model that runs `settings.run`. Of the variables in `keys`, the program inherits
+    /// only the one that `api_key_env` names.
     pub fn new(
         name: &str,
         settings: &ModelConfig,
@@ -90,6 +81,7 @@ impl Model for CommandModel {
         let path = file
             .as_ref()
             .map(|file| file.path().to_string_lossy().into_owned());
+        // `file` has to outlive the program, since dropping it deletes the file.
         let words: Vec<String> = match &path {
             Some(path) => self
                 .run
@@ -128,7 +120,7 @@ impl Model for CommandModel {
     }
 }
 
-/// Writes the input to a file that only the user can read and that goes when it is dropped.
+/// Writes the prompt to a file that only the user can read. It is deleted on drop.
 fn input_file(text: &str) -> Result<tempfile::NamedTempFile, ModelError> {
     let write = || -> std::io::Result<_> {
         let mut file = tempfile::Builder::new()

@@ -1,4 +1,4 @@
-//! The words of [`ModelError`]: what failed, and what the user can do about it.
+//! Messages of [`ModelError`]: what failed, and what the user can do about it.
 
 use std::fmt;
 
@@ -73,7 +73,6 @@ impl fmt::Display for ModelError {
 impl std::error::Error for ModelError {}
 
 impl ModelError {
-    /// Writes what went wrong with an answer that had begun, or with a program.
     fn fmt_answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ModelError::Broken { detail, .. } => write!(f, "the answer broke off{}", colon(detail)),
@@ -129,7 +128,7 @@ impl ModelError {
         }
     }
 
-    /// Returns what had arrived of the answer before it failed.
+    /// The part of the answer that arrived before the failure. `None` if there isn't any.
     pub fn partial(&self) -> Option<&str> {
         match self {
             ModelError::Broken { partial, .. }
@@ -146,7 +145,7 @@ impl ModelError {
         }
     }
 
-    /// Returns what the user can do about it: a sentence without a full stop.
+    /// Suggestion for the user, as a sentence without a full stop.
     pub fn remedy(&self) -> String {
         match self {
             ModelError::NoSuchModel { word, configured } => advice(word, configured),
@@ -174,7 +173,6 @@ impl ModelError {
         }
     }
 
-    /// Returns the remedy for an answer that had begun, or for a program.
     fn remedy_answer(&self) -> String {
         match self {
             ModelError::Broken { .. } | ModelError::Provider { .. } if self.partial().is_none() => {
@@ -200,7 +198,6 @@ impl ModelError {
     }
 }
 
-/// Puts a colon before words that are there.
 fn colon(detail: &str) -> String {
     if detail.is_empty() {
         String::new()

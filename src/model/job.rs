@@ -1,7 +1,7 @@
-//! A program that gets a text on stdin and prints one: a command model, or what prints a key.
+//! Runs a program that gets text on stdin and prints text: a command model or an `api_key_command`.
 //!
-//! It runs in a process group of its own, which ends with it: at the time limit, when the user
-//! stops it, and when this side fails.
+//! The program runs in its own process group, which is killed at the time limit, when the user
+//! cancels, and on every error.
 
 mod group;
 mod output;
@@ -17,44 +17,37 @@ use crate::host::process;
 use group::{ProcessGroup, own_group};
 use output::{Output, Piece};
 
-/// How often the time limit, the user's wish and the end of the process are looked at.
+/// Polling interval for limits, cancellation and exit.
 const TICK: Duration = Duration::from_millis(20);
-/// How long output may still come after the process has ended: a background child can hold the pipe
-/// open.
+/// Time to read on after the process has exited: a background child can keep the pipe open forever.
 const LINGER: Duration = Duration::from_millis(300);
 
-/// What to run and its limits.
+/// A program to run, with its limits.
 pub struct ProgramJob<'a> {
-    /// The program and its arguments.
     pub words: &'a [String],
-    /// What it gets on stdin; nothing, and a closed one, without it.
+    /// Text for its stdin. `None` gives it `/dev/null`.
     pub stdin: Option<String>,
-    /// The variables that it does not get.
+    /// Environment variables to remove.
     pub withheld: &'a [String],
-    /// The limit of the whole run.
     pub timeout: Duration,
-    /// The longest silence; none without it.
+    /// Longest silence. `None` means no limit.
     pub idle: Option<Duration>,
-    /// The most bytes that it may print.
+    /// Limit for stdout.
     pub max_bytes: usize,
-    /// Says whether the user wants to stop; asked every few milliseconds.
+    /// Polled every few milliseconds; `true` cancels the run.
     pub stopped: &'a dyn Fn() -> bool,
 }
 
-/// What a program did that ended by itself.
+/// Output of a program that exited successfully.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedJob {
-    /// All that it printed.
     pub stdout: String,
-    /// The end of what it wrote to stderr, without blank ends.
+    /// The end of its stderr, trimmed.
     pub stderr: String,
 }
 
 impl ProgramJob<'_> {
-    /// Runs it to its end. `watch` gets all that was printed so far.
-    ///
-    /// # Errors
-    /// [`ModelError::CommandMissing`], [`ModelError::CommandFailed`], a limit, or an interruption.
+    /// Runs the program to its end. `watch` gets everything printed so far.
     pub fn run(self, watch: &mut dyn FnMut(&str)) -> Result<FinishedJob, ModelError> {
         let program = self.words.first().cloned().unwrap_or_default();
         let mut group = ProcessGroup {
@@ -78,7 +71,6 @@ impl ProgramJob<'_> {
         }
     }
 
-    /// Starts the process.
     fn spawn(&self, program: &str) -> Result<Child, ModelError> {
         let mut command = process::command(program);
         command.args(self.words.get(1..).unwrap_or_default());
@@ -88,15 +80,18 @@ impl ProgramJob<'_> {
             Stdio::null()
         });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // `process::command` removes all known keys. A model may have them, except for `withheld`.
         process::give_back(&mut command, |_| true);
-        // A program that starts another one, as `env` does, must not find it in a clone.
+        // `command` resolved the program against absolute directories only. `env prog` and the like
+        // search `PATH` themselves and must not find a program in the clone.
         command.env("PATH", process::absolute_path());
         self.withheld.iter().for_each(|name| {
             command.env_remove(name);
         });
 
         own_group(&mut command);
-        // A folder of `PATH` that this user may not enter hides what may be in it.
+        // EACCES also means that a directory in `PATH` can't be entered. That is "not found" for
+        // the user.
         let is_searched = !program.contains('/');
         command.spawn().map_err(|error| match error.kind() {
             ErrorKind::NotFound => ModelError::CommandMissing {
@@ -112,7 +107,6 @@ impl ProgramJob<'_> {
         })
     }
 
-    /// Collects the output until the process is done or must be ended.
     fn follow(
         &self,
         group: &mut ProcessGroup,
@@ -133,12 +127,14 @@ impl ProgramJob<'_> {
                     output.add(piece, watch);
                 }
                 Err(RecvTimeoutError::Timeout) => watch(""),
+                // Both pipes are closed, but the process still runs: don't spin.
                 Err(RecvTimeoutError::Disconnected) if closed => thread::park_timeout(TICK),
                 Err(RecvTimeoutError::Disconnected) => closed = true,
             }
 
             if ended.is_none() {
                 ended = group.child.try_wait().ok().flatten();
+                // `LINGER` counts from the exit.
                 clock.last = if ended.is_some() {
                     Instant::now()
                 } else {
@@ -155,7 +151,6 @@ impl ProgramJob<'_> {
         }
     }
 
-    /// Looks at the limits and the user's wish.
     fn check(&self, clock: &JobClock, output: &Output) -> Result<(), ModelError> {
         if output.len() > self.max_bytes {
             return Err(ModelError::TooLarge {
@@ -187,11 +182,9 @@ impl ProgramJob<'_> {
     }
 }
 
-/// When a process started and was last heard of.
 struct JobClock {
-    /// The start.
     start: Instant,
-    /// The last piece of output, or its end.
+    /// Time of the last output, or of the exit once the process has ended.
     last: Instant,
 }
 
@@ -199,8 +192,8 @@ struct JobClock {
 fn connect(child: &mut Child, stdin: Option<String>) -> Receiver<Piece> {
     let (sender, pieces) = channel();
     if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
-        // A program that does not read its input to the end is in its right: the broken pipe says
-        // nothing.
+        // On its own thread: a program that prints much before it has read everything would
+        // deadlock with us. The program can ignore its input, so a broken pipe is harmless.
         thread::spawn(move || {
             pipe.write_all(text.as_bytes())
                 .and_then(|()| pipe.flush())
@@ -219,7 +212,6 @@ fn connect(child: &mut Child, stdin: Option<String>) -> Receiver<Piece> {
     pieces
 }
 
-/// Reads a pipe to its end on a thread of its own.
 fn read(mut pipe: impl Read + Send + 'static, sender: Sender<Piece>, piece: fn(Vec<u8>) -> Piece) {
     thread::spawn(move || {
         let mut buffer = vec![0; 64 << 10];

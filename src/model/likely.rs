@@ -1,11 +1,11 @@
-//! What somebody may have meant by a word that is the name of no model.
+//! Suggestions for a model name that matches nothing.
 
 use super::found::program::{PROGRAMS, ProgramUsage};
 use super::found::service::SERVICES;
 use super::settings::ModelKind;
 use crate::text::near::nearest;
 
-/// How the ids of models begin, and whose they are.
+/// Prefixes of model ids and the service that offers them.
 const FAMILIES: [(&str, &str); 12] = [
     ("gpt-", "openai"),
     ("chatgpt-", "openai"),
@@ -21,7 +21,7 @@ const FAMILIES: [(&str, &str); 12] = [
     ("devstral-", "mistral"),
 ];
 
-/// Says what helps somebody who named a model that is none.
+/// Suggests a model for an unknown name and lists the configured ones.
 pub fn advice(word: &str, configured: &[String]) -> String {
     let known = match configured {
         [] => "no model is configured: `teddy setup` finds one".to_owned(),
@@ -39,7 +39,6 @@ pub fn advice(word: &str, configured: &[String]) -> String {
     }
 }
 
-/// Says what was probably meant.
 fn likely(word: &str, configured: &[String]) -> Option<String> {
     let mean = |meant: &str| format!("did you mean `{meant}`?");
     if let Some(name) = nearest(word, configured.iter().map(String::as_str)) {
@@ -70,7 +69,7 @@ fn likely(word: &str, configured: &[String]) -> Option<String> {
     })
 }
 
-/// Tells whether an id begins with a family's name, and not with a longer word.
+/// Matches `o3` and `o3-mini`, but not `o3x`.
 fn begins(id: &str, start: &str) -> bool {
     id.strip_prefix(start)
         .is_some_and(|rest| start.ends_with('-') || rest.is_empty() || rest.starts_with('-'))
@@ -80,7 +79,7 @@ fn begins(id: &str, start: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Compares what is thought to be meant where `sonnet` and `local` are configured.
+    /// `sonnet` and `local` are configured.
     #[track_caller]
     fn check(word: &str, expected: Option<&str>) {
         let configured = ["sonnet".to_owned(), "local".to_owned()];

@@ -1,30 +1,26 @@
-//! A model whose wire is a person: the input goes to a file or the clipboard, the answer comes
-//! back.
+//! The user as a model, who carries the prompt to a chat and returns with the answer.
 //!
-//! How both happen is decided by who makes it; this file only says what is handed over.
+//! The caller decides how (file, clipboard, editor); this module only defines what is exchanged.
 
 use std::io;
 use std::rc::Rc;
 
 use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
-/// Hands the text over: writes it to a file, copies it.
+/// Presents the prompt, for example by copying it to the clipboard.
 pub type Give = dyn Fn(&str) -> io::Result<()>;
-/// Fetches the answer: from the editor, the clipboard, a file. `None` is the wish to leave.
+/// Gets the answer from an editor, the clipboard or a file. `None` if the user cancels.
 pub type Take = dyn Fn() -> io::Result<Option<String>>;
 
-/// A person with a chat window.
+/// A model answered by the user.
 pub struct Manual {
-    /// The model's name.
     name: String,
-    /// Hands the text over.
     give: Rc<Give>,
-    /// Fetches the answer.
     take: Rc<Take>,
 }
 
 impl Manual {
-    /// Makes a model that gives the whole input away and takes the answer.
+    /// Creates a model from the two ways to exchange text.
     pub fn new(name: &str, give: Rc<Give>, take: Rc<Take>) -> Manual {
         Manual {
             name: name.to_owned(),
@@ -47,6 +43,7 @@ impl Model for Manual {
         (self.give)(&request.whole_text())
             .map_err(|error| failed("handing the input over", &error))?;
         let text = (self.take)().map_err(|error| match error.kind() {
+            // `ui::manual` reports a missing terminal with this kind.
             io::ErrorKind::Unsupported => ModelError::Nobody {
                 detail: error.to_string(),
             },
@@ -73,7 +70,6 @@ impl Model for Manual {
     }
 }
 
-/// Says which half failed.
 fn failed(action: &str, error: &io::Error) -> ModelError {
     ModelError::Io {
         action: action.to_owned(),

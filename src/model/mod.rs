@@ -1,8 +1,8 @@
-//! Language models behind one trait.
+//! Language models behind one trait, [`Model`].
 //!
-//! A model gets a [`ModelRequest`] and yields a [`ModelAnswer`], or says why not in a
-//! [`ModelError`] that keeps what had arrived. Nothing here knows sessions, plans or a terminal;
-//! what depends on the machine and the person comes in through [`outside::Outside`].
+//! A model turns a [`ModelRequest`] into a [`ModelAnswer`]. If it fails, the [`ModelError`] keeps
+//! the part of the answer that had arrived. This module knows nothing of sessions, plans or
+//! terminals; the environment and the user come in through [`outside::Outside`].
 
 pub mod acting;
 pub mod command;
@@ -21,16 +21,15 @@ pub mod replay;
 pub mod settings;
 pub mod token;
 
-/// Something that answers.
+/// A source of answers: an API, a program, a recording or the user.
 pub trait Model {
-    /// Returns the name under which the user knows it.
+    /// The name under which the user configured the model.
     fn name(&self) -> &str;
 
-    /// Asks for an answer. `watch` gets the whole text so far, each time that more has arrived, and
-    /// an empty one now and then while nothing does.
+    /// Requests an answer.
     ///
-    /// # Errors
-    /// Any [`ModelError`]; nothing of it was executed or stored.
+    /// `watch` gets the whole text so far each time more arrives, and an empty string every now and
+    /// then while nothing does, so that the caller can show progress.
     fn answer(
         &self,
         request: &ModelRequest,
@@ -38,200 +37,199 @@ pub trait Model {
     ) -> Result<ModelAnswer, ModelError>;
 }
 
-/// What a model is asked.
+/// One request to a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelRequest {
     /// The system prompt.
     pub system: String,
-    /// The turn's `input.md`. It stands before the message, so that providers can cache the part
-    /// that stays.
+    /// The turn's `input.md`. Sent before the message so that providers can cache the prefix that
+    /// stays the same from turn to turn.
     pub input: String,
-    /// The user's words.
+    /// The user's message.
     pub message: String,
-    /// The most tokens of an answer; the model's own limit without it.
+    /// Upper bound on the answer. `None` uses the model's own limit.
     pub max_tokens: Option<u32>,
 }
 
-/// What a model said.
+/// An answer from a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelAnswer {
     /// The text.
     pub text: String,
-    /// The model that answered, which may be another one than was asked.
+    /// The model that answered. Can differ from the one requested.
     pub model: String,
-    /// What it used.
+    /// Tokens used.
     pub usage: TokenUsage,
-    /// What it cost in dollars, where it says so itself.
+    /// Cost in US dollars. `None` if the model doesn't report it.
     pub cost: Option<f64>,
-    /// Why it ended. Only [`Finish::Stop`] is a whole answer.
+    /// Reason for the end. Only [`Finish::Stop`] marks a complete answer.
     pub finish: Finish,
 }
 
-/// Tokens of one exchange; all zero where the model does not say.
+/// Token counts of one exchange. All zero if the model doesn't report usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TokenUsage {
-    /// All tokens that were sent, those from a cache included.
+    /// All input tokens, cached ones included.
     pub input: u64,
-    /// The tokens of the answer, hidden reasoning included.
+    /// Output tokens, hidden reasoning included.
     pub output: u64,
-    /// Those of `input` that came from the provider's cache.
+    /// The part of `input` read from the provider's cache.
     pub cached: u64,
-    /// Those of `input` that the provider put into its cache, where it has a price for that.
+    /// The part of `input` written to the provider's cache, if the provider charges for that.
     pub cache_written: u64,
 }
 
-/// Why an answer ended.
+/// Reason for the end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finish {
-    /// The model was done.
+    /// The model finished.
     Stop,
-    /// The limit of tokens was reached: the answer is cut.
+    /// The answer was cut at the token limit.
     Length,
-    /// Something else, in the provider's word.
+    /// Any other reason, as the provider names it.
     Other(String),
 }
 
-/// Why there is no answer. The text after the facts is in `Display`; what to do is in
-/// [`ModelError::remedy`].
+/// A failed request. `Display` describes the failure, [`ModelError::remedy`] a way out.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelError {
-    /// The settings make no model.
+    /// The model's configuration is invalid.
     Settings(String),
-    /// A name or a `kind:id` that means no model.
+    /// An invalid model name or `kind:id`.
     Unknown(String),
-    /// A word that is the name of no model.
+    /// A name that matches no model.
     NoSuchModel {
-        /// The word.
+        /// The name as given.
         word: String,
-        /// The names in the configuration.
+        /// All configured names.
         configured: Vec<String>,
     },
-    /// There is no key, or a placeholder, in this variable.
+    /// The API key is missing, empty or a placeholder.
     NoKey {
         /// The model's name.
         model: String,
-        /// The variable that was looked at.
+        /// The variable expected to contain the key.
         variable: String,
     },
-    /// The command that prints the key did not.
+    /// `api_key_command` failed.
     KeyCommand {
-        /// What went wrong.
+        /// Description of the failure.
         detail: String,
     },
-    /// 401 or 403.
+    /// HTTP 401 or 403.
     Unauthorized {
         /// Scheme, host and port.
         origin: String,
-        /// The provider's words.
+        /// The provider's message.
         detail: String,
     },
-    /// 404: no such model, or no such address.
+    /// HTTP 404: unknown model or wrong address.
     NotFound {
         /// The model's id.
         id: String,
-        /// The address that was asked.
+        /// The requested URL.
         address: String,
-        /// The provider's words.
+        /// The provider's message.
         detail: String,
     },
-    /// 429, also after waiting.
+    /// HTTP 429, even after retries.
     Quota {
-        /// The provider's words.
+        /// The provider's message.
         detail: String,
     },
-    /// 402, or words that say as much.
+    /// HTTP 402, or a message that means the same.
     Credit {
-        /// The provider's words.
+        /// The provider's message.
         detail: String,
     },
-    /// Another refusal: 400, 413, 422.
+    /// Any other rejection, such as HTTP 400, 413 or 422.
     Refused {
         /// The HTTP status.
         status: u16,
-        /// The provider's words.
+        /// The provider's message.
         detail: String,
     },
-    /// 5xx, also after waiting.
+    /// HTTP 5xx, even after retries.
     Server {
         /// The HTTP status.
         status: u16,
-        /// The provider's words.
+        /// The provider's message.
         detail: String,
     },
-    /// The answer is neither JSON nor an event stream.
+    /// The response is neither JSON nor an event stream.
     NotJson {
-        /// The address that was asked.
+        /// The requested URL.
         address: String,
-        /// How it begins.
+        /// The start of the response.
         sample: String,
     },
-    /// No connection, or it broke before the first byte.
+    /// The connection failed or broke before the first byte.
     Connect {
         /// Scheme, host and port.
         origin: String,
-        /// What the system said.
+        /// The system's error message.
         detail: String,
     },
     /// The connection ended before the answer did.
     Broken {
-        /// What is missing.
+        /// Description of the missing part.
         detail: String,
-        /// What had arrived.
+        /// The part that had arrived.
         partial: String,
     },
-    /// The provider reported an error in place of its answer, or in the middle of it.
+    /// The provider reported an error instead of an answer, or in the middle of one.
     Provider {
-        /// The provider's words.
+        /// The provider's message.
         detail: String,
-        /// What had arrived.
+        /// The part that had arrived.
         partial: String,
     },
-    /// The model ended its answer before it was done: it refused, or wanted a tool.
+    /// The model stopped early: it refused, or asked for a tool.
     Ended {
-        /// The provider's word for it.
+        /// The provider's name for the reason.
         reason: String,
-        /// What had arrived.
+        /// The part that had arrived.
         partial: String,
     },
-    /// Nothing came for too long.
+    /// No data arrived within the idle limit.
     Idle {
-        /// The limit.
+        /// The limit that was exceeded.
         limit: std::time::Duration,
-        /// What had arrived.
+        /// The part that had arrived.
         partial: String,
     },
-    /// The whole took too long.
+    /// The answer as a whole took too long.
     Timeout {
-        /// The limit.
+        /// The limit that was exceeded.
         limit: std::time::Duration,
-        /// What had arrived.
+        /// The part that had arrived.
         partial: String,
     },
-    /// The server sends elsewhere.
+    /// The server redirects, which TeDDy never follows.
     Redirect {
-        /// Scheme, host and port that was asked.
+        /// Scheme, host and port of the original request.
         origin: String,
-        /// Where it points.
+        /// The redirect's target.
         location: String,
     },
-    /// More than an answer can have.
+    /// The answer is too large.
     TooLarge {
         /// The limit in bytes.
         limit: usize,
-        /// What had arrived.
+        /// The part that had arrived.
         partial: String,
     },
-    /// The answer has no text.
+    /// The answer contains no text.
     Empty {
-        /// Why it ended, if it said so.
+        /// Reason for the end. Empty if the model doesn't report one.
         reason: String,
     },
-    /// The answer was cut where only a whole one is of use.
+    /// The answer was cut, and the caller needs a complete one.
     Truncated {
-        /// What had arrived.
+        /// The part that had arrived.
         partial: String,
     },
-    /// The program is not there.
+    /// The program doesn't exist.
     CommandMissing {
         /// The program.
         program: String,
@@ -240,85 +238,85 @@ pub enum ModelError {
     CommandFailed {
         /// The program.
         program: String,
-        /// `exit status: 1`, `signal: 9`.
+        /// Its exit status, such as `exit status: 1` or `signal: 9`.
         status: String,
-        /// The end of what it wrote to stderr.
+        /// The end of its stderr.
         stderr: String,
     },
-    /// The program succeeded and printed nothing.
+    /// The program succeeded but printed nothing.
     CommandSilent {
         /// The program.
         program: String,
-        /// The end of what it wrote to stderr.
+        /// The end of its stderr.
         stderr: String,
     },
-    /// An agent did not do its work: it is not installed, not logged in, or broke off; or a model
-    /// that edits files itself was asked for an answer.
+    /// An agent failed (not installed, not logged in, broke off), or a plan was requested from a
+    /// model that edits files itself.
     Agent {
-        /// What went wrong.
+        /// Description of the failure.
         detail: String,
-        /// What the user can do about it.
+        /// Suggestion for the user.
         remedy: String,
     },
-    /// The recorded answers are used up.
+    /// All recorded answers are used up.
     ReplayEnded {
-        /// How many there are.
+        /// Number of recorded answers.
         answers: usize,
     },
     /// Reading or writing failed.
     Io {
-        /// What was tried: ``reading `answers/01.md` ``.
+        /// The attempted operation, such as ``reading `answers/01.md` ``.
         action: String,
-        /// What the system said.
+        /// The system's error message.
         detail: String,
     },
-    /// The call would cost more than is left.
+    /// The call would exceed the cost limit. Nothing was sent.
     CostLimit {
-        /// What it would cost, in dollars.
+        /// Estimated cost of the call in US dollars.
         estimate: f64,
-        /// What the session has cost.
+        /// Cost of the session so far.
         spent: f64,
-        /// What it may cost.
+        /// The session's limit.
         limit: f64,
     },
-    /// A model that edits files itself was stopped, because it used up what was left.
+    /// An agent was stopped because it used up the remaining budget.
     SpentWhileActing {
-        /// What was left for it, in dollars.
+        /// The budget at its start, in US dollars.
         left: f64,
     },
-    /// A person must answer, and none is at a terminal.
+    /// Only the user can get the answer, but stdin is not a terminal.
     Nobody {
-        /// What was done so far: where the input is.
+        /// Progress so far, such as the path of the input.
         detail: String,
     },
-    /// The user stopped it.
+    /// The user cancelled the request.
     Interrupted {
-        /// What had arrived.
+        /// The part that had arrived.
         partial: String,
     },
 }
 
 impl ModelAnswer {
-    /// Says whether the model was done; any other answer is never executed.
+    /// `true` if the model finished. Any other answer is never executed.
     pub fn is_whole(&self) -> bool {
         self.finish == Finish::Stop
     }
 }
 
 impl TokenUsage {
-    /// Says whether the model told what it used.
+    /// `false` if the model didn't report its usage.
     pub fn is_known(&self) -> bool {
         self.input > 0 || self.output > 0
     }
 }
 
 impl ModelRequest {
-    /// Returns input and message as one text, the input first.
+    /// Joins input and message, input first.
     pub fn user_text(&self) -> String {
         join(&[self.input.trim_end(), &message_part(&self.message)])
     }
 
-    /// Returns everything as one text, for what has no place of its own for a system prompt.
+    /// Joins everything into one text, for models without a separate system prompt.
     pub fn whole_text(&self) -> String {
         join(&[
             self.system.trim_end(),
@@ -328,7 +326,6 @@ impl ModelRequest {
     }
 }
 
-/// Returns the message under its heading, or nothing.
 pub(crate) fn message_part(message: &str) -> String {
     if message.trim().is_empty() {
         String::new()
@@ -337,7 +334,6 @@ pub(crate) fn message_part(message: &str) -> String {
     }
 }
 
-/// Joins the parts that are not empty with a blank line and ends with a newline.
 fn join(parts: &[&str]) -> String {
     let mut text = parts
         .iter()

@@ -1,4 +1,4 @@
-//! From settings to a model: the one place that knows all kinds.
+//! Opens a model from its settings. The only module that knows every kind of model.
 
 use super::command::CommandModel;
 use super::manual::Manual;
@@ -8,12 +8,8 @@ use super::replay::Replay;
 use super::settings::{ModelConfig, ModelKind};
 use super::{Model, ModelError};
 
-/// Makes the model that settings describe. Mistakes and missing keys are found here, before anybody
-/// is asked for anything.
-///
-/// # Errors
-/// [`ModelError::Settings`], [`ModelError::NoKey`], [`ModelError::KeyCommand`], or
-/// [`ModelError::Io`] for a replay.
+/// Opens the model that `settings` describe. Finds invalid settings and missing keys before the
+/// user types anything.
 pub fn open(
     name: &str,
     settings: &ModelConfig,
@@ -37,7 +33,6 @@ pub fn open(
     })
 }
 
-/// Says that a model does not answer but edits files itself.
 fn acts(name: &str) -> ModelError {
     ModelError::Agent {
         detail: format!("model `{name}` edits files itself and cannot be asked for an answer here"),
@@ -47,7 +42,6 @@ fn acts(name: &str) -> ModelError {
     }
 }
 
-/// Makes a replay of files or of a recorded session.
 fn replay(name: &str, settings: &ModelConfig, outside: &Outside) -> Result<Replay, ModelError> {
     let path = settings
         .path

@@ -1,40 +1,39 @@
-//! What models need from outside: the environment, the user, recorded sessions.
+//! The outside world as models see it: environment, user, recorded sessions.
 //!
-//! Functions, so that a test gives its own and nothing here reaches for a terminal.
+//! All of it is functions, so that tests can replace them and no model touches a terminal.
 
 use std::rc::Rc;
 
 use super::manual::{Give, Take};
 
-/// Looks a variable up.
+/// Reads an environment variable.
 pub type Variable = dyn Fn(&str) -> Option<String>;
-/// Looks a recorded session's answers up.
+/// Returns the answers recorded in a session.
 pub type RecordedAnswers = dyn Fn(&str) -> Option<Vec<String>>;
 
-/// What models need from outside.
+/// Everything models need from their surroundings.
 #[derive(Clone)]
 pub struct Outside {
     /// Reads an environment variable.
     pub variable: Rc<Variable>,
-    /// Says whether the user wants to stop.
+    /// Polled during a request; `true` cancels it.
     pub stopped: Rc<dyn Fn() -> bool>,
-    /// Tells the user something on the way: that a request is tried again.
+    /// Shows a notice to the user, such as an upcoming retry.
     pub note: Rc<dyn Fn(&str)>,
-    /// Hands a text over to a person.
+    /// Presents a prompt to the user, who carries it to a chat.
     pub give: Rc<Give>,
-    /// Fetches a person's answer.
+    /// Gets the user's answer from that chat.
     pub take: Rc<Take>,
-    /// Returns the answers of a recorded session, if the path of a replay names one.
+    /// Looks up a recorded session. `None` if the path of a replay doesn't name one.
     pub recorded: Rc<RecordedAnswers>,
-    /// The position of the first answer of a replay, from 0.
+    /// Index of the first answer to replay.
     pub replayed: usize,
-    /// All variables that hold keys, so that no program gets them.
+    /// All variables that contain keys. Programs don't inherit them.
     pub keys: Vec<String>,
 }
 
 impl Default for Outside {
-    /// Returns the machine's environment, nobody who stops or answers, and the usual variables for
-    /// keys.
+    /// The process environment, no user, and the usual key variables.
     fn default() -> Outside {
         Outside {
             variable: Rc::new(crate::host::env::var),

@@ -1,23 +1,24 @@
-//! What an exchange costs, from the prices that the user configured.
+//! Computes costs from configured prices.
 //!
-//! An unknown price stays unknown: there is no built-in table that would be wrong next month.
+//! There is no built-in price list, since it would soon be wrong. Without a configured price the
+//! cost is unknown.
 
 use super::TokenUsage;
 use crate::config::settings::Price;
 
-/// A price that is missing for what an exchange used.
+/// Reason why a cost is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
-    /// There is no price, or the model does not say what it used.
+    /// No price is configured, or the model doesn't report usage.
     All,
-    /// There is none for tokens from the provider's cache.
+    /// No price for tokens read from the cache.
     CacheRead,
-    /// There is none for tokens that went into the provider's cache.
+    /// No price for tokens written to the cache.
     CacheWrite,
 }
 
 impl Unknown {
-    /// Returns the setting that is missing, where it is one of several.
+    /// The name of the missing setting, if it's a single one.
     pub fn setting(self) -> Option<&'static str> {
         match self {
             Unknown::All => None,
@@ -27,10 +28,7 @@ impl Unknown {
     }
 }
 
-/// Returns the cost in US dollars.
-///
-/// # Errors
-/// The price that is not known.
+/// Cost of an exchange in US dollars.
 pub fn cost(price: Option<&Price>, usage: TokenUsage) -> Result<f64, Unknown> {
     let price = price.filter(|_| usage.is_known()).ok_or(Unknown::All)?;
     let of = |tokens: u64, price: Option<f64>, missing| {
@@ -46,8 +44,8 @@ pub fn cost(price: Option<&Price>, usage: TokenUsage) -> Result<f64, Unknown> {
     Ok(sum(price, usage, (read, written)))
 }
 
-/// Returns what a limit counts: the cost, with tokens of the cache that have no price of their own
-/// as plain input.
+/// Cost of an exchange for the cost limit. Charges cached tokens without a price as plain input, so
+/// that the limit still applies.
 pub fn charge(price: Option<&Price>, usage: TokenUsage) -> f64 {
     price.map_or(0.0, |price| {
         sum(
@@ -61,8 +59,8 @@ pub fn charge(price: Option<&Price>, usage: TokenUsage) -> f64 {
     })
 }
 
-/// Adds up, with prices for what was read from the cache and written to it.
 fn sum(price: &Price, usage: TokenUsage, (read, written): (f64, f64)) -> f64 {
+    // A server can report more cached than sent tokens.
     let cached = usage.cached.min(usage.input);
     let cache_written = usage.cache_written.min(usage.input - cached);
     let plain = usage.input - cached - cache_written;
@@ -74,8 +72,8 @@ fn sum(price: &Price, usage: TokenUsage, (read, written): (f64, f64)) -> f64 {
     dollars / 1e6
 }
 
-/// Returns the cost of a call before it is made: at least the input, at most an answer of
-/// `max_output` tokens besides.
+/// Bounds of a call's cost before it is made: without any answer, and with one of `max_output`
+/// tokens.
 pub fn estimate(price: Option<&Price>, input_tokens: usize, max_output: u32) -> Option<(f64, f64)> {
     let price = price?;
     let of = |output| {
@@ -108,7 +106,7 @@ mod tests {
     };
     const MILLION: u64 = 1_000_000;
 
-    /// Compares cost and charge of tokens: input, output, read from the cache, written to it.
+    /// The tokens are input, output, cached and written to the cache.
     fn check(
         price: Option<&Price>,
         (input, output, cached, cache_written): (u64, u64, u64, u64),

@@ -1,26 +1,22 @@
-//! Agents' prompts: those in the program, and those of the project that take their place.
+//! System prompts of agents: built-in ones, and a project's own that replace them.
 //!
-//! A prompt may hold placeholders: `{{format}}` becomes the plan format that our parser reads,
-//! `{{agent}}` the agent's name. Of `{{research}}a{{else}}b{{/research}}` the first part stays
-//! where the web can be searched, else the second.
+//! Placeholders in a prompt: `{{format}}` expands to the description of the plan format,
+//! `{{agent}}` to the agent's name. `{{research}}a{{else}}b{{/research}}` expands to `a` if a
+//! search engine is configured, else to `b`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::text::near::nearest;
 
-/// The part on the plan format, which all prompts share.
+/// Describes the plan format. Shared by all prompts.
 const FORMAT: &str = include_str!("../../prompts/format.xml");
-/// The instructions for a question, which no agent has: the answer is no plan.
+/// System prompt for questions, which are answered without a plan.
 pub const ANSWERING: &str = include_str!("../../prompts/answer.xml");
-/// The instructions for a model that edits files itself: it writes no plan either.
+/// System prompt for models that edit files themselves and don't write a plan.
 pub const ACTING: &str = include_str!("../../prompts/acting.xml");
-/// What begins a part for where the web can be searched.
 const OPEN: &str = "{{research}}";
-/// What begins the part for where it cannot.
 const ELSE: &str = "{{else}}";
-/// What ends both.
 const CLOSE: &str = "{{/research}}";
-/// The prompts in the program.
 const BUILT_IN: [(&str, &str); 6] = [
     ("architect", include_str!("../../prompts/architect.xml")),
     ("assistant", include_str!("../../prompts/assistant.xml")),
@@ -30,47 +26,47 @@ const BUILT_IN: [(&str, &str); 6] = [
     ("prototyper", include_str!("../../prompts/prototyper.xml")),
 ];
 
-/// An agent's prompt, ready to be sent.
+/// An agent's system prompt, fully expanded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// The agent's name, in lower case.
+    /// The agent's name in lower case.
     pub name: String,
-    /// What the agent is for: the text of the prompt's first `<title>`.
+    /// One-line description, from the prompt's first `<title>`.
     pub description: String,
-    /// The text, its placeholders filled in.
+    /// The expanded text.
     pub text: String,
-    /// Where it comes from.
+    /// Source of the prompt.
     pub origin: PromptOrigin,
 }
 
-/// Where a prompt comes from.
+/// Source of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptOrigin {
-    /// The program.
+    /// Compiled into TeDDy.
     BuiltIn,
-    /// The project's `.teddy/prompts/`.
+    /// From the project's `.teddy/prompts/`.
     Project,
 }
 
-/// No agent has this name, or none that may be used.
+/// An agent that doesn't exist or isn't trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownAgent {
-    /// None has it.
+    /// No agent has this name.
     #[error("there is no agent `{name}`; available: {available}")]
     Missing {
-        /// The name that was asked for.
+        /// The name as given.
         name: String,
-        /// All names that there are.
+        /// All valid names.
         available: String,
-        /// The one that may have been meant.
+        /// The most similar name.
         near: Option<String>,
     },
-    /// Only the repository has it, which is not trusted.
+    /// The agent exists only in the repository, which is not trusted.
     #[error(
         "the agent `{name}` is not trusted: only this repository has it, in `.teddy/prompts/{name}.xml`"
     )]
     Untrusted {
-        /// The name.
+        /// The agent's name.
         name: String,
     },
 }
@@ -78,17 +74,17 @@ pub enum UnknownAgent {
 /// All prompts of a project.
 #[derive(Debug, Clone, Default)]
 pub struct Prompts {
-    /// The project's own, by name in lower case.
+    /// The project's prompts by lower-case name.
     project: BTreeMap<String, String>,
-    /// The names of the project's own while nobody trusts it, in lower case.
+    /// Lower-case names of project prompts that must not be used.
     untrusted: BTreeSet<String>,
-    /// Whether the web can be searched.
     searches: bool,
 }
 
 impl Prompts {
-    /// Takes the project's own prompts: the name of each file without `.xml`, and its text. Whoever
-    /// calls has checked the trust. `searches` says whether RESEARCH can work.
+    /// Creates the set of prompts. `project` lists file names without `.xml`, and contents; the
+    /// caller has checked that they are trusted. `searches` is `true` if a search engine is
+    /// configured.
     pub fn new(project: impl IntoIterator<Item = (String, String)>, searches: bool) -> Prompts {
         Prompts {
             project: project
@@ -100,7 +96,7 @@ impl Prompts {
         }
     }
 
-    /// Adds the names of prompts that the project has and that must not be used.
+    /// Adds the names of project prompts that are not trusted and must not be used.
     #[must_use]
     pub fn without_trust(mut self, names: impl IntoIterator<Item = String>) -> Prompts {
         self.untrusted
@@ -108,7 +104,7 @@ impl Prompts {
         self
     }
 
-    /// Returns the names of agents that only the project has, which is not trusted.
+    /// Names of agents that exist only as untrusted project prompts.
     pub fn untrusted(&self) -> BTreeSet<String> {
         let known = self.names();
         let names = self.untrusted.iter();
@@ -118,15 +114,11 @@ impl Prompts {
             .collect()
     }
 
-    /// Returns an agent's prompt; upper and lower case are the same. The project's own comes first.
-    ///
-    /// # Errors
-    /// [`UnknownAgent`], which lists the names, or says that trust is missing.
+    /// Finds a prompt by its name, ignoring case. Project prompts override built-in ones.
     pub fn find(&self, name: &str) -> Result<Prompt, UnknownAgent> {
         self.fill_in(name, self.searches)
     }
 
-    /// Returns an agent's prompt for a project that can search, or cannot.
     fn fill_in(&self, name: &str, searches: bool) -> Result<Prompt, UnknownAgent> {
         let wanted = name.trim().to_lowercase();
         let project = self
@@ -153,9 +145,12 @@ impl Prompts {
         }
     }
 
-    /// Returns the prompt that takes the place of one that a session keeps: the same agent's, made
-    /// when a search engine was set up and none is now, or the other way round. `None` where it
-    /// says what holds, and where it is not one of these.
+    /// Returns the replacement for a prompt stored in a session if a search engine has since been
+    /// configured or removed. A model uses what its prompt teaches, so RESEARCH must match the
+    /// configuration.
+    ///
+    /// `None` if the stored prompt is current, or if it doesn't match any known prompt: then the
+    /// user edited it, and it stays.
     pub fn brought_up_to_date(&self, kept: &str) -> Option<String> {
         let is_kept = |name: &&&str| {
             let other = self.fill_in(name, !self.searches);
@@ -166,7 +161,7 @@ impl Prompts {
         (now.text != kept).then_some(now.text)
     }
 
-    /// Returns all prompts, by name.
+    /// All prompts, sorted by name.
     pub fn all(&self) -> Vec<Prompt> {
         self.names()
             .iter()
@@ -174,7 +169,7 @@ impl Prompts {
             .collect()
     }
 
-    /// Returns all names, sorted.
+    /// All names, sorted.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = BUILT_IN
             .iter()
@@ -188,7 +183,6 @@ impl Prompts {
     }
 }
 
-/// Fills a prompt in.
 fn make(name: &str, text: &str, origin: PromptOrigin) -> Prompt {
     let agent = title_case(name);
     let text = text.replace("{{agent}}", &agent);
@@ -203,8 +197,7 @@ fn make(name: &str, text: &str, origin: PromptOrigin) -> Prompt {
     }
 }
 
-/// Returns a text with the format in it, and of what depends on a search engine the part that
-/// holds.
+/// Expands `{{format}}` and the parts that depend on a search engine.
 fn chosen(text: &str, searches: bool) -> String {
     let text = text.replace("{{format}}", FORMAT.trim_end());
     let (mut rest, mut chosen) = (text.as_str(), String::new());
@@ -220,13 +213,12 @@ fn chosen(text: &str, searches: bool) -> String {
     chosen + rest
 }
 
-/// Returns the text of the first element of a name.
+/// Returns the contents of the first `<name>` element.
 fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     Some(rest.split_once(&format!("</{name}>"))?.0)
 }
 
-/// Writes a name as plans do: `pathfinder` as `Pathfinder`.
 fn title_case(name: &str) -> String {
     let mut letters = name.chars();
     letters
@@ -255,7 +247,6 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    /// Returns the built-in prompts, for projects that can search and for those that cannot.
     fn with_and_without_search() -> Vec<Prompt> {
         let all = |searches| Prompts::new([], searches).all();
         [all(true), all(false)].concat()

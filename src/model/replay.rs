@@ -1,5 +1,4 @@
-//! Answers that are there already: files, a folder of them, a recorded session, or texts in the
-//! program.
+//! Replays recorded answers: from files, a directory, a session, or strings.
 
 use std::cell::Cell;
 use std::fs;
@@ -9,29 +8,25 @@ use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
 use crate::host::file::read_regular_text;
 
-/// The largest answer that is read, in bytes.
+/// Largest answer to read, in bytes.
 const MAX_ANSWER: u64 = 32 << 20;
 
-/// A model that gives recorded answers, one after the other.
+/// A model that returns recorded answers in order.
 pub struct Replay {
-    /// The model's name.
     name: String,
-    /// Where the answers are.
     source: ReplaySource,
-    /// The position of the next answer, from 0.
+    /// Index of the next answer.
     next: Cell<usize>,
 }
 
-/// Where answers come from.
 enum ReplaySource {
-    /// They are here.
     Texts(Vec<String>),
-    /// They are read when it is their turn.
+    /// Read only when needed.
     Files(Vec<PathBuf>),
 }
 
 impl Replay {
-    /// Makes a model of texts, answered in order.
+    /// Replays strings in order.
     pub fn from_texts(texts: Vec<String>) -> Replay {
         Replay {
             name: "replay".into(),
@@ -40,12 +35,8 @@ impl Replay {
         }
     }
 
-    /// Makes a model of a file with one answer, or of a folder: its `.md` and `.txt` files in the
-    /// order of their names.
-    ///
-    /// # Errors
-    /// [`ModelError::Io`] for what cannot be listed, [`ModelError::Settings`] for a folder without
-    /// answers.
+    /// Replays a file, or the `.md` and `.txt` files of a directory in order of their names. Fails
+    /// with [`ModelError::Settings`] if the directory contains no answers.
     pub fn from_path(path: &Path) -> Result<Replay, ModelError> {
         let data = fs::metadata(path).map_err(|error| io_error("reading", path, &error))?;
         let files = if data.is_dir() {
@@ -68,14 +59,14 @@ impl Replay {
         })
     }
 
-    /// Gives the model another name than `replay`.
+    /// Changes the name from the default `replay`.
     #[must_use]
     pub fn named(mut self, name: &str) -> Replay {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// Starts with the answer at a position, from 0: a later process goes on where an earlier one
+    /// Starts at the answer with this index, so that a later process continues where an earlier one
     /// stopped.
     #[must_use]
     pub fn starting_at(self, position: usize) -> Replay {
@@ -83,7 +74,7 @@ impl Replay {
         self
     }
 
-    /// Returns the answer at a position. A single file answers every time.
+    /// Returns the answer at an index. A single file never runs out.
     fn text(&self, position: usize) -> Result<String, ModelError> {
         match &self.source {
             ReplaySource::Texts(texts) => {
@@ -131,7 +122,7 @@ impl Model for Replay {
     }
 }
 
-/// Lists the answers of a folder: `2.md` before `10.md`.
+/// Lists the answers in a directory in numeric order: `2.md` before `10.md`.
 fn answers_in(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
     let entries = fs::read_dir(folder).map_err(|error| io_error("listing", folder, &error))?;
     let is_answer = |path: &PathBuf| {
@@ -150,13 +141,13 @@ fn answers_in(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
             .to_string_lossy()
             .into_owned();
         let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+        // Names without a number come last.
         (name[..digits].parse().unwrap_or(u64::MAX), name)
     });
 
     Ok(files)
 }
 
-/// Reads one answer.
 fn read(path: &Path) -> Result<String, ModelError> {
     read_regular_text(path, MAX_ANSWER).map_err(|error| match error.kind() {
         std::io::ErrorKind::FileTooLarge => ModelError::TooLarge {
@@ -167,7 +158,6 @@ fn read(path: &Path) -> Result<String, ModelError> {
     })
 }
 
-/// Says what could not be done with a path.
 fn io_error(verb: &str, path: &Path, error: &std::io::Error) -> ModelError {
     ModelError::Io {
         action: format!("{verb} `{}`", path.display()),

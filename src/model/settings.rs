@@ -1,4 +1,4 @@
-//! How a model is configured: an entry under `models:`, or `kind:id` on the command line.
+//! Configuration of a model: an entry under `models:`, or `kind:id` on the command line.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,60 +9,60 @@ use super::ModelError;
 use super::acting::preset::{self, AgentPreset};
 use crate::config::settings::{ModelSettings, Price, Settings};
 
-/// What a model needs to be opened.
+/// Settings of one model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelConfig {
-    /// What stands behind the name.
+    /// The kind of model.
     pub kind: ModelKind,
-    /// The provider's name for the model; `acp` and `agent`: the known agent.
+    /// The provider's id for the model. For `acp` and `agent`, the name of a known agent.
     pub id: Option<String>,
-    /// Where the API begins, mostly ending in `/v1`.
+    /// Base URL of the API, usually ending in `/v1`.
     pub base_url: Option<String>,
-    /// The variable that holds the key; for a command, the one that it may keep.
+    /// The variable that contains the key. For a command, the one key variable it inherits.
     pub api_key_env: Option<String>,
-    /// A program and its arguments that print the key.
+    /// A command that prints the key.
     pub api_key_command: Vec<String>,
-    /// `command`, `acp` and `agent`: the program and its arguments; `{input}` becomes the path of a
-    /// file with the input.
+    /// `command`, `acp` and `agent`: the command to run. `{input}` expands to the path of a file
+    /// with the prompt.
     pub run: Vec<String>,
-    /// What only a model that acts has.
+    /// Settings for agents only.
     pub acting: ActingConfig,
-    /// `replay`: a file with an answer, or a folder of them in the order of their names.
+    /// `replay`: a file with an answer, or a directory of them, used in order of their names.
     pub path: Option<PathBuf>,
-    /// The limit of the whole answer.
+    /// Limit for the whole answer.
     pub timeout: Option<Duration>,
-    /// The longest silence between two pieces of an answer.
+    /// Longest silence between two pieces of an answer.
     pub idle_timeout: Option<Duration>,
-    /// The longest silence before the first piece.
+    /// Longest silence before the first piece.
     pub first_byte_timeout: Option<Duration>,
-    /// The limit of making the connection.
+    /// Limit for connecting.
     pub connect_timeout: Option<Duration>,
-    /// The most tokens of an answer.
+    /// Maximum number of output tokens.
     pub max_tokens: Option<u32>,
-    /// How free the model is to vary; the provider's default without it.
+    /// Sampling temperature. `None` uses the provider's default.
     pub temperature: Option<f64>,
-    /// Further HTTP headers.
+    /// Additional HTTP headers.
     pub headers: Headers,
-    /// What it costs.
+    /// Prices per million tokens.
     pub price: Option<Price>,
-    /// Further fields of the request's JSON, as the provider names them.
+    /// Additional JSON fields of the request.
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
-/// What only the settings of a model that acts have.
+/// Settings that only agents have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ActingConfig {
-    /// The program and its arguments that go on with a conversation.
+    /// A command that resumes a conversation.
     pub go_on: Vec<String>,
-    /// The mode in which it works.
+    /// The agent's mode.
     pub mode: Option<String>,
-    /// What it may write besides its folder; what the known agent writes without it.
+    /// Paths that the agent can write besides its worktree. `None` uses the known agent's defaults.
     pub state: Option<Vec<String>>,
-    /// Where to find what in the lines that it prints.
+    /// Rules for finding facts such as the conversation's id in the agent's output.
     pub facts: BTreeMap<String, String>,
 }
 
-/// What stands behind a model's name.
+/// The kind of model behind a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ModelKind {
     /// An OpenAI-compatible chat completions endpoint.
@@ -70,11 +70,11 @@ pub enum ModelKind {
     Openai,
     /// Anthropic's Messages API.
     Anthropic,
-    /// A program.
+    /// A program that prints an answer.
     Command,
-    /// Answers from files or from a recorded session.
+    /// Recorded answers from files or a session.
     Replay,
-    /// A person who carries the text to a chat window and back.
+    /// The user, who carries text to a chat and back.
     Manual,
     /// An agent that edits files itself and speaks the Agent Client Protocol.
     Acp,
@@ -82,7 +82,7 @@ pub enum ModelKind {
     Agent,
 }
 
-/// HTTP headers. Their values may be secret, so `Debug` shows the names alone.
+/// HTTP headers. Values can be secret, so `Debug` prints names only.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers(pub BTreeMap<String, String>);
 
@@ -93,7 +93,6 @@ impl fmt::Debug for Headers {
 }
 
 impl ModelKind {
-    /// The kinds by name.
     const ALL: [(&'static str, ModelKind); 7] = [
         ("openai", ModelKind::Openai),
         ("anthropic", ModelKind::Anthropic),
@@ -104,7 +103,6 @@ impl ModelKind {
         ("agent", ModelKind::Agent),
     ];
 
-    /// Reads a kind.
     fn parse(name: &str) -> Option<ModelKind> {
         ModelKind::ALL
             .iter()
@@ -112,12 +110,12 @@ impl ModelKind {
             .map(|(_, kind)| *kind)
     }
 
-    /// Returns the kinds as they are written.
+    /// All kinds as written in the configuration.
     pub fn words() -> [&'static str; 7] {
         ModelKind::ALL.map(|(name, _)| name)
     }
 
-    /// Returns the known agents of this kind; none where it does not act.
+    /// The known agents of this kind. Empty for models that aren't agents.
     pub fn presets(self) -> &'static [AgentPreset] {
         match self {
             ModelKind::Acp => &preset::ACP,
@@ -126,7 +124,6 @@ impl ModelKind {
         }
     }
 
-    /// Lists the kinds.
     fn names() -> String {
         ModelKind::ALL
             .map(|(name, _)| format!("`{name}`"))
@@ -135,11 +132,8 @@ impl ModelKind {
 }
 
 impl ModelConfig {
-    /// Reads an entry of the configuration.
-    ///
-    /// # Errors
-    /// [`ModelError::Settings`] for a kind that is none, a limit of 0, or a field that JSON cannot
-    /// say.
+    /// Reads an entry of the configuration. Fails on an invalid kind, a limit of 0, or an `extra`
+    /// field that JSON can't express.
     pub fn from_config(name: &str, entry: &ModelSettings) -> Result<ModelConfig, ModelError> {
         let wrong = |detail: String| ModelError::Settings(format!("model `{name}`: {detail}"));
         let seconds = |key: &str, value: Option<u64>| match value {
@@ -180,12 +174,11 @@ impl ModelConfig {
         })
     }
 
-    /// Reads `kind:rest`: `openai:gpt-5`, `anthropic:claude-sonnet-4-5`, `command:claude -p`,
-    /// `replay:answers/`, `manual`.
+    /// Parses `kind:rest`, such as `openai:gpt-5`, `command:claude -p`, `replay:answers/` or
+    /// `manual`.
     ///
-    /// # Errors
-    /// [`ModelError::NoSuchModel`] where there is no such kind, [`ModelError::Unknown`] where the rest
-    /// is wrong.
+    /// Fails with [`ModelError::NoSuchModel`] on an unknown kind and [`ModelError::Unknown`] on an
+    /// invalid rest.
     pub fn from_spec(spec: &str) -> Result<ModelConfig, ModelError> {
         let (kind, rest) = spec.split_once(':').unwrap_or((spec, ""));
         let (kind, rest) = (
@@ -220,11 +213,7 @@ impl ModelConfig {
         })
     }
 
-    /// Returns what stands behind a word: the settings of a name in the configuration, else those of
-    /// `kind:id`.
-    ///
-    /// # Errors
-    /// As for the two; [`ModelError::NoSuchModel`] where it is neither.
+    /// Looks up a configured name; any other word is parsed as `kind:rest`.
     pub fn named(word: &str, settings: &Settings) -> Result<ModelConfig, ModelError> {
         if let Some(entry) = settings.models.get(word) {
             return ModelConfig::from_config(word, entry);
@@ -238,10 +227,7 @@ impl ModelConfig {
         })
     }
 
-    /// Returns the model's id.
-    ///
-    /// # Errors
-    /// [`ModelError::Settings`] where there is none.
+    /// The model's id, or an error if it's missing or empty.
     pub fn require_id(&self, name: &str) -> Result<&str, ModelError> {
         self.id
             .as_deref()
@@ -251,7 +237,6 @@ impl ModelConfig {
 }
 
 impl ActingConfig {
-    /// Takes what an entry says.
     fn of(entry: &ModelSettings) -> ActingConfig {
         ActingConfig {
             go_on: entry.go_on.clone(),
@@ -262,8 +247,8 @@ impl ActingConfig {
     }
 }
 
-/// Reads what stands behind `acp:` and `agent:`: the name of a known agent, or a command line,
-/// which has a blank or a `/` in it.
+/// Parses the part after `acp:` or `agent:`: a known agent's name, or a command line if it contains
+/// a space or `/`.
 fn agent(settings: ModelConfig, spec: &str, rest: &str) -> Result<ModelConfig, ModelError> {
     if rest.contains(['/', ' ']) {
         let run = words(rest)?;
@@ -281,14 +266,13 @@ fn agent(settings: ModelConfig, spec: &str, rest: &str) -> Result<ModelConfig, M
     })
 }
 
-/// Splits a command line into words, as a shell would, without running one.
+/// Splits a command line like a shell, without running one.
 fn words(line: &str) -> Result<Vec<String>, ModelError> {
     shlex::split(line).ok_or_else(|| {
         ModelError::Unknown(format!("`{line}` has a quotation mark that is not closed"))
     })
 }
 
-/// Says that a word is no model.
 fn unknown(word: &str, configured: &[String]) -> ModelError {
     ModelError::NoSuchModel {
         word: word.to_owned(),

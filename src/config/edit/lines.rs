@@ -1,18 +1,15 @@
-//! The lines of a configuration file: where a key stands, and how one is added without a change of
-//! any other line.
+//! Line-based editor for configuration files. Finds top-level keys and inserts lines.
 
 use super::EditRefusal;
 
-/// The lines of a file, with their ends.
+/// A file as lines, including line endings.
 pub(super) struct ConfigLines {
-    /// The lines.
     lines: Vec<String>,
-    /// How a line ends here.
+    /// Line ending for new lines.
     end: &'static str,
 }
 
 impl ConfigLines {
-    /// Splits a text.
     pub(super) fn of(text: &str) -> ConfigLines {
         ConfigLines {
             lines: text.split_inclusive('\n').map(str::to_owned).collect(),
@@ -20,12 +17,11 @@ impl ConfigLines {
         }
     }
 
-    /// Returns the text.
     pub(super) fn text(&self) -> String {
         self.lines.concat()
     }
 
-    /// Returns the line with a key of the whole file, and what stands behind the colon.
+    /// Finds a top-level key. Returns its line number and the text after the colon.
     fn find(&self, key: &str) -> Option<(usize, String)> {
         self.lines.iter().enumerate().find_map(|(at, line)| {
             let rest = line.strip_prefix(key)?.strip_prefix(':')?;
@@ -34,9 +30,8 @@ impl ConfigLines {
         })
     }
 
-    /// Puts a line before another one, or at the end.
     fn insert(&mut self, at: usize, line: &str) {
-        // The last line may have no end yet.
+        // The previous line can be the last one and lack a line ending.
         let before = at.checked_sub(1).and_then(|at| self.lines.get_mut(at));
         if let Some(before) = before.filter(|before| !before.ends_with('\n')) {
             before.push_str(self.end);
@@ -44,7 +39,7 @@ impl ConfigLines {
         self.lines.insert(at, format!("{line}{}", self.end));
     }
 
-    /// Sets `model`; a comment behind it stays.
+    /// Sets `model`. Keeps a trailing comment.
     pub(super) fn set_model(&mut self, model: &str) {
         if let Some((at, rest)) = self.find("model") {
             let behind = behind(&rest);
@@ -56,7 +51,6 @@ impl ConfigLines {
         self.insert(at, &format!("model: {model}"));
     }
 
-    /// Adds an entry to `models`.
     pub(super) fn add_entry(&mut self, name: &str, entry: &str) -> Result<(), EditRefusal> {
         let Some((at, rest)) = self.find("models") else {
             let end = self.lines.len();
@@ -82,7 +76,7 @@ impl ConfigLines {
         Ok(())
     }
 
-    /// Returns the indentation of what stands below a key.
+    /// Returns the indentation of the first entry below a key.
     fn indent_below(&self, at: usize) -> String {
         let is_content = |line: &&String| {
             let line = line.trim();
@@ -94,13 +88,13 @@ impl ConfigLines {
     }
 }
 
-/// Returns what stands behind a value in its line: blanks, a comment, the end.
+/// Returns the text after a value: whitespace, comment and line ending.
 fn behind(rest: &str) -> &str {
     let value = rest.trim_start_matches([' ', '\t']);
     let end = match value.chars().next() {
         Some('"') => value[1..].find('"').map_or(value.len(), |at| at + 2),
         Some('\'') => value[1..].find('\'').map_or(value.len(), |at| at + 2),
-        // A comment without a value needs the blank before it.
+        // Keep the space before `#`: without it, the comment would become part of the value.
         Some('#') => return &rest[rest.len() - value.len() - 1..],
         _ => {
             let marks = [" #", "\t#"].iter().filter_map(|mark| value.find(mark));
@@ -111,7 +105,7 @@ fn behind(rest: &str) -> &str {
     &value[end..]
 }
 
-/// Returns what follows in a flow mapping, with a blank before it.
+/// Makes the rest of a flow mapping start with whitespace.
 fn spaced(inner: &str) -> String {
     if inner.starts_with([' ', '\t', '\r', '\n']) {
         inner.to_owned()

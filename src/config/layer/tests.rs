@@ -1,9 +1,8 @@
-//! Layers as they are read, restricted and merged.
+//! Tests of reading, restricting and merging layers.
 
 use super::super::error::CALL;
 use super::*;
 
-/// Makes a layer from YAML.
 fn layer(text: &str) -> Layer {
     Layer::parse("test.yaml", text).expect("valid YAML")
 }

@@ -1,5 +1,4 @@
-//! An agent as it is set up: what the configuration says, and what is known of the agent where the
-//! configuration says nothing.
+//! Settings of an agent: its configuration, completed from the table of known agents.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,50 +11,40 @@ use crate::model::ModelError;
 use crate::model::outside::Variable;
 use crate::model::settings::{ModelConfig, ModelKind};
 
-/// The time of the whole where the settings have none.
 const TOTAL: Duration = Duration::from_secs(3600);
-/// The longest silence of an agent that speaks the protocol.
+/// Default idle limit for agents that speak the protocol.
 const IDLE: Duration = Duration::from_secs(300);
-/// The longest silence of a command, which may say nothing while it works.
+/// Default idle limit for commands, which can be silent while they work.
 const IDLE_COMMAND: Duration = Duration::from_secs(900);
-/// The most that an agent may say, in bytes.
+/// Maximum output of an agent in bytes.
 const OUTPUT: u64 = 512 << 20;
 
-/// An agent, ready to be started.
 #[derive(Debug, Clone)]
 pub(super) struct AgentSettings {
-    /// The model's name.
     pub(super) name: String,
-    /// The program and its arguments.
     pub(super) run: Vec<String>,
-    /// The same, to go on with a conversation; nothing where it cannot.
+    /// Command to resume a conversation. Empty if the agent can't.
     pub(super) go_on: Vec<String>,
-    /// Where to find what in its lines.
+    /// Names of facts, and the rules that find them in its output.
     pub(super) facts: Vec<(String, String)>,
-    /// What it needs of the machine.
     pub(super) needs: AgentNeeds,
-    /// Where it is stopped.
     pub(super) limits: AgentLimits,
-    /// The values of the keys that it gets.
+    /// Values of its keys, to be redacted from the transcript.
     pub(super) secrets: Vec<String>,
-    /// Whether a conversation can be gone on with at all.
+    /// `false` for agents whose conversations don't survive resuming.
     pub(super) resumes: bool,
-    /// The modes where it is confined, the first that it has.
+    /// Modes to choose from in a sandbox, in order of preference.
     modes: Vec<String>,
-    /// The mode where it is not.
+    /// Mode without a sandbox. `None` uses `modes` there as well.
     careful: Option<String>,
-    /// Whether the settings name the mode.
+    /// `true` if the configuration names the mode.
     has_mode: bool,
-    /// What is known of it.
     preset: Option<&'static AgentPreset>,
 }
 
 impl AgentSettings {
-    /// Reads settings. Of the variables with keys it gets those that it is known to need, and the
-    /// one that the settings name.
-    ///
-    /// # Errors
-    /// [`ModelError::Settings`] where there is nothing to run.
+    /// Combines the configuration with the known agent's defaults. The agent gets its usual key
+    /// variables, or only the configured one. Fails if there is no command to run.
     pub(super) fn of(
         name: &str,
         settings: &ModelConfig,
@@ -81,7 +70,7 @@ impl AgentSettings {
             return Err(wrong("has no program in `run`".to_owned()));
         }
 
-        // Who changes how it is started says how it goes on.
+        // A custom start command needs a custom resume command.
         let go_on = match preset {
             Some(preset) if settings.run.is_empty() && settings.acting.go_on.is_empty() => {
                 own(preset.go_on)
@@ -111,7 +100,7 @@ impl AgentSettings {
         })
     }
 
-    /// Returns the modes to choose from, the first that it has.
+    /// Modes to choose from, in order of preference.
     pub(super) fn modes(&self, is_confined: bool) -> Vec<&str> {
         match &self.careful {
             Some(careful) if !is_confined => vec![careful],
@@ -119,20 +108,20 @@ impl AgentSettings {
         }
     }
 
-    /// Tells whether what it asks is asked the host. Where it is confined and cannot but ask, the
-    /// sandbox is the answer, unless somebody chose its mode.
+    /// `false` if the sandbox replaces the agent's questions: it is confined and has no mode
+    /// without questions. A configured mode keeps the questions.
     pub(super) fn asks_host(&self, is_confined: bool) -> bool {
         let always_asks = self.preset.is_some_and(|preset| preset.always_asks);
         !is_confined || !always_asks || self.has_mode
     }
 
-    /// Returns the variables that it is started with.
     pub(super) fn variables(&self, task: &AgentTask<'_>) -> Vec<(String, String)> {
         let own = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
             let pairs = pairs.iter();
             pairs.map(|(n, v)| ((*n).into(), (*v).into())).collect()
         };
         let mut variables = own(&[("TERM", "dumb"), ("NO_COLOR", "1")]);
+        // These declare a sandbox or a trusted directory, which is true in ours only.
         if let Some(preset) = self.preset.filter(|_| task.is_confined) {
             variables.extend(own(preset.variables));
         }
@@ -141,25 +130,24 @@ impl AgentSettings {
         variables
     }
 
-    /// Tells whether the tokens that it tells are those of this call.
+    /// `false` if the reported token counts aren't those of this call.
     pub(super) fn tells_tokens(&self, resumed: bool) -> bool {
         let is_wrong =
             |preset: &AgentPreset| preset.tells_last_step || (resumed && preset.tells_conversation);
         self.preset.is_none_or(|preset| !is_wrong(preset))
     }
 
-    /// Makes the folders of its state that are not there yet: what is not there cannot be opened to
-    /// it. What looks like a file is left to it.
     pub(super) fn make_state(&self) {
         for path in &self.needs.state {
+            // A sandbox can only grant access to existing paths. Paths with an extension look like
+            // files, which the agent creates itself.
             if !path.exists() && path.extension().is_none() {
-                // It says itself what it cannot write.
+                // The agent itself reports what it can't write.
                 let _ = std::fs::create_dir_all(path);
             }
         }
     }
 
-    /// Returns what one can do who has no such program.
     pub(super) fn missing(&self) -> ModelError {
         let program = &self.run[0];
         match self.preset {
@@ -173,7 +161,6 @@ impl AgentSettings {
         }
     }
 
-    /// Returns what one can do where it was not started.
     pub(super) fn refused(&self, refusal: DialogueRefusal) -> ModelError {
         let program = &self.run[0];
         match refusal {
@@ -189,7 +176,7 @@ impl AgentSettings {
         }
     }
 
-    /// Returns how one logs in.
+    /// Tells the user how to log in.
     pub(super) fn login(&self) -> String {
         let program = &self.run[0];
         self.preset.map_or_else(
@@ -199,7 +186,7 @@ impl AgentSettings {
     }
 }
 
-/// Returns what is known of the agent: by its name, else by its program.
+/// Finds the known agent by its name, else by its program.
 fn known(settings: &ModelConfig) -> Option<&'static AgentPreset> {
     let presets = settings.kind.presets();
     match &settings.id {
@@ -208,7 +195,6 @@ fn known(settings: &ModelConfig) -> Option<&'static AgentPreset> {
     }
 }
 
-/// Returns what it needs of the machine.
 fn needs(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Result<AgentNeeds, ModelError> {
     let own = |words: &[&str]| -> Vec<String> { words.iter().map(|w| (*w).to_owned()).collect() };
     let state = match &settings.acting.state {
@@ -230,13 +216,13 @@ fn needs(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Result<AgentNe
     })
 }
 
-/// Returns a path of the settings: below the home folder with `~/`, else absolute.
+/// Expands `~/`. Fails for relative paths.
 fn expand(path: &str) -> Result<PathBuf, ModelError> {
     let expanded = match path.strip_prefix("~/") {
         Some(rest) => env::home().map(|home| home.join(rest)),
         None => Some(PathBuf::from(path)),
     };
-    // The home folder itself would be everything.
+    // `/` or the whole home directory would defeat the sandbox.
     let is_whole = |path: &PathBuf| path.parent().is_none() || Some(path) == env::home().as_ref();
     expanded
         .filter(|path| path.is_absolute() && !is_whole(path))
@@ -247,7 +233,7 @@ fn expand(path: &str) -> Result<PathBuf, ModelError> {
         })
 }
 
-/// Returns where to find what: the settings, over what is known.
+/// Configured facts replace all of the known agent's.
 fn facts(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Vec<(String, String)> {
     if !settings.acting.facts.is_empty() {
         return settings.acting.facts.clone().into_iter().collect();
@@ -256,7 +242,6 @@ fn facts(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Vec<(String, S
     known.map(|(n, p)| ((*n).into(), (*p).into())).collect()
 }
 
-/// Returns where it is stopped.
 fn limits(settings: &ModelConfig) -> AgentLimits {
     let idle = match settings.kind {
         ModelKind::Acp => IDLE,
@@ -269,7 +254,6 @@ fn limits(settings: &ModelConfig) -> AgentLimits {
     }
 }
 
-/// Makes the private folder of an agent, which goes with it.
 pub(super) fn private_folder() -> Result<DialogueFolder, ModelError> {
     DialogueFolder::new().map_err(|error| ModelError::Io {
         action: "making a temporary folder".to_owned(),
@@ -281,7 +265,6 @@ pub(super) fn private_folder() -> Result<DialogueFolder, ModelError> {
 mod tests {
     use super::*;
 
-    /// Returns an agent of a spec.
     fn agent(spec: &str) -> AgentSettings {
         let settings = ModelConfig::from_spec(spec).unwrap();
         AgentSettings::of("m", &settings, &|_| None).unwrap()

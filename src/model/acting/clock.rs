@@ -1,25 +1,21 @@
-//! The limits of an agent, and whether it is to be stopped.
+//! Enforces an agent's limits.
 
 use std::time::{Duration, Instant};
 
 use super::AgentLimits;
 use crate::model::ModelError;
 
-/// Why an agent is not listened to any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AgentStop {
-    /// The user wants it, or it costs too much.
+    /// The user cancelled, or the budget is used up.
     Wanted,
-    /// It took too long.
     Total(Duration),
-    /// It said nothing for too long.
     Idle(Duration),
-    /// It said too much, in bytes.
+    /// Limit in bytes.
     Output(u64),
 }
 
 impl AgentStop {
-    /// Returns the error that says so, with what the agent had said.
     pub(super) fn error(self, said: &str) -> ModelError {
         let partial = said.to_owned();
         match self {
@@ -31,7 +27,6 @@ impl AgentStop {
     }
 }
 
-/// Says that an agent printed too much, all in all or on one line.
 pub(super) fn too_much(limit: u64) -> ModelError {
     ModelError::Agent {
         detail: format!("the agent printed more than {} MB", limit.div_ceil(1 << 20)),
@@ -40,10 +35,7 @@ pub(super) fn too_much(limit: u64) -> ModelError {
     }
 }
 
-/// Makes sure that nothing of an agent is left.
-///
-/// # Errors
-/// Something is: the files cannot be believed while it lives.
+/// Fails if processes of the agent survived: as long as they run, they can still change the files.
 pub(super) fn none_left(left: &[String]) -> Result<(), ModelError> {
     if left.is_empty() {
         return Ok(());
@@ -57,25 +49,21 @@ pub(super) fn none_left(left: &[String]) -> Result<(), ModelError> {
     })
 }
 
-/// What is measured of an agent.
 #[derive(Debug)]
 pub(super) struct AgentClock {
-    /// What is allowed.
     limits: AgentLimits,
-    /// When it began.
     start: Instant,
-    /// When it was last heard.
+    /// Time of its last output.
     last: Instant,
-    /// How long it waited for a person.
+    /// Total time spent waiting for the user.
     waited: Duration,
-    /// How much it said.
+    /// Bytes printed so far.
     said: u64,
-    /// Whether a tool of its is at work, which may be silent for long.
+    /// Suspends the idle limit while a tool runs.
     pub(super) has_tool: bool,
 }
 
 impl AgentClock {
-    /// Begins to measure.
     pub(super) fn new(limits: AgentLimits) -> AgentClock {
         let now = Instant::now();
         AgentClock {
@@ -88,18 +76,19 @@ impl AgentClock {
         }
     }
 
-    /// Notes that it said something.
+    /// Records output on stdout.
     pub(super) fn heard(&mut self, bytes: usize) {
         self.last = Instant::now();
         self.said += bytes as u64;
     }
 
-    /// Notes that it wrote to its error output, which is no sign of progress.
+    /// Records output on stderr, which counts toward the size limit but doesn't reset the idle
+    /// limit.
     pub(super) fn complained(&mut self, bytes: usize) {
         self.said += bytes as u64;
     }
 
-    /// Does something during which it waits for a person.
+    /// Runs `work` with the clock stopped, while the user answers a question.
     pub(super) fn waiting<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
         let done = work();
@@ -108,12 +97,11 @@ impl AgentClock {
         done
     }
 
-    /// Returns how long it has been silent.
     pub(super) fn quiet(&self) -> Duration {
         self.last.elapsed()
     }
 
-    /// Returns the limit that it has met.
+    /// Returns the first limit that is exceeded.
     pub(super) fn met(&self) -> Option<AgentStop> {
         let limits = &self.limits;
         if self.said > limits.output {
@@ -131,7 +119,6 @@ impl AgentClock {
 mod tests {
     use super::*;
 
-    /// Returns a clock with these limits.
     fn clock(total: u64, idle: u64) -> AgentClock {
         AgentClock::new(AgentLimits {
             total: Duration::from_millis(total),

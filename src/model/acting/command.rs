@@ -1,5 +1,7 @@
-//! An agent that is any command: it gets its task as an argument, a file or its input, works, and
-//! prints. What it prints is its message, or JSON lines in which the settings say what is where.
+//! An arbitrary command as an agent. It gets its task as an argument, a file or on stdin.
+//!
+//! Its output is its message, unless the settings define facts: then JSON lines are searched for
+//! them.
 
 use std::time::Duration;
 
@@ -22,62 +24,42 @@ use crate::host::dialogue::{
 use crate::model::{ModelError, TokenUsage};
 use crate::text::visible::strip_ansi;
 
-/// How often the limits and the user's wish are looked at.
+/// Polling interval for limits and cancellation.
 const TICK: Duration = Duration::from_millis(50);
 
-/// An agent that is a command.
 pub(super) struct CommandAgent {
-    /// How it is set up.
     agent: AgentSettings,
-    /// Where to find what in its lines.
     rules: Vec<FactRule>,
 }
 
-/// How a command is started.
 struct CommandStart {
-    /// The program and its arguments.
     words: Vec<String>,
-    /// What it reads from its input.
+    /// Text for its stdin. Empty if the arguments contain the task.
     input: Vec<u8>,
-    /// Whether it goes on with a conversation.
     resumed: bool,
 }
 
-/// A command that runs.
 struct RunningCommand<'a> {
-    /// Its process.
     dialogue: Dialogue,
-    /// Who watches.
     host: &'a mut dyn AgentHost,
-    /// The limits.
     clock: AgentClock,
-    /// What it says.
     record: TranscriptRecorder,
-    /// What it tells of itself.
     facts: AgentFacts,
-    /// What of its output is no JSON, or all of it where no facts are looked for.
+    /// Output that isn't JSON, or all output if there are no rules for facts.
     said: String,
-    /// Whether there are facts to look for.
     has_facts: bool,
-    /// Lines that are not whole.
     lines: LineSplitter,
-    /// The end of its error output.
     complaints: Complaints,
 }
 
-/// Why a command is not listened to any more.
 enum CommandHalt {
-    /// A limit, or somebody wants it.
     Stop(AgentStop),
-    /// A line is longer than any message.
+    /// A line exceeds `MAX_LINE`.
     Line,
 }
 
 impl CommandAgent {
-    /// Makes a model of an agent.
-    ///
-    /// # Errors
-    /// [`ModelError::Settings`] for a fact that is none.
+    /// Fails if a rule for a fact is invalid.
     pub(super) fn new(agent: AgentSettings) -> Result<CommandAgent, ModelError> {
         let rules = agent.facts.iter();
         let rules = rules.map(|(name, rule)| FactRule::parse(name, rule));
@@ -87,7 +69,8 @@ impl CommandAgent {
         Ok(CommandAgent { agent, rules })
     }
 
-    /// Puts the task into the words, or into the input where the words have no place for it.
+    /// Fills in the placeholders of the command. Without a placeholder for the task, it goes to
+    /// stdin.
     fn prepare(
         &self,
         task: &AgentTask<'_>,
@@ -101,6 +84,7 @@ impl CommandAgent {
         } else {
             &self.agent.run
         };
+        // A resumed conversation knows the input, but not the fate of its last changes.
         let text = task.told(resumed);
         let has = |place: &str| words.iter().any(|word| word.contains(place));
 
@@ -119,7 +103,7 @@ impl CommandAgent {
             return Err(ModelError::Settings(why));
         }
 
-        // A message that begins with a dash would be an option.
+        // A message that starts with a dash would be parsed as an option.
         let message = if resumed { text } else { task.message };
         let message = match message {
             message if message.starts_with('-') => format!(" {message}"),
@@ -148,7 +132,6 @@ impl CommandAgent {
         })
     }
 
-    /// Starts it, and gives it its input.
     fn start(
         &self,
         task: &AgentTask<'_>,
@@ -168,12 +151,12 @@ impl CommandAgent {
         if !start.input.is_empty() {
             dialogue.say(start.input.clone());
         }
+        // EOF tells the command that its input is complete.
         dialogue.hang_up();
 
         Ok(dialogue)
     }
 
-    /// Returns the error of a command that did not end well.
     fn failed(&self, ending: &DialogueEnding, complaints: &Complaints) -> ModelError {
         let program = &self.agent.run[0];
         let why = complaints.behind_colon();
@@ -238,7 +221,6 @@ impl ActingModel for CommandAgent {
 }
 
 impl RunningCommand<'_> {
-    /// Listens until it has ended.
     fn watch(&mut self) -> Result<DialogueEnding, CommandHalt> {
         loop {
             if self.host.stopped() {
@@ -254,6 +236,7 @@ impl RunningCommand<'_> {
                     let lines = self.lines.add(&bytes).map_err(|_| CommandHalt::Line)?;
                     lines.iter().for_each(|line| self.read(line));
                 }
+                // Unlike for ACP agents, stderr counts: commands can report progress there.
                 DialogueEvent::Complained(bytes) => {
                     self.clock.heard(bytes.len());
                     self.complaints.add(&bytes);
@@ -271,7 +254,6 @@ impl RunningCommand<'_> {
         }
     }
 
-    /// Reads a line.
     fn read(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let object = serde_json::from_str(&text).ok().filter(Value::is_object);
@@ -298,13 +280,12 @@ impl RunningCommand<'_> {
         }
     }
 
-    /// Returns its message: the fact, else all that it printed.
+    /// The message from the facts, else everything it printed.
     fn message(&self) -> String {
         let message = self.facts.message.as_deref().unwrap_or(&self.said);
         message.trim().to_owned()
     }
 
-    /// Ends it, and returns what is known of its work.
     fn finish(
         self,
         resumed: bool,
@@ -324,6 +305,7 @@ impl RunningCommand<'_> {
             stop: StopReason::Cancelled,
             transcript: Vec::new(),
         };
+        // The command has exited, but its children might still run.
         let ended = self.dialogue.end();
         let outcome = none_left(&ended.left).and(outcome);
 
@@ -341,7 +323,7 @@ impl RunningCommand<'_> {
     }
 }
 
-/// Puts values into the places of a word, each place once: a value is not looked through again.
+/// Replaces placeholders in one pass, so that placeholders within a value aren't expanded.
 fn filled(word: &str, places: &[(&str, String)]) -> String {
     let mut filled = String::new();
     let mut rest = word;

@@ -1,35 +1,32 @@
-//! The end of what an agent writes to its error output, for the error that needs it.
+//! Keeps the end of an agent's stderr for error messages.
 
 use crate::text::redact::redact;
 use crate::text::visible::{strip_ansi, visible_block};
 
-/// How much is kept, in bytes.
+/// Bytes to keep.
 const MAX: usize = 4096;
-/// How much of it an error has, in characters.
+/// Characters to show in an error.
 const MAX_IN_ERROR: usize = 1000;
 
-/// The end of an error output.
 #[derive(Debug, Default)]
 pub(super) struct Complaints {
-    /// Its bytes.
     tail: Vec<u8>,
 }
 
 impl Complaints {
-    /// Adds a piece.
     pub(super) fn add(&mut self, piece: &[u8]) {
         self.tail.extend(&piece[piece.len().saturating_sub(MAX)..]);
         let surplus = self.tail.len().saturating_sub(MAX);
         self.tail.drain(..surplus);
     }
 
-    /// Returns it as text fit for an error: no colours, no keys, nothing invisible.
+    /// The text, sanitized for an error message: no ANSI sequences, keys or control characters.
     pub(super) fn text(&self) -> String {
         let text = String::from_utf8_lossy(&self.tail);
         visible_block(&redact(&strip_ansi(text.trim()))).into_owned()
     }
 
-    /// Returns the last of it behind a colon; nothing where it is silent.
+    /// `: ` and the end of the text, or an empty string.
     pub(super) fn behind_colon(&self) -> String {
         let text = self.text();
         if text.is_empty() {

@@ -1,20 +1,18 @@
-//! What an agent that is a command tells of itself: found in the JSON lines that it prints, by
-//! paths that the configuration gives.
+//! Extracts facts such as cost and message from an agent's JSON lines, by rules from the settings.
 //!
-//! A fact is written as words. A word with `=` is a condition on the line, every other word is a
-//! path into it; several paths are added up. The last line that has it counts; with `sum` in
-//! front all of them are added up, with `join` all of them are strung together.
+//! A rule is a list of words. `path=value` is a condition on the line, any other word a path into
+//! it; the values at several paths are added. The last matching line wins, unless the rule starts
+//! with `sum` (add up all lines) or `join` (concatenate them).
 
 use serde_json::Value;
 
 use crate::model::TokenUsage;
 
-/// The longest message that is kept, in bytes.
+/// Maximum size of a message in bytes.
 pub(super) const MAX_MESSAGE: usize = 1 << 20;
-/// The longest id of a conversation.
+/// Maximum length of a conversation's id.
 const MAX_ID: usize = 200;
 
-/// The names of facts, and what they are.
 const NAMES: [(&str, Fact); 7] = [
     ("conversation", Fact::Conversation),
     ("message", Fact::Message),
@@ -25,54 +23,40 @@ const NAMES: [(&str, Fact); 7] = [
     ("version", Fact::Version),
 ];
 
-/// Something that an agent tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fact {
-    /// What the conversation is called.
     Conversation,
-    /// Its message.
     Message,
-    /// What it cost, in dollars.
+    /// In US dollars.
     Cost,
-    /// The tokens that were sent.
+    /// Input tokens.
     TokensIn,
-    /// The tokens of the answers.
+    /// Output tokens.
     TokensOut,
-    /// Those that came from a cache.
+    /// Input tokens read from a cache.
     Cached,
-    /// Its version.
     Version,
 }
 
-/// What several lines that have a fact make of it.
+/// How to combine matching lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FactFold {
-    /// The last one.
     Last,
-    /// Their sum.
     Sum,
-    /// One behind the other.
     Join,
 }
 
-/// Where a fact is.
 #[derive(Debug, Clone)]
 pub(super) struct FactRule {
-    /// The fact.
     fact: Fact,
-    /// What several lines make of it.
     fold: FactFold,
-    /// What the line must have, and where.
+    /// Paths and the values required there.
     conditions: Vec<(String, String)>,
-    /// Where it is.
     paths: Vec<String>,
 }
 
 impl FactRule {
-    /// Reads the rule of a fact.
-    ///
-    /// # Errors
-    /// What is wrong with it, to be put behind the model's name.
+    /// Parses a rule. The error completes a sentence that starts with the model's name.
     pub(super) fn parse(name: &str, rule: &str) -> Result<FactRule, String> {
         let Some((_, fact)) = NAMES.iter().find(|(known, _)| *known == name) else {
             let names = NAMES.map(|(name, _)| format!("`{name}`")).join(", ");
@@ -104,17 +88,18 @@ impl FactRule {
         })
     }
 
-    /// Returns whether a line is one of those that have it.
+    /// `true` if the line meets all conditions.
     fn applies(&self, line: &Value) -> bool {
         let is_met = |(path, wanted): &(String, String)| match at(line, path) {
             Some(Value::String(text)) => text == wanted,
+            // Numbers and booleans are compared as JSON values.
             Some(value) => serde_json::from_str(wanted).is_ok_and(|wanted: Value| wanted == *value),
             None => false,
         };
         self.conditions.iter().all(is_met)
     }
 
-    /// Returns the sum of what is at the paths; nothing where nothing is.
+    /// Sum of the numbers at the paths. `None` if there aren't any.
     fn number(&self, line: &Value) -> Option<f64> {
         let found = self
             .paths
@@ -123,31 +108,24 @@ impl FactRule {
         found.fold(None, |sum, next| Some(sum.unwrap_or(0.0) + next))
     }
 
-    /// Returns the first text that is at one of the paths.
+    /// First string at one of the paths.
     fn text<'l>(&self, line: &'l Value) -> Option<&'l str> {
         self.paths.iter().find_map(|path| at(line, path)?.as_str())
     }
 }
 
-/// What was found so far.
+/// The facts found so far.
 #[derive(Debug, Default)]
 pub(super) struct AgentFacts {
-    /// Where to look.
     rules: Vec<FactRule>,
-    /// The conversation.
     pub(super) conversation: Option<String>,
-    /// The message.
     pub(super) message: Option<String>,
-    /// The version.
     pub(super) version: Option<String>,
-    /// The dollars.
     pub(super) cost: Option<f64>,
-    /// The tokens.
     pub(super) usage: TokenUsage,
 }
 
 impl AgentFacts {
-    /// Returns nothing yet.
     pub(super) fn new(rules: &[FactRule]) -> AgentFacts {
         AgentFacts {
             rules: rules.to_vec(),
@@ -155,7 +133,7 @@ impl AgentFacts {
         }
     }
 
-    /// Looks at a line; returns the piece of the message that is in it.
+    /// Reads a line. Returns the part of the message in it.
     pub(super) fn read<'l>(&mut self, line: &'l Value) -> Option<&'l str> {
         let mut said = None;
         for rule in std::mem::take(&mut self.rules) {
@@ -168,7 +146,6 @@ impl AgentFacts {
         said
     }
 
-    /// Takes a fact out of a line; returns what of it is said.
     fn take<'l>(&mut self, rule: &FactRule, line: &'l Value) -> Option<&'l str> {
         match rule.fact {
             Fact::Message => {
@@ -178,6 +155,7 @@ impl AgentFacts {
             }
             Fact::Conversation => {
                 let id = rule.text(line).filter(|id| is_id(id));
+                // Keep the earlier id if this line has none.
                 self.conversation = id.map(str::to_owned).or(self.conversation.take());
             }
             Fact::Version => {
@@ -199,13 +177,14 @@ impl AgentFacts {
     }
 }
 
-/// Tells whether a text can be the id of a conversation, which becomes an argument.
+/// Checks an id of a conversation, which becomes an argument of a command.
 pub(super) fn is_id(id: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_graphic();
+    // A leading dash would be an option.
     !id.is_empty() && id.len() <= MAX_ID && !id.starts_with('-') && id.chars().all(is_plain)
 }
 
-/// Cuts a message where it is too long.
+/// Truncates a message to `MAX_MESSAGE`.
 pub(super) fn bound(message: &mut String) {
     if message.len() > MAX_MESSAGE {
         let end = (0..=MAX_MESSAGE)
@@ -215,7 +194,6 @@ pub(super) fn bound(message: &mut String) {
     }
 }
 
-/// Adds a text to what there is.
 fn add_text(whole: &mut Option<String>, fold: FactFold, text: &str) {
     let whole = whole.get_or_insert_default();
     if fold != FactFold::Join {
@@ -227,7 +205,7 @@ fn add_text(whole: &mut Option<String>, fold: FactFold, text: &str) {
     }
 }
 
-/// Adds a number to what there is; returns whether there was one that can be one.
+/// Combines a number from the line with the sum. `false` if there is no valid number.
 fn add(sum: &mut f64, rule: &FactRule, line: &Value) -> bool {
     let Some(number) = rule.number(line).filter(|n| n.is_finite() && *n >= 0.0) else {
         return false;
@@ -239,7 +217,6 @@ fn add(sum: &mut f64, rule: &FactRule, line: &Value) -> bool {
     true
 }
 
-/// Adds a number of tokens to what there is.
 fn add_tokens(tokens: &mut u64, rule: &FactRule, line: &Value) {
     let mut sum = *tokens as f64;
     if add(&mut sum, rule, line) {
@@ -247,7 +224,7 @@ fn add_tokens(tokens: &mut u64, rule: &FactRule, line: &Value) {
     }
 }
 
-/// Returns what is at a path of keys and positions with dots between.
+/// Returns the value at a dotted path of keys and indexes.
 fn at<'l>(line: &'l Value, path: &str) -> Option<&'l Value> {
     path.split('.').try_fold(line, |value, key| match value {
         Value::Array(items) => items.get(key.parse::<usize>().ok()?),
@@ -259,7 +236,6 @@ fn at<'l>(line: &'l Value, path: &str) -> Option<&'l Value> {
 mod tests {
     use super::*;
 
-    /// Reads lines for one fact.
     fn read(name: &str, rule: &str, lines: &[&str]) -> AgentFacts {
         let mut facts = AgentFacts::new(&[FactRule::parse(name, rule).unwrap()]);
         for line in lines {

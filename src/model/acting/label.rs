@@ -1,14 +1,14 @@
-//! Words of an agent, cut short and fit for a terminal.
+//! Agent output, truncated and sanitized for display.
 
 use crate::text::redact::redact;
 use crate::text::visible::visible;
 
-/// The longest label, in characters.
+/// Maximum length of a label in characters.
 const MAX: usize = 300;
 
-/// Returns a text as one short line without keys in which everything is visible.
+/// Returns one short line without keys or control characters.
 pub(super) fn label(text: &str) -> String {
-    // A key is taken out before the cut: half a key has no shape.
+    // Redact before truncating: a truncated key can't be recognized.
     let begin: String = text.trim().chars().take(10 * MAX).collect();
     let clean = redact(&begin);
     let mut short: String = clean.chars().take(MAX).collect();

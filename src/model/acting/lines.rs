@@ -1,29 +1,25 @@
-//! Lines out of pieces, none longer than a limit.
+//! Splits output into lines of bounded length.
 
-/// The longest line that is taken, in bytes.
+/// Maximum length of a line in bytes.
 pub(super) const MAX_LINE: usize = 64 << 20;
 
-/// A line that is longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineTooLong;
 
-/// Pieces of output that become lines.
 #[derive(Debug, Default)]
 pub(super) struct LineSplitter {
-    /// What came after the last end of a line.
+    /// The incomplete last line.
     rest: Vec<u8>,
 }
 
 impl LineSplitter {
-    /// Adds a piece and returns the lines that it completes, without their ends and without empty
-    /// ones.
-    ///
-    /// # Errors
-    /// [`LineTooLong`]; nothing of the line is kept.
+    /// Adds output and returns the lines it completes, trimmed and without empty ones. Discards a
+    /// line that is too long.
     pub(super) fn add(&mut self, piece: &[u8]) -> Result<Vec<Vec<u8>>, LineTooLong> {
         let mut lines = Vec::new();
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
             if self.rest.len() + part.len() > MAX_LINE {
+                // Frees up to `MAX_LINE` bytes, unlike `clear`.
                 self.rest = Vec::new();
                 return Err(LineTooLong);
             }
@@ -37,7 +33,7 @@ impl LineSplitter {
         Ok(lines)
     }
 
-    /// Returns what has no end.
+    /// Takes the incomplete last line.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.rest);
         let line = line.trim_ascii();

@@ -1,9 +1,9 @@
-//! Models that act: agents whose answer is what they did to the files of a folder.
+//! Agents: models that edit files in a directory instead of answering with a plan.
 //!
-//! An agent runs in a folder that the caller made for it, confined by the policy of the caller's
-//! launcher, and all that it started is gone when [`ActingModel::act`] returns. What it changed is
-//! not told here: only the folder tells. Nothing here knows sessions, plans or a terminal; who
-//! watches and who answers is an [`AgentHost`].
+//! The caller prepares the directory and a launcher that sandboxes the agent. When
+//! [`ActingModel::act`] returns, the agent and all of its processes have ended. What the agent
+//! reports proves nothing; only the files show what it changed. This module knows nothing of
+//! sessions, plans or terminals; an [`AgentHost`] shows progress and answers questions.
 
 mod acp;
 mod agent;
@@ -26,20 +26,19 @@ use crate::host::supervisor::Launcher;
 
 /// A model that edits files itself.
 pub trait ActingModel: Send {
-    /// Returns the name under which the user knows it.
+    /// The name under which the user configured the agent.
     fn name(&self) -> &str;
 
-    /// Returns what it needs of the machine, so that the caller can make its policy.
+    /// Resources that the caller's sandbox has to grant.
     fn needs(&self) -> &AgentNeeds;
 
-    /// Returns the limits of its settings.
+    /// The configured limits.
     fn limits(&self) -> AgentLimits;
 
-    /// Lets it work in a folder until it is done, fails, meets a limit or is stopped. Nothing that
-    /// it started is left then.
+    /// Runs the agent until it finishes, fails, exceeds a limit or is cancelled. Ends all of its
+    /// processes.
     ///
-    /// # Errors
-    /// Any [`ModelError`], with what was done until then: the files may have changed all the same.
+    /// Even if this fails, the agent can have changed files.
     fn act(
         &self,
         task: &AgentTask<'_>,
@@ -47,239 +46,239 @@ pub trait ActingModel: Send {
     ) -> Result<AgentResult, Box<AgentFailure>>;
 }
 
-/// What an agent needs of the machine besides its folder. The network it needs always.
+/// Resources an agent needs besides its worktree. It always needs the network.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentNeeds {
-    /// The folders and files with its own state, which it must be able to write: absolute.
+    /// Absolute paths of its own state, which it must be able to write.
     pub state: Vec<PathBuf>,
-    /// The variables with keys that it is given although commands are given none.
+    /// Variables with keys that it inherits, although commands of plans don't.
     pub keys: Vec<String>,
-    /// How names at the top of its folder begin that are its own notes and no work: `.aider.`.
+    /// Prefixes of files at the top of the worktree that are the agent's notes and not its work,
+    /// such as `.aider.`.
     pub leaves: Vec<String>,
 }
 
-/// What an agent is to do, and where.
+/// A task for an agent.
 #[derive(Debug, Clone)]
 pub struct AgentTask<'a> {
     /// System prompt, input and message as one text.
     pub text: &'a str,
-    /// The message alone.
+    /// Only the message.
     pub message: &'a str,
-    /// The folder in which it works: absolute.
+    /// Absolute path of the directory to work in.
     pub folder: &'a Path,
-    /// What starts it, with the policy that confines it.
+    /// Starts the agent inside its sandbox.
     pub launcher: Launcher,
-    /// Further variables that it gets.
+    /// Additional environment variables.
     pub variables: Vec<(String, String)>,
-    /// The conversation to go on with; a new one without it, or where it cannot be resumed.
+    /// The conversation to resume. Without one, or if it can't be resumed, the agent starts a new
+    /// one.
     pub conversation: Option<String>,
-    /// What it is told in place of `text` where that conversation goes on: what became of its last
-    /// changes, and the message.
+    /// Replaces `text` if the conversation resumes: the fate of its last changes, and the message.
     pub further: Option<&'a str>,
-    /// Where it is stopped.
+    /// Limits for this call.
     pub limits: AgentLimits,
-    /// Whether it is confined, so that its own questions can be switched off.
+    /// `true` if a sandbox confines the agent, so that its own questions can be switched off.
     pub is_confined: bool,
 }
 
 impl AgentTask<'_> {
-    /// Returns what it is told: the whole, or less where its conversation goes on.
+    /// The prompt: all of it, or less if a conversation is resumed.
     pub fn told(&self, resumed: bool) -> &str {
         self.further.filter(|_| resumed).unwrap_or(self.text)
     }
 }
 
-/// Where an agent is stopped.
+/// Limits of an agent's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentLimits {
-    /// The time of the whole; waiting for a person is not counted.
+    /// Limit for the whole run. Time spent waiting for the user doesn't count.
     pub total: Duration,
-    /// The longest silence.
+    /// Longest silence.
     pub idle: Duration,
-    /// The most that it may say, in bytes.
+    /// Maximum output in bytes.
     pub output: u64,
 }
 
-/// Who watches an agent and answers its questions.
+/// Shows an agent's progress and answers its questions.
 pub trait AgentHost {
-    /// Hears of something that happens.
+    /// Reports an event.
     fn progress(&mut self, progress: AgentProgress<'_>);
 
-    /// Answers a question of the agent's; may take as long as a person does.
+    /// Answers a permission request. Can block until the user decides.
     fn permission(&mut self, question: &PermissionQuestion) -> PermissionAnswer;
 
-    /// Says whether it is to be stopped: the user wants it, or it costs too much. Asked every few
-    /// milliseconds.
+    /// Polled every few milliseconds. `true` stops the agent: the user cancelled, or the budget is
+    /// used up.
     fn stopped(&self) -> bool;
 }
 
-/// Something that happens while an agent works.
+/// An event while an agent works.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentProgress<'p> {
-    /// It said who it is.
+    /// The agent identified itself.
     Started(&'p AgentIdentity),
-    /// A piece of its message, as it came: not fit for a terminal yet.
+    /// A chunk of its message. Not sanitized yet.
     Says(&'p str),
-    /// A piece of its reasoning, as it came: not fit for a terminal yet.
+    /// A chunk of its reasoning. Not sanitized yet.
     Thinks(&'p str),
-    /// It uses a tool, or a tool's state has changed.
+    /// A tool was started or changed its status.
     Tool(&'p ToolUse),
-    /// What it plans to do, the whole list each time.
+    /// The agent's complete current to-do list.
     Plan(&'p [AgentPlanEntry]),
-    /// What it has used so far, as far as it tells.
+    /// Usage so far.
     Used {
-        /// The tokens; all zero where it does not tell.
+        /// Token counts. All zero if the agent doesn't report them.
         usage: TokenUsage,
-        /// The dollars of this call.
+        /// Cost of this call in US dollars.
         cost: Option<f64>,
     },
-    /// Something that the user should know, in a sentence without a full stop.
+    /// A notice for the user, as a sentence without a full stop.
     Note(&'p str),
-    /// Nothing has come for so long. Told every few milliseconds.
+    /// Time since the last output. Sent every few milliseconds.
     Quiet(Duration),
 }
 
-/// Who an agent says it is. Fit for a terminal, and short.
+/// An agent's name and version as it reports them, truncated and sanitized.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentIdentity {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its version; empty where it does not tell.
+    /// The version. Empty if the agent doesn't report it.
     pub version: String,
 }
 
-/// A tool that an agent uses. Fit for a terminal, and short.
+/// A tool used by an agent, truncated and sanitized.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolUse {
-    /// What distinguishes it from the others.
+    /// Unique id within the conversation.
     pub id: String,
-    /// What it does, in the agent's words.
+    /// The agent's description.
     pub title: String,
-    /// `edit`, `execute`, `read`, ...; empty where the agent does not tell.
+    /// Kind of tool, such as `edit`, `execute` or `read`. Can be empty.
     pub kind: String,
-    /// How far it is.
+    /// Current status.
     pub status: ToolStatus,
 }
 
-/// How far a tool is.
+/// Status of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolStatus {
-    /// Not begun.
+    /// Not started.
     #[default]
     Pending,
-    /// At work.
+    /// In progress.
     Running,
-    /// Done.
+    /// Succeeded.
     Completed,
-    /// Failed, or refused.
+    /// Failed or rejected.
     Failed,
 }
 
-/// A step of what an agent plans. Fit for a terminal, and short.
+/// A step of an agent's to-do list, truncated and sanitized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentPlanEntry {
-    /// What is to be done.
+    /// Description of the step.
     pub content: String,
     /// `pending`, `in_progress` or `completed`.
     pub status: String,
 }
 
-/// A question of an agent's: may it do this? Fit for a terminal, and short.
+/// A permission request of an agent, truncated and sanitized.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PermissionQuestion {
-    /// What it wants to do, in its words.
+    /// The agent's description of what it wants to do.
     pub title: String,
-    /// The kind of tool: `edit`, `execute`, ...; empty where the agent does not tell.
+    /// Kind of tool, such as `edit` or `execute`. Can be empty.
     pub kind: String,
-    /// The command or the paths, where the agent tells them.
+    /// The command or paths, if the agent reports them.
     pub detail: Vec<String>,
 }
 
-/// An answer, and whose it is.
+/// Answer to a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PermissionAnswer {
-    /// The answer.
+    /// The decision.
     pub decision: PermissionDecision,
-    /// Whose it is.
+    /// Source of the decision.
     pub by: PermissionGiver,
 }
 
-/// What a question of an agent's is answered.
+/// Decision about a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PermissionDecision {
-    /// Yes, this time.
+    /// Allow this once.
     Once,
-    /// Yes, and so for the same kind of tool as long as this call lasts.
+    /// Allow this kind of tool for the rest of the call.
     Always,
-    /// No.
+    /// Reject.
     No,
-    /// No answer: all is stopped.
+    /// No decision: the call is being cancelled.
     Cancelled,
 }
 
-/// Whose an answer is.
+/// Source of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PermissionGiver {
-    /// The person at the terminal.
+    /// The user at the terminal.
     Person,
-    /// The sandbox, which bounds what it may do.
+    /// Approved automatically, since a sandbox confines the agent.
     Sandbox,
-    /// Whoever said beforehand, with `-y`, that all is approved.
+    /// Approved in advance with `-y`.
     Beforehand,
-    /// Nobody could be asked.
+    /// There was no terminal to ask at.
     Nobody,
 }
 
-/// What an agent did, as far as it tells.
+/// Result of an agent's run, as reported by the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentResult {
-    /// Its last message, whole.
+    /// Its last message, complete.
     pub message: String,
-    /// The conversation, where it can be resumed.
+    /// Id of the conversation. `None` if it can't be resumed.
     pub conversation: Option<String>,
-    /// Whether it went on with the conversation of the task.
+    /// `true` if the agent resumed the task's conversation.
     pub resumed: bool,
-    /// Who it says it is.
+    /// The agent's name and version.
     pub agent: Option<AgentIdentity>,
-    /// The tokens; all zero where it does not tell.
+    /// Token counts. All zero if the agent doesn't report them.
     pub usage: TokenUsage,
-    /// The dollars, where it tells.
+    /// Cost in US dollars. `None` if the agent doesn't report it.
     pub cost: Option<f64>,
-    /// Why it ended.
+    /// Reason for the end.
     pub stop: StopReason,
-    /// `transcript.jsonl`.
+    /// Contents of `transcript.jsonl`.
     pub transcript: Vec<u8>,
 }
 
-/// Why an agent ended.
+/// Reason for the end of an agent's run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StopReason {
-    /// It was done.
+    /// It finished.
     #[default]
     Done,
-    /// It may not write more.
+    /// It hit its output limit.
     MaxTokens,
-    /// It may not ask its model more often.
+    /// It hit the limit of requests to its model.
     MaxRequests,
     /// It refused.
     Refused,
-    /// It was cancelled, or broke off.
+    /// It was cancelled or broke off.
     Cancelled,
-    /// In its own word.
+    /// Any other reason, as the agent names it.
     Other(String),
 }
 
-/// Why an agent did not end well, and what it did until then.
+/// A failed run and its partial result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentFailure {
-    /// What went wrong.
+    /// Cause of the failure.
     pub error: ModelError,
-    /// What is known of its work; `stop` says [`StopReason::Cancelled`].
+    /// Partial result; `stop` is [`StopReason::Cancelled`].
     pub work: AgentResult,
 }
 
 impl From<ModelError> for Box<AgentFailure> {
-    /// Returns the failure of an agent that has done nothing.
     fn from(error: ModelError) -> Box<AgentFailure> {
         let work = AgentResult::default();
         Box::new(AgentFailure { error, work })

@@ -1,4 +1,4 @@
-//! From settings to a model that acts.
+//! Opens an agent from its settings.
 
 use super::ActingModel;
 use super::acp::AcpModel;
@@ -8,15 +8,13 @@ use crate::model::ModelError;
 use crate::model::outside::Outside;
 use crate::model::settings::{ModelConfig, ModelKind};
 
-/// Says whether models of this kind act.
+/// `true` for kinds of models that edit files themselves.
 pub fn is_acting(kind: ModelKind) -> bool {
     matches!(kind, ModelKind::Acp | ModelKind::Agent)
 }
 
-/// Makes the acting model that settings describe.
-///
-/// # Errors
-/// [`ModelError::Settings`] where they make none.
+/// Opens the agent that `settings` describe. Fails if they are invalid or describe another kind of
+/// model.
 pub fn open_acting(
     name: &str,
     settings: &ModelConfig,
@@ -35,10 +33,7 @@ pub fn open_acting(
     })
 }
 
-/// Returns the program of an acting model.
-///
-/// # Errors
-/// As for [`open_acting`].
+/// The program that an agent's settings start.
 pub fn program_of(
     name: &str,
     settings: &ModelConfig,

@@ -1,49 +1,48 @@
-//! The agents that everybody knows: how each is started, where it keeps its state, how one
-//! installs it and logs in.
+//! Table of known agents: how to start, confine, install and log in to each.
 //!
-//! A table and no code: whoever has another agent says the same in the configuration.
+//! It contains no code: any other agent can be configured with the same fields.
 
 use crate::text::near::nearest;
 
-/// A known agent over one of the two ways.
+/// A known agent, for one of the two protocols.
 #[derive(Debug, PartialEq, Eq)]
 pub struct AgentPreset {
-    /// Its name behind the colon.
+    /// Its name after the colon.
     pub name: &'static str,
-    /// The program and its arguments.
+    /// Command to start it.
     pub run: &'static [&'static str],
-    /// The same, to go on with a conversation.
+    /// Command to resume a conversation.
     pub go_on: &'static [&'static str],
-    /// The mode in which it asks nothing and has no sandbox of its own, as versions call it: the
-    /// first one that it has is set where ours confines it.
+    /// Modes without questions and without the agent's own sandbox, for use in ours. Names differ
+    /// between versions; the first one that exists is set.
     pub modes: &'static [&'static str],
-    /// The mode where nothing confines it; none leaves its own.
+    /// Mode to set without a sandbox. Empty keeps the agent's default.
     pub careful: &'static str,
-    /// What it writes besides its folder.
+    /// Paths it writes besides its worktree.
     pub state: &'static [&'static str],
-    /// The variables with keys that it knows.
+    /// Variables with keys that it reads.
     pub keys: &'static [&'static str],
-    /// Variables that it gets where it is confined.
+    /// Variables to set in a sandbox.
     pub variables: &'static [(&'static str, &'static str)],
-    /// How the names of its own notes at the top of its folder begin.
+    /// Prefixes of its own notes at the top of the worktree.
     pub leaves: &'static [&'static str],
-    /// What to find in its lines.
+    /// Rules for finding facts in its output.
     pub facts: &'static [(&'static str, &'static str)],
-    /// Whether it has no mode in which it does not ask.
+    /// `true` if every one of its modes asks questions.
     pub always_asks: bool,
-    /// Whether a conversation survives to be resumed.
+    /// `false` if conversations can't be resumed.
     pub resumes: bool,
-    /// Whether the tokens that it tells are those of its last step only.
+    /// `true` if it reports tokens of its last step only.
     pub tells_last_step: bool,
-    /// Whether the tokens that it tells are those of the whole conversation.
+    /// `true` if it reports tokens of the whole conversation.
     pub tells_conversation: bool,
-    /// How to install it.
+    /// Command to install it.
     pub install: &'static str,
-    /// How to log in.
+    /// Login instructions for error messages.
     pub login: &'static str,
 }
 
-/// What each field is where a row does not say.
+/// Defaults for the rows below.
 const PLAIN: AgentPreset = AgentPreset {
     name: "",
     run: &[],
@@ -63,44 +62,35 @@ const PLAIN: AgentPreset = AgentPreset {
     login: "",
 };
 
-/// Where Claude Code keeps its state.
 const CLAUDE_STATE: &[&str] = &["~/.claude", "~/.claude.json", "~/.cache/claude-cli-nodejs"];
-/// The keys that Claude Code knows.
 const CLAUDE_KEYS: &[&str] = &[
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "CLAUDE_CODE_OAUTH_TOKEN",
 ];
-/// Claude Code runs as root without questions only where it is told of a sandbox.
+// Claude Code refuses to skip permissions as root unless `IS_SANDBOX` is set.
 const CLAUDE_VARIABLES: &[(&str, &str)] = &[("IS_SANDBOX", "1")];
-/// How one logs in to Claude Code.
 const CLAUDE_LOGIN: &str = "run `claude` once and log in there, or set ANTHROPIC_API_KEY";
-/// The keys that Codex knows.
 const CODEX_KEYS: &[&str] = &["OPENAI_API_KEY", "CODEX_API_KEY"];
-/// How one logs in to Codex.
 const CODEX_LOGIN: &str = "run `codex login`, or set OPENAI_API_KEY";
-/// The keys that Gemini CLI knows.
 const GEMINI_KEYS: &[&str] = &["GEMINI_API_KEY", "GOOGLE_API_KEY"];
-/// How one logs in to Gemini CLI.
 const GEMINI_LOGIN: &str = "run `gemini` once and sign in there, or set GEMINI_API_KEY";
-/// Where OpenCode keeps its state.
 const OPENCODE_STATE: &[&str] = &[
     "~/.local/share/opencode",
     "~/.local/state/opencode",
     "~/.config/opencode",
     "~/.cache/opencode",
 ];
-/// The keys of the providers that OpenCode and aider ask.
+/// Keys of the providers that OpenCode and aider support.
 const PROVIDER_KEYS: &[&str] = &[
     "ANTHROPIC_API_KEY",
     "OPENAI_API_KEY",
     "GEMINI_API_KEY",
     "OPENROUTER_API_KEY",
 ];
-/// How one logs in to OpenCode.
 const OPENCODE_LOGIN: &str = "run `opencode auth login`";
 
-/// The agents that speak the Agent Client Protocol, behind `acp:`.
+/// Known agents that speak the Agent Client Protocol, as in `acp:claude`.
 pub const ACP: [AgentPreset; 5] = [
     AgentPreset {
         name: "claude",
@@ -128,11 +118,11 @@ pub const ACP: [AgentPreset; 5] = [
     AgentPreset {
         name: "gemini",
         run: &["gemini", "--acp"],
-        // It has no other mode in a folder that it was not told to trust.
+        // In a directory that isn't trusted, it has no mode without questions.
         always_asks: true,
         state: &["~/.gemini"],
         keys: GEMINI_KEYS,
-        // Its `session/load` erases what it loads.
+        // Its `session/load` erases the conversation that it loads.
         resumes: false,
         install: "npm install -g @google/gemini-cli",
         login: GEMINI_LOGIN,
@@ -161,7 +151,7 @@ pub const ACP: [AgentPreset; 5] = [
     },
 ];
 
-/// The agents that are commands, behind `agent:`.
+/// Known agents that are plain commands, as in `agent:claude`.
 pub const COMMANDS: [AgentPreset; 5] = [
     AgentPreset {
         name: "claude",
@@ -212,6 +202,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             "codex",
             "exec",
             "--json",
+            // By default, Codex refuses to run outside of a repository.
             "--skip-git-repo-check",
             "-s",
             "{mode}",
@@ -239,6 +230,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             ("tokens_out", "type=turn.completed usage.output_tokens"),
             ("cached", "type=turn.completed usage.cached_input_tokens"),
         ],
+        // It reports the tokens of the whole conversation, even if resumed.
         tells_conversation: true,
         install: "npm install -g @openai/codex",
         login: CODEX_LOGIN,
@@ -260,7 +252,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
         careful: "auto_edit",
         state: &["~/.gemini"],
         keys: GEMINI_KEYS,
-        // Without it nothing is edited, whatever the mode.
+        // Without this variable it refuses to edit anything, in every mode.
         variables: &[("GEMINI_CLI_TRUST_WORKSPACE", "true")],
         facts: &[
             ("conversation", "type=init session_id"),
@@ -331,12 +323,12 @@ pub const COMMANDS: [AgentPreset; 5] = [
     },
 ];
 
-/// Returns the agent of this name.
+/// Finds an agent by name.
 pub fn named(presets: &'static [AgentPreset], name: &str) -> Option<&'static AgentPreset> {
     presets.iter().find(|preset| preset.name == name)
 }
 
-/// Returns the agent whose program this is, by the last part of its path.
+/// Finds an agent by its program, ignoring the directory.
 pub fn of_program(presets: &'static [AgentPreset], program: &str) -> Option<&'static AgentPreset> {
     let name = program.rsplit('/').next()?;
     presets
@@ -344,7 +336,7 @@ pub fn of_program(presets: &'static [AgentPreset], program: &str) -> Option<&'st
         .find(|preset| preset.run.first() == Some(&name))
 }
 
-/// Says that there is no agent of this name, and which one may be meant.
+/// Error message for an unknown agent, with a suggestion.
 pub fn unknown(presets: &'static [AgentPreset], kind: &str, name: &str) -> String {
     let names = presets.iter().map(|preset| preset.name);
     if let Some(meant) = nearest(name, names.clone()) {

@@ -1,4 +1,4 @@
-//! `transcript.jsonl`, as it is written while an agent works: docs/formats/transcript.md.
+//! Writes `transcript.jsonl` while an agent works. See docs/formats/transcript.md.
 
 use serde_json::{Value, json};
 
@@ -6,11 +6,11 @@ use super::{AgentResult, PermissionDecision, PermissionGiver, PermissionQuestion
 use crate::host::clock;
 use crate::text::redact::redact_values;
 
-/// The longest line that is recorded, in bytes.
+/// Maximum length of a line in bytes.
 const MAX_LINE: usize = 1 << 20;
-/// The most that is recorded, in bytes.
+/// Maximum size of the transcript in bytes.
 const MAX_BYTES: usize = 32 << 20;
-/// What of answers and updates is dropped: long lists that say nothing of the work.
+/// Lists dropped from messages: long and irrelevant to the work.
 const LISTS: [&str; 4] = [
     "models",
     "availableModels",
@@ -18,28 +18,22 @@ const LISTS: [&str; 4] = [
     "configOptions",
 ];
 
-/// Who a line of a transcript is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
-    /// The agent.
     Agent,
-    /// We.
     Teddy,
 }
 
-/// A transcript that is being written.
 #[derive(Debug, Default)]
 pub(super) struct TranscriptRecorder {
-    /// The lines so far.
     lines: Vec<u8>,
-    /// How many had no room.
+    /// Number of lines dropped because of `MAX_BYTES`.
     left_out: u64,
-    /// Values that are taken out wherever they are.
+    /// Values to redact.
     secrets: Vec<String>,
 }
 
 impl TranscriptRecorder {
-    /// Begins a transcript in which some values must not be.
     pub(super) fn new(secrets: Vec<String>) -> TranscriptRecorder {
         TranscriptRecorder {
             secrets,
@@ -47,37 +41,36 @@ impl TranscriptRecorder {
         }
     }
 
-    /// Records a message of the protocol, or a line of JSON.
+    /// Records a protocol message or any other JSON line.
     pub(super) fn message(&mut self, from: Speaker, message: &Value) {
         if let Some(message) = without_lists(message) {
             self.line(from, "message", message);
         }
     }
 
-    /// Records a line that is no JSON.
+    /// Records a line that isn't JSON.
     pub(super) fn text(&mut self, text: &str) {
         self.line(Speaker::Agent, "text", text.into());
     }
 
-    /// Records the end of what it complained of.
+    /// Records the end of stderr.
     pub(super) fn complaint(&mut self, text: &str) {
         if !text.is_empty() {
             self.line(Speaker::Agent, "complaint", text.into());
         }
     }
 
-    /// Records something that we did not send.
+    /// Records a notice of ours that the agent doesn't get.
     pub(super) fn note(&mut self, text: &str) {
         self.line(Speaker::Teddy, "note", text.into());
     }
 
-    /// Records how the agent is started.
     pub(super) fn start(&mut self, words: &[String], is_confined: bool) {
         let start = json!({ "run": words, "confined": is_confined });
         self.line(Speaker::Teddy, "start", start);
     }
 
-    /// Records an answer to a question, and whose it is.
+    /// Records a decision. `by` is `None` if an earlier "always" decided.
     pub(super) fn permission(
         &mut self,
         question: &PermissionQuestion,
@@ -107,13 +100,13 @@ impl TranscriptRecorder {
         self.line(Speaker::Teddy, "permission", answer);
     }
 
-    /// Records the end, and returns all.
     pub(super) fn finish(mut self, work: &AgentResult, error: Option<String>) -> Vec<u8> {
         if self.left_out > 0 {
             let left_out = self.left_out;
             self.add("note", &format!("{left_out} lines had no room"));
         }
 
+        // Recorded beyond the limit as well: `transcript.md` takes the result from it.
         let end = json!({
             "message": work.message,
             "agent": work.agent.as_ref().map(|agent| [&agent.name, &agent.version]),
@@ -128,7 +121,7 @@ impl TranscriptRecorder {
         self.lines
     }
 
-    /// Adds a line, if there is room.
+    /// Appends a line within the limits.
     fn line(&mut self, from: Speaker, key: &str, value: Value) {
         if self.lines.len() > MAX_BYTES {
             self.left_out += 1;
@@ -144,13 +137,13 @@ impl TranscriptRecorder {
         }
     }
 
-    /// Adds a note, whether there is room or not.
+    /// Appends a note regardless of the limits.
     fn add(&mut self, key: &str, text: &str) {
         let entry = self.entry(Speaker::Teddy, key, text.into());
         self.lines.extend(entry.as_bytes());
     }
 
-    /// Returns a line without keys.
+    /// Formats a line and redacts keys in it.
     fn entry(&self, from: Speaker, key: &str, value: Value) -> String {
         let from = match from {
             Speaker::Agent => "agent",
@@ -164,13 +157,13 @@ impl TranscriptRecorder {
             return format!("{clean}\n");
         }
 
-        // A key that goes over the end of a string took the line's form with it.
+        // A redacted key can extend beyond the end of a JSON string and break the syntax.
         let entry = json!({ "time": clock::stamp(), "from": from, "text": clean });
         format!("{entry}\n")
     }
 }
 
-/// Returns a message without long lists; nothing where it is one.
+/// Removes long lists from a message. `None` if it consists of one.
 fn without_lists(message: &Value) -> Option<Value> {
     let kind = message
         .pointer("/params/update/sessionUpdate")
@@ -195,7 +188,7 @@ fn without_lists(message: &Value) -> Option<Value> {
 mod tests {
     use super::*;
 
-    /// Returns what is recorded of a message, without its time.
+    /// The recorded line, without its time.
     fn recorded(message: &Value, secrets: &[&str]) -> Option<Value> {
         let secrets = secrets.iter().map(|value| (*value).to_owned()).collect();
         let mut recorder = TranscriptRecorder::new(secrets);

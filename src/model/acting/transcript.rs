@@ -1,9 +1,8 @@
-//! `transcript.md`: what an agent did, to be read by a person; a pure rendering of
-//! `transcript.jsonl`.
+//! Renders `transcript.jsonl` as Markdown for people to read (`transcript.md`).
 //!
-//! A transcript is an agent's word and may be anything. What the agent said stands in fenced
-//! blocks and code spans, so that none of it is Markdown; every character is visible; and the
-//! result is bounded.
+//! A transcript is untrusted. Everything the agent said is put into code spans and fenced blocks,
+//! so that none of it is interpreted as Markdown. Control characters are made visible, and the size
+//! of the result is bounded.
 
 mod course;
 
@@ -15,31 +14,24 @@ use super::label::label;
 use crate::model::TokenUsage;
 use course::Course;
 
-/// The largest transcript that is read, in bytes.
+/// Bytes to read of a transcript.
 const MAX_READ: usize = 64 << 20;
 
-/// What the last line of a transcript tells, and the start.
+/// Metadata from the first and last lines.
 #[derive(Debug, Default)]
 struct Head {
-    /// The program.
     program: String,
-    /// Name and version.
     agent: String,
-    /// The conversation.
     conversation: String,
-    /// Whether it went on with it.
     resumed: bool,
-    /// The tokens.
     tokens: Option<TokenUsage>,
-    /// The dollars.
     cost: Option<f64>,
-    /// Why it did not end well.
     error: String,
-    /// When it began and when it ended.
+    /// Start and end.
     times: [String; 2],
 }
 
-/// Renders a transcript. What is no line of one is passed over.
+/// Renders a transcript. Skips invalid lines.
 pub fn render_transcript(jsonl: &[u8]) -> String {
     let jsonl = &jsonl[..jsonl.len().min(MAX_READ)];
     let (mut head, mut course) = (Head::default(), Course::default());
@@ -54,7 +46,6 @@ pub fn render_transcript(jsonl: &[u8]) -> String {
 }
 
 impl Head {
-    /// Takes in a line.
     fn take(&mut self, line: &Value) {
         let time = span(string(line, "/time"));
         if self.times[0].is_empty() {
@@ -79,7 +70,6 @@ impl Head {
         }
     }
 
-    /// Writes what is known.
     fn write(&self) -> String {
         let resumed = if self.resumed { ", resumed" } else { "" };
         let tokens = self.tokens.map(|tokens| {
@@ -115,7 +105,7 @@ impl Head {
     }
 }
 
-/// Puts words behind a text that is there.
+/// Appends a suffix, but not to an empty text.
 fn with(text: &str, words: &str) -> String {
     match text {
         "" => String::new(),
@@ -123,15 +113,16 @@ fn with(text: &str, words: &str) -> String {
     }
 }
 
-/// Returns a text as a code span on one line; nothing for an empty one.
+/// Formats a text as a code span on one line. Empty for an empty text.
 fn span(text: &str) -> String {
+    // A backtick would end the code span.
     match label(text).replace('`', "'") {
         text if text.is_empty() => text,
         text => format!("`{text}`"),
     }
 }
 
-/// Returns the text at a place; empty where there is none.
+/// Returns the string at a JSON pointer, or an empty one.
 fn string<'v>(value: &'v Value, place: &str) -> &'v str {
     value
         .pointer(place)
@@ -143,7 +134,6 @@ fn string<'v>(value: &'v Value, place: &str) -> &'v str {
 mod tests {
     use super::*;
 
-    /// Renders what an agent and we say.
     fn rendered(lines: &[&str]) -> String {
         let lines: Vec<String> = lines
             .iter()
@@ -152,7 +142,7 @@ mod tests {
         render_transcript(lines.concat().as_bytes())
     }
 
-    /// Compares what is written below the head.
+    /// Compares the part below the metadata.
     #[track_caller]
     fn check(lines: &[&str], expected: &str) {
         let text = rendered(lines);
@@ -160,14 +150,12 @@ mod tests {
         assert_eq!(course, expected);
     }
 
-    /// Returns an update of the protocol.
     fn update(fields: &str) -> String {
         format!(
             r#""from":"agent","message":{{"method":"session/update","params":{{"update":{{{fields}}}}}}}"#
         )
     }
 
-    /// Returns a piece of a message.
     fn piece(text: &str) -> String {
         let text = Value::from(text);
         update(&format!(

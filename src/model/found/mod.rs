@@ -1,8 +1,7 @@
-//! What of models is there on this machine: keys in the environment, programs on the `PATH`,
-//! servers that listen here.
+//! Discovers models on this machine: keys in the environment, programs in `PATH`, local servers.
 //!
-//! Everything is looked for at once and within [`program::LIMIT`]. What a program or a server says
-//! is a stranger's: it is bounded, and taken over only where it is a plain version or a plain name.
+//! All probes run in parallel, within [`program::LIMIT`]. Replies of programs and servers are
+//! untrusted: they are size-limited and used only if they are plain versions or names.
 
 pub mod offer;
 pub mod program;
@@ -18,30 +17,30 @@ use service::FoundKey;
 use super::outside::Variable;
 use crate::host::threads::{at_once, beside};
 
-/// What was found.
+/// Everything that was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundModels {
-    /// The services whose key is in the environment.
+    /// Services whose key is in the environment.
     pub keys: Vec<FoundKey>,
-    /// The programs.
+    /// Installed programs.
     pub programs: Vec<FoundProgram>,
-    /// The servers that answer.
+    /// Servers that answered.
     pub servers: Vec<FoundServer>,
 }
 
-/// Where is looked.
+/// Places to probe.
 #[derive(Debug, Clone, Default)]
 pub struct LookPlaces<'a> {
-    /// The repository in use: what lies in it is never run.
+    /// The current repository. Programs inside it are never run.
     pub repository: Option<&'a Path>,
-    /// The servers that are asked.
+    /// Servers to query.
     pub servers: Vec<ServerAddress>,
-    /// Whether programs are looked for.
+    /// Enables the search for programs.
     pub programs: bool,
 }
 
 impl FoundModels {
-    /// Looks everywhere at once.
+    /// Runs all probes in parallel.
     pub fn look(places: &LookPlaces<'_>, variable: &Variable) -> FoundModels {
         let found = if places.programs {
             program::on_path(places.repository)

@@ -1,5 +1,4 @@
-//! What can be made of what was found: models as the configuration has them, each with what it is
-//! good for.
+//! Turns discovered programs, keys and servers into models that can be configured.
 
 use super::FoundModels;
 use super::program::{FoundProgram, KnownProgram, PROGRAMS, ProgramUsage};
@@ -8,30 +7,30 @@ use super::service::{ApiService, SERVICES};
 use crate::config::edit::NewModel;
 use crate::config::settings::{ModelSettings, Price};
 
-/// How many models of one server are offered.
+/// Maximum number of models to offer per server.
 const MAX_SERVED: usize = 5;
-/// How long a program may take for an answer, in seconds.
+/// In seconds.
 const PROGRAM_TIMEOUT: u64 = 900;
-/// The same for a server on this machine, which may be slow.
+/// In seconds. Local servers can be slow.
 const SERVER_TIMEOUT: u64 = 3600;
 
-/// A model that can be set up.
+/// A model that can be configured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelOffer {
-    /// What it is called in the configuration.
+    /// Its name in the configuration.
     pub name: String,
-    /// Which model or program it is.
+    /// The model or program behind it.
     pub about: String,
-    /// What it is good for.
+    /// One-line description.
     pub what: String,
-    /// Whether a call costs money.
+    /// `true` if calls cost money.
     pub is_paid: bool,
-    /// What the configuration says of it.
+    /// Its entry in the configuration.
     pub settings: ModelSettings,
 }
 
 impl ModelOffer {
-    /// Returns what is written into a configuration.
+    /// Converts the offer to an edit of the configuration.
     pub fn to_new(&self) -> NewModel {
         NewModel {
             model: self.name.clone(),
@@ -41,8 +40,8 @@ impl ModelOffer {
 }
 
 impl FoundModels {
-    /// Returns the models that can be made of it: programs with a subscription first, then services,
-    /// servers, and programs of which nobody knows what they ask.
+    /// Lists the models that can be configured: programs with a subscription, then services,
+    /// servers, and programs with an unknown provider.
     pub fn offers(&self) -> Vec<ModelOffer> {
         let programs = |is_paid: bool| {
             self.programs
@@ -68,7 +67,7 @@ impl FoundModels {
             .collect()
     }
 
-    /// Returns the programs that are there and not offered, with the reason.
+    /// Programs that are installed but not offered, with the reason.
     pub fn refused(&self) -> impl Iterator<Item = (&FoundProgram, String)> {
         self.programs.iter().filter_map(|found| {
             let server = self
@@ -85,8 +84,8 @@ impl FoundModels {
         })
     }
 
-    /// Returns the model that a word names: an offer by its name, or `name:id` for one of its other
-    /// models. What is known is named even where it was not found.
+    /// Finds a model by an offer's name, or by `name:id` for other models of a service or server.
+    /// Known programs and services are found even if they aren't on this machine.
     pub fn named(&self, word: &str) -> Option<ModelOffer> {
         let (name, id) = match word.split_once(':') {
             Some((name, id)) => (name, Some(id.trim())),
@@ -121,7 +120,7 @@ impl FoundModels {
     }
 }
 
-/// Returns the model of a program that answers.
+/// `None` for programs that don't answer.
 fn of_program(known: &KnownProgram) -> Option<ModelOffer> {
     let ProgramUsage::Answers {
         run, what, is_paid, ..
@@ -143,10 +142,9 @@ fn of_program(known: &KnownProgram) -> Option<ModelOffer> {
     })
 }
 
-/// Returns a model of a service.
 fn of_service(service: &ApiService, variable: &str, id: Option<&str>) -> ModelOffer {
     let id = id.unwrap_or(service.model);
-    // The protocol knows its own variable, and gives its key to its own address alone.
+    // Without `api_key_env`, TeDDy sends the usual key to the provider's own address only.
     let is_usual = service.base_url.is_none();
     ModelOffer {
         name: service.name.to_owned(),
@@ -163,13 +161,11 @@ fn of_service(service: &ApiService, variable: &str, id: Option<&str>) -> ModelOf
     }
 }
 
-/// Returns the models of a server.
 fn of_server(server: &FoundServer) -> Vec<ModelOffer> {
     let ids = server.models.iter().take(MAX_SERVED);
     ids.map(|id| served(server, id)).collect()
 }
 
-/// Returns a model of a server.
 fn served(server: &FoundServer, id: &str) -> ModelOffer {
     ModelOffer {
         name: server.address.name.to_owned(),
@@ -181,6 +177,7 @@ fn served(server: &FoundServer, id: &str) -> ModelOffer {
             id: id.to_owned(),
             base_url: Some(server.base_url()),
             timeout: Some(SERVER_TIMEOUT),
+            // Without a price, the cost would be unknown instead of 0.
             price: Some(Price {
                 input: 0.0,
                 output: 0.0,
@@ -201,7 +198,6 @@ mod tests {
     use crate::model::found::server::{named, usual};
     use crate::model::found::service::FoundKey;
 
-    /// Returns everything that may be found.
     fn all() -> FoundModels {
         FoundModels {
             keys: SERVICES

@@ -1,5 +1,4 @@
-//! The programs that may stand behind a model: which there are, how each is held to answering
-//! alone, and which version is there.
+//! Known programs: how to run each without tools, and which are installed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,52 +6,53 @@ use std::time::Duration;
 use super::service;
 use crate::host::{probe, process};
 
-/// How long a program may take to say its version.
+/// Time limit for `--version`.
 pub const LIMIT: Duration = Duration::from_secs(2);
-/// The longest version.
 const MAX_VERSION: usize = 32;
 
-/// A program that is looked for.
+/// A known program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct KnownProgram {
-    /// The name under which it is started.
+    /// Name of the executable.
     pub name: &'static str,
-    /// Its own name.
+    /// Name of the product.
     pub title: &'static str,
-    /// What it is good for.
+    /// Possible use.
     pub usage: ProgramUsage,
 }
 
-/// What a program is good for.
+/// Possible use of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ProgramUsage {
-    /// It reads an input and prints an answer, and does nothing else.
+    /// It can be limited to reading a prompt and printing an answer.
     Answers {
-        /// The program and its arguments.
+        /// Command to run.
         run: &'static [&'static str],
-        /// What it is, in a few words.
+        /// Short description.
         what: &'static str,
-        /// Whether a call may cost money beside a subscription.
+        /// `true` if calls can cost money on top of a subscription.
         is_paid: bool,
-        /// The major version for which that holds; any without it.
+        /// Major version for which the command works as intended. `None` means any.
         only: Option<u32>,
     },
-    /// It serves models, which are found where it listens.
+    /// It starts a server, which is discovered by its port.
     Serves {
-        /// The command that starts the server.
+        /// Command that starts the server.
         start: &'static str,
-        /// The command that gets a model for it.
+        /// Command that downloads a model.
         get: &'static str,
     },
-    /// It cannot be held to answering.
+    /// It can't be limited to answering.
     Agent {
-        /// Why, and what does instead.
+        /// The reason and an alternative.
         why: &'static str,
     },
 }
 
-/// The programs. None of those that answer has a tool, reads settings of the repository that could
-/// give it one, or asks anybody.
+/// All known programs.
+///
+/// The commands of those that answer turn off tools and questions, and settings from the repository
+/// that could turn them on again.
 pub const PROGRAMS: [KnownProgram; 8] = [
     KnownProgram {
         name: "claude",
@@ -63,6 +63,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
                 "-p",
                 "--tools",
                 "",
+                // The rest turns off MCP servers and settings of the repository.
                 "--strict-mcp-config",
                 "--setting-sources",
                 "user",
@@ -81,6 +82,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
                 "exec",
                 "--sandbox",
                 "read-only",
+                // By default, Codex refuses to run outside of a repository.
                 "--skip-git-repo-check",
                 "-",
             ],
@@ -147,19 +149,19 @@ pub const PROGRAMS: [KnownProgram; 8] = [
     },
 ];
 
-/// A program that is there.
+/// An installed program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundProgram {
-    /// Which one.
+    /// Its entry in [`PROGRAMS`].
     pub known: &'static KnownProgram,
-    /// Its file.
+    /// Path of the executable.
     pub path: PathBuf,
-    /// Its version, if it says one.
+    /// Its version. `None` if it doesn't print a plain one.
     pub version: Option<String>,
 }
 
 impl FoundProgram {
-    /// Returns its name and version.
+    /// Name and version.
     pub fn titled(&self) -> String {
         match &self.version {
             Some(version) => format!("{} {version}", self.known.title),
@@ -167,7 +169,7 @@ impl FoundProgram {
         }
     }
 
-    /// Returns why it is not offered as a model, if it is not.
+    /// Reason why it can't be used as a model. `None` if it can.
     pub fn refusal(&self) -> Option<String> {
         match self.known.usage {
             ProgramUsage::Answers {
@@ -183,7 +185,7 @@ impl FoundProgram {
         }
     }
 
-    /// Returns what gets a model for the server that it starts.
+    /// Command that downloads a model for its server.
     pub fn getting(&self) -> Option<&'static str> {
         match self.known.usage {
             ProgramUsage::Serves { get, .. } => Some(get),
@@ -191,21 +193,19 @@ impl FoundProgram {
         }
     }
 
-    /// Returns the first number of its version.
     fn major(&self) -> Option<u32> {
         self.version.as_ref()?.split('.').next()?.parse().ok()
     }
 }
 
-/// Returns the programs that are on the `PATH`: in its absolute folders, and nowhere in the
-/// repository.
+/// Searches the absolute directories of `PATH`, ignoring everything inside the repository.
 pub(super) fn on_path(repository: Option<&Path>) -> Vec<(&'static KnownProgram, PathBuf)> {
     let excluded: Vec<&Path> = repository.into_iter().collect();
     PROGRAMS
         .iter()
         .filter_map(|known| {
             let path = process::find_outside(known.name, &excluded)?;
-            // A folder of the `PATH` may be a link into it.
+            // A directory in `PATH` can be a symlink into the repository.
             let real = path.canonicalize().ok()?;
             let is_inside = repository.is_some_and(|repository| {
                 let repository = repository.canonicalize();
@@ -216,10 +216,11 @@ pub(super) fn on_path(repository: Option<&Path>) -> Vec<(&'static KnownProgram, 
         .collect()
 }
 
-/// Asks a program for its version.
+/// Gets a program's version.
 pub(super) fn ask(known: &'static KnownProgram, path: &Path) -> FoundProgram {
     let mut command = process::command(path);
     command.arg("--version");
+    // No program gets a key just to print its version.
     service::variables().for_each(|variable| {
         command.env_remove(variable);
     });
@@ -232,8 +233,7 @@ pub(super) fn ask(known: &'static KnownProgram, path: &Path) -> FoundProgram {
     }
 }
 
-/// Returns the version in what a program says: the first word that begins with two numbers and a
-/// point between them.
+/// Extracts the version: the first word that starts with two numbers separated by a dot.
 fn version(said: &str) -> Option<String> {
     said.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '"'))
         .map(|word| word.strip_prefix(['v', 'V']).unwrap_or(word))
@@ -242,7 +242,6 @@ fn version(said: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Tells whether a word is a version, and plain.
 fn is_version(word: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_');
     let is_number = |part: &str| {
@@ -263,7 +262,6 @@ fn is_version(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Compares the version that is read.
     fn check(said: &str, expected: Option<&str>) {
         assert_eq!(version(said).as_deref(), expected, "{said:?}");
     }

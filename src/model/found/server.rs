@@ -1,6 +1,7 @@
-//! The servers that may listen on this machine, and their models.
+//! Discovers model servers on this machine and lists their models.
 //!
-//! Whatever listens at such a port is asked one question, without a proxy, a redirect or a key.
+//! Sends a single request to each usual port, without a proxy, redirects or a key: anything can
+//! listen there.
 
 use std::time::Duration;
 
@@ -10,43 +11,40 @@ use crate::host::http::{self, Response, StatusCode, Url, redirect};
 use crate::model::outside::Variable;
 use crate::text::visible::visible;
 
-/// How long a server may take to list its models.
 const LIMIT: Duration = Duration::from_secs(1);
-/// The largest list that is read, in bytes.
+/// Maximum size of the reply in bytes.
 const MAX_BYTES: usize = 1 << 20;
-/// The most models of one server.
+/// Maximum number of models per server.
 const MAX_MODELS: usize = 100;
-/// The longest id of a model, in bytes.
+/// Maximum length of a model's id in bytes.
 const MAX_ID: usize = 200;
-/// Ollama's port.
 const OLLAMA_PORT: u16 = 11434;
 
-/// Parts of the ids of models that answer nothing: they turn text into vectors, or speech into
-/// text.
+/// Parts of the ids of models that don't generate text, such as embedding and speech models.
 const OTHERS: [&str; 4] = ["embed", "rerank", "whisper", "bge-"];
 
-/// A server that may be there.
+/// A server to query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerAddress {
-    /// What its model is called in the configuration.
+    /// Its name in the configuration.
     pub name: &'static str,
-    /// Its own name, if it is known.
+    /// Name of the product. Empty if unknown.
     pub title: &'static str,
     /// Scheme, host and port.
     pub origin: String,
 }
 
-/// A server that answers.
+/// A server that answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundServer {
-    /// Where.
+    /// Its address.
     pub address: ServerAddress,
-    /// Its models, the most suitable first.
+    /// Ids of its models, most suitable first.
     pub models: Vec<String>,
 }
 
 impl FoundServer {
-    /// Returns its name, or where it is.
+    /// Name of the product, or the address if unknown.
     pub fn titled(&self) -> String {
         if self.address.title.is_empty() {
             self.address.origin.clone()
@@ -55,14 +53,13 @@ impl FoundServer {
         }
     }
 
-    /// Returns where its API begins.
+    /// Base URL of its API.
     pub fn base_url(&self) -> String {
         format!("{}/v1", self.address.origin)
     }
 }
 
-/// Returns the addresses where such servers usually listen; Ollama's own variable says where that
-/// one does.
+/// Usual addresses of local servers. `OLLAMA_HOST` overrides Ollama's.
 pub fn usual(variable: &Variable) -> Vec<ServerAddress> {
     let local = |name, title, port: u16| ServerAddress {
         name,
@@ -82,8 +79,7 @@ pub fn usual(variable: &Variable) -> Vec<ServerAddress> {
     ]
 }
 
-/// Returns the server at an address that somebody named: scheme, host and port, with or without a
-/// path.
+/// Parses an address given by the user. Ignores its path.
 pub fn named(address: &str) -> Option<ServerAddress> {
     let url = Url::parse(address.trim()).ok()?;
     let is_fit = matches!(url.scheme(), "http" | "https") && url.has_host();
@@ -94,7 +90,7 @@ pub fn named(address: &str) -> Option<ServerAddress> {
     })
 }
 
-/// Returns where Ollama is by its variable: a host, a port, both, or a whole address.
+/// Parses `OLLAMA_HOST`: a host, a port, both, or a URL.
 fn ollama_origin(host: &str) -> Option<String> {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = match host.split_once("://") {
@@ -108,10 +104,11 @@ fn ollama_origin(host: &str) -> Option<String> {
     };
 
     let mut url = Url::parse(&format!("{scheme}://{rest}")).ok()?;
+    // With a scheme, Ollama uses the scheme's default port instead of its own.
     if url.port().is_none() && !host.contains("://") {
         url.set_port(Some(OLLAMA_PORT)).ok()?;
     }
-    // It is what a server binds to, and nowhere to connect to.
+    // 0.0.0.0 is an address to listen on, not one to connect to.
     if url.host_str() == Some("0.0.0.0") {
         url.set_host(Some("127.0.0.1")).ok()?;
     }
@@ -119,7 +116,7 @@ fn ollama_origin(host: &str) -> Option<String> {
     named(url.as_str()).map(|address| address.origin)
 }
 
-/// Asks a server for its models; nothing where none listens, or something else does.
+/// Lists a server's models. `None` if no model server listens there.
 pub(super) fn ask(address: &ServerAddress) -> Option<FoundServer> {
     let bytes = http::block_on(async {
         tokio::time::timeout(LIMIT, get(&format!("{}/v1/models", address.origin)))
@@ -134,7 +131,6 @@ pub(super) fn ask(address: &ServerAddress) -> Option<FoundServer> {
     })
 }
 
-/// Fetches a short reply.
 async fn get(address: &str) -> Option<Vec<u8>> {
     let client = http::client(|builder| {
         builder
@@ -158,7 +154,7 @@ async fn get(address: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Reads a list of models; nothing where it is none.
+/// Parses the reply. `None` if it isn't a list of models.
 fn models(bytes: &[u8]) -> Option<Vec<String>> {
     let reply: Value = serde_json::from_slice(bytes).ok()?;
     let ids = reply.get("data")?.as_array()?.iter().take(MAX_MODELS);
@@ -168,24 +164,22 @@ fn models(bytes: &[u8]) -> Option<Vec<String>> {
         .map(str::to_owned)
         .collect();
 
-    // Models that are made for code come first, and else the server's own order stays.
+    // Put models for code first and otherwise keep the server's order (the sort is stable).
     ids.sort_by_key(|id| !is_for_code(id));
     Some(ids)
 }
 
-/// Tells whether an id can be shown and written down as it is.
+/// `true` if an id can be displayed and written to a file without escaping.
 fn is_plain(id: &str) -> bool {
     let is_short = (1..=MAX_ID).contains(&id.len());
     is_short && !id.contains(char::is_whitespace) && visible(id) == id
 }
 
-/// Tells whether a model answers nothing.
 fn is_other(id: &str) -> bool {
     let id = id.to_ascii_lowercase();
     OTHERS.iter().any(|other| id.contains(other))
 }
 
-/// Tells whether a model is made for code.
 fn is_for_code(id: &str) -> bool {
     let id = id.to_ascii_lowercase();
     ["coder", "code", "devstral"]
@@ -197,7 +191,6 @@ fn is_for_code(id: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Compares the models that are read from a reply.
     fn check(reply: &str, expected: Option<&[&str]>) {
         let found = models(reply.as_bytes());
         let found = found.as_ref().map(|ids| ids.iter().map(String::as_str));

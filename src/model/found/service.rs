@@ -1,26 +1,26 @@
-//! The services with an API whose key may be in the environment.
+//! Known API services and their keys in the environment.
 
 use crate::model::outside::Variable;
 use crate::model::remote::is_placeholder;
 
-/// A service with an API.
+/// An API service.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ApiService {
-    /// What its model is called in the configuration.
+    /// Its name in the configuration.
     pub name: &'static str,
-    /// Its own name.
+    /// Name of the provider.
     pub title: &'static str,
-    /// The variables that may hold its key, the usual one first.
+    /// Variables that can contain its key, the usual one first.
     pub variables: &'static [&'static str],
-    /// The protocol.
+    /// The protocol it speaks, as a kind of model.
     pub kind: &'static str,
-    /// Where the API begins, if the protocol does not know.
+    /// Base URL of the API. `None` uses the protocol's default.
     pub base_url: Option<&'static str>,
-    /// The model that is taken where none is named.
+    /// The default model.
     pub model: &'static str,
 }
 
-/// The services, those that most people have first.
+/// All known services, most popular first.
 pub const SERVICES: [ApiService; 9] = [
     ApiService {
         name: "anthropic",
@@ -96,16 +96,16 @@ pub const SERVICES: [ApiService; 9] = [
     },
 ];
 
-/// A service whose key is there. The key itself is nowhere in it.
+/// A service whose key is set. Doesn't contain the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundKey {
     /// The service.
     pub service: &'static ApiService,
-    /// The variable with the key.
+    /// The variable that contains the key.
     pub variable: &'static str,
 }
 
-/// Returns the services whose key is set, and no placeholder.
+/// Finds services whose key is set and isn't a placeholder.
 pub fn keys(variable: &Variable) -> Vec<FoundKey> {
     let has_key =
         |name: &&&'static str| variable(name).is_some_and(|value| !is_placeholder(value.trim()));
@@ -118,7 +118,7 @@ pub fn keys(variable: &Variable) -> Vec<FoundKey> {
         .collect()
 }
 
-/// Returns every variable that may hold a key.
+/// All variables that can contain a key.
 pub fn variables() -> impl Iterator<Item = &'static str> {
     SERVICES
         .iter()
@@ -129,7 +129,6 @@ pub fn variables() -> impl Iterator<Item = &'static str> {
 mod tests {
     use super::*;
 
-    /// Compares the variables that are taken for keys.
     fn check(set: &'static [(&str, &str)], expected: &[(&str, &str)]) {
         let variable = |name: &str| {
             let value = set.iter().find(|(set, _)| *set == name);

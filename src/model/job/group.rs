@@ -1,17 +1,17 @@
-//! A process with all that it started: a group of its own, which ends with its owner.
+//! A child process in its own process group.
+//!
+//! Dropping it ends the whole group, unless the leader has exited by itself.
 
 use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a process that shall end is looked at.
 const TICK: Duration = Duration::from_millis(20);
-/// How long a process has to end by itself after SIGTERM.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A running process group; dropping it ends it.
+/// A group with its leader. Dropped, it gets SIGTERM, and SIGKILL after `GRACE`.
 pub struct ProcessGroup {
-    /// The process at its head.
     pub child: Child,
 }
 
@@ -31,21 +31,19 @@ impl Drop for ProcessGroup {
         }
 
         signal(&mut self.child, Signal::Kill);
-        // The exit status of a process that was ended on purpose has no reader.
+        // Nothing reads the status of a process that we killed.
         let _ = self.child.wait();
     }
 }
 
-/// How a group is ended.
 #[derive(Clone, Copy)]
 enum Signal {
-    /// So that it can clean up.
+    /// SIGTERM, so that the processes can clean up.
     End,
-    /// At once.
     Kill,
 }
 
-/// Puts the process at the head of a group of its own.
+/// Makes the process the leader of a new group.
 #[cfg(unix)]
 pub fn own_group(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
@@ -53,11 +51,10 @@ pub fn own_group(command: &mut Command) {
     command.process_group(0);
 }
 
-/// There are no groups here.
+/// Does nothing: process groups exist on Unix only.
 #[cfg(not(unix))]
 pub fn own_group(_: &mut Command) {}
 
-/// Ends all processes of the group.
 #[cfg(unix)]
 fn signal(child: &mut Child, signal: Signal) {
     let signal = match signal {
@@ -65,13 +62,12 @@ fn signal(child: &mut Child, signal: Signal) {
         Signal::Kill => rustix::process::Signal::KILL,
     };
 
-    // A group that is gone already is what was wanted.
+    // ESRCH: the group has already exited.
     let _ = rustix::process::kill_process_group(rustix::process::Pid::from_child(child), signal);
 }
 
-/// Ends the process.
 #[cfg(not(unix))]
 fn signal(child: &mut Child, _: Signal) {
-    // A process that is gone already is what was wanted.
+    // Fails only if the process has already exited.
     let _ = child.kill();
 }

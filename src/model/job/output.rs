@@ -1,32 +1,31 @@
-//! What a program prints, as text, as it comes.
+//! Collects a program's output incrementally and decodes stdout as UTF-8.
 
 use crate::text::redact::redact;
 use crate::text::visible::{strip_ansi, visible_block};
 
-/// How much of stderr is kept, in bytes.
+/// Bytes of stderr to keep.
 const STDERR_TAIL: usize = 4096;
 
-/// A piece of output, by the pipe that it came from.
+/// A chunk of output from one of the two pipes.
 pub enum Piece {
-    /// From stdout.
     Out(Vec<u8>),
-    /// From stderr.
     Err(Vec<u8>),
 }
 
-/// What a process wrote so far.
+/// The output so far.
 #[derive(Default)]
 pub struct Output {
-    /// Stdout, as far as its characters are whole; what is no UTF-8 is U+FFFD.
+    /// Decoded part of stdout. Invalid UTF-8 is replaced by U+FFFD.
     text: String,
-    /// The bytes behind it: a character that is cut.
+    /// Undecoded end of stdout: a truncated character.
     rest: Vec<u8>,
-    /// The end of stderr.
+    /// The last `STDERR_TAIL` bytes of stderr.
     stderr: Vec<u8>,
 }
 
 impl Output {
-    /// Adds a piece. Each byte of stdout is looked at once, however small the pieces are.
+    /// Appends a chunk and passes all of stdout so far to `watch`. Decodes every byte once, even if
+    /// the chunks are tiny.
     pub fn add(&mut self, piece: Piece, watch: &mut dyn FnMut(&str)) {
         match piece {
             Piece::Out(bytes) => {
@@ -42,30 +41,28 @@ impl Output {
         }
     }
 
-    /// Returns how many bytes of stdout there are.
+    /// Length of stdout in bytes.
     pub fn len(&self) -> usize {
         self.text.len() + self.rest.len()
     }
 
-    /// Returns stdout so far.
     pub fn text(&self) -> String {
         format!("{}{}", self.text, String::from_utf8_lossy(&self.rest))
     }
 
-    /// Returns all of stdout.
+    /// Stdout, once the program has ended.
     pub fn into_text(mut self) -> String {
         self.text.push_str(&String::from_utf8_lossy(&self.rest));
         self.text
     }
 
-    /// Returns the end of stderr as text fit for an error: no colours, no keys, nothing invisible.
+    /// The end of stderr, sanitized for an error message: no ANSI sequences, keys or control
+    /// characters.
     pub fn stderr(&self) -> String {
         let text = String::from_utf8_lossy(&self.stderr);
         visible_block(&redact(&strip_ansi(text.trim()))).into_owned()
     }
 
-    /// Moves what is whole into the text; what could be the beginning of a character waits for the
-    /// rest of it.
     fn take_characters(&mut self) {
         let bytes = std::mem::take(&mut self.rest);
         let mut chunks = bytes.utf8_chunks().peekable();
@@ -77,6 +74,7 @@ impl Output {
 
             match chunks.peek() {
                 Some(_) => self.text.push(char::REPLACEMENT_CHARACTER),
+                // Can be the start of a character that the next chunk completes.
                 None => self.rest = chunk.invalid().to_vec(),
             }
         }
@@ -87,7 +85,6 @@ impl Output {
 mod tests {
     use super::*;
 
-    /// Compares what is shown after each piece, and the whole.
     fn check(pieces: &[&[u8]], shown: &[&str], whole: &str) {
         let (mut output, mut seen) = (Output::default(), Vec::new());
         pieces.iter().for_each(|piece| {
@@ -135,7 +132,7 @@ mod tests {
         let start = std::time::Instant::now();
         (0..400_000).for_each(|_| output.add(Piece::Out(vec![b'x']), &mut |_| calls += 1));
         assert_eq!((output.len(), calls), (400_000, 400_000));
-        // Reading all of it again for each piece takes minutes.
+        // Decoding everything again for each chunk would take minutes.
         assert!(start.elapsed() < std::time::Duration::from_secs(20));
     }
 }

@@ -1,6 +1,6 @@
-//! Pipelines: a plan thought out in steps, each with a prompt, a model and inputs of its own.
+//! Pipelines: a plan made in several steps, each with its own prompt, model and inputs.
 //!
-//! The format is `docs/formats/pipeline.md`; the rule numbers in this module are its.
+//! `docs/formats/pipeline.md` defines the format. Comments refer to its rules (ST1, ST2, ...).
 
 pub mod parse;
 pub mod run;
@@ -10,29 +10,29 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A pipeline without mistakes.
+/// A valid pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pipeline {
-    /// What it is for.
+    /// Purpose of the pipeline.
     pub description: String,
-    /// The steps in order; at least one. The last yields the plan (ST10).
+    /// The steps in order, at least one. The last one writes the plan (ST10).
     pub steps: Vec<PipelineStep>,
 }
 
-/// One step.
+/// One step of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineStep {
-    /// Its name, by which later steps take its output (ST4).
+    /// Unique name, by which later steps refer to its output (ST4).
     pub name: String,
-    /// The prompt, placeholders still in it (ST5).
+    /// The prompt, with unexpanded placeholders (ST5).
     pub prompt: String,
-    /// The model; the turn's without it (ST6).
+    /// The model's name. `None` uses the turn's model (ST6).
     pub model: Option<String>,
-    /// What it gets, in order (ST7).
+    /// The step's inputs in order (ST7).
     pub inputs: Vec<StepInput>,
 }
 
-/// Something that a step gets.
+/// An input of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepInput {
     /// The agent's system prompt.
@@ -46,7 +46,6 @@ pub enum StepInput {
 }
 
 impl StepInput {
-    /// Reads a name.
     fn named(name: &str) -> StepInput {
         match name {
             "system" => StepInput::System,
@@ -56,7 +55,7 @@ impl StepInput {
         }
     }
 
-    /// Returns the name by which a prompt takes it.
+    /// The name used in placeholders and `inputs`.
     pub fn name(&self) -> &str {
         match self {
             StepInput::System => "system",
@@ -67,21 +66,18 @@ impl StepInput {
     }
 }
 
-/// Matches `{{name}}`, with the backslash before it that makes it plain text.
+/// Matches `{{name}}`, including a backslash that escapes it.
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(\\?)\{\{ *([A-Za-z0-9_-]+) *\}\}")
         .expect("the pattern is a constant that the tests compile")
 });
 
-/// A placeholder of a prompt (ST8).
 struct Placeholder<'a> {
-    /// Where it stands.
     range: Range<usize>,
-    /// The name in it; `None` where a backslash makes it plain text.
+    /// `None` if a backslash escapes it.
     name: Option<&'a str>,
 }
 
-/// Lists the placeholders of a prompt.
 fn placeholders(prompt: &str) -> impl Iterator<Item = Placeholder<'_>> {
     PLACEHOLDER.captures_iter(prompt).filter_map(|found| {
         let name = found
@@ -95,7 +91,7 @@ fn placeholders(prompt: &str) -> impl Iterator<Item = Placeholder<'_>> {
     })
 }
 
-/// Fills a prompt in.
+/// Expands the placeholders. Removes the backslash from escaped ones.
 fn fill<'a>(prompt: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
     let (mut text, mut end) = (String::new(), 0);
     for place in placeholders(prompt) {

@@ -1,4 +1,4 @@
-//! Reads a pipeline and finds all its mistakes at once, before anything is sent (ST11).
+//! Parses a pipeline and reports all of its mistakes before anything is sent (ST11).
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use serde_yaml::Value;
 use super::{Pipeline, PipelineStep, StepInput, placeholders};
 use crate::text::yaml::guard;
 
-/// The largest pipeline, in bytes (ST1).
+/// Maximum size of the file in bytes (ST1).
 pub const MAX_BYTES: usize = 64 << 10;
-/// The most steps (ST2).
+/// Maximum number of steps (ST2).
 pub const MAX_STEPS: usize = 20;
-/// Names that are inputs already (ST4).
+/// Names of built-in inputs, not allowed as names of steps (ST4).
 const RESERVED: [&str; 3] = ["system", "input", "message"];
 
-/// What a pipeline may refer to.
+/// Resolves what a pipeline refers to.
 pub struct KnownNames<'a> {
-    /// Reads a file beside the pipeline, by its name.
+    /// Reads a file next to the pipeline.
     pub file: &'a dyn Fn(&str) -> Result<String, String>,
-    /// Checks the name of a model; the error says what is wrong with it.
+    /// Checks a model's name; the error describes the problem.
     pub model: &'a dyn Fn(&str) -> Result<(), String>,
 }
 
-/// All mistakes of a pipeline, each with the place it is in.
+/// All mistakes of a pipeline, each prefixed with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistakes(pub Vec<String>);
 
@@ -34,10 +34,7 @@ impl fmt::Display for Mistakes {
 
 impl std::error::Error for Mistakes {}
 
-/// Reads a pipeline.
-///
-/// # Errors
-/// [`Mistakes`], all of them.
+/// Parses a pipeline. Fails with all mistakes at once.
 pub fn parse(text: &str, known: &KnownNames<'_>) -> Result<Pipeline, Mistakes> {
     let mut reader = PipelineReader {
         known,
@@ -51,23 +48,18 @@ pub fn parse(text: &str, known: &KnownNames<'_>) -> Result<Pipeline, Mistakes> {
     }
 }
 
-/// Reads and remembers what is wrong.
 struct PipelineReader<'a> {
-    /// What may be referred to.
     known: &'a KnownNames<'a>,
-    /// The mistakes so far.
     mistakes: Vec<String>,
-    /// Where the reader is: `` step 2 `decide`: ``.
+    /// Prefix for mistakes, such as `` step 2 `decide`: ``.
     place: String,
 }
 
 impl PipelineReader<'_> {
-    /// Notes a mistake at the present place.
     fn wrong(&mut self, what: impl fmt::Display) {
         self.mistakes.push(format!("{}{what}", self.place));
     }
 
-    /// Reads the whole.
     fn pipeline(&mut self, text: &str) -> Option<Pipeline> {
         guard(text, MAX_BYTES)
             .map_err(|error| self.wrong(error))
@@ -101,7 +93,7 @@ impl PipelineReader<'_> {
         Some(Pipeline { description, steps })
     }
 
-    /// Reads a step; what is wrong with it is noted, and reading goes on.
+    /// Parses a step. Records mistakes and continues.
     fn step(
         &mut self,
         value: &Value,
@@ -158,12 +150,14 @@ impl PipelineReader<'_> {
         }
     }
 
-    /// Reads the prompt, from here or from a file (ST5).
+    /// Reads `prompt` or `prompt_file` (ST5).
     fn prompt(&mut self, value: &Value) -> String {
         let prompt = match (self.text(value, "prompt"), self.text(value, "prompt_file")) {
             (Some(text), None) => text,
+            // Trust in a pipeline covers only files in the same directory.
             (None, Some(file)) if file.contains(['/', '\\']) || file.starts_with('.') => {
                 self.wrong(format_args!("`prompt_file` must be the name of a file beside the pipeline, and `{file}` is a path"));
+                // Any non-empty text will do: it avoids a second error about an empty prompt.
                 return "none".into();
             }
             (None, Some(file)) => (self.known.file)(&file).unwrap_or_else(|what| {
@@ -182,8 +176,8 @@ impl PipelineReader<'_> {
         prompt
     }
 
-    /// Reads the inputs; without them a step gets the input, the message and the step before it,
-    /// the last one the system prompt too (ST7).
+    /// Reads the inputs. The default is the input, the message and the previous step; for the last
+    /// step also the system prompt (ST7).
     fn inputs(&mut self, value: &Value, earlier: &[PipelineStep], last: bool) -> Vec<StepInput> {
         let Some(list) = value.get("inputs") else {
             let before = earlier
@@ -221,7 +215,7 @@ impl PipelineReader<'_> {
         inputs
     }
 
-    /// Checks that a prompt takes only what the step gets (ST8).
+    /// Checks that a prompt uses only inputs of its step (ST8).
     fn placeholders(&mut self, prompt: &str, inputs: &[StepInput]) {
         for name in placeholders(prompt).filter_map(|place| place.name) {
             if !inputs.iter().any(|input| input.name() == name) {
@@ -232,7 +226,6 @@ impl PipelineReader<'_> {
         }
     }
 
-    /// Notes the keys that nobody knows.
     fn keys(&mut self, value: &Value, known: &[&str]) {
         let Some(mapping) = value.as_mapping() else {
             return self.wrong(format_args!("must be a mapping with {}", known.join(", ")));
@@ -251,7 +244,7 @@ impl PipelineReader<'_> {
         }
     }
 
-    /// Returns a text; anything else under the key is a mistake.
+    /// Returns a string. Records a mistake for any other type.
     fn text(&mut self, value: &Value, key: &str) -> Option<String> {
         let value = value.get(key)?;
         if value.as_str().is_none() {

@@ -1,5 +1,4 @@
-//! Runs a pipeline: step by step, each with its own request, until one fails or the last has
-//! answered.
+//! Runs a pipeline step by step. Stops at the first failure.
 
 use std::collections::HashMap;
 
@@ -7,61 +6,57 @@ use super::{Pipeline, PipelineStep, StepInput, fill, placeholders};
 use crate::model::{Model, ModelAnswer, ModelError, ModelRequest};
 use crate::text::fence::fence_for;
 
-/// A step that ran; all of it becomes an artifact of the turn.
+/// A completed step. Stored as artifacts of the turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepRun {
     /// The step's name.
     pub name: String,
-    /// What the model got.
+    /// The request sent to the model.
     pub request: ModelRequest,
-    /// What it said.
+    /// The model's answer.
     pub answer: ModelAnswer,
 }
 
-/// A pipeline that stopped.
+/// A pipeline that failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stopped {
-    /// The steps that ran before (ST12).
+    /// The steps completed before the failure (ST12).
     pub ran: Vec<StepRun>,
-    /// The step that failed.
+    /// Name of the failed step.
     pub step: String,
-    /// Why.
+    /// Cause of the failure.
     pub error: Box<ModelError>,
 }
 
-/// What happens on the way.
+/// Progress of a pipeline.
 pub enum PipelineEvent<'a> {
-    /// A step begins.
+    /// A step is about to be sent.
     Started {
-        /// Its position, from 0.
+        /// Index of the step.
         position: usize,
         /// The step.
         step: &'a PipelineStep,
-        /// What the model gets.
+        /// The request about to be sent.
         request: &'a ModelRequest,
     },
-    /// More of its answer came.
+    /// More of the answer has arrived.
     Received {
-        /// All of it so far.
+        /// The answer so far.
         text: &'a str,
     },
-    /// It is done.
+    /// The step is complete.
     Finished(&'a StepRun),
 }
 
-/// Returns the folder of a step's artifacts; `position` counts from 0 (ST13).
+/// Directory for a step's artifacts, such as `steps/01-analysis` for position 0 (ST13).
 pub fn folder(position: usize, name: &str) -> String {
     format!("steps/{:02}-{name}", position + 1)
 }
 
-/// Opens a model by its name; the turn's own for `None`.
+/// Opens a model by name, or the turn's model for `None`.
 pub type OpenModel<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model + 'a>, ModelError> + 'a;
 
-/// Runs the steps on a turn's parts. Every model is opened before the first request is sent (ST11).
-///
-/// # Errors
-/// [`Stopped`]; a step whose answer is cut has failed too, apart from the last: its answer is the
-/// caller's to judge.
+/// Runs all steps. Opens every model before sending the first request (ST11).
 pub fn run(
     pipeline: &Pipeline,
     turn: &ModelRequest,
@@ -86,6 +81,7 @@ pub fn run(
 
         let last = position + 1 == pipeline.steps.len();
         let answer = answer.and_then(|answer| {
+            // The caller judges the last answer, even if it is truncated.
             if last || answer.is_whole() {
                 Ok(answer)
             } else {
@@ -118,13 +114,13 @@ pub fn run(
     Ok(ran)
 }
 
-/// Opens each model once: a replay goes on with its next answer, a missing key is found early.
 fn open_all<'a>(
     pipeline: &Pipeline,
     open: &mut OpenModel<'a>,
 ) -> Result<HashMap<Option<String>, Box<dyn Model + 'a>>, Stopped> {
     let mut models = HashMap::new();
     for step in &pipeline.steps {
+        // Once per model, not per step: a replay has to continue with its next answer.
         if !models.contains_key(&step.model) {
             let model = open(step.model.as_deref()).map_err(|error| Stopped {
                 ran: Vec::new(),
@@ -138,8 +134,7 @@ fn open_all<'a>(
     Ok(models)
 }
 
-/// Makes the request of a step: what its prompt does not take by name stands where it stands in a
-/// turn (ST9).
+/// Builds a step's request. Inputs that the prompt doesn't mention go to their usual places (ST9).
 fn request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> ModelRequest {
     let value = |name: &str| match StepInput::named(name) {
         StepInput::System => Some(turn.system.as_str()),
@@ -177,7 +172,7 @@ fn request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> ModelRe
     request
 }
 
-/// Sets a text apart under a heading, in a fence that nothing in it can close.
+/// Formats a text as a fenced section. The fence is longer than any in the text.
 fn section(heading: &str, text: &str) -> String {
     let fence = fence_for(text, 4);
     format!("\n\n## {heading}\n\n{fence}\n{}\n{fence}", text.trim_end())
@@ -192,7 +187,6 @@ mod tests {
 
     const THREE: &str = "steps:\n- {name: analysis, prompt: 'Analyse.'}\n- {name: decision, prompt: 'Decide on: {{analysis}}', inputs: [analysis]}\n- {name: plan, prompt: 'Plan.', inputs: [system, input, message, decision]}\n";
 
-    /// A model whose answers are all cut.
     struct Cut;
 
     impl Model for Cut {

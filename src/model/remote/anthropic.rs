@@ -1,5 +1,4 @@
-//! The Messages protocol of Anthropic: its requests with cache marks, its stream, its answers in
-//! one piece.
+//! Anthropic's Messages protocol: requests with cache breakpoints, streams and plain JSON answers.
 
 use serde_json::{Value, json};
 
@@ -8,22 +7,22 @@ use super::sse::SseEvent;
 use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage, message_part};
 
-/// Where Anthropic's own API begins.
 pub const BASE: &str = "https://api.anthropic.com/v1";
-/// The variable with the key for it.
+/// The usual variable for the key.
 pub const KEY: &str = "ANTHROPIC_API_KEY";
-/// The variable that moves it elsewhere; it names the address without `/v1`.
+/// Overrides `BASE`. By convention its value lacks the `/v1`.
 pub const BASE_VARIABLE: &str = "ANTHROPIC_BASE_URL";
-/// The path behind the base.
+/// Path relative to the base URL.
 pub const PATH: &str = "messages";
-/// The version of the protocol.
+/// Value of the `anthropic-version` header.
 pub const VERSION: &str = "2023-06-01";
-/// The limit of an answer where nobody set one: the protocol wants a number.
+/// Default limit for an answer. The protocol requires one.
 const MAX_TOKENS: u32 = 16_384;
 
-/// Returns the body of a request. System prompt and input end with cache marks: they stay when the
-/// message changes.
+/// Builds the body of a request.
 pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
+    // Cache breakpoints after the system prompt and the input, which stay the same if only the
+    // message changes.
     let cached = |text: &str| json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } });
     let mut content = Vec::new();
     if !request.input.trim().is_empty() {
@@ -51,10 +50,7 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     body
 }
 
-/// Takes an event of the stream.
-///
-/// # Errors
-/// The provider's words, where the event is an error.
+/// Handles a stream event. The error is the provider's message.
 pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
         return Ok(());
@@ -82,7 +78,7 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes an answer that came in one piece. Returns whether it is one.
+/// Reads an answer that is a single JSON object. `false` if `value` isn't one.
 pub fn whole(draft: &mut AnswerDraft, value: &Value) -> bool {
     let Some(blocks) = value.get("content").and_then(Value::as_array) else {
         return false;
@@ -99,15 +95,15 @@ pub fn whole(draft: &mut AnswerDraft, value: &Value) -> bool {
     true
 }
 
-/// Takes the usage of a message. Tokens that are read from or written to the cache stand beside the
-/// others; ours is their sum.
 fn take_usage(draft: &mut AnswerDraft, message: &Value) {
+    // Anthropic's `input_tokens` excludes cached tokens, ours includes them.
     let cached = number(message, "/usage/cache_read_input_tokens");
     let cache_written = number(message, "/usage/cache_creation_input_tokens");
     let input = number(message, "/usage/input_tokens")
         .saturating_add(cache_written)
         .saturating_add(cached);
 
+    // Later events can lack the input counts.
     if input > 0 {
         draft.usage = TokenUsage {
             input,
@@ -117,10 +113,10 @@ fn take_usage(draft: &mut AnswerDraft, message: &Value) {
         };
     }
 
+    // The output count of `message_delta` is cumulative.
     draft.usage.output = number(message, "/usage/output_tokens").max(draft.usage.output);
 }
 
-/// Reads the provider's word for the end.
 fn finish(reason: &str) -> Finish {
     match reason {
         "end_turn" | "stop_sequence" => Finish::Stop,

@@ -1,42 +1,40 @@
-//! Waiting with limits: for silence, for the whole, and until the user has enough.
+//! Waits for the network until a limit is exceeded or the user cancels.
 
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-/// How often the user's wish is looked at.
+/// Polling interval for cancellation.
 const TICK: Duration = Duration::from_millis(25);
 
-/// The time of one call.
+/// Time limits of a call.
 pub struct CallClock<'a> {
-    /// When the whole is over.
     deadline: Instant,
-    /// Says whether the user wants to stop.
     stopped: &'a dyn Fn() -> bool,
-    /// Hears that it still goes on.
+    /// Called every `TICK` while waiting.
     beat: &'a dyn Fn(),
 }
 
-/// Why waiting ended before there was something.
+/// Reason to stop waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// The user wants to stop.
+    /// The user cancelled.
     Interrupted,
-    /// Nothing came for too long.
+    /// The limit for silence was exceeded.
     Silent,
-    /// The whole took too long.
+    /// The limit for the whole call was exceeded.
     Late,
 }
 
 impl<'a> CallClock<'a> {
-    /// Starts the time.
+    /// Starts the clock.
     pub fn new(
         total: Duration,
         stopped: &'a dyn Fn() -> bool,
         beat: &'a dyn Fn(),
     ) -> CallClock<'a> {
-        // A limit beyond all calendars is a century.
+        // `Instant` overflows with huge limits such as `u64::MAX` seconds.
         let total = total.min(Duration::from_secs(100 * 365 * 86_400));
         CallClock {
             deadline: Instant::now() + total,
@@ -45,10 +43,7 @@ impl<'a> CallClock<'a> {
         }
     }
 
-    /// Waits for a future, at most so long.
-    ///
-    /// # Errors
-    /// Why it waits no longer.
+    /// Waits for a future, at most for `silence` and until the deadline.
     pub async fn within<T>(
         &self,
         silence: Duration,
@@ -62,11 +57,12 @@ impl<'a> CallClock<'a> {
         };
 
         let mut ticks = interval(TICK);
+        // The default would catch up on missed ticks in a burst.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         tokio::pin!(future);
         loop {
             tokio::select! {
-                // What has arrived counts, even where a limit has passed meanwhile.
+                // Poll the future first: data that has arrived counts even if a limit has passed.
                 biased;
                 value = &mut future => return Ok(value),
                 () = sleep_until(end) => return Err(stop),
@@ -78,10 +74,7 @@ impl<'a> CallClock<'a> {
         }
     }
 
-    /// Rests for a while.
-    ///
-    /// # Errors
-    /// Why it rests no longer.
+    /// Sleeps. Returns early only if the deadline passes or the user cancels.
     pub async fn rest(&self, pause: Duration) -> Result<(), Stop> {
         match self.within(pause, std::future::pending::<()>()).await {
             Ok(()) | Err(Stop::Silent) => Ok(()),

@@ -1,34 +1,28 @@
-//! What has arrived of an answer, whatever the protocol.
+//! A partially received answer, independent of the protocol.
 
 use crate::model::{Finish, ModelAnswer, ModelError, TokenUsage};
 use crate::text::visible::visible;
 
-/// The longest name that a server may give itself or the end of its answer, in characters.
+/// Maximum length of a model's name or finish reason from the server, in characters.
 const MAX_WORD: usize = 200;
 
-/// An answer on its way.
+/// The answer as received so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerDraft {
-    /// The text so far.
     pub text: String,
-    /// The model that answers, once it is named.
     pub model: Option<String>,
-    /// What was used, as far as it is known.
     pub usage: TokenUsage,
-    /// Why it ended, once that is said.
+    /// Reason for the end, once the server has sent it.
     pub finish: Option<Finish>,
-    /// Whether the protocol's mark of the end came.
+    /// `true` after the protocol's end marker.
     pub ended: bool,
-    /// Whether anything of the protocol was seen.
+    /// `true` if anything looked like the protocol.
     pub recognised: bool,
 }
 
 impl AnswerDraft {
-    /// Makes the answer of it.
-    ///
-    /// # Errors
-    /// [`ModelError::Broken`] where the end was never announced, [`ModelError::Empty`] where there
-    /// is no text.
+    /// Completes the answer. Fails with [`ModelError::Broken`] if the end is missing and with
+    /// [`ModelError::Empty`] if there is no text.
     pub fn into_answer(self, id: &str) -> Result<ModelAnswer, ModelError> {
         let finish = self.finish.map(|finish| {
             if let Finish::Other(reason) = finish {
@@ -38,6 +32,7 @@ impl AnswerDraft {
             }
         });
 
+        // Without a finish reason, the protocol's end marker is enough.
         let Some(finish) = finish.or_else(|| self.ended.then_some(Finish::Stop)) else {
             return Err(ModelError::Broken {
                 detail: "the connection closed before the end".into(),
@@ -67,12 +62,13 @@ impl AnswerDraft {
     }
 }
 
-/// Returns a server's word as one visible line: it goes into records and onto the screen.
+/// Truncates and sanitizes a string from the server: it goes into commit trailers and onto the
+/// screen.
 fn word(text: &str) -> String {
     visible(&text.chars().take(MAX_WORD).collect::<String>()).into_owned()
 }
 
-/// Returns a number of a JSON object, 0 where there is none.
+/// Returns the number at a JSON pointer, or 0.
 pub fn number(value: &serde_json::Value, pointer: &str) -> u64 {
     value
         .pointer(pointer)
@@ -80,7 +76,7 @@ pub fn number(value: &serde_json::Value, pointer: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Returns a text of a JSON object, if it is there and not empty.
+/// Returns the string at a JSON pointer. `None` if it is empty.
 pub fn text<'a>(value: &'a serde_json::Value, pointer: &str) -> Option<&'a str> {
     value
         .pointer(pointer)
@@ -88,8 +84,8 @@ pub fn text<'a>(value: &'a serde_json::Value, pointer: &str) -> Option<&'a str> 
         .filter(|text| !text.is_empty())
 }
 
-/// Returns the words of an error as providers wrap them: `{"error": {"message"}}`, `{"error":
-/// ".."}`, `{"message"}`, `{"detail"}`.
+/// Extracts the message of an error. Providers use `{"error": {"message": ..}}`, `{"error": ".."}`,
+/// `{"message": ..}` or `{"detail": ..}`.
 pub fn error_words(value: &serde_json::Value) -> Option<String> {
     let found = [
         "/error/message",

@@ -1,4 +1,4 @@
-//! One call: sent, repeated where that can help, its answer read within the limits.
+//! One call: sends the request, retries if that can help, and reads the answer within the limits.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -14,33 +14,29 @@ use crate::host::http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use crate::host::http::{self, Client, RequestBuilder, Response, StatusCode};
 use crate::model::{ModelAnswer, ModelError};
 
-/// The most of a refusal's body that is read, in bytes.
+/// Maximum size to read of an error response, in bytes.
 const MAX_REFUSAL: usize = 64 << 10;
 
 /// A call to a model.
 pub struct Call<'a> {
-    /// The model.
     remote: &'a Remote,
-    /// The connection.
     client: Client,
 }
 
-/// Why one attempt failed, and whether another one can help.
+/// A failed attempt.
 pub struct AttemptFailure {
-    /// What went wrong.
     pub error: ModelError,
-    /// What can be done about it.
     pub again: RetryAdvice,
 }
 
-/// Whether another attempt can help.
+/// Advice on another attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAdvice {
-    /// It cannot.
+    /// It can't help.
     No,
-    /// After a pause, of this length if the server asks for one.
+    /// After a pause. `None` leaves its length to the client.
     After(Option<Duration>),
-    /// With another body.
+    /// With an adapted body.
     Adapted,
 }
 
@@ -54,8 +50,7 @@ impl From<ModelError> for AttemptFailure {
 }
 
 impl AttemptFailure {
-    /// Returns the failure before it where time ran out and nothing had arrived: why nothing came
-    /// says more.
+    /// Prefers the previous failure to a timeout without any data: it explains why nothing arrived.
     fn or(self, before: Option<ModelError>) -> AttemptFailure {
         match (&self.error, before) {
             (ModelError::Timeout { partial, .. }, Some(before)) if partial.is_empty() => {
@@ -67,10 +62,7 @@ impl AttemptFailure {
 }
 
 impl<'a> Call<'a> {
-    /// Makes the client: no redirects, and no proxy between this machine and itself.
-    ///
-    /// # Errors
-    /// [`ModelError::Settings`] for what the HTTP library does not take.
+    /// Creates the client. It follows no redirects and uses no proxy for loopback addresses.
     pub fn new(remote: &'a Remote) -> Result<Call<'a>, ModelError> {
         let configure = |builder: http::ClientBuilder| {
             builder
@@ -79,6 +71,7 @@ impl<'a> Call<'a> {
                 .referer(false)
         };
         let client = match (is_loopback(&remote.url), remote.url.scheme()) {
+            // Loading the system's certificates takes longer than a local server takes to answer.
             (true, "http") => http::plain_client(configure),
             (true, _) => http::client(|builder| configure(builder).no_proxy()),
             (false, _) => http::client(configure),
@@ -93,15 +86,13 @@ impl<'a> Call<'a> {
         Ok(Call { remote, client })
     }
 
-    /// Asks until there is an answer or no repetition can help.
-    ///
-    /// # Errors
-    /// Any [`ModelError`] of a remote model.
+    /// Sends the request until there is an answer or retrying can't help.
     pub async fn run(
         &self,
         mut body: Value,
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, ModelError> {
+        // Shared by the clock, which reports silence, and the reader.
         let watch = RefCell::new(watch);
         let beat = || (watch.borrow_mut())("");
         let clock = CallClock::new(self.remote.limits.total, &*self.remote.stopped, &beat);
@@ -117,6 +108,8 @@ impl<'a> Call<'a> {
                 Err(failure) => failure.or(before.take()),
             };
             match failure.again {
+                // The guard changes the body. Each change is possible only once, so this can't
+                // loop.
                 RetryAdvice::Adapted
                     if self
                         .remote
@@ -137,6 +130,8 @@ impl<'a> Call<'a> {
                         Err(Stop::Interrupted) => {
                             return Err(self.stopped(Stop::Interrupted, pause, ""));
                         }
+                        // The deadline ends the pause. The error that caused the pause says more
+                        // than a timeout.
                         Err(_) => return Err(failure.error),
                     }
 
@@ -147,7 +142,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Says that a call is tried again.
     fn tell(&self, error: &ModelError, pause: Duration, repetition: u32) {
         let retries = self.remote.limits.retries;
         (self.remote.note)(&format!(
@@ -156,7 +150,6 @@ impl<'a> Call<'a> {
         ));
     }
 
-    /// Sends the request once and reads what comes.
     async fn attempt(
         &self,
         body: &Value,
@@ -191,7 +184,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Makes the request.
     fn request(&self, body: &Value) -> RequestBuilder {
         let mut request = self
             .client
@@ -214,7 +206,6 @@ impl<'a> Call<'a> {
         request.json(body)
     }
 
-    /// Reads an accepted answer.
     async fn read(
         &self,
         mut response: Response,
@@ -235,6 +226,7 @@ impl<'a> Call<'a> {
             match clock.within(limit, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => reader.take(&bytes, watch)?,
                 Ok(Ok(None)) => break,
+                // Nothing of the answer has arrived, so a retry can't repeat any of it.
                 Ok(Err(error)) if reader.is_empty() => {
                     let error = ModelError::Broken {
                         detail: self.remote.key.scrub(&root(&error)),
@@ -245,6 +237,8 @@ impl<'a> Call<'a> {
                         again: RetryAdvice::After(None),
                     });
                 }
+                // The model had already finished, so the answer is complete even if the connection
+                // then falls silent or breaks.
                 _ if reader.has_finish() => break,
                 Ok(Err(error)) => {
                     let detail = self.remote.key.scrub(&root(&error));
@@ -261,7 +255,7 @@ impl<'a> Call<'a> {
         Ok(reader.finish(watch)?)
     }
 
-    /// Explains a connection that failed before anything arrived.
+    /// Classifies a failure before any response arrived.
     fn unsent(&self, error: &http::Error) -> AttemptFailure {
         let detail = self.remote.key.scrub(&root(error));
         if error.is_builder() {
@@ -272,7 +266,7 @@ impl<'a> Call<'a> {
             .into();
         }
 
-        // A server that this machine does not run will not be there in a second either.
+        // Local servers don't appear within seconds, so retrying is pointless.
         let is_absent = error.is_connect() && is_loopback(&self.remote.url);
         let again = if is_absent {
             RetryAdvice::No
@@ -288,7 +282,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Explains a refusal.
+    /// Reads and classifies an error response.
     async fn refusal(
         &self,
         status: StatusCode,
@@ -312,6 +306,7 @@ impl<'a> Call<'a> {
                 Err(stop @ (Stop::Interrupted | Stop::Late)) => {
                     return self.stopped(stop, Duration::ZERO, "").into();
                 }
+                // The status alone is enough if the body can't be read.
                 _ => break,
             }
         }
@@ -320,9 +315,10 @@ impl<'a> Call<'a> {
         self.explain(status, &String::from_utf8_lossy(&body), asked)
     }
 
-    /// Says what a status means.
+    /// Classifies an HTTP status.
     fn explain(&self, status: StatusCode, body: &str, asked: Option<Duration>) -> AttemptFailure {
         let value = serde_json::from_str::<Value>(body).unwrap_or_default();
+        // Used-up credit is a 429 at OpenAI and a 400 at Anthropic. Retrying helps with neither.
         let spent = ["insufficient_quota", "credit balance"]
             .iter()
             .any(|words| body.contains(words));
@@ -363,7 +359,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Explains why waiting ended.
     fn stopped(&self, stop: Stop, limit: Duration, partial: &str) -> ModelError {
         let partial = partial.to_owned();
         match stop {
@@ -377,7 +372,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns the innermost words of an error: the outer ones repeat the address.
+/// Returns the innermost message of an error. The outer ones repeat the URL.
 pub(super) fn root(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

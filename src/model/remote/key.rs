@@ -1,4 +1,4 @@
-//! A key and the one origin that it may be sent to.
+//! API keys. A key belongs to one origin and is never sent anywhere else.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,12 +11,11 @@ use crate::model::settings::ModelConfig;
 use crate::text::redact::redact_values;
 use crate::text::visible::visible;
 
-/// The longest piece of a foreign text that an error shows, in bytes.
+/// Maximum length of a server's message in an error, in bytes.
 const MAX_DETAIL: usize = 600;
-/// The limit of a command that prints a key.
 const COMMAND_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// A key, or none for a server that wants none. Neither `Debug` nor any error shows it.
+/// An API key, or none for servers that need none. Neither `Debug` nor any error prints it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(Option<String>);
 
@@ -30,24 +29,17 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// Where a key may come from if the settings don't say: the provider's usual variable, for the
-/// provider's own address.
+/// The provider's usual key variable. Used for the usual address if the settings don't configure a
+/// key.
 pub struct Usual<'a> {
     /// The variable.
     pub variable: &'static str,
-    /// The address that the variable's key belongs to.
+    /// The only address whose server gets this key.
     pub base: &'a Url,
 }
 
 impl ApiKey {
-    /// Fetches the key for an address.
-    ///
-    /// The usual variable serves the usual address only: a `base_url` elsewhere gets a key only
-    /// where `api_key_env` or `api_key_command` says so.
-    ///
-    /// # Errors
-    /// [`ModelError::NoKey`], [`ModelError::KeyCommand`], or [`ModelError::Settings`] for a key
-    /// that would go over plain HTTP into the internet.
+    /// Gets the key for `url`. Refuses to send one over plain HTTP to the internet.
     pub fn fetch(
         name: &str,
         settings: &ModelConfig,
@@ -67,9 +59,12 @@ impl ApiKey {
             from_command(settings, outside)?
         } else if let Some(variable) = &settings.api_key_env {
             from(variable)?
+        // The usual variables are set on most developers' machines, and a mistyped or foreign
+        // `base_url` must not receive their keys. Any other address needs an explicit setting.
         } else if url.origin() == usual.base.origin() && !is_loopback(url) {
             from(usual.variable)?
         } else if url.origin() == usual.base.origin() {
+            // A local server might not need a key, so it's no error if that is missing.
             return Ok(ApiKey(from(usual.variable).ok()));
         } else {
             return Ok(ApiKey(None));
@@ -84,13 +79,13 @@ impl ApiKey {
         }
     }
 
-    /// Returns the key for an HTTP header.
+    /// The key as sent in the HTTP header.
     pub fn value(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
-    /// Returns a foreign text without this key; every other byte stays. A server that echoes the
-    /// key must not get it recorded.
+    /// Replaces this key in a text from the server, so that an echoed key isn't recorded. Doesn't
+    /// change anything else.
     pub fn hide(&self, text: String) -> String {
         match &self.0 {
             Some(key) if text.contains(key.as_str()) => {
@@ -100,9 +95,10 @@ impl ApiKey {
         }
     }
 
-    /// Returns a foreign text fit for an error: without this key and anything key-shaped, in one
-    /// visible line of limited length.
+    /// Sanitizes a message for an error: one line of limited length without this key, other keys or
+    /// control characters.
     pub fn scrub(&self, text: &str) -> String {
+        // Redact before truncating: a truncated key can't be recognized.
         let clean = redact_values(
             text.trim(),
             &self.0.as_deref().into_iter().collect::<Vec<_>>(),
@@ -128,7 +124,6 @@ impl ApiKey {
     }
 }
 
-/// Runs the command that prints a key.
 fn from_command(settings: &ModelConfig, outside: &Outside) -> Result<String, ModelError> {
     let words = &settings.api_key_command;
     let job = ProgramJob {
@@ -152,7 +147,7 @@ fn from_command(settings: &ModelConfig, outside: &Outside) -> Result<String, Mod
     }
 }
 
-/// Says whether a text is what stands in examples instead of a key.
+/// `true` for text that documentation uses instead of a key, and for text that can't be a key.
 pub fn is_placeholder(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     text.is_empty()
@@ -164,7 +159,7 @@ pub fn is_placeholder(text: &str) -> bool {
             .any(|word| lower.starts_with(word))
 }
 
-/// Says whether an address is this machine.
+/// `true` if the host is this machine.
 pub fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
@@ -173,14 +168,15 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Says whether an address is this machine or in its own network: a private address, a name without
-/// a dot, or one that no public server has.
+/// `true` if the host is this machine or in its private network: a private address, a name without
+/// a dot, or a suffix that doesn't exist in public DNS.
 pub fn is_near(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
         Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
         Err(_) => {
+            // Such as a gateway in an office network or a service of a compose file.
             !host.contains('.')
                 || [".localhost", ".local", ".internal", ".lan", ".home.arpa"]
                     .iter()
@@ -189,7 +185,7 @@ pub fn is_near(url: &Url) -> bool {
     }
 }
 
-/// Returns scheme, host and port: an address without anything that may be secret.
+/// Scheme, host and port, without anything that can be secret.
 pub fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }

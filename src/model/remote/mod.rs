@@ -1,8 +1,9 @@
 //! Models behind HTTP: OpenAI-compatible chat completions and Anthropic's Messages.
 //!
-//! A call streams and falls back to an answer in one piece. It has a limit for connecting, for the
-//! first byte, for silence and for the whole; it is tried again only as long as nothing arrived;
-//! it follows no redirect; and its key goes to one origin.
+//! Answers are streamed, or read as plain JSON if the server doesn't stream. There are separate
+//! limits for connecting, the first byte, silence and the whole call. A call is retried only as
+//! long as nothing of its answer has arrived. Redirects are not followed, and a key is sent to one
+//! origin only.
 
 mod anthropic;
 mod clock;
@@ -39,60 +40,46 @@ pub use key::is_placeholder;
 
 /// A model behind HTTP.
 pub struct Remote {
-    /// The model's name.
     name: String,
-    /// The provider's name for it.
+    /// The provider's id for the model.
     id: String,
-    /// How it is spoken to.
     protocol: Protocol,
-    /// The address of a request.
     url: Url,
-    /// The key.
     key: ApiKey,
-    /// The limits of a call.
     limits: CallLimits,
-    /// The rest of the settings.
     settings: ModelConfig,
-    /// Says whether the user wants to stop.
     stopped: Rc<dyn Fn() -> bool>,
-    /// Tells the user that a request is tried again.
+    /// Tells the user about a retry.
     note: Rc<dyn Fn(&str)>,
-    /// Draws a number from 0 to 1, by which pauses differ.
+    /// Random number from 0 to 1 to spread retries.
     chance: fn() -> f64,
 }
 
-/// How a server is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
-    /// Chat completions.
     Openai,
-    /// Messages.
     Anthropic,
 }
 
-/// The limits of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CallLimits {
-    /// Making the connection.
     connect: Duration,
-    /// The silence before the first piece.
+    /// Silence before the first byte.
     first: Duration,
-    /// The silence between two pieces.
+    /// Silence between two chunks.
     idle: Duration,
-    /// The whole call, its repetitions included.
+    /// The whole call, retries included.
     total: Duration,
-    /// The largest answer, in bytes after decompression.
+    /// Size of the answer after decompression.
     bytes: usize,
-    /// The largest event of a stream, in bytes.
+    /// Size of one stream event in bytes.
     event: usize,
-    /// How often a call is tried again.
     retries: u32,
-    /// The pause before the first repetition; each further one is twice as long.
+    /// Pause before the first retry. Doubles with each further one.
     pause: Duration,
 }
 
 impl CallLimits {
-    /// Reads the limits of the settings, with ours where they have none.
     fn new(settings: &ModelConfig) -> CallLimits {
         let seconds = |value: Option<Duration>, usual| value.unwrap_or(Duration::from_secs(usual));
         CallLimits {
@@ -109,10 +96,7 @@ impl CallLimits {
 }
 
 impl Remote {
-    /// Makes a model of its settings; fetches the key, sends nothing.
-    ///
-    /// # Errors
-    /// [`ModelError::Settings`], [`ModelError::NoKey`] or [`ModelError::KeyCommand`].
+    /// Creates the model and gets its key. Sends nothing.
     pub fn new(
         name: &str,
         settings: &ModelConfig,
@@ -170,6 +154,7 @@ impl Model for Remote {
     ) -> Result<ModelAnswer, ModelError> {
         let mut body = self.protocol.body(&self.id, &self.settings, request);
         if let Some(fields) = body.as_object_mut() {
+            // Last, so that the user can override any field.
             fields.extend(self.settings.extra.clone());
         }
 
@@ -183,7 +168,7 @@ impl Model for Remote {
 }
 
 impl Protocol {
-    /// Returns the variable with the usual key.
+    /// Name of the usual key variable.
     fn key(self) -> &'static str {
         match self {
             Protocol::Openai => openai::KEY,
@@ -191,7 +176,7 @@ impl Protocol {
         }
     }
 
-    /// Returns the path of a request behind the base.
+    /// Path of the endpoint, relative to the base URL.
     fn path(self) -> &'static str {
         match self {
             Protocol::Openai => openai::PATH,
@@ -199,8 +184,7 @@ impl Protocol {
         }
     }
 
-    /// Returns where the API begins if the settings don't say: what the environment names, else the
-    /// provider's own.
+    /// Base URL if the settings have none: from the environment, else the provider's.
     fn usual_base(self, name: &str, outside: &Outside) -> Result<Url, ModelError> {
         let (variable, base) = match self {
             Protocol::Openai => (openai::BASE_VARIABLE, openai::BASE),
@@ -212,9 +196,10 @@ impl Protocol {
         )
     }
 
-    /// Reads an address. Anthropic's may lack the version, as its variable does.
+    /// Parses a base URL. Appends `/v1` for Anthropic if missing.
     fn base(self, name: &str, text: &str) -> Result<Url, ModelError> {
         let url = parse_url(name, text.trim())?;
+        // `ANTHROPIC_BASE_URL` lacks it by convention.
         let lacks_version =
             self == Protocol::Anthropic && !url.path().trim_end_matches('/').ends_with("/v1");
         Ok(if lacks_version {
@@ -224,7 +209,6 @@ impl Protocol {
         })
     }
 
-    /// Returns the body of a request.
     fn body(self, id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
         match self {
             Protocol::Openai => openai::body(id, settings, request),
@@ -232,7 +216,7 @@ impl Protocol {
         }
     }
 
-    /// Takes an event of the stream; the error has the provider's words.
+    /// Handles a stream event. The error is the provider's message.
     fn event(self, draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
         match self {
             Protocol::Openai => openai::event(draft, event),
@@ -240,7 +224,7 @@ impl Protocol {
         }
     }
 
-    /// Takes an answer in one piece; says whether it is one.
+    /// Reads an answer that is a single JSON object. `false` if `value` isn't one.
     fn whole(self, draft: &mut AnswerDraft, value: &Value) -> bool {
         match self {
             Protocol::Openai => openai::whole(draft, value),
@@ -248,13 +232,13 @@ impl Protocol {
         }
     }
 
-    /// Changes a refused body so that it may be accepted; says whether it did.
+    /// Adapts a rejected body to the server. `false` if there is nothing to change.
     fn adapt(self, body: &mut Value, words: &str) -> bool {
         self == Protocol::Openai && openai::adapt(body, words)
     }
 }
 
-/// Reads an address: http or https, without a name and password in it.
+/// Parses an HTTP URL without credentials.
 fn parse_url(name: &str, text: &str) -> Result<Url, ModelError> {
     let wrong =
         |detail: &str| ModelError::Settings(format!("the `base_url` of model `{name}` {detail}"));
@@ -273,7 +257,6 @@ fn parse_url(name: &str, text: &str) -> Result<Url, ModelError> {
     Ok(url)
 }
 
-/// Appends a path to an address.
 fn endpoint(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     let whole = format!("{}/{path}", base.path().trim_end_matches('/'));

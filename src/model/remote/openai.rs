@@ -1,4 +1,4 @@
-//! The chat completions protocol: its requests, its stream, its answers in one piece.
+//! OpenAI's chat completions protocol: requests, streams and plain JSON answers.
 
 use serde_json::{Value, json};
 
@@ -7,23 +7,22 @@ use super::sse::SseEvent;
 use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage};
 
-/// Where OpenAI's own API begins.
 pub const BASE: &str = "https://api.openai.com/v1";
-/// The variable with the key for it.
+/// The usual variable for the key.
 pub const KEY: &str = "OPENAI_API_KEY";
-/// The variable that moves it elsewhere.
+/// Overrides `BASE`.
 pub const BASE_VARIABLE: &str = "OPENAI_BASE_URL";
-/// The path behind the base.
+/// Path relative to the base URL.
 pub const PATH: &str = "chat/completions";
 
-/// Returns the body of a request. Input and message are one message: some models' templates refuse
-/// two of one role.
+/// Builds the body of a request.
 pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     let mut messages = Vec::new();
     if !request.system.trim().is_empty() {
         messages.push(json!({ "role": "system", "content": request.system }));
     }
 
+    // One message: the chat templates of some models reject two user messages in a row.
     messages.push(json!({ "role": "user", "content": request.user_text() }));
     let mut body = json!({ "model": id, "messages": messages, "stream": true, "stream_options": { "include_usage": true } });
     if let Some(limit) = request.max_tokens.or(settings.max_tokens) {
@@ -37,16 +36,18 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     body
 }
 
-/// Changes a body that a server refused for a field that it does not know, if the field can go.
-/// Returns whether it did.
+/// Adapts a body to the server that rejected it with the message `words`. Returns whether anything
+/// changed.
 pub fn adapt(body: &mut Value, words: &str) -> bool {
     let Some(fields) = body.as_object_mut() else {
         return false;
     };
+    // Some servers don't know this field.
     if words.contains("stream_options") {
         return fields.remove("stream_options").is_some();
     }
 
+    // Some models require the new name of `max_tokens`.
     if words.contains("max_completion_tokens")
         && let Some(limit) = fields.remove("max_tokens")
     {
@@ -56,10 +57,7 @@ pub fn adapt(body: &mut Value, words: &str) -> bool {
     false
 }
 
-/// Takes an event of the stream.
-///
-/// # Errors
-/// The provider's words, where the event is an error.
+/// Handles a stream event. The error is the provider's message.
 pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     if event.data.trim() == "[DONE]" {
         draft.recognised = true;
@@ -78,14 +76,14 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes an answer that came in one piece. Returns whether it is one.
+/// Reads an answer that is a single JSON object. `false` if `value` isn't one.
 pub fn whole(draft: &mut AnswerDraft, value: &Value) -> bool {
     take(draft, value, "/choices/0/message/content");
     draft.ended = draft.recognised;
     draft.recognised
 }
 
-/// Takes what a chunk or a whole answer says; `content` points to the text.
+/// Reads a chunk or a whole answer. `content` is the JSON pointer of the text.
 fn take(draft: &mut AnswerDraft, value: &Value, content: &str) {
     draft.recognised |= value.get("choices").is_some_and(Value::is_array);
     draft
@@ -99,6 +97,7 @@ fn take(draft: &mut AnswerDraft, value: &Value, content: &str) {
         draft.finish = Some(finish(reason));
     }
 
+    // With `include_usage`, the last chunk has the usage and no choices.
     if value.get("usage").is_some_and(Value::is_object) {
         draft.usage = TokenUsage {
             input: number(value, "/usage/prompt_tokens"),
@@ -109,9 +108,9 @@ fn take(draft: &mut AnswerDraft, value: &Value, content: &str) {
     }
 }
 
-/// Reads the provider's word for the end.
 fn finish(reason: &str) -> Finish {
     match reason {
+        // Compatible servers use other names, too.
         "stop" | "eos" | "end_turn" => Finish::Stop,
         "length" | "max_tokens" => Finish::Length,
         other => Finish::Other(other.to_owned()),

@@ -1,5 +1,7 @@
-//! Reads an accepted answer: a stream of events, or one piece of JSON, whatever the server made of
-//! the request.
+//! Reads the body of a successful response: a stream of events or a single JSON object.
+//!
+//! Servers don't always answer in the requested form, or with the right content type. If one form
+//! doesn't fit, this reader tries the other.
 
 use serde_json::Value;
 
@@ -8,27 +10,24 @@ use super::draft::{AnswerDraft, error_words};
 use super::sse::{Decoder, SseEvent, TooLong};
 use crate::model::{Finish, ModelAnswer, ModelError};
 
-/// How much of a foreign answer is shown, in bytes.
+/// Bytes of an unrecognized response to show in an error.
 const SAMPLE: usize = 200;
 
-/// What reads an answer.
+/// Reads the answer incrementally.
 pub struct AnswerReader<'a> {
-    /// The model.
     remote: &'a Remote,
-    /// What has arrived of the answer.
     draft: AnswerDraft,
-    /// The events of a stream.
     decoder: Decoder,
-    /// Whether it is a stream.
+    /// Treats the body as an event stream.
     stream: bool,
-    /// The bytes of an answer in one piece, or the beginning of a stream.
+    /// The whole body, or the first `SAMPLE` bytes of a stream.
     raw: Vec<u8>,
-    /// How many bytes came.
+    /// Bytes received.
     size: usize,
 }
 
 impl<'a> AnswerReader<'a> {
-    /// Makes a reader; `stream` is what the server says.
+    /// Creates a reader. `stream` is `true` if the content type says so.
     pub fn new(remote: &'a Remote, stream: bool) -> AnswerReader<'a> {
         AnswerReader {
             remote,
@@ -40,30 +39,25 @@ impl<'a> AnswerReader<'a> {
         }
     }
 
-    /// Says whether nothing has arrived.
     pub fn is_empty(&self) -> bool {
         self.size == 0
     }
 
-    /// Says whether the protocol's mark of the end came.
+    /// `true` after the protocol's end marker.
     pub fn is_done(&self) -> bool {
         self.draft.ended
     }
 
-    /// Says whether the model has said that it is done, even if the protocol's mark is missing.
+    /// `true` if the model has finished, even if the protocol's end marker is missing.
     pub fn has_finish(&self) -> bool {
         self.draft.finish.is_some()
     }
 
-    /// Returns what has arrived.
     pub fn into_text(mut self) -> String {
         self.take_text()
     }
 
-    /// Takes the next bytes.
-    ///
-    /// # Errors
-    /// [`ModelError::TooLarge`], or [`ModelError::Provider`] with the server's words.
+    /// Adds received bytes. Fails if the answer is too large or the provider reports an error.
     pub fn take(&mut self, bytes: &[u8], watch: &mut dyn FnMut(&str)) -> Result<(), ModelError> {
         self.size += bytes.len();
         if self.size > self.remote.limits.bytes {
@@ -75,6 +69,7 @@ impl<'a> AnswerReader<'a> {
             return Ok(());
         }
 
+        // Keep only the start of a stream, for the error if nothing in it is recognized.
         let room = SAMPLE.saturating_sub(self.raw.len()).min(bytes.len());
         self.raw.extend_from_slice(&bytes[..room]);
         let events = self
@@ -85,10 +80,7 @@ impl<'a> AnswerReader<'a> {
         self.take_events(events, watch)
     }
 
-    /// Ends the answer.
-    ///
-    /// # Errors
-    /// Why it is none.
+    /// Completes the answer at the end of the body.
     pub fn finish(mut self, watch: &mut dyn FnMut(&str)) -> Result<ModelAnswer, ModelError> {
         if self.size == 0 {
             return Err(ModelError::Empty {
@@ -101,7 +93,7 @@ impl<'a> AnswerReader<'a> {
         }
 
         if !self.stream {
-            // A stream that the server calls something else.
+            // Some servers label an event stream with another content type.
             self.stream = true;
             let events = self
                 .decoder
@@ -118,7 +110,6 @@ impl<'a> AnswerReader<'a> {
         self.answer()
     }
 
-    /// Takes events and shows what they add.
     fn take_events(
         &mut self,
         events: impl IntoIterator<Item = SseEvent>,
@@ -126,8 +117,7 @@ impl<'a> AnswerReader<'a> {
     ) -> Result<(), ModelError> {
         let before = self.draft.text.len();
         for event in events {
-            // What comes behind the end is none of the answer, even where it comes in the same
-            // piece.
+            // Ignore events after the end, even if they arrived in the same chunk.
             if self.draft.ended {
                 break;
             }
@@ -145,7 +135,7 @@ impl<'a> AnswerReader<'a> {
         Ok(())
     }
 
-    /// Takes an answer in one piece; says whether it is JSON of the protocol.
+    /// Parses the body as a single JSON object. `false` if it isn't an answer.
     fn take_whole(&mut self, watch: &mut dyn FnMut(&str)) -> Result<bool, ModelError> {
         let Ok(value) = serde_json::from_slice::<Value>(&self.raw) else {
             return Ok(false);
@@ -166,7 +156,7 @@ impl<'a> AnswerReader<'a> {
         Ok(is_answer)
     }
 
-    /// Makes the answer, or says what came instead.
+    /// Completes the answer. If nothing was recognized, explains what the server sent.
     fn answer(self) -> Result<ModelAnswer, ModelError> {
         if self.draft.recognised {
             return self.whole_answer();
@@ -192,7 +182,7 @@ impl<'a> AnswerReader<'a> {
         })
     }
 
-    /// Makes the answer of what was recognised, without the key that a server may have echoed.
+    /// Completes a recognized answer and redacts the key in it, which servers can echo.
     fn whole_answer(mut self) -> Result<ModelAnswer, ModelError> {
         self.draft.text = self.take_text();
         let key = &self.remote.key;
@@ -211,12 +201,10 @@ impl<'a> AnswerReader<'a> {
         })
     }
 
-    /// Takes the text out, without the key.
     fn take_text(&mut self) -> String {
         self.remote.key.hide(std::mem::take(&mut self.draft.text))
     }
 
-    /// Wraps the provider's words.
     fn provider(&mut self, words: &str) -> ModelError {
         ModelError::Provider {
             detail: self.remote.key.scrub(words),
@@ -224,7 +212,6 @@ impl<'a> AnswerReader<'a> {
         }
     }
 
-    /// Says that a limit of size was passed.
     fn too_large(&mut self, limit: usize) -> ModelError {
         ModelError::TooLarge {
             limit,

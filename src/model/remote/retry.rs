@@ -1,20 +1,20 @@
-//! How long to wait before a call is tried again.
+//! Delays between retries.
 
 use std::time::Duration;
 
-/// The longest pause, whatever a server asks for.
+/// Longest delay, even if a server asks for more.
 pub const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// How much longer than asked for a pause may get, as a part of it.
+/// Maximum random extension of a delay that a server asked for, as a fraction of it.
 const MAX_LATE: f64 = 0.25;
 
-/// Returns the pause before a repetition: what the server asks for and a little more, else up to
-/// twice as long each time, neither over a minute. `chance`, from 0 to 1, spreads clients that were
-/// refused together.
+/// Delay before a retry: what the server asks for, slightly extended, else exponential backoff with
+/// jitter. `chance`, from 0 to 1, spreads clients that were rejected at the same time.
 pub fn pause(first: Duration, repetition: u32, asked: Option<Duration>, chance: f64) -> Duration {
     let pause = match asked {
         Some(asked) => asked.min(MAX_PAUSE).mul_f64(1.0 + MAX_LATE * chance),
         None => first
+            // A shift by 32 or more would overflow.
             .saturating_mul(1 << repetition.min(16))
             .min(MAX_PAUSE)
             .mul_f64(0.5 + 0.5 * chance),
@@ -22,7 +22,7 @@ pub fn pause(first: Duration, repetition: u32, asked: Option<Duration>, chance: 
     pause.min(MAX_PAUSE)
 }
 
-/// Reads a `Retry-After` header: seconds, or a date seen from `now`.
+/// Parses a `Retry-After` header: seconds or a date. `now` turns a date into a delay.
 pub fn retry_after(value: &str, now: jiff::Timestamp) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {

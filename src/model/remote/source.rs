@@ -1,5 +1,6 @@
-//! Where the answers of a model behind HTTP come from: its address, where its key is, and whether
-//! anything answers there. Nothing is sent that could cost something, and no key.
+//! Describes where a remote model's answers come from: its address and the source of its key.
+//!
+//! Sends no requests that cost money, and no keys.
 
 use std::time::Duration;
 
@@ -12,35 +13,32 @@ use crate::model::settings::{ModelConfig, ModelKind};
 use crate::text::redact::redact;
 use crate::text::visible::visible;
 
-/// Where answers come from.
+/// Address and key source of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelSource {
     /// Scheme, host and port.
     pub origin: String,
-    /// Where the key is.
+    /// Source of the key.
     pub key: KeySource,
 }
 
-/// Where a key is.
+/// Source of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
-    /// None is sent.
+    /// No key is sent.
     Nowhere,
-    /// In a variable.
+    /// An environment variable.
     Variable {
         /// Its name.
         name: String,
-        /// Whether something is in it.
+        /// `true` if it contains something other than a placeholder.
         is_set: bool,
     },
-    /// A program prints it.
+    /// The output of a program.
     Program(String),
 }
 
-/// Returns where the answers of a model come from, by its settings and the environment alone.
-///
-/// # Errors
-/// [`ModelError::Settings`].
+/// Determines address and key source from the settings and the environment. Runs no command.
 pub fn source(
     name: &str,
     settings: &ModelConfig,
@@ -64,7 +62,7 @@ pub fn source(
     let key = match (settings.api_key_command.first(), &settings.api_key_env) {
         (Some(program), _) => KeySource::Program(program.clone()),
         (None, Some(name)) => variable(name),
-        // The usual key serves the usual address only; a server on this machine may want none.
+        // Same rule as `ApiKey::fetch`. A local server might not need a key, so none is expected.
         (None, None) if base.origin() == usual.origin() && !is_loopback(&base) => {
             variable(protocol.key())
         }
@@ -83,11 +81,7 @@ pub fn source(
     })
 }
 
-/// Asks whether anything answers at an address: any answer will do. No key is sent, and no redirect
-/// followed.
-///
-/// # Errors
-/// Why nothing does, in a few words.
+/// Checks whether a server answers at `origin`. Any response will do. The error is a short reason.
 pub fn reach(origin: &str, limit: Duration) -> Result<(), String> {
     let is_here = http::Url::parse(origin).is_ok_and(|url| is_loopback(&url));
     let client = http::client(|builder| {
@@ -110,12 +104,10 @@ pub fn reach(origin: &str, limit: Duration) -> Result<(), String> {
     }
 }
 
-/// Says that it took too long.
 fn late(limit: Duration) -> String {
     format!("no answer within {} s", limit.as_secs())
 }
 
-/// Returns what an error says, fit to be shown.
 fn said(error: &http::Error) -> String {
     visible(&redact(&exchange::root(error))).into_owned()
 }
@@ -126,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// Compares where answers come from; `KEY` is set, and nothing else.
+    /// Only `KEY` is set in the environment.
     fn check(settings: &str, expected: Result<(&str, KeySource), &str>) {
         let entry = serde_yaml::from_str(settings).unwrap();
         let settings = ModelConfig::from_config("m", &entry).unwrap();
@@ -180,7 +172,7 @@ mod tests {
     fn a_port_where_nobody_listens_does_not_answer() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        // Nobody takes the connection, and so nobody answers.
+        // Nothing accepts the connection, so the request times out.
         let limit = Duration::from_millis(200);
         assert_eq!(
             reach(&address, limit),

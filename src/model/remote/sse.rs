@@ -1,36 +1,37 @@
-//! Server-sent events: bytes in any pieces become events.
+//! Decodes server-sent events from a byte stream.
 //!
-//! Line ends are CR, LF or CRLF, also when cut between two pieces; comments are skipped; several
-//! `data:` lines are one event. A line or an event over the limit is an error, not memory.
+//! Accepts CR, LF and CRLF, even if a chunk ends between CR and LF. Joins several `data:` lines
+//! into one event and skips comments. Bounds the memory: a line or event over the limit is an
+//! error.
 
-/// One event.
+/// A decoded event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
-    /// The `event:` line; empty without one.
+    /// Value of the `event:` line. Empty if there is none.
     pub name: String,
-    /// The `data:` lines, joined by newlines.
+    /// Values of the `data:` lines, joined with newlines.
     pub data: String,
 }
 
-/// A line or an event is larger than the limit.
+/// A line or event exceeds the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong;
 
-/// Splits a byte stream into events.
+/// Incremental decoder.
 #[derive(Debug)]
 pub struct Decoder {
-    /// The line that has not ended.
+    /// The incomplete line.
     line: Vec<u8>,
-    /// Whether the last byte was a CR, so that an LF now belongs to it.
+    /// `true` after a CR: an LF that follows belongs to the same line end.
     after_cr: bool,
-    /// The event that has not ended; `None` before its first field.
+    /// The incomplete event. `None` before its first field.
     event: Option<SseEvent>,
-    /// The largest event, in bytes.
+    /// Maximum size of an event in bytes.
     limit: usize,
 }
 
 impl Decoder {
-    /// Makes a decoder that takes no line and no event over `limit` bytes.
+    /// Creates a decoder. `limit` is the maximum size of a line or event in bytes.
     pub fn new(limit: usize) -> Decoder {
         Decoder {
             line: Vec::new(),
@@ -40,10 +41,7 @@ impl Decoder {
         }
     }
 
-    /// Takes the next bytes and returns the events that they complete.
-    ///
-    /// # Errors
-    /// [`TooLong`]; nothing more can be decoded after it.
+    /// Decodes bytes and returns the events they complete. The decoder is unusable after an error.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, TooLong> {
         let mut events = Vec::new();
         for &byte in bytes {
@@ -59,29 +57,27 @@ impl Decoder {
         Ok(events)
     }
 
-    /// Returns the event that the end of the stream completes: some servers leave the last blank
-    /// line out.
-    ///
-    /// # Errors
-    /// [`TooLong`].
+    /// Returns the last event, at the end of the stream.
     pub fn finish(&mut self) -> Result<Option<SseEvent>, TooLong> {
+        // Some servers omit the blank line after the last event.
         if !self.line.is_empty() {
             self.end_line()?;
         }
         Ok(self.event.take())
     }
 
-    /// Takes a line; a blank one ends the event.
+    /// Processes a line. An empty line ends the event.
     fn end_line(&mut self) -> Result<Option<SseEvent>, TooLong> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             return Ok(self.event.take());
         }
 
-        // A whole line is whole characters, wherever the pieces were cut.
+        // Decode whole lines only, so that chunks can't cut a character.
         let line = String::from_utf8_lossy(&line);
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
+        // A stream can start with a byte order mark.
         match field.trim_start_matches('\u{feff}') {
             "event" => value.clone_into(&mut self.event.get_or_insert_default().name),
             "data" => self.add_data(value)?,
@@ -91,7 +87,6 @@ impl Decoder {
         Ok(None)
     }
 
-    /// Adds a line of data to the event.
     fn add_data(&mut self, value: &str) -> Result<(), TooLong> {
         let data = &mut self.event.get_or_insert_default().data;
         if data.len() + value.len() >= self.limit {

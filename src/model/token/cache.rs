@@ -1,4 +1,4 @@
-//! Remembering the counts of texts by blob id.
+//! Persistent cache of token counts by blob id.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -9,28 +9,26 @@ use std::path::{Path, PathBuf};
 use super::count;
 use crate::host::file::read_regular_text;
 
-/// The most counts that a cache file keeps; the ones used longest ago go first.
+/// Maximum number of entries. The least recently used ones are dropped first.
 pub const MAX_ENTRIES: usize = 20_000;
-/// The largest cache file that is read, in bytes.
+/// Largest cache file to read, in bytes.
 const MAX_FILE: u64 = 4 << 20;
-/// The first line of a cache file: another vocabulary or layout gets another one.
+/// First line of a cache file. Must change whenever the vocabulary or the format does.
 const HEADER: &str = "teddy token counts 1 o200k_base";
 
-/// Counts by blob id, kept in one small file. Losing it costs time and nothing else.
+/// Token counts by blob id, stored in one small file. Deleting it is harmless.
 #[derive(Debug)]
 pub struct TokenCache {
-    /// The file.
     path: PathBuf,
-    /// Count and time of last use, by id.
+    /// Count and time of last use.
     counts: HashMap<String, (u32, u64)>,
-    /// The time: one tick for each use.
+    /// Logical clock: the number of uses.
     clock: u64,
-    /// Whether there is something to save.
     changed: bool,
 }
 
 impl TokenCache {
-    /// Reads the cache; a file that is missing, damaged or too large is an empty one.
+    /// Loads the cache. Treats a missing, damaged or too large file as empty.
     pub fn open(path: &Path) -> TokenCache {
         let text = read_regular_text(path, MAX_FILE).ok();
         let counts = text.as_deref().and_then(parse).unwrap_or_default();
@@ -42,15 +40,16 @@ impl TokenCache {
         }
     }
 
-    /// Returns the count of a blob.
+    /// Returns a blob's count.
     pub fn get(&mut self, blob_id: &str) -> Option<usize> {
         let (count, used) = self.counts.get_mut(blob_id)?;
         self.clock += 1;
+        // Doesn't set `changed`: a new time of use alone isn't worth writing the file.
         *used = self.clock;
         Some(*count as usize)
     }
 
-    /// Keeps the count of a blob; `blob_id` is its hexadecimal id.
+    /// Stores a blob's count. Ignores invalid ids.
     pub fn put(&mut self, blob_id: &str, count: usize) {
         let Ok(count) = u32::try_from(count) else {
             return;
@@ -66,7 +65,7 @@ impl TokenCache {
             .is_none_or(|(old, _)| old != count);
     }
 
-    /// Returns the count of a blob, counting its text if it is not known yet.
+    /// Returns a blob's count, computing it from `text` if necessary.
     pub fn count(&mut self, blob_id: &str, text: &str) -> usize {
         self.get(blob_id).unwrap_or_else(|| {
             let tokens = count(text);
@@ -75,10 +74,7 @@ impl TokenCache {
         })
     }
 
-    /// Writes the cache if a count is new, in one step.
-    ///
-    /// # Errors
-    /// What the system says; the old file is then still whole.
+    /// Writes the cache atomically if it contains new counts.
     pub fn save(&mut self) -> io::Result<()> {
         if !self.changed {
             return Ok(());
@@ -98,7 +94,7 @@ impl TokenCache {
         Ok(())
     }
 
-    /// Returns the file's text: the entries in the order of their last use.
+    /// Formats the file, least recently used entries first.
     fn render(&self) -> String {
         let mut entries: Vec<_> = self.counts.iter().collect();
         entries.sort_unstable_by_key(|(_, (_, used))| *used);
@@ -110,19 +106,20 @@ impl TokenCache {
     }
 }
 
-/// Reads a cache file; `None` if a line of it is damaged.
+/// Parses a cache file. `None` if any line is damaged.
 fn parse(text: &str) -> Option<HashMap<String, (u32, u64)>> {
     let lines = text.strip_prefix(HEADER)?.strip_prefix('\n')?.lines();
     lines
         .enumerate()
         .map(|(n, line)| {
+            // The order in the file is the order of last use.
             let (id, count) = line.split_once(' ').filter(|(id, _)| is_id(id))?;
             Some((id.to_owned(), (count.parse().ok()?, n as u64)))
         })
         .collect()
 }
 
-/// Says whether a text is an object id, SHA-1 or SHA-256.
+/// Accepts SHA-1 and SHA-256.
 fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

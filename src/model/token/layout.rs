@@ -1,48 +1,48 @@
-//! How the two tables of the tokenizer are laid out. The build script, which makes them, compiles
-//! this file as well.
+//! Binary layout of the tokenizer's two tables. The build script, which generates them, compiles
+//! this file too.
 //!
-//! **Classes** (`classes.bin`, 40 kB): what the splitter wants to know of a character is one byte
-//! of the bits below. The first [`BLOCKS`] bytes say, for each 256 characters in a row, which of
-//! the blocks behind has theirs; a block is 256 bytes. Block 0 is that of ASCII.
+//! **Classes** (`classes.bin`, 40 kB): one byte of the bits below for each character. The first
+//! [`BLOCKS`] bytes map each run of 256 characters to a block; the blocks of 256 bytes follow, and
+//! identical ones are shared. Block 0 is ASCII.
 //!
 //! **Tokens** (`tokens.bin`, 2.0 MB): a trie of all tokens as a double array. A unit is 32 bits,
 //! little-endian: a value in the low [`VALUE_BITS`], the bits [`LEAF`] and [`TOKEN`], and from
-//! [`LABEL_SHIFT`] on the label of the node and one. The value of a leaf, where a token ends and
-//! nothing goes on, is its rank; that of any other node is the base of its children. The child by a
-//! byte is at the base plus that byte, if the label there says so. Where a token ends and others go
-//! on, the node has a leaf with the label [`END`], too, which no byte leads to.
+//! [`LABEL_SHIFT`] on the node's label plus one. The value of a leaf, which ends a token and has no
+//! children, is the token's rank. The value of any other node is the base of its children: the
+//! child for a byte is at base plus byte, if the label there matches. A node that ends a token but
+//! has children has an additional leaf with the label [`END`], which isn't a byte.
 //!
-//! No two nodes have a base in common, so the label is all that has to be compared. The first 256
-//! units are empty: base 0 leads nowhere. Those behind are the children of the root, which has no
-//! unit itself.
+//! Every node has its own base, so comparing the label is enough. The first 256 units are empty, so
+//! base 0 leads nowhere. They are followed by the children of the root, which has no unit of its
+//! own.
 
-/// Upper or title case, or a letter without case, or a mark: the first part of a word.
+/// Upper or title case, letters without case, marks: the first part of a word.
 pub const UPPER: u8 = 1;
-/// Lower case, or a letter without case, or a mark: the second part of a word.
+/// Lower case, letters without case, marks: the second part of a word.
 pub const LOWER: u8 = 1 << 1;
-/// A digit, or another number.
+/// Digits and other numbers.
 pub const NUMBER: u8 = 1 << 2;
-/// White space.
+/// Whitespace.
 pub const BLANK: u8 = 1 << 3;
-/// A carriage return or a newline.
+/// Carriage return and newline.
 pub const NEWLINE: u8 = 1 << 4;
-/// One of these can stand before a word: no letter, number or newline.
+/// Can precede a word: not a letter, number or newline.
 pub const OPENER: u8 = 1 << 5;
-/// No letter, number or white space.
+/// Not a letter, number or whitespace.
 pub const SYMBOL: u8 = 1 << 6;
 
-/// Where the blocks of classes begin: so many times 256 characters there are.
+/// Number of runs of 256 characters, and so the offset of the first block.
 pub const BLOCKS: usize = 0x11_0000 >> 8;
 
-/// How many bits a value has.
+/// Number of bits of a value.
 pub const VALUE_BITS: u32 = 20;
-/// The bit of a node without children, whose value is a rank.
+/// Marks a node without children, whose value is a rank.
 pub const LEAF: u32 = 1 << VALUE_BITS;
-/// The bit of a node with children where a token ends as well.
+/// Marks a node with children that also ends a token.
 pub const TOKEN: u32 = 1 << (VALUE_BITS + 1);
-/// Where the label begins; it has 9 bits.
+/// Position of the label, which has 9 bits.
 pub const LABEL_SHIFT: u32 = VALUE_BITS + 2;
-/// The label of the leaf that has the rank of such a token.
+/// Label of the leaf with the rank of a [`TOKEN`] node.
 pub const END: u32 = 256;
-/// The base of the root's children.
+/// Base of the root's children.
 pub const ROOT: u32 = 256;

@@ -1,55 +1,53 @@
-//! Merging the bytes of a piece into tokens, and counting these.
+//! Byte pair encoding: merges the bytes of a piece into tokens and counts them.
 //!
-//! A piece that is a token is one. Any other begins as its bytes, and as long as two neighbours
-//! together are a token, the two whose token has the lowest rank, the first of them, become one.
-//! Short pieces look for the lowest rank each time. Long ones keep a heap, so that a run of a
-//! million letters takes not much longer than as many letters in words.
+//! A piece starts as single bytes. The two neighbors whose concatenation is the token of the lowest
+//! rank, the leftmost pair if there are several, are merged until no two neighbors form a token.
+//! Short pieces search for the lowest rank linearly, which is faster up to about 60 bytes. Long
+//! ones use a heap, so that a run of a million letters isn't quadratic.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::table::{NO_RANK, Node};
 
-/// The longest piece, in bytes, in which the lowest rank is looked for each time.
+/// Longest piece to search linearly, in bytes.
 const SHORT: usize = 48;
-/// The longest piece that is looked at as one, in bytes: places in it have 32 bits.
+/// Longest piece to merge as a whole, in bytes: offsets have 32 bits.
 const LONGEST: usize = u32::MAX as usize;
 
-/// Counts the tokens of pieces, and keeps the memory for short ones from one to the next.
+/// Counts the tokens of pieces. Reuses its buffers.
 #[derive(Default)]
 pub(super) struct Merger {
-    /// The parts of a short piece, in order.
+    /// Parts of a short piece, in order.
     parts: Vec<Stretch>,
-    /// For each part, the rank of the token that it is together with the next one.
+    /// For each part, the rank of its concatenation with the next one.
     ranks: Vec<u32>,
 }
 
-/// A byte, or neighbours that became one.
+/// A sequence of bytes that forms a token.
 #[derive(Clone, Copy)]
 struct Stretch {
-    /// Where it ends in the piece: where the next one begins.
+    /// End offset in the piece, where the next part starts.
     end: u32,
-    /// Where the one before begins. Only long pieces need it.
+    /// Start offset of the previous part. Used for long pieces only.
     before: u32,
-    /// Where it leads in the trie.
+    /// Trie node of the part.
     node: Node,
-    /// Where it leads together with the next one.
+    /// Trie node of the part and the next one together.
     joined: Node,
 }
 
-/// A piece whose parts are linked: each is at the place of its first byte.
+/// A piece whose parts form a linked list. Each part is stored at the index of its first byte.
 struct LongPiece<'a> {
-    /// The bytes.
     bytes: &'a [u8],
-    /// The parts; those that were merged into another one lead nowhere.
+    /// A part merged into its predecessor has `joined` set to [`Node::NOWHERE`].
     parts: Vec<Stretch>,
-    /// The ranks of neighbours, each above the place of the first one: the lowest comes first.
-    /// Those of parts that have changed since are passed over.
+    /// Heap of pairs: the rank in the high 32 bits, the index of the first part in the low ones.
+    /// Entries of pairs that have changed are skipped when popped.
     lowest: BinaryHeap<Reverse<u64>>,
 }
 
 impl Merger {
-    /// Returns the number of tokens of a piece.
     #[inline]
     pub(super) fn count(&mut self, piece: &[u8]) -> usize {
         if Node::START.walk(piece).rank() != NO_RANK {
@@ -62,7 +60,6 @@ impl Merger {
         }
     }
 
-    /// Returns the number of tokens of a short piece.
     fn count_short(&mut self, piece: &[u8]) -> usize {
         self.parts.clear();
         self.parts.extend(parts(piece));
@@ -82,7 +79,7 @@ impl Merger {
         }
     }
 
-    /// Merges a part of a short piece with the next one.
+    /// Merges part `at` with the next one.
     #[inline]
     fn merge(&mut self, piece: &[u8], at: usize) {
         let next = self.parts.remove(at + 1);
@@ -97,7 +94,7 @@ impl Merger {
         }
     }
 
-    /// Looks up what a part of a short piece is together with the next one.
+    /// Updates the rank of part `at` and the next one together.
     #[inline]
     fn join(&mut self, piece: &[u8], at: usize) {
         let next_end = self.parts.get(at + 1).map(|next| next.end);
@@ -108,7 +105,6 @@ impl Merger {
 }
 
 impl<'a> LongPiece<'a> {
-    /// Returns a piece in which nothing is merged.
     fn new(bytes: &'a [u8]) -> LongPiece<'a> {
         let parts: Vec<Stretch> = parts(bytes).collect();
         let pairs = (0..).zip(&parts);
@@ -120,11 +116,12 @@ impl<'a> LongPiece<'a> {
         }
     }
 
-    /// Merges what can be, and returns the number of parts.
+    /// Merges all pairs and returns the number of tokens.
     fn count(mut self) -> usize {
         let mut count = self.parts.len();
         while let Some(Reverse(entry)) = self.lowest.pop() {
             let at = entry as u32;
+            // Skip stale entries: the pair has changed since.
             if self.parts[at as usize].joined.rank() == (entry >> 32) as u32 {
                 self.merge(at);
                 count -= 1;
@@ -133,10 +130,11 @@ impl<'a> LongPiece<'a> {
         count
     }
 
-    /// Merges a part with the next one.
+    /// Merges the part at `at` with the next one.
     fn merge(&mut self, at: u32) {
         let part = self.parts[at as usize];
         let next = self.parts[part.end as usize];
+        // Makes the heap entries of the absorbed part stale.
         self.parts[part.end as usize].joined = Node::NOWHERE;
         self.parts[at as usize].end = next.end;
         self.parts[at as usize].node = part.joined;
@@ -150,7 +148,7 @@ impl<'a> LongPiece<'a> {
         }
     }
 
-    /// Looks up what a part is together with the next one.
+    /// Pushes the pair that starts at `at`.
     fn join(&mut self, at: u32) {
         let part = self.parts[at as usize];
         let next_end = self.parts.get(part.end as usize).map(|next| next.end);
@@ -160,7 +158,7 @@ impl<'a> LongPiece<'a> {
     }
 }
 
-/// Returns the bytes of a piece as parts.
+/// Splits a piece into bytes.
 fn parts(piece: &[u8]) -> impl Iterator<Item = Stretch> {
     let next = piece.iter().skip(1).map(Some).chain([None]);
     (0..).zip(piece).zip(next).map(|((at, byte), next)| {
@@ -174,7 +172,7 @@ fn parts(piece: &[u8]) -> impl Iterator<Item = Stretch> {
     })
 }
 
-/// Returns where a part leads together with the next one, which has this end if there is one.
+/// Looks up a part and the next one together. `next_end` is `None` for the last part.
 #[inline]
 fn joined(piece: &[u8], part: &Stretch, next_end: Option<u32>) -> Node {
     next_end.map_or(Node::NOWHERE, |end| {
@@ -182,7 +180,7 @@ fn joined(piece: &[u8], part: &Stretch, next_end: Option<u32>) -> Node {
     })
 }
 
-/// Returns the entry of the heap for two parts that are a token together.
+/// Heap entry for a pair. `None` if it isn't a token.
 fn entry(joined: Node, at: u32) -> Option<Reverse<u64>> {
     let rank = joined.rank();
     (rank != NO_RANK).then_some(Reverse(u64::from(rank) << 32 | u64::from(at)))

@@ -1,8 +1,8 @@
-//! Counting tokens, and remembering the counts.
+//! Token counting with the `o200k_base` vocabulary: exact for OpenAI's models, approximate for
+//! others.
 //!
-//! Counts are those of `o200k_base`: exact for OpenAI's models, near for others. The vocabulary is
-//! a table that the build script makes from the one in tiktoken-rs ([`layout`]); the program has it
-//! in itself and looks it up in place, so that the first count costs no more than any other.
+//! The build script converts the vocabulary of tiktoken-rs to tables ([`layout`]), which are
+//! compiled in and used without loading or decoding. The first count is as fast as any other.
 
 mod cache;
 mod layout;
@@ -12,8 +12,7 @@ mod table;
 
 pub use cache::{MAX_ENTRIES, TokenCache};
 
-/// Counts the tokens of a text. What looks like a special token counts as the plain text that it
-/// is.
+/// Counts the tokens of a text. Special tokens count as plain text.
 pub fn count(text: &str) -> usize {
     let mut merger = merge::Merger::default();
     split::Pieces::new(text)

@@ -1,40 +1,39 @@
-//! Cutting a text into the pieces that tokens are made in: words, numbers, symbols, blanks.
+//! Splits text into the pieces that are tokenized separately: words, numbers, symbols, whitespace.
 //!
-//! The pieces are those of the regular expression of `o200k_base`, written out by hand: an engine
-//! takes longer to build its automaton than most texts take to count. Its alternatives are tried in
-//! their order, and each takes as much as it can:
+//! Equivalent to the regular expression of `o200k_base`, but written by hand: a regex engine takes
+//! longer to build its automaton than most texts take to count, and the one that tiktoken-rs uses
+//! panics at a million spaces in a row. The expression's alternatives are tried in order, each as
+//! long as possible:
 //!
 //! ```text
 //! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //! \p{N}{1,3}
-//!  ?[^\s\p{L}\p{N}]+[\r\n/]*
+//! ?[^\s\p{L}\p{N}]+[\r\n/]*
 //! \s*[\r\n]+
 //! \s+(?!\S)
 //! \s+
 //! ```
 //!
-//! A character is looked at a few times at most, whatever the text.
+//! Runs in linear time.
 
 use super::layout::{BLANK, LOWER, NEWLINE, NUMBER, OPENER, SYMBOL, UPPER};
 use super::table::{ascii_class, class};
 
-/// A text that is cut into pieces.
+/// Iterator over the pieces of a text.
 pub(super) struct Pieces<'a> {
-    /// The text.
     text: &'a str,
-    /// Where the next piece begins.
+    /// Start of the next piece.
     at: usize,
 }
 
 impl<'a> Pieces<'a> {
-    /// Returns the pieces of a text.
     pub(super) fn new(text: &'a str) -> Pieces<'a> {
         Pieces { text, at: 0 }
     }
 
-    /// Returns the class of the character at a place and where the next one is; no class at the
-    /// end.
+    /// Returns the class of the character at an offset and the offset of the next one. The class is
+    /// 0 at the end of the text.
     #[inline]
     fn class_at(&self, at: usize) -> (u8, usize) {
         match self.text.as_bytes().get(at) {
@@ -44,13 +43,12 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Returns the same for a character of more than one byte.
     fn wide_class_at(&self, at: usize) -> (u8, usize) {
         let c = self.text[at..].chars().next();
         c.map_or((0, at), |c| (class(c), at + c.len_utf8()))
     }
 
-    /// Returns the end of a run of characters that are in one of these classes.
+    /// Returns the end of a run of characters of the given classes.
     #[inline]
     fn run(&self, mut at: usize, classes: u8) -> usize {
         loop {
@@ -62,11 +60,11 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Returns the end of the piece that begins at a place before the end.
+    /// Returns the end of the piece that starts at `at`, which must not be the end of the text.
     fn piece_end(&self, at: usize) -> usize {
         let (first, next) = self.class_at(at);
         if first & (UPPER | LOWER) != 0 {
-            // A mark could stand before a word as well: the piece is the same.
+            // A mark is also allowed before a word, but that gives the same piece.
             return self.word_end(at).unwrap_or(next);
         }
         if first & NUMBER != 0 {
@@ -80,13 +78,14 @@ impl<'a> Pieces<'a> {
         if first & SYMBOL != 0 {
             return self.symbols_end(next);
         }
+        // Only a space can precede symbols, no other whitespace.
         if self.text.as_bytes()[at] == b' ' && self.class_at(next).0 & SYMBOL != 0 {
             return self.symbols_end(next);
         }
         self.blanks_end(at)
     }
 
-    /// Returns the end of a word and of what a contraction adds to it, if one begins here.
+    /// Returns the end of the word at `start`, including a contraction. `None` if there is no word.
     #[inline]
     fn word_end(&self, start: usize) -> Option<usize> {
         let (mut at, mut shared) = (start, None);
@@ -97,7 +96,8 @@ impl<'a> Pieces<'a> {
                 0 => break shared.or((at > start).then_some(at))?,
                 LOWER => break self.run(next, LOWER),
                 _ => {
-                    // The second part needs a character, which the first one gives back.
+                    // Characters in both classes: the second part needs at least one, so the first
+                    // part might have to give this one back.
                     shared = Some(next);
                     at = next;
                 }
@@ -106,7 +106,7 @@ impl<'a> Pieces<'a> {
         Some(self.contraction_end(end))
     }
 
-    /// Returns the end of `'s` and its like behind a word; its own end without one.
+    /// Skips a contraction such as `'s` after a word.
     #[inline]
     fn contraction_end(&self, end: usize) -> usize {
         let Some([b'\'', rest @ ..]) = self.text.as_bytes().get(end..) else {
@@ -115,14 +115,14 @@ impl<'a> Pieces<'a> {
         let length = match rest {
             [b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D', ..] => 1,
             [b'r' | b'R' | b'v' | b'V', b'e' | b'E', ..] | [b'l' | b'L', b'l' | b'L', ..] => 2,
-            // The long s, which Unicode takes for another case of `s`.
+            // U+017F (long s) is a case variant of `s` in Unicode.
             [0xc5, 0xbf, ..] => 2,
             _ => return end,
         };
         end + 1 + length
     }
 
-    /// Returns the end of a number of three digits at most, of which one is known.
+    /// Returns the end of a number of up to three digits, the first of which precedes `at`.
     fn number_end(&self, mut at: usize) -> usize {
         for _ in 0..2 {
             let (class, next) = self.class_at(at);
@@ -134,7 +134,7 @@ impl<'a> Pieces<'a> {
         at
     }
 
-    /// Returns the end of symbols and of the newlines and slashes behind them.
+    /// Returns the end of symbols and the newlines and slashes after them.
     fn symbols_end(&self, at: usize) -> usize {
         let end = self.run(at, SYMBOL);
         let rest = &self.text.as_bytes()[end..];
@@ -144,8 +144,8 @@ impl<'a> Pieces<'a> {
         end + behind.count()
     }
 
-    /// Returns the end of blanks: the last newline among them, or else the end of the text, or else
-    /// the last blank, which goes with what follows, unless there is no other.
+    /// Returns the end of whitespace: after its last newline. Without a newline, the last character
+    /// is left to the next piece, unless it is the only one or the text ends there.
     fn blanks_end(&self, start: usize) -> usize {
         let (mut at, mut last, mut newline) = (start, start, None);
         loop {

@@ -1,32 +1,31 @@
-//! The tables of the tokenizer, made by the build script and used in place: nothing is loaded.
+//! Lookups in the tokenizer's tables, which the build script generates.
 //!
-//! [`super::layout`] says how they are laid out.
+//! See [`super::layout`] for the format.
 
 use super::layout::{BLOCKS, END, LABEL_SHIFT, LEAF, ROOT, TOKEN, VALUE_BITS};
 
-/// The classes of characters.
 static CLASSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/classes.bin"));
-/// The trie of tokens.
 static UNITS: &[[u8; 4]] = include_bytes!(concat!(env!("OUT_DIR"), "/tokens.bin"))
     .as_chunks()
     .0;
 
-/// The rank where no token ends.
+/// Rank of bytes that aren't a token.
 pub(super) const NO_RANK: u32 = u32::MAX;
 
-/// A place in the trie: some bytes with which a token begins.
+/// A node of the trie: a prefix of a token.
 #[derive(Clone, Copy)]
 pub(super) struct Node(u32);
 
 impl Node {
-    /// No bytes.
+    /// The empty prefix.
     pub(super) const START: Node = Node(ROOT);
-    /// Bytes with which no token begins. No way leads out of here.
+    /// Not a prefix of any token. All steps from here lead here again.
     pub(super) const NOWHERE: Node = Node(0);
 
-    /// Returns the node one byte further.
+    /// Appends a byte.
     #[inline]
     pub(super) fn step(self, byte: u8) -> Node {
+        // A leaf has a rank instead of a base. Base 0 leads nowhere.
         let base = if self.0 & LEAF == 0 { self.value() } else { 0 };
         let unit = unit(base + u32::from(byte));
         if unit >> LABEL_SHIFT == u32::from(byte) + 1 {
@@ -36,13 +35,12 @@ impl Node {
         }
     }
 
-    /// Returns the value of its unit.
     #[inline]
     fn value(self) -> u32 {
         self.0 & ((1 << VALUE_BITS) - 1)
     }
 
-    /// Returns the node some bytes further.
+    /// Appends bytes.
     #[inline]
     pub(super) fn walk(self, bytes: &[u8]) -> Node {
         let mut node = self;
@@ -55,32 +53,32 @@ impl Node {
         node
     }
 
-    /// Returns the rank of the token that ends here, or [`NO_RANK`].
+    /// Rank of the token that ends here, or [`NO_RANK`].
     #[inline]
     pub(super) fn rank(self) -> u32 {
         match self.0 & (LEAF | TOKEN) {
             0 => NO_RANK,
+            // The node's value is a base, so its rank is in a separate leaf.
             TOKEN => Node(unit(self.value() + END)).value(),
             _ => self.value(),
         }
     }
 }
 
-/// Returns a unit; an empty one behind the last.
+/// Returns a unit. Out of range, an empty one.
 #[inline]
 fn unit(at: u32) -> u32 {
     let unit = UNITS.get(at as usize);
     u32::from_le_bytes(*unit.unwrap_or(&[0; 4]))
 }
 
-/// Returns the class of a character.
 #[inline]
 pub(super) fn class(c: char) -> u8 {
     let number = usize::from(CLASSES[c as usize >> 8]);
     CLASSES[BLOCKS + number * 256 + (c as usize & 0xff)]
 }
 
-/// Returns the class of an ASCII character.
+/// Faster than [`class`]: block 0 is ASCII.
 #[inline]
 pub(super) fn ascii_class(byte: u8) -> u8 {
     CLASSES[BLOCKS + usize::from(byte)]

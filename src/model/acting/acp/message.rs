@@ -1,51 +1,42 @@
-//! Messages of the protocol: JSON-RPC 2.0, one object on a line.
+//! JSON-RPC 2.0 messages, one object per line.
 
 use serde_json::{Value, json};
 
-/// The code of a method that is not there.
+/// JSON-RPC "method not found".
 const NO_METHOD: i64 = -32601;
-/// The code of an agent that wants one to log in first.
+/// Error code of the Agent Client Protocol for "authentication required".
 pub(super) const NOT_LOGGED_IN: i64 = -32000;
 
-/// A message of an agent's.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Incoming {
-    /// An answer to a request of ours.
     Answer {
-        /// The request's number.
         id: u64,
-        /// What it is answered.
         outcome: Result<Value, RpcFailure>,
     },
-    /// A request, which must be answered.
+    /// A request. Must be answered.
     Asked {
-        /// What the answer must have.
+        /// Echoed in our answer. Can be a number or a string.
         id: Value,
-        /// What is asked.
         method: String,
-        /// With what.
         params: Value,
     },
-    /// A word that needs no answer.
+    /// A notification. Needs no answer.
     Told {
-        /// What is told.
         method: String,
-        /// The rest.
+        /// `null` if the message has none.
         params: Value,
     },
 }
 
-/// An error that an agent answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RpcFailure {
-    /// Its number.
     pub(super) code: i64,
-    /// Its words.
     pub(super) message: String,
 }
 
 impl Incoming {
-    /// Reads a message; nothing where it is none.
+    /// Parses a message. `None` if it is neither a request, a notification nor an answer to one of
+    /// our requests.
     pub(super) fn read(message: &Value) -> Option<Incoming> {
         let params = || message.get("params").cloned().unwrap_or_default();
         let method = message.get("method").and_then(Value::as_str);
@@ -68,13 +59,12 @@ impl Incoming {
     }
 }
 
-/// Returns what an answer says.
 fn outcome(message: &Value) -> Result<Value, RpcFailure> {
     let Some(error) = message.get("error").filter(|error| !error.is_null()) else {
         return Ok(message.get("result").cloned().unwrap_or_default());
     };
     let words = error.get("message").and_then(Value::as_str);
-    // Some agents have only `Internal error` there, and the reason beside it.
+    // Some agents put only `Internal error` in `message` and the reason in `data`.
     let detail = ["/data/details", "/data/message", "/data"]
         .iter()
         .find_map(|place| error.pointer(place)?.as_str());
@@ -86,28 +76,23 @@ fn outcome(message: &Value) -> Result<Value, RpcFailure> {
     })
 }
 
-/// Returns a request.
 pub(super) fn request(id: u64, method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-/// Returns a word that needs no answer.
 pub(super) fn notification(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })
 }
 
-/// Returns an answer.
 pub(super) fn answer(id: &Value, result: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
-/// Returns the answer that there is no such method.
 pub(super) fn no_method(id: &Value, method: &str) -> Value {
     let error = json!({ "code": NO_METHOD, "message": format!("no method `{method}`") });
     json!({ "jsonrpc": "2.0", "id": id, "error": error })
 }
 
-/// Returns a message as the line that is sent.
 pub(super) fn line(message: &Value) -> Vec<u8> {
     format!("{message}\n").into_bytes()
 }

@@ -1,5 +1,7 @@
-//! An agent that speaks the Agent Client Protocol, version 1: greeted, given a conversation, a mode
-//! and its task, and ended.
+//! Client of the Agent Client Protocol, version 1.
+//!
+//! One call is one conversation: initialize, open or resume a session, set the mode, send the
+//! prompt, end the agent.
 
 mod message;
 mod mode;
@@ -25,35 +27,28 @@ use mode::AgentMode;
 use talk::{Halt, Talk};
 use update::text;
 
-/// The version of the protocol that is spoken.
 const VERSION: u64 = 1;
 
-/// An agent that speaks the protocol.
 pub(super) struct AcpModel {
-    /// How it is set up.
     agent: AgentSettings,
 }
 
-/// What was agreed on so far.
 #[derive(Default)]
 struct Agreement {
-    /// Who the agent says it is.
     identity: Option<AgentIdentity>,
-    /// The conversation; empty before there is one.
+    /// Id of the session. Empty until there is one.
     conversation: String,
-    /// Whether it is the one of the task.
+    /// `true` if the session is the one from the task.
     resumed: bool,
-    /// What the agent can do.
+    /// `agentCapabilities`, unparsed.
     abilities: Value,
-    /// How one logs in, in its words.
+    /// `authMethods`, unparsed.
     logins: Vec<Value>,
 }
 
-/// Why it does not go on.
 enum Trouble {
-    /// The talk ended.
     Halt(Halt),
-    /// Something that a person must hear of.
+    /// An error to report unchanged.
     Told(ModelError),
 }
 
@@ -64,12 +59,10 @@ impl From<Halt> for Trouble {
 }
 
 impl AcpModel {
-    /// Makes a model of an agent.
     pub(super) fn new(agent: AgentSettings) -> AcpModel {
         AcpModel { agent }
     }
 
-    /// Starts the agent.
     fn start(&self, task: &AgentTask<'_>, folder: &DialogueFolder) -> Result<Dialogue, ModelError> {
         self.agent.make_state();
         let order = DialogueOrder {
@@ -82,7 +75,6 @@ impl AcpModel {
         Dialogue::start(&order, folder).map_err(|refusal| self.agent.refused(refusal))
     }
 
-    /// Greets it, agrees on a conversation and a mode, and gives it its task.
     fn converse(
         &self,
         talk: &mut Talk<'_>,
@@ -110,11 +102,14 @@ impl AcpModel {
         })
     }
 
-    /// Agrees on the version of the protocol, and hears who it is.
+    /// Negotiates the protocol version and records the agent's identity, abilities and login
+    /// methods.
     fn greet(&self, talk: &mut Talk<'_>, agreed: &mut Agreement) -> Result<(), Trouble> {
         let params = json!({
             "protocolVersion": VERSION,
             "clientCapabilities": {
+                // If offered, only some agents would use these. Without them, all agents work with
+                // their own tools: in the worktree, inside the sandbox.
                 "fs": { "readTextFile": false, "writeTextFile": false },
                 "terminal": false,
             },
@@ -156,8 +151,8 @@ impl AcpModel {
         Ok(())
     }
 
-    /// Goes on with the conversation of the task, or begins one; returns what the agent tells of
-    /// it.
+    /// Resumes the task's session or starts a new one. Returns the agent's answer, which lists its
+    /// modes.
     fn open(
         &self,
         talk: &mut Talk<'_>,
@@ -179,6 +174,7 @@ impl AcpModel {
             }
         }
 
+        // The protocol requires `mcpServers`, even if empty.
         let params = json!({ "cwd": task.folder, "mcpServers": [] });
         let begun = match talk.ask("session/new", params.clone()) {
             Err(Halt::Failed(failure)) if failure.code == NOT_LOGGED_IN => {
@@ -196,7 +192,6 @@ impl AcpModel {
         Ok(begun)
     }
 
-    /// Goes on with an earlier conversation.
     fn resume(
         &self,
         talk: &mut Talk<'_>,
@@ -207,6 +202,7 @@ impl AcpModel {
         let loads = agreed.abilities.get("loadSession");
         let method = match () {
             () if !self.agent.resumes => None,
+            // Preferred: `session/load` makes the agent replay the whole conversation.
             () if resumes.is_some_and(|ability| !ability.is_null()) => Some("session/resume"),
             () if loads.and_then(Value::as_bool) == Some(true) => Some("session/load"),
             () => None,
@@ -225,7 +221,7 @@ impl AcpModel {
         Ok(begun)
     }
 
-    /// Logs in with a key of the environment, where the agent has a way for that.
+    /// Logs in with an API key, if the agent supports that and there is one.
     fn log_in(
         &self,
         talk: &mut Talk<'_>,
@@ -233,6 +229,7 @@ impl AcpModel {
         agreed: &Agreement,
     ) -> Result<(), Trouble> {
         let has_key = !self.agent.secrets.is_empty();
+        // The protocol doesn't mark login methods that use a key, so go by their names.
         let takes_key = |login: &&Value| {
             let said = format!("{} {}", text(login, "/id"), text(login, "/name"));
             let said = said.to_ascii_lowercase().replace(['_', ' '], "-");
@@ -243,7 +240,7 @@ impl AcpModel {
             return Err(self.failed(failure, agreed).into());
         };
 
-        // Some write it down.
+        // Some agents save the key to disk, so the user has to know.
         let method = text(login, "/id");
         let note = format!(
             "logged in by `{}` with the key of the environment, which the agent may keep",
@@ -259,8 +256,8 @@ impl AcpModel {
         }
     }
 
-    /// Sets the mode in which it works. It works in its own one where it does not have ours: what
-    /// it asks then is answered.
+    /// Sets the first available mode from the settings. If the agent has none of them, it keeps its
+    /// default mode, and its questions are answered as usual.
     fn set_mode(
         &self,
         talk: &mut Talk<'_>,
@@ -302,7 +299,6 @@ impl AcpModel {
         }
     }
 
-    /// Says why an agent answered with an error.
     fn failed(&self, failure: &RpcFailure, agreed: &Agreement) -> ModelError {
         let program = &self.agent.run[0];
         let why = label(&failure.message);
@@ -325,7 +321,6 @@ impl AcpModel {
         }
     }
 
-    /// Says why the talk ended.
     fn halted(&self, halt: Halt, talk: &Talk<'_>, agreed: &Agreement) -> ModelError {
         let program = &self.agent.run[0];
         match halt {
@@ -380,6 +375,7 @@ impl ActingModel for AcpModel {
         talk.asks_host = self.agent.asks_host(task.is_confined);
         let mut agreed = Agreement::default();
         let outcome = self.converse(&mut talk, task, &mut agreed);
+        // The agent still runs. Ask it to stop before killing it.
         if let Err(Trouble::Halt(Halt::Stop(_) | Halt::Line)) = &outcome
             && !agreed.conversation.is_empty()
         {
@@ -394,7 +390,6 @@ impl ActingModel for AcpModel {
     }
 }
 
-/// Ends the agent, and returns what is known of its work.
 fn finish(
     talk: Talk<'_>,
     agreed: Agreement,
@@ -411,6 +406,7 @@ fn finish(
         transcript: Vec::new(),
     };
     let (left, record) = talk.end(outcome.is_ok());
+    // A survivor can still change files, which spoils even a successful run.
     let outcome = none_left(&left).and(outcome);
     let error = outcome.as_ref().err().map(ToString::to_string);
     work.transcript = record.finish(&work, error);

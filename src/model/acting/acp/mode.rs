@@ -1,28 +1,26 @@
-//! The modes of an agent: listed as modes, or as the values of an option.
+//! Finds an agent's modes, which agents list either as `modes` or as a config option.
 
 use serde_json::Value;
 
 use super::update::text;
 
-/// How an agent comes into a mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AgentMode {
-    /// It is in it.
+    /// The mode is already set.
     Current,
-    /// By the mode's name.
+    /// To be set with `session/set_mode`.
     Plain(String),
-    /// As the value of an option.
+    /// To be set with `session/set_config_option`.
     Option {
-        /// The option's id.
+        /// Id of the option.
         option: String,
-        /// The value.
         mode: String,
     },
 }
 
 impl AgentMode {
-    /// Returns how it comes into the first of some modes that it has, by what it tells of a
-    /// conversation.
+    /// Returns how to set the first of the modes that the agent has. `begun` is its answer to
+    /// `session/new`.
     pub(super) fn find(begun: &Value, wanted: &[&str]) -> Option<AgentMode> {
         wanted
             .iter()
@@ -30,7 +28,6 @@ impl AgentMode {
     }
 }
 
-/// Looks for a mode among the modes.
 fn plain(begun: &Value, mode: &str) -> Option<AgentMode> {
     if text(begun, "/modes/currentModeId") == mode {
         return Some(AgentMode::Current);
@@ -40,7 +37,6 @@ fn plain(begun: &Value, mode: &str) -> Option<AgentMode> {
     is_there.then(|| AgentMode::Plain(mode.to_owned()))
 }
 
-/// Looks for a mode among the values of the option for modes.
 fn option(begun: &Value, mode: &str) -> Option<AgentMode> {
     let options = begun.get("configOptions")?.as_array()?;
     let of_modes =

@@ -1,8 +1,8 @@
-//! The loop of the protocol: one message after the other, in both directions.
+//! Message loop of the Agent Client Protocol.
 //!
-//! Requests of ours are answered one at a time; what comes between is taken in as it comes. The
-//! agent is offered no way to read or write files and no terminal: what it does it does itself,
-//! inside of its sandbox.
+//! TeDDy has at most one request of its own in flight and handles the agent's messages while it
+//! waits. It offers neither file access nor a terminal, so the agent has to do everything itself,
+//! inside its sandbox.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -20,67 +20,54 @@ use crate::model::acting::{
     AgentHost, AgentProgress, PermissionDecision, PermissionGiver, PermissionQuestion,
 };
 
-/// How often the limits and the user's wish are looked at.
+/// Polling interval for limits and cancellation.
 const TICK: Duration = Duration::from_millis(50);
-/// How long an agent may take to stop once it is cancelled.
+/// Time limit for an agent to stop after `session/cancel`.
 const CANCEL: Duration = Duration::from_secs(3);
-/// The most of a line that is no message that is recorded, in characters.
+/// Characters to record of a line that is not a valid message.
 const MAX_JUNK: usize = 2000;
 
-/// Why the talk does not go on.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// A limit, or somebody wants it.
     Stop(AgentStop),
-    /// A line is longer than any message.
+    /// A line exceeds `MAX_LINE`.
     Line,
-    /// The agent has ended.
+    /// The agent has exited.
     Over(DialogueEnding),
-    /// It answered with an error.
+    /// The agent answered with an error.
     Failed(RpcFailure),
 }
 
-/// What the talk is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TalkPhase {
-    /// The agent is told what it needs to know, or works.
+    /// Messages count as the agent's work.
     Work,
-    /// It tells again what was said in an earlier conversation.
+    /// The agent replays an earlier conversation, which is ignored.
     Memory,
-    /// It was cancelled, and nothing that it says counts.
+    /// The agent was cancelled. The rest of its messages is ignored.
     Cancelled,
 }
 
-/// What a talk is made of.
 pub(super) struct Talk<'a> {
-    /// The agent.
     dialogue: Dialogue,
-    /// Who watches and answers.
     pub(super) host: &'a mut dyn AgentHost,
-    /// What is said.
     pub(super) record: TranscriptRecorder,
-    /// The limits.
     clock: AgentClock,
-    /// What is known of its work.
     pub(super) work: WorkState,
-    /// The end of its error output.
     pub(super) complaints: Complaints,
-    /// Lines that are not whole.
     lines: LineSplitter,
-    /// Messages that wait.
+    /// Messages read but not handled yet.
     waiting: VecDeque<Incoming>,
-    /// The kinds of tools that are allowed for good.
+    /// Kinds of tools that the user allowed for the rest of this call.
     allowed: BTreeSet<String>,
-    /// Whether the host is asked what the agent asks; else the sandbox is the answer.
+    /// `false` if the sandbox makes questions unnecessary; then TeDDy approves them all.
     pub(super) asks_host: bool,
-    /// The number of the next request.
+    /// Id of the next request.
     next: u64,
-    /// What the talk is about.
     phase: TalkPhase,
 }
 
 impl<'a> Talk<'a> {
-    /// Begins to talk.
     pub(super) fn new(
         dialogue: Dialogue,
         host: &'a mut dyn AgentHost,
@@ -103,20 +90,14 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Asks for something and waits for the answer.
-    ///
-    /// # Errors
-    /// [`Halt`].
+    /// Sends a request and waits for its answer.
     pub(super) fn ask(&mut self, method: &str, params: Value) -> Result<Value, Halt> {
         let request = message::request(self.next, method, params);
         self.record.message(Speaker::Teddy, &request);
         self.ask_unrecorded(&request)
     }
 
-    /// Asks for an earlier conversation, in which nothing that it tells again counts.
-    ///
-    /// # Errors
-    /// [`Halt`].
+    /// Like [`Talk::ask`], but ignores the old conversation that the agent replays.
     pub(super) fn ask_memory(&mut self, method: &str, params: Value) -> Result<Value, Halt> {
         self.phase = TalkPhase::Memory;
         let answer = self.ask(method, params);
@@ -124,11 +105,8 @@ impl<'a> Talk<'a> {
         answer
     }
 
-    /// Gives it its task and waits until it is done. The text itself is not recorded: the caller
-    /// has it.
-    ///
-    /// # Errors
-    /// [`Halt`].
+    /// Sends the prompt and waits until the agent is done. The transcript gets a placeholder for
+    /// the text, which the turn already stores.
     pub(super) fn prompt(&mut self, conversation: &str, text: &str) -> Result<Value, Halt> {
         self.work.begin_prompt();
         let shown = json!({ "sessionId": conversation, "prompt": "the text of the turn" });
@@ -140,12 +118,13 @@ impl<'a> Talk<'a> {
         self.ask_unrecorded(&message::request(self.next, "session/prompt", params))
     }
 
-    /// Tells the agent to stop, and waits a while until it has. Whatever it says is passed over.
+    /// Tells the agent to stop and waits up to `CANCEL`, ignoring everything it says.
     pub(super) fn cancel(&mut self, conversation: &str) {
         let told = message::notification("session/cancel", json!({ "sessionId": conversation }));
         self.send(&told);
         self.phase = TalkPhase::Cancelled;
 
+        // The answer to the pending prompt means that the agent has stopped.
         let last = self.next.saturating_sub(1);
         let deadline = Instant::now() + CANCEL;
         while let Some(left) = deadline.checked_duration_since(Instant::now()) {
@@ -160,7 +139,8 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Ends the agent with all that it started; returns what is left, and what was recorded.
+    /// Ends the agent and everything it started. Returns processes that survived, and the
+    /// transcript.
     pub(super) fn end(mut self, is_well: bool) -> (Vec<String>, TranscriptRecorder) {
         let ended = if is_well {
             self.dialogue.finish()
@@ -172,7 +152,6 @@ impl<'a> Talk<'a> {
         (ended.left, self.record)
     }
 
-    /// Sends a request and waits for its answer.
     fn ask_unrecorded(&mut self, request: &Value) -> Result<Value, Halt> {
         let own = self.next;
         self.next += 1;
@@ -193,7 +172,6 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Looks at the limits and the user's wish.
     fn check(&mut self) -> Result<(), Halt> {
         if self.host.stopped() {
             return Err(Halt::Stop(AgentStop::Wanted));
@@ -205,7 +183,6 @@ impl<'a> Talk<'a> {
             .map_or(Ok(()), |stop| Err(Halt::Stop(stop)))
     }
 
-    /// Waits for a message, at most for so long.
     fn hear(&mut self, limit: Duration) -> Result<Option<Incoming>, Halt> {
         if let Some(incoming) = self.waiting.pop_front() {
             return Ok(Some(incoming));
@@ -218,11 +195,13 @@ impl<'a> Talk<'a> {
                 lines.iter().for_each(|line| self.read(line));
             }
             DialogueEvent::Complained(bytes) => {
+                // Output on stderr doesn't prove progress.
                 self.clock.complained(bytes.len());
                 self.complaints.add(&bytes);
             }
             DialogueEvent::Silence => {}
             DialogueEvent::Over(ending) => {
+                // Handle the agent's last messages before its exit.
                 let rest = self.lines.take();
                 rest.iter().for_each(|line| self.read(line));
                 if self.waiting.is_empty() {
@@ -234,7 +213,7 @@ impl<'a> Talk<'a> {
         Ok(self.waiting.pop_front())
     }
 
-    /// Reads a line: a message, or junk.
+    /// Parses and records a line. Invalid lines are recorded as text.
     fn read(&mut self, line: &[u8]) {
         let said: Option<Value> = serde_json::from_slice(line).ok();
         let incoming = said.as_ref().and_then(Incoming::read);
@@ -254,12 +233,13 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Takes in a message that no request of ours waits for.
+    /// Handles a message that isn't the answer being waited for.
     fn take(&mut self, incoming: Incoming) {
         match incoming {
             Incoming::Asked { id, method, params } if method == "session/request_permission" => {
                 self.permit(&id, &params);
             }
+            // Without an answer, the agent would wait forever.
             Incoming::Asked { id, method, .. } => self.send(&message::no_method(&id, &method)),
             Incoming::Told { method, params } if method == "session/update" => {
                 if let (TalkPhase::Work, Some(update)) = (self.phase, params.get("update")) {
@@ -270,7 +250,6 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Answers a request for permission.
     fn permit(&mut self, id: &Value, params: &Value) {
         let question = self.work.question(params);
         let (decision, by) = self.decide(&question);
@@ -285,7 +264,8 @@ impl<'a> Talk<'a> {
         self.send(&message::answer(id, json!({ "outcome": outcome })));
     }
 
-    /// Decides on a question: what was allowed for good is; all else the host is asked.
+    /// Decides about a permission request. Asks the host unless the sandbox or an earlier "always"
+    /// answers it.
     fn decide(
         &mut self,
         question: &PermissionQuestion,
@@ -304,7 +284,7 @@ impl<'a> Talk<'a> {
 
         let host = &mut *self.host;
         let answer = self.clock.waiting(|| host.permission(question));
-        // Who stops all while a question waits does not say yes to it.
+        // The user cancelled everything while the question was open, which approves nothing.
         if self.host.stopped() {
             return (PermissionDecision::Cancelled, Some(answer.by));
         }
@@ -315,17 +295,17 @@ impl<'a> Talk<'a> {
         (answer.decision, Some(answer.by))
     }
 
-    /// Sends a message and records it.
     fn send(&mut self, message: &Value) {
         self.record.message(Speaker::Teddy, message);
         self.dialogue.say(message::line(message));
     }
 }
 
-/// Returns the id of the option that says a decision. What is allowed for good is remembered here
-/// and not by the agent, which would write it into its settings.
+/// Returns the id of the option that matches a decision.
 fn choose(options: &[Value], decision: PermissionDecision) -> Option<&Value> {
     let kinds: &[&str] = match decision {
+        // `allow_once` even for `Always`: TeDDy remembers the decision for this call, but the agent
+        // would write it into its settings.
         PermissionDecision::Once | PermissionDecision::Always => &["allow_once", "allow_always"],
         PermissionDecision::No => &["reject_once", "reject_always"],
         PermissionDecision::Cancelled => &[],

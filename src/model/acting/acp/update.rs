@@ -1,6 +1,6 @@
-//! What an agent tells of its work while it works: `session/update`, and the end of a prompt.
+//! Tracks an agent's work from its `session/update` messages.
 //!
-//! Whatever is unknown is passed over. Nothing of it says for certain what changed.
+//! Unknown updates are ignored. None of this proves what the agent changed; only the files do.
 
 use std::collections::HashMap;
 
@@ -13,47 +13,44 @@ use crate::model::acting::{
     AgentHost, AgentPlanEntry, AgentProgress, PermissionQuestion, ToolStatus, ToolUse,
 };
 
-/// The most tools that are remembered by their ids.
+/// Maximum number of tools to remember.
 const MAX_TOOLS: usize = 10_000;
-/// The most steps of a plan that are shown.
+/// Maximum number of plan steps to show.
 const MAX_STEPS: usize = 100;
-/// The most paths of a question that are shown.
+/// Maximum number of paths to show in a question.
 const MAX_PATHS: usize = 10;
 
-/// What is known of an agent's work.
 #[derive(Debug, Default)]
 pub(super) struct WorkState {
-    /// Its last message.
+    /// The last message.
     pub(super) message: String,
-    /// Whether a tool came after the last message, so that the next piece begins another one.
+    /// `true` after a tool use: the next text starts a new message.
     is_ended: bool,
-    /// The tools by their ids.
+    /// Tools by id.
     tools: HashMap<String, ToolUse>,
-    /// Whether the last that was told is that a tool is at work.
+    /// `true` if a tool is running, which can be silent for long.
     pub(super) has_tool: bool,
-    /// The tokens of the prompt.
     pub(super) usage: TokenUsage,
-    /// The dollars of the conversation, as it tells them.
+    /// Cumulative cost of the conversation in US dollars, as reported.
     cost: Option<f64>,
-    /// The dollars that it told before the prompt.
+    /// `cost` at the start of the current prompt.
     cost_before: f64,
 }
 
 impl WorkState {
-    /// Forgets what was told so far but for its cost: it was about earlier prompts.
     pub(super) fn begin_prompt(&mut self) {
         *self = WorkState {
+            // Agents report the total cost of the conversation.
             cost_before: self.cost.unwrap_or_default(),
             ..WorkState::default()
         };
     }
 
-    /// Returns the dollars of the prompt, where it tells.
+    /// Cost of the current prompt. `None` if the agent doesn't report it.
     pub(super) fn cost(&self) -> Option<f64> {
         self.cost.map(|cost| (cost - self.cost_before).max(0.0))
     }
 
-    /// Takes in an update and tells the host of it.
     pub(super) fn update(&mut self, update: &Value, host: &mut dyn AgentHost) {
         let kind = text(update, "/sessionUpdate");
         self.has_tool = false;
@@ -81,7 +78,7 @@ impl WorkState {
         }
     }
 
-    /// Takes in what the end of a prompt tells of its tokens.
+    /// Takes the token counts from the answer to `session/prompt`.
     pub(super) fn used(&mut self, end: &Value) {
         let usage = usage(end);
         if usage.is_known() {
@@ -89,7 +86,6 @@ impl WorkState {
         }
     }
 
-    /// Returns the question that a request for permission is.
     pub(super) fn question(&mut self, params: &Value) -> PermissionQuestion {
         let call = params.get("toolCall").unwrap_or(&Value::Null);
         let tool = self.tool(call);
@@ -111,7 +107,6 @@ impl WorkState {
         }
     }
 
-    /// Adds a piece of a message.
     fn say(&mut self, piece: &str, host: &mut dyn AgentHost) {
         if std::mem::take(&mut self.is_ended) && !piece.trim().is_empty() {
             self.message.clear();
@@ -123,7 +118,7 @@ impl WorkState {
         host.progress(AgentProgress::Says(piece));
     }
 
-    /// Takes in what is told of a tool, and returns all that is known of it.
+    /// Merges an update into the known state of a tool: agents send only the fields that changed.
     fn tool(&mut self, told: &Value) -> ToolUse {
         let id = label(text(told, "/toolCallId"));
         let mut tool = self.tools.get(&id).cloned().unwrap_or_default();
@@ -150,7 +145,7 @@ impl WorkState {
     }
 }
 
-/// Returns a command, which is a text or a list of words.
+/// Reads a command, which agents send as a string or a list.
 fn words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -162,7 +157,6 @@ fn words(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the steps of a plan.
 fn steps(update: &Value) -> Vec<AgentPlanEntry> {
     let entries = update.get("entries").and_then(Value::as_array);
     let entries = entries.into_iter().flatten().take(MAX_STEPS);
@@ -173,8 +167,6 @@ fn steps(update: &Value) -> Vec<AgentPlanEntry> {
     entries.map(step).collect()
 }
 
-/// Returns the tokens of a prompt. Some count what came from a cache among those that were sent,
-/// and some do not; their sum tells which.
 fn usage(end: &Value) -> TokenUsage {
     let number = |place: &str| end.pointer(place).and_then(Value::as_u64).unwrap_or(0);
     let quota = "/_meta/quota/token_count";
@@ -185,6 +177,8 @@ fn usage(end: &Value) -> TokenUsage {
     let cache_written = number("/usage/cachedWriteTokens");
     let total = number("/usage/totalTokens");
 
+    // Some agents include cached and reasoning tokens in the input and output counts, others report
+    // them separately. The total shows which.
     let with_cache = input.saturating_add(cached).saturating_add(cache_written);
     let is_apart = total >= with_cache.saturating_add(output) && total > 0;
     let input = if is_apart { with_cache } else { input };
@@ -199,7 +193,7 @@ fn usage(end: &Value) -> TokenUsage {
     }
 }
 
-/// Returns the text at a place; empty where there is none.
+/// Returns the string at a JSON pointer, or an empty one.
 pub(super) fn text<'v>(value: &'v Value, place: &str) -> &'v str {
     value
         .pointer(place)
@@ -214,7 +208,6 @@ mod tests {
     use super::*;
     use crate::model::acting::PermissionAnswer;
 
-    /// Hears everything.
     #[derive(Default)]
     struct Ear(Vec<String>);
 
@@ -232,7 +225,6 @@ mod tests {
         }
     }
 
-    /// Returns what is known after some updates.
     fn after(updates: &[Value]) -> WorkState {
         let (mut work, mut ear) = (WorkState::default(), Ear::default());
         updates
@@ -241,12 +233,10 @@ mod tests {
         work
     }
 
-    /// Returns a piece of a message.
     fn piece(text: &str) -> Value {
         json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } })
     }
 
-    /// Returns a tool's update.
     fn tool(status: &str) -> Value {
         json!({ "sessionUpdate": "tool_call", "toolCallId": "1", "title": "Edit a", "kind": "edit", "status": status })
     }

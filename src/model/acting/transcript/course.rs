@@ -1,4 +1,4 @@
-//! The course of an agent's work: its messages, tools, questions and plan, in their order.
+//! Renders the chronological part of a transcript: messages, tools, questions and plan.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,36 +11,32 @@ use crate::text::fence::fence_for;
 use crate::text::redact::redact;
 use crate::text::visible::visible_text;
 
-/// The most of the course that is written, in bytes, and a message more.
+/// Size in bytes at which rendering stops. The result exceeds it by up to one message.
 const MAX: usize = 1 << 20;
-/// The most of a message that is written, in bytes.
+/// Bytes to show of a message.
 const MAX_MESSAGE: usize = 64 << 10;
-/// The most tools that are remembered.
+/// Maximum number of unfinished tools to remember.
 const MAX_TOOLS: usize = 10_000;
 
-/// The course of the work, as it is written.
 #[derive(Debug, Default)]
 pub(super) struct Course {
-    /// What is written.
     text: String,
-    /// The message that is being said.
+    /// The current message. Complete once an event of another kind arrives.
     message: String,
-    /// Whether any message was written.
     has_message: bool,
-    /// Whether the last that was written is an item of a list.
+    /// `true` if the last thing in `text` is a list item.
     is_list: bool,
-    /// Whether there was more than is written.
+    /// `true` if something was truncated.
     is_cut: bool,
-    /// Lines of JSON that are no messages of the protocol.
+    /// Number of JSON lines that aren't protocol messages.
     others: usize,
-    /// The tools that have not ended: title and kind, by their ids, in the order of their ids.
+    /// Title and kind of unfinished tools, by id.
     tools: BTreeMap<String, [String; 2]>,
-    /// The last plan.
+    /// Steps of the latest to-do list.
     plan: Vec<String>,
 }
 
 impl Course {
-    /// Takes in a line.
     pub(super) fn take(&mut self, line: &Value) {
         if self.text.len() > MAX {
             self.is_cut = true;
@@ -54,7 +50,6 @@ impl Course {
         }
     }
 
-    /// Returns all that is written.
     pub(super) fn finish(mut self) -> String {
         self.end_message();
         for [title, kind] in std::mem::take(&mut self.tools).into_values() {
@@ -78,7 +73,6 @@ impl Course {
         }
     }
 
-    /// Takes in a line of the agent's.
     fn agent(&mut self, line: &Value) {
         if let Some(text) = line.get("text").and_then(Value::as_str) {
             self.say(text);
@@ -96,7 +90,6 @@ impl Course {
         }
     }
 
-    /// Takes in a line of ours.
     fn teddy(&mut self, line: &Value) {
         if let Some(permission) = line.get("permission") {
             self.end_message();
@@ -134,7 +127,6 @@ impl Course {
         }
     }
 
-    /// Takes in an update of the protocol.
     fn update(&mut self, update: &Value) {
         match string(update, "/sessionUpdate") {
             "agent_message_chunk" => self.say(string(update, "/content/text")),
@@ -153,7 +145,6 @@ impl Course {
         }
     }
 
-    /// Takes in what is told of a tool; writes of it once it has ended.
     fn tool(&mut self, update: &Value) {
         self.end_message();
         let id = string(update, "/toolCallId").to_owned();
@@ -169,12 +160,13 @@ impl Course {
             status @ ("completed" | "failed") => {
                 self.item(&format!("{}: {status}", tool(&known[0], &known[1])));
             }
+            // Rendered once it has finished, or at the end.
             _ if self.tools.len() < MAX_TOOLS => drop(self.tools.insert(id, known)),
             _ => {}
         }
     }
 
-    /// Adds a piece of a message.
+    /// Appends a chunk of a message.
     fn say(&mut self, piece: &str) {
         let room = MAX_MESSAGE.saturating_sub(self.message.len());
         let end = (0..=room.min(piece.len()))
@@ -186,7 +178,7 @@ impl Course {
         }
     }
 
-    /// Writes the message that was said.
+    /// Renders the current message.
     fn end_message(&mut self) {
         let message = std::mem::take(&mut self.message);
         if message.trim().is_empty() {
@@ -200,7 +192,7 @@ impl Course {
         self.block(&message);
     }
 
-    /// Writes a text of the agent's as a block in which nothing is Markdown.
+    /// Renders a text as a fenced block.
     fn block(&mut self, text: &str) {
         let text = redact(text.trim_end());
         let text = visible_text(&text);
@@ -209,14 +201,12 @@ impl Course {
             .expect("writing to a string cannot fail");
     }
 
-    /// Writes an item of a list.
     fn item(&mut self, text: &str) {
         self.is_list = true;
         writeln!(self.text, "- {text}").expect("writing to a string cannot fail");
     }
 }
 
-/// Returns the words for a tool.
 fn tool(title: &str, kind: &str) -> String {
     let title = match span(title) {
         title if title.is_empty() => "a tool".to_owned(),
@@ -228,7 +218,8 @@ fn tool(title: &str, kind: &str) -> String {
     }
 }
 
-/// Returns the command and the paths of a question behind a colon; nothing where there are none.
+/// Formats the command and paths of a permission request, with a leading separator. Empty if there
+/// are none.
 fn details(permission: &Value) -> String {
     let details = permission.get("detail").and_then(Value::as_array);
     let details = details.into_iter().flatten().take(10);

@@ -1,4 +1,4 @@
-//! Pipelines as they are read.
+//! Tests of reading a pipeline.
 
 use super::*;
 

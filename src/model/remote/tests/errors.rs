@@ -1,4 +1,4 @@
-//! What a server refuses, and what is no answer: each has its words, and none of them has the key.
+//! Error responses and invalid answers. No message contains the key.
 
 use super::*;
 

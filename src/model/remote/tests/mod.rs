@@ -1,4 +1,4 @@
-//! Remote models against a server that does everything that can go wrong.
+//! Remote models against a misbehaving server.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,9 +10,8 @@ use crate::model::outside::Outside;
 use crate::model::settings::{Headers, ModelConfig, ModelKind};
 use crate::model::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
-/// A key without the shape of one, so that only its exact value can give it away.
+/// Doesn't look like a key, so that only a search for the value can find it.
 const SECRET: &str = "hunter2-hunter2-hunter2";
-/// A whole stream.
 const HELLO: &str = concat!(
     "data: {\"model\":\"gpt-5-2\",\"choices\":[{\"delta\":{\"content\":\"# Hel\"}}]}\n\n",
     ": keep-alive\n\n",
@@ -20,12 +19,10 @@ const HELLO: &str = concat!(
     "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\n\n",
     "data: [DONE]\n\n",
 );
-/// A stream that has only begun.
 const BEGUN: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"# Hel\"}}]}\n\n";
-/// A pause that is over before anybody notices.
 const SHORT: Duration = Duration::from_millis(80);
 
-/// Makes a model that speaks to a server, with limits that end a test soon.
+/// A model with short limits that talks to `fake`.
 fn model(fake: &Fake, change: impl FnOnce(&mut Remote)) -> Remote {
     let settings = ModelConfig {
         id: Some("gpt-5".into()),
@@ -46,7 +43,7 @@ fn model(fake: &Fake, change: impl FnOnce(&mut Remote)) -> Remote {
     remote
 }
 
-/// Asks a model, and shows that no error gives the key away.
+/// Sends a request and checks that the result doesn't contain the key.
 fn ask(remote: &Remote) -> Result<ModelAnswer, ModelError> {
     let request = ModelRequest {
         system: "S".into(),
@@ -60,7 +57,7 @@ fn ask(remote: &Remote) -> Result<ModelAnswer, ModelError> {
     result
 }
 
-/// Asks a server that gives one response, and compares the words of the error.
+/// Compares the error message for one response.
 fn check(response: String, expected: &str) {
     let fake = Fake::answering(&[response]);
     let error = ask(&model(&fake, |remote| remote.limits.retries = 0)).unwrap_err();

@@ -1,4 +1,4 @@
-//! Answers that are larger than anybody asked for.
+//! Oversized answers.
 
 use super::*;
 
@@ -68,7 +68,7 @@ fn a_compressed_answer_is_measured_as_it_unfolds() {
         "{error}"
     );
 
-    // What is no gzip after all has arrived broken, and is asked for again.
+    // An answer that isn't valid gzip is broken, and the request is retried.
     let broken = vec![
         Act::Send(head),
         Act::Send("no gzip at all, really not".into()),
@@ -77,11 +77,12 @@ fn a_compressed_answer_is_measured_as_it_unfolds() {
     assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
 }
 
-/// Makes a gzip file of so many zeros: a literal, then copies of the 258 bytes before, 13 bits
+/// Builds a gzip file of `length` zeros: a literal, then copies of the previous 258 bytes, 13 bits
 /// each.
 fn bomb(length: usize) -> Vec<u8> {
     let mut bytes = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
-    // The last block, with the fixed codes; the literal 0 is the code 00110000, first bit first.
+    // The last block with fixed Huffman codes. The literal 0 has the code 00110000, first bit
+    // first.
     let mut bits = vec![1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0];
     let copy = [1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0];
     (0..length / 258).for_each(|_| bits.extend(copy));

@@ -1,4 +1,4 @@
-//! Servers that are slow, silent or busy: limits, repetitions, interruptions.
+//! Slow, silent and overloaded servers: limits, retries, cancellation.
 
 use super::*;
 
