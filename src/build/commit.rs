@@ -55,6 +55,7 @@ fn packaged() -> Option<String> {
 }
 
 fn checked_out() -> Option<String> {
+    // Other builds carry no commit, because each commit would trigger a rebuild.
     if variable("PROFILE")? != "release" || !git(&["rev-parse", "--show-prefix"])?.is_empty() {
         // The package can be unpacked inside a different repository.
         return None;

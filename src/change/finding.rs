@@ -21,7 +21,7 @@ pub struct Finding {
     pub file: String,
     /// Line number, from 1.
     pub line: usize,
-    /// How bad it is.
+    /// How serious it is.
     pub severity: Severity,
     /// What is wrong and how to fix it.
     pub message: String,

@@ -168,6 +168,7 @@ pub fn read(text: &str) -> Vec<ChangeReview> {
 
 /// Returns the effective review: the last one of the highest iteration (rule V9).
 pub fn latest(reviews: &[ChangeReview]) -> Option<&ChangeReview> {
+    // Returns the last of equal maxima, as V9 requires.
     reviews.iter().max_by_key(|review| review.iteration)
 }
 

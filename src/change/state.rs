@@ -116,6 +116,8 @@ impl ChangeState {
 
     /// Applies an event and appends its entry to the history. On error, the state is unchanged.
     pub fn take(&mut self, event: ChangeEvent, mut entry: ChangeEntry) -> Result<(), Illegal> {
+        // The state of a new change is already `Proposed`, but for the phase machine the change
+        // does not exist before its first step.
         let begins = self.history.is_empty()
             && (self.phase, event) == (ChangePhase::Proposed, ChangeEvent::Propose);
         let before = if begins { None } else { Some(self.phase) };
@@ -218,6 +220,7 @@ fn hash(text: &str) -> String {
 /// Parses `STATE.yaml`. Fails with an explanation if the schema is newer than [`SCHEMA`].
 pub fn read(text: &str) -> anyhow::Result<ChangeState> {
     yaml::guard(text, MAX_FILE)?;
+    // Check the version before the other fields, which a later version can have changed.
     let version: StateVersion =
         serde_yaml::from_str(text).context("it is not the state of a change")?;
     anyhow::ensure!(

@@ -18,7 +18,7 @@ pub struct Task {
     pub line: usize,
     /// Its number, such as `1.2`.
     pub number: String,
-    /// What it is called.
+    /// Its title.
     pub title: String,
     /// `true` if its box is ticked.
     pub done: bool,

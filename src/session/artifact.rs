@@ -97,9 +97,10 @@ const OF_NEXT: [&str; 6] = [
 
 const OF_A_STEP: [&str; 3] = [INPUT, "output.md", META];
 
-/// Returns `true` for a valid artifact path. Fetched turns can contain any path; this allowlist
-/// keeps out names that are special to git, shells or editors.
+/// Returns `true` for a valid artifact path.
 pub fn is_known(name: &str) -> bool {
+    // An allowlist, because a fetched turn can contain any path, including names that are special
+    // to git, shells or editors.
     let Some((folder, rest)) = name.split_once('/') else {
         return TOP.contains(&name);
     };
@@ -119,6 +120,7 @@ pub fn is_known(name: &str) -> bool {
         STEPS => rest
             .split_once('/')
             .is_some_and(|(step, file)| is_word(step) && OF_A_STEP.contains(&file)),
+        // Not nested: an answer that was replaced has no `replaced/`, and recursion ends.
         REPLACED => rest.split_once('/').is_some_and(|(number, file)| {
             is_number(number) && !file.starts_with(REPLACED) && is_known(file)
         }),

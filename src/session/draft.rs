@@ -36,9 +36,9 @@ impl Draft {
         self.meta.status == Status::Planned
     }
 
-    /// Starts the turn under a new id. Several refs can point at the same saved draft, so its id
-    /// cannot be reused.
+    /// Starts the turn under a new id.
     pub fn begin(&mut self) {
+        // Several refs can point at the same saved draft, so its id cannot be reused.
         self.meta.turn_id = Uuid::now_v7();
         self.meta.started = Some(clock::stamp());
     }
@@ -111,6 +111,7 @@ impl Draft {
         }
 
         let mut meta = self.meta.clone();
+        // A waiting plan that is replaced counts as declined (T14).
         if self.is_planned() {
             meta.status = Status::Declined;
         }

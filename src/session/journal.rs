@@ -128,6 +128,7 @@ impl Journal {
                 if metadata.is_file() {
                     metadata.len()
                 } else {
+                    // A directory or special file counts as damaged.
                     u64::MAX
                 }
             }
@@ -146,8 +147,7 @@ impl Journal {
         Ok(JournalState::Damaged(self.put_aside()?))
     }
 
-    /// Renames the journal, so it no longer blocks operations and can be inspected. Returns the new
-    /// path.
+    /// Renames the journal, so it no longer blocks operations, and returns the new path.
     pub fn put_aside(&self) -> std::io::Result<PathBuf> {
         let free = (1..)
             .map(|number| self.folder.join(format!("pending.json.bad-{number}")))
@@ -201,8 +201,7 @@ impl Journal {
         self.folder.join(ADOPTED).join(turn.to_string()).exists()
     }
 
-    /// Records that the user made or accepted a draft. The previous draft `before` stays recorded
-    /// until the ref has moved; otherwise a crash in between would make it look foreign.
+    /// Records that the user made or accepted a draft.
     pub fn keep_draft(
         &self,
         session: &SessionName,
@@ -210,6 +209,8 @@ impl Journal {
         before: Option<CommitId>,
     ) -> std::io::Result<()> {
         let path = self.folder.join(OWN_DRAFTS).join(session.as_str());
+        // Until the ref has moved, `before` is still the current draft. A crash must not make it
+        // look like someone else's.
         let before = before.filter(|id| self.own_drafts(session).contains(id));
         let lines: String = [draft]
             .into_iter()

@@ -123,7 +123,7 @@ pub enum MessageOrigin {
     Loop,
 }
 
-/// Who approved a plan.
+/// The approver of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Approver {
     /// The user, in the review.
@@ -285,6 +285,7 @@ impl ModelUse {
             tokens_cache_written: self
                 .tokens_cache_written
                 .saturating_add(next.tokens_cache_written),
+            // A sum with an unknown part is unknown.
             cost: self
                 .cost
                 .zip(next.cost)

@@ -73,6 +73,7 @@ impl SessionName {
             return own;
         }
 
+        // The name of a remote can contain slashes.
         let (remote, name) = match text.rsplit_once("/change/") {
             Some((remote, id)) => (remote, format!("change/{id}")),
             None => match text.rsplit_once('/') {
@@ -81,6 +82,7 @@ impl SessionName {
             },
         };
         let is_remote = remote != "change" && !remote.is_empty() && !remote.starts_with('-');
+        // git allows none of these characters in a ref.
         let plain = |c: char| !c.is_control() && !" ~^:?*[\\".contains(c);
         match SessionName::from_ref(&name) {
             Ok(name) if is_remote && remote.chars().all(plain) => Ok(name.at(remote)),
@@ -158,8 +160,9 @@ impl SessionName {
         &self.0
     }
 
-    /// Returns a unique directory name for the session, which is a single path component.
+    /// Returns a directory name for the session, as a single path component.
     pub fn folder(&self) -> String {
+        // Unique, because names contain no dots.
         self.0.replace('/', ".")
     }
 

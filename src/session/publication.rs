@@ -142,6 +142,7 @@ impl Publication {
             return Ok(None);
         };
 
+        // A later version must not be mistaken for an ordinary commit.
         if let Ok(PublicationVersion { schema }) = serde_json::from_str(body) {
             anyhow::ensure!(
                 schema <= SCHEMA,
@@ -159,9 +160,9 @@ impl Publication {
         format!("{SUBJECT}{} of {}\n\n{body}\n", self.turn, self.session)
     }
 
-    /// Returns the parents of its commit. They keep everything reachable that an undo of the files
-    /// needs.
+    /// Returns the parents of its commit.
     pub fn parents(&self) -> Vec<CommitId> {
+        // They keep everything reachable that is needed to undo what is in the files.
         let target = self.target.iter().flat_map(Stack::tops);
         let after = self.change.map(|change| change.after);
         let mut parents: Vec<CommitId> = Vec::new();
@@ -191,6 +192,7 @@ impl Publication {
         }
 
         let mut stack = self.wanted(id);
+        // Paths that were not applied keep their previous patches.
         for path in &self.left {
             stack.set(path, self.below.at(path));
         }

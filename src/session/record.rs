@@ -169,6 +169,7 @@ impl Redactor<'_> {
             return Ok(*known);
         }
 
+        // An artifact that is too large to scan is kept. `teddy push` reports it.
         let bytes = blob_within(self.repository, blob, MOST)?;
         let plain = bytes.and_then(|bytes| self.plain(&bytes, is_yaml));
         let new = plain.map(|bytes| self.batch.blob(&bytes)).transpose()?;

@@ -42,7 +42,7 @@ pub struct UserRequest {
     pub session: String,
     /// Id of its turn, or of the draft that was replaced.
     pub turn_id: Uuid,
-    /// Whether it still applies.
+    /// Its state.
     #[serde(default, skip_serializing_if = "RequestState::is_open")]
     pub state: RequestState,
     /// The piece of work of a change that it describes. `None` for the user's own message.
@@ -58,7 +58,7 @@ pub struct UserRequest {
     pub cut: bool,
 }
 
-/// Whether a request still applies.
+/// State of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestState {

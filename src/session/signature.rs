@@ -29,7 +29,7 @@ pub struct SessionSignature {
     pub tagger: String,
     /// The tag's date.
     pub signed: Option<String>,
-    /// Identity of the key, according to the user's keyring. `None` if git rejects the signature.
+    /// The signer, according to the user's keys. `None` if git rejects the signature.
     pub signer: Option<String>,
     /// The key.
     pub key: Option<String>,

@@ -33,7 +33,7 @@ pub struct Store<'a> {
     pub repository: &'a Repository,
 }
 
-/// A session or turn does not exist.
+/// A session or turn is missing, or the name of a new session is taken.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// No session has this name.
@@ -308,6 +308,7 @@ impl<'a> Store<'a> {
 
 fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId> {
     new.session.writable()?;
+    // The commit message quotes only the user's own messages (T7).
     let asked = match new.meta.origin {
         MessageOrigin::User => new.artifacts.text_or_empty(artifact::USER_PROMPT),
         MessageOrigin::Validation | MessageOrigin::Loop => String::new(),
@@ -327,6 +328,8 @@ fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId
         meta: new.meta,
     }
     .render();
+    // Parents are positional (T3). Without a workspace commit, the publication would be taken for
+    // it.
     let publication = new.publication.filter(|_| new.workspace.is_some());
     let parents: Vec<CommitId> = new
         .previous

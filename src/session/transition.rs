@@ -31,7 +31,7 @@ pub struct Current<'a> {
     pub system_prompt: &'a str,
     /// Its working set.
     pub context: &'a [ListEntry],
-    /// `true` if it has a message of the user's.
+    /// `true` if it has a message from the user.
     pub is_asked: bool,
     /// The question that was open before it.
     pub question: Option<&'a str>,
@@ -164,9 +164,9 @@ pub fn without_effects(current: &Current<'_>) -> Next {
     next
 }
 
-/// Returns the state after a rejected plan: adds the files that the model quoted wrongly. The
-/// report is not added, because the model gets the mistakes as its next message.
+/// Returns the state after a rejected plan: adds the files that the model quoted wrongly.
 pub fn after_rejection(current: &Current<'_>, mistaken: &[Resource]) -> Next {
+    // The report is not added: the model gets the mistakes as its next message.
     let mut next = unchanged(current);
     mistaken
         .iter()
@@ -248,6 +248,8 @@ fn append_history(context: &mut Vec<ListEntry>, current: &Current<'_>, names: &[
 
     // The last one is not always the previous turn: a rejected turn adds nothing, a restore brings
     // back the context of an older turn, and a fork that of another session.
+    // The last one is not always the previous turn: a rejected turn adds nothing, a restore
+    // reinstates the context of an older turn, and a fork starts with that of another session.
     let last = context.iter().filter_map(left_by).max();
     context.retain(|entry| last.is_none() || left_by(entry) != last);
     let artifact = |name: &str| Artifact {

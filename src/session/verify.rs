@@ -380,6 +380,7 @@ impl TurnCheck<'_> {
         };
 
         let Some(ran) = approved.or(plan) else {
+            // Only the turn that archives a change runs without a plan (T23).
             if !self.turn.archives_change(self.repository) {
                 self.fault("T5", "it ran, and has no plan");
             }

@@ -57,6 +57,7 @@ impl ListEntry {
             text.to_owned()
         };
 
+        // A `?` in a URL does not make it a pattern.
         if is_url(&name) || !is_wild(&name) {
             let resource = Resource::parse(&without_escapes(&name));
             return resource.map(ListEntry::Resource).map_err(|e| e.to_string());

@@ -30,6 +30,7 @@ pub fn push(text: &str, path: &[&str], value: &Value) -> Option<String> {
         let JsonChildren::Object(members) = &node.children else {
             return None;
         };
+        // Of duplicate keys the last one counts, as in serde_json.
         let Some((_, _, found)) = members.iter().rev().find(|(name, ..)| name == key) else {
             let new = path[at + 1..].iter().rev().fold(
                 Value::Array(vec![value.clone()]),

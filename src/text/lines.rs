@@ -15,12 +15,14 @@ impl<'a> Lines<'a> {
         let bytes = text.as_bytes();
         let mut starts = vec![0];
         for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            // In a CRLF, the LF ends the line.
             let inside = bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n');
             if !inside {
                 starts.push(at + 1);
             }
         }
 
+        // A final line end does not start another line.
         if starts.last() == Some(&text.len()) {
             starts.pop();
         }

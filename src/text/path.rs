@@ -112,11 +112,13 @@ fn check_component(component: &str, first: bool) -> Result<(), PathError> {
         return Err(PathError::TooLong);
     }
 
+    // A checkout can be on any file system, so compare like the most lenient one.
     let folded = fold_component(component);
     if is_git(&folded) {
         return Err(PathError::GitInternal(component.to_owned()));
     }
 
+    // `.teddy` is reserved only at the root.
     if first && (folded == ".teddy" || is_short(&folded, "teddy")) {
         return Err(PathError::TeddyInternal(component.to_owned()));
     }

@@ -28,6 +28,7 @@ pub fn shell_operand(word: impl AsRef<[u8]>) -> String {
 
 fn is_plain(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-~".contains(c);
+    // Shells expand a leading `~`, and zsh also a leading `=`.
     !text.is_empty() && !text.starts_with(['~', '=']) && text.chars().all(is_plain)
 }
 

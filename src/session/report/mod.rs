@@ -43,7 +43,7 @@ pub struct Report<'a> {
     pub proposed_memos: &'a [MemoChange],
     /// The user's modifications, with the index of the action.
     pub modifications: &'a [(usize, Modification)],
-    /// Who approved the plan.
+    /// The approver of the plan.
     pub approved_by: Option<Approver>,
     /// What interrupted the run.
     pub interruption: Option<&'a str>,

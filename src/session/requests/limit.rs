@@ -5,8 +5,8 @@ use crate::session::artifact;
 use crate::text::counted;
 use crate::text::resource::Artifact;
 
-/// Maximum size in bytes, regardless of the configured limit. Leaves room for YAML escapes, so the
-/// file always stays below the size that can be read.
+/// Maximum size in bytes, regardless of the configured limit. Even with YAML escapes, the file
+/// stays below the size that can be read.
 pub const MAX_SIZE: usize = 512 << 10;
 // No request is shortened below this fraction of the limit. At a quarter, the first and the newest
 // request always fit.

@@ -142,6 +142,8 @@ impl Store<'_> {
                 .flatten();
             // `discard` leaves a packed ref, because TeDDy takes no lock of git's. Pointing it at
             // the newest turn marks it as complete.
+            // Removing a packed ref needs git's lock on `packed-refs`, which a crash could leave
+            // behind. Move the ref to the newest turn instead, which marks the draft as complete.
             let _ = match (refs::discard(self.repository, &name), tip) {
                 (Ok(false), Some(tip)) => {
                     refs::move_to(self.repository, (&name, Expected::Any), tip, "teddy: done")

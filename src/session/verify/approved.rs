@@ -59,9 +59,9 @@ pub(super) fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) 
     wrong
 }
 
-/// Returns a command as reports show it, sanitized and redacted. Both sides are redacted, because
-/// an older report can contain keys that are recognized only now.
+/// Returns a command as reports show it, sanitized and redacted.
 fn reported_as(command: &str) -> String {
+    // Redact both sides: an older report can contain keys that are recognized only now.
     redact(&visible_text(command)).trim_end().to_owned()
 }
 

@@ -48,11 +48,12 @@ impl TurnCheck<'_> {
         are_readable
     }
 
-    /// Checks sizes before any content is read, because a small pack can expand to gigabytes.
+    /// Returns `false` if a file is too large to be read.
     fn sizes(&mut self, leaves: &[Leaf]) -> bool {
         let mut all: u64 = 0;
         let mut large = 0;
         for leaf in leaves.iter().filter(|leaf| leaf.mode == EntryMode::File) {
+            // Compare sizes before reading any content: a small pack can expand to gigabytes.
             let size = match self.repository.blob_size(BlobId::of(leaf.id)) {
                 Ok(size) => size,
                 Err(error) => {

@@ -21,8 +21,8 @@ struct Words<'t> {
     pieces: Vec<LinePieces<'t>>,
 }
 
-/// Splits the lines on both sides into pieces. Marks nothing if they have little in common, because
-/// then almost everything would be marked.
+/// Splits the lines on both sides into pieces. Leaves dissimilar lines unmarked, because almost
+/// everything would be marked.
 pub(super) fn marked<'t>(
     old: &'t [&'t str],
     new: &'t [&'t str],

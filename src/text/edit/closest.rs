@@ -47,6 +47,7 @@ pub(super) fn closest(text: &[&str], find: &[&str]) -> Option<Closest> {
     let mut best: Option<Closest> = None;
     for start in starts {
         let found = sides.around(start);
+        // Candidates come best first, so keep the earlier one on a tie, despite rounding errors.
         if best.as_ref().is_none_or(|b| found.score > b.score + 1e-9) {
             best = Some(found);
         }
@@ -182,6 +183,7 @@ impl Sides<'_> {
             return;
         }
 
+        // Too many pairs for the quadratic alignment, so compare line by line.
         if find.len() * text.len() > MAX_GAP {
             let alike = |&(f, t): &(usize, usize)| {
                 likeness(&sorted(self.find[f]), &sorted(self.text[t])) >= ALIKE

@@ -22,6 +22,7 @@ pub fn find(text: &str, find: &str) -> Result<MatchPlace, MatchError> {
         return only(text, Tier::Lines, lines);
     }
 
+    // A FIND with a CR is meant byte for byte.
     let tolerant = if find.contains('\r') {
         None
     } else {
@@ -69,6 +70,7 @@ fn only(text: &str, tier: Tier, hits: Vec<(usize, usize)>) -> Result<MatchPlace,
 /// check.
 fn whole_lines(text: &str, find: &str) -> Vec<(usize, usize)> {
     let core = core(find);
+    // A byte order mark is not part of the first line.
     let first = if text.starts_with(BOM) && !core.starts_with(BOM) {
         BOM.len()
     } else {

@@ -31,6 +31,7 @@ pub fn html(text: &str, level: u8) -> Option<String> {
     {
         return None;
     }
+    // Raw HTML is escaped by `options.render.escape`, so only links and images can have an effect.
     for node in nodes {
         disarm(node, level);
     }
