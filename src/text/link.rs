@@ -1,4 +1,4 @@
-//! Parses the value of a path field, such as `[src/a.rs](/src/a.rs)`, in all spellings that models
+//! Parses the value of a path field, such as `[src/a.rs](/src/a.rs)`, in the spellings that models
 //! use.
 //!
 //! The user approves the text of a link, so text and destination must agree, and the text is what
