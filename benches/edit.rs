@@ -1,29 +1,23 @@
-//! The matcher on a file of 200,000 lines, against its budgets: a place in 20 ms, a message in 0.5
-//! s.
+//! Benchmarks the FIND matcher on a file of 200,000 lines: 20 ms for a match, 500 ms for an error
+//! message.
 //!
-//! `cargo bench --bench edit` prints one line for each case and fails where a budget is missed.
+//! `cargo bench --bench edit` prints one line per case and fails if one exceeds its budget.
 #![allow(clippy::print_stdout, reason = "a bench reports on stdout")]
 
 use std::time::{Duration, Instant};
 
 use teddy::text::edit::{FailedPair, apply, explain};
 
-/// The lines of the file.
 const LINES: usize = 200_000;
-/// The time for an edit that applies.
+/// Budget for an edit that applies.
 const FOUND: Duration = Duration::from_millis(20);
-/// The time for a message about one that does not.
+/// Budget for explaining an edit that does not.
 const EXPLAINED: Duration = Duration::from_millis(500);
 
-/// A kind of file and edit.
 struct Bench {
-    /// What is measured.
     name: &'static str,
-    /// The file.
     text: String,
-    /// What is looked for.
     find: String,
-    /// How long it may take.
     budget: Duration,
 }
 
@@ -32,7 +26,6 @@ fn main() {
     assert_eq!(missed, 0, "budgets were missed");
 }
 
-/// Returns every case.
 fn benches() -> Vec<Bench> {
     let unix = file("\n");
     let dos = file("\r\n");
@@ -92,7 +85,7 @@ fn benches() -> Vec<Bench> {
     ]
 }
 
-/// Returns a file like code: every block its own, with the same closing lines.
+/// Returns a file that resembles code: blocks with unique starts and identical ends.
 fn file(end: &str) -> String {
     (0..LINES / 4)
         .map(|n| {
@@ -115,7 +108,6 @@ fn file(end: &str) -> String {
         .collect()
 }
 
-/// Returns 2,000 lines of the text with one changed.
 fn long(text: &str) -> String {
     let lines: Vec<&str> = text.lines().skip(100_000).take(2000).collect();
     lines
@@ -124,7 +116,7 @@ fn long(text: &str) -> String {
         + "\n"
 }
 
-/// Measures one case, the median of five runs, and returns whether it is within its budget.
+/// Prints the median of five runs. Returns `false` if it exceeds the budget.
 fn measure(bench: &Bench) -> bool {
     let mut times: Vec<Duration> = (0..5).map(|_| once(bench)).collect();
     times.sort();
@@ -138,7 +130,6 @@ fn measure(bench: &Bench) -> bool {
     kept
 }
 
-/// Applies the edit or explains why it does not apply.
 fn once(bench: &Bench) -> Duration {
     let start = Instant::now();
     let result = apply(&bench.text, &bench.find, "x\n");

@@ -1,8 +1,8 @@
-//! What looks back over a long session, as ratios against git over the same commits in one run.
+//! Benchmarks commands that read a long session, relative to git on the same commits.
 //!
-//! `cargo bench --bench history` makes a session of 2,000 turns, prints a table and fails where a
-//! ratio that must be reached is not. `log` remembers what it worked out of turns, so that the first
-//! one is a row of its own, which must reach nothing.
+//! `cargo bench --bench history` creates a session of 2,000 turns, prints a table and fails if a
+//! required ratio is exceeded. `log` caches facts about turns, so its first run has a separate row
+//! without a required ratio.
 #![allow(clippy::unwrap_used, reason = "a bench fails where it must")]
 
 mod support;
@@ -14,15 +14,11 @@ use std::time::Duration;
 
 use support::{Row, Workspace, apart, head, median, run, sample, teddy, time};
 
-/// How many turns the session has.
 const TURNS: usize = 2000;
-/// How many files the tree has.
 const FILES: usize = 200;
-/// How often each is measured.
+// Per row.
 const SAMPLES: usize = 21;
-/// The plan of the first turn.
 const PLAN: &str = "# Change files\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [d0/new.rs](/d0/new.rs)\n- **Description:** Make it.\n\n````\nnew\n````\n";
-/// The ref of the session.
 const SESSION: &str = "refs/teddy/sessions/long";
 
 fn main() {
@@ -39,16 +35,13 @@ fn main() {
     assert_eq!(missed, 0, "ratios that must be reached were missed");
 }
 
-/// A tree with a long session.
 struct Bench {
-    /// The tree.
     workspace: Workspace,
-    /// The home folder.
     home: PathBuf,
 }
 
 impl Bench {
-    /// Makes the tree and the session: a turn of ours, and commits like it from `git fast-import`.
+    /// Creates one turn with TeDDy, and further commits like it with `git fast-import`.
     fn new() -> Bench {
         let workspace = Workspace::new(FILES);
         let home = workspace.beside("home");
@@ -61,7 +54,6 @@ impl Bench {
         bench
     }
 
-    /// Puts the other turns on top of the first one.
     fn continue_session(&self) {
         let first = self.read(&["rev-parse", SESSION]);
         let [workspace, publication] =
@@ -90,7 +82,7 @@ impl Bench {
         self.import(&stream);
     }
 
-    /// Makes a workspace commit for each turn, and returns them, with the one of the first turn.
+    /// Creates one workspace commit per turn. Returns them after that of the first turn.
     fn import_files(&self, first: &str) -> Vec<String> {
         let mut stream = String::new();
         for turn in 2..=TURNS {
@@ -119,7 +111,7 @@ impl Bench {
         [first.to_owned()].into_iter().chain(commits).collect()
     }
 
-    /// Measures the first log of all, of which nothing is remembered.
+    /// Measures `log` without its cache.
     fn first_log(&self) -> Row {
         let remembered = self.workspace.path().join(".git/teddy/log");
         let forget = || {
@@ -135,7 +127,6 @@ impl Bench {
         self.row("first log", times, (f64::INFINITY, 4.0))
     }
 
-    /// Measures a log against git's own of the same turns.
     fn log(&self, name: &str, args: &[&str]) -> Row {
         self.teddy(args);
         let times = sample(SAMPLES, || self.teddy(args), || self.git_log());
@@ -143,7 +134,7 @@ impl Bench {
         self.row(&name, times, (1.5, 1.5))
     }
 
-    /// Measures what a shell waits for after the tab key, against `git status`.
+    /// Measures shell completion.
     fn completion(&self, name: &str, words: &[&str]) -> Row {
         let index = (words.len() - 1).to_string();
         let ours = || {
@@ -159,12 +150,10 @@ impl Bench {
         self.row(&name, times, (1.5, 1.5))
     }
 
-    /// Runs git's log of the session.
     fn git_log(&self) {
         self.workspace.git(&["log", "--first-parent", SESSION]);
     }
 
-    /// Returns a line of the table.
     fn row(
         &self,
         name: &str,
@@ -180,22 +169,18 @@ impl Bench {
         }
     }
 
-    /// Runs TeDDy in the tree.
     fn teddy(&self, args: &[&str]) {
         run(&mut self.command(args));
     }
 
-    /// Returns TeDDy in the tree.
     fn command(&self, args: &[&str]) -> Command {
         teddy(&self.workspace.path(), &self.home, args)
     }
 
-    /// Returns git in the tree.
     fn git(&self) -> Command {
         apart(&self.workspace.path(), &self.home, "git")
     }
 
-    /// Returns what git prints.
     fn read(&self, args: &[&str]) -> String {
         let output = self.git().args(args).output().unwrap();
         assert!(output.status.success(), "git {args:?}");
@@ -205,7 +190,6 @@ impl Bench {
             .to_owned()
     }
 
-    /// Gives git commits to make.
     fn import(&self, stream: &str) {
         let path = self.workspace.beside("stream");
         std::fs::write(&path, stream).unwrap();
@@ -216,7 +200,6 @@ impl Bench {
     }
 }
 
-/// Returns the head of a commit for `git fast-import`.
 fn commit(reference: &str, mark: usize, message: &str, from: &str) -> String {
     format!(
         "commit {reference}\nmark :{mark}\ncommitter TeDDy <teddy@localhost> {} +0000\ndata {}\n{message}\nfrom {from}\n",
@@ -225,12 +208,11 @@ fn commit(reference: &str, mark: usize, message: &str, from: &str) -> String {
     )
 }
 
-/// Returns a file of a commit for `git fast-import`.
 fn file(path: &str, text: &str) -> String {
     format!("M 100644 inline {path}\ndata {}\n{text}\n", text.len())
 }
 
-/// Returns the facts of a turn, made of those of the first one.
+/// Derives the metadata of a turn from that of the first one.
 fn facts(first: &str, turn: usize, [before, after]: [&str; 2]) -> String {
     let line = |line: &str| match line.split_once(": ").map(|(key, _)| key) {
         Some("turn_id") => format!("turn_id: 00000000-0000-7000-8000-{turn:012}\n"),

@@ -1,5 +1,4 @@
-//! How fast replies of 5 MB are repaired: a plan by the rule, the same one damaged, and fences at
-//! random.
+//! Benchmarks the repair of 5 MB replies: a valid plan, a damaged one, and random fences.
 //!
 //! Prints megabytes per second and fails below the budgets of `docs/formats/repair.md`.
 
@@ -9,9 +8,8 @@ use std::time::{Duration, Instant};
 
 use teddy::plan::repair::repair;
 
-/// The size of each reply.
+// In bytes, per reply.
 const SIZE: usize = 5_000_000;
-/// What stands above the actions.
 const HEAD: &str =
     "# T\n- **Status:** Green\n\n## Rationale\n````text\nr\n````\n\n## Action Plan\n";
 
@@ -36,7 +34,7 @@ fn main() {
     }
 }
 
-/// Returns the shortest of some runs.
+// A slow reply is measured only once.
 fn fastest(reply: &str) -> Duration {
     let run = || {
         let start = Instant::now();
@@ -51,7 +49,6 @@ fn fastest(reply: &str) -> Duration {
     }
 }
 
-/// Returns a plan of many files with fences inside.
 fn plan(open: &str, close: &str) -> String {
     let mut text = HEAD.to_owned();
     for number in 0.. {
@@ -69,7 +66,6 @@ fn plan(open: &str, close: &str) -> String {
     text
 }
 
-/// Returns a plan of one document with short paragraphs and many fences.
 fn words() -> String {
     let part = "Some words on the matter.\n\n```sh\nmake all\n```\n\n## A heading\n\n- one\n- two\n\n```\nplain\n```\n\n";
     let item =
@@ -80,7 +76,6 @@ fn words() -> String {
     )
 }
 
-/// Returns a plan of one block in which nothing but fences follow.
 fn random_fences() -> String {
     let fences = [
         "```",

@@ -1,9 +1,8 @@
-//! Sessions of a server that has very many of them, as ratios against git over the same server in
-//! one run.
+//! Benchmarks fetches from a server with many sessions, relative to git on the same server.
 //!
-//! `cargo bench --bench server` makes a bare repository with 100,000 sessions, about 200 MB, serves
-//! it on loopback with `git daemon`, prints a table and fails where a ratio that must be reached is
-//! not. A number behind `--` makes as many sessions instead.
+//! `cargo bench --bench server` creates a bare repository with 100,000 sessions (about 200 MB),
+//! serves it on loopback with `git daemon`, prints a table and fails if a required ratio is
+//! exceeded. An argument after `--` changes the number of sessions.
 #![allow(clippy::unwrap_used, reason = "a bench fails where it must")]
 
 mod support;
@@ -17,11 +16,8 @@ use std::time::Duration;
 
 use support::{Row, Workspace, apart, head, run, sample, teddy};
 
-/// How many files the tree has.
 const FILES: usize = 200;
-/// How often each is measured.
 const SAMPLES: usize = 21;
-/// The plan of the turn.
 const PLAN: &str = "# Change files\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [d0/new.rs](/d0/new.rs)\n- **Description:** Make it.\n\n````\nnew\n````\n";
 
 fn main() {
@@ -35,15 +31,11 @@ fn main() {
     assert_eq!(missed, 0, "ratios that must be reached were missed");
 }
 
-/// A server with sessions, and a clone of the project in it.
+/// A server with many sessions, and a clone of it.
 struct Bench {
-    /// The clone.
     workspace: Workspace,
-    /// The home folder.
     home: PathBuf,
-    /// How many sessions the server has.
     sessions: usize,
-    /// The server.
     daemon: Child,
 }
 
@@ -58,7 +50,6 @@ impl Drop for Bench {
 }
 
 impl Bench {
-    /// Makes the server and the clone.
     fn new(sessions: usize) -> Bench {
         let workspace = Workspace::new(FILES);
         let home = workspace.beside("home");
@@ -96,7 +87,7 @@ impl Bench {
         bench
     }
 
-    /// Gives the server its sessions: the one of ours many times, each with a request of its own.
+    /// Copies the one session that TeDDy made, with a different request in each copy.
     fn fill(&self, server: &std::path::Path) {
         let reference = "refs/teddy/sessions/first";
         let to = server.to_str().unwrap();
@@ -137,7 +128,7 @@ impl Bench {
         run(apart(server, &self.home, "git").args(["pack-refs", "--all"]));
     }
 
-    /// Makes sure that one session comes with its own objects and no others.
+    /// Checks that a fetch of one session transfers no objects of others.
     fn check_one(&self) {
         let before = self.objects();
         self.teddy(&["fetch", "origin", &name(1)]);
@@ -146,7 +137,6 @@ impl Bench {
         self.teddy(&["show", &format!("origin/{}:1", name(1))]);
     }
 
-    /// Measures fetching a session that is new.
     fn fetch(&self) -> Row {
         let (mut ours, mut theirs) = (2..25, 25..48);
         let times = sample(
@@ -157,7 +147,6 @@ impl Bench {
         row("fetch of one session", times, 3.0, 1.5)
     }
 
-    /// Measures fetching one that is here already.
     fn fetch_again(&self) -> Row {
         let times = sample(
             SAMPLES,
@@ -167,7 +156,6 @@ impl Bench {
         row("the same again", times, 3.0, 1.5)
     }
 
-    /// Measures listing what the server has.
     fn list(&self) -> Row {
         let times = sample(
             SAMPLES,
@@ -180,7 +168,6 @@ impl Bench {
         row("list of all sessions (git ls-remote)", times, 4.0, 2.0)
     }
 
-    /// Fetches one session with git, by the name of its ref.
     fn git_fetch(&self, n: usize) {
         let reference = reference_of(n);
         let refspec = format!("{reference}:refs/seen/{n}");
@@ -189,7 +176,6 @@ impl Bench {
             .git(&[&options[..], &["origin", &refspec]].concat());
     }
 
-    /// Returns how many objects the clone has.
     fn objects(&self) -> usize {
         let counts = self.read(&["count-objects", "-v"]);
         let count = |line: &str| {
@@ -200,12 +186,10 @@ impl Bench {
         counts.lines().filter_map(count).sum()
     }
 
-    /// Runs TeDDy in the clone.
     fn teddy(&self, args: &[&str]) {
         run(&mut teddy(&self.workspace.path(), &self.home, args));
     }
 
-    /// Returns what git prints.
     fn read(&self, args: &[&str]) -> String {
         let mut command = apart(&self.workspace.path(), &self.home, "git");
         let output = command.args(args).output().unwrap();
@@ -217,17 +201,14 @@ impl Bench {
     }
 }
 
-/// Returns the name of a session.
 fn name(n: usize) -> String {
     format!("s-{n:06}")
 }
 
-/// Returns the ref of a session.
 fn reference_of(n: usize) -> String {
     format!("refs/teddy/sessions/{}", name(n))
 }
 
-/// Returns a line of the table.
 fn row(name: &str, (ours, gits): (Duration, Duration), at_first: f64, goal: f64) -> Row {
     Row {
         name: name.to_owned(),
@@ -238,10 +219,9 @@ fn row(name: &str, (ours, gits): (Duration, Duration), at_first: f64, goal: f64)
     }
 }
 
-/// Starts `git daemon` for the repositories of a folder.
 fn serve(home: &std::path::Path, root: &std::path::Path) -> (u16, Child) {
     for _ in 0..20 {
-        // The port is free now; somebody else may take it before the daemon does.
+        // Another process can take the port before the daemon does, hence the loop.
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);

@@ -1,10 +1,9 @@
-//! What thousands of sessions cost: lists of them against `git for-each-ref` over the same refs, and
-//! the steps of a turn against the same steps where there is one session.
+//! Benchmarks a repository with thousands of sessions: lists relative to `git for-each-ref`, and
+//! steps of a turn relative to a repository with one session.
 //!
-//! `cargo bench --bench sessions` makes 10,000 sessions, prints a table for refs as git has left
-//! them and for packed ones, and fails where a ratio that must be reached is not. A list may take
-//! twice as long as git, or a tenth of a second. `GIT_DEFAULT_REF_FORMAT=reftable` measures the
-//! other store of refs.
+//! `cargo bench --bench sessions` creates 10,000 sessions, prints a table for loose and packed
+//! refs, and fails if a required ratio is exceeded. A list can take twice as long as git, or 100
+//! ms. `GIT_DEFAULT_REF_FORMAT=reftable` measures the other ref store.
 #![allow(clippy::unwrap_used, reason = "a bench fails where it must")]
 
 mod support;
@@ -15,15 +14,11 @@ use std::time::Duration;
 
 use support::{Row, Workspace, apart, head, run, sample, teddy};
 
-/// How many sessions there are.
 const SESSIONS: usize = 10_000;
-/// How many files the tree has.
 const FILES: usize = 200;
-/// How often each is measured.
 const SAMPLES: usize = 11;
-/// What a list may take besides: half of a tenth of a second, as it may take twice git's time.
+// Minimum for git's time. With a ratio of 2, a list can always take 100 ms.
 const FREE: Duration = Duration::from_millis(50);
-/// The plan of the first turn.
 const PLAN: &str = "# Change files\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [d0/new.rs](/d0/new.rs)\n- **Description:** Make it.\n\n````\nnew\n````\n";
 
 fn main() {
@@ -36,7 +31,7 @@ fn main() {
     assert_eq!(missed, 0, "ratios that must be reached were missed");
 }
 
-/// Prints the rows of one state of the refs; returns how many ratios were missed.
+/// Prints the rows for one state of the refs. Returns the number of exceeded ratios.
 fn measure(many: &Bench, one: &Bench, refs: &str) -> usize {
     let lists = [
         many.list("sessions", &["sessions"]),
@@ -62,16 +57,12 @@ fn measure(many: &Bench, one: &Bench, refs: &str) -> usize {
     named.filter(|row| !row.print()).count()
 }
 
-/// A tree with a session of one turn.
 struct Bench {
-    /// The tree.
     workspace: Workspace,
-    /// The home folder.
     home: PathBuf,
 }
 
 impl Bench {
-    /// Makes the tree and its session.
     fn new() -> Bench {
         let workspace = Workspace::new(FILES);
         let home = workspace.beside("home");
@@ -84,12 +75,11 @@ impl Bench {
         bench
     }
 
-    /// Measures a command against git's list of the same refs.
     fn list(&self, name: &str, args: &[&str]) -> Row {
         self.against_git(name, || run(&mut self.teddy(args)))
     }
 
-    /// Measures what a shell waits for after the tab key.
+    /// Measures shell completion.
     fn completion(&self, name: &str, word: &str) -> Row {
         self.against_git(&format!("completion of {name}"), || {
             let mut command = self.teddy(&["--", "teddy", "switch", word]);
@@ -101,7 +91,7 @@ impl Bench {
         })
     }
 
-    /// Measures how long it takes to say that there is no such session, and which may be meant.
+    /// Measures the error for a missing session, which suggests a similar name.
     fn missing(&self) -> Row {
         self.against_git("no such session", || {
             let output = self.teddy(&["-s", "fist", "show"]).output().unwrap();
@@ -109,7 +99,6 @@ impl Bench {
         })
     }
 
-    /// Measures something against git's list of the same refs.
     fn against_git(&self, name: &str, ours: impl FnMut()) -> Row {
         let list = || run(&mut self.git(&["for-each-ref", "refs/teddy/sessions"]));
         let (ours, gits) = sample(SAMPLES, ours, list);
@@ -122,7 +111,6 @@ impl Bench {
         }
     }
 
-    /// Measures a step of a turn against the same step where there is one session.
     fn step(&self, one: &Bench, args: &[&str]) -> Row {
         let many = || run(&mut self.teddy(args));
         let (ours, gits) = sample(SAMPLES, many, || run(&mut one.teddy(args)));
@@ -135,12 +123,10 @@ impl Bench {
         }
     }
 
-    /// Returns TeDDy in the tree, with its session.
     fn teddy(&self, args: &[&str]) -> Command {
         teddy(&self.workspace.path(), &self.home, args)
     }
 
-    /// Returns git in the tree.
     fn git(&self, args: &[&str]) -> Command {
         let mut command = apart(&self.workspace.path(), &self.home, "git");
         command.args(args);

@@ -1,7 +1,7 @@
-//! Snapshots of generated trees, as ratios against `git status` on the same files in one run.
+//! Benchmarks snapshots of generated trees, relative to `git status` on the same files.
 //!
-//! `cargo bench --bench snapshot [-- SIZE...]` prints a table and fails where a ratio that must
-//! be reached is not. What is timed of ours includes opening the repository.
+//! `cargo bench --bench snapshot [-- SIZE...]` prints a table and fails if a required ratio is
+//! exceeded. The times of TeDDy include opening the repository.
 
 mod support;
 
@@ -13,9 +13,7 @@ use teddy::git::repository::Repository;
 use teddy::git::snapshot;
 use teddy::git::snapshot::limits::SnapshotLimits;
 
-/// How often each is measured.
 const SAMPLES: usize = 11;
-/// How many files are changed.
 const CHANGED: usize = 20;
 
 fn main() {
@@ -28,7 +26,6 @@ fn main() {
     assert_eq!(missed, 0, "ratios that must be reached were missed");
 }
 
-/// Measures one size.
 fn measure(files: usize) -> Vec<Row> {
     let mut workspace = Workspace::new(files);
     let first = time(|| snapshot(&workspace.path()));
@@ -51,7 +48,7 @@ fn measure(files: usize) -> Vec<Row> {
     ]
 }
 
-/// Returns our and git's time, taken in turns.
+/// Returns the median times of TeDDy and git, measured alternately.
 fn sample(workspace: &mut Workspace, changed: usize) -> (std::time::Duration, std::time::Duration) {
     let (mut ours, mut gits) = (Vec::new(), Vec::new());
     for _ in 0..SAMPLES {
@@ -62,7 +59,6 @@ fn sample(workspace: &mut Workspace, changed: usize) -> (std::time::Duration, st
     (median(ours), median(gits))
 }
 
-/// Takes a snapshot as a command does: from opening the repository on.
 fn snapshot(top: &Path) {
     let repository = Repository::open(top).expect("the bench made a repository");
     let index = repository.teddy_dir().join("index/main");
@@ -70,7 +66,6 @@ fn snapshot(top: &Path) {
         .expect("the files can be recorded");
 }
 
-/// Says how long the very first snapshot took.
 #[allow(clippy::print_stderr, reason = "a bench reports")]
 fn eprintln_first(files: usize, first: std::time::Duration) {
     eprintln!(

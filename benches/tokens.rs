@@ -1,7 +1,7 @@
-//! Counting tokens against tiktoken-rs: the first count of a process, then megabytes of several
-//! kinds.
+//! Benchmarks token counts against tiktoken-rs: the first count in a process, then several kinds of
+//! text.
 //!
-//! `cargo bench --bench tokens` prints one line for each and fails where a budget is missed.
+//! `cargo bench --bench tokens` prints one line per case and fails if one exceeds its budget.
 #![allow(clippy::print_stdout, reason = "a bench reports on stdout")]
 #![allow(clippy::unwrap_used, reason = "a bench fails where it must")]
 
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use teddy::model::token::count;
 use tiktoken_rs::o200k_base_singleton;
 
-/// The time for the first count.
+/// Budget for the first count.
 const FIRST: Duration = Duration::from_millis(2);
-/// How many times as fast the others have to be.
+/// Required speedup over tiktoken-rs.
 const FASTER: f64 = 2.0;
-/// About how long a text is, in bytes.
+// Approximate, in bytes.
 const LENGTH: usize = 4_000_000;
 
 fn main() {
@@ -26,7 +26,7 @@ fn main() {
     assert!(!missed, "budgets were missed");
 }
 
-/// Measures the first count, for which the other one loads its vocabulary.
+/// Measures the first count, for which tiktoken-rs must load its vocabulary.
 fn first() -> bool {
     let text = "the first words of a process";
     let (ours, theirs) = (time(|| count(text)), time(|| reference(text)));
@@ -35,7 +35,7 @@ fn first() -> bool {
     kept && ours.0 == theirs.0
 }
 
-/// Measures a text, the fastest of five runs, and returns whether the ratio is within its budget.
+/// Measures the fastest of several runs. Returns `false` below the required speedup.
 fn measure(name: &str, text: &str) -> bool {
     let ours = (0..5).map(|_| time(|| count(text))).min_by_key(|run| run.1);
     let theirs = (0..2)
@@ -54,7 +54,6 @@ fn measure(name: &str, text: &str) -> bool {
     kept
 }
 
-/// Prints a line.
 fn report(name: &str, [ours, theirs]: [Duration; 2], kept: bool) {
     println!(
         "{name:24} {:8.2} ms  {:8.2} ms by tiktoken-rs  {:5.1} times as fast  {}",
@@ -65,19 +64,16 @@ fn report(name: &str, [ours, theirs]: [Duration; 2], kept: bool) {
     );
 }
 
-/// Returns a count and how long it took.
 fn time(count: impl Fn() -> usize) -> (usize, Duration) {
     let start = Instant::now();
     let counted = count();
     (counted, start.elapsed())
 }
 
-/// Counts with tiktoken-rs.
 fn reference(text: &str) -> usize {
     o200k_base_singleton().encode_ordinary(text).len()
 }
 
-/// Returns the kinds of text.
 fn texts() -> [(&'static str, String); 4] {
     let numbers = std::iter::successors(Some(1_u64), |n| {
         Some(n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1))
@@ -96,7 +92,7 @@ fn texts() -> [(&'static str, String); 4] {
     ]
 }
 
-/// Returns the project's files of a kind, as often as it takes.
+/// Returns the project's own files of a kind, repeated up to the length.
 fn project(folder: &str, kind: &str) -> String {
     let mut text = String::new();
     collect(
@@ -107,7 +103,6 @@ fn project(folder: &str, kind: &str) -> String {
     text.repeat(LENGTH / text.len() + 1)
 }
 
-/// Collects the files of a kind.
 fn collect(folder: &Path, kind: &str, text: &mut String) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -1,7 +1,7 @@
-//! Session worktrees and publications on generated trees, as ratios against git in one run.
+//! Benchmarks session worktrees and publication on generated trees, relative to git.
 //!
-//! `cargo bench --bench worktree [-- SIZE...]` prints a table and fails where a ratio that must be
-//! reached is not. What is timed of ours includes opening the repository.
+//! `cargo bench --bench worktree [-- SIZE...]` prints a table and fails if a required ratio is
+//! exceeded. The times of TeDDy include opening the repository.
 
 mod support;
 
@@ -17,16 +17,11 @@ use teddy::git::repository::Repository;
 use teddy::git::worktree;
 use teddy::git::worktree::{Extent, WorktreeAim};
 
-/// How often each is measured.
 const SAMPLES: usize = 11;
-/// How many files differ.
 const CHANGED: usize = 20;
 
-/// A tree in two versions.
 struct Bench {
-    /// The files.
     workspace: Workspace,
-    /// The versions.
     commits: [CommitId; 2],
 }
 
@@ -40,7 +35,6 @@ fn main() {
     assert_eq!(missed, 0, "ratios that must be reached were missed");
 }
 
-/// Measures one size.
 fn measure(files: usize) -> Vec<Row> {
     let bench = Bench::new(files);
     let row = |name: &str, (ours, gits), (at_first, goal)| Row {
@@ -76,7 +70,6 @@ fn measure(files: usize) -> Vec<Row> {
 }
 
 impl Bench {
-    /// Makes a tree and its second version.
     fn new(files: usize) -> Bench {
         let mut workspace = Workspace::new(files);
         let one = bench_head(&workspace.path());
@@ -89,7 +82,7 @@ impl Bench {
         }
     }
 
-    /// Makes worktrees, each removed again.
+    /// Measures the creation of worktrees.
     fn make(&self) -> (Duration, Duration) {
         let (mut ours, mut gits) = (Vec::new(), Vec::new());
         for _ in 0..3 {
@@ -106,7 +99,7 @@ impl Bench {
         (median(ours), median(gits))
     }
 
-    /// Switches worktrees to and fro.
+    /// Measures switching a worktree between two versions.
     fn switch(&self) -> (Duration, Duration) {
         let path = self.workspace.beside("git-switched");
         self.workspace.git(&[
@@ -132,14 +125,14 @@ impl Bench {
         (median(ours), median(gits))
     }
 
-    /// Makes git directories for commands, which do nothing, and takes them back; against what a
-    /// turn may pay for one.
+    /// Measures creating, importing and removing a git directory for commands, relative to a fixed
+    /// 3 ms.
     fn private(&self) -> (Duration, Duration) {
         let times = (0..SAMPLES).map(|_| self.private_once()).collect();
         (median(times), Duration::from_millis(3))
     }
 
-    /// As [`Bench::private`], against git's own way to a repository that borrows objects.
+    /// Like [`Bench::private`], but relative to `git clone --shared`.
     fn private_or_clone(&self) -> (Duration, Duration) {
         let clone = self.workspace.beside("clone");
         let path = clone.display().to_string();
@@ -155,7 +148,7 @@ impl Bench {
         (median(ours), median(gits))
     }
 
-    /// Returns what a git directory costs in a worktree that is there already.
+    /// Measures one git directory in an existing worktree.
     fn private_once(&self) -> Duration {
         let (user, root) = (self.open(), self.workspace.beside("worktrees"));
         let at = self.commits[0];
@@ -174,7 +167,7 @@ impl Bench {
         })
     }
 
-    /// Publishes to and fro.
+    /// Measures publishing alternately between two versions.
     fn publish(&self) -> (Duration, Duration) {
         let (mut ours, mut gits) = (Vec::new(), Vec::new());
         for sample in 0..SAMPLES {
@@ -200,7 +193,7 @@ impl Bench {
         (median(ours), median(gits))
     }
 
-    /// Brings a session's worktree to a version.
+    /// Checks out a version in a session's worktree.
     fn ours(&self, session: &str, at: usize) {
         let root = self.workspace.beside("worktrees");
         worktree::session_worktree(
@@ -212,13 +205,11 @@ impl Bench {
         .expect("a worktree can be made");
     }
 
-    /// Opens the repository as a command does.
     fn open(&self) -> Repository {
         Repository::open(&self.workspace.path()).expect("the bench made a repository")
     }
 }
 
-/// Returns the commit that HEAD points at.
 fn bench_head(path: &Path) -> CommitId {
     Repository::open(path)
         .and_then(|repository| teddy::git::refs::resolve(&repository, "HEAD"))

@@ -1,4 +1,4 @@
-//! What benches share: generated trees, timing against git, tables.
+//! Shared by the benchmarks: generated trees, timing against git, tables.
 #![allow(clippy::print_stdout, reason = "a bench reports on stdout")]
 #![allow(clippy::unwrap_used, reason = "a bench fails where it must")]
 #![allow(dead_code, reason = "each bench uses its part")]
@@ -9,40 +9,38 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// After this time no file system remembers what was removed.
+// Long enough for any file system to forget removed files.
 const SETTLED: Duration = Duration::from_secs(40);
 
-/// Waits for [`SETTLED`]: ext4 passes over inodes that were freed in the last seconds, one by one,
-/// when it makes a file.
+/// Waits until removed files don't slow down the file system. To create a file, ext4 skips recently
+/// freed inodes one by one.
 pub fn settle() {
     std::thread::sleep(SETTLED);
 }
 
-/// A committed tree of files; removed when dropped.
+/// A committed tree of generated files, removed on drop.
 pub struct Workspace {
-    /// The folder that holds it, and a home.
+    /// Contains the repository in `repo`, and `home`.
     root: tempfile::TempDir,
-    /// How many files it has.
+    /// Number of files.
     pub files: usize,
-    /// Whether all of them are in one folder.
+    /// `true` if all files are in one directory.
     pub is_flat: bool,
-    /// The state of the generator of contents.
+    /// State of the pseudo-random generator.
     seed: u64,
 }
 
 impl Workspace {
-    /// Makes a tree of so many files, about fifteen in a folder and six folders deep, and commits
-    /// it.
+    /// Creates and commits a tree with about 15 files per directory, six levels deep.
     pub fn new(files: usize) -> Workspace {
         Workspace::make(files, false)
     }
 
-    /// Makes a tree of so many files in one folder, and commits it.
+    /// Creates and commits a tree with all files in one directory.
     pub fn flat(files: usize) -> Workspace {
         Workspace::make(files, true)
     }
 
-    /// Makes a tree and commits it.
     fn make(files: usize, is_flat: bool) -> Workspace {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("home")).unwrap();
@@ -62,14 +60,14 @@ impl Workspace {
         workspace.git(&["add", "-A"]);
         workspace.git(&["commit", "-q", "-m", "all"]);
         workspace.git(&["gc", "-q"]);
-        // Git reads files of the index's own second again each time; so that none is, refresh it
-        // later.
+        // git rereads files that have the same time stamp as the index ("racily clean"). Refresh
+        // the index in a later second, so that none has.
         std::thread::sleep(Duration::from_millis(1100));
         workspace.git(&["status", "--short"]);
         workspace
     }
 
-    /// Waits until the file system has forgotten that `git gc` removed thousands of files.
+    /// Waits until the files removed by `git gc` don't slow down the file system.
     pub fn settled(self) -> Workspace {
         settle();
         self
@@ -80,7 +78,7 @@ impl Workspace {
         self.root.path().join("repo")
     }
 
-    /// Returns a folder beside the worktree.
+    /// Returns a path next to the worktree.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
@@ -104,7 +102,7 @@ impl Workspace {
         self.path().join(path).join(format!("file_{n}.rs"))
     }
 
-    /// Gives a file a new content.
+    /// Rewrites a file with new content.
     pub fn rewrite(&mut self, n: usize) {
         let path = self.file(n);
         let lines = 8 + self.random() % 120;
@@ -115,14 +113,13 @@ impl Workspace {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Gives some files, spread over the tree and always the same ones, a new content.
+    /// Rewrites the same `count` files on each call, evenly distributed over the tree.
     pub fn rewrite_some(&mut self, count: usize) {
         for n in 0..count {
             self.rewrite(n * self.files / count);
         }
     }
 
-    /// Returns the next number of a fixed sequence.
     fn random(&mut self) -> u64 {
         self.seed ^= self.seed << 13;
         self.seed ^= self.seed >> 7;
@@ -130,8 +127,7 @@ impl Workspace {
         self.seed >> 16
     }
 
-    /// Gives the repository many sessions, each with a commit of its own, like that of the session
-    /// `first`.
+    /// Copies the session `first` many times, with a different commit each.
     pub fn multiply(&self, sessions: usize) {
         let tip = self.read(&["cat-file", "commit", "refs/teddy/sessions/first"]);
         let (top, message) = tip.split_once("\n\n").unwrap();
@@ -160,14 +156,14 @@ impl Workspace {
         run(import.stdin(std::fs::File::open(&path).unwrap()));
     }
 
-    /// Returns what git prints.
+    /// Returns git's output.
     pub fn read(&self, args: &[&str]) -> String {
         let output = self.git_command(args).output().unwrap();
         assert!(output.status.success(), "git {args:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Returns git in the worktree.
+    /// Returns a git command in the worktree.
     pub fn git_command(&self, args: &[&str]) -> Command {
         let mut command = apart(&self.path(), &self.beside("home"), "git");
         command.args(args);
@@ -180,7 +176,7 @@ impl Workspace {
     }
 }
 
-/// Returns a program in a folder, apart from the machine's settings.
+/// Returns a command that ignores the machine's configuration.
 #[expect(clippy::disallowed_methods, reason = "a bench starts programs itself")]
 pub fn apart(folder: &Path, home: &Path, program: &str) -> Command {
     let mut command = Command::new(program);
@@ -200,7 +196,7 @@ pub fn apart(folder: &Path, home: &Path, program: &str) -> Command {
     command
 }
 
-/// Runs a program, which must succeed, and drops what it prints.
+/// Runs a command, which must succeed, and discards its output.
 pub fn run(command: &mut Command) {
     let done = command.stdout(Stdio::null()).stderr(Stdio::piped());
     let done = done.output().unwrap();
@@ -211,7 +207,7 @@ pub fn run(command: &mut Command) {
     );
 }
 
-/// Runs git somewhere, as somebody who can commit.
+/// Runs git with an identity for commits.
 pub fn git_in(folder: &Path, home: &Path, args: &[&str]) {
     let mut command = apart(folder, home, "git");
     for role in ["AUTHOR", "COMMITTER"] {
@@ -222,7 +218,7 @@ pub fn git_in(folder: &Path, home: &Path, args: &[&str]) {
     run(command.args(args));
 }
 
-/// Returns TeDDy with arguments, and nobody to ask.
+/// Returns a non-interactive TeDDy command.
 #[expect(clippy::disallowed_methods, reason = "the bench chooses the build")]
 pub fn teddy(folder: &Path, home: &Path, args: &[&str]) -> Command {
     let program = std::env::var("TEDDY_BENCH_PROGRAM");
@@ -232,9 +228,9 @@ pub fn teddy(folder: &Path, home: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Returns how many bytes of memory a program has held at most when it ends, which must be well.
+/// Runs a command, which must succeed, and returns its peak memory use in bytes.
 ///
-/// What the system says of a process is gone with it, so it is asked until then.
+/// Polls `/proc`, because the information disappears when the process ends.
 pub fn peak(command: &mut Command) -> u64 {
     let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = quiet.spawn().unwrap();
@@ -253,20 +249,20 @@ pub fn peak(command: &mut Command) -> u64 {
     }
 }
 
-/// Returns how long something takes.
+/// Returns the duration of a call.
 pub fn time(run: impl FnOnce()) -> Duration {
     let start = Instant::now();
     run();
     start.elapsed()
 }
 
-/// Returns the middle one of some times.
+/// Returns the median.
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
 }
 
-/// Returns the middle of our and git's times, taken in turns.
+/// Returns the median times of TeDDy and git, measured alternately to even out load on the machine.
 pub fn sample(
     samples: usize,
     mut ours: impl FnMut(),
@@ -280,21 +276,21 @@ pub fn sample(
     (median(our_times), median(git_times))
 }
 
-/// A line of the table: ours against git's, and what is allowed.
+/// A row of the table.
 pub struct Row {
-    /// What is measured.
+    /// Name of the case.
     pub name: String,
-    /// Our time.
+    /// TeDDy's time.
     pub ours: Duration,
-    /// Git's time.
+    /// git's time.
     pub gits: Duration,
-    /// The ratio that must be reached.
+    /// The required ratio.
     pub at_first: f64,
-    /// The ratio that we aim at.
+    /// The desired ratio.
     pub goal: f64,
 }
 
-/// Prints the head of the table.
+/// Prints the header of the table.
 pub fn head(against: &str) {
     println!(
         "{:<40} {:>9} {:>12} {:>6} {:>9} {:>6}",
@@ -303,7 +299,7 @@ pub fn head(against: &str) {
 }
 
 impl Row {
-    /// Prints the line; returns whether the ratio that must be reached is.
+    /// Prints the row. Returns `false` if the required ratio is exceeded.
     pub fn print(&self) -> bool {
         let ratio = self.ours.as_secs_f64() / self.gits.as_secs_f64();
         let ms = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
@@ -319,7 +315,7 @@ impl Row {
     }
 }
 
-/// Returns the sizes to measure: those given as arguments, else the usual three.
+/// Returns the sizes from the command line, or the defaults.
 pub fn sizes() -> Vec<usize> {
     let given: Vec<usize> = std::env::args()
         .skip(1)

@@ -1,19 +1,17 @@
-//! A model on loopback that answers at once.
+//! A model server on loopback that answers immediately.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// A running model; its answer is whatever was set last.
+/// A running server.
 pub struct Model {
-    /// Where it listens.
     origin: String,
-    /// What it answers.
     answer: Arc<Mutex<String>>,
 }
 
 impl Model {
-    /// Starts one. It ends with the process.
+    /// Starts a server, which runs until the process ends.
     pub fn start() -> Model {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -27,12 +25,12 @@ impl Model {
         Model { origin, answer }
     }
 
-    /// Sets what it answers.
+    /// Sets the answer to all further requests.
     pub fn says(&self, answer: &str) {
         answer.clone_into(&mut self.answer.lock().unwrap());
     }
 
-    /// Returns the settings that have it as the only model.
+    /// Returns a configuration with this server as the only model.
     pub fn settings(&self) -> String {
         format!(
             "model: loopback\nmodels:\n  loopback: {{ kind: openai, id: gpt-5, base_url: \"{}/v1\" }}\n",
@@ -41,7 +39,6 @@ impl Model {
     }
 }
 
-/// Reads a request and streams the answer.
 fn serve(stream: &mut TcpStream, answer: &str) {
     let mut seen = Vec::new();
     let mut piece = [0; 1 << 16];
@@ -60,11 +57,10 @@ fn serve(stream: &mut TcpStream, answer: &str) {
     ];
     let events: String = events.map(|event| format!("data: {event}\n\n")).concat();
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    // Whoever hung up has heard enough.
+    // The client can disconnect before the end.
     let _ = stream.write_all(format!("{head}{events}data: [DONE]\n\n").as_bytes());
 }
 
-/// Says whether a request has come with all of its body.
 fn is_whole(request: &[u8]) -> bool {
     let Some(end) = request.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
         return false;

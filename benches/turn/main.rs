@@ -1,10 +1,12 @@
-//! Whole commands on generated trees, as ratios against git on the same files in one run.
+//! Benchmarks commands on generated trees, relative to git on the same files.
 //!
-//! `cargo bench --bench turn [-- SIZE...]` prints a table and fails where a ratio that must be
-//! reached is not. Commands are timed as a user waits for them: as processes, start-up included.
-//! A second table has whole turns with a model on loopback, beside what they may cost; with the
-//! argument `whole` it is the only one. `TEDDY_BENCH_PROGRAM` names another build of the program.
-//! `TMPDIR` says on which file system; a disk that others write to makes all of it slow.
+//! `cargo bench --bench turn [-- SIZE...]` prints a table and fails if a required ratio is
+//! exceeded. Commands are timed as processes, including start-up. A second table compares whole
+//! turns, with a model on loopback, to their limits. With the argument `whole` it is the only
+//! table.
+//!
+//! `TEDDY_BENCH_PROGRAM` selects another build of the program, and `TMPDIR` the file system. Other
+//! writers on the same disk distort the results.
 #![allow(clippy::unwrap_used, reason = "a bench fails where it must")]
 
 #[path = "../support/mod.rs"]
@@ -23,15 +25,10 @@ use teddy::git::repository::Repository;
 use teddy::git::snapshot;
 use teddy::git::snapshot::limits::SnapshotLimits;
 
-/// How often each is measured.
 const SAMPLES: usize = 15;
-/// How many files are changed.
 const CHANGED: usize = 20;
-/// How a plan begins.
 const HEAD: &str = "# Change files\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n";
-/// How many turns an old session has.
 const TURNS: usize = 300;
-/// How many resources the input shows.
 const RESOURCES: usize = 200;
 
 fn main() {
@@ -44,7 +41,7 @@ fn main() {
     assert_eq!(missed, 0, "ratios that must be reached were missed");
 }
 
-/// Prints the table of commands; returns how many ratios were missed.
+/// Prints the table of commands. Returns the number of exceeded ratios.
 fn commands() -> usize {
     let mut rows = vec![start_up()];
     for files in sizes() {
@@ -65,7 +62,6 @@ fn commands() -> usize {
     rows.into_iter().filter(|row| !row.print()).count()
 }
 
-/// Measures the start of the program.
 fn start_up() -> Row {
     let home = tempfile::tempdir().unwrap();
     let ours = || run(&mut teddy(home.path(), home.path(), &["--version"]));
@@ -81,18 +77,13 @@ fn start_up() -> Row {
     }
 }
 
-/// A tree with a session.
 struct Bench {
-    /// The tree.
     workspace: Workspace,
-    /// The home folder.
     home: PathBuf,
-    /// The number of the next plan.
     plan: u64,
 }
 
 impl Bench {
-    /// Makes a tree of so many files and a session in it.
     fn new(files: usize) -> Bench {
         let workspace = Workspace::new(files);
         let home = workspace.beside("home");
@@ -105,12 +96,10 @@ impl Bench {
         bench
     }
 
-    /// Runs TeDDy in the tree.
     fn teddy(&self, args: &[&str]) {
         run(&mut teddy(&self.workspace.path(), &self.home, args));
     }
 
-    /// Returns a line of the table.
     fn row(
         &self,
         name: &str,
@@ -126,7 +115,7 @@ impl Bench {
         }
     }
 
-    /// Measures a turn that changes two files and makes one.
+    /// Measures a turn that edits two files and creates one.
     fn turn(&mut self) -> Row {
         self.teddy(&["context", "add", "**/file_1*"]);
         let (mut ours, mut gits) = (Vec::new(), Vec::new());
@@ -137,7 +126,7 @@ impl Bench {
             }));
             gits.push(time(|| self.workspace.git(&["status", "--short"])));
         }
-        // The first one makes the worktree.
+        // The first turn also creates the worktree.
         let times = (median(ours.split_off(1)), median(gits));
         let goals = if self.workspace.files < 10_000 {
             (7.0, 4.0)
@@ -147,7 +136,7 @@ impl Bench {
         self.row("turn (git status)", times, goals)
     }
 
-    /// Writes a plan that fits the files as they are.
+    /// Writes a plan that applies to the current files.
     fn write_plan(&mut self) -> PathBuf {
         self.plan += 1;
         let mut text = HEAD.to_owned();
@@ -179,7 +168,7 @@ impl Bench {
         plan
     }
 
-    /// Measures a restore of 20 files as a command: snapshot, turn and files.
+    /// Measures undo and redo of 20 files.
     fn restore(&mut self) -> Row {
         let shown = |n: usize| {
             self.workspace
@@ -210,7 +199,7 @@ impl Bench {
         )
     }
 
-    /// Commits 20 changed files; returns the commits before and after, and stands at the first.
+    /// Commits a change of 20 files, and resets to the commit before it. Returns both commits.
     fn two_commits(&mut self) -> [String; 2] {
         let head = |workspace: &Workspace| {
             let packed = std::fs::read_to_string(workspace.path().join(".git/refs/heads/main"));
@@ -226,7 +215,7 @@ impl Bench {
         [first, second]
     }
 
-    /// Measures a snapshot, and 20 files that are written after it.
+    /// Measures a snapshot followed by the publication of 20 files.
     fn sync(&mut self) -> Row {
         let commits = self.two_commits();
         let gix = Repository::open(&self.workspace.path()).unwrap();
@@ -248,7 +237,7 @@ impl Bench {
         };
         let times = sample(SAMPLES, ours, || self.workspace.git(&["status", "--short"]));
         self.workspace.git(&["reset", "-q", "--hard"]);
-        // Twenty files cost what they cost: over few files git has little else to do.
+        // Writing 20 files has a fixed cost, and `git status` is fast on a small tree.
         let goals = if self.workspace.files < 10_000 {
             (2.5, 1.5)
         } else {
@@ -257,7 +246,7 @@ impl Bench {
         self.row("snapshot and sync of 20 (git status)", times, goals)
     }
 
-    /// Measures the input of the model.
+    /// Measures the rendering of the model's input.
     fn input(&mut self) -> Row {
         let shown: Vec<String> = (0..RESOURCES.min(self.workspace.files))
             .map(|n| {
@@ -295,7 +284,7 @@ impl Bench {
         self.row("input of 200 resources (git status)", times, goals)
     }
 
-    /// Measures turns of an old session against those of the same session when it was young.
+    /// Compares the last turns of a session to its first ones.
     fn age(&mut self) -> Row {
         let mut times = Vec::with_capacity(TURNS);
         self.teddy(&["new", "old"]);
@@ -314,7 +303,7 @@ impl Bench {
         )
     }
 
-    /// Measures what it costs to make a turn's objects durable, as a part of `git status`.
+    /// Measures making objects durable.
     fn durability(&mut self) -> Row {
         let repository = Repository::open(&self.workspace.path()).unwrap();
         let folder = repository.common_dir();
@@ -335,7 +324,6 @@ impl Bench {
     }
 }
 
-/// Returns an action that replaces a file.
 fn overwrite(path: &str) -> String {
     format!(
         "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Replace it.\n- **Overwrite:** true\n\n````\nfn new() {{}}\n````\n\n"

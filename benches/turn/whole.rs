@@ -1,4 +1,4 @@
-//! Whole turns with a model that answers at once, against what they may cost.
+//! Benchmarks whole turns, with a model that answers immediately, against their limits.
 #![allow(clippy::print_stdout, reason = "a bench reports on stdout")]
 
 use std::path::PathBuf;
@@ -8,57 +8,43 @@ use std::time::Duration;
 use crate::support::model::Model;
 use crate::support::{self, Workspace, median, peak, run, sample, teddy, time};
 
-/// How often each is measured.
 const SAMPLES: usize = 15;
-/// How many turns an old session has.
+/// Number of turns in an old session.
 const TURNS: usize = 2_000;
-/// How many undos and redos a session has that has many.
 const UNDOS: usize = 100;
-/// How many files a folder has that has many.
+/// Number of files in a large directory.
 const FLAT: usize = 50_000;
-/// How many sessions a repository has that has many.
 const SESSIONS: usize = 1_000;
-/// How many files the model is shown.
+/// Number of files in the model's input.
 const SHOWN: usize = 10;
-/// A plan with the one command whose time is nothing.
+/// A plan with a command that takes no time.
 const COMMAND: &str = "# Run a command\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n### `EXECUTE`\n- **Description:** Run it.\n- **Expected Outcome:** It works.\n\n````shell\ntrue\n````\n";
 
-/// What something may cost.
 #[derive(Clone, Copy)]
 enum Limit {
-    /// So many milliseconds.
+    /// In milliseconds.
     Time(u64),
-    /// So many times what the other side takes.
+    /// As a multiple of the time of git or of the other tree.
     Ratio(f64),
-    /// So many megabytes.
+    /// In megabytes.
     Memory(f64),
-    /// Nothing is said.
     None,
 }
 
-/// A line of the table.
 struct Line {
-    /// What is measured.
     name: String,
-    /// Our time, or our memory.
+    /// TeDDy's time or memory.
     ours: String,
-    /// The time of the other side, if there is one, and ours as a multiple of it.
+    /// The time of git or of the other tree, and TeDDy's as a multiple of it.
     theirs: Option<(Duration, f64)>,
-    /// What it may cost.
     limit: Limit,
-    /// Whether it costs no more.
     is_met: bool,
 }
 
-/// A tree, its model, and the session that goes on.
 struct Turns {
-    /// The tree.
     workspace: Workspace,
-    /// The home folder.
     home: PathBuf,
-    /// Who plans.
     model: Model,
-    /// The number of the next plan.
     plan: u64,
 }
 
@@ -67,28 +53,28 @@ pub fn table(sizes: &[usize]) {
     head();
     for &files in sizes {
         let mut turns = Turns::new(Workspace::new(files).settled());
-        // Each turn removes some files, which makes the next one's dearer; see [`support::settle`].
-        // What removes the fewest comes first.
+        // Turns remove files, which slows down the following ones, see `support::settle`. So cases
+        // that remove the fewest files come first.
         turns.undo().print();
         turns.execute().print();
         turns.resume().print();
         turns.memory().print();
         turns.start().print();
-        // The sessions that this leaves have no files that a plan could change.
+        // Last, because the other cases could not edit files in the sessions that this creates.
         turns.command().print();
         if files < 10_000 {
             ages(files).iter().for_each(Line::print);
         }
     }
 
-    // A folder is read, sorted and written as a whole: what that takes shows where it is large.
+    // A directory is read, sorted and written as a whole, so a large one shows the cost.
     let mut turns = Turns::new(Workspace::flat(FLAT).settled());
     turns.undo().print();
     turns.execute().print();
     turns.resume().print();
 }
 
-/// Returns the lines that compare an old session, and one among many, with a young one alone.
+/// Compares an old session, and one among many, to a young session on its own.
 fn ages(files: usize) -> Vec<Line> {
     let mut young = Turns::new(Workspace::new(files));
     let mut among = Turns::new(Workspace::new(files));
@@ -98,7 +84,7 @@ fn ages(files: usize) -> Vec<Line> {
         old.execute_once();
     }
 
-    // Each turn frees a dozen files: what is to be seen here is the age of the session.
+    // Each turn removes a dozen files. Wait, so that only the age of the session counts.
     support::settle();
 
     let mut lines = vec![
@@ -112,7 +98,6 @@ fn ages(files: usize) -> Vec<Line> {
 }
 
 impl Turns {
-    /// Makes a session with a turn in it in a tree.
     fn new(workspace: Workspace) -> Turns {
         let home = workspace.beside("home");
         let model = Model::start();
@@ -130,7 +115,6 @@ impl Turns {
         turns
     }
 
-    /// Measures the first turn of a session.
     fn start(&mut self) -> Line {
         let mut n = 0;
         let (mut ours, mut gits) = (Vec::new(), Vec::new());
@@ -144,7 +128,6 @@ impl Turns {
         self.row("start -m", (median(ours), median(gits)), limit)
     }
 
-    /// Measures a further turn.
     fn resume(&mut self) -> Line {
         let (mut ours, mut gits) = (Vec::new(), Vec::new());
         for _ in 0..SAMPLES {
@@ -156,7 +139,6 @@ impl Turns {
         self.row("resume -m", (median(ours), median(gits)), limit)
     }
 
-    /// Measures a plan that somebody else made.
     fn execute(&mut self) -> Line {
         let (mut ours, mut gits) = (Vec::new(), Vec::new());
         for _ in 0..SAMPLES {
@@ -168,7 +150,6 @@ impl Turns {
         self.row("execute", (median(ours), median(gits)), limit)
     }
 
-    /// Measures undoing a turn and redoing it.
     fn undo(&mut self) -> Line {
         let mut n = 0;
         let ours = || {
@@ -182,7 +163,7 @@ impl Turns {
         self.row("undo", times, limit)
     }
 
-    /// Measures undoing a turn and redoing it against the same in another tree.
+    /// Measures undo and redo, relative to another tree.
     fn undo_against(&self, other: &Turns, name: &str) -> Line {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for n in 0..SAMPLES - 1 {
@@ -192,9 +173,10 @@ impl Turns {
         self.row(name, (median(ours), median(theirs)), Limit::Ratio(1.1))
     }
 
-    /// Measures what the first command of a session costs over the first edit of one.
+    /// Measures the extra cost of a first turn with a command over one with an edit.
     fn command(&mut self) -> Line {
-        // What an edit leaves, the next session records, whatever it does.
+        // Edits come first: each leaves a change that the next session has to record in either
+        // case.
         let edits = (0..5)
             .map(|n| self.start_once(&format!("edit-{n}")))
             .collect();
@@ -205,7 +187,6 @@ impl Turns {
         self.row("first command", (over, Duration::ZERO), Limit::Time(40))
     }
 
-    /// Measures how much memory a further turn takes.
     fn memory(&mut self) -> Line {
         let peaks = (0..5).map(|_| {
             let text = self.next_plan();
@@ -223,7 +204,7 @@ impl Turns {
         }
     }
 
-    /// Measures a further turn of ours against one of another tree.
+    /// Measures further turns, relative to another tree.
     fn against(&mut self, other: &mut Turns, name: &str) -> Line {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..SAMPLES {
@@ -233,7 +214,6 @@ impl Turns {
         self.row(name, (median(ours), median(theirs)), Limit::Ratio(1.1))
     }
 
-    /// Returns a line about times: ours, and the other side's.
     fn row(&self, name: &str, (ours, theirs): (Duration, Duration), limit: Limit) -> Line {
         let limit = if self.workspace.is_flat {
             Limit::Ratio(1.5)
@@ -260,7 +240,7 @@ impl Turns {
         }
     }
 
-    /// Returns what holds for a tree of this size.
+    /// Selects a limit by the number of files.
     fn by_size<T>(&self, small: T, middle: T, large: T) -> T {
         match self.workspace.files {
             0..10_000 => small,
@@ -269,39 +249,35 @@ impl Turns {
         }
     }
 
-    /// Gives the repository many sessions, each with a commit of its own.
     fn multiply(&self) {
         self.workspace.multiply(SESSIONS);
     }
 
-    /// Returns how long git looks at the files.
     fn status(&self) -> Duration {
         time(|| self.workspace.git(&["status", "--short"]))
     }
 
-    /// Returns TeDDy in the tree, with its session.
     fn command_of(&self, args: &[&str]) -> Command {
         teddy(&self.workspace.path(), &self.home, args)
     }
 
-    /// Runs TeDDy in the tree.
     fn teddy(&self, args: &[&str]) {
         run(&mut self.command_of(args));
     }
 
-    /// Undoes the last turn, or redoes it, by turns.
+    /// Undoes or redoes the last turn, alternately.
     fn undo_once(&self, n: usize) {
         self.teddy(&[if n.is_multiple_of(2) { "undo" } else { "redo" }]);
     }
 
-    /// Starts a session whose first turn changes a file; returns how long it took.
+    /// Starts a session with an edit. Returns the duration.
     fn start_once(&mut self, name: &str) -> Duration {
         let text = self.next_plan();
         self.model.says(&text);
         self.started(name, &format!("please make change {}", self.plan))
     }
 
-    /// Begins a session with a message and the files that are shown; returns how long it took.
+    /// Starts a session with a message and [`SHOWN`] files. Returns the duration.
     fn started(&self, name: &str, message: &str) -> Duration {
         let shown: Vec<String> = (0..SHOWN).map(|n| self.shown(n)).collect();
         let mut args = vec!["start", name, "-m", message, "-y"];
@@ -309,7 +285,6 @@ impl Turns {
         time(|| self.teddy(&args))
     }
 
-    /// Makes a further turn; returns how long it took.
     fn resume_once(&mut self) -> Duration {
         let text = self.next_plan();
         self.model.says(&text);
@@ -317,20 +292,19 @@ impl Turns {
         time(|| run(&mut command))
     }
 
-    /// Returns the command of a further turn.
     fn resuming(&self, text: &str) -> Command {
         let message = format!("what about this?\n{text}");
         self.command_of(&["resume", "-m", &message, "-y"])
     }
 
-    /// Runs a plan from a file; returns how long it took.
+    /// Runs a plan from a file. Returns the duration.
     fn execute_once(&mut self) -> Duration {
         let path = self.workspace.beside("plan.md");
         std::fs::write(&path, self.next_plan()).unwrap();
         time(|| self.teddy(&["execute", path.to_str().unwrap(), "-y"]))
     }
 
-    /// Returns a plan that changes the first line of a file that the model sees.
+    /// Returns a plan that edits the first line of a file in the model's input.
     fn next_plan(&mut self) -> String {
         self.plan += 1;
         let n = usize::try_from(self.plan).unwrap() % SHOWN;
@@ -348,7 +322,7 @@ impl Turns {
         .concat()
     }
 
-    /// Returns the path of a file as plans have it.
+    /// Returns the path of a file relative to the worktree.
     fn shown(&self, n: usize) -> String {
         let path = self.workspace.file(n);
         let path = path.strip_prefix(self.workspace.path()).unwrap();
@@ -356,7 +330,6 @@ impl Turns {
     }
 }
 
-/// Prints the head of the table.
 fn head() {
     println!(
         "\n{:<40} {:>9} {:>12} {:>6} {:>9}",
@@ -365,7 +338,6 @@ fn head() {
 }
 
 impl Line {
-    /// Prints the line.
     fn print(&self) {
         let (theirs, ratio) = self.theirs.map_or_else(Default::default, |(time, ratio)| {
             (milliseconds(time), format!("{ratio:.2}"))
@@ -382,7 +354,6 @@ impl Line {
     }
 }
 
-/// Shows a time.
 fn milliseconds(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }

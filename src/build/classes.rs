@@ -1,10 +1,10 @@
-//! The classes of all characters, by the same tables of Unicode as those of tiktoken-rs.
+//! Generates the table of character classes from the same Unicode tables as tiktoken-rs.
 
 use regex_syntax::hir::{Class, HirKind};
 
 use crate::layout::{BLANK, BLOCKS, LOWER, NEWLINE, NUMBER, OPENER, SYMBOL, UPPER};
 
-/// What a character is, as a regular expression, and the bits for it.
+// Regular expressions and bits of the classes.
 const CLASSES: [(&str, u8); 6] = [
     (r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", UPPER),
     (r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]", LOWER),
@@ -14,7 +14,7 @@ const CLASSES: [(&str, u8); 6] = [
     (r"[^\s\p{L}\p{N}]", SYMBOL),
 ];
 
-/// Returns the table of classes.
+/// Returns the table: block numbers, followed by the distinct blocks.
 pub fn table() -> Vec<u8> {
     let mut of = vec![0_u8; BLOCKS * 256];
     of[usize::from(b'\r')] |= NEWLINE;
@@ -40,7 +40,7 @@ pub fn table() -> Vec<u8> {
     table
 }
 
-/// Returns the characters that a class of a regular expression has.
+/// Returns the inclusive ranges of code points in a character class.
 fn ranges(pattern: &str) -> Vec<(usize, usize)> {
     let parsed = regex_syntax::parse(pattern).expect("a good pattern");
     let HirKind::Class(Class::Unicode(class)) = parsed.kind() else {

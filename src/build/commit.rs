@@ -1,9 +1,10 @@
-//! Which commit the programs are built from.
+//! Determines the commit that the programs are built from.
 //!
-//! It comes from `TEDDY_COMMIT` (`<id>` or `<id> <date>`), or else from what cargo wrote into
-//! a package, or else, for a build with the release profile, from git. Other builds carry none: each
-//! commit would have them made anew. Nothing here fails a build, and nothing depends on the time of
-//! day or on the machine.
+//! The source is `TEDDY_COMMIT` (`<id>` or `<id> <date>`), else the file that cargo adds to a
+//! package, else git. git is used only for the release profile, because otherwise each commit would
+//! trigger a rebuild.
+//!
+//! Errors never fail the build. The result does not depend on the time or the machine.
 
 use std::env;
 use std::fs::File;
@@ -11,13 +12,12 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Where cargo notes the commit that a package was made from.
+// cargo records a package's commit in this file.
 const PACKAGED: &str = ".cargo_vcs_info.json";
 
-/// The most bytes that are read of it.
 const MOST: u64 = 4096;
 
-/// Tells cargo the commit, its date, and what it is built for.
+/// Passes the commit, its date and the target to cargo.
 pub fn say() {
     println!("cargo::rerun-if-env-changed=TEDDY_COMMIT");
     let stamp = given().or_else(packaged).or_else(checked_out);
@@ -32,15 +32,13 @@ pub fn say() {
     );
 }
 
-/// Returns the commit that whoever builds has given; a line that could not be one is left out.
 fn given() -> Option<String> {
     variable("TEDDY_COMMIT").filter(|stamp| is_stamp(stamp))
 }
 
-/// Returns the commit from which this package was made.
 fn packaged() -> Option<String> {
     let folder = variable("CARGO_MANIFEST_DIR")?;
-    // Only a file that is there is watched: cargo takes one that is missing for one that changed.
+    // Watch the file only if it exists: to cargo, a missing file counts as changed.
     let file = File::open(Path::new(&folder).join(PACKAGED)).ok()?;
     let mut note = String::new();
     file.take(MOST).read_to_string(&mut note).ok()?;
@@ -56,10 +54,10 @@ fn packaged() -> Option<String> {
     is_stamp(&id).then_some(id)
 }
 
-/// Returns the commit that is checked out here, for a release.
 fn checked_out() -> Option<String> {
+    // Other builds carry no commit, because each commit would trigger a rebuild.
     if variable("PROFILE")? != "release" || !git(&["rev-parse", "--show-prefix"])?.is_empty() {
-        // A package unpacked in somebody else's repository is not of that repository's commit.
+        // The package can be unpacked inside a different repository.
         return None;
     }
 
@@ -79,13 +77,14 @@ fn checked_out() -> Option<String> {
     Some(format!("{id} {date}")).filter(|stamp| is_stamp(stamp))
 }
 
-/// Tells whether a line is a commit's id and perhaps a date: what is printed later is no more.
+/// Returns `true` for a commit id with an optional date. Rejects anything else, because the
+/// programs print it.
 fn is_stamp(line: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == ' ';
     line.len() >= 7 && line.len() <= 90 && line.chars().all(is_plain)
 }
 
-/// Returns what git prints, without the final newline; nothing if it is missing or fails.
+/// Returns git's output without the final line feed. `None` if git is missing or fails.
 #[expect(
     clippy::disallowed_methods,
     reason = "a build script is a program of its own"
@@ -99,7 +98,7 @@ fn git(args: &[&str]) -> Option<String> {
         .then(|| text.trim_end_matches('\n').to_owned())
 }
 
-/// Returns a variable that is set to something.
+/// Returns an environment variable if it is not empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "a build script is a program of its own"

@@ -1,7 +1,7 @@
-//! The build script: says which commit the programs are built from and how they are linked, and
-//! makes the tables with which they count tokens.
+//! The build script: determines the commit and the linker arguments, and generates the tables for
+//! counting tokens.
 //!
-//! Nothing here depends on the time of day or on the machine.
+//! The output does not depend on the time or the machine.
 #![expect(
     clippy::print_stdout,
     reason = "cargo reads what a build script prints"
@@ -26,7 +26,6 @@ fn main() {
     write("tokens.bin", &vocabulary::table());
 }
 
-/// Writes a table where the program includes it from.
 fn write(name: &str, table: &[u8]) {
     let folder = commit::variable("OUT_DIR").expect("cargo says where to write");
     let path = PathBuf::from(folder).join(name);

@@ -1,60 +1,53 @@
-//! The trie of all tokens, made from the vocabulary in tiktoken-rs.
+//! Generates the trie of all tokens from the vocabulary in tiktoken-rs.
 //!
-//! Nodes with many children are placed first, each at the first base that has room for them; the
-//! many nodes with one child fill the gaps. This runs without optimization in most builds.
+//! The trie is a double array. Nodes with many children are placed first, each at the first base
+//! where its children fit. The many nodes with one child fill the gaps. The algorithm must be fast
+//! without optimization, because most builds run it that way.
 
 use std::ops::Range;
 
 use crate::layout::{END, LABEL_SHIFT, LEAF, ROOT, TOKEN, VALUE_BITS};
 
-/// The most units that the trie can have.
 const CAPACITY: usize = 1 << VALUE_BITS;
-/// So many bases in a row are tried in vain before the gaps below are left to smaller nodes.
+// After this many bases in a row do not fit, gaps before them are left to smaller nodes.
 const TRIES: usize = 64;
 
-/// A node that has children.
 struct Inner {
-    /// Its tokens, those that begin with its bytes and go on, in the sorted list.
+    /// Range of its proper extensions in the sorted tokens.
     tokens: Range<usize>,
-    /// The number of its bytes.
+    /// Number of bytes from the root.
     depth: usize,
-    /// The rank of its bytes, if they are a token.
+    /// Rank of its bytes, if they are a token.
     rank: Option<u32>,
-    /// The first of its children in the list of edges, and how many there are.
+    /// Its children in the list of edges.
     edges: Range<usize>,
-    /// The base of its children, once they are placed.
+    /// Base of its children, once placed.
     base: usize,
 }
 
-/// A way to a child.
 struct Edge {
-    /// The byte, or [`END`].
+    /// A byte, or [`END`].
     label: u32,
-    /// The child.
     child: TrieChild,
 }
 
-/// What a way leads to.
 enum TrieChild {
-    /// A token that nothing goes on from: its rank.
+    /// Rank of a token without extensions.
     Leaf(u32),
-    /// A node with children: its number.
+    /// Index of a node.
     Inner(usize),
 }
 
-/// Which units are taken.
+/// A doubly linked list of the free units.
 struct FreeUnits {
-    /// The next free unit, for each that is free.
     after: Vec<usize>,
-    /// The free unit before, for each that is free.
     before: Vec<usize>,
-    /// Whether a unit is free.
     is_free: Vec<bool>,
-    /// Whether a node has this base.
+    /// `true` if a node has this base. Bases must be unique.
     is_base: Vec<bool>,
 }
 
-/// Returns the table of tokens.
+/// Returns the table.
 pub fn table() -> Vec<u8> {
     let tokens = sorted_tokens();
     let (mut nodes, edges) = trie(&tokens);
@@ -80,10 +73,9 @@ pub fn table() -> Vec<u8> {
     units.iter().flat_map(|unit| unit.to_le_bytes()).collect()
 }
 
-/// Returns every token with its rank, sorted by its bytes.
 fn sorted_tokens() -> Vec<(Vec<u8>, u32)> {
     let vocabulary = tiktoken_rs::o200k_base().expect("the vocabulary is part of the crate");
-    // Behind the last token is a gap, then come special tokens.
+    // The ordinary tokens end at a gap, after which the special tokens follow.
     let token = |rank: u32| Some((vocabulary.decode_bytes(&[rank]).ok()?, rank));
     let mut tokens: Vec<_> = (0..).map_while(token).collect();
     assert!(tokens.len() > 190_000, "{} tokens", tokens.len());
@@ -91,7 +83,7 @@ fn sorted_tokens() -> Vec<(Vec<u8>, u32)> {
     tokens
 }
 
-/// Returns the nodes of the trie, the root first, and the ways between them.
+/// Returns the nodes, root first, and the edges.
 fn trie(tokens: &[(Vec<u8>, u32)]) -> (Vec<Inner>, Vec<Edge>) {
     let (mut nodes, mut edges) = (vec![Inner::new(0..tokens.len(), 0, None)], Vec::new());
     let mut at = 0;
@@ -130,7 +122,6 @@ fn trie(tokens: &[(Vec<u8>, u32)]) -> (Vec<Inner>, Vec<Edge>) {
     (nodes, edges)
 }
 
-/// Gives each node a base.
 fn place(nodes: &mut [Inner], edges: &[Edge]) {
     let mut order: Vec<usize> = (0..nodes.len()).collect();
     order.sort_by_key(|node| std::cmp::Reverse(nodes[*node].edges.len()));
@@ -152,7 +143,6 @@ fn place(nodes: &mut [Inner], edges: &[Edge]) {
 }
 
 impl Inner {
-    /// Returns a node whose children are not known yet.
     fn new(tokens: Range<usize>, depth: usize, rank: Option<u32>) -> Inner {
         Inner {
             tokens,
@@ -165,7 +155,6 @@ impl Inner {
 }
 
 impl FreeUnits {
-    /// Returns all units from the root's on.
     fn new() -> FreeUnits {
         FreeUnits {
             after: (1..=CAPACITY).collect(),
@@ -175,8 +164,8 @@ impl FreeUnits {
         }
     }
 
-    /// Takes units for a node's children and returns their base. The search begins at a free unit,
-    /// which moves on where there are only gaps.
+    /// Reserves units for a node's children and returns their base. The search begins at `start`,
+    /// which advances past regions with only small gaps.
     fn take(&mut self, edges: &[Edge], start: &mut usize) -> usize {
         while !self.is_free[*start] {
             *start = self.after[*start];
@@ -200,7 +189,7 @@ impl FreeUnits {
         base
     }
 
-    /// Says whether the first of these children can be at a free unit.
+    /// Checks whether the children fit if the first of them is placed at the free unit `at`.
     fn fits(&self, edges: &[Edge], at: usize, first: usize) -> bool {
         at >= ROOT as usize + first
             && !self.is_base[at - first]
@@ -209,7 +198,6 @@ impl FreeUnits {
                 .all(|edge| self.is_free[at - first + edge.label as usize])
     }
 
-    /// Takes a unit.
     fn fill(&mut self, at: usize) {
         let (before, after) = (self.before[at], self.after[at]);
         self.is_free[at] = false;

@@ -1,15 +1,15 @@
-//! A model's answer, made a document: a fence around the whole taken off, files told apart.
+//! Extracts documents from a model's answer.
 
 use crate::text::fence;
 
-/// Returns an answer without a fence around the whole of it, and ending with one newline.
+/// Removes a fence around the whole answer and normalizes line ends. The result ends with one
+/// newline.
 pub fn unwrap(text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}').trim();
     let inner = inside(text).unwrap_or(text);
     format!("{}\n", inner.trim_end().replace("\r\n", "\n"))
 }
 
-/// Returns what is inside of a fence that opens in the first line and closes in the last.
 fn inside(text: &str) -> Option<&str> {
     let (first, rest) = text.split_once('\n')?;
     let (body, last) = rest.rsplit_once('\n')?;
@@ -19,13 +19,14 @@ fn inside(text: &str) -> Option<&str> {
         && open.len == close.len
         && last.trim().len() == close.len;
 
-    // A document that begins with a block of its own is not wrapped.
+    // A document can legitimately begin and end with a code block. Unwrap only what begins like one
+    // of our documents.
     let begins = body.trim_start().starts_with(['#', '<']);
     (wraps && begins).then_some(body)
 }
 
-/// Returns the files of an answer of `<file path="...">` blocks; text outside of them is left
-/// aside.
+/// Returns the paths and contents of all `<file path="...">` blocks, and ignores the text around
+/// them.
 pub fn files(text: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for line in text.lines() {
@@ -45,7 +46,7 @@ pub fn files(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the lines before the last `</file>`, so that one inside of a document ends nothing.
+// Only the last `</file>` ends a block, so a document can contain that line.
 fn before_end(lines: &[&str]) -> String {
     let end = lines
         .iter()
@@ -54,14 +55,13 @@ fn before_end(lines: &[&str]) -> String {
     lines[..end].join("\n")
 }
 
-/// Reads `<file path="...">`.
 fn path_of(line: &str) -> Option<&str> {
     line.trim()
         .strip_prefix("<file path=\"")?
         .strip_suffix("\">")
 }
 
-/// Returns a review's text without the tags that a model put around it.
+/// Returns the text of a review, without `<review>` tags around the whole of it.
 pub fn review(text: &str) -> String {
     let text = unwrap(text);
     let lines: Vec<&str> = text.lines().collect();

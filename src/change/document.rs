@@ -1,4 +1,4 @@
-//! The documents of a change, together: what is there, what is missing, what is wrong.
+//! The set of a change's documents: finds missing and invalid ones.
 
 use std::collections::BTreeMap;
 
@@ -7,49 +7,49 @@ use super::finding::Severity;
 use super::id::ChangeId;
 use super::{proposal, review, spec, tasks};
 
-/// The file with the reviews of the implementation.
+/// Path of the reviews of the implementation.
 pub const REVIEW: &str = "review.md";
 
 /// The documents by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Documents(pub BTreeMap<String, String>);
 
-/// A document that is to be written next.
+/// The next document to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingDocument {
     /// `proposal.md`
     Proposal,
-    /// The spec of this id.
+    /// The spec with this id.
     Spec(String),
     /// `tasks.md`
     Tasks,
 }
 
 impl Documents {
-    /// Returns whether a path is one of a document.
+    /// Returns `true` if a path can be a document.
     pub fn is_one(path: &str) -> bool {
         matches!(path, proposal::FILE | tasks::FILE | REVIEW) || spec::id_of(path).is_some()
     }
 
-    /// Returns a document, empty where there is none.
+    /// Returns a document, or an empty string if it does not exist.
     pub fn text(&self, path: &str) -> &str {
         self.0.get(path).map_or("", String::as_str)
     }
 
-    /// Puts a document.
+    /// Inserts or replaces a document.
     pub fn put(&mut self, path: &str, text: impl Into<String>) {
         self.0.insert(path.to_owned(), text.into());
     }
 
-    /// Returns the paths of the specs.
+    /// Returns the paths and texts of the specs.
     pub fn specs(&self) -> impl Iterator<Item = (&String, &String)> {
         self.0
             .iter()
             .filter(|(path, _)| spec::id_of(path).is_some())
     }
 
-    /// Returns the document that is to be written next: the proposal, then each spec that it names,
-    /// then the tasks.
+    /// Returns the next document to write: the proposal, then each spec that it names, then the
+    /// tasks.
     pub fn missing(&self) -> Option<MissingDocument> {
         let Some(proposal) = self.0.get(proposal::FILE) else {
             return Some(MissingDocument::Proposal);
@@ -65,7 +65,7 @@ impl Documents {
         (!self.0.contains_key(tasks::FILE)).then_some(MissingDocument::Tasks)
     }
 
-    /// Returns every mistake of every document.
+    /// Validates all documents.
     pub fn check(&self, id: &ChangeId) -> Vec<Finding> {
         let high = |file: &str, message: String| Finding {
             file: file.to_owned(),
@@ -121,7 +121,7 @@ impl Documents {
         found
     }
 
-    /// Returns the mistakes of one document.
+    /// Validates one document.
     pub fn check_one(id: &ChangeId, path: &str, text: &str) -> Vec<Finding> {
         match path {
             proposal::FILE => proposal::check(id, text),

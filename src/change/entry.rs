@@ -1,4 +1,4 @@
-//! A step in the history of a change: what happened, and what it took.
+//! An entry in the history of a change.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,56 +7,56 @@ use super::review::Issues;
 use super::usage::StepUsage;
 use super::verdict::ReviewVerdict;
 
-/// One step.
+/// A completed step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChangeEntry {
-    /// Which: `proposal`, `challenge`, `reproposal`, `edit`, `approve`, `implement`, `task`, `fix`,
-    /// `review`, `archive`.
+    /// Kind of step: `proposal`, `challenge`, `reproposal`, `edit`, `approve`, `implement`, `task`,
+    /// `fix`, `review`, `archive`.
     pub step: String,
-    /// When, RFC 3339.
+    /// Time of the step, in RFC 3339.
     #[serde(default)]
     pub at: String,
     /// The phase after it.
     pub phase: ChangePhase,
-    /// What it was about: the documents that it wrote, the task that it did.
+    /// The documents that it wrote, or the task that it completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// What a challenger or reviewer decided.
+    /// The challenger's or reviewer's verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<ReviewVerdict>,
-    /// The issues that came with the verdict.
+    /// The issues of the review.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issues: Option<IssueCounts>,
-    /// Why the user overrode a verdict.
+    /// The user's reason for overriding a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The turn of the session that did it.
+    /// The session's turn that performed the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
-    /// What the model took.
+    /// Usage of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<StepUsage>,
-    /// What a newer version keeps here.
+    /// Unknown fields of later versions.
     #[serde(flatten)]
     pub rest: serde_yaml::Mapping,
 }
 
-/// Issues as they are kept.
+/// The issues of a review, as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssueCounts {
-    /// What must be mended.
+    /// Issues that must be fixed.
     #[serde(default)]
     pub high: usize,
-    /// What should be.
+    /// Issues that should be fixed.
     #[serde(default)]
     pub medium: usize,
-    /// What could be.
+    /// Optional improvements.
     #[serde(default)]
     pub low: usize,
 }
 
 impl ChangeEntry {
-    /// Returns a step that is about to be taken.
+    /// Creates an entry. [`ChangeState::take`](super::state::ChangeState::take) sets its phase.
     pub fn of(step: &str, now: &str) -> ChangeEntry {
         ChangeEntry {
             step: step.to_owned(),

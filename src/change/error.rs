@@ -1,22 +1,22 @@
-//! Why a workflow of a change does not go on, as callers tell them apart.
+//! Errors on which callers of change workflows act.
 
 use super::id::ChangeId;
 use super::phase::{ChangePhase, Illegal};
 use crate::text::counted;
 
-/// Why a workflow does not go on.
+/// Why a workflow stops.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
-    /// There is no such change.
+    /// The change does not exist.
     #[error("there is no change `{0}`")]
     ChangeNotFound(ChangeId),
     /// A new change needs a description.
     #[error("the change `{0}` is new and has no description")]
     MissingDescription(ChangeId),
-    /// The challenge rejected the proposal.
+    /// The challenger rejected the proposal.
     #[error("the proposal of `{0}` is rejected")]
     Rejected(ChangeId),
-    /// It cannot be implemented, or its step cannot be taken, in this phase.
+    /// The phase does not allow the command.
     #[error("the change `{id}` is {}, so `{wanted}` is not possible", phase.word())]
     ChangeNotReady {
         /// The change.
@@ -26,7 +26,7 @@ pub enum ChangeError {
         /// The command.
         wanted: &'static str,
     },
-    /// It cannot be archived in this phase.
+    /// The change must be complete to be archived.
     #[error("the change `{id}` is {}, not complete", phase.word())]
     ChangeNotComplete {
         /// The change.
@@ -34,26 +34,26 @@ pub enum ChangeError {
         /// Its phase.
         phase: ChangePhase,
     },
-    /// A document is missing or wrong.
+    /// A document is missing or invalid.
     #[error("the documents of `{id}` have {}", counted(*count, "mistake"))]
     Invalid {
         /// The change.
         id: ChangeId,
-        /// How many.
+        /// Number of mistakes.
         count: usize,
     },
-    /// Tasks are left.
+    /// The change has open tasks.
     #[error("the change `{id}` has {}", counted(*open, "open task"))]
     OpenTasks {
         /// The change.
         id: ChangeId,
-        /// How many.
+        /// Number of open tasks.
         open: usize,
     },
 }
 
 impl ChangeError {
-    /// Makes the error of an event that a phase does not allow.
+    /// Converts the error of the phase machine.
     pub fn of(id: &ChangeId, wanted: &'static str, illegal: Illegal) -> ChangeError {
         match illegal.phase {
             Some(phase) => ChangeError::ChangeNotReady {
@@ -65,7 +65,7 @@ impl ChangeError {
         }
     }
 
-    /// Returns what the user can do.
+    /// Returns a hint with commands that resolve the error.
     pub fn hint(&self) -> String {
         match self {
             ChangeError::ChangeNotFound(id) => {
@@ -93,7 +93,7 @@ impl ChangeError {
     }
 }
 
-/// Returns what comes next in a phase.
+/// Returns a hint for the next step in a phase.
 pub fn next_step(id: &ChangeId, phase: ChangePhase) -> String {
     match phase {
         ChangePhase::Proposed => {

@@ -1,29 +1,29 @@
-//! What is wrong with a document of a change, with the line.
+//! Mistakes in the documents of a change, with line numbers.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// How bad it is.
+/// How serious a mistake is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The document cannot be used.
+    /// The document is unusable.
     High,
-    /// It can be used; something is missing that a reader would want.
+    /// The document is usable but incomplete.
     Low,
 }
 
-/// One mistake.
+/// A mistake in a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The document.
+    /// Path of the document.
     pub file: String,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// How bad it is.
+    /// How serious it is.
     pub severity: Severity,
-    /// What is wrong, and what would be right.
+    /// What is wrong and how to fix it.
     pub message: String,
 }
 
@@ -41,14 +41,12 @@ impl fmt::Display for Finding {
 /// Collects the mistakes of one document.
 #[derive(Debug)]
 pub struct Findings<'a> {
-    /// The document.
     file: &'a str,
-    /// What was found.
     found: Vec<Finding>,
 }
 
 impl<'a> Findings<'a> {
-    /// Starts with none.
+    /// Creates an empty collection for a document.
     pub fn of(file: &'a str) -> Findings<'a> {
         Findings {
             file,
@@ -56,17 +54,16 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Adds a mistake that makes the document useless.
+    /// Adds a mistake that makes the document unusable.
     pub fn high(&mut self, line: usize, message: impl Into<String>) {
         self.add(Severity::High, line, message.into());
     }
 
-    /// Adds a mistake that does not.
+    /// Adds a minor mistake.
     pub fn low(&mut self, line: usize, message: impl Into<String>) {
         self.add(Severity::Low, line, message.into());
     }
 
-    /// Adds a mistake.
     fn add(&mut self, severity: Severity, line: usize, message: String) {
         self.found.push(Finding {
             file: self.file.to_owned(),
@@ -76,14 +73,14 @@ impl<'a> Findings<'a> {
         });
     }
 
-    /// Returns the mistakes, by line.
+    /// Returns the mistakes, sorted by line.
     pub fn done(mut self) -> Vec<Finding> {
         self.found.sort_by_key(|finding| finding.line);
         self.found
     }
 }
 
-/// Returns whether a document can be used.
+/// Returns `true` if there is no serious mistake.
 pub fn is_usable(findings: &[Finding]) -> bool {
     findings
         .iter()

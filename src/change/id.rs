@@ -1,12 +1,12 @@
-//! `ChangeId`: lower-case letters, digits and hyphens, so that it is a ref, a session and a word.
+//! Change ids: kebab-case, so they are valid as refs, sessions and arguments.
 
 use std::fmt;
 
 use crate::session::name::SessionName;
 
-/// Where changes' refs are.
+/// Prefix of the refs of changes.
 pub const CHANGES: &str = "refs/teddy/changes/";
-/// The longest id, in bytes.
+/// Maximum length in bytes.
 pub const MAX_ID: usize = 80;
 
 /// The id of a change.
@@ -14,7 +14,7 @@ pub const MAX_ID: usize = 80;
 #[serde(transparent)]
 pub struct ChangeId(String);
 
-/// A text that is no id.
+/// Error for an invalid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a valid change id: use lower-case letters, digits and single hyphens, such as `add-auth`"
@@ -22,10 +22,7 @@ pub struct ChangeId(String);
 pub struct IdError(String);
 
 impl ChangeId {
-    /// Checks an id.
-    ///
-    /// # Errors
-    /// Where it is anything else than words of `a-z0-9` joined by single hyphens, or too long.
+    /// Parses an id.
     pub fn parse(text: &str) -> Result<ChangeId, IdError> {
         if is_id(text) {
             Ok(ChangeId(text.to_owned()))
@@ -34,7 +31,8 @@ impl ChangeId {
         }
     }
 
-    /// Returns the change that a session implements, if it is one of a change.
+    /// Returns the change that a session implements. `None` if the session does not belong to a
+    /// change.
     pub fn of_session(session: &SessionName) -> Option<ChangeId> {
         ChangeId::parse(session.as_str().strip_prefix("change/")?).ok()
     }
@@ -55,7 +53,7 @@ impl ChangeId {
     }
 }
 
-/// Returns whether a text is an id, of a change or of a spec.
+/// Returns `true` for a valid id of a change or spec.
 pub fn is_id(text: &str) -> bool {
     let word = |word: &str| {
         !word.is_empty()

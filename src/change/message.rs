@@ -1,4 +1,4 @@
-//! The message of a step's commit: readable with plain git.
+//! Renders the commit message of a step, readable with plain git.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::state::ChangeState;
 use crate::session::message::subject;
 use crate::text::visible::visible;
 
-/// Writes the message: what was done, lines about it, trailers last.
+/// Renders the message: the title, `lines`, then the trailers.
 pub fn render(title: &str, lines: &[String], state: &ChangeState) -> String {
     let mut text = format!("{}\n\n", subject(title));
     for line in lines {

@@ -1,7 +1,7 @@
-//! A change: from proposal through challenge to implementation, review and archive.
+//! Changes: proposal, challenge, implementation, review and archive.
 //!
-//! Everything but the store is pure. A change is a ref, each step a commit whose tree has the
-//! state and the documents; what may happen next is decided by one field, the phase.
+//! A change is a ref, and each step is a commit whose tree contains the state and the documents.
+//! The phase alone decides which step can follow. Everything except the store is pure.
 
 pub mod answer;
 pub mod document;

@@ -1,33 +1,33 @@
-//! The phase machine: which step may follow which, and nothing else.
+//! The phase machine: decides which step can follow which.
 //!
-//! Pure and total: a phase and an event give the next phase, or the reason why there is none.
+//! Pure and total: a phase and an event give the next phase or an error.
 
 use serde::{Deserialize, Serialize};
 
 use super::verdict::ReviewVerdict;
 
-/// Where a change stands.
+/// The phase of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangePhase {
-    /// A proposal exists that is not challenged yet, or is to be revised.
+    /// The proposal is not challenged yet, or needs a revision.
     Proposed,
-    /// The challenge is passed.
+    /// The proposal passed the challenge.
     Challenged,
-    /// The challenge found that the proposal is wrong as a whole.
+    /// The challenger rejected the proposal as a whole.
     Rejected,
-    /// The implementation has begun.
+    /// The implementation is in progress.
     Implementing,
-    /// The implementation is done.
+    /// The implementation passed the review.
     Complete,
-    /// The specs are part of the project's.
+    /// The specs are merged into the project's.
     Archived,
 }
 
-/// What happens to a change.
+/// An event in the life of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeEvent {
-    /// A proposal is written.
+    /// A proposal was written.
     Propose,
     /// The challenger gave a verdict.
     Challenge(ReviewVerdict),
@@ -35,27 +35,27 @@ pub enum ChangeEvent {
     Repropose,
     /// The user edited the documents.
     Edit,
-    /// The user overrides the challenge or the review.
+    /// The user overrode the challenge or review.
     Approve,
-    /// The implementation begins or goes on.
+    /// The implementation started or continued.
     Implement,
-    /// The reviewer gave a verdict on the implementation.
+    /// The reviewer gave a verdict.
     Review(ReviewVerdict),
-    /// The specs are merged into the project's.
+    /// The specs were merged into the project's.
     Archive,
 }
 
-/// An event that a phase does not allow.
+/// Error for an event that the phase does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Illegal {
-    /// The phase; nothing where the change does not exist.
+    /// The phase. `None` if the change does not exist.
     pub phase: Option<ChangePhase>,
-    /// What was tried.
+    /// The event.
     pub event: ChangeEvent,
 }
 
 impl ChangePhase {
-    /// Every phase, in the order in which a change goes through them.
+    /// All phases, in their usual order.
     pub const ALL: [ChangePhase; 6] = [
         ChangePhase::Proposed,
         ChangePhase::Challenged,
@@ -65,7 +65,7 @@ impl ChangePhase {
         ChangePhase::Archived,
     ];
 
-    /// Returns the word that stands in the state.
+    /// Returns the phase as it is stored.
     pub fn word(self) -> &'static str {
         match self {
             ChangePhase::Proposed => "proposed",
@@ -78,16 +78,15 @@ impl ChangePhase {
     }
 }
 
-/// Returns the phase after an event; `None` is a change that does not exist yet.
-///
-/// # Errors
-/// Where the phase does not allow the event; nothing changes then.
+/// Returns the phase after an event. `phase` is `None` for a change that does not exist yet.
 pub fn next(phase: Option<ChangePhase>, event: ChangeEvent) -> Result<ChangePhase, Illegal> {
     use ChangePhase::{Archived, Challenged, Complete, Implementing, Proposed, Rejected};
 
     Ok(match (phase, event) {
-        // A proposal that a crash cut short is written on.
+        // Repeating `Propose` completes a proposal that a crash interrupted.
         (None | Some(Proposed), ChangeEvent::Propose) => Proposed,
+        // Nothing but an approval leads to `Challenged`. Not even an iteration limit does
+        // (docs/decisions/0050-changes.md).
         (Some(Proposed | Rejected), ChangeEvent::Challenge(verdict)) => match verdict {
             ReviewVerdict::Approved => Challenged,
             ReviewVerdict::NeedsRevision => Proposed,
@@ -114,7 +113,6 @@ pub fn next(phase: Option<ChangePhase>, event: ChangeEvent) -> Result<ChangePhas
 mod tests {
     use super::*;
 
-    /// Every event that there is.
     const EVENTS: [ChangeEvent; 12] = [
         ChangeEvent::Propose,
         ChangeEvent::Challenge(ReviewVerdict::Approved),
@@ -130,7 +128,7 @@ mod tests {
         ChangeEvent::Archive,
     ];
 
-    /// Compares where each event leads from a phase; `-` is nowhere.
+    /// Compares the next phase for every event; `-` stands for an error.
     fn check(phase: Option<ChangePhase>, expected: &str) {
         let words: Vec<&str> = EVENTS
             .iter()

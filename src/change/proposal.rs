@@ -1,33 +1,31 @@
-//! `proposal.md`: why something shall change, what, and which specs that touches.
-//!
-//! Rules P1-P6 of `docs/formats/proposal.md`.
+//! Parses and validates `proposal.md`, according to the rules P1-P6 of `docs/formats/proposal.md`.
 
 use super::finding::{Finding, Findings};
 use super::id::{ChangeId, is_id};
 use super::review;
 use super::section::{self, DocumentSection};
 
-/// The name of the document.
+/// Path of the document.
 pub const FILE: &str = "proposal.md";
-/// The shortest summary, in characters.
+/// Minimum length of the summary, in characters.
 pub const MIN_SUMMARY: usize = 10;
-/// The shortest reason, in characters.
+/// Minimum length of the section "Why", in characters.
 pub const MIN_WHY: usize = 50;
-/// The most specs of one change.
+/// Maximum number of specs in one change.
 pub const MAX_SPECS: usize = 20;
 
-/// What the proposal says, as far as the workflow needs it.
+/// The facts that workflows need from a proposal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeProposal {
-    /// The summary's first line.
+    /// First line of the summary.
     pub summary: String,
-    /// The ids of the specs.
+    /// Ids of the affected specs.
     pub specs: Vec<String>,
-    /// Paths of files that it names.
+    /// Paths of the affected files.
     pub files: Vec<String>,
 }
 
-/// Reads a proposal; what is missing is empty.
+/// Parses a proposal. Missing parts are empty.
 pub fn read(text: &str) -> ChangeProposal {
     let body = body(text);
     let sections = section::read(&body);
@@ -54,7 +52,7 @@ pub fn read(text: &str) -> ChangeProposal {
     }
 }
 
-/// Returns every mistake.
+/// Validates a proposal and its reviews.
 pub fn check(id: &ChangeId, text: &str) -> Vec<Finding> {
     let mut findings = Findings::of(FILE);
     let body = body(text);
@@ -93,7 +91,6 @@ pub fn check(id: &ChangeId, text: &str) -> Vec<Finding> {
     findings.done()
 }
 
-/// Checks the title.
 fn title(id: &ChangeId, sections: &[DocumentSection], findings: &mut Findings<'_>) {
     let expected = format!("Change: {id}");
     match sections.iter().find(|section| section.level == 1) {
@@ -106,7 +103,6 @@ fn title(id: &ChangeId, sections: &[DocumentSection], findings: &mut Findings<'_
     }
 }
 
-/// Checks the list of specs.
 fn specs(impact: &DocumentSection, findings: &mut Findings<'_>) {
     let Some((line, names)) = names(impact, "affected specs") else {
         return findings.high(
@@ -136,11 +132,10 @@ fn specs(impact: &DocumentSection, findings: &mut Findings<'_>) {
     }
 }
 
-/// Returns the names behind a field of a section, and its line: in the same line, or as a list
-/// below it.
+/// Returns the line of a field and its names, which are on the same line or in a list below it.
 fn names(section: &DocumentSection, key: &str) -> Option<(usize, Vec<String>)> {
     let (line, value) = section::field(&section.body, key).or_else(|| {
-        // `**Affected Specs**` without a colon, as a heading of its list.
+        // Models also write `**Affected Specs**` without a colon, as a heading for the list.
         let lines = section::prose(&section.body);
         let at = lines.iter().position(|l| {
             l.trim()
@@ -166,14 +161,13 @@ fn names(section: &DocumentSection, key: &str) -> Option<(usize, Vec<String>)> {
     Some((section.first + line - 1, names))
 }
 
-/// Returns whether a line is an item of a list that is no field.
+/// A line with a colon is the next field.
 fn is_item_of_a_name(line: &str) -> bool {
     let line = line.trim();
     line.starts_with(['-', '*']) && !line.starts_with("**") && !line.contains(':')
 }
 
-/// Splits a list of names: with backticks, in brackets, or plain; `none`, `n/a` and `[]` are no
-/// names.
+/// Splits a list of names with backticks, in brackets, or plain. Drops `none` and `n/a`.
 fn list(value: &str) -> Vec<String> {
     let value = value.trim().trim_start_matches('[').trim_end_matches(']');
     let mut names: Vec<String> = if value.contains('`') {
@@ -215,8 +209,7 @@ fn list(value: &str) -> Vec<String> {
     names
 }
 
-/// Returns the proposal without its reviews and without the tags of another tool, line numbers
-/// kept.
+/// Removes reviews, and the `<proposal>` tags that another tool writes. Line numbers stay the same.
 fn body(text: &str) -> String {
     let (body, _) = review::split(text);
     let tag = |line: &str| matches!(line.trim(), "<proposal>" | "</proposal>");
@@ -235,11 +228,10 @@ fn body(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A proposal without a mistake.
+    /// A valid proposal.
     const GOOD: &str = "# Change: greet\n\n## Summary\nGreet people by name.\n\n## Why\nThe program says the same to everybody, which nobody likes any more.\n\n\
         ## What Changes\n- greet.sh takes a name\n\n## Impact\n- **Affected specs:** `greeting`, `names`\n- **Affected files:** `greet.sh`\n";
 
-    /// Compares the mistakes of a proposal.
     fn check(text: &str, expected: &[&str]) {
         let found = super::check(&ChangeId::parse("greet").unwrap(), text);
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();

@@ -1,7 +1,8 @@
-//! Reviews: the blocks that a challenger appends to `proposal.md` and a reviewer to `review.md`.
+//! Reviews: blocks that a challenger appends to `proposal.md`, and a reviewer to `review.md`.
 //!
-//! A block begins and ends with a line of its own, so that nothing inside, not even a fence that
-//! is never closed, hides the next one. Rules V7-V12 of `docs/formats/review.md`.
+//! The tags of a block are lines of their own and are found without a Markdown parser. So nothing
+//! inside a block can hide the next one, not even an unclosed fence. Implements the rules V7-V12 of
+//! `docs/formats/review.md`.
 
 use std::fmt::Write as _;
 
@@ -14,44 +15,44 @@ use crate::text::visible::visible;
 /// One review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangeReview {
-    /// The line of its tag, from 1.
+    /// Line number of its opening tag, from 1.
     pub line: usize,
-    /// The iteration of what was reviewed.
+    /// Iteration of the reviewed document.
     pub iteration: u32,
-    /// The role.
+    /// Role of the reviewer.
     pub reviewer: String,
-    /// The model.
+    /// The reviewer's model.
     pub model: Option<String>,
     /// The attribute `status`.
     pub status: String,
-    /// What stands between the tags.
+    /// The text between the tags.
     pub body: String,
-    /// Whether it has an end.
+    /// `true` if it has a closing tag.
     pub closed: bool,
 }
 
-/// The issues of a review by severity.
+/// Number of issues by severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Issues {
-    /// What must be mended.
+    /// Issues that must be fixed.
     pub high: usize,
-    /// What should be.
+    /// Issues that should be fixed.
     pub medium: usize,
-    /// What could be.
+    /// Optional improvements.
     pub low: usize,
-    /// Issues whose severity is not one of the three.
+    /// Issues without a known severity.
     pub unclear: usize,
 }
 
 impl Issues {
-    /// Returns whether there are issues and only minor ones: none high, at most one medium (rule
-    /// V12).
+    /// Returns `true` if there are issues, but none with high and at most one with medium severity
+    /// (rule V12).
     pub fn only_minor(self) -> bool {
         let known = self.medium + self.low;
         known > 0 && self.high == 0 && self.medium <= 1 && self.unclear == 0
     }
 
-    /// Returns `2 high, 1 low`.
+    /// Formats the counts, such as `2 high, 1 low`.
     pub fn words(self) -> String {
         let parts = [
             (self.high, "high"),
@@ -73,11 +74,8 @@ impl Issues {
 }
 
 impl ChangeReview {
-    /// Returns the verdict: what the body says, and the attribute agrees with; the attribute alone
-    /// where the body has no field.
-    ///
-    /// # Errors
-    /// [`NoVerdict`].
+    /// Returns the verdict. Fails if the body and the attribute disagree. Without a verdict in the
+    /// body, the attribute alone counts.
     pub fn verdict(&self) -> Result<ReviewVerdict, NoVerdict> {
         let status = ReviewVerdict::parse(&self.status)
             .ok_or_else(|| NoVerdict::Unknown(format!("\"{}\"", visible(&self.status))))?;
@@ -92,12 +90,12 @@ impl ChangeReview {
         }
     }
 
-    /// Returns its issues, counted by severity.
+    /// Counts its issues.
     pub fn issues(&self) -> Issues {
         issues(&self.body)
     }
 
-    /// Writes the block.
+    /// Renders the block.
     pub fn render(&self) -> String {
         let attribute = |text: &str| visible(text).replace(['"', '<', '>'], "'");
         let mut text = format!(
@@ -120,7 +118,7 @@ impl ChangeReview {
     }
 }
 
-/// Counts the headings below `## Issues`; only a severity that is one word counts (rule V11).
+/// Counts the headings below `## Issues` (rule V11).
 pub fn issues(body: &str) -> Issues {
     let mut counts = Issues::default();
     let sections = section::read(body);
@@ -146,7 +144,7 @@ pub fn issues(body: &str) -> Issues {
     counts
 }
 
-/// Returns the reviews of a document, in order.
+/// Parses the reviews of a document, in order.
 pub fn read(text: &str) -> Vec<ChangeReview> {
     let mut found: Vec<ChangeReview> = Vec::new();
     let mut open = false;
@@ -168,13 +166,14 @@ pub fn read(text: &str) -> Vec<ChangeReview> {
     found
 }
 
-/// Returns the review that counts: the highest iteration, of the same iteration the last (rule V9).
+/// Returns the effective review: the last one of the highest iteration (rule V9).
 pub fn latest(reviews: &[ChangeReview]) -> Option<&ChangeReview> {
+    // Returns the last of equal maxima, as V9 requires.
     reviews.iter().max_by_key(|review| review.iteration)
 }
 
-/// Splits a document into what stands outside of its reviews, lines inside of them left empty, and
-/// the reviews' lines.
+/// Splits a document into its text and its reviews. Blank lines replace the reviews in the text, to
+/// keep its line numbers.
 pub fn split(text: &str) -> (String, String) {
     let (mut body, mut reviews, mut inside) = (String::new(), String::new(), false);
     for line in text.lines() {
@@ -195,7 +194,7 @@ pub fn split(text: &str) -> (String, String) {
     (body, reviews)
 }
 
-/// Returns a document with a review at its end.
+/// Appends a review to a document.
 pub fn append(text: &str, review: &ChangeReview) -> String {
     let text = text.trim_end();
     if text.is_empty() {
@@ -205,7 +204,7 @@ pub fn append(text: &str, review: &ChangeReview) -> String {
     }
 }
 
-/// Returns a text in which no line is taken for a tag (rule V10).
+/// Escapes lines that would be parsed as tags (rule V10).
 pub fn plain(text: &str) -> String {
     let line = |line: &str| {
         if is_start(line) || is_end(line) {
@@ -217,19 +216,18 @@ pub fn plain(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns whether a line begins a review.
+/// Returns `true` for an opening tag.
 pub fn is_start(line: &str) -> bool {
     let line = line.trim_start();
     line.strip_prefix("<review")
         .is_some_and(|rest| rest.starts_with([' ', '>', '\t']) || rest.is_empty())
 }
 
-/// Returns whether a line ends a review.
+/// Returns `true` for a closing tag.
 pub fn is_end(line: &str) -> bool {
     line.trim_start().starts_with("</review>")
 }
 
-/// Reads a tag.
 fn start(line: usize, tag: &str) -> ChangeReview {
     let attribute = |name: &str| {
         let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
@@ -252,7 +250,7 @@ fn start(line: usize, tag: &str) -> ChangeReview {
 mod tests {
     use super::*;
 
-    /// Makes a document of `(iteration, status, body)`.
+    /// Makes a document from `(iteration, status, body)`.
     fn document(reviews: &[(u32, &str, &str)]) -> String {
         let review = |(iteration, status, body): &(u32, &str, &str)| ChangeReview {
             line: 0,
@@ -269,7 +267,6 @@ mod tests {
         )
     }
 
-    /// Compares the verdict of the latest review.
     fn check(text: &str, expected: &str) {
         let reviews = read(text);
         let found = latest(&reviews).map_or_else(

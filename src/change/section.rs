@@ -1,27 +1,27 @@
-//! The sections of a Markdown document: headings with what stands below them, by line.
+//! Splits a Markdown document into sections by its headings.
 //!
-//! Structure comes from `text::markdown`, so that a heading inside a code block is none.
+//! Uses the Markdown parser, so headings in code blocks don't count.
 
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
-/// A heading and what stands below it, up to the next heading of its level or above.
+/// A heading with its content, up to the next heading of the same or a higher level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentSection {
-    /// The level of the heading, from 1.
+    /// Level of the heading, from 1.
     pub level: u8,
-    /// The heading's text.
+    /// Text of the heading.
     pub title: String,
-    /// The line of the heading, from 1.
+    /// Line number of the heading, from 1.
     pub line: usize,
-    /// The first line below the heading.
+    /// Line number of the first line after the heading.
     pub first: usize,
-    /// What stands below it, headings of lower levels included.
+    /// The content, including subsections.
     pub body: String,
 }
 
 impl DocumentSection {
-    /// Returns what stands below the heading, up to the next one of any level.
+    /// Returns the content before the first subsection.
     pub fn own(&self) -> String {
         let end = read(&self.body)
             .first()
@@ -30,7 +30,7 @@ impl DocumentSection {
     }
 }
 
-/// Returns every section, in the order of the headings.
+/// Returns all sections, in the order of their headings.
 pub fn read(text: &str) -> Vec<DocumentSection> {
     let lines = Lines::new(text);
     let headings: Vec<(u8, String, usize, usize)> = markdown::blocks(text)
@@ -58,7 +58,6 @@ pub fn read(text: &str) -> Vec<DocumentSection> {
     headings.iter().enumerate().map(section).collect()
 }
 
-/// Returns the level, text, first and last line of a heading.
 fn heading(block: MarkdownBlock) -> Option<(u8, String, usize, usize)> {
     match block.node {
         BlockKind::Heading { level, text, .. } => Some((level, text, block.first, block.last)),
@@ -66,7 +65,7 @@ fn heading(block: MarkdownBlock) -> Option<(u8, String, usize, usize)> {
     }
 }
 
-/// Returns the section of a level with this title, in any case.
+/// Returns the first section with this level and title. Ignores case.
 pub fn find<'a>(
     sections: &'a [DocumentSection],
     level: u8,
@@ -77,8 +76,8 @@ pub fn find<'a>(
         .find(|section| section.level == level && section.title.eq_ignore_ascii_case(title))
 }
 
-/// Returns the lines outside of code blocks, quotations and raw HTML; the others are empty, so that
-/// numbers stay right.
+/// Returns all lines, with those of code blocks, quotations and raw HTML emptied to keep line
+/// numbers.
 pub fn prose(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut open = markdown::blocks(text);
@@ -99,8 +98,8 @@ pub fn prose(text: &str) -> Vec<String> {
     lines
 }
 
-/// Returns the value of a field `- **Key:** value`, `- **Key**: value` or `Key: value`, and its
-/// line in the text, from 1.
+/// Returns the value and line number of a field, written as `- **Key:** value`, `- **Key**: value`
+/// or `Key: value`.
 pub fn field(text: &str, key: &str) -> Option<(usize, String)> {
     prose(text).iter().enumerate().find_map(|(index, line)| {
         let plain = line

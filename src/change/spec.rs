@@ -1,6 +1,4 @@
-//! `specs/<id>.md`: what a part of the project must do, and how one sees that it does.
-//!
-//! Rules S1-S5 of `docs/formats/spec.md`.
+//! Validates `specs/<id>.md`, according to the rules S1-S5 of `docs/formats/spec.md`.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +6,9 @@ use super::finding::{Finding, Findings};
 use super::id::is_id;
 use super::section::{self, DocumentSection};
 
-/// The folder of the specs, in a change and in the project.
+/// Directory of the specs, in a change and in the project.
 pub const FOLDER: &str = "specs/";
-/// The shortest overview, in characters.
+/// Minimum length of the overview, in characters.
 pub const MIN_OVERVIEW: usize = 50;
 
 /// Returns the path of a spec.
@@ -18,14 +16,14 @@ pub fn path(id: &str) -> String {
     format!("{FOLDER}{id}.md")
 }
 
-/// Returns the id of a path, if it is a spec: a file right in the folder whose name is an id.
+/// Returns the id of the spec at a path. `None` if the path is not that of a spec.
 pub fn id_of(path: &str) -> Option<&str> {
     path.strip_prefix(FOLDER)?
         .strip_suffix(".md")
         .filter(|id| is_id(id))
 }
 
-/// Returns every mistake of the spec at a path.
+/// Validates a spec.
 pub fn check(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Findings::of(path);
     let sections = section::read(text);
@@ -49,7 +47,7 @@ pub fn check(path: &str, text: &str) -> Vec<Finding> {
     findings.done()
 }
 
-/// Returns the sections of level 3 below one of level 2, with lines of the whole document.
+/// Returns the level-3 subsections of a section, with line numbers of the whole document.
 fn below(section: &DocumentSection) -> Vec<DocumentSection> {
     let inner = section::read(&section.body)
         .into_iter()
@@ -63,7 +61,6 @@ fn below(section: &DocumentSection) -> Vec<DocumentSection> {
         .collect()
 }
 
-/// Checks `### R1: Title`.
 fn requirements(sections: &[DocumentSection], findings: &mut Findings<'_>) {
     let Some(all) = section::find(sections, 2, "requirements") else {
         return findings.high(1, "has no section `## Requirements`");
@@ -95,7 +92,7 @@ fn requirements(sections: &[DocumentSection], findings: &mut Findings<'_>) {
     }
 }
 
-/// Reads the number of `R1: Title` or `R1 - Title`.
+/// Parses the number of `R1: Title` or `R1 - Title`.
 fn number(title: &str) -> Option<u32> {
     let rest = title.strip_prefix('R')?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -110,7 +107,6 @@ fn number(title: &str) -> Option<u32> {
     }
 }
 
-/// Checks `### Scenario: Name`.
 fn scenarios(sections: &[DocumentSection], findings: &mut Findings<'_>) {
     let Some(all) = section::find(sections, 2, "acceptance criteria") else {
         return findings.high(1, "has no section `## Acceptance Criteria`");
@@ -159,7 +155,7 @@ fn scenarios(sections: &[DocumentSection], findings: &mut Findings<'_>) {
     }
 }
 
-/// Returns whether a line is `- **WHEN** ...`, with something behind the word.
+/// Matches `- **WHEN** ...` with text after the keyword.
 fn says(line: &str, word: &str) -> bool {
     let plain = line
         .trim()
@@ -174,12 +170,11 @@ fn says(line: &str, word: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A spec without a mistake.
+    /// A valid spec.
     const GOOD: &str = "# Spec: Greeting\n\n## Overview\nThe program greets whoever it is told to greet, and the world otherwise.\n\n\
         ## Requirements\n\n### R1: Name\nIt takes a name.\n\n### R2: World\nWithout one it greets the world.\n\n\
         ## Acceptance Criteria\n\n### Scenario: Ada\n- **WHEN** `greet.sh Ada` runs\n- **THEN** it prints `Hello, Ada!`\n";
 
-    /// Compares the mistakes of a spec.
     fn check(text: &str, expected: &[&str]) {
         let found: Vec<String> = super::check("specs/greeting.md", text)
             .iter()

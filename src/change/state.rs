@@ -1,6 +1,5 @@
-//! `STATE.yaml`: where a change stands, and how it came there.
-//!
-//! Rules C1-C8 of `docs/formats/change-state.md`.
+//! `STATE.yaml`: the phase and history of a change, according to the rules C1-C8 of
+//! `docs/formats/change-state.md`.
 
 use std::collections::BTreeMap;
 
@@ -16,88 +15,87 @@ use super::usage::{ChangeUsage, StepUsage};
 use crate::git::object::{CommitId, TreeId};
 use crate::text::yaml;
 
-/// The name of the file.
+/// Path of the file.
 pub const FILE: &str = "STATE.yaml";
-/// The version of the format that we write.
+/// The format version that TeDDy writes.
 pub const SCHEMA: u64 = 1;
-/// The largest file that is read, in bytes.
+/// Maximum size in bytes.
 pub const MAX_FILE: usize = 4 << 20;
 
-/// The state.
+/// The state of a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChangeState {
-    /// The version of the format.
+    /// Format version.
     #[serde(default = "schema")]
     pub schema_version: u64,
-    /// The change.
+    /// Id of the change.
     pub change_id: String,
-    /// Where it stands: the one field on which workflows decide.
+    /// The phase, on which workflows decide.
     pub phase: ChangePhase,
-    /// The iteration of the proposal, from 1; each reproposal adds one.
+    /// Iteration of the proposal, from 1. Each reproposal increments it.
     #[serde(default = "first")]
     pub iteration: u32,
-    /// The last step.
+    /// Kind of the last step.
     #[serde(default)]
     pub last_action: Option<String>,
-    /// What the user asked for.
+    /// The user's request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// When it began, RFC 3339.
+    /// Start of the change, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
-    /// When it was last saved, RFC 3339.
+    /// Time of the last update, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
-    /// The project as it was when the change began.
+    /// The project at the start of the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Base>,
-    /// The documents as they were last challenged or approved.
+    /// Checksums of the documents when they were last challenged or approved.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checksums: BTreeMap<String, Checksum>,
-    /// What all models took.
+    /// Total usage of all models.
     #[serde(default)]
     pub usage: ChangeUsage,
-    /// Every step, oldest first.
+    /// All steps, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<ChangeEntry>,
-    /// What a newer version, or the user, keeps here.
+    /// Unknown fields of later versions or the user.
     #[serde(flatten)]
     pub rest: serde_yaml::Mapping,
 }
 
-/// The project as it was when a change began.
+/// The project at the start of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
-    /// The commit that was checked out; nothing on an unborn branch.
+    /// The checked-out commit. `None` on an unborn branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
-    /// The project's specs, which are also in the change's tree; nothing where there were none.
+    /// Tree of the project's specs, which the change's tree also contains. `None` if there were
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub specs: Option<TreeId>,
 }
 
-/// What a document was.
+/// Checksum of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checksum {
-    /// `sha256:` and 64 digits.
+    /// `sha256:` and 64 hexadecimal digits.
     pub hash: String,
-    /// When it was challenged or approved, RFC 3339.
+    /// Time of the challenge or approval, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validated_at: Option<String>,
 }
 
-/// Returns the version that a file without one has.
 fn schema() -> u64 {
     SCHEMA
 }
 
-/// Returns the first iteration.
 fn first() -> u32 {
     1
 }
 
 impl ChangeState {
-    /// Returns the state of a change that is about to be proposed.
+    /// Creates the state of a new change.
     pub fn new(id: &ChangeId, description: &str, base: Base, now: &str) -> ChangeState {
         ChangeState {
             schema_version: SCHEMA,
@@ -116,11 +114,10 @@ impl ChangeState {
         }
     }
 
-    /// Takes a step: the phase that its event leads to, the iteration, the history, what it took.
-    ///
-    /// # Errors
-    /// [`Illegal`]; nothing is changed then.
+    /// Applies an event and appends its entry to the history. On error, the state is unchanged.
     pub fn take(&mut self, event: ChangeEvent, mut entry: ChangeEntry) -> Result<(), Illegal> {
+        // The state of a new change is already `Proposed`, but for the phase machine the change
+        // does not exist before its first step.
         let begins = self.history.is_empty()
             && (self.phase, event) == (ChangePhase::Proposed, ChangeEvent::Propose);
         let before = if begins { None } else { Some(self.phase) };
@@ -140,7 +137,7 @@ impl ChangeState {
         Ok(())
     }
 
-    /// Keeps what the documents are, as challenged or approved.
+    /// Stores the checksums of all documents, after a challenge or approval.
     pub fn seal(&mut self, documents: &Documents, now: &str) {
         self.checksums.clear();
         for (name, text) in &documents.0 {
@@ -148,8 +145,7 @@ impl ChangeState {
         }
     }
 
-    /// Keeps what one document is, after a step of ours that changed it without changing what it
-    /// means.
+    /// Stores the checksum of one document, after TeDDy changed it without changing its meaning.
     pub fn seal_one(&mut self, name: &str, text: &str, now: &str) {
         self.checksums.insert(
             name.to_owned(),
@@ -160,8 +156,8 @@ impl ChangeState {
         );
     }
 
-    /// Returns the documents that were changed, added or removed since they were challenged; none
-    /// before the first challenge.
+    /// Returns the documents that were changed, added or removed since the last challenge. Empty
+    /// before the first one.
     pub fn stale(&self, documents: &Documents) -> Vec<String> {
         if self.checksums.is_empty() {
             return Vec::new();
@@ -182,8 +178,7 @@ impl ChangeState {
         names
     }
 
-    /// Returns how many answers of a model the steps of the change took, its session's turns left
-    /// out.
+    /// Returns the number of answers by a model for documents, without the session's turns.
     pub fn answers_of(&self, model: &str) -> usize {
         self.taken_for_documents()
             .filter(|taken| taken.model == model)
@@ -191,15 +186,13 @@ impl ChangeState {
             .sum()
     }
 
-    /// Returns what the steps of the change count against the limit of dollars, its session's turns
-    /// left out.
+    /// Returns the dollars that documents count against the limit, without the session's turns.
     pub fn spent_on_documents(&self) -> f64 {
         self.taken_for_documents()
             .map(|taken| taken.cost.unwrap_or_default() + taken.spent.unwrap_or_default())
             .sum()
     }
 
-    /// Returns what each step took that was no turn.
     fn taken_for_documents(&self) -> impl Iterator<Item = &StepUsage> {
         self.history
             .iter()
@@ -207,7 +200,7 @@ impl ChangeState {
             .filter_map(|entry| entry.usage.as_ref())
     }
 
-    /// Returns the newest step of a kind, with its position.
+    /// Returns the newest step of a kind, and its index.
     pub fn last(&self, step: &str) -> Option<(usize, &ChangeEntry)> {
         self.history
             .iter()
@@ -217,7 +210,6 @@ impl ChangeState {
     }
 }
 
-/// Returns the checksum of a document.
 fn hash(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest
@@ -225,13 +217,10 @@ fn hash(text: &str) -> String {
         .fold("sha256:".to_owned(), |all, byte| format!("{all}{byte:02x}"))
 }
 
-/// Reads `STATE.yaml`.
-///
-/// # Errors
-/// Where it is no YAML, lacks its id or phase, has a phase that is none, or was written by a newer
-/// version.
+/// Parses `STATE.yaml`. Fails with an explanation if the schema is newer than [`SCHEMA`].
 pub fn read(text: &str) -> anyhow::Result<ChangeState> {
     yaml::guard(text, MAX_FILE)?;
+    // Check the version before the other fields, which a later version can have changed.
     let version: StateVersion =
         serde_yaml::from_str(text).context("it is not the state of a change")?;
     anyhow::ensure!(
@@ -245,15 +234,13 @@ pub fn read(text: &str) -> anyhow::Result<ChangeState> {
     Ok(state)
 }
 
-/// The one field that every version has.
 #[derive(Deserialize)]
 struct StateVersion {
-    /// The version of the format.
     #[serde(default = "schema")]
     schema_version: u64,
 }
 
-/// Writes `STATE.yaml`.
+/// Serializes `STATE.yaml`.
 pub fn write(state: &ChangeState) -> String {
     serde_yaml::to_string(state).expect("plain structs of strings and numbers are always YAML")
 }

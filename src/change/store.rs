@@ -1,4 +1,4 @@
-//! The store: changes as refs, their steps as commits.
+//! Stores changes as refs, and their steps as commits.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::git::object::{BlobId, CommitId, EntryMode, NewCommit, TreeEntry, Tree
 use crate::git::refs;
 use crate::git::repository::Repository;
 
-/// The folder of the tree that holds the project's specs as they were when the change began.
+/// Directory in the change's tree with the project's specs from the start of the change.
 pub const BASE: &str = "base/specs";
 
 /// The changes of a repository.
@@ -23,43 +23,40 @@ pub struct ChangeStore<'a> {
     pub repository: &'a Repository,
 }
 
-/// A change as it stands.
+/// A change at one of its steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     /// Its id.
     pub id: ChangeId,
-    /// Its newest commit; nothing where it is about to begin.
+    /// Commit of the step. `None` before the first one.
     pub commit: Option<CommitId>,
-    /// The tree of that commit; an empty one, or with the base alone, where it is about to begin.
+    /// Tree of that commit. Before the first step, a tree with at most [`BASE`].
     pub tree: TreeId,
-    /// The state.
+    /// Its state.
     pub state: ChangeState,
-    /// The documents.
+    /// Its documents.
     pub documents: Documents,
 }
 
-/// One step, as the log lists it.
+/// A step as listed by the log.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct StepRow {
-    /// The commit.
+    /// Its commit.
     pub commit: CommitId,
-    /// What was done.
+    /// Subject of the commit.
     pub title: String,
-    /// The step, phase and verdict, from the trailers.
+    /// Kind of step, from the trailers.
     pub step: String,
     /// The phase after it.
     pub phase: String,
-    /// The verdict, if it gave one.
+    /// The verdict, if there is one.
     pub verdict: Option<String>,
-    /// When, RFC 3339; nothing if the commit has a time that no calendar has.
+    /// Time in RFC 3339. `None` if the commit time is out of range.
     pub time: Option<String>,
 }
 
 impl ChangeStore<'_> {
-    /// Returns every change with its newest commit, by id; refs that name no change are left out.
-    ///
-    /// # Errors
-    /// Where the refs cannot be read.
+    /// Returns all changes with their newest commits, sorted by id. Skips refs with invalid ids.
     pub fn ids(&self) -> anyhow::Result<Vec<(ChangeId, CommitId)>> {
         let references = refs::list(self.repository, CHANGES)?;
         let named = |r: refs::Reference| {
@@ -71,10 +68,7 @@ impl ChangeStore<'_> {
         Ok(references.into_iter().filter_map(named).collect())
     }
 
-    /// Reads a change.
-    ///
-    /// # Errors
-    /// [`ChangeError::ChangeNotFound`], or where its state cannot be read.
+    /// Reads a change. Fails with [`ChangeError::ChangeNotFound`] if it does not exist.
     pub fn read(&self, id: &ChangeId) -> anyhow::Result<Change> {
         match refs::read(self.repository, &id.reference())? {
             Some(commit) => self.at(id, commit),
@@ -82,10 +76,7 @@ impl ChangeStore<'_> {
         }
     }
 
-    /// Reads a change as it was after a step.
-    ///
-    /// # Errors
-    /// Where the commit is no step of a change.
+    /// Reads a change as of a step. Fails if the commit is not a step.
     pub fn at(&self, id: &ChangeId, commit: CommitId) -> anyhow::Result<Change> {
         let tree = self.repository.commit(commit)?.tree;
         let text = self
@@ -97,7 +88,7 @@ impl ChangeStore<'_> {
             state::read(&text).with_context(|| format!("reading `{}` of `{id}`", state::FILE))?;
         let mut documents = Documents::default();
 
-        // A link or a repository in the place of a document is none.
+        // A symbolic link or submodule is not a document.
         for leaf in self
             .repository
             .leaves(tree)?
@@ -121,11 +112,8 @@ impl ChangeStore<'_> {
         })
     }
 
-    /// Returns the tree in which a change begins, the project's specs as they are in a tree, and
-    /// the id of those specs.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read or written.
+    /// Writes the initial tree of a change, with a copy of the specs in the tree `project`. Also
+    /// returns the id of these specs.
     pub fn beginning(&self, project: TreeId) -> anyhow::Result<(TreeId, Option<TreeId>)> {
         let empty = self.repository.empty_tree();
         match self.repository.entry(project, b"specs")? {
@@ -149,14 +137,12 @@ impl ChangeStore<'_> {
         }
     }
 
-    /// Writes the objects of a step; no ref moves.
-    ///
-    /// # Errors
-    /// Where the repository cannot be written.
+    /// Writes the objects of a step. Moves no ref.
     pub fn write(&self, change: &Change, message: &str) -> anyhow::Result<(CommitId, TreeId)> {
         let mut edits: BTreeMap<Vec<u8>, Option<TreeEntry>> = BTreeMap::new();
         if change.commit.is_some() {
-            // What is no longer among the documents goes; everything else in the tree stays.
+            // Remove all documents first, then add the current ones. Other files in the tree are
+            // kept.
             let gone = self
                 .repository
                 .leaves(change.tree)?
@@ -193,10 +179,7 @@ impl ChangeStore<'_> {
         Ok((commit, tree))
     }
 
-    /// Returns the commits of a change, newest first.
-    ///
-    /// # Errors
-    /// Where they cannot be read.
+    /// Returns the steps of a change, newest first.
     pub fn steps(&self, newest: CommitId) -> anyhow::Result<Vec<StepRow>> {
         let (mut rows, mut at) = (Vec::new(), Some(newest));
         while let Some(id) = at {

@@ -1,6 +1,5 @@
-//! `tasks.md`: what is to be done, in order, each task a box.
-//!
-//! Rules T1-T7 of `docs/formats/tasks.md`.
+//! Parses, validates and updates `tasks.md`, according to the rules T1-T7 of
+//! `docs/formats/tasks.md`.
 
 use std::collections::BTreeSet;
 
@@ -8,29 +7,28 @@ use super::finding::{Finding, Findings};
 use super::section;
 use crate::text::path::RepoPath;
 
-/// The name of the document.
+/// Path of the document.
 pub const FILE: &str = "tasks.md";
-/// What happens to a task's file.
 const VERBS: [&str; 3] = ["CREATE", "MODIFY", "DELETE"];
 
-/// One task.
+/// A task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Its line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Its number, `1.2`.
+    /// Its number, such as `1.2`.
     pub number: String,
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// Whether it is done.
+    /// `true` if its box is ticked.
     pub done: bool,
-    /// The layer in which it stands, `1. Data Layer`.
+    /// Heading of its layer, such as `1. Data Layer`.
     pub layer: String,
-    /// Its lines, without the box.
+    /// The lines below its title.
     pub text: String,
-    /// The file that it is about.
+    /// The file to change, and the verb after it.
     pub file: Option<(String, String)>,
-    /// The numbers of the tasks that come first.
+    /// Numbers of the tasks that must be done first.
     pub depends: Vec<String>,
 }
 
@@ -43,7 +41,7 @@ pub fn read(text: &str) -> Vec<Task> {
         let number = index + 1;
         if let Some(section) = sections.iter().find(|section| section.line == number) {
             open = false;
-            // A heading of the title's level names no layer.
+            // Only level-2 headings are layers.
             if section.level == 2 {
                 tasks.push(mark(section.title.clone()));
             }
@@ -72,7 +70,7 @@ pub fn read(text: &str) -> Vec<Task> {
     tasks
 }
 
-/// Makes the place of a layer's heading.
+// A placeholder with line 0, which carries the layer to the tasks below. `read` removes it.
 fn mark(layer: String) -> Task {
     Task {
         line: 0,
@@ -86,7 +84,7 @@ fn mark(layer: String) -> Task {
     }
 }
 
-/// Reads `- [ ] 1.1 Title`.
+/// Parses `- [ ] 1.1 Title`.
 fn boxed(line: &str) -> Option<(bool, String, String)> {
     let rest = line
         .strip_prefix(['-', '*'])?
@@ -104,7 +102,6 @@ fn boxed(line: &str) -> Option<(bool, String, String)> {
     ))
 }
 
-/// Takes a line below a task.
 fn take(task: &mut Task, line: &str, raw: &str) {
     task.text.push_str(raw);
     task.text.push('\n');
@@ -138,7 +135,7 @@ fn take(task: &mut Task, line: &str, raw: &str) {
     }
 }
 
-/// Returns every mistake; `specs` are the ids of the change's specs.
+/// Validates the tasks.
 pub fn check(text: &str) -> Vec<Finding> {
     let mut findings = Findings::of(FILE);
     let tasks = read(text);
@@ -185,7 +182,6 @@ pub fn check(text: &str) -> Vec<Finding> {
     findings.done()
 }
 
-/// Checks the number of a task.
 fn number(task: &Task, findings: &mut Findings<'_>) {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let Some((layer, rest)) = task
@@ -214,7 +210,6 @@ fn number(task: &Task, findings: &mut Findings<'_>) {
     }
 }
 
-/// Checks the file of a task.
 fn file(task: &Task, findings: &mut Findings<'_>) {
     let Some((path, verb)) = &task.file else {
         return;
@@ -237,7 +232,7 @@ fn file(task: &Task, findings: &mut Findings<'_>) {
     }
 }
 
-/// Returns the document with the box of a task ticked; every other byte stays.
+/// Ticks the first open task with this number. All other bytes stay the same.
 pub fn tick(text: &str, number: &str) -> String {
     let Some(task) = read(text)
         .into_iter()
@@ -260,11 +255,10 @@ pub fn tick(text: &str, number: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Tasks without a mistake.
+    /// Valid tasks.
     const GOOD: &str = "# Tasks: greet\n\n## 1. Data Layer\n- [x] 1.1 Say what is wanted\n  - File: `test.sh` (CREATE)\n  - Do: Write a test.\n\n\
         ## 2. Logic Layer\n- [ ] 2.1 Take a name\n  - File: `greet.sh` (MODIFY)\n  - Spec: `greeting` R1\n  - Do: Use `$1`.\n  - Depends: 1.1\n";
 
-    /// Compares the mistakes.
     fn check(text: &str, expected: &[&str]) {
         let found: Vec<String> = super::check(text).iter().map(ToString::to_string).collect();
         assert_eq!(found, expected, "for {text:?}");

@@ -1,51 +1,52 @@
-//! What the models of a change took.
+//! Model usage of a change.
 
 use serde::{Deserialize, Serialize};
 
-/// What all calls of a change took.
+/// Total usage of a change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChangeUsage {
-    /// How many answers there were.
+    /// Number of answers.
     #[serde(default)]
     pub calls: u64,
-    /// Tokens read.
+    /// Input tokens.
     #[serde(default)]
     pub tokens_in: u64,
-    /// Tokens written.
+    /// Output tokens.
     #[serde(default)]
     pub tokens_out: u64,
-    /// Dollars; calls without a known price count as nothing.
+    /// Dollars. Calls without a known price count as zero.
     #[serde(default)]
     pub cost: f64,
-    /// What a newer version keeps here.
+    /// Unknown fields of later versions.
     #[serde(flatten)]
     pub rest: serde_yaml::Mapping,
 }
 
-/// What one step took.
+/// Usage of one step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepUsage {
-    /// The model that was asked, by its name in the configuration.
+    /// Name of the model in the configuration.
     pub model: String,
-    /// How many answers it took until one was a document.
+    /// Number of answers until one was valid.
     #[serde(default)]
     pub calls: u64,
-    /// Tokens read.
+    /// Input tokens.
     #[serde(default)]
     pub tokens_in: u64,
-    /// Tokens written.
+    /// Output tokens.
     #[serde(default)]
     pub tokens_out: u64,
-    /// Dollars; nothing where no price is known.
+    /// Dollars. `None` if no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// Dollars besides that only the limit counts: of calls whose price is known in part.
+    /// Additional dollars that count only against the limit, from calls whose price is partly
+    /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<f64>,
 }
 
 impl ChangeUsage {
-    /// Adds what a step took.
+    /// Adds the usage of a step.
     pub fn add(&mut self, taken: &StepUsage) {
         self.calls = self.calls.saturating_add(taken.calls);
         self.tokens_in = self.tokens_in.saturating_add(taken.tokens_in);

@@ -1,22 +1,22 @@
-//! Verdicts: the one parser for what a challenger or a reviewer decided.
+//! Parses the verdict of a challenger or reviewer.
 //!
-//! A verdict is read from the review's own field and from nowhere else, and there it must be the
-//! one thing that is said. Whatever is missing, unknown or said twice is no verdict, so that no
-//! change advances on a guess. Rules V1-V6 of `docs/formats/review.md`.
+//! Only the review's verdict field counts, and it must contain exactly one verdict. A missing,
+//! unknown or ambiguous verdict is an error, so a change never advances on a guess. Implements the
+//! rules V1-V6 of `docs/formats/review.md`.
 
 use serde::{Deserialize, Serialize};
 
 use super::section::{self, DocumentSection};
 
-/// What was decided.
+/// The verdict of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewVerdict {
-    /// It can go on.
+    /// The change can proceed.
     Approved,
-    /// It must be mended: of a proposal `NEEDS_REVISION`, of an implementation `NEEDS_FIX`.
+    /// Must be fixed: `NEEDS_REVISION` for a proposal, `NEEDS_FIX` for an implementation.
     NeedsRevision,
-    /// It is wrong as a whole.
+    /// The proposal is wrong as a whole.
     Rejected,
 }
 
@@ -29,28 +29,27 @@ pub enum NoVerdict {
     /// There is more than one field.
     #[error("it has {0} fields for the verdict")]
     Many(usize),
-    /// The field names no verdict.
+    /// The field contains no known verdict.
     #[error("its verdict says {0}, which is none of APPROVED, NEEDS_REVISION, REJECTED")]
     Unknown(String),
     /// No box is ticked.
     #[error("no box of its verdict is ticked")]
     Unticked,
-    /// More than one verdict is named.
+    /// The field contains more than one verdict.
     #[error("its verdict names {0} verdicts")]
     Ambiguous(usize),
     /// The attribute and the field differ.
     #[error("its status `{status}` and its verdict `{verdict}` differ")]
     Differs {
-        /// The attribute.
+        /// Value of the attribute.
         status: String,
-        /// The field.
+        /// Value of the field.
         verdict: String,
     },
 }
 
 impl ReviewVerdict {
-    /// Reads one word; upper and lower case, blanks, hyphens and underscores are the same (rule
-    /// V2).
+    /// Parses a verdict. Ignores case, and treats spaces, hyphens and underscores alike (rule V2).
     pub fn parse(word: &str) -> Option<ReviewVerdict> {
         let word: String = word
             .trim()
@@ -71,7 +70,7 @@ impl ReviewVerdict {
         }
     }
 
-    /// Returns the word of a challenge.
+    /// Returns the keyword.
     pub fn word(self) -> &'static str {
         match self {
             ReviewVerdict::Approved => "APPROVED",
@@ -81,10 +80,7 @@ impl ReviewVerdict {
     }
 }
 
-/// Returns the verdict of a review's text.
-///
-/// # Errors
-/// [`NoVerdict`], whenever it is not said exactly once.
+/// Returns the verdict of a review. Fails unless there is exactly one.
 pub fn read(text: &str) -> Result<ReviewVerdict, NoVerdict> {
     let sections = section::read(text);
     let fields: Vec<&DocumentSection> = sections
@@ -98,7 +94,7 @@ pub fn read(text: &str) -> Result<ReviewVerdict, NoVerdict> {
     }
 }
 
-/// Reads the lines `**Verdict**: APPROVED` of a text that has no section for it.
+/// Parses `**Verdict**: APPROVED` in a text without a section for it.
 fn from_lines(text: &str) -> Result<ReviewVerdict, NoVerdict> {
     let said: Vec<String> = section::prose(text)
         .iter()
@@ -111,7 +107,6 @@ fn from_lines(text: &str) -> Result<ReviewVerdict, NoVerdict> {
     }
 }
 
-/// Returns what a line says behind `Verdict:`, marks of emphasis left out.
 fn line_field(line: &str) -> Option<String> {
     let plain = bare(line.trim().trim_start_matches(['-', ' ']));
     let (key, value) = plain.split_once(':')?;
@@ -120,7 +115,7 @@ fn line_field(line: &str) -> Option<String> {
         .then(|| value.trim().to_owned())
 }
 
-/// Reads the field: ticked boxes, or a first line that is the verdict.
+/// Parses ticked boxes, or the verdict in the first line.
 fn from_field(body: &str) -> Result<ReviewVerdict, NoVerdict> {
     let lines = section::prose(body);
     let boxes: Vec<(bool, String)> = lines.iter().filter_map(|line| tick(line)).collect();
@@ -149,7 +144,6 @@ fn from_field(body: &str) -> Result<ReviewVerdict, NoVerdict> {
     }
 }
 
-/// Reads the boxes: exactly one must be ticked, and name a verdict.
 fn from_boxes(boxes: &[(bool, String)]) -> Result<ReviewVerdict, NoVerdict> {
     let ticked: Vec<&String> = boxes
         .iter()
@@ -163,7 +157,7 @@ fn from_boxes(boxes: &[(bool, String)]) -> Result<ReviewVerdict, NoVerdict> {
     }
 }
 
-/// Reads `- [x] APPROVED - why` as whether it is ticked, and its word.
+/// Parses `- [x] APPROVED - why` into whether it is ticked and the verdict.
 fn tick(line: &str) -> Option<(bool, String)> {
     let rest = line
         .trim_start()
@@ -186,14 +180,12 @@ fn tick(line: &str) -> Option<(bool, String)> {
     Some((ticked, word[..end].trim().to_owned()))
 }
 
-/// Returns the verdict's word of a line: without emphasis, a list's mark, `Verdict:` and a full
-/// stop.
 fn said(line: &str) -> String {
     let word = line_field(line).unwrap_or_else(|| bare(line.trim().trim_start_matches("- ")));
     word.trim().trim_end_matches('.').to_owned()
 }
 
-/// Returns a line without marks of emphasis and code.
+/// Removes emphasis and code marks.
 fn bare(line: &str) -> String {
     line.replace("**", "")
         .replace(['*', '`'], "")
@@ -201,7 +193,6 @@ fn bare(line: &str) -> String {
         .to_owned()
 }
 
-/// Says what stands where a verdict should.
 fn unknown(word: &str) -> NoVerdict {
     let shown: String = crate::text::visible::visible(word)
         .chars()
@@ -214,7 +205,6 @@ fn unknown(word: &str) -> NoVerdict {
 mod tests {
     use super::*;
 
-    /// Compares the verdict of a text, or why there is none.
     fn check(text: &str, expected: Result<ReviewVerdict, &str>) {
         let found = read(text).map_err(|error| error.to_string());
         assert_eq!(

@@ -1,72 +1,69 @@
-//! The files of a turn's tree, by name.
+//! Names of the files in a turn's tree.
 
 use std::collections::BTreeMap;
 
-/// What the model got.
+/// The payload sent to the model.
 pub const INPUT: &str = "input.md";
-/// What the user asked for.
+/// The user's message.
 pub const USER_PROMPT: &str = "user_prompt.txt";
-/// The agent's instructions.
+/// The agent's prompt.
 pub const SYSTEM_PROMPT: &str = "system_prompt.xml";
-/// The model's raw answer, where it differs from the plan.
+/// The model's raw answer, if it differs from the plan.
 pub const REPLY: &str = "reply.md";
 /// The plan as proposed, after repair.
 pub const PLAN: &str = "plan.md";
-/// The plan as it ran, where the user changed or left out something of the proposed one.
+/// The plan as it ran, if the user changed it or skipped a part.
 pub const APPROVED: &str = "approved.md";
-/// What the user said about a plan that they declined.
+/// The user's reason for declining a plan.
 pub const DECLINED: &str = "declined.txt";
-/// What happened.
+/// The execution report.
 pub const REPORT: &str = "report.md";
-/// The working set, which the model manages.
+/// The working set, managed by the model.
 pub const TURN_CONTEXT: &str = "turn.context";
-/// The session's resources, which the user manages.
+/// The session's resources, managed by the user.
 pub const SESSION_CONTEXT: &str = "session.context";
 /// Facts about the turn.
 pub const META: &str = "meta.yaml";
-/// The folder of the state that the turn gives to the next one.
+/// Directory with the initial state of the next turn.
 pub const NEXT: &str = "next/";
-/// What the user asked for in the session before the turn; in [`NEXT`] with the turn's own message.
+/// The user's earlier requests. The copy in [`NEXT`] includes the turn's own message.
 pub const REQUESTS: &str = "requests.yaml";
-/// In [`NEXT`]: what the model asks the user; nothing goes on before it is answered.
+/// In [`NEXT`]: a question from the model, which blocks new plans until the user answers it.
 pub const QUESTION: &str = "question.md";
-/// In [`NEXT`]: what the model said when it called the work done.
+/// In [`NEXT`]: the model's final message when it declared the work complete.
 pub const CONCLUSION: &str = "conclusion.md";
-/// What an agent that worked in the user's files wrote down of it, by its kind: in lines of JSON, as
-/// Markdown, or as any other text.
+/// Transcripts of an agent that worked in the user's files: JSON lines, Markdown, or other text.
 pub const TRANSCRIPTS: [&str; 3] = [TRANSCRIPT, TRANSCRIPT_TEXT, "transcript.txt"];
-/// What a model that edits files itself said and did, as JSON lines.
+/// Transcript of a model that edits files itself, as JSON lines.
 pub const TRANSCRIPT: &str = "transcript.jsonl";
-/// The same, to be read.
+/// The same transcript as Markdown.
 pub const TRANSCRIPT_TEXT: &str = "transcript.md";
-/// What a model that edits files itself was told in place of [`INPUT`], where its conversation went
-/// on.
+/// The prompt sent in place of [`INPUT`] if an acting model resumed its conversation.
 pub const TOLD: &str = "told.md";
-/// What a check found on what the plan of a race makes.
+/// Result of the check that a race runs on the files of its plan.
 pub const CHECK: &str = "check.yaml";
-/// What the judge of a race says of the plans.
+/// The judge's comparison of the plans of a race.
 pub const COMPARISON: &str = "comparison.md";
-/// The folder of commands' full output.
+/// Directory of full command outputs.
 pub const OUTPUT: &str = "output/";
-/// The folder of what became of files, where the report shows a part of it.
+/// Directory of full diffs that the report truncates.
 pub const CHANGES: &str = "changes/";
-/// The folder of the pages that the turn shows or has read.
+/// Directory of the web pages that the turn lists or has read.
 pub const PAGES: &str = "pages/";
-/// The folder of the answers that never ran because something else took their place, a folder for
-/// each.
+/// Directory of answers that were replaced before they ran, each in a numbered subdirectory.
 pub const REPLACED: &str = "replaced/";
-/// The folder of a pipeline's steps.
+/// Directory of pipeline steps.
 pub const STEPS: &str = "steps/";
 
-/// The folder of the bytes that a plan's TAKEs take over.
+/// Directory of file contents for the plan's TAKE actions.
 pub const TAKEN: &str = "taken/";
 
-/// A report has at most so many bytes: one from elsewhere is parsed and styled like any other.
+/// Maximum size of a report in bytes. A fetched report is parsed and styled like any other.
 pub const MAX_REPORT: usize = 8 << 20;
-/// A question and a conclusion have at most so many.
+/// Maximum size of a question or conclusion in bytes.
 pub const MAX_SAID: usize = 1 << 20;
 
-/// The files at the top of a turn (T5).
+// Top-level files (T5).
 const TOP: [&str; 18] = [
     INPUT,
     USER_PROMPT,
@@ -88,7 +85,7 @@ const TOP: [&str; 18] = [
     COMPARISON,
 ];
 
-/// The files in [`NEXT`] (T6).
+// Files in `NEXT` (T6).
 const OF_NEXT: [&str; 6] = [
     TURN_CONTEXT,
     SYSTEM_PROMPT,
@@ -98,12 +95,12 @@ const OF_NEXT: [&str; 6] = [
     CONCLUSION,
 ];
 
-/// The files of a pipeline's step.
 const OF_A_STEP: [&str; 3] = [INPUT, "output.md", META];
 
-/// Returns whether a file of a turn can have this name. A turn from elsewhere may have any: names
-/// that mean something to git, to a shell or to an editor are none of these.
+/// Returns `true` for a valid artifact path.
 pub fn is_known(name: &str) -> bool {
+    // An allowlist, because a fetched turn can contain any path, including names that are special
+    // to git, shells or editors.
     let Some((folder, rest)) = name.split_once('/') else {
         return TOP.contains(&name);
     };
@@ -123,6 +120,7 @@ pub fn is_known(name: &str) -> bool {
         STEPS => rest
             .split_once('/')
             .is_some_and(|(step, file)| is_word(step) && OF_A_STEP.contains(&file)),
+        // Not nested: an answer that was replaced has no `replaced/`, and recursion ends.
         REPLACED => rest.split_once('/').is_some_and(|(number, file)| {
             is_number(number) && !file.starts_with(REPLACED) && is_known(file)
         }),
@@ -130,29 +128,29 @@ pub fn is_known(name: &str) -> bool {
     }
 }
 
-/// The files of one turn.
+/// The files of a turn, by path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Artifacts(pub BTreeMap<String, Vec<u8>>);
 
 impl Artifacts {
-    /// Puts a file, in place of one of the same name.
+    /// Inserts or replaces a file.
     pub fn put(&mut self, name: &str, content: impl Into<Vec<u8>>) {
         self.0.insert(name.to_owned(), content.into());
     }
 
-    /// Takes a file away.
+    /// Removes a file.
     pub fn remove(&mut self, name: &str) {
         self.0.remove(name);
     }
 
-    /// Returns a file as text; bytes that are not UTF-8 are replaced.
+    /// Returns a file as text. Invalid UTF-8 is replaced.
     pub fn text(&self, name: &str) -> Option<String> {
         self.0
             .get(name)
             .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Returns a file as text, empty where there is none.
+    /// Returns a file as text, or an empty string if it does not exist.
     pub fn text_or_empty(&self, name: &str) -> String {
         self.text(name).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The turn in progress: planned or about to be, complete when its plan has run or was declined.
+//! The turn in progress, from its message to a plan that waits for execution.
 
 use uuid::Uuid;
 
@@ -7,7 +7,6 @@ use super::meta::{self, MessageOrigin, Meta, Status};
 use crate::git::object::CommitId;
 use crate::host::clock;
 
-/// What of a turn in progress belongs to the model's answer.
 const OF_THE_ANSWER: [&str; 7] = [
     artifact::TOLD,
     artifact::TRANSCRIPT,
@@ -18,51 +17,50 @@ const OF_THE_ANSWER: [&str; 7] = [
     artifact::PLAN,
 ];
 
-/// The folders of it.
 const FOLDERS: [&str; 2] = [artifact::STEPS, artifact::TAKEN];
 
 /// The turn in progress.
 #[derive(Debug, Clone)]
 pub struct Draft {
-    /// What is there of it.
+    /// Its files.
     pub artifacts: Artifacts,
-    /// Facts about it.
+    /// Its metadata.
     pub meta: Meta,
-    /// The commit that holds it, if it was saved.
+    /// Its commit, if it was saved.
     pub commit: Option<CommitId>,
 }
 
 impl Draft {
-    /// Returns whether a plan waits to be executed.
+    /// Returns `true` if a plan waits to be executed.
     pub fn is_planned(&self) -> bool {
         self.meta.status == Status::Planned
     }
 
-    /// Makes the turn begin now, under an id that no other turn has: the same draft may stand
-    /// behind several refs.
+    /// Starts the turn under a new id.
     pub fn begin(&mut self) {
+        // Several refs can point at the same saved draft, so its id cannot be reused.
         self.meta.turn_id = Uuid::now_v7();
         self.meta.started = Some(clock::stamp());
     }
 
-    /// Returns its message, and whose words that are.
+    /// Returns the message and its origin.
     pub fn message(&self) -> Option<(String, MessageOrigin)> {
         let message = self.artifacts.text_or_empty(artifact::USER_PROMPT);
         (!message.trim().is_empty()).then_some((message, self.meta.origin))
     }
 
-    /// Returns its message while no plan was made for it, and whose words that are.
+    /// Returns the message and its origin, if there is no plan for it yet.
     pub fn waiting_message(&self) -> Option<(String, MessageOrigin)> {
         self.message().filter(|_| !self.is_planned())
     }
 
-    /// Returns whether it has a message, and the message is the user's own.
+    /// Returns `true` if the message is the user's own.
     pub fn is_asked_by_user(&self) -> bool {
         matches!(self.message(), Some((_, MessageOrigin::User))) && self.meta.work.is_none()
     }
 
-    /// Returns what a turn that asks no model has of it: the instructions, the context lists, and
-    /// the answers that were set aside.
+    /// Returns the files that a turn without a plan keeps: the prompt, the context lists and
+    /// replaced answers.
     pub fn standing(&self) -> Artifacts {
         let mut standing = Artifacts::default();
         for name in [
@@ -81,9 +79,8 @@ impl Draft {
         standing
     }
 
-    /// Puts the answer of the model aside because something else takes its place: the plan that
-    /// waits, or what arrived before a call failed. What led to it and what it cost stay with it.
-    /// Without an answer, nothing happens.
+    /// Moves the model's answer, if there is one, to [`artifact::REPLACED`]: the waiting plan, or
+    /// what arrived before a call failed. Its input and its cost move with it.
     pub fn set_answer_aside(&mut self) {
         if !self.has_answer() {
             return;
@@ -103,7 +100,7 @@ impl Draft {
             .collect();
 
         for name in names {
-            // The message stays until another one takes its place: a plan from a file answers it.
+            // Keep the message in place as well: a plan from a file answers the same message.
             let content = if name == artifact::USER_PROMPT {
                 self.artifacts.0.get(&name).cloned()
             } else {
@@ -114,6 +111,7 @@ impl Draft {
         }
 
         let mut meta = self.meta.clone();
+        // A waiting plan that is replaced counts as declined (T14).
         if self.is_planned() {
             meta.status = Status::Declined;
         }
@@ -123,7 +121,7 @@ impl Draft {
             .put(&format!("{folder}{}", artifact::META), meta::write(&meta));
 
         let model = self.meta.model.take();
-        // Earlier versions noted no sum.
+        // Earlier versions did not record `spent`.
         self.meta.spent = self.meta.spent.or(model.and_then(|model| model.cost));
         self.meta.pipeline = None;
         self.meta.made = false;
@@ -134,7 +132,6 @@ impl Draft {
         self.meta.status = Status::Ready;
     }
 
-    /// Returns whether something of a model's answer is there.
     fn has_answer(&self) -> bool {
         let is_step = |name: &String| name.starts_with(artifact::STEPS);
         self.is_planned()
@@ -142,7 +139,6 @@ impl Draft {
             || self.artifacts.0.keys().any(is_step)
     }
 
-    /// Returns the folder for one more answer that is set aside.
     fn free_folder(&self) -> String {
         let folder = |number: usize| format!("{}{number:02}/", artifact::REPLACED);
         let is_free = |folder: &String| {
@@ -161,7 +157,6 @@ mod tests {
     use super::*;
     use crate::session::meta::ModelUse;
 
-    /// Returns a draft whose plan waits.
     fn planned(plan: &str) -> Draft {
         let model = ModelUse {
             asked: "sonnet".to_owned(),
@@ -188,7 +183,6 @@ mod tests {
         }
     }
 
-    /// Returns the names of a draft's files.
     fn names(artifacts: &Artifacts) -> Vec<&str> {
         artifacts.0.keys().map(String::as_str).collect()
     }

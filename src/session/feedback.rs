@@ -1,27 +1,26 @@
-//! The message with which a rejected plan goes back to the model.
+//! Formats a rejected plan as feedback for the model.
 //!
-//! Machine feedback, never mixed with the user's words: the turn that gets it says so in its
-//! `meta.yaml`.
+//! The turn that gets this message records its origin as `validation`, so it is never mistaken for
+//! the user's.
 
 use super::report::errors;
 use crate::plan::diagnostic::Diagnostic;
 use crate::text::fence::fence_for;
 
-/// A plan that was rejected.
+/// A plan that failed validation.
 #[derive(Debug, Clone, Copy)]
 pub struct Rejected<'a> {
-    /// Its text.
+    /// The plan's text.
     pub plan: &'a str,
-    /// Every mistake.
+    /// All mistakes.
     pub diagnostics: &'a [Diagnostic],
-    /// How it was read, where its structure is at fault.
+    /// The structure as parsed, if the mistakes concern it.
     pub outline: Option<&'a str>,
-    /// The actions without a mistake.
+    /// Labels of the actions without a mistake.
     pub right: &'a [String],
 }
 
-/// Writes the message: every mistake, what was right, how the plan was read where that matters, and
-/// the plan itself.
+/// Renders the message.
 pub fn render(rejected: &Rejected<'_>) -> String {
     let Rejected {
         plan,

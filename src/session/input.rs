@@ -1,6 +1,6 @@
-//! `input.md`: the whole world of a turn, as the model gets it (`docs/formats/input.md`).
+//! Renders `input.md`, the payload for the model (`docs/formats/input.md`).
 //!
-//! Pure: the caller gathers, this writes. The same material gives the same bytes.
+//! Pure: equal material gives equal bytes.
 
 mod structure;
 pub mod summary;
@@ -14,22 +14,19 @@ use crate::text::visible::visible;
 
 pub use structure::structure;
 
-/// Which list names a resource.
+/// The context list that names a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ListScope {
-    /// `turn.context`
     Turn,
-    /// `session.context`
     Session,
-    /// `global.context`
     Global,
 }
 
 impl ListScope {
-    /// The scopes in the order in which they are shown.
+    /// All scopes, in display order.
     pub const ALL: [ListScope; 3] = [ListScope::Turn, ListScope::Session, ListScope::Global];
 
-    /// Returns the heading of a scope.
+    /// Returns the heading of the scope.
     pub fn title(self) -> &'static str {
         match self {
             ListScope::Turn => "Turn",
@@ -39,44 +36,44 @@ impl ListScope {
     }
 }
 
-/// One resource, shown once.
+/// A resource in the payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// The first list that names it.
     pub scope: ListScope,
     /// A path, a URL, or the name of an artifact.
     pub resource: String,
-    /// What there is to show.
+    /// Its content, or why there is none.
     pub body: ResourceBody,
-    /// The tokens of the text.
+    /// Number of tokens in the text.
     pub tokens: usize,
 }
 
-/// What there is to show of a resource.
+/// The content of a resource, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceBody {
-    /// Its text.
+    /// UTF-8 text.
     Text(String),
-    /// It is not there.
+    /// It does not exist.
     Missing,
-    /// It is no text.
+    /// It is not text.
     Binary {
         /// Its size in bytes.
         bytes: u64,
     },
-    /// It is larger than the limit.
+    /// It exceeds the size limit.
     TooLarge {
         /// Its size in bytes.
         bytes: u64,
     },
-    /// It is a request of the user, which stands in the list of them.
+    /// A user request, which is shown in the section for requests instead.
     Request,
-    /// It could not be had.
+    /// It could not be loaded.
     Failed(String),
 }
 
 impl ResourceBody {
-    /// Judges the bytes of a file, of which at most `limit` are shown: text, binary, or too large.
+    /// Classifies the bytes of a file as text, binary, or larger than `limit`.
     pub fn of(bytes: &[u8], limit: u64) -> ResourceBody {
         let size = bytes.len() as u64;
         if size > limit {
@@ -90,30 +87,30 @@ impl ResourceBody {
     }
 }
 
-/// What an input is made of.
+/// The facts that an input is rendered from.
 #[derive(Debug, Clone, Default)]
 pub struct Material {
     /// The project's root.
     pub cwd: String,
     /// The operating system.
     pub os: String,
-    /// The shell of EXECUTE.
+    /// The shell that runs EXECUTE actions.
     pub shell: String,
-    /// The files of the project, as [`structure`] shows them.
+    /// The file tree, rendered by [`structure`].
     pub structure: String,
-    /// `.teddy/memos.yaml`, where it exists.
+    /// Content of `.teddy/memos.yaml`, if it exists.
     pub memos: Option<String>,
-    /// The resources, in the order of their lists.
+    /// The resources, in list order.
     pub resources: Vec<Shown>,
-    /// The branch and what differs from its commit.
+    /// The branch and `git status`.
     pub status: String,
-    /// The session.
+    /// Name of the session.
     pub session: String,
-    /// What the user asked for before.
+    /// The user's earlier requests.
     pub requests: Requests,
 }
 
-/// Writes the input.
+/// Renders the payload.
 pub fn render(material: &Material) -> String {
     let mut text = String::from("# Agent Invocation Payload\n\n## 1. System Information\n");
     for (key, value) in [
@@ -144,8 +141,8 @@ pub fn render(material: &Material) -> String {
     text
 }
 
-/// Writes what the user asked for. It stands last, because it grows at its end with each turn, and
-/// because the message follows it.
+// The section grows only at its end, so providers can cache everything before it. It comes last
+// because the user's message follows it.
 fn requests(text: &mut String, material: &Material) {
     let Requests {
         requests, left_out, ..
@@ -182,7 +179,6 @@ fn requests(text: &mut String, material: &Material) {
     }
 }
 
-/// Returns what is to know of a request besides its words.
 fn marked(request: &UserRequest) -> &'static str {
     match (request.state, &request.work) {
         (RequestState::Undone, _) => " (undone since)",
@@ -192,7 +188,6 @@ fn marked(request: &UserRequest) -> &'static str {
     }
 }
 
-/// Writes the lists with tokens.
 fn summary(text: &mut String, resources: &[Shown]) {
     for scope in ListScope::ALL {
         let listed: Vec<&Shown> = resources
@@ -227,7 +222,6 @@ fn summary(text: &mut String, resources: &[Shown]) {
     );
 }
 
-/// Writes one resource.
 fn resource(text: &mut String, shown: &Shown) {
     text.push_str("---\n");
     line(
@@ -256,7 +250,7 @@ fn resource(text: &mut String, shown: &Shown) {
     }
 }
 
-/// Returns a resource as a link: root-relative for a path, in angle brackets for a URL.
+/// Returns a root-relative link for a path, a plain link for a URL.
 fn link(resource: &str) -> String {
     let shown = visible(resource);
     if crate::text::resource::is_url(resource) {
@@ -270,7 +264,6 @@ fn link(resource: &str) -> String {
     }
 }
 
-/// Writes a fenced block whose fence is longer than any run inside, and at least four.
 fn block(text: &mut String, language: &str, content: &str) {
     let fence = fence_for(content, 4);
     line(text, format_args!("{fence}{language}"));
@@ -281,12 +274,11 @@ fn block(text: &mut String, language: &str, content: &str) {
     line(text, format_args!("{fence}"));
 }
 
-/// Writes a line.
 fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
     writeln!(text, "{content}").expect("writing to a string");
 }
 
-/// Returns the word behind the fence for a path.
+/// Returns the info string of a code block with this file.
 pub fn language(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or(path);
     match name

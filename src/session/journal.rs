@@ -1,5 +1,5 @@
-//! The journal: what is under way between a session's ref and the user's files, so that the next
-//! call finishes what a crash interrupted.
+//! The journal: a durable record of a pending operation, so the next call can complete what a crash
+//! interrupted.
 
 use std::path::{Path, PathBuf};
 
@@ -10,73 +10,71 @@ use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
 use crate::host::file::{make_folders, read_regular, read_regular_text, write_atomic, write_cache};
 
-/// The newest version of the format that is understood, written where a branch of the user's moves,
-/// too: an earlier TeDDy would forget that.
+/// Newest supported version. Written if a branch moves too, because an earlier TeDDy would ignore
+/// that field.
 pub const SCHEMA: u32 = 2;
-/// The version that is written otherwise.
+/// Version that is written if no branch moves.
 pub const WITHOUT_BRANCH: u32 = 1;
-/// A journal is a few hundred bytes; what is longer is none.
+// Real journals are a few hundred bytes.
 const MAX_BYTES: u64 = 64 * 1024;
-/// An id and a line end.
 const MAX_ID: u64 = 1024;
 
-/// The folder of the notes which turns in progress were made here. It is not called `drafts`: git
-/// looks for `teddy/drafts/<session>` below its own folder before it looks for a ref.
+// Not `drafts`: git resolves `teddy/drafts/<session>` as a file in its directory before it looks
+// for a ref.
 const OWN_DRAFTS: &str = "own-drafts";
-/// The folder of the notes which turns somebody else made, one empty file for each.
+// Each turn from elsewhere is an empty file in this directory.
 const ADOPTED: &str = "adopted";
-/// What that folder was called in earlier versions.
+// Name of the directory in earlier versions.
 const SHADOWING: &str = "drafts";
 
-/// The intent to move a ref and then bring the user's files along.
+/// An intent to move a session's ref and then update the user's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
-    /// The version of the format.
+    /// Format version.
     pub schema: u32,
-    /// The operation, a name for its temporary files.
+    /// Operation id, used in the names of temporary files.
     pub operation: String,
     /// The session, as in its ref.
     pub session: String,
     /// The turn that the ref moves to.
     pub commit: CommitId,
-    /// The checkout that is brought along.
+    /// Path of the checkout.
     pub workspace: PathBuf,
-    /// Its name among its siblings, which it keeps when it is moved.
+    /// Name of the checkout among the repository's worktrees. It stays the same if the checkout
+    /// moves.
     #[serde(default)]
     pub worktree: String,
-    /// What says which turns are in the files afterwards; a workspace commit if an earlier version
-    /// was interrupted.
+    /// The new publication. If an earlier version was interrupted, a workspace commit.
     #[serde(default)]
     pub published: Option<CommitId>,
-    /// Its tree before.
+    /// The checkout's tree before the operation.
     pub from: TreeId,
-    /// Its tree after.
+    /// The checkout's tree after it.
     pub to: TreeId,
-    /// The branch of the user's that moves first.
+    /// The user's branch, which moves before the session's ref.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<BranchMove>,
 }
 
-/// The move of a branch of the user's, which is the commit point of a turn that lands.
+/// The update of a branch, which is the commit point of a landing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BranchMove {
-    /// The full name of the branch.
+    /// Full ref name.
     pub name: String,
-    /// Where it is; nothing where it is new.
+    /// Its current commit. `None` if the branch is created.
     pub old: Option<CommitId>,
-    /// Where it goes.
+    /// Its new commit.
     pub new: CommitId,
-    /// The tree of HEAD before.
+    /// Tree of HEAD before the update.
     pub old_tree: TreeId,
-    /// Whether it is the branch that the user is on, so that the index follows.
+    /// `true` if the branch is checked out, so the index must be updated too.
     pub is_current: bool,
-    /// The line in its log.
+    /// Message for the reflog.
     pub log: String,
 }
 
 impl Pending {
-    /// Returns whether the names in it are such as are written: what is damaged is put aside, and
-    /// is in nobody's way.
+    /// Checks the names, which become parts of paths and refs.
     fn is_sound(&self) -> bool {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         let is_branch = |name: &str| name.starts_with("refs/heads/") && refs::is_name(name);
@@ -91,41 +89,38 @@ impl Pending {
     }
 }
 
-/// The journal of a repository, below its common git directory.
+/// The journal of a repository.
 pub struct Journal {
-    /// `<common git directory>/teddy`.
     folder: PathBuf,
 }
 
-/// What the journal says.
+/// Content of the journal.
 #[derive(Debug)]
 pub enum JournalState {
-    /// Nothing is under way.
+    /// No operation is pending.
     None,
-    /// This is.
+    /// An operation is pending.
     Pending(Box<Pending>),
-    /// The file cannot be read as a journal; it was put aside under this name.
+    /// The file is not a valid journal and was renamed to this path.
     Damaged(PathBuf),
 }
 
 impl Journal {
-    /// Opens the journal below `<common git directory>/teddy`.
+    /// Opens the journal in `<common git directory>/teddy`.
     pub fn new(teddy_dir: &Path) -> Journal {
         Journal {
             folder: teddy_dir.to_owned(),
         }
     }
 
-    /// Returns whether something is under way, or might be.
+    /// Returns `true` if an operation is or might be pending.
     pub fn has_intent(&self) -> bool {
+        // Any error but `NotFound` counts as pending: an intent must never be missed.
         let found = self.pending().symlink_metadata();
         !found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
     }
 
-    /// Returns what is under way. A damaged file is renamed, so that it is reported once.
-    ///
-    /// # Errors
-    /// Where the file cannot be read or renamed.
+    /// Returns the pending operation. Renames a damaged file, so it is reported only once.
     pub fn read(&self) -> std::io::Result<JournalState> {
         let path = self.pending();
         let length = match std::fs::symlink_metadata(&path) {
@@ -133,6 +128,7 @@ impl Journal {
                 if metadata.is_file() {
                     metadata.len()
                 } else {
+                    // A directory or special file counts as damaged.
                     u64::MAX
                 }
             }
@@ -151,10 +147,7 @@ impl Journal {
         Ok(JournalState::Damaged(self.put_aside()?))
     }
 
-    /// Gives the journal another name, so that it is in nobody's way and can be looked at.
-    ///
-    /// # Errors
-    /// Where it cannot be renamed.
+    /// Renames the journal, so it no longer blocks operations, and returns the new path.
     pub fn put_aside(&self) -> std::io::Result<PathBuf> {
         let free = (1..)
             .map(|number| self.folder.join(format!("pending.json.bad-{number}")))
@@ -164,11 +157,7 @@ impl Journal {
         Ok(aside)
     }
 
-    /// Writes down what is about to happen, durably.
-    ///
-    /// # Errors
-    /// Where something is under way already, which would be forgotten, or the file cannot be
-    /// written.
+    /// Writes the intent durably. Fails with `AlreadyExists` if one is pending.
     pub fn begin(&self, pending: &Pending) -> std::io::Result<()> {
         if self.pending().symlink_metadata().is_ok() {
             return Err(std::io::Error::new(
@@ -181,51 +170,38 @@ impl Journal {
         write_atomic(&self.pending(), &serde_json::to_vec_pretty(pending)?)
     }
 
-    /// Writes down, durably, that it is done: an intent that came back after a power cut would be
-    /// carried out once more, over what the user did since.
-    ///
-    /// # Errors
-    /// Where the file cannot be removed.
+    /// Removes the intent durably.
     pub fn finish(&self) -> std::io::Result<()> {
         match std::fs::remove_file(self.pending()) {
+            // Without the flush a power cut could restore the intent, and recovery would apply it
+            // again over the user's later edits.
             Ok(()) => std::fs::File::open(&self.folder)?.sync_all(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Keeps a second copy of a session's tip, for the day on which its ref is damaged.
-    ///
-    /// # Errors
-    /// Where the file cannot be written.
+    /// Writes a backup of a session's tip, for recovery of a damaged ref.
     pub fn keep_tip(&self, session: &SessionName, tip: CommitId) -> std::io::Result<()> {
         let path = self.tip_path(session.as_str());
         make_folders(path.parent().unwrap_or(&self.folder))?;
         write_atomic(&path, format!("{tip}\n").as_bytes())
     }
 
-    /// Notes that somebody else made a turn and those before it: nothing of them was ever brought
-    /// to the files of this repository, whatever their worktree is called.
-    ///
-    /// # Errors
-    /// Where the file cannot be written.
+    /// Records that a turn and its ancestors were made elsewhere, so they were never applied to
+    /// files of this repository, even if their worktree has the same name.
     pub fn keep_adopted(&self, turn: CommitId) -> std::io::Result<()> {
         let folder = self.folder.join(ADOPTED);
         make_folders(&folder)?;
         write_cache(&folder.join(turn.to_string()), b"")
     }
 
-    /// Returns whether somebody else made a turn, as far as it was noted when it was adopted.
+    /// Returns `true` if the turn was recorded as made elsewhere.
     pub fn is_adopted(&self, turn: CommitId) -> bool {
         self.folder.join(ADOPTED).join(turn.to_string()).exists()
     }
 
-    /// Notes which turn in progress of a session this user made or accepted. The one `before`,
-    /// whose place it takes, stays noted if it was: until the ref has moved it is the one that
-    /// waits, and a crash must not make it somebody else's.
-    ///
-    /// # Errors
-    /// Where the file cannot be written.
+    /// Records that the user made or accepted a draft.
     pub fn keep_draft(
         &self,
         session: &SessionName,
@@ -233,6 +209,8 @@ impl Journal {
         before: Option<CommitId>,
     ) -> std::io::Result<()> {
         let path = self.folder.join(OWN_DRAFTS).join(session.as_str());
+        // Until the ref has moved, `before` is still the current draft. A crash must not make it
+        // look like someone else's.
         let before = before.filter(|id| self.own_drafts(session).contains(id));
         let lines: String = [draft]
             .into_iter()
@@ -241,32 +219,33 @@ impl Journal {
             .collect();
         make_folders(path.parent().unwrap_or(&self.folder))?;
 
-        // What makes the draft's objects durable, which is before its ref, makes this so, too.
+        // Not flushed: the flush of the draft's objects, which comes before its ref, covers this
+        // file.
         write_cache(&path, lines.as_bytes())
     }
 
-    /// Forgets which turn in progress of a session was made here, once it is over. What stays names
-    /// a commit that no ref leads to any more.
+    /// Removes the record of a session's drafts. A failure is harmless: the remaining ids are
+    /// unreachable.
     pub fn forget_draft(&self, session: &SessionName) {
         let _ = std::fs::remove_file(self.folder.join(OWN_DRAFTS).join(session.as_str()));
     }
 
-    /// Moves the notes about turns in progress from where earlier versions had them: there git
-    /// takes a file for the ref of the same name.
+    /// Moves the records of drafts from their old directory, where git mistakes a file for the ref
+    /// of the same name.
     pub fn move_old_notes(&self) {
         let (old, new) = (self.folder.join(SHADOWING), self.folder.join(OWN_DRAFTS));
         if std::fs::rename(&old, &new).is_err() {
-            // A session that was used meanwhile has a newer note.
+            // The new directory exists, and its records are newer.
             move_below(&old, &new);
         }
     }
 
-    /// Returns the turns in progress that this user made or accepted, the newest first.
+    /// Returns the drafts that the user made or accepted, newest first.
     pub fn own_drafts(&self, session: &SessionName) -> Vec<CommitId> {
         let read = |folder: &str| {
             read_regular_text(&self.folder.join(folder).join(session.as_str()), MAX_ID)
         };
-        // Where nothing could be written yet the notes are where earlier versions had them.
+        // In a read-only repository the records are still in the old directory.
         let text = read(OWN_DRAFTS).or_else(|_| read(SHADOWING));
         let text = text.unwrap_or_default();
 
@@ -275,10 +254,7 @@ impl Journal {
             .collect()
     }
 
-    /// Removes the second copy of a session's tip.
-    ///
-    /// # Errors
-    /// Where the file cannot be removed.
+    /// Removes the backup of a session's tip.
     pub fn forget_tip(&self, session: &SessionName) -> std::io::Result<()> {
         match std::fs::remove_file(self.tip_path(session.as_str())) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -286,7 +262,7 @@ impl Journal {
         }
     }
 
-    /// Returns the second copy of a session's tip.
+    /// Returns the backup of a session's tip.
     pub fn tip(&self, session: &str) -> Option<CommitId> {
         read_regular_text(&self.tip_path(session), MAX_ID)
             .ok()?
@@ -295,18 +271,16 @@ impl Journal {
             .ok()
     }
 
-    /// Returns the path of a session's second tip.
     fn tip_path(&self, session: &str) -> PathBuf {
         self.folder.join("tips").join(session)
     }
 
-    /// Returns the path of the intent.
     fn pending(&self) -> PathBuf {
         self.folder.join("pending.json")
     }
 }
 
-/// Moves the files below a folder to another one, unless they are there already, and removes it.
+/// Moves the files below `old`, except those that exist in `new`, and removes `old`.
 fn move_below(old: &Path, new: &Path) {
     for entry in std::fs::read_dir(old).into_iter().flatten().flatten() {
         let (from, to) = (entry.path(), new.join(entry.file_name()));
@@ -327,7 +301,6 @@ fn move_below(old: &Path, new: &Path) {
 mod tests {
     use super::*;
 
-    /// Returns an intent.
     fn intent(workspace: &Path, operation: &str) -> Pending {
         let id = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
         let (commit, tree) = (id.parse().expect("an id"), id.parse().expect("an id"));
@@ -345,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Every command that changes something failed with such names, for ever.
+    /// Regression: such names made every writing command fail.
     #[test]
     fn a_journal_with_names_that_nobody_writes_is_damaged() {
         let sound = intent(Path::new("/w"), "one-2");

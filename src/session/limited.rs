@@ -1,5 +1,5 @@
-//! Lists and amounts in what a session says of itself. They may come from elsewhere, so they have an
-//! end: a few bytes of YAML or JSON can stand for many times their size in memory.
+//! Bounds lists and amounts while they are deserialized. Metadata can come from elsewhere, and a
+//! few bytes of YAML can expand to many times their size in memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,20 +8,19 @@ use std::marker::PhantomData;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A list of `meta.yaml` has at most so many entries.
+/// Maximum number of entries in a list of `meta.yaml`.
 pub const MOST_ENTRIES: usize = 100_000;
-/// The texts in a list have at most so many bytes: an alias of YAML can name a long one often.
+// Total size of the texts in a list, because YAML aliases can repeat a long one.
 const MOST_BYTES: usize = 8 << 20;
-/// So many bytes of paths and reasons are written of a list that a command can make long.
+// Size at which lists that a command can make long are truncated on writing.
 const MOST_WRITTEN: usize = 256 << 10;
-/// No turn has cost more dollars.
 const MOST_DOLLARS: f64 = 1_000_000.0;
-/// No turn has taken more tokens; those of all turns can be added up.
+// Low enough that the sum over all turns cannot overflow.
 const MOST_TOKENS: u64 = 1 << 40;
 
-/// What a list can have.
+/// A type that can be an entry of a bounded list.
 pub trait LimitedEntry {
-    /// Returns the bytes of its texts.
+    /// Returns the size of its texts in bytes.
     fn text_bytes(&self) -> usize;
 }
 
@@ -37,14 +36,14 @@ impl LimitedEntry for u64 {
     }
 }
 
-/// Reads a list of at most [`MOST_ENTRIES`].
+/// Deserializes a list of at most [`MOST_ENTRIES`].
 pub fn list<'de, D: Deserializer<'de>, T: Deserialize<'de> + LimitedEntry>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     list_up_to(deserializer, MOST_ENTRIES, MOST_BYTES)
 }
 
-/// Reads a list of at most so many entries, whose texts have at most so many bytes.
+/// Deserializes a list, bounded by the number of entries and the total size of their texts.
 pub fn list_up_to<'de, D: Deserializer<'de>, T: Deserialize<'de> + LimitedEntry>(
     deserializer: D,
     entries: usize,
@@ -57,8 +56,8 @@ pub fn list_up_to<'de, D: Deserializer<'de>, T: Deserialize<'de> + LimitedEntry>
     })
 }
 
-/// Writes as many entries as fit, at least one: a command may leave tens of thousands, and what it
-/// leaves must not make the turn unreadable.
+/// Serializes the entries that fit into a size limit, but at least one. A command can leave tens of
+/// thousands of files, which must not make the turn unreadable.
 pub fn as_many_as_fit<S: Serializer, T: Serialize + LimitedEntry>(
     list: &[T],
     serializer: S,
@@ -73,7 +72,8 @@ pub fn as_many_as_fit<S: Serializer, T: Serialize + LimitedEntry>(
     serializer.collect_seq(fits.map(|(_, entry)| entry))
 }
 
-/// Reads a map of at most so many entries, by what `key` makes of their names.
+/// Deserializes a map of at most `entries` entries. `key` converts the keys and returns `None` for
+/// an invalid one.
 pub fn map_up_to<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
     entries: usize,
@@ -83,24 +83,20 @@ pub fn map_up_to<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer.deserialize_map(LimitedMap { entries, key, of })
 }
 
-/// Reads an amount of dollars; nothing where no turn can have cost that.
+/// Deserializes an amount of dollars. `None` if it is out of range.
 pub fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let said = Option::<f64>::deserialize(deserializer)?;
     Ok(said.filter(|dollars| (0.0..=MOST_DOLLARS).contains(dollars)))
 }
 
-/// Reads a number of tokens, no higher than one can be.
+/// Deserializes a number of tokens, clamped to a maximum.
 pub fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     u64::deserialize(deserializer).map(|tokens| tokens.min(MOST_TOKENS))
 }
 
-/// A list that is being read.
 struct LimitedList<T> {
-    /// It has at most so many entries.
     entries: usize,
-    /// Their texts have at most so many bytes.
     bytes: usize,
-    /// What its entries are.
     of: PhantomData<T>,
 }
 
@@ -127,13 +123,9 @@ impl<'de, T: Deserialize<'de> + LimitedEntry> Visitor<'de> for LimitedList<T> {
     }
 }
 
-/// A map that is being read.
 struct LimitedMap<T> {
-    /// It has at most so many entries.
     entries: usize,
-    /// What a name stands for.
     key: fn(&str) -> Option<Vec<u8>>,
-    /// What its values are.
     of: PhantomData<T>,
 }
 
@@ -161,15 +153,13 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for LimitedMap<T> {
 mod tests {
     use super::*;
 
-    /// A file with a list.
     #[derive(Debug, Deserialize, Serialize)]
     struct File {
-        /// The list.
         #[serde(deserialize_with = "list", serialize_with = "as_many_as_fit")]
         paths: Vec<String>,
     }
 
-    /// Reads a list of YAML, and says how long it is, or what is wrong with it.
+    /// Compares the length of a YAML list, or the error.
     fn check(text: &str, expected: Result<usize, &str>) {
         let read = serde_yaml::from_str::<File>(&format!("paths: {text}"));
         let found = read.map(|file| file.paths.len());
@@ -195,13 +185,10 @@ mod tests {
 
     #[test]
     fn an_amount_that_no_turn_has_is_left_out() {
-        /// A file with amounts.
         #[derive(Deserialize)]
         struct Amounts {
-            /// Dollars.
             #[serde(default, deserialize_with = "dollars")]
             cost: Option<f64>,
-            /// Tokens.
             #[serde(deserialize_with = "tokens")]
             tokens: u64,
         }

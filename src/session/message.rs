@@ -1,4 +1,4 @@
-//! The message of a turn's commit: readable with plain git.
+//! Renders the commit message of a turn, readable with plain git.
 
 use std::fmt::Write as _;
 
@@ -6,27 +6,27 @@ use super::meta::Meta;
 use super::name::SessionName;
 use crate::text::visible::visible;
 
-/// The longest subject, in characters.
+// In characters.
 const MAX_SUBJECT: usize = 100;
-/// How many lines of the user's words the body has.
+// Lines of the user's message.
 const MAX_WORDS: usize = 12;
 
-/// What a message says.
+/// The content of a commit message.
 pub struct TurnMessage<'a> {
     /// The subject.
     pub title: &'a str,
-    /// What the user asked for; nothing if the message is not theirs.
+    /// The user's message. Empty if the message has another origin.
     pub asked: &'a str,
-    /// What was done, one line each.
+    /// One line for each action.
     pub done: &'a [String],
-    /// The session.
+    /// Name of the session.
     pub session: &'a SessionName,
-    /// The turn.
+    /// Metadata of the turn.
     pub meta: &'a Meta,
 }
 
 impl TurnMessage<'_> {
-    /// Writes the message, trailers last.
+    /// Renders the message, trailers last.
     pub fn render(&self) -> String {
         let mut text = format!("{}\n\n", subject(self.title));
         let asked: Vec<&str> = self.asked.trim().lines().collect();
@@ -56,7 +56,6 @@ impl TurnMessage<'_> {
         text
     }
 
-    /// Writes the trailers.
     fn trailers(&self) -> String {
         let meta = self.meta;
         let mut text = format!(
@@ -74,7 +73,7 @@ impl TurnMessage<'_> {
     }
 }
 
-/// Makes a subject: one visible line of sensible length.
+/// Returns a title as one sanitized line of bounded length.
 pub fn subject(title: &str) -> String {
     let line = visible(title.trim().lines().next().unwrap_or_default()).into_owned();
     match line.char_indices().nth(MAX_SUBJECT) {

@@ -1,4 +1,4 @@
-//! `meta.yaml`: facts about a turn that no other artifact says (`docs/formats/turn.md`).
+//! `meta.yaml`: facts about a turn that no other artifact records (`docs/formats/turn.md`).
 
 mod acted;
 mod model_use;
@@ -17,45 +17,43 @@ pub use without_plan::{
     Landed, LandedCommit, LandedTurn, Picked, Recorded, RestoreCommand, Restored,
 };
 
-/// The version of the format that we write.
+/// The format version that TeDDy writes.
 pub const SCHEMA: u32 = 1;
-/// The line with which the files of this version begin.
 const SCHEMA_LINE: &str = "schema: 1\n";
-/// No larger text is read as the facts of a turn.
 const MAX_META: usize = 8 << 20;
 
-/// How a turn ended, or where it stands.
+/// State of a turn, or how it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// The session's start, turn 0.
     Started,
-    /// In progress: no plan yet.
+    /// In progress, without a plan.
     Ready,
-    /// In progress: a plan waits to be executed.
+    /// In progress, with a plan that waits to be executed.
     Planned,
     /// The plan ran and every action succeeded.
     Executed,
     /// The plan ran and an action failed.
     Failed,
-    /// The run was cut short, and nothing of it came to the user's files.
+    /// The run was cut short, and none of it was applied to the user's files.
     Interrupted,
-    /// The plan was wrong and did not run.
+    /// The plan failed validation and did not run.
     Rejected,
-    /// The user did not want the plan.
+    /// The user declined the plan.
     Declined,
-    /// The workspace was brought back to an earlier turn.
+    /// The turn is a restore, undo or redo.
     Restored,
-    /// What turns did was committed to a branch of the user's.
+    /// The turn committed other turns to one of the user's branches.
     Landed,
-    /// What a turn of another session did was done in this one, too.
+    /// The turn applied a turn of another session.
     Picked,
-    /// What somebody else did in the user's files was recorded.
+    /// The turn records work that was done without TeDDy.
     Recorded,
 }
 
 impl Meta {
-    /// Returns the facts of a turn of which nothing is known yet but who it is.
+    /// Returns the metadata of a new turn.
     pub fn of(turn_id: Uuid, number: u64, status: Status, agent: &str) -> Meta {
         Meta {
             schema: SCHEMA,
@@ -93,7 +91,7 @@ impl Meta {
 }
 
 impl Status {
-    /// Returns the word of the trailer.
+    /// Returns the value of the `Teddy-Status` trailer.
     pub fn word(self) -> &'static str {
         match self {
             Status::Started => "started",
@@ -112,38 +110,38 @@ impl Status {
     }
 }
 
-/// Whose words `user_prompt.txt` holds.
+/// Author of `user_prompt.txt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MessageOrigin {
-    /// The user's.
+    /// The user.
     #[default]
     User,
-    /// The validation's: what was wrong with the plan before.
+    /// Validation, with the mistakes of the previous plan.
     Validation,
-    /// Nobody's: a loop without a person goes on.
+    /// An unattended loop, which continues without the user.
     Loop,
 }
 
-/// Who let a plan run.
+/// The approver of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Approver {
-    /// A person, who looked at it.
+    /// The user, in the review.
     #[serde(rename = "person")]
     Person,
-    /// Whoever said so beforehand, for plans that they had not seen.
+    /// The user, in advance, with `-y`.
     #[serde(rename = "-y")]
     Yes,
-    /// The same, for one turn after the other.
+    /// The user, in advance for all turns, with `--yolo`.
     #[serde(rename = "--yolo")]
     Yolo,
-    /// Somebody whom only a later version knows.
+    /// A value of a later version.
     #[serde(other, rename = "unknown")]
     Unknown,
 }
 
 impl Approver {
-    /// Says who that is, as a report does.
+    /// Returns the text for a report.
     pub fn words(self) -> &'static str {
         match self {
             Approver::Person => "the user, in the review",
@@ -154,12 +152,12 @@ impl Approver {
     }
 }
 
-/// The facts.
+/// Facts about a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
-    /// The version of the format.
+    /// Format version.
     pub schema: u32,
-    /// This turn.
+    /// Id of the turn.
     pub turn_id: Uuid,
     /// The turn that it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,87 +165,85 @@ pub struct Meta {
     /// The turn whose agent handed over, while an invoked agent works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller_turn_id: Option<Uuid>,
-    /// The distance from the session's start.
+    /// Distance from the start of the session.
     pub number: u64,
-    /// Where it stands.
+    /// State of the turn.
     pub status: Status,
-    /// The agent, by the name of its prompt.
+    /// Name of the agent's prompt.
     pub agent: String,
-    /// Whose words `user_prompt.txt` holds.
+    /// Author of `user_prompt.txt`.
     #[serde(default)]
     pub origin: MessageOrigin,
-    /// The piece of work of a change that the message describes; nothing where it is the user's
-    /// own words.
+    /// The piece of work of a change that the message describes. `None` for the user's own message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
-    /// Whether TeDDy wrote the plan from what an agent did to the files.
+    /// `true` if TeDDy derived the plan from an agent's edits.
     #[serde(default, skip_serializing_if = "is_false")]
     pub made: bool,
-    /// Whether the message is a question: the answer changes nothing.
+    /// `true` if the message is a question, so the turn changes nothing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub question: bool,
-    /// For a model that edits files itself: which program it was, and its conversation.
+    /// For a model that edits files itself: its program and conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acted: Option<Acted>,
-    /// The rejected plans in a row before this turn.
+    /// Number of consecutive rejected plans before this turn.
     #[serde(default)]
     pub replans: u32,
-    /// The model.
+    /// The model and its usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelUse>,
-    /// The pipeline that the plan came through.
+    /// The pipeline that made the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<String>,
-    /// Dollars that the turn's calls count against the limit, answers that were thrown away
-    /// included; calls without a price don't.
+    /// Dollars that count against the limit, including discarded answers. Calls without a known
+    /// price are not counted.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "limited::dollars"
     )]
     pub spent: Option<f64>,
-    /// For a plan that ran: who approved it; turns of earlier versions do not say.
+    /// For a plan that ran: who approved it. Missing in turns of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<Approver>,
-    /// For an interrupted run: what cut it short.
+    /// For an interrupted run: what interrupted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interruption: Option<String>,
-    /// In progress: why the last call gave no plan.
+    /// In progress: why the last call did not produce a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// What repair had to assume.
+    /// Assumptions that repair made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<String>,
-    /// When the turn began, RFC 3339.
+    /// Start of the turn, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
-    /// When it was recorded, RFC 3339.
+    /// Time of its recording, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
-    /// The code before and after.
+    /// The workspace commits around the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
-    /// For a restore: where it went.
+    /// For a restore: its target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Restored>,
-    /// For a landing: what landed where.
+    /// For a landing: its branch and commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landed>,
-    /// For a pick: the turn that was picked.
+    /// For a pick: the source turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picked: Option<Picked>,
-    /// For what TeDDy took no part in: who did it.
+    /// For work without TeDDy: its author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Recorded>,
-    /// For a rejected plan: what names its mistakes, so that the same one is not asked for for
-    /// ever.
+    /// For a rejected plan: identifiers of its mistakes, to detect a model that repeats them.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "limited::list"
     )]
     pub mistakes: Vec<String>,
-    /// Files that the snapshot does not have; as many are written as fit.
+    /// Files that are missing from the snapshot; truncated on writing.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -255,8 +251,7 @@ pub struct Meta {
         deserialize_with = "limited::list"
     )]
     pub not_captured: Vec<NotCaptured>,
-    /// Places of the repository's own state that a command of the plan changed; as many are written
-    /// as fit.
+    /// Changes that a command made to the repository itself; truncated on writing.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -266,21 +261,21 @@ pub struct Meta {
     pub repository_changes: Vec<String>,
 }
 
-/// Says whether there is nothing to write.
 fn is_false(value: &bool) -> bool {
     !value
 }
 
 impl ModelUse {
-    /// Returns the tokens read and written; nothing if the model did not tell them, as programs
+    /// Returns the tokens read and written. `None` if the model did not report them, as programs
     /// don't.
     pub fn tokens(&self) -> Option<(u64, u64)> {
-        // Only who knows the tokens knows a cost: a turn that runs again has none of both.
+        // A cost implies known tokens. A turn that runs again has neither.
         let is_known = self.cost.is_some() || self.tokens_in > 0 || self.tokens_out > 0;
         is_known.then_some((self.tokens_in, self.tokens_out))
     }
 
-    /// Adds a later exchange of the same turn: the sums, and the names of the last one.
+    /// Adds a later exchange of the same turn: sums the usage, and keeps the names of the later
+    /// one.
     #[must_use]
     pub fn then(self, next: ModelUse) -> ModelUse {
         ModelUse {
@@ -290,6 +285,7 @@ impl ModelUse {
             tokens_cache_written: self
                 .tokens_cache_written
                 .saturating_add(next.tokens_cache_written),
+            // A sum with an unknown part is unknown.
             cost: self
                 .cost
                 .zip(next.cost)
@@ -299,33 +295,33 @@ impl ModelUse {
     }
 }
 
-/// `meta.yaml` of a pipeline's step.
+/// `meta.yaml` of a pipeline step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepMeta {
-    /// The version of the format.
+    /// Format version.
     pub schema: u32,
-    /// The step's name.
+    /// Name of the step.
     pub step: String,
-    /// The model, and what it took.
+    /// The model and its usage.
     pub model: ModelUse,
 }
 
-/// The code around a turn.
+/// The workspace commits around a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workspace {
-    /// The checkout that the turn belongs to, by its name among the worktrees.
+    /// Name of the checkout among the repository's worktrees.
     pub worktree: String,
-    /// The branch that it was on, `HEAD` where it was on none.
+    /// The checked-out branch, or `HEAD` if it was detached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The workspace commit at the start.
+    /// The workspace commit before the turn.
     pub before: CommitId,
-    /// The workspace commit with what the turn did.
+    /// The workspace commit after it.
     pub after: CommitId,
-    /// Whether `after` was brought to the user's files.
+    /// `true` if `after` was applied to the user's files.
     pub synced: bool,
-    /// Where it overlapped with the user's own edits; as many are written as fit, and the
-    /// publication has all of them.
+    /// Paths that overlapped with the user's edits. Truncated on writing; the publication has all
+    /// of them.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -336,18 +332,18 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Returns whether all of the result is in the user's files.
+    /// Returns `true` if the whole result was applied to the user's files.
     pub fn is_whole(&self) -> bool {
         self.synced && self.overlaps.is_empty()
     }
 }
 
-/// A file that the snapshot does not have.
+/// A file that is missing from the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotCaptured {
-    /// Which.
+    /// Its path.
     pub path: String,
-    /// Why.
+    /// Why it was not captured.
     pub reason: String,
 }
 
@@ -357,28 +353,28 @@ impl LimitedEntry for NotCaptured {
     }
 }
 
-/// `next/meta.yaml`: whom the next turn continues. Its id is made when it begins: a fork begins
-/// several turns from here.
+/// `next/meta.yaml`: the predecessor of the next turn.
+///
+/// It has no id for the next turn: several forks can start from here, and each turn needs its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextMeta {
-    /// The version of the format.
+    /// Format version.
     pub schema: u32,
     /// The turn that it continues.
     pub parent_turn_id: Uuid,
     /// The turn whose agent handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller_turn_id: Option<Uuid>,
-    /// Its agent.
+    /// Name of its agent.
     pub agent: String,
 }
 
-/// Reads `meta.yaml` or `next/meta.yaml`.
-///
-/// # Errors
-/// Where it is no YAML, lacks a field, or has a newer schema than ours.
+/// Parses `meta.yaml` or `next/meta.yaml`. Fails with an explanation if the schema is newer than
+/// [`SCHEMA`].
 pub fn read<T: for<'de> Deserialize<'de>>(text: &str) -> anyhow::Result<T> {
     guard(text, MAX_META)?;
-    // What begins with our schema is of no other: a field is in a file once.
+    // Skips the first parse for the current schema. YAML rejects duplicate keys, so there is no
+    // other version further down.
     if !text.starts_with(SCHEMA_LINE) {
         let version: MetaVersion = serde_yaml::from_str(text)?;
         if version.schema > SCHEMA {
@@ -392,14 +388,12 @@ pub fn read<T: for<'de> Deserialize<'de>>(text: &str) -> anyhow::Result<T> {
     Ok(serde_yaml::from_str(text)?)
 }
 
-/// The one field that every version has.
 #[derive(Deserialize)]
 struct MetaVersion {
-    /// The version of the format.
     schema: u32,
 }
 
-/// Writes `meta.yaml` or `next/meta.yaml`.
+/// Serializes `meta.yaml` or `next/meta.yaml`.
 pub fn write(value: &impl Serialize) -> String {
     serde_yaml::to_string(value).expect("plain structs of strings and numbers are always YAML")
 }

@@ -1,7 +1,7 @@
-//! Turns as commits: the values of a session, and where they are stored.
+//! Sessions: turns as commits, and their storage.
 //!
-//! Everything that a turn was made of is a file of its commit; the refs that keep it are moved by
-//! `store` alone, and `journal` finishes what a crash left between the ref and the user's files.
+//! Everything about a turn is a file in its commit. Only `store` moves a session's refs. `journal`
+//! records an operation between the ref and the user's files, so it can be completed after a crash.
 
 pub mod artifact;
 pub mod draft;

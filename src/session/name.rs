@@ -1,49 +1,45 @@
-//! `SessionName`: kebab-case, so that it is a ref, a folder and a word on the command line.
+//! Session names: kebab-case, so they are valid as refs, directories and arguments.
 //!
-//! A session of a remote, as it was last fetched, is called `<remote>/<session>`. It can be read
-//! wherever a session can; nothing is ever written to it.
+//! A fetched session is named `<remote>/<session>`. It is read-only.
 
 use std::fmt;
 
 use crate::git::refs::signed::{REMOTES_SIGNED, SIGNED};
 
-/// The longest name, in bytes.
+/// Maximum length in bytes.
 pub const MAX_NAME: usize = 100;
 
-/// The name of a session: kebab-case; that of a change's session is `change/<id>`, and one of a
-/// remote has the remote's name before it.
+/// The name of a session: `<name>`, `change/<id>` for the session of a change, or either after
+/// `<remote>/`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct SessionName(String);
 
-/// Why a text is no session name.
+/// Why a name is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It is longer than any name.
+    /// It is longer than [`MAX_NAME`].
     #[error("`{0}` is too long for a session name: it has more than {MAX_NAME} characters")]
     Long(String),
-    /// It is not kebab-case, or `change`, which is a folder of refs.
+    /// It is not kebab-case, or is the reserved name `change`.
     #[error(
         "`{0}` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`"
     )]
     Form(String),
-    /// It is what a turn is called by.
+    /// It can be mistaken for a turn.
     #[error(
         "`{0}` cannot be a session name, because it could be a turn: a number, or an abbreviated commit id"
     )]
     Turn(String),
 }
 
-/// A session of a remote was named where something would be written.
+/// Error for an attempt to modify a session of a remote.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("`{0}` is a session of a remote, and can only be looked at")]
 pub struct NotOwn(pub SessionName);
 
 impl SessionName {
-    /// Checks the name of a session that is to be.
-    ///
-    /// # Errors
-    /// [`NameError`].
+    /// Parses the name of a new session.
     pub fn parse(text: &str) -> Result<SessionName, NameError> {
         if is_turn(text) {
             return Err(NameError::Turn(text.to_owned()));
@@ -56,10 +52,7 @@ impl SessionName {
         }
     }
 
-    /// Checks a name as it stands in a ref: of any session that there is, a change's too.
-    ///
-    /// # Errors
-    /// [`NameError::Form`] or [`NameError::Long`].
+    /// Parses a name from a ref, including that of a change's session.
     pub fn from_ref(text: &str) -> Result<SessionName, NameError> {
         let is_name = match text.strip_prefix("change/") {
             Some(id) => is_kebab(id),
@@ -72,17 +65,15 @@ impl SessionName {
         }
     }
 
-    /// Checks a name as a person writes it to look at a session: one of this repository, or one of
-    /// a remote, such as `origin/add-auth`. Whether there is such a remote is not looked at.
-    ///
-    /// # Errors
-    /// [`NameError::Form`].
+    /// Parses a name from the command line for read access: a local session, or one of a remote
+    /// such as `origin/add-auth`. Does not check that the remote exists.
     pub fn from_address(text: &str) -> Result<SessionName, NameError> {
         let own = SessionName::from_ref(text);
         if own.is_ok() {
             return own;
         }
 
+        // The name of a remote can contain slashes.
         let (remote, name) = match text.rsplit_once("/change/") {
             Some((remote, id)) => (remote, format!("change/{id}")),
             None => match text.rsplit_once('/') {
@@ -91,6 +82,7 @@ impl SessionName {
             },
         };
         let is_remote = remote != "change" && !remote.is_empty() && !remote.starts_with('-');
+        // git allows none of these characters in a ref.
         let plain = |c: char| !c.is_control() && !" ~^:?*[\\".contains(c);
         match SessionName::from_ref(&name) {
             Ok(name) if is_remote && remote.chars().all(plain) => Ok(name.at(remote)),
@@ -98,23 +90,20 @@ impl SessionName {
         }
     }
 
-    /// Checks a name as a person writes it to do something to a session, which those of remotes do
-    /// not take.
-    ///
-    /// # Errors
-    /// [`NameError::Form`] or [`NotOwn`].
+    /// Parses a name from the command line for write access. Fails with [`NotOwn`] for a session of
+    /// a remote.
     pub fn own_from_address(text: &str) -> anyhow::Result<SessionName> {
         let name = SessionName::from_address(text)?;
         name.writable()?;
         Ok(name)
     }
 
-    /// Returns the name of this session as a remote has it.
+    /// Returns the name with a remote in front.
     pub fn at(&self, remote: &str) -> SessionName {
         SessionName(format!("{remote}/{}", self.0))
     }
 
-    /// Returns the remote that the session is on, if it is not one of this repository.
+    /// Returns the remote. `None` for a local session.
     pub fn remote(&self) -> Option<&str> {
         let (remote, _) = self.0.rsplit_once('/')?;
         match remote.strip_suffix("/change") {
@@ -123,16 +112,13 @@ impl SessionName {
         }
     }
 
-    /// Returns the name without that of the remote.
+    /// Returns the name without the remote.
     pub fn own(&self) -> SessionName {
         let start = self.remote().map_or(0, |remote| remote.len() + 1);
         SessionName(self.0[start..].to_owned())
     }
 
-    /// Makes sure that the session is one of this repository.
-    ///
-    /// # Errors
-    /// [`NotOwn`].
+    /// Fails with [`NotOwn`] for a session of a remote.
     pub fn writable(&self) -> Result<(), NotOwn> {
         match self.remote() {
             Some(_) => Err(NotOwn(self.clone())),
@@ -140,7 +126,7 @@ impl SessionName {
         }
     }
 
-    /// Makes a name of a title: `Add a greeting!` becomes `add-a-greeting`.
+    /// Derives a name from a title: `Add a greeting!` becomes `add-a-greeting`.
     pub fn from_title(title: &str) -> SessionName {
         let words: Vec<String> = title
             .to_lowercase()
@@ -164,7 +150,7 @@ impl SessionName {
         SessionName::parse(&name).unwrap_or_else(|_| SessionName("session".to_owned()))
     }
 
-    /// Returns this name with a number behind it.
+    /// Returns the name with a numeric suffix.
     pub fn numbered(&self, number: usize) -> SessionName {
         SessionName(format!("{}-{number}", self.0))
     }
@@ -174,12 +160,13 @@ impl SessionName {
         &self.0
     }
 
-    /// Returns the name of a folder for the session, one path component and no other session's.
+    /// Returns a directory name for the session, as a single path component.
     pub fn folder(&self) -> String {
+        // Unique, because names contain no dots.
         self.0.replace('/', ".")
     }
 
-    /// Returns the session that has a folder.
+    /// Reverses [`SessionName::folder`] for local sessions.
     pub fn from_folder(text: &str) -> Option<SessionName> {
         match text.strip_prefix("change.") {
             Some(id) => SessionName::from_ref(&format!("change/{id}")).ok(),
@@ -187,7 +174,7 @@ impl SessionName {
         }
     }
 
-    /// Returns the ref of the session.
+    /// Returns the session's ref.
     pub fn reference(&self) -> String {
         let prefix = if self.remote().is_some() {
             REMOTES
@@ -213,17 +200,16 @@ impl SessionName {
     }
 }
 
-/// Where sessions' refs are.
+/// Prefix of session refs.
 pub const SESSIONS: &str = "refs/teddy/sessions/";
-/// Where the refs of remotes' sessions are, below the name of the remote.
+/// Prefix of the refs of fetched sessions, followed by the name of the remote.
 pub const REMOTES: &str = "refs/teddy/remotes/";
-/// Where the refs of turns in progress are.
+/// Prefix of the refs of turns in progress.
 pub const DRAFTS: &str = "refs/teddy/drafts/";
 
-/// The fewest digits by which a commit is called.
+// git's default abbreviation.
 const MIN_ID: usize = 7;
 
-/// Returns whether a text reads as a turn: a number, or hexadecimal digits that are no word.
 fn is_turn(text: &str) -> bool {
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let is_id = text.len() >= MIN_ID
@@ -232,7 +218,6 @@ fn is_turn(text: &str) -> bool {
     is_number || is_id
 }
 
-/// Says that a text has not the form of a name.
 fn form(text: &str) -> NameError {
     let shown = crate::text::visible::visible(text).into_owned();
     match text.len() > MAX_NAME {
@@ -241,7 +226,6 @@ fn form(text: &str) -> NameError {
     }
 }
 
-/// Returns whether a text is kebab-case and of a sensible length.
 fn is_kebab(text: &str) -> bool {
     let word = |w: &str| {
         !w.is_empty()

@@ -1,5 +1,5 @@
-//! `Publication`: what one turn or restore brought to the files of a checkout, as a commit that
-//! says it in its message (`docs/formats/publication.md`).
+//! Publications: commits that record what a turn or restore applied to a checkout
+//! (`docs/formats/publication.md`).
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,20 @@ use serde::{Deserialize, Serialize};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 
-/// The version of the format that we write, and the newest that we read.
+/// The newest supported format version, also the one that TeDDy writes.
 pub const SCHEMA: u32 = 1;
-/// A publication has no more bytes: one from elsewhere may have any number, and one of ours names
-/// each path that could not be brought.
+// A publication from elsewhere can have any size. Ours lists every path that was not applied.
 const MAX_SIZE: u64 = 64 << 20;
-/// Nor does a list of paths in it have more: no more are compared.
+// Paths per list. A diff is limited to the same number.
 const MAX_PATHS: usize = 1_000_000;
-/// How the subject of every publication begins.
 const SUBJECT: &str = "Files after turn ";
 
-/// The patches that are in some files, one on top of the other, each known by a `P`.
+/// The patches applied to a set of files, as a stack that is identified by its top patches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack<P> {
-    /// The newest patch, on which all others follow; nothing if no turn is in the files.
+    /// Top patch of all files that are not in `apart`. `None` if no turn is applied.
     pub top: Option<P>,
-    /// Files and folders that have other patches than the rest, and their newest one.
+    /// Files and directories whose top patch differs from the rest.
     #[serde(
         default = "BTreeMap::new",
         skip_serializing_if = "BTreeMap::is_empty",
@@ -42,7 +40,7 @@ impl<P> Default for Stack<P> {
 }
 
 impl<P: Copy + PartialEq> Stack<P> {
-    /// Returns a stack that is the same for all files.
+    /// Returns a stack with the same top patch for all files.
     pub fn of(top: Option<P>) -> Stack<P> {
         Stack {
             top,
@@ -50,7 +48,7 @@ impl<P: Copy + PartialEq> Stack<P> {
         }
     }
 
-    /// Returns the newest patch of a path: that of the innermost folder that is set apart.
+    /// Returns the top patch of a path, from the innermost entry of `apart` that contains it.
     pub fn at(&self, path: &[u8]) -> Option<P> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let folders = ends.map(|(end, _)| &path[..end]).collect::<Vec<_>>();
@@ -61,7 +59,7 @@ impl<P: Copy + PartialEq> Stack<P> {
             .unwrap_or(self.top)
     }
 
-    /// Sets a file or a folder apart from the rest, if it differs.
+    /// Sets the top patch of a file or directory.
     pub fn set(&mut self, path: &[u8], top: Option<P>) {
         if path.is_empty() {
             self.top = top;
@@ -70,7 +68,7 @@ impl<P: Copy + PartialEq> Stack<P> {
         }
     }
 
-    /// Returns the same stack with its patches known by something else.
+    /// Converts the patch ids.
     pub fn map<Q>(&self, name: impl Fn(P) -> Q) -> Stack<Q> {
         let apart = self.apart.iter();
         Stack {
@@ -81,7 +79,7 @@ impl<P: Copy + PartialEq> Stack<P> {
         }
     }
 
-    /// Returns every patch that is named.
+    /// Returns all top patches, possibly with duplicates.
     pub fn tops(&self) -> impl Iterator<Item = P> {
         [self.top]
             .into_iter()
@@ -90,48 +88,46 @@ impl<P: Copy + PartialEq> Stack<P> {
     }
 }
 
-/// What a turn changed in the files: a patch.
+/// The patch of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delta {
-    /// The workspace commit that it began with.
+    /// The workspace commit before the turn.
     pub before: CommitId,
-    /// The workspace commit that it made.
+    /// The workspace commit after it.
     pub after: CommitId,
 }
 
-/// What one turn or restore brought to the files of a checkout.
+/// A record of what one turn or restore applied to a checkout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
-    /// The version of the format.
+    /// Format version.
     pub schema: u32,
-    /// The session of the turn.
+    /// Session of the turn.
     pub session: String,
-    /// The number of the turn.
+    /// Number of the turn.
     pub turn: u64,
-    /// The turn's own change, which lies on top of `below`; nothing for a restore.
+    /// The turn's own patch, on top of `below`. `None` for a restore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<Delta>,
-    /// What was in the files before.
+    /// The stack before it.
     #[serde(default)]
     pub below: Stack<CommitId>,
-    /// What a restore was to bring the files to.
+    /// The target stack of a restore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Stack<CommitId>>,
-    /// Whether it was brought to the files at all.
+    /// `false` if nothing was applied.
     pub applied: bool,
-    /// Paths to which it was not brought.
+    /// Paths where it was not applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "paths")]
     pub left: Vec<Vec<u8>>,
-    /// Files in which conflict markers were left.
+    /// Files with conflict markers.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "paths")]
     pub marked: Vec<Vec<u8>>,
 }
 
 impl Publication {
-    /// Reads the publication of a commit; nothing if the commit is something else.
-    ///
-    /// # Errors
-    /// If the commit cannot be read, or was written by a newer version.
+    /// Parses the publication of a commit. `None` if the commit is not a publication. Fails if it
+    /// is too large or was written by a newer version.
     pub fn read(repository: &Repository, id: CommitId) -> anyhow::Result<Option<Publication>> {
         let size = repository.commit_size(id)?;
         anyhow::ensure!(
@@ -146,6 +142,7 @@ impl Publication {
             return Ok(None);
         };
 
+        // A later version must not be mistaken for an ordinary commit.
         if let Ok(PublicationVersion { schema }) = serde_json::from_str(body) {
             anyhow::ensure!(
                 schema <= SCHEMA,
@@ -156,15 +153,16 @@ impl Publication {
         Ok(serde_json::from_str(body).ok())
     }
 
-    /// Returns the message of its commit.
+    /// Returns the commit message.
     pub fn message(&self) -> String {
         let body = serde_json::to_string_pretty(self)
             .expect("plain structs of strings and numbers are always JSON");
         format!("{SUBJECT}{} of {}\n\n{body}\n", self.turn, self.session)
     }
 
-    /// Returns the parents of its commit: all that it takes to undo what is in the files.
+    /// Returns the parents of its commit.
     pub fn parents(&self) -> Vec<CommitId> {
+        // They keep everything reachable that is needed to undo what is in the files.
         let target = self.target.iter().flat_map(Stack::tops);
         let after = self.change.map(|change| change.after);
         let mut parents: Vec<CommitId> = Vec::new();
@@ -178,7 +176,7 @@ impl Publication {
         parents
     }
 
-    /// Returns what it was to bring the files to; `id` is its commit.
+    /// Returns the intended stack. `id` is the publication's commit.
     pub fn wanted(&self, id: CommitId) -> Stack<CommitId> {
         match (&self.target, self.change) {
             (Some(target), _) => target.clone(),
@@ -187,13 +185,14 @@ impl Publication {
         }
     }
 
-    /// Returns what was in the files after it; `id` is its commit.
+    /// Returns the actual stack after it. `id` is the publication's commit.
     pub fn stack(&self, id: CommitId) -> Stack<CommitId> {
         if !self.applied {
             return self.below.clone();
         }
 
         let mut stack = self.wanted(id);
+        // Paths that were not applied keep their previous patches.
         for path in &self.left {
             stack.set(path, self.below.at(path));
         }
@@ -201,14 +200,12 @@ impl Publication {
     }
 }
 
-/// The one field that every version has.
 #[derive(Deserialize)]
 struct PublicationVersion {
-    /// The version of the format.
     schema: u32,
 }
 
-/// Writes the bytes of a path as text: a backslash, and what is not UTF-8, as `\xNN`.
+/// Escapes backslashes and invalid UTF-8 as `\xNN`.
 fn quoted(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {
@@ -220,7 +217,6 @@ fn quoted(path: &[u8]) -> String {
     text
 }
 
-/// Reads what [`quoted`] wrote.
 fn unquoted(text: &str) -> Option<Vec<u8>> {
     let mut pieces = text.split("\\x");
     let mut path = pieces.next()?.as_bytes().to_vec();
@@ -231,7 +227,6 @@ fn unquoted(text: &str) -> Option<Vec<u8>> {
     Some(path)
 }
 
-/// Paths as text.
 mod paths {
     use serde::de::Error as _;
     use serde::{Deserializer, Serializer};
@@ -239,7 +234,6 @@ mod paths {
     use super::{MAX_PATHS, quoted, unquoted};
     use crate::session::limited::list_up_to;
 
-    /// Writes a list.
     pub(super) fn serialize<S: Serializer>(
         paths: &[Vec<u8>],
         serializer: S,
@@ -247,7 +241,6 @@ mod paths {
         serializer.collect_seq(paths.iter().map(|path| quoted(path)))
     }
 
-    /// Reads a list.
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<Vec<u8>>, D::Error> {
@@ -259,7 +252,6 @@ mod paths {
     }
 }
 
-/// A map whose keys are paths as text.
 mod by_path {
     use std::collections::BTreeMap;
 
@@ -268,7 +260,6 @@ mod by_path {
     use super::{MAX_PATHS, quoted, unquoted};
     use crate::session::limited::map_up_to;
 
-    /// Writes a map.
     pub(super) fn serialize<S: Serializer, T: Serialize>(
         map: &BTreeMap<Vec<u8>, T>,
         serializer: S,
@@ -276,7 +267,6 @@ mod by_path {
         serializer.collect_map(map.iter().map(|(path, value)| (quoted(path), value)))
     }
 
-    /// Reads a map.
     pub(super) fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
         deserializer: D,
     ) -> Result<BTreeMap<Vec<u8>, T>, D::Error> {
@@ -288,12 +278,10 @@ mod by_path {
 mod tests {
     use super::*;
 
-    /// Returns the id that is this digit over and over.
     fn id(digit: char) -> CommitId {
         digit.to_string().repeat(40).parse().unwrap()
     }
 
-    /// Returns a turn's publication on nothing.
     fn turn() -> Publication {
         Publication {
             schema: SCHEMA,

@@ -1,7 +1,8 @@
-//! The record of a session: its turns without the workspace (`docs/formats/record.md`).
+//! Builds the record of a session: its turns without the workspace commits
+//! (`docs/formats/record.md`).
 //!
-//! A record is made of the session each time, and no ref here has one: nobody can put anything
-//! into it that is not in the session.
+//! A record is always derived from the session and has no local ref, so it cannot contain anything
+//! that the session does not.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,24 +17,24 @@ use crate::text::path::lossy;
 use super::name::SessionName;
 use super::turn::Turn;
 
-/// Where records are on a remote.
+/// Prefix of the refs of records on a remote.
 pub const RECORDS: &str = "refs/teddy/records/";
-/// A larger artifact is not looked at.
+/// Maximum size of an artifact that is scanned, in bytes.
 pub const MOST: u64 = 64 << 20;
 
-/// What is taken out of a record.
+/// What to redact from a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redaction {
-    /// Which kinds.
+    /// Kinds of leaks.
     pub kinds: LeakKinds,
-    /// The user's home, if it is known.
+    /// The user's home directory, if it is known.
     pub home: Option<String>,
 }
 
-/// The record of a session.
+/// A session's record, not yet written.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// A commit for each turn, oldest first.
+    /// Oldest first.
     commits: Vec<Remade>,
 }
 
@@ -42,10 +43,8 @@ pub fn record_reference(session: &SessionName) -> String {
     format!("{RECORDS}{session}")
 }
 
-/// Returns the turns of a session up to one of them, oldest first.
-///
-/// # Errors
-/// One of them cannot be read, or is no turn of this chain.
+/// Returns the turns of a session up to `tip`, oldest first. Fails if a turn is unreadable or the
+/// numbers are not consecutive.
 pub fn turns_to(
     repository: &Repository,
     session: &SessionName,
@@ -72,10 +71,7 @@ pub fn turns_to(
     Ok(turns)
 }
 
-/// Makes the record of turns, oldest first. Nothing is written.
-///
-/// # Errors
-/// A commit cannot be read.
+/// Builds the record of turns, given oldest first, without writing objects.
 pub fn record(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Record> {
     let mut commits: Vec<Remade> = Vec::with_capacity(turns.len());
     for turn in turns {
@@ -89,11 +85,7 @@ pub fn record(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Record>
     Ok(Record { commits })
 }
 
-/// Makes the record of turns without what is found in them. The batch takes the files and trees
-/// that are not in the session.
-///
-/// # Errors
-/// An object cannot be read, or the store cannot be written.
+/// Builds a redacted record of turns, given oldest first. New blobs and trees go into `batch`.
 pub fn redacted(
     repository: &Repository,
     turns: &[Turn],
@@ -127,42 +119,33 @@ impl Record {
         self.commits.iter().map(|commit| commit.id).collect()
     }
 
-    /// Returns the number of the turn whose commit this is, if it is one of the record.
+    /// Returns the number of the turn with this commit.
     pub fn number_of(&self, id: CommitId) -> Option<usize> {
         self.commits.iter().position(|commit| commit.id == id)
     }
 
-    /// Returns how many bytes the commits from a turn on have.
+    /// Returns the total size of the commits from turn `number` on, in bytes.
     pub fn size_from(&self, number: usize) -> u64 {
         let sizes = self.commits.iter().skip(number).map(Remade::size);
         sizes.sum::<usize>() as u64
     }
 
-    /// Gives the commits to a batch, so that it writes those that are nowhere yet.
-    ///
-    /// # Errors
-    /// The store cannot be written.
+    /// Adds the commits to a batch.
     pub fn write(self, batch: &Batch<'_>) -> anyhow::Result<()> {
         let mut commits = self.commits.into_iter();
         commits.try_for_each(|commit| batch.remade(commit))
     }
 }
 
-/// Takes things out of artifacts.
 struct Redactor<'a> {
-    /// The repository.
     repository: &'a Repository,
-    /// What is taken out.
     redaction: &'a Redaction,
-    /// Where what is new goes.
     batch: &'a Batch<'a>,
-    /// Files that were looked at, by content and whether they are YAML, and what became of those
-    /// that did not stay.
+    /// Results by blob and whether it is YAML. `None` if the blob is unchanged.
     known: HashMap<(BlobId, bool), Option<BlobId>>,
 }
 
 impl Redactor<'_> {
-    /// Returns a tree whose files have nothing of it.
     fn tree(&mut self, tree: TreeId) -> anyhow::Result<TreeId> {
         let mut edits = BTreeMap::new();
         for leaf in self.repository.leaves_up_to(tree, TreeLimit::SMALL)? {
@@ -180,12 +163,13 @@ impl Redactor<'_> {
         }
     }
 
-    /// Returns what becomes of a file; nothing if it stays.
+    /// Returns the redacted blob. `None` if it is unchanged.
     fn blob(&mut self, blob: BlobId, is_yaml: bool) -> anyhow::Result<Option<BlobId>> {
         if let Some(known) = self.known.get(&(blob, is_yaml)) {
             return Ok(*known);
         }
 
+        // An artifact that is too large to scan is kept. `teddy push` reports it.
         let bytes = blob_within(self.repository, blob, MOST)?;
         let plain = bytes.and_then(|bytes| self.plain(&bytes, is_yaml));
         let new = plain.map(|bytes| self.batch.blob(&bytes)).transpose()?;
@@ -193,7 +177,7 @@ impl Redactor<'_> {
         Ok(new)
     }
 
-    /// Returns bytes without what is found in them; nothing if nothing is.
+    /// Returns the redacted bytes. `None` if there is nothing to redact.
     fn plain(&self, bytes: &[u8], is_yaml: bool) -> Option<Vec<u8>> {
         let Redaction { kinds, home } = self.redaction;
         without(bytes, is_yaml, *kinds, home.as_deref())
@@ -211,7 +195,6 @@ mod tests {
     use crate::session::artifact;
     use crate::session::meta::{self, Meta, Status};
 
-    /// The parts of which artifacts are made.
     const PARTS: [&str; 6] = [
         "plain words\n",
         "see /home/ada/x\n",
@@ -220,7 +203,6 @@ mod tests {
         "https://example.org/home/ada/x\n",
         "\u{1}\u{ff}",
     ];
-    /// The artifacts.
     const FILES: [&str; 4] = [
         "report.md",
         "output/01.txt",
@@ -228,13 +210,12 @@ mod tests {
         "next/requests.yaml",
     ];
 
-    /// Makes an empty repository.
     fn repository(folder: &tempfile::TempDir) -> Repository {
         init(folder.path()).unwrap();
         Repository::open(folder.path()).unwrap()
     }
 
-    /// Makes turns of these artifacts, each with a workspace of its own.
+    /// Creates a chain of turns, each with its own workspace commits.
     fn chain(repository: &Repository, turns: &[Vec<usize>], code: &str) -> Vec<Turn> {
         let session = SessionName::parse("demo").unwrap();
         let mut made: Vec<Turn> = Vec::new();
@@ -242,7 +223,7 @@ mod tests {
             let batch = batch(repository);
             let blob = batch.blob(format!("{code} {number}").as_bytes()).unwrap();
             let tree = batch.tree_of(&[("secret.rs".to_owned(), blob)]).unwrap();
-            // As if both were made in the same second.
+            // Equal timestamps, as two copies of a session can have.
             let time = "2026-01-02T03:04:05Z[UTC]".parse().unwrap();
             let commit = |tree, parents: &[CommitId], message: &str| {
                 let time = &time;
@@ -308,7 +289,7 @@ mod tests {
             prop_assert_eq!(&ids, &made(&there, &theirs));
             prop_assert_eq!(&ids[..cut], made(&here, &mine[..cut]));
 
-            // Nothing is left to find, and nothing else has changed.
+            // Redaction has removed every leak and changed nothing else.
             for (id, turn) in ids.iter().zip(&mine) {
                 let commit = here.commit(*id).unwrap();
                 prop_assert!(!commit.message.contains("see /home/ada/x"));

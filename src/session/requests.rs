@@ -1,8 +1,8 @@
-//! `requests.yaml`: what the user asked for in a session, as each turn hands it on to the next
+//! `requests.yaml`: the user's requests in a session, copied from turn to turn
 //! (`docs/formats/requests.md`).
 //!
-//! Pure, and bounded: a turn costs the same after thousands of others, because nothing older than
-//! the list of the turn before is read.
+//! Pure and bounded: reads only the list of the previous turn, so the cost of a turn does not
+//! depend on the length of the session.
 
 pub mod limit;
 
@@ -18,69 +18,65 @@ use crate::text::yaml::guard;
 use super::artifact;
 use super::meta::Meta;
 
-/// The version of the format that we write.
 const SCHEMA: u32 = 1;
-/// The largest file that is read, in bytes.
+// In bytes.
 const MAX_FILE: usize = 4 << 20;
 /// The requests of a session, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
-    /// The version of the format.
     schema: u32,
-    /// How many were left out behind the first one.
+    /// Number of requests that were dropped after the first one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
-    /// Those that stay.
+    /// The remaining requests.
     #[serde(default)]
     pub requests: Vec<UserRequest>,
 }
 
-/// One request.
+/// A message of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserRequest {
-    /// The number of the turn that it was made for.
+    /// Number of its turn.
     pub turn: u64,
-    /// The session in which it was made.
+    /// Session in which it was made.
     pub session: String,
-    /// The id of the turn, or of the draft that was replaced.
+    /// Id of its turn, or of the draft that was replaced.
     pub turn_id: Uuid,
-    /// Whether it still holds.
+    /// Its state.
     #[serde(default, skip_serializing_if = "RequestState::is_open")]
     pub state: RequestState,
-    /// The piece of work of a change that it describes; nothing for the user's own words.
+    /// The piece of work of a change that it describes. `None` for the user's own message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
-    /// The question of the model that it answers.
+    /// The model's question that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// The words; head and tail of them where `cut` says so.
+    /// The message; only its head and tail if `cut` is set.
     pub text: String,
-    /// Whether words are left out in the middle.
+    /// `true` if the middle was left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
 
-/// Whether a request holds.
+/// State of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestState {
-    /// It does.
+    /// It applies.
     #[default]
     Open,
-    /// The session went back to before it.
+    /// The session was restored to an earlier turn.
     Undone,
-    /// The user said something else before a plan for it ran.
+    /// The user sent another message before a plan for this one ran.
     Replaced,
 }
 
 impl RequestState {
-    /// Returns whether the request holds.
     fn is_open(&self) -> bool {
         *self == RequestState::Open
     }
 }
 
-/// Says whether there is nothing to write.
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -96,7 +92,7 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Makes a list of requests, oldest first.
+    /// Creates a list from requests, given oldest first.
     pub fn of(requests: Vec<UserRequest>) -> Requests {
         Requests {
             requests,
@@ -104,10 +100,7 @@ impl Requests {
         }
     }
 
-    /// Reads the file.
-    ///
-    /// # Errors
-    /// Where it is not of this format, or of a newer version of it.
+    /// Parses the file. Fails with an explanation if the schema is newer than ours.
     pub fn read(text: &str) -> anyhow::Result<Requests> {
         guard(text, MAX_FILE)?;
         let requests: Requests =
@@ -122,13 +115,12 @@ impl Requests {
         Ok(requests)
     }
 
-    /// Writes the file.
+    /// Serializes the file.
     pub fn write(&self) -> String {
         serde_yaml::to_string(self).expect("plain structs of strings and numbers are always YAML")
     }
 
-    /// Adds a request. A piece of work takes the place of the one before it, which is done or
-    /// described anew.
+    /// Appends a request. A piece of work replaces the previous one.
     pub fn push(&mut self, request: UserRequest) {
         if request.work.is_some() {
             self.requests.retain(|earlier| earlier.work.is_none());
@@ -136,8 +128,7 @@ impl Requests {
         self.requests.push(request);
     }
 
-    /// Returns the requests after the session went back to a turn: those of that turn, and the
-    /// later ones as undone.
+    /// Returns the requests after a restore: those of the target, and all others marked as undone.
     #[must_use]
     pub fn back_to(self, target: Requests) -> Requests {
         let known: BTreeSet<Uuid> = target.requests.iter().map(|r| r.turn_id).collect();
@@ -162,7 +153,7 @@ impl Requests {
         }
     }
 
-    /// Returns the requests that the input of a turn shows: not the words that its own message has.
+    /// Returns the requests to show in the input of a turn, without the turn's own message.
     #[must_use]
     pub fn before(mut self, turn: &Meta) -> Requests {
         self.requests.retain(|request| {
@@ -172,7 +163,7 @@ impl Requests {
         self
     }
 
-    /// Returns whether the words of a turn's message stand here, whole.
+    /// Returns `true` if the list has the full text of this artifact, which must be a message.
     pub fn has_whole(&self, message: &Artifact) -> bool {
         message.name == artifact::USER_PROMPT
             && self.requests.iter().any(|request| {

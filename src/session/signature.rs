@@ -1,4 +1,5 @@
-//! The signature of a session: a tag at `refs/teddy/signed/<session>` (docs/formats/turn.md).
+//! Verifies the signature of a session: a signed tag at `refs/teddy/signed/<session>`
+//! (`docs/formats/turn.md`).
 
 use serde::Serialize;
 
@@ -13,38 +14,34 @@ use crate::git::sign::check::{Accepted, check};
 use crate::host::clock;
 use crate::text::visible::visible;
 
-/// The rule of `docs/formats/turn.md` that it must follow.
 const RULE: &str = "T19";
 
-/// A signature that was found, and what it says of a chain.
+/// A session's signature, and the result of its verification.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionSignature {
     /// The tag.
     pub tag: TagId,
-    /// The newest turn that it covers, with all before it; nothing if that is not in the chain.
+    /// The newest turn that it covers. `None` if its target is not in the chain.
     pub turn: Option<u64>,
-    /// Whether it covers the whole session.
+    /// `true` if it covers the whole session.
     pub is_whole: bool,
-    /// Who made it, as they call themselves.
+    /// The tagger, as stated in the tag.
     pub tagger: String,
-    /// When, as they say.
+    /// The tag's date.
     pub signed: Option<String>,
-    /// Whose key it is, by the user's own list of keys; nothing if git does not accept it.
+    /// The signer, according to the user's keys. `None` if git rejects the signature.
     pub signer: Option<String>,
     /// The key.
     pub key: Option<String>,
 }
 
-/// Returns the name of the tag that signs a session: by this name git finds the ref.
+/// Returns the name of the tag, by which git finds the ref.
 pub fn tag_name(session: &SessionName) -> String {
     format!("teddy/signed/{session}")
 }
 
-/// Checks the signature of a session, given by name, tip and turns, newest first; nothing where
-/// there is none. What is wrong with it is added to the faults.
-///
-/// # Errors
-/// The refs cannot be read, or git cannot be started.
+/// Verifies the signature of a session and adds its problems to `faults`. `turns` is newest first.
+/// `None` if there is no signature, or its tag is unreadable.
 pub fn verify(
     repository: &Repository,
     (session, tip): (&SessionName, CommitId),
@@ -81,7 +78,7 @@ pub fn verify(
         fault(None, tag.commit, what);
     }
 
-    // Whoever signed it had it under its own name.
+    // A fetched session was signed under its local name.
     if tag.name != tag_name(&session.own()) {
         let what = format!("it was made for `{}`", visible(&tag.name));
         fault(turn, tag.commit, what);
@@ -96,7 +93,6 @@ pub fn verify(
     Ok(Some(of((id, tag), (turn, is_whole), accepted.ok())))
 }
 
-/// Puts together what is known of a signature.
 fn of(
     (id, tag): (TagId, SignedTag),
     (turn, is_whole): (Option<u64>, bool),

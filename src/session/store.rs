@@ -1,4 +1,4 @@
-//! The store: sessions and their turns as refs and commits.
+//! Stores sessions and turns as refs and commits.
 
 pub mod back;
 mod drafts;
@@ -21,10 +21,10 @@ use crate::git::revision;
 use crate::host::clock;
 use crate::text::near::nearest;
 
-/// Git abbreviates ids to this many digits at least.
+// git's default abbreviation.
 const ABBREVIATED: usize = 7;
 
-/// How a person names the turn in progress.
+/// The user's name for the turn in progress.
 pub const DRAFT: &str = "draft";
 
 /// The sessions of a repository.
@@ -33,70 +33,67 @@ pub struct Store<'a> {
     pub repository: &'a Repository,
 }
 
-/// A session or turn that is not there.
+/// A session or turn is missing, or the name of a new session is taken.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// No session has this name.
     #[error("there is no session `{name}`")]
     NoSession {
-        /// What was asked for.
+        /// The requested name.
         name: SessionName,
-        /// The session that is called most like it.
+        /// The most similar name of a session.
         near: Option<String>,
     },
-    /// A session has this name already.
+    /// A session with this name exists.
     #[error("there is a session `{0}` already")]
     Taken(SessionName),
-    /// No turn of the session is in progress.
+    /// The session has no turn in progress.
     #[error("session `{0}` has no turn in progress")]
     NoDraft(SessionName),
-    /// The turn has not run yet.
+    /// The plan of the turn has not run yet.
     #[error("turn {turn} of session `{session}` is in progress: its plan has not run")]
     InProgress {
-        /// The session.
+        /// Its session.
         session: SessionName,
-        /// The number of the turn.
+        /// Number of the turn.
         turn: u64,
     },
-    /// The session has no turn of this name.
+    /// The session does not have this turn.
     #[error("session `{session}` has no turn `{turn}`; its turns are 0 to {last}")]
     NoTurn {
         /// The session.
         session: SessionName,
-        /// What was asked for.
+        /// The requested turn.
         turn: String,
-        /// The number of the newest turn.
+        /// Number of the newest turn.
         last: u64,
-        /// Whether what was asked for is the name of a session.
+        /// `true` if the requested turn is the name of a session.
         has_session: bool,
     },
 }
 
 /// A turn to write.
 pub struct NewTurn<'a> {
-    /// The session.
+    /// Its session.
     pub session: &'a SessionName,
-    /// The subject.
+    /// Subject of the commit message.
     pub title: &'a str,
-    /// One line for each thing that was done.
+    /// One line for each action, for the commit message.
     pub done: &'a [String],
-    /// Everything but `meta.yaml`.
+    /// All files except `meta.yaml`.
     pub artifacts: Artifacts,
-    /// Facts about it.
+    /// Metadata of the turn.
     pub meta: &'a Meta,
-    /// The turn before.
+    /// The previous turn.
     pub previous: Option<CommitId>,
-    /// The workspace commit after it.
+    /// The workspace commit after the turn.
     pub workspace: Option<CommitId>,
-    /// What it brings to the user's files, or what is in them; only beside a workspace commit.
+    /// The publication of the turn. Ignored without a workspace commit.
     pub publication: Option<CommitId>,
 }
 
 impl<'a> Store<'a> {
-    /// Returns every session with its tip, by name; refs that name no session are left out.
-    ///
-    /// # Errors
-    /// Where the refs cannot be read.
+    /// Returns all sessions with their tips, sorted by name. Skips refs with invalid names.
     pub fn sessions(&self) -> anyhow::Result<Vec<(SessionName, CommitId)>> {
         let references = refs::list(self.repository, SESSIONS)?;
         let named = |r: refs::Reference| {
@@ -108,10 +105,7 @@ impl<'a> Store<'a> {
         Ok(references.into_iter().filter_map(named).collect())
     }
 
-    /// Returns the sessions of a remote as they were last fetched, or of all remotes, by name.
-    ///
-    /// # Errors
-    /// Where the refs cannot be read.
+    /// Returns the fetched sessions of one remote or of all remotes, sorted by name.
     pub fn remote_sessions(
         &self,
         remote: Option<&str>,
@@ -131,24 +125,19 @@ impl<'a> Store<'a> {
         Ok(references.into_iter().filter_map(named).collect())
     }
 
-    /// Returns the newest turn of a session.
-    ///
-    /// # Errors
-    /// [`StoreError::NoSession`], or where it cannot be read.
+    /// Returns the newest turn of a session. Fails with [`StoreError::NoSession`] if it does not
+    /// exist.
     pub fn tip(&self, session: &SessionName) -> anyhow::Result<Turn> {
         Turn::read(self.repository, session, self.tip_id(session)?)
     }
 
-    /// Returns the commit of the newest turn of a session, be it unreadable.
-    ///
-    /// # Errors
-    /// [`StoreError::NoSession`], or where the ref cannot be read.
+    /// Returns the commit of the newest turn, without reading it. Fails with
+    /// [`StoreError::NoSession`] if the session does not exist.
     pub fn tip_id(&self, session: &SessionName) -> anyhow::Result<CommitId> {
         Ok(refs::read(self.repository, &session.reference())?
             .ok_or_else(|| self.no_session(session))?)
     }
 
-    /// Says that there is no such session, and which one may be meant.
     fn no_session(&self, session: &SessionName) -> StoreError {
         let sessions = match session.remote() {
             Some(_) => self.remote_sessions(None),
@@ -162,7 +151,8 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Returns the turns of a session from this one back to the start.
+    /// Iterates over the turns of a session, from this one back to the start. Ends after an
+    /// unreadable turn.
     pub fn history(&self, from: Turn) -> impl Iterator<Item = anyhow::Result<Turn>> + use<'a> {
         let repository = self.repository;
         let (mut here, mut before) = (Some(from), None);
@@ -178,11 +168,8 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// Returns the turn that a person names: a number, `@`, `@~2`, `<session>:<turn>`, or anything
-    /// that `git rev-parse` takes.
-    ///
-    /// # Errors
-    /// [`StoreError`], or where the expression names no turn, or one that has not run yet.
+    /// Resolves a turn by number, `@`, `@~2`, `<session>:<turn>`, or a revision as in `git
+    /// rev-parse`. Fails with [`StoreError::InProgress`] for a draft.
     pub fn turn(&self, session: &SessionName, name: &str) -> anyhow::Result<Turn> {
         let turn = self.turn_or_draft(session, name)?;
         if turn.is_draft() {
@@ -195,11 +182,7 @@ impl<'a> Store<'a> {
         Ok(turn)
     }
 
-    /// Returns the turn that a person names to look at it: as for [`Store::turn`], and the one in
-    /// progress as `draft` or by its number.
-    ///
-    /// # Errors
-    /// [`StoreError`], or where the expression names no turn.
+    /// Like [`Store::turn`], but also resolves the turn in progress, by its number or as `draft`.
     pub fn turn_or_draft(&self, session: &SessionName, name: &str) -> anyhow::Result<Turn> {
         if let Some((other, turn)) = name.split_once(':')
             && let Ok(other) = SessionName::from_address(other)
@@ -220,7 +203,6 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Returns the turn of a name behind the session's.
     fn named(&self, tip: &Turn, name: &str) -> anyhow::Result<Turn> {
         let back = match name.strip_prefix('@') {
             Some("") => Some(0),
@@ -233,7 +215,8 @@ impl<'a> Store<'a> {
             }),
             None => match name.parse::<u64>() {
                 Ok(number) if number <= tip.number() => Some(tip.number() - number),
-                // Nobody has as many turns; an abbreviated id may be all digits.
+                // A shorter number cannot be an abbreviated commit id, which can consist of digits
+                // only.
                 Ok(_) if name.len() < ABBREVIATED => return Err(self.no_turn(tip, name)),
                 _ => None,
             },
@@ -253,7 +236,6 @@ impl<'a> Store<'a> {
         )
     }
 
-    /// Returns the turn that a git expression names.
     fn turn_by_revision(&self, tip: &Turn, name: &str) -> anyhow::Result<Turn> {
         let Ok(commit) = refs::resolve(self.repository, name) else {
             return match SessionName::from_address(name) {
@@ -265,7 +247,6 @@ impl<'a> Store<'a> {
             .with_context(|| format!("`{name}` names no turn"))
     }
 
-    /// Says which turns there are.
     fn no_turn(&self, tip: &Turn, name: &str) -> anyhow::Error {
         let named = SessionName::from_ref(name).map(|named| named.reference());
         let session = named.map(|named| refs::read(self.repository, &named));
@@ -278,10 +259,8 @@ impl<'a> Store<'a> {
         .into()
     }
 
-    /// Writes a turn anew that says something else about the user's files; no ref moves.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read or written.
+    /// Writes a copy of a turn with different workspace facts, and returns its commit. Moves no
+    /// ref.
     pub fn with_workspace(
         &self,
         turn: &Turn,
@@ -321,18 +300,15 @@ impl<'a> Store<'a> {
         Ok(commit)
     }
 
-    /// Stages the objects of a turn; no ref moves.
-    ///
-    /// # Errors
-    /// Where the repository cannot be written.
+    /// Writes the objects of a turn, and returns its commit. Moves no ref.
     pub fn write(&self, new: NewTurn<'_>) -> anyhow::Result<CommitId> {
         write_into(batch::batch(self.repository), new)
     }
 }
 
-/// Writes the objects of a turn with those of a batch.
 fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId> {
     new.session.writable()?;
+    // The commit message quotes only the user's own messages (T7).
     let asked = match new.meta.origin {
         MessageOrigin::User => new.artifacts.text_or_empty(artifact::USER_PROMPT),
         MessageOrigin::Validation | MessageOrigin::Loop => String::new(),
@@ -352,6 +328,8 @@ fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId
         meta: new.meta,
     }
     .render();
+    // Parents are positional (T3). Without a workspace commit, the publication would be taken for
+    // it.
     let publication = new.publication.filter(|_| new.workspace.is_some());
     let parents: Vec<CommitId> = new
         .previous

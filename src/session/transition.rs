@@ -1,4 +1,4 @@
-//! The turn transition: from a turn and what its plan did to the first state of the next turn.
+//! Computes the initial state of the next turn from a turn and the effects of its plan.
 //!
 //! Pure: the caller reads the turns and stores the result.
 
@@ -11,7 +11,7 @@ use crate::plan::run::Effect;
 use crate::text::context_list::ListEntry;
 use crate::text::resource::{Artifact, Resource};
 
-/// What a turn leaves to read.
+// Artifacts of a turn that are added to the context of the next one.
 const LEFT_TO_READ: [&str; 3] = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT];
 
 /// The turn that ends.
@@ -23,47 +23,47 @@ pub struct Current<'a> {
     pub number: u64,
     /// Its id.
     pub turn_id: Uuid,
-    /// Who handed over to its agent.
+    /// The turn whose agent handed over.
     pub caller_turn_id: Option<Uuid>,
     /// Its agent.
     pub agent: &'a str,
-    /// Its instructions.
+    /// Its prompt.
     pub system_prompt: &'a str,
     /// Its working set.
     pub context: &'a [ListEntry],
-    /// Whether its message is the user's own.
+    /// `true` if it has a message from the user.
     pub is_asked: bool,
-    /// What the model had asked the user before it.
+    /// The question that was open before it.
     pub question: Option<&'a str>,
-    /// What the user asked for in the session, this turn included.
+    /// The user's requests, including this turn's.
     pub requests: &'a Requests,
 }
 
-/// The turn whose agent handed over, as far as CONCLUDE goes back to it.
+/// The turn to which a CONCLUDE returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// Its id.
     pub turn_id: Uuid,
-    /// Who had handed over to it in turn.
+    /// Its own caller.
     pub caller_turn_id: Option<Uuid>,
     /// Its agent.
     pub agent: String,
-    /// Its instructions.
+    /// Its prompt.
     pub system_prompt: String,
     /// Its working set.
     pub context: Vec<ListEntry>,
 }
 
-/// An agent and its instructions.
+/// An agent and its prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
-    /// The name of its prompt.
+    /// Name of the agent.
     pub name: String,
     /// The prompt.
     pub system_prompt: String,
 }
 
-/// What the transition needs besides the turn.
+/// Other turns and agents that effects refer to.
 #[derive(Debug, Clone, Default)]
 pub struct Others {
     /// The agent that an INVOKE names.
@@ -72,30 +72,30 @@ pub struct Others {
     pub caller: Option<Caller>,
 }
 
-/// The first state of the next turn.
+/// The initial state of the next turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
-    /// Whom it continues.
+    /// The turn that it continues.
     pub parent_turn_id: Uuid,
-    /// Who handed over to its agent.
+    /// The turn whose agent handed over.
     pub caller_turn_id: Option<Uuid>,
     /// Its agent.
     pub agent: String,
-    /// Its instructions.
+    /// Its prompt.
     pub system_prompt: String,
     /// Its working set.
     pub context: Vec<ListEntry>,
-    /// What the model asks the user: nothing goes on before it is answered.
+    /// The model's question, which must be answered first.
     pub question: Option<String>,
-    /// What the model said when it called the work done: nothing is asked any more.
+    /// The model's final message. If set, the work is complete and no model is asked.
     pub conclusion: Option<String>,
-    /// What the user asked for in the session.
+    /// The user's requests.
     pub requests: Requests,
 }
 
-/// Returns the state after a plan ran: READ adds, PRUNE removes, in the plan's order; INVOKE and
-/// CONCLUDE replace it; what the turn left to read comes last. Without a caller, CONCLUDE is the
-/// end of the work.
+/// Returns the state after a plan ran. READ and PRUNE apply in plan order. INVOKE and CONCLUDE
+/// replace the state; without a caller, CONCLUDE completes the work. The turn's own artifacts come
+/// last.
 pub fn after_run(current: &Current<'_>, effects: &[Effect], others: &Others) -> Next {
     let mut next = unchanged(current);
     for effect in effects {
@@ -121,8 +121,8 @@ pub fn after_run(current: &Current<'_>, effects: &[Effect], others: &Others) -> 
     next
 }
 
-/// Returns the state after an answer to a question: what was looked at joins, and what was open
-/// before stays open.
+/// Returns the state after an answer to a question: adds what was read, and keeps the open question
+/// and conclusion.
 pub fn after_answer(current: &Current<'_>, effects: &[Effect], conclusion: Option<String>) -> Next {
     let mut next = unchanged(current);
     for effect in effects {
@@ -138,7 +138,7 @@ pub fn after_answer(current: &Current<'_>, effects: &[Effect], conclusion: Optio
     next
 }
 
-/// Returns what a plan asks the user, all of it.
+/// Returns the questions of a plan, joined.
 pub fn asked(effects: &[Effect]) -> Option<String> {
     let messages: Vec<&str> = effects
         .iter()
@@ -150,7 +150,6 @@ pub fn asked(effects: &[Effect]) -> Option<String> {
     (!messages.is_empty()).then(|| messages.join("\n\n"))
 }
 
-/// Returns what the model said when it concluded.
 fn concluded(effects: &[Effect]) -> Option<&str> {
     effects.iter().find_map(|effect| match effect {
         Effect::Conclude { message, .. } => Some(message.as_str()),
@@ -158,17 +157,16 @@ fn concluded(effects: &[Effect]) -> Option<&str> {
     })
 }
 
-/// Returns the state after a plan that was declined or interrupted: nothing of it applies, the
-/// report joins.
+/// Returns the state after a declined or interrupted plan: adds only the artifacts of the turn.
 pub fn without_effects(current: &Current<'_>) -> Next {
     let mut next = unchanged(current);
     append_history(&mut next.context, current, &LEFT_TO_READ);
     next
 }
 
-/// Returns the state after a wrong plan: nothing of it applies, its report stays out, and the
-/// files whose text the model had wrong join, so that it sees the true one.
+/// Returns the state after a rejected plan: adds the files that the model quoted wrongly.
 pub fn after_rejection(current: &Current<'_>, mistaken: &[Resource]) -> Next {
+    // The report is not added: the model gets the mistakes as its next message.
     let mut next = unchanged(current);
     mistaken
         .iter()
@@ -176,7 +174,7 @@ pub fn after_rejection(current: &Current<'_>, mistaken: &[Resource]) -> Next {
     next
 }
 
-/// Returns the direct continuation of a turn. A question stays open until the user says something.
+/// Returns the state without any effect. An open question is dropped once the user sends a message.
 fn unchanged(current: &Current<'_>) -> Next {
     Next {
         parent_turn_id: current.turn_id,
@@ -193,7 +191,6 @@ fn unchanged(current: &Current<'_>) -> Next {
     }
 }
 
-/// Applies what one action does.
 fn apply(next: &mut Next, current: &Current<'_>, effect: &Effect, others: &Others) {
     match effect {
         Effect::Add(resource) => add(&mut next.context, resource),
@@ -227,21 +224,17 @@ fn apply(next: &mut Next, current: &Current<'_>, effect: &Effect, others: &Other
     }
 }
 
-/// Adds a resource that is not there yet.
 fn add(context: &mut Vec<ListEntry>, resource: &Resource) {
     if !context.iter().any(|entry| is(entry, resource)) {
         context.push(ListEntry::Resource(resource.clone()));
     }
 }
 
-/// Returns whether an entry is a resource.
 fn is(entry: &ListEntry, resource: &Resource) -> bool {
     matches!(entry, ListEntry::Resource(own) if own == resource)
 }
 
-/// Adds what the turn left to read, in place of what the last turn before it left. That is not
-/// always the one right before: a rejected plan leaves nothing, a restore brings an older turn's
-/// context back, a fork another session's.
+/// Replaces the artifacts of the last earlier turn in the context by those of this one.
 fn append_history(context: &mut Vec<ListEntry>, current: &Current<'_>, names: &[&str]) {
     let own = current.session.as_str();
     let left_by = |entry: &ListEntry| match entry {
@@ -253,6 +246,10 @@ fn append_history(context: &mut Vec<ListEntry>, current: &Current<'_>, names: &[
         _ => None,
     };
 
+    // The last one is not always the previous turn: a rejected turn adds nothing, a restore brings
+    // back the context of an older turn, and a fork that of another session.
+    // The last one is not always the previous turn: a rejected turn adds nothing, a restore
+    // reinstates the context of an older turn, and a fork starts with that of another session.
     let last = context.iter().filter_map(left_by).max();
     context.retain(|entry| last.is_none() || left_by(entry) != last);
     let artifact = |name: &str| Artifact {

@@ -1,4 +1,4 @@
-//! `Turn`: a commit of a session, read.
+//! Reads a turn from a commit of a session.
 
 use anyhow::Context as _;
 use uuid::Uuid;
@@ -10,9 +10,9 @@ use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::text::beginning;
 
-/// A commit, or what says facts about it, has no more bytes: one from elsewhere may have any number.
+// In bytes, for a commit and its `meta.yaml`. Those from elsewhere can have any size.
 const MAX_SMALL: u64 = 4 << 20;
-/// The largest number of a turn; no chain is so long, but a commit from elsewhere may say anything.
+// A commit from elsewhere can claim any number.
 const MAX_NUMBER: u64 = 1 << 40;
 
 /// A complete turn.
@@ -20,23 +20,23 @@ const MAX_NUMBER: u64 = 1 << 40;
 pub struct Turn {
     /// Its session.
     pub session: SessionName,
-    /// The commit.
+    /// Its commit.
     pub commit: CommitId,
-    /// The tree with the artifacts.
+    /// The tree with its artifacts.
     pub tree: TreeId,
-    /// The turn before; nothing for turn 0.
+    /// The previous turn. `None` for turn 0.
     pub previous: Option<CommitId>,
-    /// The workspace commit after the turn; nothing before the first plan.
+    /// The workspace commit after the turn. `None` before the first plan.
     pub workspace: Option<CommitId>,
-    /// What it brought to the files, or what was in them; nothing in turns of earlier versions.
+    /// The publication. `None` in turns of earlier versions.
     pub publication: Option<CommitId>,
-    /// The subject of the commit.
+    /// Subject of the commit.
     pub title: String,
     /// `meta.yaml`.
     pub meta: Meta,
-    /// When it was recorded, seconds since 1970.
+    /// Commit time, in seconds since 1970.
     pub seconds: i64,
-    /// Whether it came as a record: the files before and after it stayed where it was made.
+    /// `true` for a turn of a record, which comes without its workspace commits.
     pub without_code: bool,
 }
 
@@ -46,10 +46,7 @@ pub fn archive_title(id: &str) -> String {
 }
 
 impl Turn {
-    /// Reads the turn of a commit.
-    ///
-    /// # Errors
-    /// Where the commit is no turn: it has no readable `meta.yaml`.
+    /// Reads the turn of a commit. Fails if the commit is not a turn.
     pub fn read(
         repository: &Repository,
         session: &SessionName,
@@ -81,7 +78,7 @@ impl Turn {
         let first = meta.number == 0;
         let previous = parents.first().copied().filter(|_| !first);
         let [workspace, publication] = [1, 2].map(|at| parents.get(at).copied().filter(|_| !first));
-        // Only of what is fetched: in a session of this repository that would be damage.
+        // Only for fetched sessions. In a local session a missing workspace commit is damage.
         let without_code = session.remote().is_some() && workspace.is_none();
         let without_code = without_code && meta.workspace.take().is_some();
 
@@ -99,18 +96,18 @@ impl Turn {
         })
     }
 
-    /// Returns the turn's number.
+    /// Returns the number of the turn.
     pub fn number(&self) -> u64 {
         self.meta.number
     }
 
-    /// Returns whether it is in progress: its plan has not run.
+    /// Returns `true` if the turn is in progress.
     pub fn is_draft(&self) -> bool {
         matches!(self.meta.status, Status::Ready | Status::Planned)
     }
 
-    /// Returns the numbers and titles of the turns from this one back to the start, as far as they
-    /// can be read: what their commits alone say.
+    /// Iterates over the numbers and titles from this turn back to the start. Reads only commits,
+    /// and ends at an unreadable one.
     pub fn titles(&self, repository: &Repository) -> impl Iterator<Item = (u64, String)> {
         let mut next = Some((self.number(), self.commit));
         std::iter::from_fn(move || {
@@ -121,21 +118,14 @@ impl Turn {
         })
     }
 
-    /// Returns an artifact as text, or nothing where the turn has none of that name.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
+    /// Returns an artifact as text. `None` if the turn does not have it.
     pub fn text(&self, repository: &Repository, name: &str) -> anyhow::Result<Option<String>> {
         Ok(repository
             .file(self.tree, name)?
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Returns the session in which the turn was recorded; a branch shares turns with the session
-    /// that it comes from.
-    ///
-    /// # Errors
-    /// Where the commit cannot be read.
+    /// Returns the session that recorded the turn. It differs from `session` in a fork.
     pub fn recorded_session(&self, repository: &Repository) -> anyhow::Result<SessionName> {
         let message = repository.commit(self.commit)?.message;
         let named = message
@@ -147,8 +137,8 @@ impl Turn {
             .unwrap_or_else(|| self.session.clone()))
     }
 
-    /// Returns whether the turn is the one that archives the change of its session: the only one
-    /// that runs without a plan.
+    /// Returns `true` if the turn archives the change of its session. Only such turns run without a
+    /// plan.
     pub fn archives_change(&self, repository: &Repository) -> bool {
         let meta = &self.meta;
         let is_planned = meta.model.is_some() || meta.work.is_some() || meta.acted.is_some();
@@ -159,10 +149,7 @@ impl Turn {
         !is_planned && id.is_some_and(|id| self.title == archive_title(id))
     }
 
-    /// Returns who the next turn is.
-    ///
-    /// # Errors
-    /// Where `next/meta.yaml` is missing or wrong.
+    /// Returns the metadata for the next turn. Fails if `next/meta.yaml` is missing or invalid.
     pub fn next(&self, repository: &Repository) -> anyhow::Result<NextMeta> {
         let name = in_next(artifact::META);
         let text = repository
@@ -172,32 +159,22 @@ impl Turn {
             .with_context(|| format!("`{name}` of turn {}", self.number()))
     }
 
-    /// Returns what the model asks the user since this turn, if it does.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
+    /// Returns the model's open question after this turn.
     pub fn question(&self, repository: &Repository) -> anyhow::Result<Option<String>> {
         self.said(repository, artifact::QUESTION)
     }
 
-    /// Returns what the model said when it called the work done with this turn, if it did.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
+    /// Returns the model's final message, if it declared the work complete.
     pub fn conclusion(&self, repository: &Repository) -> anyhow::Result<Option<String>> {
         self.said(repository, artifact::CONCLUSION)
     }
 
-    /// Returns what the model said with this turn, as far as it can be shown.
     fn said(&self, repository: &Repository, name: &str) -> anyhow::Result<Option<String>> {
         let text = self.text(repository, &in_next(name))?;
         Ok(text.map(|text| beginning(&text, MAX_SAID).into_owned()))
     }
 
-    /// Gives a new turn the state for the turn after it that this one gave.
-    ///
-    /// # Errors
-    /// As for [`Turn::next`].
+    /// Copies this turn's state for the next turn into the artifacts of the turn `turn_id`.
     pub fn hand_on(
         &self,
         repository: &Repository,
@@ -226,8 +203,8 @@ impl Turn {
         Ok(())
     }
 
-    /// Returns the step at which the session stands after this turn: the turn itself, or where an
-    /// undo went.
+    /// Returns the position of the session in its history: the turn itself, or the target of an
+    /// undo.
     pub fn position(&self) -> u64 {
         match &self.meta.restored {
             Some(Restored {
@@ -239,7 +216,7 @@ impl Turn {
         }
     }
 
-    /// Returns the workspace commit that the user's files were last brought to.
+    /// Returns the workspace commit that was last applied to the user's files.
     pub fn published(&self) -> Option<CommitId> {
         self.meta.workspace.as_ref().map(|workspace| {
             if workspace.synced {
@@ -251,7 +228,7 @@ impl Turn {
     }
 }
 
-/// Returns the name of a file of the state that a turn gives to the next one.
+/// Returns the path of a file in [`artifact::NEXT`].
 pub fn in_next(name: &str) -> String {
     format!("{}{name}", artifact::NEXT)
 }

@@ -1,7 +1,8 @@
-//! Whether a session's chain tells the truth: the rules of `docs/formats/turn.md`, turn by turn.
+//! Verifies the chain of a session against the rules of `docs/formats/turn.md`, turn by turn.
 //!
-//! A chain may come from anywhere, so everything is read as a stranger's. What is wrong is a
-//! [`Fault`] and never an error; a turn that cannot be read ends what can be told of its chain.
+//! A chain can come from anywhere, so all of it is untrusted input. Problems are reported as
+//! [`Fault`] and never as an error. An unreadable turn ends the check, because its parent is
+//! unknown.
 
 mod approved;
 mod files;
@@ -25,27 +26,27 @@ use crate::git::revision;
 use crate::plan;
 use crate::text::visible::{excerpt, visible};
 
-/// A turn has no more parents: the turn before, the code, the publication.
+// The previous turn, the workspace commit and the publication.
 const MOST_PARENTS: usize = 3;
-/// More faults of a turn are not told.
+// Per turn.
 const MOST_FAULTS: usize = 100;
-/// A fault has at most so many characters.
+// In characters, per fault.
 const MOST_WORDS: usize = 1000;
-/// Where it is one of several things that are said, it has at most so many.
+// In characters, for a fault in a list.
 const MOST_TOLD: usize = 400;
-/// What is quoted of a turn in one has at most so many.
+// In characters, for each quotation in a fault.
 const MOST_QUOTED: usize = 200;
 
-/// Something that a chain says and that is not so.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    /// The turn, if its number is known.
+    /// Number of the turn, if it is known.
     pub turn: Option<u64>,
     /// Its commit.
     pub commit: CommitId,
-    /// The rule of `docs/formats/turn.md`, or of another page.
+    /// The rule in `docs/formats/turn.md` or another page.
     pub rule: &'static str,
-    /// What is wrong.
+    /// Description of the problem.
     pub what: String,
 }
 
@@ -59,8 +60,10 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A turn that was checked. Nothing else of it is kept: a chain from elsewhere may have thousands of
-/// turns that each say as much as one can.
+/// The facts about a checked turn that later checks need.
+///
+/// Nothing else is kept, because a chain from elsewhere can have thousands of turns of maximum
+/// size.
 #[derive(Debug)]
 pub struct CheckedTurn {
     /// Its commit.
@@ -69,20 +72,19 @@ pub struct CheckedTurn {
     pub number: u64,
     /// Its id.
     pub turn_id: Uuid,
-    /// The turns that it continues, by the names of the fields that say so.
+    /// Ids of earlier turns, with the names of their fields.
     earlier: [(&'static str, Option<Uuid>); 2],
-    /// The commits before and after it.
+    /// The workspace commits before and after it.
     pub code: Option<[CommitId; 2]>,
-    /// What it brought to the files, or was in them.
+    /// Its publication.
     pub publication: Option<CommitId>,
-    /// Whether it came as a record.
+    /// `true` for a turn of a record.
     pub without_code: bool,
-    /// What is wrong with it, wherever it stands; later moved to [`Checked::faults`].
+    /// Faults that don't depend on its position. Later moved to [`Checked::faults`].
     faults: Vec<Fault>,
 }
 
 impl CheckedTurn {
-    /// Takes a turn of which this is wrong.
     fn of(turn: &Turn, faults: Vec<Fault>) -> CheckedTurn {
         let code = turn.meta.workspace.as_ref();
         CheckedTurn {
@@ -101,21 +103,21 @@ impl CheckedTurn {
     }
 }
 
-/// What was read of a chain.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// The turns that could be read, newest first.
+    /// The readable turns, newest first.
     pub turns: Vec<CheckedTurn>,
-    /// What is wrong, oldest first.
+    /// The faults, oldest first.
     pub faults: Vec<Fault>,
 }
 
-/// Checks the chain of a session.
+/// Checks the whole chain of a session.
 pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> Checked {
     check_newest(repository, session, tip, usize::MAX)
 }
 
-/// Checks at most so many turns of the chain of a session, the newest.
+/// Checks the newest `most` turns of a session.
 pub fn check_newest(
     repository: &Repository,
     session: &SessionName,
@@ -124,7 +126,7 @@ pub fn check_newest(
 ) -> Checked {
     let mut checked = Checked::default();
     let mut next = Some(tip);
-    // One more, which says what its successor must be.
+    // Read one more turn, to check what the oldest one says about its predecessor.
     while let Some(id) = next.filter(|_| checked.turns.len() <= most) {
         match Turn::read(repository, session, id) {
             Ok(turn) => {
@@ -152,7 +154,6 @@ pub fn check_newest(
     checked
 }
 
-/// Returns what is wrong with a turn, wherever it stands in its chain.
 fn faults_of(repository: &Repository, turn: &Turn) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut check = TurnCheck {
@@ -164,18 +165,13 @@ fn faults_of(repository: &Repository, turn: &Turn) -> Vec<Fault> {
     faults
 }
 
-/// A look at one turn.
 struct TurnCheck<'a> {
-    /// The repository.
     repository: &'a Repository,
-    /// The turn.
     turn: &'a Turn,
-    /// What was found wrong.
     faults: &'a mut Vec<Fault>,
 }
 
 impl TurnCheck<'_> {
-    /// Notes a fault.
     fn fault(&mut self, rule: &'static str, what: impl Into<String>) {
         if self.faults.len() < MOST_FAULTS {
             self.faults.push(Fault {
@@ -187,7 +183,6 @@ impl TurnCheck<'_> {
         }
     }
 
-    /// Looks at the turn.
     fn turn(&mut self) {
         match self.repository.commit(self.turn.commit) {
             Ok(commit) => {
@@ -203,7 +198,7 @@ impl TurnCheck<'_> {
             self.workspace(workspace);
         }
 
-        // What is larger than it can be is not read to look for more.
+        // Do not read files that are too large.
         if !are_readable {
             return;
         }
@@ -215,7 +210,6 @@ impl TurnCheck<'_> {
         self.recorded();
     }
 
-    /// A recorded turn says so twice, has files, and no plan.
     fn recorded(&mut self) {
         let meta = &self.turn.meta;
         if (meta.status == Status::Recorded) != meta.recorded.is_some() {
@@ -237,7 +231,6 @@ impl TurnCheck<'_> {
         }
     }
 
-    /// The parents are the turn before, the code after it, and what is said to be in the files.
     fn parents(&mut self, commit: &Commit) {
         let count = commit.parents.len();
         let status = self.turn.meta.status;
@@ -283,7 +276,6 @@ impl TurnCheck<'_> {
         }
     }
 
-    /// What it brought to the files can be read.
     fn publication(&mut self) {
         let Some(id) = self.turn.publication else {
             return;
@@ -295,7 +287,6 @@ impl TurnCheck<'_> {
         }
     }
 
-    /// The message says what `meta.yaml` says.
     fn trailers(&mut self, commit: &Commit) {
         let meta = &self.turn.meta;
         let mut said = vec![
@@ -330,8 +321,6 @@ impl TurnCheck<'_> {
         }
     }
 
-    /// The code after it follows the code before it, and is the same where nothing may have
-    /// changed.
     fn workspace(&mut self, workspace: &Workspace) {
         let (before, after) = (workspace.before, workspace.after);
         let read = |id: CommitId| self.repository.commit(id).map(|commit| commit.tree);
@@ -340,8 +329,7 @@ impl TurnCheck<'_> {
             (Err(error), _) | (_, Err(error)) => return self.fault("T9", format!("{error:#}")),
         };
 
-        // What cannot be compared cannot be looked at. Folders that only the server of a partial
-        // clone has are no fault.
+        // A diff that is too large is a fault. Trees that are missing in a partial clone are not.
         let changes = diff::changes(self.repository, old, new);
         if let Some(error) = changes.err().filter(|error| error.is::<TooDifferent>()) {
             self.fault("T9", format!("`before` and `after`: {error:#}"));
@@ -377,7 +365,7 @@ impl TurnCheck<'_> {
         }
     }
 
-    /// What ran is what was approved: the report has the actions of the plan that ran.
+    /// Checks the report's actions against the plan that ran.
     fn approval(&mut self) {
         let text = |name: &str| self.turn.text(self.repository, name);
         let (plan, approved, report) = match (
@@ -392,6 +380,7 @@ impl TurnCheck<'_> {
         };
 
         let Some(ran) = approved.or(plan) else {
+            // Only the turn that archives a change runs without a plan (T23).
             if !self.turn.archives_change(self.repository) {
                 self.fault("T5", "it ran, and has no plan");
             }
@@ -413,7 +402,7 @@ impl TurnCheck<'_> {
             self.fault("R2", what);
         }
 
-        // What was taken out of a record can have been in these.
+        // In a record, redaction can have removed these contents.
         let actions = ran.actions.iter().filter(|_| !self.turn.without_code);
         for action in actions {
             let taken = |name: &str| self.repository.file(self.turn.tree, name);
@@ -424,7 +413,6 @@ impl TurnCheck<'_> {
     }
 }
 
-/// Returns the value of a trailer.
 fn trailer<'c>(commit: &'c Commit, key: &str) -> Option<&'c str> {
     let mut lines = commit.message.lines().rev();
     lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))

@@ -1,8 +1,7 @@
-//! Context lists (`*.context`): one resource, or one pattern, on each line.
+//! Parses and edits context lists (`*.context`): one resource or pattern per line.
 //!
-//! The user edits these files too, so a change touches its own line alone. A line that names
-//! nothing is a value for who reports it, never a failure. Which files there are is asked of the
-//! caller. Rules C1-C7 of `docs/formats/context-list.md`.
+//! Users edit these files too, so an edit changes only its own lines. An invalid line is reported
+//! to the user and is not an error. Implements the rules C1-C7 of `docs/formats/context-list.md`.
 
 use std::collections::HashSet;
 
@@ -12,47 +11,45 @@ use super::link;
 use super::path::RepoPath;
 use super::resource::{Resource, is_url};
 
-/// The characters that make an entry a pattern; a backslash before one takes its meaning away.
+// These characters make an entry a pattern, unless a backslash escapes them.
 const WILD: [char; 3] = ['*', '?', '['];
 
-/// What a list holds.
+/// The content of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ContextList {
-    /// The entries in order, each once.
+    /// The entries, in order and without duplicates.
     pub entries: Vec<ListEntry>,
-    /// The lines that name nothing.
+    /// The invalid lines.
     pub wrong: Vec<BadLine>,
 }
 
-/// A line that names nothing.
+/// A line that is not a valid entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What it says.
+    /// The entry on the line.
     pub text: String,
-    /// Why it names nothing, lower case, without a full stop.
+    /// Why it is invalid: lower case, without a full stop.
     pub reason: String,
 }
 
-/// What a line names.
+/// An entry of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ListEntry {
-    /// A file, a folder, a page, an artifact.
+    /// A file, directory, web page or artifact.
     Resource(Resource),
-    /// Every file that fits, unless one has the pattern for its name.
+    /// All matching files. A file with exactly this name takes precedence, see
+    /// [`ListEntry::among`].
     Pattern(PathPattern),
 }
 
-/// A pattern: `*` and `?` stay inside a folder, `**` does not, `[ab]` is one character.
+/// A glob pattern: `*` and `?` don't match `/`, `**` does, and `[ab]` is a set of characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PathPattern(String);
 
 impl ListEntry {
-    /// Reads an entry as it stands in a list or as a person types it.
-    ///
-    /// # Errors
-    /// Why it names nothing.
+    /// Parses an entry from a list or the command line. Returns a message on error.
     pub fn read(text: &str) -> Result<ListEntry, String> {
         let name = if text.starts_with('[') && text.ends_with(')') && text.contains("](") {
             link::read(text).map_err(|e| e.to_string())?
@@ -60,6 +57,7 @@ impl ListEntry {
             text.to_owned()
         };
 
+        // A `?` in a URL does not make it a pattern.
         if is_url(&name) || !is_wild(&name) {
             let resource = Resource::parse(&without_escapes(&name));
             return resource.map(ListEntry::Resource).map_err(|e| e.to_string());
@@ -70,8 +68,7 @@ impl ListEntry {
         Ok(ListEntry::Pattern(pattern))
     }
 
-    /// Returns the entry as what it is where these files and folders exist: a pattern that one of
-    /// them has for its name is that one.
+    /// Converts a pattern to a resource if a path with exactly that name exists.
     #[must_use]
     pub fn among(self, exists: &dyn Fn(&RepoPath) -> bool) -> ListEntry {
         let named = match &self {
@@ -81,7 +78,7 @@ impl ListEntry {
         named.map_or(self, |path| ListEntry::Resource(Resource::File(path)))
     }
 
-    /// Returns what a person knows it by: a resource without escapes, a pattern as it is written.
+    /// Returns the display name: a resource without escapes, a pattern verbatim.
     pub fn name(&self) -> String {
         match self {
             ListEntry::Resource(resource) => resource.to_string(),
@@ -89,7 +86,7 @@ impl ListEntry {
         }
     }
 
-    /// Writes it so that it is read as the same, and is no comment, no link and no other path.
+    /// Returns the text for a list. A prefix `./` keeps it from being parsed as a comment or link.
     fn spelled(&self) -> String {
         let text = match self {
             ListEntry::Resource(resource @ Resource::File(_)) => escaped(&resource.to_string()),
@@ -103,10 +100,7 @@ impl ListEntry {
     }
 }
 
-/// Returns what tells which paths fit a pattern.
-///
-/// # Errors
-/// Why it is no pattern.
+/// Compiles a pattern. Returns a message on error.
 pub fn matcher(pattern: &str) -> Result<GlobMatcher, String> {
     let glob = GlobBuilder::new(pattern)
         .literal_separator(true)
@@ -117,20 +111,16 @@ pub fn matcher(pattern: &str) -> Result<GlobMatcher, String> {
 }
 
 impl PathPattern {
-    /// Returns it as it is written.
+    /// Returns the pattern as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns what tells which paths fit.
-    ///
-    /// # Errors
-    /// Why it is no pattern.
+    /// Compiles the pattern. Returns a message on error.
     pub fn matcher(&self) -> Result<GlobMatcher, String> {
         matcher(&self.0)
     }
 
-    /// Returns the path that is called just like the pattern.
     fn namesake(&self) -> Option<RepoPath> {
         match Resource::parse(&without_escapes(&self.0)) {
             Ok(Resource::File(path)) => Some(path),
@@ -139,21 +129,20 @@ impl PathPattern {
     }
 }
 
-/// Returns a path, or the start of one, so that no character of it makes a pattern.
+/// Escapes the pattern characters in a path.
 pub fn escaped(path: &str) -> String {
     path.chars()
         .flat_map(|c| WILD.contains(&c).then_some('\\').into_iter().chain([c]))
         .collect()
 }
 
-/// Returns a text without the backslashes that [`escaped`] puts into one.
+// The inverse of `escaped`.
 fn without_escapes(text: &str) -> String {
     WILD.iter().fold(text.to_owned(), |text, wild| {
         text.replace(&format!("\\{wild}"), &wild.to_string())
     })
 }
 
-/// Returns whether a text has a character in it that makes it a pattern.
 fn is_wild(text: &str) -> bool {
     let mut is_escaped = false;
     text.chars().any(|c| {
@@ -163,14 +152,13 @@ fn is_wild(text: &str) -> bool {
     })
 }
 
-/// Returns a path without what says that it starts at the project's root.
 fn relative(path: &str) -> &str {
     path.strip_prefix("./")
         .or_else(|| path.strip_prefix('/'))
         .unwrap_or(path)
 }
 
-/// Reads a list.
+/// Parses a list.
 pub fn read(text: &str) -> ContextList {
     let mut listed = ContextList::default();
     let mut seen = HashSet::new();
@@ -192,7 +180,7 @@ pub fn read(text: &str) -> ContextList {
     listed
 }
 
-/// Writes a list.
+/// Renders a list.
 pub fn write(entries: &[ListEntry]) -> String {
     entries
         .iter()
@@ -200,7 +188,7 @@ pub fn write(entries: &[ListEntry]) -> String {
         .collect()
 }
 
-/// Returns the list with an entry at its end; as it was if the entry is in it.
+/// Appends an entry, unless the list has it.
 pub fn add(text: &str, entry: &ListEntry) -> String {
     if read(text).entries.contains(entry) {
         return text.to_owned();
@@ -215,7 +203,8 @@ pub fn add(text: &str, entry: &ListEntry) -> String {
     format!("{text}{gap}{}{ending}", entry.spelled())
 }
 
-/// Returns the list without the lines whose entry is not to stay.
+/// Removes the entries that don't satisfy the predicate. Keeps comments, blank lines and invalid
+/// lines.
 pub fn retain(text: &str, stays: &dyn Fn(&ListEntry) -> bool) -> String {
     let line_stays = |line: &&str| {
         let entry = entry_of(line).and_then(|written| ListEntry::read(written).ok());
@@ -224,7 +213,7 @@ pub fn retain(text: &str, stays: &dyn Fn(&ListEntry) -> bool) -> String {
     text.split_inclusive('\n').filter(line_stays).collect()
 }
 
-/// Returns the entry of a line as it is written; `None` for a blank line and a comment.
+/// `None` for a blank line and a comment.
 fn entry_of(line: &str) -> Option<&str> {
     let text = line.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     (!text.is_empty() && !text.starts_with('#')).then_some(text)
@@ -234,7 +223,7 @@ fn entry_of(line: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// Compares what a list holds: its entries, then its wrong lines.
+    /// Compares the entries, followed by the invalid lines.
     fn check(text: &str, expected: &[&str]) {
         let listed = read(text);
         let wrong = listed
@@ -252,7 +241,7 @@ mod tests {
         );
     }
 
-    /// Makes an entry, where a file of this very name exists.
+    /// Parses an entry, given that a file with this name exists.
     fn entry(text: &str) -> ListEntry {
         ListEntry::read(text)
             .expect("a good entry")

@@ -1,7 +1,7 @@
-//! Differences between two texts: as a unified diff, as numbers, and line by line for a preview.
+//! Diffs of two texts: as a unified diff, as line counts, and line by line for a preview.
 //!
-//! Lines end at `\n` alone, as they do for git, so that a lone CR or a changed line end is seen.
-//! The only user of `similar`.
+//! Only `\n` ends a line, as in git, so a lone CR or a changed line end shows up. This is the only
+//! user of `similar`.
 
 mod steps;
 mod words;
@@ -13,48 +13,45 @@ use similar::{DiffOp, DiffTag, group_diff_ops};
 
 use steps::{StepSearch, steps};
 
-/// The time after which a difference is settled for that is larger than it had to be.
+// After this time, the diff is correct but not minimal.
 const TIME_LIMIT: Duration = Duration::from_millis(500);
-/// The unchanged lines that a hunk shows around a change.
+// Lines of context around a change.
 const AROUND: usize = 3;
 
-/// How many lines come and go.
+/// Numbers of added and removed lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Counts {
-    /// Lines that only the new text has.
+    /// Lines only in the new text.
     pub added: usize,
-    /// Lines that only the old text has.
+    /// Lines only in the old text.
     pub removed: usize,
 }
 
-/// What happens to a line.
+/// Kind of a line in a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineChange {
-    /// It stays.
     Kept,
-    /// It goes.
     Removed,
-    /// It comes.
     Added,
 }
 
-/// One line of a preview.
+/// A line of a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
-    /// What happens to it.
+    /// Whether it was kept, removed or added.
     pub change: LineChange,
-    /// Its number in the old text, from 1.
+    /// Line number in the old text, from 1.
     pub old: Option<usize>,
-    /// Its number in the new text, from 1.
+    /// Line number in the new text, from 1.
     pub new: Option<usize>,
-    /// Its text in pieces, without the line feed; `true` marks what differs within the line.
+    /// Pieces of the line, without its line feed. `true` marks a difference within the line.
     pub pieces: Vec<(bool, String)>,
-    /// It is the last line and has no line end.
+    /// `true` for a last line without a line end.
     pub unended: bool,
 }
 
-/// Returns the difference as `git diff` writes it, with three lines around each change; empty for
-/// equal texts.
+/// Returns a unified diff as `git diff` prints it, with three lines of context. Empty for equal
+/// texts.
 pub fn unified(old: &str, new: &str, names: (&str, &str)) -> String {
     let (old, new) = (lines(old), lines(new));
     let steps = compare(&old, &new);
@@ -83,7 +80,6 @@ pub fn unified(old: &str, new: &str, names: (&str, &str)) -> String {
     text
 }
 
-/// Adds lines behind a sign each.
 fn signed(text: &mut String, sign: char, lines: &[&str]) {
     for line in lines {
         text.push(sign);
@@ -94,8 +90,7 @@ fn signed(text: &mut String, sign: char, lines: &[&str]) {
     }
 }
 
-/// Returns lines of a hunk as its head has them: the first, from 1, and how many unless it is one.
-/// Where there are none, the one before them is named.
+// As in the header of a hunk. For an empty range, this is the line before it.
 fn numbers(lines: &Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", lines.start),
@@ -104,13 +99,12 @@ fn numbers(lines: &Range<usize>) -> String {
     }
 }
 
-/// Returns how many lines come and go.
+/// Returns the numbers of added and removed lines.
 pub fn counts(old: &str, new: &str) -> Counts {
     let (a, b) = (lines(old), lines(new));
     counted(&compare(&a, &b))
 }
 
-/// Counts the lines that come and go with the steps of a difference.
 fn counted(ops: &[DiffOp]) -> Counts {
     let mut counts = Counts::default();
     for op in ops {
@@ -123,34 +117,34 @@ fn counted(ops: &[DiffOp]) -> Counts {
     counts
 }
 
-/// A run of lines around changes.
+/// A hunk of a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
-    /// The lines of the old text that it covers, from 0.
+    /// Its lines in the old text, from 0.
     pub old: Range<usize>,
-    /// The lines of the new text that it covers, from 0.
+    /// Its lines in the new text, from 0.
     pub new: Range<usize>,
-    /// Its lines; without the last ones where fewer were wanted.
+    /// Its lines, truncated to the requested number.
     pub lines: Vec<DiffLine>,
 }
 
-/// A difference for a preview.
+/// A diff for a preview.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Difference {
-    /// How many lines come and go.
+    /// Numbers of all added and removed lines.
     pub counts: Counts,
     /// The first hunks.
     pub hunks: Vec<Hunk>,
-    /// How many lines the hunks that were left out, or cut off, have.
+    /// Number of lines in hunks that were omitted or truncated.
     pub left_out: usize,
 }
 
-/// Returns the hunks for a preview, with what differs inside of changed lines marked.
+/// Returns all hunks for a preview, with differences within lines marked.
 pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
     difference(old, new, usize::MAX).hunks
 }
 
-/// Returns the hunks for a preview up to so many lines, and how many more there are.
+/// Returns the hunks for a preview, limited to `most` lines in total.
 pub fn difference(old: &str, new: &str, most: usize) -> Difference {
     let (old, new) = (lines(old), lines(new));
     let steps = compare(&old, &new);
@@ -170,7 +164,7 @@ pub fn difference(old: &str, new: &str, most: usize) -> Difference {
             continue;
         }
 
-        // What is not shown is not compared word by word either.
+        // `flat_map` is lazy, so lines beyond the limit are not compared word by word.
         let changes = group
             .iter()
             .flat_map(|step| preview(step, (&old, &new), deadline));
@@ -184,7 +178,6 @@ pub fn difference(old: &str, new: &str, most: usize) -> Difference {
     found
 }
 
-/// Returns how many lines of a preview a step of a difference takes.
 fn rows(op: &DiffOp) -> usize {
     match op.tag() {
         DiffTag::Equal => op.new_range().len(),
@@ -192,14 +185,12 @@ fn rows(op: &DiffOp) -> usize {
     }
 }
 
-/// Returns the lines of one side that steps of a difference cover.
 fn span(group: &[DiffOp], side: fn(&DiffOp) -> Range<usize>) -> Range<usize> {
     let start = group.first().map_or(0, |op| side(op).start);
     start..group.last().map_or(start, |op| side(op).end)
 }
 
-/// Returns which elements of two sequences are paired, as ranges `(old, new)` in order; what is
-/// between two of them differs.
+/// Aligns two sequences. Returns the equal ranges `(old, new)`, in order.
 pub fn align(old: &[u64], new: &[u64]) -> Vec<(Range<usize>, Range<usize>)> {
     steps(StepSearch::Short, (old, new), None)
         .iter()
@@ -208,8 +199,8 @@ pub fn align(old: &[u64], new: &[u64]) -> Vec<(Range<usize>, Range<usize>)> {
         .collect()
 }
 
-/// Returns the runs of lines that differ, as ranges `(old, new)` in order; the lines between two of
-/// them are the same.
+/// Returns the ranges `(old, new)` of lines that differ, in order. The lines between them are
+/// equal.
 pub fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
     let mut runs: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     for op in compare(old, new) {
@@ -226,18 +217,15 @@ pub fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> 
     runs
 }
 
-/// Returns the lines with their ends.
 fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// Compares lines, within the time limit.
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let deadline = Instant::now() + TIME_LIMIT;
     steps(StepSearch::Readable, (old, new), Some(deadline))
 }
 
-/// Returns the lines of a preview that a step of a difference takes.
 fn preview(step: &DiffOp, (old, new): (&[&str], &[&str]), deadline: Instant) -> Vec<DiffLine> {
     let (a, b) = (step.old_range(), step.new_range());
     if step.tag() == DiffTag::Equal {
@@ -256,7 +244,6 @@ fn preview(step: &DiffOp, (old, new): (&[&str], &[&str]), deadline: Instant) -> 
     removed.chain(added).collect()
 }
 
-/// Returns a line of a preview, with its numbers from 0.
 fn line(
     change: LineChange,
     (old, new): (Option<usize>, Option<usize>),

@@ -1,14 +1,17 @@
-//! Where a FIND occurs in a file: exact, unique, in three tiers; and the file with its REPLACE.
+//! Finds the unique match of a FIND in a file, and applies its REPLACE.
 //!
-//! 1. Whole lines, byte for byte; the end of the file ends a line as well.
-//! 2. The same, where the file has CRLF and the plan LF.
-//! 3. Inside a line, with the final line end of FIND and REPLACE left out.
+//! A match is exact, in one of three tiers:
 //!
-//! The first tier with a hit decides, and more than one hit in it is an error, overlapping ones
-//! included. Nothing is fuzzy: validation and execution share this one matcher, and the effort for
-//! a FIND that misses goes into [`explain`], the words for the model that has to correct it.
-//! Only the bytes of the hit change, REPLACE is literal, and no edit changes whether the file ends
-//! with a line end.
+//! 1. Whole lines, byte for byte. The end of the file also ends a line.
+//! 2. Whole lines, if the file has CRLF and FIND has LF.
+//! 3. Inside a line, without the final line end of FIND and REPLACE.
+//!
+//! The first tier with a match decides. More than one match in it is an error, even if they
+//! overlap. There is no fuzzy matching. Validation and execution share this matcher. For a FIND
+//! without a match, [`explain`] tells the model what to correct.
+//!
+//! Only the matched bytes change. REPLACE is literal. No edit adds or removes the line end at the
+//! end of the file.
 
 mod closest;
 mod clue;
@@ -19,62 +22,59 @@ mod splice;
 pub use explain::{Explanation, FailedPair, MAX_OTHER, explain, explain_shortly};
 pub use find::find;
 
-/// The most hits that are counted, but for one at an edge; a FIND with more is as ambiguous as can
-/// be.
+// Approximate limit, because a match at the start or end of the file is counted separately. A FIND
+// with more matches is equally ambiguous.
 const MAX_HITS: usize = 1000;
 
-/// Which rule found the place.
+/// The rule that found a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
     /// Whole lines, byte for byte.
     Lines,
-    /// Whole lines; the file has CRLF where the plan has LF.
+    /// Whole lines, with CRLF in the file and LF in FIND.
     LineEnds,
-    /// Inside a line, without the final newline.
+    /// Inside a line, without the final line end.
     Inline,
 }
 
-/// Where a FIND applies.
+/// A match of a FIND.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct MatchPlace {
-    /// Which rule found it.
+    /// The rule that found it.
     pub tier: Tier,
-    /// The line in the file at that moment, from 1.
+    /// Line number at the time of the search, from 1.
     pub line: usize,
-    /// The first byte.
+    /// Offset of the first byte.
     pub start: usize,
-    /// The byte after the last one.
+    /// Offset after the last byte.
     pub end: usize,
 }
 
-/// Why a FIND selects no place, or a pair is none.
+/// Why a pair of FIND and REPLACE does not apply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
-    /// FIND has no character that could be found.
+    /// FIND is empty or only whitespace.
     #[error("the FIND is blank")]
     Blank,
-    /// FIND and REPLACE are the same text.
+    /// FIND and REPLACE are equal.
     #[error("FIND and REPLACE are equal")]
     Same,
-    /// It is nowhere.
+    /// There is no match.
     #[error("the FIND is not in the file")]
     Absent,
-    /// It is in several places.
+    /// There are several matches.
     #[error("FIND occurs in {} places", places.len())]
     Ambiguous {
-        /// Every place, or as many as are counted.
+        /// The matches, up to a limit.
         places: Vec<MatchPlace>,
     },
 }
 
-/// Returns the text with the one place of FIND replaced, and the place as it was before.
+/// Applies one pair. Returns the new text, and the match in the old text.
 ///
-/// An empty REPLACE deletes the lines. Where neither FIND nor REPLACE has a CR, the new lines end
-/// as the file's lines at that place do.
-///
-/// # Errors
-/// Any [`MatchError`]; the text is not changed then.
+/// An empty REPLACE deletes the lines. Unless FIND or REPLACE contains a CR, new lines get the line
+/// ends of the file at that place.
 pub fn apply(text: &str, find: &str, replace: &str) -> Result<(String, MatchPlace), MatchError> {
     if core(find) == core(replace) && !find.trim().is_empty() {
         return Err(MatchError::Same);
@@ -83,7 +83,6 @@ pub fn apply(text: &str, find: &str, replace: &str) -> Result<(String, MatchPlac
     Ok((splice::splice(text, find, replace, place), place))
 }
 
-/// Returns the text without its final line feed.
 fn core(text: &str) -> &str {
     text.strip_suffix('\n').unwrap_or(text)
 }

@@ -1,30 +1,30 @@
-//! Code fences: reading a line as one, sizing one for a content.
+//! Parses and creates Markdown code fences.
 //!
-//! The lines are CommonMark's: they end at `\n`, `\r\n` or `\r`.
+//! Line ends are those of CommonMark: `\n`, `\r\n` and `\r`.
 
-/// One line of a text, apart from its end.
+/// A line and its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextLine<'a> {
     /// The line without its end.
     pub text: &'a str,
-    /// `\n`, `\r\n`, `\r`, or nothing in a last line.
+    /// `\n`, `\r\n` or `\r`. Empty for a last line without one.
     pub ending: &'a str,
 }
 
-/// A line that CommonMark reads as an opening or a closing fence, whatever its indentation.
+/// An opening or closing fence in the sense of CommonMark, with any indentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FenceLine<'a> {
-    /// The columns before it; a tab goes to the next multiple of 4.
+    /// Indentation in columns, with tab stops at multiples of 4.
     pub indent: usize,
-    /// The backtick or the tilde.
+    /// The backtick or tilde.
     pub mark: u8,
-    /// How many of them, at least 3.
+    /// Length of the run, at least 3.
     pub len: usize,
-    /// What follows, trimmed.
+    /// The info string, trimmed.
     pub info: &'a str,
 }
 
-/// Returns the lines of a text; a final line end starts no further line.
+/// Splits a text into lines. A final line end does not start another line.
 pub fn split_lines(text: &str) -> impl Iterator<Item = TextLine<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -48,7 +48,7 @@ pub fn split_lines(text: &str) -> impl Iterator<Item = TextLine<'_>> {
     })
 }
 
-/// Reads a line as a fence; text with a backtick behind backticks makes it none.
+/// Parses a line as a fence. `None` for a backtick fence with a backtick in its info string.
 pub fn read(line: &str) -> Option<FenceLine<'_>> {
     let (indent, body) = split_indent(line);
     let mark = *body
@@ -67,7 +67,7 @@ pub fn read(line: &str) -> Option<FenceLine<'_>> {
     })
 }
 
-/// Returns the columns of the blanks at a line's start, and the rest of the line.
+/// Returns the indentation in columns, and the rest of the line.
 pub fn split_indent(line: &str) -> (usize, &str) {
     let body = line.trim_start_matches([' ', '\t']);
     let blanks = &line[..line.len() - body.len()];
@@ -97,7 +97,7 @@ pub fn longest_run(content: &str, mark: char) -> usize {
     longest
 }
 
-/// Returns a backtick fence that is longer than any run of backticks in the content.
+/// Returns a backtick fence longer than any run of backticks in the content.
 pub fn fence_for(content: &str, min_len: usize) -> String {
     "`".repeat(min_len.max(3).max(longest_run(content, '`') + 1))
 }

@@ -1,35 +1,28 @@
-//! Edits of a JSON text that leave every other byte as it is: one value at the end of a list, and
-//! one out of it.
+//! Edits lists in a JSON text, and keeps every other byte: appends an element or removes one.
 //!
-//! What an addition made on the way (the list, the objects around it) goes again with the last
-//! value in it.
+//! Removing the last element also removes a list and objects that became empty, so it undoes an
+//! addition that created them.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-/// A value and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct JsonNode {
-    /// From its first byte to behind its last.
     span: Range<usize>,
-    /// What is in it.
     children: JsonChildren,
 }
 
-/// What is in a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum JsonChildren {
-    /// Members: key, where the key begins, value.
+    /// Members: key, offset of the key, value.
     Object(Vec<(String, usize, JsonNode)>),
-    /// Elements.
     Array(Vec<JsonNode>),
-    /// Nothing: a string, a number, a word.
     None,
 }
 
-/// Returns the text with a value at the end of the list at a path of keys; what is missing of the
-/// path is made. Nothing if the text is not JSON, or something else stands on the path.
+/// Appends a value to the list at a path of keys. Creates missing parts of the path. `None` if the
+/// text is not JSON, or the path does not lead to a list.
 pub fn push(text: &str, path: &[&str], value: &Value) -> Option<String> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
     let mut node = parse(text)?;
@@ -37,6 +30,7 @@ pub fn push(text: &str, path: &[&str], value: &Value) -> Option<String> {
         let JsonChildren::Object(members) = &node.children else {
             return None;
         };
+        // Of duplicate keys the last one counts, as in serde_json.
         let Some((_, _, found)) = members.iter().rev().find(|(name, ..)| name == key) else {
             let new = path[at + 1..].iter().rev().fold(
                 Value::Array(vec![value.clone()]),
@@ -53,8 +47,8 @@ pub fn push(text: &str, path: &[&str], value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the text without an element of the list at a path of keys, and without what is empty
-/// then on the path. Nothing if there is no such element.
+/// Removes an element of the list at a path of keys, and parents that become empty. `None` if it
+/// does not exist.
 pub fn remove(text: &str, path: &[&str], index: usize) -> Option<String> {
     let mut nodes = vec![parse(text)?];
     let mut places = Vec::new();
@@ -85,7 +79,6 @@ pub fn remove(text: &str, path: &[&str], index: usize) -> Option<String> {
     None
 }
 
-/// Returns the text without one child of a value.
 fn without(text: &str, node: &JsonNode, spans: &[Range<usize>], place: usize) -> String {
     let cut = match (place, spans.len()) {
         (_, 1) => node.span.start + 1..node.span.end - 1,
@@ -95,7 +88,6 @@ fn without(text: &str, node: &JsonNode, spans: &[Range<usize>], place: usize) ->
     format!("{}{}", &text[..cut.start], &text[cut.end..])
 }
 
-/// Returns the text with one more child in a value, under a key if it is an object.
 fn insert(text: &str, node: &JsonNode, key: Option<&str>, value: &Value) -> String {
     let layout = JsonLayout::of(text);
     let whole = &text[node.span.clone()];
@@ -126,16 +118,13 @@ fn insert(text: &str, node: &JsonNode, key: Option<&str>, value: &Value) -> Stri
     )
 }
 
-/// How a text is laid out.
 struct JsonLayout<'t> {
-    /// What one step is indented by.
     unit: &'t str,
-    /// What ends a line.
     line_end: &'static str,
 }
 
 impl JsonLayout<'_> {
-    /// Looks at a text.
+    /// Detects the layout of a text.
     fn of(text: &str) -> JsonLayout<'_> {
         let indents = text.lines().map(indent);
         let unit = indents.into_iter().find(|indent| !indent.is_empty());
@@ -145,7 +134,7 @@ impl JsonLayout<'_> {
         }
     }
 
-    /// Returns a value in lines; those after the first begin with `outer`.
+    /// Renders a value. Lines after the first begin with `outer`.
     fn pretty(&self, value: &Value, outer: &str) -> String {
         let mut bytes = Vec::new();
         let formatter = serde_json::ser::PrettyFormatter::with_indent(self.unit.as_bytes());
@@ -157,19 +146,16 @@ impl JsonLayout<'_> {
     }
 }
 
-/// Returns the blanks at the beginning of a line.
 fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// Returns the blanks at the beginning of the line of a byte.
 fn indent_at(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     indent(&text[start..at])
 }
 
 impl JsonNode {
-    /// Returns where each child stands, with its key.
     fn spans(&self) -> Vec<Range<usize>> {
         match &self.children {
             JsonChildren::Object(members) => members
@@ -182,24 +168,21 @@ impl JsonNode {
     }
 }
 
-/// Reads a text; nothing if it is not JSON.
 fn parse(text: &str) -> Option<JsonNode> {
-    // It says what JSON is, and how deep; the scanner only says where.
+    // Validates syntax and depth; the scanner only finds positions.
     serde_json::from_str::<Value>(text).ok()?;
     let mut scanner = JsonScanner { text, at: 0 };
     scanner.value()
 }
 
-/// Finds where values stand in a text that is JSON.
+// Expects valid JSON.
 struct JsonScanner<'t> {
-    /// The text.
     text: &'t str,
-    /// How far it was read.
     at: usize,
 }
 
 impl JsonScanner<'_> {
-    /// Passes over blanks and returns the next byte.
+    /// Skips whitespace and returns the next byte.
     fn peek(&mut self) -> Option<u8> {
         let rest = &self.text.as_bytes()[self.at..];
         self.at += rest
@@ -209,7 +192,7 @@ impl JsonScanner<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Passes over a separator; says whether the list ended.
+    /// Skips a separator. Returns `true` at the end of the list.
     fn is_end(&mut self, close: u8) -> Option<bool> {
         let byte = self.peek()?;
         if byte == close || byte == b',' {
@@ -218,7 +201,6 @@ impl JsonScanner<'_> {
         Some(byte == close)
     }
 
-    /// Reads a value.
     fn value(&mut self) -> Option<JsonNode> {
         let first = self.peek()?;
         let start = self.at;
@@ -244,7 +226,6 @@ impl JsonScanner<'_> {
         })
     }
 
-    /// Reads the members of an object.
     fn members(&mut self) -> Option<Vec<(String, usize, JsonNode)>> {
         self.at += 1;
         let mut members = Vec::new();
@@ -259,7 +240,6 @@ impl JsonScanner<'_> {
         Some(members)
     }
 
-    /// Reads the elements of a list.
     fn elements(&mut self) -> Option<Vec<JsonNode>> {
         self.at += 1;
         let mut elements = Vec::new();
@@ -269,7 +249,6 @@ impl JsonScanner<'_> {
         Some(elements)
     }
 
-    /// Reads a string.
     fn string(&mut self) -> Option<String> {
         let start = self.at;
         let bytes = self.text.as_bytes();
@@ -289,7 +268,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks what a text is after an addition, and that it is what it was after the removal.
+    /// Checks the result of an addition, and that its removal restores the text.
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let pushed = push(text, &["hooks", "Stop"], &json!({"a": [1]})).unwrap();
@@ -339,7 +318,7 @@ mod tests {
         assert_eq!(remove("{\"a\": [1]}", &["a"], 0).unwrap(), "{}");
     }
 
-    /// Returns any JSON whose objects and lists on the way have something in them.
+    /// Returns any JSON without empty objects and lists on the path.
     fn documents() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             any::<bool>().prop_map(Value::from),

@@ -1,19 +1,19 @@
-//! What of a program stands in a comment, a string or a here-document that spans lines.
+//! Finds multi-line comments, strings and here-documents in source code.
 //!
-//! Nothing else of a program can hold a line that looks like a fence. The reading is a rough one:
-//! a span counts only if it is seen to open and to close, so that a mistake says "no span".
+//! Only these can contain a line that looks like a code fence. The scanner is approximate. It
+//! reports a span only if it sees both ends, so its mistakes tend towards no span.
 
 mod table;
 
 use table::{LANGUAGES, Language};
 
-/// Returns whether a word, the name of a language or a file's ending, stands for one that is known.
+/// Returns `true` for a known name or file extension of a language.
 pub fn is_known(word: &str) -> bool {
     find(word).is_some()
 }
 
-/// Returns for each line of a program whether it begins inside of a span that is closed further
-/// down; none does if the language is not known.
+/// Returns for each line whether it starts inside a span that is closed later. All `false` for an
+/// unknown language.
 pub fn spanned(word: &str, lines: &[&str]) -> Vec<bool> {
     let mut spanned = vec![false; lines.len()];
     let Some(language) = find(word) else {
@@ -36,7 +36,6 @@ pub fn spanned(word: &str, lines: &[&str]) -> Vec<bool> {
     spanned
 }
 
-/// Returns the language of a word.
 fn find(word: &str) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| {
         language
@@ -46,27 +45,23 @@ fn find(word: &str) -> Option<&'static Language> {
     })
 }
 
-/// Reads a program line by line.
 struct LanguageReader {
-    /// Its language.
     language: &'static Language,
-    /// What the line before left open.
+    /// The construct that is open at the end of the previous line.
     open: Option<OpenConstruct>,
-    /// The words that end the here-documents whose commands were read.
+    /// Terminators of the pending here-documents, in order.
     awaited: Vec<String>,
 }
 
-/// What is open at the end of a line.
 #[derive(Clone, Copy)]
 enum OpenConstruct {
-    /// A comment or a string, up to this.
+    /// Closing delimiter of the comment or string.
     Span(&'static str),
-    /// A block of YAML, whose lines are indented by more than this.
+    /// A YAML block scalar, whose lines are indented by more than this.
     Indented(usize),
 }
 
 impl LanguageReader {
-    /// Returns one at the start of a program.
     fn new(language: &'static Language) -> LanguageReader {
         LanguageReader {
             language,
@@ -75,13 +70,12 @@ impl LanguageReader {
         }
     }
 
-    /// Returns whether the next line begins inside of a span.
+    /// Returns `true` if the next line starts inside a span.
     fn is_inside(&self) -> bool {
         self.open.is_some() || !self.awaited.is_empty()
     }
 
-    /// Reads a line; returns whether a span that was open before it has ended, in this line or in
-    /// front of it.
+    /// Reads a line. Returns `true` if an open span ended in this line or before it.
     fn read(&mut self, line: &str) -> bool {
         if let Some(word) = self.awaited.first() {
             let ends = line.trim() == word;
@@ -93,7 +87,8 @@ impl LanguageReader {
 
         let ended = match self.open {
             Some(OpenConstruct::Indented(than)) => {
-                // Every line of the block is known to belong to it; it needs no end.
+                // Every line of a block scalar is inside for certain; it needs no closing
+                // delimiter.
                 if line.trim().is_empty() || indent(line) > than {
                     return true;
                 }
@@ -120,7 +115,6 @@ impl LanguageReader {
         ended
     }
 
-    /// Reads what is outside of spans, from the start of a line or from the end of one.
     fn rest(&mut self, line: &str) {
         let mut at = 0;
         while let Some(rest) = line.get(at..).filter(|rest| !rest.is_empty()) {
@@ -144,20 +138,19 @@ impl LanguageReader {
         }
     }
 
-    /// Returns the span that begins here.
     fn span(&self, rest: &str) -> Option<(&'static str, &'static str)> {
         let spans = self.language.spans.iter();
         spans.copied().find(|(open, _)| rest.starts_with(open))
     }
 
-    /// Returns whether the rest of the line is a comment; that of a shell begins a word.
+    /// Returns `true` if the rest of the line is a comment. `#` must start a word, as in a shell.
     fn is_comment(&self, before: &str, rest: &str) -> bool {
         let begins_word = !before.ends_with(|c: char| !c.is_whitespace());
         let mut marks = self.language.comments.iter();
         marks.any(|mark| rest.starts_with(mark) && (*mark != "#" || begins_word))
     }
 
-    /// Returns the length of a string that ends in its line.
+    /// Returns the length of a string that ends on the same line.
     fn quoted(&self, rest: &str) -> Option<usize> {
         let mark = rest.chars().next()?;
         let close = self
@@ -174,7 +167,7 @@ impl LanguageReader {
         (!is_lifetime).then_some(len)
     }
 
-    /// Returns the word that ends a here-document which this begins, and the length of it all.
+    /// Returns the terminator of a here-document that starts here, and the length of its operator.
     fn here<'a>(&self, rest: &'a str) -> Option<(&'a str, usize)> {
         let after = rest.strip_prefix("<<").filter(|_| self.language.here)?;
         let word = after.trim_start_matches(['-', '~', ' ', '\t']);
@@ -190,8 +183,7 @@ impl LanguageReader {
     }
 }
 
-/// Returns where the end of a span has ended in a text; what a backslash escapes does not end a
-/// string that stays in its line.
+/// Returns the offset after the closing delimiter. A backslash can escape a single-character one.
 fn end_of(text: &str, close: &str) -> Option<usize> {
     if close.len() > 1 {
         return text.find(close).map(|at| at + close.len());
@@ -208,12 +200,10 @@ fn end_of(text: &str, close: &str) -> Option<usize> {
     None
 }
 
-/// Returns how many blanks stand at a line's start.
 fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// Returns whether a line of YAML begins a block of text.
 fn opens_block(line: &str) -> bool {
     let text = line
         .trim_end()
@@ -226,7 +216,7 @@ fn opens_block(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Compares which lines begin inside of a span, as `x`.
+    /// Compares the lines that start inside a span, marked with `x`.
     fn check(word: &str, program: &str, expected: &str) {
         let lines: Vec<&str> = program.lines().collect();
         let marks: String = spanned(word, &lines)

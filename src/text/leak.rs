@@ -1,7 +1,7 @@
-//! What a text tells that not everybody may read: keys, and paths that name a person.
+//! Finds private data in a text: keys, and paths with the name of a user.
 //!
-//! The keys are those that [`super::secret`] knows. A path names a person by the folder of their
-//! home. Linear in the length of the text.
+//! Keys are those that [`super::secret`] recognizes. A path contains a name if it starts with a
+//! home directory. Takes linear time.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,9 +11,9 @@ use regex::Regex;
 
 use super::secret;
 
-/// What a name in a path is replaced by; it names nobody, and is not found again.
+// Replaces a user's name. In `NOBODYS`, so it is not reported again.
 const NOBODY: &str = "user";
-/// Names that are nobody's, in lower case.
+// Generic names, in lower case.
 const NOBODYS: [&str; 17] = [
     "user",
     "username",
@@ -33,12 +33,12 @@ const NOBODYS: [&str; 17] = [
     "public",
     "default",
 ];
-/// So far before a path is looked for the beginning of an address.
+// Bytes before a path that are searched for the scheme of a URL.
 const FAR: usize = 512;
-/// So much of a line is shown on either side of what was found.
+// Bytes shown on either side of a leak.
 const SHOWN: usize = 40;
 
-/// The folder of a home, and the name in it.
+// A home directory, with the user's name as a group.
 static HOME: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
         r"(?:/home/|/Users/)([\p{L}\p{N}_][\p{L}\p{N}._-]{0,63})[/\\]",
@@ -47,20 +47,20 @@ static HOME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 });
 
-/// A kind of what is found.
+/// Kind of a leak.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum LeakKind {
-    /// What looks like a key.
+    /// A likely key.
     Keys,
-    /// A path that names a person.
+    /// A path with the name of a user.
     Paths,
 }
 
 impl LeakKind {
-    /// Returns the word for the kind.
+    /// Returns the name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             LeakKind::Keys => "keys",
@@ -69,23 +69,23 @@ impl LeakKind {
     }
 }
 
-/// Which kinds are meant.
+/// A set of kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeakKinds {
-    /// Keys are.
+    /// Contains [`LeakKind::Keys`].
     pub keys: bool,
-    /// Paths are.
+    /// Contains [`LeakKind::Paths`].
     pub paths: bool,
 }
 
 impl LeakKinds {
-    /// Both of them.
+    /// Both kinds.
     pub const ALL: LeakKinds = LeakKinds {
         keys: true,
         paths: true,
     };
 
-    /// Returns whether a kind is among them.
+    /// Returns `true` if the set contains a kind.
     pub fn has(self, kind: LeakKind) -> bool {
         match kind {
             LeakKind::Keys => self.keys,
@@ -94,21 +94,21 @@ impl LeakKinds {
     }
 }
 
-/// A place in a text.
+/// A leak in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leak {
-    /// The kind.
+    /// Its kind.
     pub kind: LeakKind,
-    /// What it is, in a few words.
+    /// A short description.
     pub what: &'static str,
-    /// Where it is, in bytes.
+    /// Its position in bytes.
     pub range: Range<usize>,
-    /// Where in it the part begins that is the person's or the key itself.
+    /// Offset of the sensitive part: the user's name, or the whole key.
     secret: usize,
 }
 
-/// Returns the places of a text, in order, none of them in another one. A path also names a person
-/// if it is `home` or below it, wherever that is.
+/// Returns the leaks in a text, in order and merged if they overlap. Paths below `home` are also
+/// reported, if it is not in a usual place.
 pub fn leaks(text: &str, home: Option<&str>) -> Vec<Leak> {
     let keys = secret::places(text).into_iter().map(|(what, range)| Leak {
         kind: LeakKind::Keys,
@@ -124,7 +124,7 @@ pub fn leaks(text: &str, home: Option<&str>) -> Vec<Leak> {
         match apart.last_mut() {
             Some(last) if leak.range.start < last.range.end => {
                 last.range.end = last.range.end.max(leak.range.end);
-                // Nothing of a key is shown because a path is around it.
+                // Report the overlap as a key, so that nothing of the key is shown.
                 if leak.kind < last.kind {
                     (last.kind, last.what) = (leak.kind, leak.what);
                 }
@@ -136,13 +136,12 @@ pub fn leaks(text: &str, home: Option<&str>) -> Vec<Leak> {
     apart
 }
 
-/// Returns the places of something that need not be text.
+/// Like [`leaks`], for bytes that might not be UTF-8.
 pub fn leaks_of_bytes(bytes: &[u8], home: Option<&str>) -> Vec<Leak> {
     leaks(&as_text(bytes), home)
 }
 
-/// Returns something without what is found of these kinds, if anything is. Files in YAML stay what
-/// they are.
+/// Redacts the leaks of these kinds. `None` if there are none. YAML stays valid YAML.
 pub fn without(
     bytes: &[u8],
     is_yaml: bool,
@@ -162,21 +161,20 @@ pub fn without(
 }
 
 impl Leak {
-    /// Returns what stands in its place.
     fn replacement(&self, bytes: &[u8], is_yaml: bool) -> Vec<u8> {
         if self.kind == LeakKind::Paths {
             let folder = &bytes[self.range.start..self.secret];
             return [folder, NOBODY.as_bytes()].concat();
         }
 
-        // What begins with a bracket is a list in YAML.
+        // A bracket would start a list in YAML.
         let [open, close] = if is_yaml { ["(", ")"] } else { ["[", "]"] };
         let what = self.what.split(" assigned").next().unwrap_or_default();
         format!("{open}redacted {what}{close}").into_bytes()
     }
 }
 
-/// Returns a part of the line in which something was found, without any key.
+/// Returns an excerpt of the line with a leak, with all keys masked.
 pub fn shown(text: &str, leak: &Leak, all: &[Leak]) -> String {
     let line = text[..leak.range.start].rfind('\n').map_or(0, |at| at + 1);
     let rest = text[leak.range.end..].find('\n');
@@ -200,7 +198,7 @@ pub fn shown(text: &str, leak: &Leak, all: &[Leak]) -> String {
     view.trim().to_owned()
 }
 
-/// Returns something as a text in which everything has the place that it has there.
+/// Converts bytes to a text with the same offsets. Replaces non-ASCII bytes if it is not UTF-8.
 pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(
         |_| {
@@ -217,7 +215,6 @@ pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
     )
 }
 
-/// Returns the nearest place up to here at which a character begins.
 fn boundary(text: &str, at: usize) -> usize {
     let mut places = (0..=at).rev();
     places
@@ -225,7 +222,6 @@ fn boundary(text: &str, at: usize) -> usize {
         .unwrap_or_default()
 }
 
-/// Returns where the home of anybody is.
 fn homes(text: &str) -> impl Iterator<Item = Leak> {
     HOME.captures_iter(text).filter_map(|found| {
         let name = found.get(1).or(found.get(2))?;
@@ -240,7 +236,7 @@ fn homes(text: &str) -> impl Iterator<Item = Leak> {
     })
 }
 
-/// Returns where the user's own home is; one that nothing is below is nobody's.
+/// Finds the user's own home directory. A directory directly below the root is ignored.
 fn own(text: &str, home: Option<&str>) -> Vec<Leak> {
     let home = home.map(|home| home.trim_end_matches('/'));
     let Some(home) = home.filter(|home| home.starts_with('/') && home.matches('/').count() > 1)
@@ -269,7 +265,7 @@ fn own(text: &str, home: Option<&str>) -> Vec<Leak> {
         .collect()
 }
 
-/// Returns whether a path begins here, and not the middle of one or of an address.
+/// Returns `true` if a path starts here, rather than the middle of a path or URL.
 fn is_path(text: &str, start: usize) -> bool {
     let before = &text[boundary(text, start.saturating_sub(FAR))..start];
     let ends_word = |c: char| c.is_whitespace() || "\"'`()[]{}<>,;=|&".contains(c);
@@ -293,12 +289,11 @@ mod tests {
 
     use super::*;
 
-    /// A key, put together here, so that no scanner finds one in the source.
+    /// Assembled here, so that scanners do not report a key in this file.
     fn key() -> String {
         format!("ghp_{}", "a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs4x8Pq2")
     }
 
-    /// Returns what a text is without anything found.
     fn plain(text: &str, home: Option<&str>) -> String {
         let plain = without(text.as_bytes(), false, LeakKinds::ALL, home);
         plain.map_or_else(

@@ -1,28 +1,28 @@
-//! A text by the numbers of its lines, wherever they end.
+//! Access to the lines of a text by number.
 
 use std::ops::Range;
 
-/// A text cut into lines that end with `\n`, `\r\n` or `\r`.
+/// A text split at `\n`, `\r\n` and `\r`.
 #[derive(Debug, Clone)]
 pub struct Lines<'a> {
-    /// The whole.
     text: &'a str,
-    /// Where each line starts.
     starts: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
-    /// Cuts a text.
+    /// Splits a text.
     pub fn new(text: &'a str) -> Lines<'a> {
         let bytes = text.as_bytes();
         let mut starts = vec![0];
         for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            // In a CRLF, the LF ends the line.
             let inside = bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n');
             if !inside {
                 starts.push(at + 1);
             }
         }
 
+        // A final line end does not start another line.
         if starts.last() == Some(&text.len()) {
             starts.pop();
         }
@@ -30,27 +30,27 @@ impl<'a> Lines<'a> {
         Lines { text, starts }
     }
 
-    /// Returns how many lines there are.
+    /// Returns the number of lines.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// Returns whether the text is empty.
+    /// Returns `true` if the text is empty.
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
 
-    /// Returns a line, counted from 1, without its line end; an empty text where there is none.
+    /// Returns a line by its number, from 1, without its end. Empty if it does not exist.
     pub fn get(&self, number: usize) -> &'a str {
         self.raw(number).trim_end_matches(['\n', '\r'])
     }
 
-    /// Returns a line, counted from 1, with its line end; an empty text where there is none.
+    /// Returns a line by its number, from 1, with its end. Empty if it does not exist.
     pub fn raw(&self, number: usize) -> &'a str {
         self.span(number..number + 1)
     }
 
-    /// Returns lines, counted from 1, with their line ends.
+    /// Returns a range of lines by their numbers, from 1, with their ends.
     pub fn span(&self, lines: Range<usize>) -> &'a str {
         let start = |number: usize| match number {
             0 => 0,

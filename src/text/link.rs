@@ -1,30 +1,31 @@
-//! The value of a path field: `[src/a.rs](/src/a.rs)`, and what models write instead.
+//! Parses the value of a path field, such as `[src/a.rs](/src/a.rs)`, in the spellings that models
+//! use.
 //!
-//! A person approves what the text of a link says, so text and destination must agree; what
-//! follows counts on the text alone. Escapes and entities are decoded before anything is compared,
-//! percent-sequences only to compare. Whether the name is a good one is `RepoPath`'s business.
+//! The user approves the text of a link, so text and destination must agree, and the text is what
+//! counts. Escapes and entities are decoded before the comparison, and percent-encoding only for
+//! it. The caller validates the result, for example with `RepoPath`.
 
 mod spelling;
 
 use super::resource::is_url;
 use spelling::{decoded, escaped, forward, percent_decoded, unquoted};
 
-/// How many closing parentheses are tried as the end of a link.
+// Limits the number of closing parentheses that are tried as the end of a link.
 const MAX_ENDS: usize = 20;
 
-/// Why a value is not one name.
+/// Why a value is not a single name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
-    /// There is no value.
+    /// The value is empty.
     #[error("the value is empty")]
     Empty,
     /// There is more than one link.
     #[error("there is more than one link")]
     Several,
-    /// There is text beside the link.
+    /// There is other text next to the link.
     #[error("there is text beside the link")]
     Beside,
-    /// A link that names its destination elsewhere, or a bracket that is never closed.
+    /// A reference link, or an unclosed bracket.
     #[error("the link is not of the form `[path](/path)`")]
     Form,
     /// The link has a title.
@@ -33,27 +34,23 @@ pub enum LinkError {
     /// Text and destination differ.
     #[error("the link's text `{text}` and its destination `{destination}` differ")]
     Mismatch {
-        /// What the reader sees.
+        /// The text.
         text: String,
-        /// Where it leads.
+        /// The destination.
         destination: String,
     },
-    /// Another scheme than `http` and `https`.
+    /// A scheme other than `http` and `https`.
     #[error("only `http` and `https` addresses are read")]
     Scheme,
-    /// Quotes around a name.
+    /// The name is in quotes.
     #[error("the path is in quotes")]
     Quotes,
-    /// A plain value with a blank in it.
+    /// A plain value contains whitespace.
     #[error("a path with a space must be a link or in backticks")]
     Blank,
 }
 
-/// Reads the value of a field that names one thing and returns the name: a path without a leading
-/// `/`, or an address.
-///
-/// # Errors
-/// Where the value names nothing, several things, or one thing and shows another.
+/// Parses a field with one name. Returns a path without a leading `/`, or a URL.
 pub fn read(value: &str) -> Result<String, LinkError> {
     let value = value.trim();
     let inner = unquoted(value);
@@ -85,7 +82,7 @@ pub fn read(value: &str) -> Result<String, LinkError> {
     }
 
     let quoted = inner.len() < value.len();
-    // What stands in two pairs of backticks is two names, and quotes are no part of one.
+    // A backtick inside means two code spans.
     if inner.contains('`') || inner.starts_with("~~") {
         return Err(LinkError::Beside);
     }
@@ -112,15 +109,12 @@ pub fn read(value: &str) -> Result<String, LinkError> {
     })
 }
 
-/// Reads every name of a value: links or plain names, separated by blanks or commas.
-///
-/// # Errors
-/// As for [`read`], for the first name that is wrong.
+/// Parses a field with several names, separated by commas. Links can also be separated by spaces.
 pub fn read_all(value: &str) -> Result<Vec<String>, LinkError> {
     split(value).into_iter().map(read).collect()
 }
 
-/// Writes a path of the project as a link that [`read`] reads as the same path.
+/// Writes a path as a link that [`read`] parses as the same path.
 pub fn write_path(path: &str) -> String {
     let text = escaped(path);
     if path.contains([' ', '"', '\'']) {
@@ -130,13 +124,13 @@ pub fn write_path(path: &str) -> String {
     }
 }
 
-/// Writes an address as a link that [`read`] reads as the same address.
+/// Writes a URL as a link that [`read`] parses as the same URL.
 pub fn write_url(url: &str) -> String {
     let text = escaped(url);
     format!("[{text}]({text})")
 }
 
-/// Splits a value at the commas and blanks that are outside of links.
+/// Splits a value at commas, and between links at spaces.
 fn split(value: &str) -> Vec<&str> {
     let linked = value.contains("](");
     let mut parts = Vec::new();
@@ -162,8 +156,8 @@ fn split(value: &str) -> Vec<&str> {
     }
 }
 
-/// Returns where the link that starts a text ends, given where its destination starts: at the first
-/// `)` that makes it a good one, else at the first.
+/// Returns the end of the link at the start of a text: the first `)` with which it is valid, else
+/// the first one. `destination` is the offset of `](`.
 fn link_end(text: &str, destination: usize) -> usize {
     let ends = || {
         text[destination..]
@@ -178,7 +172,7 @@ fn link_end(text: &str, destination: usize) -> usize {
         .unwrap_or(text.len())
 }
 
-/// Reads `[text](destination)`.
+/// Parses `[text](destination)`.
 fn link(value: &str) -> Result<String, LinkError> {
     let Some((text, rest)) = value[1..].split_once("](") else {
         return Err(LinkError::Form);
@@ -211,7 +205,6 @@ fn link(value: &str) -> Result<String, LinkError> {
     agree(text, destination)
 }
 
-/// Returns the one name of text and destination.
 fn agree(text: String, destination: String) -> Result<String, LinkError> {
     if is_url(&destination) {
         return if names_address(&text, &destination) {
@@ -227,7 +220,7 @@ fn agree(text: String, destination: String) -> Result<String, LinkError> {
         .unwrap_or(&destination);
     let relative = forward(relative);
 
-    // Whether a path may begin with `/` is for its reader to say.
+    // The caller decides whether a path can start with `/`.
     if destination == text {
         return checked_scheme(text);
     }
@@ -239,8 +232,8 @@ fn agree(text: String, destination: String) -> Result<String, LinkError> {
     checked_scheme(text)
 }
 
-/// Returns whether a text may stand for an address: it is the address, with or without its scheme,
-/// its host, or words that look like neither an address nor a path.
+/// Returns `true` if a text can stand for a URL: the URL, with or without its scheme, its host, or
+/// words that look like neither a URL nor a path.
 fn names_address(text: &str, address: &str) -> bool {
     let bare = |url: &str| {
         url.split_once("://")
@@ -256,14 +249,13 @@ fn names_address(text: &str, address: &str) -> bool {
     shown == real || (!text.contains("://") && shown == host) || word
 }
 
-/// Returns whether an unquoted destination ends with a title.
 fn has_title(destination: &str) -> bool {
     [('"', " \""), ('\'', " '")]
         .into_iter()
         .any(|(end, start)| destination.ends_with(end) && destination.contains(start))
 }
 
-/// Returns a name, unless it is an address of another scheme.
+/// Rejects a URL with a scheme other than `http` and `https`.
 fn checked_scheme(name: String) -> Result<String, LinkError> {
     let scheme = name.split(':').next().unwrap_or_default();
     let addressed = scheme.len() > 1
@@ -286,7 +278,6 @@ fn checked_scheme(name: String) -> Result<String, LinkError> {
 mod tests {
     use super::*;
 
-    /// Compares what a value is read as: the name or the message.
     fn check(value: &str, expected: &str) {
         let found = read(value).unwrap_or_else(|e| e.to_string());
         assert_eq!(found, expected, "for {value:?}");

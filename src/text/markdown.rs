@@ -1,9 +1,11 @@
-//! The block structure of a Markdown text, by line.
+//! Parses the block structure of a Markdown text, with line numbers.
 //!
-//! The only user of comrak, and only for structure: what a block says is cut from the source by
-//! its line numbers, because comrak expands tabs, drops indentation and interprets what is inside.
-//! Lists are entered, quotations are not. The result is never deeper than [`MAX_NESTING`], so that
-//! walking and dropping it cannot overflow a stack, whatever the text.
+//! This is the only user of comrak, and only for structure. Contents are cut from the source by
+//! line numbers, because comrak expands tabs, drops indentation and interprets inline markup. List
+//! items are parsed into blocks, quotations are not.
+//!
+//! The result is never deeper than [`MAX_NESTING`], so walking or dropping it cannot overflow the
+//! stack.
 
 mod build;
 pub mod html;
@@ -16,41 +18,42 @@ use comrak::{Arena, Options, try_parse_document};
 use super::lines::Lines;
 use build::BlockBuilder;
 
-/// The deepest nesting of blocks that is represented; deeper ones are left out and counted.
+/// Maximum nesting of blocks in the result. Deeper blocks are omitted, but counted in
+/// [`Document::depth`].
 pub const MAX_NESTING: usize = 64;
-/// How long reading may take before it is given up.
+// Comrak has quadratic cases.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// A text's structure.
+/// A parsed text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Document {
-    /// The blocks at the top level, in order.
+    /// The top-level blocks, in order.
     pub blocks: Vec<MarkdownBlock>,
-    /// How deep blocks nest in the source, however deep that is.
+    /// Nesting of blocks in the source, without limit.
     pub depth: usize,
-    /// Whether reading took too long; there are no blocks then.
+    /// `true` if parsing took too long. There are no blocks then.
     pub abandoned: bool,
 }
 
-/// A block and its lines.
+/// A block and its line numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkdownBlock {
-    /// The first line, from 1.
+    /// First line, from 1.
     pub first: usize,
-    /// The last line, from 1, inclusive.
+    /// Last line, from 1, inclusive.
     pub last: usize,
-    /// What it is.
+    /// Its kind and content.
     pub node: BlockKind,
 }
 
-/// What a block is.
+/// Kind of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockKind {
     /// A heading.
     Heading {
-        /// From 1.
+        /// Level, from 1.
         level: u8,
-        /// Whether it is underlined instead of marked with `#`.
+        /// `true` if it is underlined rather than marked with `#`.
         setext: bool,
         /// The source between the marks.
         text: String,
@@ -59,12 +62,12 @@ pub enum BlockKind {
     Code(MarkdownCode),
     /// A list.
     List {
-        /// Whether its items are numbered.
+        /// `true` for a numbered list.
         ordered: bool,
         /// The items, in order.
         items: Vec<Item>,
     },
-    /// Running text.
+    /// A paragraph.
     Paragraph,
     /// A thematic break.
     Rule,
@@ -72,22 +75,22 @@ pub enum BlockKind {
     Html,
     /// A quotation.
     Quote,
-    /// Anything else, and what is nested too deep.
+    /// Another kind, or a block that is nested too deep.
     Other,
 }
 
 /// A code block, fenced or indented.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkdownCode {
-    /// The info string, entities and escapes decoded.
+    /// The info string, decoded.
     pub info: String,
-    /// The fence's character; `None` for an indented block.
+    /// Character of the fence. `None` for an indented block.
     pub fence_char: Option<char>,
-    /// The length of the opening fence.
+    /// Length of the opening fence.
     pub fence_len: usize,
-    /// The column of the opening fence, from 0.
+    /// Column of the opening fence, from 0.
     pub indent: usize,
-    /// Whether a closing fence ends it.
+    /// `true` if it has a closing fence.
     pub closed: bool,
     /// The lines between the fences, from 1.
     pub content: Range<usize>,
@@ -96,18 +99,18 @@ pub struct MarkdownCode {
 /// An item of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// The line of its marker, from 1.
+    /// Line of its marker, from 1.
     pub first: usize,
-    /// What it holds.
+    /// Its blocks.
     pub blocks: Vec<MarkdownBlock>,
 }
 
-/// Returns the blocks at the top level of a text.
+/// Returns the top-level blocks of a text.
 pub fn blocks(text: &str) -> Vec<MarkdownBlock> {
     read(text).blocks
 }
 
-/// Returns the structure of a text. A byte order mark at its start is no part of it.
+/// Parses a text. Ignores a byte order mark.
 pub fn read(text: &str) -> Document {
     let arena = Arena::new();
     let options = Options::default();
@@ -132,7 +135,7 @@ pub fn read(text: &str) -> Document {
     builder.finish()
 }
 
-/// Returns the lines of every fenced code block, fences included, in order; those in lists too.
+/// Returns all fenced code blocks with their lines, including the fences and those in lists.
 pub fn fenced(blocks: &[MarkdownBlock]) -> Vec<(Range<usize>, &MarkdownCode)> {
     let mut found = Vec::new();
     let mut open: Vec<&MarkdownBlock> = blocks.iter().rev().collect();
@@ -151,14 +154,13 @@ pub fn fenced(blocks: &[MarkdownBlock]) -> Vec<(Range<usize>, &MarkdownCode)> {
     found
 }
 
-/// Returns one line of text as Markdown shows it: backslash escapes and entities decoded, nothing
-/// else changed.
+/// Decodes backslash escapes and entities in a line.
 pub fn unescape(line: &str) -> String {
     if !line.contains(['\\', '&']) {
         return line.to_owned();
     }
 
-    // An info string is the one place where escapes and entities count and emphasis does not.
+    // Parse it as an info string, where escapes and entities apply and emphasis does not.
     let flat = line.replace(['\n', '\r'], " ");
     match read(&format!("~~~ {flat}\n"))
         .blocks
@@ -171,7 +173,7 @@ pub fn unescape(line: &str) -> String {
     }
 }
 
-/// Returns the text of an ATX heading's line: without its marks, closing marks and blanks around.
+/// Returns the text of an ATX heading without its marks.
 pub fn heading_text(line: &str) -> &str {
     let text = line.trim_start_matches([' ', '\t', '\u{feff}', '>', '-', '*', '+']);
     let text = text
@@ -186,7 +188,7 @@ pub fn heading_text(line: &str) -> &str {
     }
 }
 
-/// Returns how many columns a text takes, with a tab stop every four.
+/// Returns the width of a text in columns, with tab stops at multiples of 4.
 pub fn columns(text: &str) -> usize {
     text.chars().fold(0, |column, c| {
         if c == '\t' {
@@ -201,13 +203,12 @@ pub fn columns(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// Compares the outline of a text: one word and its lines for each block.
+    /// Compares the outline of a text: the kind and lines of each block.
     fn check(text: &str, expected: &[&str]) {
         let found: Vec<String> = blocks(text).iter().map(describe).collect();
         assert_eq!(found, expected, "for {text:?}");
     }
 
-    /// Says what a block is.
     fn describe(block: &MarkdownBlock) -> String {
         let lines = format!("{}-{}", block.first, block.last);
         match &block.node {

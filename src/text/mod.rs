@@ -1,6 +1,6 @@
-//! Text as values: paths, fences, Markdown structure, edits, differences.
+//! Text processing: paths, fences, Markdown structure, edits, diffs.
 //!
-//! Pure: nothing here reads a file, a clock or an environment.
+//! Pure: does not read files, the clock or the environment.
 
 pub mod context_list;
 pub mod diff;
@@ -21,7 +21,7 @@ pub mod shell_word;
 pub mod visible;
 pub mod yaml;
 
-/// Returns a short name for a text, the same for the same bytes.
+/// Returns a short hash of a text, in hexadecimal.
 pub fn digest(text: &str) -> String {
     use sha2::{Digest, Sha256};
 
@@ -32,13 +32,13 @@ pub fn digest(text: &str) -> String {
         .collect()
 }
 
-/// Returns a number with its noun: `1 file`, `2 files`.
+/// Formats a number with its noun: `1 file`, `2 files`.
 pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let end = if number == N::from(1) { "" } else { "s" };
     format!("{number} {noun}{end}")
 }
 
-/// Returns a number of bytes for a person: `1.5 KiB`.
+/// Formats a size: `1.5 KiB`.
 pub fn sized(bytes: u64) -> String {
     let mut size = bytes as f64;
     for unit in ["B", "KiB", "MiB"] {
@@ -55,7 +55,7 @@ pub fn sized(bytes: u64) -> String {
     format!("{size:.1} GiB")
 }
 
-/// Returns as much of a text as fits into so many bytes, and says so where that is not all.
+/// Truncates a text to `most` bytes and appends a note.
 pub fn beginning(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
     if text.len() <= most {
         return text.into();

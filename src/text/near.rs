@@ -1,10 +1,10 @@
-//! The name that somebody may have meant.
+//! Suggests the name that the user probably meant.
 
-/// Longer names are not compared: the time grows with the square of the length.
+// Bounds the time, which is quadratic in the length.
 const MAX_LENGTH: usize = 400;
 
-/// Returns the name that is most like another one, if one is so alike that it may be meant: a
-/// slip of the keys, another case, or the right file name in another folder.
+/// Returns the most similar name. `None` if none is likely: a typo, another case, or the same file
+/// name in another directory.
 pub fn nearest<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let wanted = wanted.to_lowercase();
     let most = wanted.chars().count().min(MAX_LENGTH) / 4 + 1;
@@ -15,7 +15,7 @@ pub fn nearest<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Op
         .map(|(_, name)| name)
 }
 
-/// Returns how far two names are from each other, if that is not too far.
+/// `None` if the names are too different.
 fn distance(wanted: &str, name: &str, most: usize) -> Option<usize> {
     let is_elsewhere = name
         .strip_suffix(wanted)
@@ -31,7 +31,7 @@ fn distance(wanted: &str, name: &str, most: usize) -> Option<usize> {
     (found <= most && found < wanted.len()).then_some(found)
 }
 
-/// Returns how many letters have to be changed, added, left out or exchanged with their neighbour.
+/// Returns the edit distance, with swaps of adjacent letters.
 fn edits(from: &[char], to: &[char]) -> usize {
     let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
     for (at, letter) in from.iter().enumerate() {

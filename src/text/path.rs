@@ -1,61 +1,59 @@
-//! `RepoPath`: the only form in which a plan, a context list or a prompt may name a file.
+//! `RepoPath`: a validated path, the only form in which plans, context lists and prompts name
+//! files.
 //!
-//! A value of this type is relative to the project's root, normal, and outside of every place
-//! that git or TeDDy keep for themselves, in any spelling that a file system folds to it. It says
-//! nothing about what is on disk: links are checked where a file is opened (`host::file`).
+//! A `RepoPath` is relative to the project's root, normalized, and outside `.git` and `.teddy`,
+//! even on file systems that ignore case or certain characters. It implies nothing about the file
+//! system: links are checked when a file is opened (`host::file`).
 
 use std::borrow::Borrow;
 use std::fmt;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// The longest path that is accepted, in bytes.
+/// Maximum length in bytes.
 pub const MAX_PATH: usize = 4000;
-/// The longest component that is accepted, in bytes.
+/// Maximum length of a component in bytes.
 pub const MAX_COMPONENT: usize = 255;
 
-/// A path of a file or folder of the project: relative, normal, UTF-8, outside `.git` and `.teddy`.
+/// A path in the project: relative, normalized, UTF-8, outside `.git` and `.teddy`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct RepoPath(String);
 
-/// Why a text is not a [`RepoPath`].
+/// Why a text is not a valid [`RepoPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// The text is empty.
+    /// It is empty.
     #[error("the path is empty")]
     Empty,
-    /// It starts at the file system's root, a drive or a home directory.
+    /// It starts with `/`, a drive or `~`.
     #[error("the path must be relative to the project's root")]
     Absolute,
-    /// It has a component `..`.
+    /// It has a `..` component.
     #[error("the path leaves the project with `..`")]
     Traversal,
-    /// It has a component `.` or an empty one.
+    /// It has a `.` component or an empty one.
     #[error("the path has an empty or `.` component")]
     NotNormal,
-    /// It names something that git keeps.
+    /// It is inside a git directory.
     #[error("`{0}` is git's own")]
     GitInternal(String),
-    /// It names something that TeDDy keeps.
+    /// It is inside `.teddy`.
     #[error("`{0}` is TeDDy's own")]
     TeddyInternal(String),
-    /// It has a control, direction or invisible character, or a backslash.
+    /// It contains a backslash, or a control, direction or invisible character.
     #[error("the path has the character U+{0:04X}, which is not allowed in a path")]
     Character(u32),
-    /// A component ends with a dot or a blank.
+    /// A component ends with a dot or space.
     #[error("`{0}` ends with a dot or a space")]
     Trailing(String),
-    /// A component is longer than [`MAX_COMPONENT`], or the whole longer than [`MAX_PATH`].
+    /// A component exceeds [`MAX_COMPONENT`], or the whole path [`MAX_PATH`].
     #[error("the path is too long")]
     TooLong,
 }
 
 impl RepoPath {
-    /// Checks a path that is relative to the project's root, without a leading `/`.
-    ///
-    /// # Errors
-    /// Any [`PathError`]; the first one that applies, from left to right.
+    /// Validates a path relative to the project's root. Reports the leftmost error.
     pub fn parse(text: &str) -> Result<RepoPath, PathError> {
         check_whole(text)?;
         for (position, component) in text.split('/').enumerate() {
@@ -64,7 +62,7 @@ impl RepoPath {
         Ok(RepoPath(text.to_owned()))
     }
 
-    /// Returns the path as text, with `/` between components.
+    /// Returns the path as text, with `/` as the separator.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -74,13 +72,12 @@ impl RepoPath {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
-    /// Returns the folders above, nearest first: `a/b/c` has `a/b` and `a`.
+    /// Returns the parent directories, nearest first: `a/b/c` has `a/b` and `a`.
     pub fn ancestors(&self) -> impl Iterator<Item = &str> {
         self.0.rmatch_indices('/').map(|(at, _)| &self.0[..at])
     }
 }
 
-/// Checks what concerns the path as a whole.
 fn check_whole(text: &str) -> Result<(), PathError> {
     if text.is_empty() {
         return Err(PathError::Empty);
@@ -102,7 +99,6 @@ fn check_whole(text: &str) -> Result<(), PathError> {
     Ok(())
 }
 
-/// Checks one component.
 fn check_component(component: &str, first: bool) -> Result<(), PathError> {
     if component == ".." {
         return Err(PathError::Traversal);
@@ -116,11 +112,13 @@ fn check_component(component: &str, first: bool) -> Result<(), PathError> {
         return Err(PathError::TooLong);
     }
 
+    // A checkout can be on any file system, so compare like the most lenient one.
     let folded = fold_component(component);
     if is_git(&folded) {
         return Err(PathError::GitInternal(component.to_owned()));
     }
 
+    // `.teddy` is reserved only at the root.
     if first && (folded == ".teddy" || is_short(&folded, "teddy")) {
         return Err(PathError::TeddyInternal(component.to_owned()));
     }
@@ -132,13 +130,11 @@ fn check_component(component: &str, first: bool) -> Result<(), PathError> {
     Ok(())
 }
 
-/// Returns whether a folded component is one of the names under which some file system finds
-/// `.git`.
 fn is_git(folded: &str) -> bool {
     folded == ".git" || is_short(folded, "git")
 }
 
-/// Returns whether a folded component may be the short name that NTFS gives to a dot and this word.
+/// Matches the short names (8.3) that NTFS can give to `.git` and `.teddy`.
 fn is_short(folded: &str, word: &str) -> bool {
     let number = folded
         .strip_prefix(word)
@@ -146,8 +142,8 @@ fn is_short(folded: &str, word: &str) -> bool {
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Returns the component as the most forgiving file system would look it up: characters that
-/// HFS+ ignores removed, an NTFS stream cut off, trailing dots and blanks cut off, case folded.
+/// Folds a component like the most lenient file system: removes characters that HFS+ ignores, an
+/// NTFS stream, and trailing dots and spaces, and folds case.
 fn fold_component(component: &str) -> String {
     let visible: String = fold(component)
         .chars()
@@ -157,8 +153,8 @@ fn fold_component(component: &str) -> String {
     stem.trim_end_matches(['.', ' ']).to_owned()
 }
 
-/// Returns the form of a path, or of the start of one, in which two that some file system takes
-/// for one are equal: compatibility-normalised and lower case.
+/// Folds a path or prefix: NFKC and lower case. Paths that some file system considers equal have
+/// the same result.
 pub fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -166,13 +162,13 @@ pub fn fold(text: &str) -> String {
     text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
 }
 
-/// Returns whether HFS+ leaves the character out when it compares names.
+// HFS+ ignores these characters in comparisons.
 fn is_ignorable(c: char) -> bool {
     matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Returns whether a character has no place in a name that a person is asked to approve:
-/// controls, line separators, direction marks, invisible and private ones.
+/// Returns `true` for characters that can deceive a reader: control characters, line separators,
+/// direction marks, invisible and private-use characters.
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -210,12 +206,12 @@ impl std::str::FromStr for RepoPath {
     }
 }
 
-/// Returns paths as they are shown to a person.
+/// Converts paths for display.
 pub fn shown(paths: &[Vec<u8>]) -> Vec<String> {
     paths.iter().map(|path| lossy(path)).collect()
 }
 
-/// Returns a path as it is shown to a person.
+/// Converts a path for display. Invalid UTF-8 is replaced.
 pub fn lossy(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
@@ -224,7 +220,6 @@ pub fn lossy(path: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Compares what a text is read as: `ok` or the message.
     fn check(text: &str, expected: &str) {
         let found = RepoPath::parse(text).map_or_else(|e| e.to_string(), |_| "ok".to_owned());
         assert_eq!(found, expected, "for {text:?}");

@@ -1,7 +1,7 @@
-//! Key-shaped strings, taken out of what is recorded or shown.
+//! Removes keys from text that is recorded or displayed, recognized by their format.
 //!
-//! Only shapes that nothing else has: ordinary code, hashes and names stay as they are. Linear in
-//! the length of the text.
+//! The formats are specific, so ordinary code, hashes and names are not affected. Takes linear
+//! time.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The shortest exact value that is looked for: a shorter one would hit ordinary words.
+/// Minimum length of an exact value. Shorter ones could match ordinary words.
 pub const MIN_VALUE: usize = 8;
 
-/// The name of a shape and its pattern. The first that matches at a place wins.
+// Names and patterns. If several match at the same place, the first one wins.
 const SHAPES: [(&str, &str); 15] = [
     ("private key", PRIVATE_KEY),
     ("anthropic key", r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
@@ -46,8 +46,8 @@ const SHAPES: [(&str, &str); 15] = [
     ("digitalocean token", r"\bdo[opr]_v1_[a-f0-9]{64}\b"),
 ];
 
-/// A PEM block from its header over at least one line of key; without that line it is a word in a
-/// text. Line ends may be real or written as `\n`.
+// A PEM header with at least one line of the key; the header alone can be part of prose. Line ends
+// can also be escaped as `\n`.
 const PRIVATE_KEY: &str = concat!(
     r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
     r"(?:(?:\s|\\r|\\n)+[A-Za-z-]{1,30}: [^\r\n\\]{0,200})*",
@@ -55,7 +55,7 @@ const PRIVATE_KEY: &str = concat!(
     r"(?:(?:\s|\\r|\\n)*[A-Za-z0-9+/=]{0,80}(?:\s|\\r|\\n)*(?:=[A-Za-z0-9+/]{4}(?:\s|\\r|\\n)*)?-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?",
 );
 
-/// Each shape has one of these in it. Most texts have none, and are done after one pass.
+// Each shape contains one of these. Most texts contain none, so one pass is enough for them.
 static MARKS: LazyLock<Regex> = LazyLock::new(|| {
     let marks = concat!(
         "PRIVATE KEY|sk-|AKIA|ASIA|gh[opsur]_|github_pat_|glpat-|xox|xapp-|AIza|eyJ|k_live_|",
@@ -64,7 +64,7 @@ static MARKS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(marks).expect("the pattern is a constant that the tests compile")
 });
 
-/// All shapes as one pattern, a group for each.
+// All shapes, with one group each.
 static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
     let all: Vec<String> = SHAPES
         .iter()
@@ -73,21 +73,21 @@ static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&all.join("|")).expect("the patterns are constants that the tests compile")
 });
 
-/// A text without its keys.
+/// A redacted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'a> {
-    /// The text; borrowed where there was nothing to take out.
+    /// The text. Borrowed if nothing was redacted.
     pub text: Cow<'a, str>,
-    /// How many places were replaced.
+    /// Number of replacements.
     pub count: usize,
 }
 
-/// Replaces what has the shape of a key by `[redacted <shape>]`.
+/// Replaces keys by `[redacted <shape>]`.
 pub fn redact(text: &str) -> Cow<'_, str> {
     redact_values(text, &[]).text
 }
 
-/// Replaces what has the shape of a key, and these exact values besides.
+/// Replaces keys and these exact values.
 pub fn redact_values<'a>(text: &'a str, values: &[&str]) -> Redacted<'a> {
     let mut redacted = Redacted {
         text: Cow::Borrowed(text),
@@ -112,7 +112,7 @@ pub fn redact_values<'a>(text: &'a str, values: &[&str]) -> Redacted<'a> {
     redacted
 }
 
-/// Returns where keys are in a text, with the shapes that they have.
+/// Returns the keys in a text, with the names of their shapes.
 pub(super) fn shapes(text: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
     let marked = MARKS.is_match(text).then(|| PATTERN.captures_iter(text));
     let found = marked.into_iter().flatten().filter_map(|found| {
@@ -122,7 +122,6 @@ pub(super) fn shapes(text: &str) -> impl Iterator<Item = (&'static str, Range<us
     found.filter(|(_, range)| is_random(&text[range.clone()]))
 }
 
-/// Replaces the shapes; `None` where there is none.
 fn replace_shapes(text: &str) -> Option<(String, usize)> {
     let (mut output, mut end, mut count) = (String::new(), 0, 0);
     for (shape, range) in shapes(text) {
@@ -135,8 +134,7 @@ fn replace_shapes(text: &str) -> Option<(String, usize)> {
     (count > 0).then(|| (output + &text[end..], count))
 }
 
-/// Says whether a key-shaped string has digits and letters, as random ones do and names of things
-/// don't.
+/// Random strings contain digits and letters, and identifiers usually don't.
 fn is_random(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     digits >= 2 && text.bytes().any(|byte| byte.is_ascii_alphabetic())
@@ -152,8 +150,8 @@ mod tests {
         assert_eq!(redact(text), expected);
     }
 
-    /// Text of a length that looks random. The keys of these tests are put together here, so that
-    /// no scanner finds one in the source.
+    /// Returns random-looking text. Keys are assembled here, so that scanners do not report this
+    /// file.
     fn random(length: usize) -> String {
         "a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs"
             .chars()

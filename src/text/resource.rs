@@ -1,38 +1,34 @@
-//! `Resource`: what a context list, READ, PRUNE and a hand-off may name.
+//! `Resource`: an entry in a context list, READ, PRUNE or hand-off.
 
 use std::fmt;
 
 use super::path::{PathError, RepoPath, is_deceptive};
 
-/// Something that the model can be shown.
+/// A resource that can be shown to the model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resource {
-    /// A file or folder of the project.
+    /// A file or directory of the project.
     File(RepoPath),
-    /// A page, `http` or `https`.
+    /// A web page, `http` or `https`.
     Url(String),
     /// An artifact of an earlier turn, `.teddy/<session>/<NN>/<name>`.
     Artifact(Artifact),
 }
 
-/// A file of a turn's commit, under the name that it has in a context list.
+/// An artifact of a turn, as named in context lists.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Artifact {
     /// The session, one or more kebab-case components.
     pub session: String,
-    /// The turn.
+    /// Number of the turn.
     pub turn: u64,
-    /// The file in the turn's tree.
+    /// Path in the turn's tree.
     pub name: String,
 }
 
 impl Resource {
-    /// Reads one entry as it stands in a context list: `path`, `/path`, `./path`, `folder/`, a URL,
-    /// or the name of an artifact.
-    ///
-    /// # Errors
-    /// The path rules, where the text is neither a URL nor an artifact; a blank or a deceptive
-    /// character in a URL.
+    /// Parses an entry: `path`, `/path`, `./path`, `directory/`, a URL or an artifact. A URL must
+    /// not contain whitespace or deceptive characters; everything else must be a valid path.
     pub fn parse(text: &str) -> Result<Resource, PathError> {
         if is_url(text) {
             if let Some(bad) = text.chars().find(|&c| c.is_whitespace() || is_deceptive(c)) {
@@ -53,7 +49,7 @@ impl Resource {
     }
 }
 
-/// Returns whether the text starts as a web address does.
+/// Returns `true` if a text starts with `http://` or `https://`, in any case.
 pub fn is_url(text: &str) -> bool {
     let scheme = text.split("://").next().unwrap_or_default();
     text.contains("://")
@@ -61,7 +57,7 @@ pub fn is_url(text: &str) -> bool {
 }
 
 impl Artifact {
-    /// Reads `.teddy/<session>/<NN>/<name>`.
+    /// Parses `.teddy/<session>/<NN>/<name>`.
     pub fn parse(text: &str) -> Option<Artifact> {
         let mut parts = text.strip_prefix(".teddy/")?.rsplitn(3, '/');
         let (name, turn, session) = (parts.next()?, parts.next()?, parts.next()?);
@@ -106,7 +102,6 @@ impl fmt::Display for Resource {
 mod tests {
     use super::*;
 
-    /// Compares the canonical form of an entry.
     fn check(text: &str, expected: &str) {
         let found = Resource::parse(text).map_or_else(|e| e.to_string(), |r| r.to_string());
         assert_eq!(found, expected, "for {text:?}");

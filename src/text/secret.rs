@@ -1,9 +1,9 @@
-//! What looks like a secret in the text of a file: a key by its shape, or a random value that is
-//! assigned to a name like `api_token`.
+//! Detects secrets in a text: keys by their format, and random values that are assigned to a name
+//! such as `api_token`.
 //!
-//! The shapes are those of redaction. Nothing that repositories are full of is meant: hashes, lock
-//! files, UUIDs, encoded images, minified code, examples, values that words make up. Linear in the
-//! length of the text, and one pass where nothing is found.
+//! The formats are those of [`super::redact`]. Avoids false positives for common content: hashes,
+//! lock files, UUIDs, encoded images, minified code, examples and values made of words. Takes
+//! linear time, and one pass if there is nothing to find.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -12,16 +12,15 @@ use regex::Regex;
 
 use super::redact;
 
-/// What a random value is called that is assigned to a name.
 const ASSIGNED: &str = "value assigned to a secret's name";
 
-/// The shortest value that can be told from a word.
+// A shorter value can be a word.
 const MIN_VALUE: usize = 20;
-/// The longest value that is a secret and not a file.
+// A longer value is rather an embedded file.
 const MAX_VALUE: usize = 512;
 
-/// A name that ends with a word for a secret, and the literal that is assigned to it: in quotes, or
-/// up to the end of the line. Code goes on behind a name, so that no expression is one.
+// A name that ends with a word for a secret, and its value: in quotes, or up to the end of the
+// line. Unquoted code does not match, because it continues after a name.
 static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
         r"(?i-u)(?:secret|passw(?:or)?d|passphrase|token|credentials?|",
@@ -32,24 +31,22 @@ static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 });
 
-/// Returns what looks like a secret in a text, by the name of its kind.
+/// Returns the kind of the first secret in a text.
 pub fn find(text: &str) -> Option<&'static str> {
     let shaped = shaped(text).next().map(|(shape, _)| shape);
     shaped.or_else(|| assigned(text).next().map(|_| ASSIGNED))
 }
 
-/// Returns every place of a text that looks like a secret, with the name of its kind.
+/// Returns all secrets in a text, with their kinds.
 pub(super) fn places(text: &str) -> Vec<(&'static str, Range<usize>)> {
     let assigned = assigned(text).map(|range| (ASSIGNED, range));
     shaped(text).chain(assigned).collect()
 }
 
-/// Returns where something has the shape of a key.
 fn shaped(text: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
     redact::shapes(text).filter(|(_, range)| !text[range.clone()].contains("EXAMPLE"))
 }
 
-/// Returns where a random value is assigned to the name of a secret.
 fn assigned(text: &str) -> impl Iterator<Item = Range<usize>> {
     ASSIGNMENT
         .captures_iter(text)
@@ -58,7 +55,6 @@ fn assigned(text: &str) -> impl Iterator<Item = Range<usize>> {
         .map(|value| value.range())
 }
 
-/// Returns whether a value is random: no words, no path, no UUID, no example.
 fn is_random(value: &str) -> bool {
     if !(MIN_VALUE..=MAX_VALUE).contains(&value.len()) || is_uuid(value) || is_example(value) {
         return false;
@@ -71,13 +67,13 @@ fn is_random(value: &str) -> bool {
         return false;
     }
 
-    // What people type without looking goes up step by step, or stays.
+    // Values typed by hand are often sequences or repetitions.
     let is_step = |pair: &&[u8]| pair[1].wrapping_sub(pair[0]) <= 1;
     let steps = plain.windows(2).filter(is_step).count();
 
-    // Words and numbers are runs of one class, also where each begins with a capital; of random
-    // characters, every second or third is of another class than the one before. Where all letters
-    // are large, or small, as many changes are to be expected as digits and letters allow.
+    // Words and numbers are runs of one class, even if each word starts with a capital. In random
+    // values, every second or third character starts a new run. If all letters have the same case,
+    // compare with the number of changes that the counts of digits and letters predict.
     let classes: Vec<Class> = plain.iter().map(|byte| Class::of(*byte)).collect();
     let is_change = |pair: &&[Class]| pair[0] != pair[1] && *pair != [Class::Upper, Class::Lower];
     let changes = classes.windows(2).filter(is_change).count();
@@ -87,19 +83,14 @@ fn is_random(value: &str) -> bool {
     steps * 3 < plain.len() && (changes * 10 >= plain.len() * 3 || as_expected)
 }
 
-/// A kind of letters and digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// 0 to 9.
     Digit,
-    /// a to z.
     Lower,
-    /// A to Z.
     Upper,
 }
 
 impl Class {
-    /// Returns the kind of a letter or digit.
     fn of(byte: u8) -> Class {
         match byte {
             b'0'..=b'9' => Class::Digit,
@@ -109,7 +100,6 @@ impl Class {
     }
 }
 
-/// Returns whether a value has the form of a UUID.
 fn is_uuid(value: &str) -> bool {
     value.len() == 36
         && value.bytes().enumerate().all(|(at, byte)| match at {
@@ -118,7 +108,6 @@ fn is_uuid(value: &str) -> bool {
         })
 }
 
-/// Returns whether a value says itself that it is none, or that another one is to stand there.
 fn is_example(value: &str) -> bool {
     const WORDS: [&str; 15] = [
         "example",
@@ -146,10 +135,9 @@ fn is_example(value: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Random characters; put together here, so that no scanner finds a key in the source.
+    /// Random characters. Keys are assembled here, so that scanners do not report this file.
     const RANDOM: &str = "a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs";
 
-    /// Compares what a text is taken for.
     fn check(text: &str, expected: Option<&str>) {
         assert_eq!(find(text), expected, "for {text}");
     }

@@ -1,15 +1,14 @@
-//! Words of a command line that is suggested: whoever copies it into a shell runs what it says and
-//! nothing else, whatever somebody else has called a file.
+//! Quotes words of suggested commands, so that copying one into a shell is safe with any file name.
 //!
-//! What a shell reads as more than a word is quoted. What cannot be shown as it is, is escaped byte
-//! by byte (`$'..'`, which bash, zsh and other shells read).
+//! Special characters are quoted. Characters that cannot be displayed are escaped byte by byte as
+//! `$'..'`, which bash, zsh and other shells support.
 
 use std::fmt::Write as _;
 
 use super::visible::visible;
 
-/// Returns a text, or the bytes of a path, as one word. One at the start of which is a dash may be
-/// read as an option: that is for [`shell_operand`].
+/// Quotes a text or the bytes of a path as one word. A leading dash can make it an option; use
+/// [`shell_operand`] after all options.
 pub fn shell_word(word: impl AsRef<[u8]>) -> String {
     let bytes = word.as_ref();
     let text = std::str::from_utf8(bytes).ok();
@@ -20,20 +19,19 @@ pub fn shell_word(word: impl AsRef<[u8]>) -> String {
     }
 }
 
-/// Returns a word that comes after all options: behind `--` if it could be taken for one.
+/// Quotes an operand, preceded by `--` if it starts with a dash.
 pub fn shell_operand(word: impl AsRef<[u8]>) -> String {
     let bytes = word.as_ref();
     let dashes = if bytes.starts_with(b"-") { "-- " } else { "" };
     format!("{dashes}{}", shell_word(bytes))
 }
 
-/// Returns whether a text is one word for every shell, and stands for itself.
 fn is_plain(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-~".contains(c);
+    // Shells expand a leading `~`, and zsh also a leading `=`.
     !text.is_empty() && !text.starts_with(['~', '=']) && text.chars().all(is_plain)
 }
 
-/// Returns bytes as a word in which everything that is no letter, digit or mark is a number.
 fn escaped(bytes: &[u8]) -> String {
     let mut word = String::from("$'");
     for &byte in bytes {

@@ -1,9 +1,9 @@
-//! Text from strangers, made fit for a screen: whatever could hide, reorder or rewrite what a
-//! person reads comes out as a plain, visible spelling.
+//! Sanitizes untrusted text for display: replaces characters that could hide, reorder or overwrite
+//! what the user sees.
 //!
-//! Guarantees: the result has no control, direction, invisible or private character (the block
-//! form keeps the newline), and no run of blanks long enough to push text off a screen. Text
-//! that is harmless comes back as it is.
+//! The result contains no control, direction, invisible or private-use characters (except newlines
+//! in the block form), and no run of spaces that is long enough to push text off the screen.
+//! Harmless text is returned unchanged.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -12,23 +12,22 @@ use unicode_width::UnicodeWidthChar;
 
 use super::path::is_deceptive;
 
-/// The longest run of blanks that is shown as it is.
+/// Longest run of spaces that is displayed.
 pub const MAX_BLANKS: usize = 80;
-/// The distance between tab stops, in columns.
+// In columns.
 const TAB: usize = 8;
 
-/// Returns the text for one line: every deceptive character, the newline too, as `\u{..}`.
+/// Sanitizes text for a single line. Deceptive characters and newlines are shown as `\u{..}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     show(text, Shape::Line)
 }
 
-/// Returns the text for one line: as [`visible`], but tabs stay, so that the line can be copied.
+/// Like [`visible`], but keeps tabs, so that the line can be copied.
 pub fn visible_tabbed(text: &str) -> String {
     text.split('\t').map(visible).collect::<Vec<_>>().join("\t")
 }
 
-/// Returns the start of a text that may have any length: at most so many characters, and an ellipsis
-/// if there are more.
+/// Truncates a text to `most` characters and appends an ellipsis.
 pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
@@ -36,13 +35,12 @@ pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// Returns the text for several lines: as [`visible`], but newlines stay.
+/// Like [`visible`], but keeps newlines.
 pub fn visible_block(text: &str) -> Cow<'_, str> {
     show(text, Shape::Block)
 }
 
-/// Returns a text that a program reads too: as [`visible_block`], but blanks, tabs and CRLF stay as
-/// they are.
+/// Like [`visible_block`], but also keeps spaces, tabs and CRLF, for text that programs parse.
 pub fn visible_text(text: &str) -> Cow<'_, str> {
     let hidden = |c: char| !matches!(c, '\n' | '\t') && is_deceptive(c);
     if !text.contains(hidden) {
@@ -64,8 +62,7 @@ pub fn visible_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns a command's output for several lines: as [`visible_block`], with each byte that is not
-/// UTF-8 as `\xff`.
+/// Like [`visible_block`], and shows each byte that is not UTF-8 as `\xff`.
 pub fn visible_bytes(bytes: &[u8]) -> String {
     let mut screen = TextScreen::new(Shape::Block, bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -77,8 +74,7 @@ pub fn visible_bytes(bytes: &[u8]) -> String {
     screen.finish()
 }
 
-/// Returns JSON text with each deceptive character of its strings as JSON's own escape; it says the
-/// same.
+/// Replaces deceptive characters in JSON by JSON escapes, which don't change its meaning.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     let hidden = |c: char| c != '\n' && is_deceptive(c);
     let is_plain = |byte: u8| byte == b'\n' || (b' '..=b'~').contains(&byte);
@@ -100,9 +96,9 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns the text without terminal escape sequences (colours, cursor moves, titles, links).
+/// Removes terminal escape sequences (colors, cursor moves, titles, links).
 ///
-/// A sequence that is not finished stays, so that nothing behind it can vanish with it.
+/// An incomplete sequence is kept, so that the text after it cannot disappear.
 pub fn strip_ansi(text: &str) -> Cow<'_, str> {
     if !text.contains(starts_sequence) {
         return Cow::Borrowed(text);
@@ -126,16 +122,12 @@ pub fn strip_ansi(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether newlines are part of the text's shape.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// One line.
     Line,
-    /// Several.
     Block,
 }
 
-/// Returns the text as the shape shows it, borrowed if that changes nothing.
 fn show(text: &str, shape: Shape) -> Cow<'_, str> {
     let mut screen = TextScreen::new(shape, text.len());
     screen.text(text);
@@ -147,20 +139,16 @@ fn show(text: &str, shape: Shape) -> Cow<'_, str> {
     }
 }
 
-/// What has been written so far, and where the cursor stands.
 struct TextScreen {
-    /// The text written.
     out: String,
-    /// Whether newlines stay.
     shape: Shape,
-    /// The column of the next character, for tab stops.
+    /// Column of the next character, for tab stops.
     column: usize,
-    /// The run of blanks at the end: its first byte in `out`, its length.
+    /// The trailing run of spaces: its offset in `out` and its length.
     blanks: Option<(usize, usize)>,
 }
 
 impl TextScreen {
-    /// Returns an empty screen.
     fn new(shape: Shape, capacity: usize) -> TextScreen {
         TextScreen {
             out: String::with_capacity(capacity),
@@ -170,7 +158,6 @@ impl TextScreen {
         }
     }
 
-    /// Writes text.
     fn text(&mut self, text: &str) {
         for c in text.chars() {
             match c {
@@ -183,14 +170,12 @@ impl TextScreen {
         }
     }
 
-    /// Ends the line.
     fn newline(&mut self) {
         self.end_blanks();
         self.out.push('\n');
         self.column = 0;
     }
 
-    /// Writes one blank.
     fn blank(&mut self, c: char) {
         let (_, length) = self.blanks.get_or_insert((self.out.len(), 0));
         *length += 1;
@@ -198,14 +183,12 @@ impl TextScreen {
         self.column += 1;
     }
 
-    /// Writes one harmless character.
     fn plain(&mut self, c: char) {
         self.end_blanks();
         self.out.push(c);
         self.column += c.width().unwrap_or(0);
     }
 
-    /// Writes an ASCII spelling of something that cannot be shown.
     fn word(&mut self, word: std::fmt::Arguments<'_>) {
         self.end_blanks();
         let before = self.out.len();
@@ -215,7 +198,7 @@ impl TextScreen {
         self.column += self.out.len() - before;
     }
 
-    /// Replaces a run of blanks that is too long by its length in words.
+    /// Replaces a run of spaces that is too long by a note.
     fn end_blanks(&mut self) {
         if let Some((start, length)) = self.blanks.take()
             && length > MAX_BLANKS
@@ -225,19 +208,17 @@ impl TextScreen {
         }
     }
 
-    /// Returns what was written.
     fn finish(mut self) -> String {
         self.end_blanks();
         self.out
     }
 }
 
-/// Returns whether the character takes room and shows nothing.
+/// Includes the Braille blank, which is not whitespace in Unicode.
 fn is_blank(c: char) -> bool {
     c == '\u{2800}' || c.is_whitespace()
 }
 
-/// Returns whether a terminal reads what follows as a command.
 fn starts_sequence(c: char) -> bool {
     matches!(
         c,
@@ -245,7 +226,7 @@ fn starts_sequence(c: char) -> bool {
     )
 }
 
-/// Returns the length of the escape sequence at the start of the text, if it is finished.
+/// `None` if the sequence is incomplete.
 fn sequence_length(text: &str) -> Option<usize> {
     let mut chars = text.char_indices().skip(1).peekable();
     let kind = match text.chars().next()? {
@@ -267,7 +248,7 @@ fn sequence_length(text: &str) -> Option<usize> {
     }
 }
 
-/// Returns the length of a sequence that a terminator ends (a title, a link), on one line.
+/// Returns the length of a sequence with a terminator (a title or link) on the same line.
 fn string_length(text: &str, kind: char) -> Option<usize> {
     let line = text.split('\n').next()?;
     let bell = line.find('\u{7}').filter(|_| kind == ']').map(|at| at + 1);
@@ -295,7 +276,6 @@ mod tests {
         );
     }
 
-    /// Compares the block form.
     fn check(text: &str, expected: &str) {
         assert_eq!(visible_block(text), expected, "for {text:?}");
     }

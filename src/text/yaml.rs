@@ -1,34 +1,31 @@
-//! What a YAML text must be before it is given to the YAML reader.
+//! Checks the size and nesting of a YAML text before it is parsed.
 //!
-//! The reader refuses deep nesting only after time that grows with its square: 400 kB of `[` keep
-//! it busy for minutes. So size and depth are looked at first, in one pass over the bytes.
+//! The parser rejects deep nesting only after quadratic time: 400 kB of `[` take it minutes. This
+//! check takes one pass over the bytes.
 
-/// The deepest nesting that is let through.
+/// Maximum nesting.
 pub const MAX_DEPTH: usize = 64;
 
-/// Why a text is not given to the reader.
+/// Why a text is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum YamlError {
     /// It is too large.
     #[error("the file has {size} bytes; at most {limit} are read")]
     TooLarge {
-        /// Its size.
+        /// Its size in bytes.
         size: usize,
-        /// The limit.
+        /// The limit in bytes.
         limit: usize,
     },
     /// It is nested too deep.
     #[error("line {line} is nested more than {MAX_DEPTH} deep")]
     TooDeep {
-        /// The line, from 1.
+        /// Line number, from 1.
         line: usize,
     },
 }
 
-/// Checks that a YAML text is small and flat enough to be read in short time.
-///
-/// # Errors
-/// Where it is larger than `max_bytes`, or nested deeper than [`MAX_DEPTH`].
+/// Checks that a YAML text is small and flat enough to be parsed quickly.
 pub fn guard(text: &str, max_bytes: usize) -> Result<(), YamlError> {
     if text.len() > max_bytes {
         return Err(YamlError::TooLarge {
@@ -51,8 +48,8 @@ pub fn guard(text: &str, max_bytes: usize) -> Result<(), YamlError> {
     Ok(())
 }
 
-/// Returns how deep a line stands in block collections at most: one level for each indentation
-/// below it and each marker at its start.
+/// Returns an upper bound for the block nesting of a line: its enclosing indentations plus the
+/// markers at its start.
 fn block_depth(line: &str, indents: &mut Vec<usize>) -> usize {
     let body = line.trim_start_matches(' ');
     if body.is_empty() {
@@ -73,8 +70,8 @@ fn block_depth(line: &str, indents: &mut Vec<usize>) -> usize {
     indents.len() + markers
 }
 
-/// Returns how many flow collections may be open at most somewhere in a line, and so many more at
-/// its end.
+/// Returns an upper bound for the flow nesting at the end of a line, or a value above [`MAX_DEPTH`]
+/// if it is exceeded inside the line.
 fn flow_depth(line: &str, open: usize) -> usize {
     if open == 0 && !line.contains('[') && !line.contains('{') {
         return 0;
@@ -84,7 +81,7 @@ fn flow_depth(line: &str, open: usize) -> usize {
     let mut before = b' ';
     for &byte in line.as_bytes() {
         match byte {
-            // Inside of a word a bracket opens nothing.
+            // A bracket inside a word does not start a collection.
             b'[' | b'{'
                 if matches!(
                     before,
@@ -111,7 +108,7 @@ fn flow_depth(line: &str, open: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Compares the message for a text; empty where it is let through.
+    /// Compares the error. Empty if the text is accepted.
     fn check(text: &str, expected: &str) {
         let found = guard(text, 1 << 20)
             .err()

@@ -1,12 +1,11 @@
-//! The states of a change.
+//! Tests of the state of a change.
 
 use super::*;
 use crate::change::verdict::ReviewVerdict;
 
-/// A state with little in it.
+/// A minimal state.
 const SMALL: &str = "change_id: greet\nphase: proposed\n";
 
-/// Returns a step.
 fn entry(step: &str) -> ChangeEntry {
     ChangeEntry::of(step, "2026-01-02T03:04:05Z")
 }

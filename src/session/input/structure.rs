@@ -1,22 +1,20 @@
-//! The structure of a project: its files as a tree, cut where it grows too long.
+//! Renders the project's files as a tree with a bounded number of lines.
 
 use super::line;
 use crate::text::visible::visible;
 
-/// The project's structure is cut off to folders with counts above this many lines.
+/// Maximum number of lines. Larger trees show deep directories as file counts.
 pub const MAX_STRUCTURE: usize = 3000;
 
-/// A folder of the structure.
 #[derive(Default)]
 struct StructureFolder<'a> {
-    /// Folders below, sorted by name.
     folders: Vec<(&'a str, StructureFolder<'a>)>,
-    /// Files in it.
     files: Vec<&'a str>,
 }
 
 impl<'a> StructureFolder<'a> {
-    /// Returns the folder of some paths, sorted; so much of each is the folder's own path.
+    /// Builds the tree from sorted paths. The first `skip` bytes of each path are the directory's
+    /// own.
     fn of(paths: &[&'a str], skip: usize) -> StructureFolder<'a> {
         let mut folder = StructureFolder::default();
         let mut at = 0;
@@ -28,7 +26,7 @@ impl<'a> StructureFolder<'a> {
                 continue;
             };
 
-            // What is in a folder stands together.
+            // Paths are sorted, so those below one directory are adjacent.
             let inside = &path[..=skip + end];
             let length = paths[at..].partition_point(|path| path.starts_with(inside));
             let inner = StructureFolder::of(&paths[at..at + length], inside.len());
@@ -40,15 +38,14 @@ impl<'a> StructureFolder<'a> {
         folder
     }
 
-    /// Returns how many levels of folders are below it.
     fn depth(&self) -> usize {
         let below = self.folders.iter().map(|(_, inner)| 1 + inner.depth());
         below.max().unwrap_or(0)
     }
 }
 
-/// Returns the project's files as an indented list, folders first and each once; above [`MAX_STRUCTURE`]
-/// lines the deepest folders are shown as counts.
+/// Returns an indented list of the files, directories first. Deep directories are shown as counts
+/// if there would be more than [`MAX_STRUCTURE`] lines.
 pub fn structure(paths: &[impl AsRef<str>]) -> String {
     let mut sorted: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
     sorted.sort_unstable();
@@ -62,7 +59,6 @@ pub fn structure(paths: &[impl AsRef<str>]) -> String {
     text
 }
 
-/// Returns how many lines a folder takes when it is shown to this depth.
 fn lines(folder: &StructureFolder<'_>, depth: usize) -> usize {
     let below = |inner: &StructureFolder<'_>| {
         if depth == 0 {
@@ -79,7 +75,6 @@ fn lines(folder: &StructureFolder<'_>, depth: usize) -> usize {
             .sum::<usize>()
 }
 
-/// Writes what is in a folder.
 fn write_folder(text: &mut String, folder: &StructureFolder<'_>, indent: usize, depth: usize) {
     for (name, inner) in &folder.folders {
         let pad = "  ".repeat(indent);
@@ -102,7 +97,6 @@ fn write_folder(text: &mut String, folder: &StructureFolder<'_>, indent: usize, 
     }
 }
 
-/// Returns how many files are in and below a folder.
 fn count(folder: &StructureFolder<'_>) -> usize {
     let folders = folder.folders.iter();
     folder.files.len() + folders.map(|(_, inner)| count(inner)).sum::<usize>()

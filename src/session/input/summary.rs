@@ -1,22 +1,21 @@
-//! The resources that an `input.md` lists, read back with their tokens.
+//! Parses the resource list of an `input.md`.
 //!
-//! What is in a fence is somebody's text and not looked at: it may have the same headings.
+//! Skips fenced blocks, because resource contents can contain the same headings.
 
-/// As many resources are listed.
 const MOST: usize = 10_000;
 
-/// A resource that the model was given.
+/// A resource in the model's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceTokens {
     /// A path, a URL, or the name of an artifact.
     pub name: String,
-    /// Its tokens; nothing where there was no text of it.
+    /// Number of tokens. `None` if the resource was not text.
     pub tokens: Option<u64>,
-    /// Why there was no text of it, in the words of the input.
+    /// Why the resource was not text, as the input words it.
     pub note: Option<String>,
 }
 
-/// Returns the resources of the section "Context Summary", in its order.
+/// Returns the resources of the section "Context Summary", in order.
 pub fn resources(input: &str) -> Vec<ResourceTokens> {
     let mut fence = 0;
     let mut is_inside = false;
@@ -47,7 +46,7 @@ pub fn resources(input: &str) -> Vec<ResourceTokens> {
     found
 }
 
-/// Reads a line such as `- [a.md](/a.md) (5 tokens)`.
+/// Parses a line such as `- [a.md](/a.md) (5 tokens)`.
 fn resource(line: &str) -> Option<ResourceTokens> {
     let rest = line.strip_prefix("- [")?;
     let (link, note) = rest.rsplit_once(" (")?;
@@ -66,7 +65,7 @@ mod tests {
     use super::super::{ListScope, Material, ResourceBody, Shown, render};
     use super::*;
 
-    /// Compares what is read of an input: the name, and the tokens or the note.
+    /// Compares each resource by name and by its tokens or note.
     #[track_caller]
     fn check(input: &str, expected: &[(&str, &str)]) {
         let found = resources(input);

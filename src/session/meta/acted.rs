@@ -1,8 +1,8 @@
-//! What `meta.yaml` says of a turn whose model edited files itself.
+//! Metadata of a turn whose model edited files itself.
 
 use serde::{Deserialize, Serialize};
 
-/// The program that worked in the session's worktree, as it says itself, and how to go on with it.
+/// The program of an acting model, as it identifies itself, and how to resume its conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acted {
     /// Its name.
@@ -11,13 +11,13 @@ pub struct Acted {
     /// Its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Its name for the conversation.
+    /// Its conversation id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
-    /// The worktree in which the conversation was, which is the only place where it can go on.
+    /// Name of the worktree of the conversation. It can be resumed only there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
-    /// Whether it went on with the conversation of the turn before.
+    /// `true` if it resumed the conversation of the previous turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
 }

@@ -1,33 +1,33 @@
-//! Which model a turn asked, and what that took.
+//! The model of a turn and its usage.
 
 use serde::{Deserialize, Serialize};
 
 use crate::session::limited;
 
-/// Which model, and what it took.
+/// A model and its usage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelUse {
-    /// The one that was asked.
+    /// The requested model.
     pub asked: String,
-    /// The one that answered, as it says itself.
+    /// The model that answered, as it identifies itself.
     pub answered: String,
-    /// Tokens read.
+    /// Input tokens.
     #[serde(deserialize_with = "limited::tokens")]
     pub tokens_in: u64,
-    /// Tokens written.
+    /// Output tokens.
     #[serde(deserialize_with = "limited::tokens")]
     pub tokens_out: u64,
-    /// Of those read, the ones that came from the provider's cache.
+    /// Input tokens that were read from the provider's cache.
     #[serde(default, deserialize_with = "limited::tokens")]
     pub tokens_cached: u64,
-    /// Of those read, the ones that the provider put into its cache.
+    /// Input tokens that were written to the provider's cache.
     #[serde(
         default,
         skip_serializing_if = "is_zero",
         deserialize_with = "limited::tokens"
     )]
     pub tokens_cache_written: u64,
-    /// Dollars; nothing where no price is known.
+    /// Dollars. `None` if no price is known.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -36,7 +36,6 @@ pub struct ModelUse {
     pub cost: Option<f64>,
 }
 
-/// Says whether there is nothing to write.
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

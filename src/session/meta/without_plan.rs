@@ -1,5 +1,4 @@
-//! What a turn without a plan did: restored, picked or landed others, or recorded what somebody
-//! else did.
+//! Metadata of turns without a plan: restores, picks, landings and recorded work.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -7,22 +6,22 @@ use uuid::Uuid;
 use crate::git::object::CommitId;
 use crate::session::limited::{self, LimitedEntry};
 
-/// Where a restore went.
+/// The target of a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
-    /// The turn whose state the workspace has now.
+    /// The turn that the workspace was restored to.
     pub turn: u64,
-    /// What asked for it.
+    /// The command.
     #[serde(default)]
     pub by: RestoreCommand,
-    /// The turns that `redo` goes through, the next one last.
+    /// The turns that `redo` would step through, next one last.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "limited::list"
     )]
     pub redo: Vec<u64>,
-    /// The turns that an undo took back or a redo did again, in this order.
+    /// The turns that this undo or redo crossed, in order.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -31,51 +30,51 @@ pub struct Restored {
     pub over: Vec<u64>,
 }
 
-/// A turn that was picked.
+/// The source of a pick.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picked {
-    /// Its session.
+    /// Name of its session.
     pub session: String,
-    /// Its number.
+    /// Number of the turn.
     pub turn: u64,
-    /// Its id.
+    /// Id of the turn.
     pub turn_id: Uuid,
-    /// Its commit.
+    /// Commit of the turn.
     pub commit: CommitId,
-    /// Its title.
+    /// Title of the turn.
     pub title: String,
 }
 
-/// What TeDDy took no part in, as far as whoever recorded it says.
+/// Work that was done without TeDDy, as reported by the caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Who did it: a program, an agent, a person.
+    /// Author: a program, an agent or a user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The conversation in which an agent did it, by the agent's own id.
+    /// The agent's own conversation id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
-    /// The exit code of the program that did it.
+    /// Exit code of the program that did the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
 }
 
-/// What landed, and where.
+/// A landing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landed {
-    /// The short name of the branch.
+    /// Short name of the branch.
     pub branch: String,
-    /// The commits, oldest first.
+    /// The new commits, oldest first.
     #[serde(deserialize_with = "limited::list")]
     pub commits: Vec<LandedCommit>,
 }
 
-/// A commit on a branch of the user's that has what turns did.
+/// A commit on one of the user's branches that contains turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandedCommit {
-    /// The commit.
+    /// Its id.
     pub commit: CommitId,
-    /// The turns, oldest first.
+    /// The turns in it, oldest first.
     #[serde(deserialize_with = "limited::list")]
     pub turns: Vec<LandedTurn>,
 }
@@ -97,17 +96,17 @@ impl LimitedEntry for LandedTurn {
 pub struct LandedTurn {
     /// Its number.
     pub number: u64,
-    /// Its id, by which a turn is known in every session that has it.
+    /// Its id, which is the same in every fork of the session.
     pub turn_id: Uuid,
 }
 
-/// What asked for a restore.
+/// The command of a restore.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RestoreCommand {
-    /// `teddy restore`: a step of its own, which can be undone.
+    /// `teddy restore`: recorded as a new step, which can be undone.
     #[default]
     Restore,
-    /// `teddy undo` or `teddy redo`: a move over the steps.
+    /// `teddy undo` or `teddy redo`: a move along the recorded steps.
     Undo,
 }

@@ -1,4 +1,4 @@
-//! One action of the report.
+//! Renders the section of one action in a report.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -11,26 +11,20 @@ use crate::text::edit::Tier;
 use crate::text::redact::redact;
 use crate::text::visible::{excerpt, strip_ansi, visible};
 
-/// The characters of a line of a difference that are shown, and of one of an output where the report
-/// would be too long.
+// In characters. Applies to lines of diffs, and to lines of output if the report would be too long.
 const MAX_LINE: usize = 500;
 
-/// What there is to tell of an action.
 #[derive(Clone, Copy)]
 pub(super) struct ActionFacts<'a> {
-    /// What it came to; nothing where the plan did not run.
+    /// `None` if the plan did not run.
     pub outcome: Option<&'a Outcome>,
-    /// The user's changes.
     pub modification: Option<&'a Modification>,
-    /// Lines of output, and of a difference, that are shown.
+    /// Maximum number of lines of output, and of a diff.
     pub limit: usize,
-    /// Whether only the start of a long line of output is shown.
     pub are_lines_cut: bool,
-    /// Its position, from 0.
     pub index: usize,
 }
 
-/// Writes an action with its metadata, status, outcome and what it produced.
 pub(super) fn write(text: &mut String, action: &Action, told: ActionFacts<'_>) {
     let mark = if told.modification.is_some() {
         " (user modified)"
@@ -81,10 +75,9 @@ pub(super) fn write(text: &mut String, action: &Action, told: ActionFacts<'_>) {
     difference(text, caption, change, (&name, told.limit));
 }
 
-/// Writes a difference, or a part of one that is long and where the whole of it is.
 fn difference(text: &mut String, caption: &str, change: &str, (name, limit): (&str, usize)) {
     writeln!(text, "\n{caption}").expect("writing to a string");
-    // Half a key, where a line is cut, would not be known as one.
+    // Redact first: a key that is cut in half is not recognized.
     let change = redact(change);
     match bounded(&change, limit) {
         None => block(text, "diff", &change),
@@ -95,8 +88,8 @@ fn difference(text: &mut String, caption: &str, change: &str, (name, limit): (&s
     }
 }
 
-/// Returns head and tail of a difference that has more lines than the limit, or lines that are too
-/// long; `None` where it is shown whole.
+/// Returns the head and tail of a diff with more than `limit` lines or with long lines. `None` if
+/// it can be shown in full.
 pub fn bounded(difference: &str, limit: usize) -> Option<String> {
     let lines: Vec<&str> = difference.split_inclusive('\n').collect();
     let is_long = |line: &&str| line.chars().nth(MAX_LINE).is_some();
@@ -121,7 +114,6 @@ pub fn bounded(difference: &str, limit: usize) -> Option<String> {
     Some(format!("{first}... {left} lines left out ...\n{last}"))
 }
 
-/// Writes the status, the result and how long it took.
 fn ending(text: &mut String, outcome: &Outcome) {
     match outcome.ending {
         Ending::Skipped => item(text, "Status", "Skipped 🟡"),
@@ -153,7 +145,6 @@ fn ending(text: &mut String, outcome: &Outcome) {
     }
 }
 
-/// Writes what an action produced, and the text that it acted on where that is no file.
 fn details(text: &mut String, action: &Action, outcome: &Outcome, told: ActionFacts<'_>) {
     for (number, place) in outcome.places.iter().enumerate() {
         let tier = match place.tier {
@@ -195,7 +186,6 @@ fn details(text: &mut String, action: &Action, outcome: &Outcome, told: ActionFa
     }
 }
 
-/// Writes head and tail of what came out, and where the whole of it is.
 fn output(text: &mut String, outcome: &Outcome, told: ActionFacts<'_>) {
     if outcome.output.is_empty() {
         return;
@@ -204,7 +194,7 @@ fn output(text: &mut String, outcome: &Outcome, told: ActionFacts<'_>) {
     let raw = String::from_utf8_lossy(&outcome.output);
     let clean = strip_ansi(&raw);
     let clean = match told.are_lines_cut {
-        // Half a key, where a line is cut, would not be known as one.
+        // Redact first: a key that is cut in half is not recognized.
         true => redact(&clean),
         false => Cow::Borrowed(&*clean),
     };
@@ -246,12 +236,12 @@ pub fn output_name(index: usize) -> String {
     format!("{}{:02}.txt", crate::session::artifact::OUTPUT, index + 1)
 }
 
-/// Returns the name of the artifact with what became of an action's file.
+/// Returns the name of the artifact with the diff of an action's file.
 pub fn difference_name(index: usize) -> String {
     format!("{}{:02}.diff", crate::session::artifact::CHANGES, index + 1)
 }
 
-/// Returns the name of the artifact with an action's proposed change, where the user changed it.
+/// Returns the name of the artifact with an action's proposed diff, if the user changed the action.
 pub fn proposed_name(index: usize) -> String {
     format!(
         "{}{:02}.proposed.diff",
@@ -260,7 +250,6 @@ pub fn proposed_name(index: usize) -> String {
     )
 }
 
-/// Joins lines after making what is hidden in them visible.
 fn shown(lines: &[Cow<'_, str>]) -> String {
     lines
         .iter()
@@ -268,7 +257,6 @@ fn shown(lines: &[Cow<'_, str>]) -> String {
         .collect()
 }
 
-/// Returns a value with a blank before it, or nothing.
 fn pad(value: &str) -> String {
     if value.is_empty() {
         String::new()

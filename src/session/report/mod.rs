@@ -1,6 +1,6 @@
-//! `report.md`: what happened, every action once, in order (`docs/formats/report.md`).
+//! Renders `report.md`: the outcome of every action, in order (`docs/formats/report.md`).
 //!
-//! Pure. Of files it shows what became of them; their contents are in the next turn's input.
+//! Pure. Shows the changes of files, not their content, which is in the input of the next turn.
 
 pub mod action;
 pub mod read;
@@ -18,63 +18,61 @@ use crate::plan::run::{Ending, Outcome};
 use crate::text::fence::fence_for;
 use crate::text::visible::{visible, visible_text};
 
-/// The section with the message of the turn.
 const PROMPT: &str = "User Prompt";
 
-/// What a report says.
+/// The facts that a report is rendered from.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
-    /// The name under which the plan stands in context lists, `.teddy/demo/03/plan.md`.
+    /// Name of the plan in context lists, such as `.teddy/demo/03/plan.md`.
     pub plan_name: &'a str,
-    /// How the turn ended.
+    /// Status of the turn.
     pub status: Status,
-    /// When it began, RFC 3339.
+    /// Start of the turn, in RFC 3339.
     pub started: &'a str,
-    /// When it ended, RFC 3339.
+    /// End of the turn, in RFC 3339.
     pub ended: &'a str,
-    /// What the user asked for.
+    /// The user's message.
     pub user_prompt: &'a str,
-    /// The plan as it ran; as proposed where it did not run.
+    /// The plan that ran, or the proposed one if none did.
     pub plan: &'a Plan,
-    /// What each action came to; empty where the plan did not run.
+    /// Outcomes by action. Empty if the plan did not run.
     pub outcomes: &'a [Outcome],
-    /// For each memo whether it was applied.
+    /// For each memo change, `true` if it was applied.
     pub memos: &'a [bool],
-    /// The memos as they were proposed, where the user may have changed them.
+    /// The proposed memo changes, which the user can have modified.
     pub proposed_memos: &'a [MemoChange],
-    /// The user's changes, for each changed action, by its index.
+    /// The user's modifications, with the index of the action.
     pub modifications: &'a [(usize, Modification)],
-    /// Who let the plan run.
+    /// The approver of the plan.
     pub approved_by: Option<Approver>,
-    /// What cut the run short.
+    /// What interrupted the run.
     pub interruption: Option<&'a str>,
-    /// What repair did.
+    /// Repairs to the plan.
     pub repairs: &'a [Note],
-    /// Every mistake, where the plan was rejected.
+    /// All mistakes, if the plan was rejected.
     pub diagnostics: &'a [Diagnostic],
-    /// How the plan was read, where its structure is at fault.
+    /// The plan's structure as parsed, if the mistakes concern it.
     pub outline: Option<&'a str>,
-    /// Where the result overlapped with the user's own edits.
+    /// Paths that overlapped with the user's edits.
     pub overlaps: &'a [String],
-    /// Files that the snapshot does not have.
+    /// Files that are missing from the snapshot.
     pub not_captured: &'a [NotCaptured],
-    /// The repository's own state that a command changed.
+    /// Changes that a command made to the repository itself.
     pub repository_changes: &'a [String],
-    /// Lines of a command's output, and of a difference, that are shown; the rest is cut out of the
-    /// middle.
+    /// Maximum number of lines of a command's output, and of a diff. The middle is left out.
     pub output_limit: usize,
 }
 
-/// What the user changed in an action.
+/// A user's modification of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Modification {
-    /// What a CREATE or EDIT would have made of its file as it was proposed.
+    /// The diff of the file that the proposed CREATE or EDIT would have made.
     File(String),
-    /// The difference between the action as it was proposed and as it ran.
+    /// The diff between the proposed action and the one that ran.
     Action(String),
 }
 
-/// Returns a report without the message of its turn.
+/// Removes the section with the user's message from a report.
 pub fn without_prompt(report: &str) -> Cow<'_, str> {
     let heading = format!("\n## {PROMPT}\n");
     let Some(start) = report
@@ -86,7 +84,7 @@ pub fn without_prompt(report: &str) -> Cow<'_, str> {
     let body = &report[start + heading.len()..];
     let fence = &body[..body.len() - body.trim_start_matches('`').len()];
 
-    // No run inside is as long as the fence.
+    // The fence is longer than any run of backticks in the message.
     let closing = format!("\n{fence}\n");
     match body.find(&closing).filter(|_| !fence.is_empty()) {
         Some(end) => Cow::Owned([&report[..start], &body[end + closing.len()..]].concat()),
@@ -95,8 +93,7 @@ pub fn without_prompt(report: &str) -> Cow<'_, str> {
 }
 
 impl Report<'_> {
-    /// Writes the report. Where it would have more bytes than are read of one, long lines of output
-    /// are cut.
+    /// Renders the report. Cuts long lines of output if it would exceed [`MAX_REPORT`].
     pub fn render(&self) -> String {
         let text = self.written(false);
         match text.len() > MAX_REPORT {
@@ -105,7 +102,6 @@ impl Report<'_> {
         }
     }
 
-    /// Writes the report, with whole lines of output or their start.
     fn written(&self, are_lines_cut: bool) -> String {
         let mut text = format!("# Execution Report: {}\n", visible(&self.plan.title));
         self.head(&mut text);
@@ -148,7 +144,6 @@ impl Report<'_> {
         text
     }
 
-    /// Writes the list below the title.
     fn head(&self, text: &mut String) {
         let skipped = self
             .outcomes
@@ -208,7 +203,6 @@ impl Report<'_> {
         }
     }
 
-    /// Writes what the reader should not miss.
     fn warnings(&self, text: &mut String) {
         let mut section = |title: &str, lines: Vec<String>| {
             if !lines.is_empty() {
@@ -254,7 +248,6 @@ impl Report<'_> {
         );
     }
 
-    /// Writes which memos came and went.
     fn state_changes(&self, text: &mut String) {
         if self.plan.memos.is_empty() {
             text.push_str("*(No state changes were proposed in the plan.)*\n");
@@ -285,7 +278,7 @@ impl Report<'_> {
     }
 }
 
-/// Returns a memo change as the plan writes it, in a code span.
+/// Returns a memo change as in the plan, in a code span.
 fn memo_line(memo: &MemoChange) -> String {
     let mark = match memo.verb {
         Verb::Add => "[+]",
@@ -296,7 +289,6 @@ fn memo_line(memo: &MemoChange) -> String {
     format!("{ticks} {mark} {shown} {ticks}")
 }
 
-/// Returns the word and the sign of a status.
 fn overall(status: Status) -> (&'static str, &'static str) {
     match status {
         Status::Executed => ("Completed", "🟢"),
@@ -312,7 +304,7 @@ fn overall(status: Status) -> (&'static str, &'static str) {
     }
 }
 
-/// Writes mistakes as a list; the lines of a longer message are indented below it.
+/// Renders mistakes as a list. Further lines of a message go into a fenced block.
 pub fn errors(diagnostics: &[Diagnostic]) -> String {
     let mut text = String::new();
     for diagnostic in diagnostics {
@@ -341,13 +333,10 @@ pub fn errors(diagnostics: &[Diagnostic]) -> String {
     text
 }
 
-/// Writes one item of a list.
 fn item(text: &mut String, key: &str, value: &str) {
     writeln!(text, "- **{key}:** {value}").expect("writing to a string");
 }
 
-/// Writes a block whose fence is longer than any run inside, and at least four; what deceives is
-/// made visible.
 fn block(text: &mut String, language: &str, content: &str) {
     let content = visible_text(content);
     let fence = fence_for(&content, 4);

@@ -1,24 +1,22 @@
-//! Reading a report again: from the Markdown to what it says.
+//! Parses a report.
 //!
-//! The counterpart of [`super::Report::render`], for `verify` and tests: structure comes from the
-//! Markdown reader, every text is cut from the source. It proves that a report is Markdown whatever
-//! a plan, a command or a person put into it; a report of a later version has fields that it keeps
-//! as they are.
+//! The inverse of [`super::Report::render`], for `verify` and tests. It also proves that hostile
+//! input cannot break the Markdown of a report. Unknown fields of later versions are kept.
 
 use crate::session::artifact::MAX_REPORT;
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
-/// What a report says.
+/// The parsed report.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReportFacts {
-    /// The plan's title.
+    /// Title of the plan.
     pub title: String,
-    /// The list below it.
+    /// The list below the title.
     pub fields: Vec<ReportField>,
-    /// The sections of level 2 in their order, without the summary.
+    /// The level-2 sections in order, except the summary.
     pub sections: Vec<ReportSection>,
-    /// Which memos came and went: whether it was applied, and the change as the plan wrote it.
+    /// Each memo change as in the plan, and `true` if it was applied.
     pub memos: Vec<(bool, String)>,
     /// The actions, in order.
     pub actions: Vec<ReportAction>,
@@ -29,51 +27,51 @@ pub struct ReportFacts {
 pub struct ReportField {
     /// The text in bold, without the colon.
     pub key: String,
-    /// The text behind it.
+    /// The text after the colon.
     pub value: String,
-    /// The items below it.
+    /// Nested items.
     pub items: Vec<String>,
 }
 
-/// A section that is no action.
+/// A section other than an action.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReportSection {
     /// Its heading.
     pub title: String,
-    /// The items of its list, as they are written.
+    /// The items of its list, verbatim.
     pub items: Vec<String>,
     /// Its code blocks.
     pub blocks: Vec<CodeBlock>,
 }
 
-/// An action of the log.
+/// An action in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReportAction {
-    /// Its name.
+    /// Name of the action.
     pub name: String,
-    /// Whether the user changed it.
+    /// `true` if the user changed it.
     pub modified: bool,
-    /// Its list.
+    /// Its fields.
     pub fields: Vec<ReportField>,
     /// Its code blocks.
     pub blocks: Vec<CodeBlock>,
-    /// The sentences below the list.
+    /// The paragraphs below the list.
     pub notes: Vec<String>,
 }
 
-/// A code block with the sentence above it.
+/// A code block and its caption.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CodeBlock {
-    /// The sentence, as `Command:`; empty without one.
+    /// The paragraph above it, such as `Command:`. Empty if there is none.
     pub caption: String,
     /// The info string.
     pub language: String,
-    /// What stands between the fences.
+    /// The text between the fences.
     pub content: String,
 }
 
 impl ReportAction {
-    /// Returns the value of the first field with a key.
+    /// Returns the value of the first field with this key.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields
             .iter()
@@ -82,10 +80,9 @@ impl ReportAction {
     }
 }
 
-/// The words in front of the plan's title.
 const TITLE: &str = "# Execution Report: ";
 
-/// Reads a report; `None` where the text is none, or longer than one can be.
+/// Parses a report. `None` if the text is not a report or exceeds [`MAX_REPORT`].
 pub fn read(text: &str) -> Option<ReportFacts> {
     if text.len() > MAX_REPORT {
         return None;
@@ -127,21 +124,17 @@ pub fn read(text: &str) -> Option<ReportFacts> {
     Some(facts)
 }
 
-/// Where a report is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReportPlace {
-    /// Below the title.
     Head,
-    /// In a section.
     Section,
-    /// In the list of memos.
     Memos,
-    /// In the log, before or in an action.
+    /// In the log, before or inside an action.
     Log,
 }
 
 impl ReportFacts {
-    /// Goes below a heading, and returns where that is.
+    /// Handles a heading, and returns the new position.
     fn enter(&mut self, level: u8, text: &str, place: ReportPlace) -> ReportPlace {
         match (level, text, place) {
             (2, "2. Execution Summary", _) => ReportPlace::Memos,
@@ -166,7 +159,6 @@ impl ReportFacts {
         }
     }
 
-    /// Takes the lines of a list.
     fn list(&mut self, place: ReportPlace, lines: &[&str]) {
         match place {
             ReportPlace::Head => self.fields.extend(fields(lines)),
@@ -191,7 +183,6 @@ impl ReportFacts {
         }
     }
 
-    /// Takes a code block.
     fn code(&mut self, place: ReportPlace, block: CodeBlock) {
         let blocks = match place {
             ReportPlace::Section => self.sections.last_mut().map(|section| &mut section.blocks),
@@ -203,7 +194,6 @@ impl ReportFacts {
             .for_each(|blocks| blocks.push(block.clone()));
     }
 
-    /// Takes a sentence of an action.
     fn sentence(&mut self, place: ReportPlace, text: &str) {
         if let Some(action) = self
             .actions
@@ -215,14 +205,12 @@ impl ReportFacts {
     }
 }
 
-/// Returns the lines of a block without their ends.
 fn span<'a>(lines: &Lines<'a>, block: &MarkdownBlock) -> Vec<&'a str> {
     (block.first..=block.last)
         .map(|number| lines.get(number))
         .collect()
 }
 
-/// Reads the lines of a list of fields.
 fn fields(lines: &[&str]) -> Vec<ReportField> {
     let mut found: Vec<ReportField> = Vec::new();
     for line in lines {
@@ -244,7 +232,6 @@ fn fields(lines: &[&str]) -> Vec<ReportField> {
     found
 }
 
-/// Reads a line of the applied memos.
 fn memo(line: &str) -> Option<(bool, String)> {
     let (applied, rest) = match line.strip_prefix("- Applied: ") {
         Some(rest) => (true, rest),
@@ -252,7 +239,7 @@ fn memo(line: &str) -> Option<(bool, String)> {
     };
     let ticks = rest.len() - rest.trim_start_matches('`').len();
 
-    // The change as it was proposed may follow.
+    // The proposed change can follow.
     let (change, _) = rest
         .get(ticks + 1..)?
         .split_once(&format!(" {}", "`".repeat(ticks)))?;

@@ -1,25 +1,25 @@
-//! The requests of a session within a limit of bytes: long ones are cut, old ones are left out.
+//! Limits the size of a request list: shortens long requests, then drops old ones.
 
 use super::{RequestState, Requests, UserRequest};
 use crate::session::artifact;
 use crate::text::counted;
 use crate::text::resource::Artifact;
 
-/// As many bytes the requests take at most, whatever the limit is: so that, with what YAML needs to
-/// write any byte, the file can always be read again.
+/// Maximum size in bytes, regardless of the configured limit. Even with YAML escapes, the file
+/// stays below the size that can be read.
 pub const MAX_SIZE: usize = 512 << 10;
-/// No request is cut to less than this part of the limit, so that the first one and the newest
-/// always stay.
+// No request is shortened below this fraction of the limit. At a quarter, the first and the newest
+// request always fit.
 const SHARES: usize = 4;
-/// As many bytes the note takes at most that stands for words that are left out.
+// Upper bound on the size of the note that marks omitted text.
 const MAX_NOTE: usize = 256;
-/// What a request takes besides its words: a heading and fences. Without it a session of short
-/// answers would hand on thousands of them within any limit of words.
+// Overhead per request: a heading and fences. Without it, thousands of short requests would fit
+// into any limit.
 pub(super) const HEADING: usize = 64;
 
 impl Requests {
-    /// Returns the requests in at most `limit` bytes: long ones are cut in the middle, then the
-    /// oldest ones behind the first are left out.
+    /// Returns the requests in at most `limit` bytes. Shortens the longest ones first, then drops
+    /// the oldest ones except the first.
     #[must_use]
     pub fn within(mut self, limit: usize) -> Requests {
         let limit = limit.min(MAX_SIZE);
@@ -44,7 +44,6 @@ impl Requests {
         self
     }
 
-    /// Returns the position of the first request that holds, which is never left out.
     fn first(&self) -> usize {
         self.requests
             .iter()
@@ -52,26 +51,23 @@ impl Requests {
             .unwrap_or(0)
     }
 
-    /// Returns the bytes of all.
     pub(super) fn size(&self) -> usize {
         self.requests.iter().map(UserRequest::size).sum()
     }
 }
 
 impl UserRequest {
-    /// Returns the bytes that it takes.
+    /// Returns its size in bytes.
     pub fn size(&self) -> usize {
         HEADING + self.text.len() + self.question.as_ref().map_or(0, String::len)
     }
 
-    /// Returns the bytes of the longer of its texts.
     fn longest(&self) -> usize {
         self.text
             .len()
             .max(self.question.as_ref().map_or(0, String::len))
     }
 
-    /// Leaves out words in the middle of texts of more than `most` bytes.
     fn shorten(&mut self, most: usize) {
         if let Some(question) = self.question.as_mut().filter(|text| text.len() > most) {
             *question = shortened(question, most, "");
@@ -86,7 +82,7 @@ impl UserRequest {
             turn: self.turn,
             name: artifact::USER_PROMPT.to_owned(),
         };
-        // What was replaced is in no turn.
+        // A replaced message is not an artifact of any turn.
         let place = match self.state {
             RequestState::Replaced => String::new(),
             RequestState::Open | RequestState::Undone => format!("; READ {whole} has all of it"),
@@ -97,7 +93,7 @@ impl UserRequest {
     }
 }
 
-/// Returns head and tail of a text, less than `most` bytes of it, with a note between them.
+/// Returns the head and tail of a text, less than `most` bytes in total, with a note between them.
 fn shortened(text: &str, most: usize, note: &str) -> String {
     let head = floor(text, most / 2);
     let tail = ceil(text, text.len() - most / 4);
@@ -109,7 +105,6 @@ fn shortened(text: &str, most: usize, note: &str) -> String {
     )
 }
 
-/// Returns the last boundary of a character up to a position.
 fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len()))
         .rev()
@@ -117,7 +112,6 @@ fn floor(text: &str, at: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns the first boundary of a character from a position.
 fn ceil(text: &str, at: usize) -> usize {
     (at..=text.len())
         .find(|&at| text.is_char_boundary(at))

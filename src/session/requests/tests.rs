@@ -1,9 +1,8 @@
-//! Tests of the requests that turns hand on.
+//! Tests of request lists.
 
 use super::limit::HEADING;
 use super::*;
 
-/// Makes a request for a turn.
 fn request(turn: u64, text: &str) -> UserRequest {
     UserRequest {
         turn,
@@ -17,13 +16,13 @@ fn request(turn: u64, text: &str) -> UserRequest {
     }
 }
 
-/// Makes a list, one request for each turn from 1.
+/// Makes one request per turn, starting with turn 1.
 fn list(texts: &[&str]) -> Requests {
     let requests = texts.iter().zip(1..);
     Requests::of(requests.map(|(text, turn)| request(turn, text)).collect())
 }
 
-/// Shows a list: turns and words, with marks for those that do not hold.
+/// Renders turn, text and state of each request.
 fn shown(requests: &Requests) -> String {
     let mark = |state| match state {
         RequestState::Open => "",
@@ -67,7 +66,7 @@ fn q1_a_newer_version_is_refused_by_its_number() {
 fn q4_a_session_that_goes_back_keeps_later_requests_as_undone() {
     let tip = list(&["a", "b", "c"]);
     assert_eq!(shown(&tip.clone().back_to(list(&["a"]))), "1a -2b -3c +0");
-    // Forward again.
+    // The redo.
     let back = tip.clone().back_to(list(&["a"]));
     assert_eq!(shown(&back.back_to(list(&["a", "b"]))), "1a 2b -3c +0");
     assert_eq!(shown(&tip.back_to(Requests::default())), "-1a -2b -3c +0");
@@ -97,7 +96,7 @@ fn q6_the_oldest_ones_behind_the_first_are_left_out() {
     let mut undone = list(&many);
 
     undone.requests[0].state = RequestState::Undone;
-    // The first that holds is the one that stays.
+    // The first open request is kept.
     assert_eq!(shown(&undone.within(four)), "2xx 7xx 8xx 9xx +5");
 }
 
@@ -132,10 +131,9 @@ fn q6_a_long_request_is_cut_before_another_is_left_out() {
     );
 }
 
-/// Hands the requests of a session on from turn to turn, as the turns do, and returns the bytes
-/// that have been read and written after each turn.
+/// Copies the requests through many turns, and returns the cumulative bytes read and written.
 fn handed_on(turns: u64, limit: usize, text: impl Fn(u64) -> String) -> Vec<usize> {
-    // What YAML puts around the words of a request.
+    // Upper bound on the YAML around the messages.
     let most = (limit / HEADING + 2) * 256 + 4 * limit;
     let (mut file, mut sums) = (Requests::default().write(), vec![0]);
     for turn in 1..=turns {

@@ -1,5 +1,5 @@
-//! The turns behind the newest one of a session, by their numbers: each commit on the way is read
-//! once, and of a turn that nobody asks for nothing but its commit.
+//! Random access to the earlier turns of a session. Reads each commit once, and the metadata only
+//! of requested turns.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,30 +12,24 @@ use crate::git::repository::Repository;
 use crate::session::meta::Status;
 use crate::session::turn::Turn;
 
-/// The turns from the newest one of a session back to its start, as far as they were asked for.
+/// The turns of a session from its tip back to the start, read on demand.
 pub struct TurnsBack<'a> {
-    /// Where they are.
     repository: &'a Repository,
-    /// The newest one.
     tip: Turn,
-    /// The commits that were gone through, newest first.
+    /// Newest first, starting with the tip.
     walked: RefCell<Vec<WalkedCommit>>,
-    /// The turns that were read, by number.
+    /// By number.
     read: RefCell<BTreeMap<u64, Turn>>,
 }
 
-/// The commit of a turn, as far as it was needed.
 struct WalkedCommit {
-    /// Its id.
     id: CommitId,
-    /// The turn before it.
     previous: Option<CommitId>,
-    /// Whether it says that turns landed.
     is_landing: bool,
 }
 
 impl<'a> Store<'a> {
-    /// Returns the turns behind one.
+    /// Returns a reader for the turns up to `tip`.
     pub fn back_from(&self, tip: Turn) -> TurnsBack<'a> {
         TurnsBack {
             repository: self.repository,
@@ -47,10 +41,7 @@ impl<'a> Store<'a> {
 }
 
 impl TurnsBack<'_> {
-    /// Returns the turn with a number.
-    ///
-    /// # Errors
-    /// As for [`Store::turn`].
+    /// Returns the turn with this number. Fails like [`Store::turn`].
     pub fn turn(&self, number: u64) -> anyhow::Result<Turn> {
         let tip = &self.tip;
         let Some(back) = tip.number().checked_sub(number) else {
@@ -75,11 +66,7 @@ impl TurnsBack<'_> {
         Ok(turn)
     }
 
-    /// Returns the landings after the turn with a number, newest first. What the commit of a turn says
-    /// of itself is believed.
-    ///
-    /// # Errors
-    /// If a commit cannot be read.
+    /// Returns the landings after a turn, newest first. Trusts the trailers of the commits.
     pub fn landings_after(&self, number: u64) -> anyhow::Result<Vec<Turn>> {
         let count = usize::try_from(self.tip.number().saturating_sub(number))?;
         self.walk(count)?;
@@ -91,7 +78,7 @@ impl TurnsBack<'_> {
             .collect()
     }
 
-    /// Goes back until so many commits were gone through, or there are no more.
+    /// Reads commits until `walked` has `count` entries or the chain ends.
     fn walk(&self, count: usize) -> anyhow::Result<()> {
         let mut walked = self.walked.borrow_mut();
         while walked.len() < count {
@@ -113,7 +100,6 @@ impl TurnsBack<'_> {
     }
 }
 
-/// Returns whether the message of a commit says that it is a landing.
 fn says_landed(message: &str) -> bool {
     let mut lines = message.lines().rev();
     let status = lines.find_map(|line| line.strip_prefix("Teddy-Status: "));

@@ -1,4 +1,4 @@
-//! The turn in progress of a session: read, begun, saved and given up.
+//! Reads, saves and discards the turn in progress of a session.
 
 use anyhow::Context as _;
 use uuid::Uuid;
@@ -19,10 +19,8 @@ use crate::session::turn::Turn;
 use super::{NewTurn, Store, write_into};
 
 impl Store<'_> {
-    /// Returns the turn in progress: the saved draft, or what the newest turn prepared.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
+    /// Returns the turn in progress: the saved draft, or a new one from the state that the newest
+    /// turn prepared.
     pub fn draft(&self, tip: &Turn) -> anyhow::Result<Draft> {
         match self.saved_draft(tip)? {
             Some(commit) => self.read_draft(commit.id, commit.tree),
@@ -30,10 +28,7 @@ impl Store<'_> {
         }
     }
 
-    /// Returns the commit of the turn in progress, if it was saved.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
+    /// Returns the commit of the saved draft, if there is one.
     pub fn saved_draft(&self, tip: &Turn) -> anyhow::Result<Option<Commit>> {
         if tip.session.remote().is_some() {
             return Ok(None);
@@ -42,12 +37,11 @@ impl Store<'_> {
             return Ok(None);
         };
         let commit = self.repository.commit(id)?;
-        // A draft of an older turn is what a crash left behind its ref; it is done with. A turn
-        // has a second parent.
+        // After a crash the ref can point at a draft of an older turn, which is obsolete, or at a
+        // complete turn, which has a second parent.
         Ok((commit.parents == [tip.commit]).then_some(commit))
     }
 
-    /// Reads a saved draft.
     fn read_draft(&self, id: CommitId, tree: crate::git::object::TreeId) -> anyhow::Result<Draft> {
         let mut artifacts = Artifacts(self.repository.files(tree)?);
         let text = artifacts
@@ -64,7 +58,6 @@ impl Store<'_> {
         })
     }
 
-    /// Makes the first state of the turn after the newest one.
     fn fresh_draft(&self, tip: &Turn) -> anyhow::Result<Draft> {
         let next = tip.next(self.repository)?;
         let mut artifacts = Artifacts::default();
@@ -102,10 +95,7 @@ impl Store<'_> {
         })
     }
 
-    /// Saves the turn in progress, so that it outlives this process.
-    ///
-    /// # Errors
-    /// Where someone else saved one meanwhile, or the repository cannot be written.
+    /// Saves the turn in progress durably. Fails if another process saved a draft concurrently.
     pub fn save_draft(&self, tip: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
         let title = format!("Draft of turn {}", draft.meta.number);
         let new = NewTurn {
@@ -128,29 +118,32 @@ impl Store<'_> {
             (None, None) => Expected::Absent,
         };
 
-        // Before the ref: a plan whose origin is not noted does not run.
+        // Before the ref moves, because a plan with an unrecorded origin does not run.
         Journal::new(&self.repository.teddy_dir()).keep_draft(&tip.session, commit, stale)?;
         let held = hold::hold(self.repository, &[commit], &[tip.tree], Older::Stay)?
             .context("`git gc` removed objects of the draft; try again")?;
         fault::point("before-draft-ref")?;
         refs::move_to(self.repository, (&name, expected), commit, "teddy: draft")?;
 
-        // An answer that was paid for must not go with a power cut.
+        // The answer was paid for, so it must survive a power cut.
         refs::sync(self.repository, &name)?;
         hold::settle(self.repository, &held)?;
         draft.commit = Some(commit);
         Ok(())
     }
 
-    /// Removes the turn in progress, whoever saved it. One that cannot be removed is that of an
-    /// older turn from now on and counts as none; one that git has packed points at the newest turn
-    /// instead, as it takes no lock of git's.
+    /// Removes the turn in progress. Best effort: a draft that remains is older than the newest
+    /// turn and is ignored.
     pub fn discard_draft(&self, session: &SessionName) {
         let name = session.draft_reference();
         if matches!(refs::read(self.repository, &name), Ok(Some(_))) {
             let tip = refs::read(self.repository, &session.reference())
                 .ok()
                 .flatten();
+            // `discard` leaves a packed ref, because TeDDy takes no lock of git's. Pointing it at
+            // the newest turn marks it as complete.
+            // Removing a packed ref needs git's lock on `packed-refs`, which a crash could leave
+            // behind. Move the ref to the newest turn instead, which marks the draft as complete.
             let _ = match (refs::discard(self.repository, &name), tip) {
                 (Ok(false), Some(tip)) => {
                     refs::move_to(self.repository, (&name, Expected::Any), tip, "teddy: done")

@@ -1,5 +1,5 @@
-//! The newest turns of many sessions, as far as their commits alone say: to read what else a turn
-//! is made of takes five times as long.
+//! Lists the newest turns of many sessions from their commits alone. Reading the metadata as well
+//! would take five times as long.
 
 use std::cmp::Reverse;
 
@@ -10,29 +10,26 @@ use crate::git::spread::spread;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 
-/// What the commit of a session's newest turn says.
+/// Summary of a session's newest turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionTip {
     /// The session.
     pub session: SessionName,
     /// The commit.
     pub commit: CommitId,
-    /// The number of the turn.
+    /// Number of the turn.
     pub number: u64,
-    /// The subject.
+    /// Subject of the commit.
     pub title: String,
-    /// When it was recorded, seconds since 1970.
+    /// Commit time, in seconds since 1970.
     pub seconds: i64,
-    /// Of a session of a remote: whether it came with its files.
+    /// For a session of a remote: `true` if its workspace commits were fetched too.
     pub code: Option<bool>,
 }
 
 impl Store<'_> {
-    /// Returns what the commits of these sessions say, the one that changed last first. A ref that
-    /// holds no turn comes from elsewhere; it does not hide the others.
-    ///
-    /// # Errors
-    /// Where the repository cannot be opened once more.
+    /// Returns the summaries of these sessions, most recent first. Skips refs that do not point at
+    /// a turn, which can come from elsewhere.
     pub fn newest(
         &self,
         sessions: Vec<(SessionName, CommitId)>,
@@ -49,17 +46,16 @@ impl Store<'_> {
     }
 }
 
-/// Reads the commit of a session's newest turn.
 fn tip(repository: &Repository, session: SessionName, id: CommitId) -> Option<SessionTip> {
     let commit = repository.commit(id).ok()?;
     let number = match number(&commit) {
         Some(number) => number,
-        // Without trailers it may be a turn all the same, or none at all.
+        // Without trailers, the commit can still be a turn.
         None => Turn::read(repository, &session, id).ok()?.number(),
     };
     let code = match session.remote() {
         None => None,
-        // The second parent of a turn is the files after it.
+        // The second parent is the workspace commit.
         Some(_) if commit.parents.len() > 1 => Some(true),
         Some(_) => Some(!Turn::read(repository, &session, id).ok()?.without_code),
     };
@@ -74,8 +70,8 @@ fn tip(repository: &Repository, session: SessionName, id: CommitId) -> Option<Se
     })
 }
 
-/// Returns the number of a turn, if its commit says it. Commits of code and landed ones say it too,
-/// but have no status.
+/// Returns the turn number from the trailers. Also requires a status, because workspace commits and
+/// landed commits have a `Teddy-Turn` too.
 fn number(commit: &Commit) -> Option<u64> {
     let lines = commit.message.trim_end().lines().rev();
     let trailers: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();

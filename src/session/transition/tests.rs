@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// Makes resources of context list entries.
 fn resources(entries: &[&str]) -> Vec<Resource> {
     entries
         .iter()
@@ -10,7 +9,6 @@ fn resources(entries: &[&str]) -> Vec<Resource> {
         .collect()
 }
 
-/// Makes entries of a context list.
 fn listed(entries: &[&str]) -> Vec<ListEntry> {
     entries
         .iter()
@@ -18,12 +16,11 @@ fn listed(entries: &[&str]) -> Vec<ListEntry> {
         .collect()
 }
 
-/// A session's name.
 fn session() -> SessionName {
     SessionName::parse("s").expect("a good name")
 }
 
-/// Runs a transition of turn 2 with this context and shows the next context, agent and caller.
+/// Runs a transition of turn 2, and compares the context, agent and caller of the next turn.
 fn check(context: &[&str], effects: &[Effect], expected: &str) {
     let (session, context) = (session(), listed(context));
     let current = Current {
@@ -73,12 +70,10 @@ fn check(context: &[&str], effects: &[Effect], expected: &str) {
     assert_eq!(found, expected);
 }
 
-/// READ's effect.
 fn read(entry: &str) -> Effect {
     Effect::Add(Resource::parse(entry).expect("a good entry"))
 }
 
-/// PRUNE's effect.
 fn prune(entry: &str) -> Effect {
     Effect::Remove(Resource::parse(entry).expect("a good entry"))
 }
@@ -186,7 +181,7 @@ fn conclude_returns_to_the_caller_and_unwinds() {
     );
 }
 
-/// Runs a transition of a turn without a caller, and shows what is asked and concluded after it.
+/// Runs a transition of a turn without a caller, and compares the question and conclusion after it.
 fn check_end(effects: &[Effect], (asked, before): (bool, Option<&str>), expected: &str) {
     let session = session();
     let current = Current {
@@ -210,14 +205,12 @@ fn check_end(effects: &[Effect], (asked, before): (bool, Option<&str>), expected
     );
 }
 
-/// CHAT_WITH_USER's effect.
 fn chat(message: &str) -> Effect {
     Effect::Chat {
         message: message.to_owned(),
     }
 }
 
-/// CONCLUDE's effect.
 fn conclude(message: &str) -> Effect {
     Effect::Conclude {
         resources: Vec::new(),

@@ -1,18 +1,18 @@
-//! A plan that ran, compared with what its report says was approved.
+//! Compares a plan that ran with the approved actions in its report.
 
 use crate::plan::Plan;
 use crate::session::report::read;
 use crate::text::redact::redact;
 use crate::text::visible::visible_text;
 
-/// Returns whether a plan changes nothing and keeps nothing.
+/// Returns `true` if a plan has no effects on files or memos.
 pub(super) fn only_tells(plan: &Plan) -> bool {
     let mut actions = plan.actions.iter();
     plan.memos.is_empty() && actions.all(|action| action.kind.only_tells())
 }
 
-/// Compares the actions of a plan that ran with those that a report says were approved: all of
-/// them, or where one failed those up to it.
+/// Returns the differences between the plan and the approved actions of its report. If an action
+/// failed, `whole` is `false`, and the report can end early.
 pub(super) fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) -> Vec<String> {
     let is_approved = |action: &&read::ReportAction| {
         let status = action.field("Status").unwrap_or_default();
@@ -59,9 +59,9 @@ pub(super) fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) 
     wrong
 }
 
-/// Returns a command as every report has it: nothing deceives, and no keys are in it. A report that
-/// was written when fewer keys were known has more of them.
+/// Returns a command as reports show it, sanitized and redacted.
 fn reported_as(command: &str) -> String {
+    // Redact both sides: an older report can contain keys that are recognized only now.
     redact(&visible_text(command)).trim_end().to_owned()
 }
 

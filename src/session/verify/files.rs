@@ -1,4 +1,4 @@
-//! The files of a turn: how many there can be, what they are, and how large.
+//! Checks the types, number and sizes of a turn's files.
 
 use super::TurnCheck;
 use crate::git::object::leaves::TreeLimit;
@@ -7,16 +7,15 @@ use crate::session::artifact::{self, MAX_REPORT, MAX_SAID};
 use crate::session::turn::in_next;
 use crate::text::path::lossy;
 
-/// A file of a turn has at most so many bytes.
+// In bytes, per file.
 const MAX_ARTIFACT: u64 = 256 << 20;
-/// All files of a turn together have at most so many bytes.
+// In bytes, for all files together.
 const MAX_ARTIFACTS: u64 = 1 << 30;
-/// So many files of a turn are named as wrong in one way.
+// Maximum number of files that are reported for one kind of fault.
 const MAX_NAMED: usize = 10;
 
 impl TurnCheck<'_> {
-    /// The tree has files and nothing else, and the state for the next turn. Returns whether the
-    /// files are such that they can be read.
+    /// Checks the tree and `next/meta.yaml`. Returns `false` if the files are too large to be read.
     pub(super) fn artifacts(&mut self) -> bool {
         let are_readable = match self
             .repository
@@ -49,11 +48,12 @@ impl TurnCheck<'_> {
         are_readable
     }
 
-    /// The files are of a size that can be read: a few bytes of a pack can be gigabytes.
+    /// Returns `false` if a file is too large to be read.
     fn sizes(&mut self, leaves: &[Leaf]) -> bool {
         let mut all: u64 = 0;
         let mut large = 0;
         for leaf in leaves.iter().filter(|leaf| leaf.mode == EntryMode::File) {
+            // Compare sizes before reading any content: a small pack can expand to gigabytes.
             let size = match self.repository.blob_size(BlobId::of(leaf.id)) {
                 Ok(size) => size,
                 Err(error) => {
@@ -84,7 +84,6 @@ impl TurnCheck<'_> {
     }
 }
 
-/// Returns how many bytes a file of a turn can have.
 fn most(name: &str) -> u64 {
     let said = [artifact::QUESTION, artifact::CONCLUSION].map(in_next);
     match name {

@@ -1,4 +1,4 @@
-//! The turns of a chain in their order: what each says of the ones before it.
+//! Checks the order of a chain: what each turn says about earlier ones.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Checked, CheckedTurn, Fault};
 
-/// Looks at the places of the newest turns, and gathers the faults of all, the oldest first.
+/// Checks the newest `most` turns, and collects the faults of all turns, oldest first.
 pub(super) fn check(checked: &mut Checked, most: usize) {
     let mut known = HashSet::new();
     let mut before = None;
@@ -23,7 +23,6 @@ pub(super) fn check(checked: &mut Checked, most: usize) {
     }
 }
 
-/// Makes a fault of a turn.
 fn fault(turn: &CheckedTurn, rule: &'static str, what: String) -> Fault {
     Fault {
         turn: Some(turn.number),
@@ -33,7 +32,6 @@ fn fault(turn: &CheckedTurn, rule: &'static str, what: String) -> Fault {
     }
 }
 
-/// The number is how far it is from the start.
 fn number(turn: &CheckedTurn, before: Option<u64>) -> Option<(&'static str, String)> {
     let number = turn.number;
     let what = match before {
@@ -46,7 +44,6 @@ fn number(turn: &CheckedTurn, before: Option<u64>) -> Option<(&'static str, Stri
     Some(("T4", what))
 }
 
-/// No two turns have one id; it continues turns that are there.
 fn ids(turn: &CheckedTurn, known: &HashSet<Uuid>) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     let id = turn.turn_id;

@@ -1,7 +1,7 @@
-//! How one sequence becomes another, step by step.
+//! Computes an edit script between two sequences.
 //!
-//! Whatever is compared, lines, words or fingerprints, is numbered first: `similar` makes code for
-//! each kind of sequence and each algorithm, about a hundred kilobytes, and this is the one kind.
+//! Elements are mapped to numbers first. `similar` is generic, and each type of sequence with each
+//! algorithm adds about 100 kB of code, so only one is instantiated.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,17 +10,15 @@ use std::time::Instant;
 use similar::DiffOp;
 use similar::algorithms::{Capture, Compact, Replace, histogram, myers};
 
-/// How the steps are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StepSearch {
-    /// By what occurs rarely, as people read a difference.
+    /// Histogram diff, which reads best.
     Readable,
-    /// As few steps as can be had.
+    /// Myers diff, which is minimal.
     Short,
 }
 
-/// Returns the steps from one sequence to another. After the deadline they are more than they had
-/// to be.
+/// Returns the edit script. After the deadline it is correct but not minimal.
 pub(super) fn steps<T: Eq + Hash + Copy>(
     search: StepSearch,
     (old, new): (&[T], &[T]),
@@ -38,7 +36,6 @@ pub(super) fn steps<T: Eq + Hash + Copy>(
     found(search, (&old, &new), deadline)
 }
 
-/// Returns the steps from some numbers to others.
 fn found(
     search: StepSearch,
     (old, new): (&[u32], &[u32]),

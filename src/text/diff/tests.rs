@@ -1,10 +1,10 @@
-//! Differences of texts, also against what `similar` makes of them by itself.
+//! Tests of diffs, some against the results of `similar` itself.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Returns a preview as text: sign, numbers, marked parts in brackets.
+/// Renders a preview with signs, line numbers, and brackets around marked pieces.
 fn preview(old: &str, new: &str) -> String {
     let number = |n: Option<usize>| n.map_or("-".to_owned(), |n| n.to_string());
     let mut out = String::new();
@@ -25,19 +25,17 @@ fn preview(old: &str, new: &str) -> String {
     out
 }
 
-/// Returns lines of a few words, some of them without an end.
 fn text() -> impl Strategy<Value = String> {
     let word = prop_oneof!["a", "b", "let x", "é", "0\r", " ", "\t}"];
     let line = prop::collection::vec(word, 0..5).prop_map(|words| words.concat());
     let lines = prop::collection::vec(line, 0..24);
     (lines, any::<bool>()).prop_map(|(lines, is_ended)| {
-        // A lone CR at the very end is the end of a line for `similar`, and for nobody else.
+        // `similar` treats a lone CR at the end of the text as a line end, unlike git.
         let end = if is_ended { "\n" } else { "z" };
         lines.join("\n") + end
     })
 }
 
-/// Returns both texts as `similar` compares them by itself.
 fn by_similar<'t>(old: &[&'t str], new: &[&'t str]) -> similar::TextDiff<'t, 't, str> {
     let mut config = similar::TextDiffConfig::default();
     config.algorithm(similar::Algorithm::Histogram);
@@ -73,8 +71,7 @@ proptest! {
     }
 }
 
-/// Joins pieces that are marked alike; ends of lines, which may be pieces of their own, are
-/// left out.
+/// Merges pieces with the same mark, and drops line ends, which can be pieces of their own.
 fn joined(pieces: &[(bool, &str)]) -> Vec<(bool, String)> {
     let mut joined: Vec<(bool, String)> = Vec::new();
     for (differs, text) in pieces {

@@ -1,4 +1,4 @@
-//! What differs within lines that replace others, word by word.
+//! Marks the differing words within changed lines.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -7,26 +7,22 @@ use similar::{DiffOp, DiffTag, DiffableStr as _};
 
 use super::steps::{StepSearch, steps};
 
-/// Lines that have less in common, of 1, are shown as others.
+// Minimum similarity, from 0 to 1, for marking words.
 const ALIKE: f32 = 0.5;
 
-/// A line in pieces; `true` marks what differs.
+/// Pieces of a line. `true` marks a difference.
 pub(super) type LinePieces<'t> = Vec<(bool, &'t str)>;
 
-/// The words of some lines.
 struct Words<'t> {
-    /// The lines.
     lines: &'t [&'t str],
-    /// The words.
     words: Vec<&'t str>,
-    /// For each word its line, and where it is in that.
+    /// For each word, its line and its range in that line.
     places: Vec<(usize, Range<usize>)>,
-    /// The pieces of each line so far.
     pieces: Vec<LinePieces<'t>>,
 }
 
-/// Returns the lines on both sides in pieces. Where they have little in common nothing is marked,
-/// as everything differs.
+/// Splits the lines on both sides into pieces. Leaves dissimilar lines unmarked, because almost
+/// everything would be marked.
 pub(super) fn marked<'t>(
     old: &'t [&'t str],
     new: &'t [&'t str],
@@ -58,7 +54,7 @@ pub(super) fn marked<'t>(
     [old_words.pieces, new_words.pieces]
 }
 
-/// Returns how much two sequences have in common, from 0 to 1.
+/// Returns the similarity of two sequences, from 0 to 1.
 fn share(same: usize, lengths: (usize, usize)) -> f32 {
     match lengths.0 + lengths.1 {
         0 => 1.0,
@@ -67,7 +63,6 @@ fn share(same: usize, lengths: (usize, usize)) -> f32 {
 }
 
 impl<'t> Words<'t> {
-    /// Finds the words of lines.
     fn of(lines: &'t [&'t str]) -> Words<'t> {
         let (mut words, mut places) = (Vec::new(), Vec::new());
         for (number, line) in lines.iter().enumerate() {
@@ -86,14 +81,14 @@ impl<'t> Words<'t> {
         }
     }
 
-    /// Adds words to the pieces of their lines, as one piece in each line.
+    /// Appends words to the pieces of their lines, merged into one piece per line.
     fn add(&mut self, words: Range<usize>, differs: bool) {
         for run in self.places[words].chunk_by(|a, b| a.0 == b.0) {
             let (Some((line, first)), Some((_, last))) = (run.first(), run.last()) else {
                 continue;
             };
             let text = &self.lines[*line][first.start..last.end];
-            // The end of a line is not marked: nobody sees it.
+            // Do not mark line ends, which are invisible.
             let (text, end) = text.split_at(text.trim_end_matches(['\r', '\n']).len());
             let pieces = [(differs, text), (false, end)];
             let pieces = pieces.into_iter().filter(|(_, text)| !text.is_empty());

@@ -1,12 +1,11 @@
-//! Pairs and what comes of them, case by case. `differs` marks what a matcher with tolerance took;
-//! `docs/formats/plan.md` says why this one does not.
+//! Table of pairs and their results. `differs` marks cases that a tolerant matcher would accept;
+//! see `docs/formats/plan.md` for the reasons against it.
 
 use super::*;
 
-/// A row: its name, the file, FIND and REPLACE, the file afterwards or why there is none.
+/// Name, file, FIND and REPLACE, and the resulting file or error.
 type Row<'a> = (&'a str, &'a str, (&'a str, &'a str), &'a str);
 
-/// The cases.
 #[rustfmt::skip]
 const ROWS: &[Row<'_>] = &[
     ("M1: the first of two pairs", "line 1\nline 2\nline 3", ("line 1\n", "LINE ONE\n"), "LINE ONE\nline 2\nline 3"),

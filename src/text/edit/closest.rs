@@ -1,37 +1,37 @@
-//! The place of a text that is most like a FIND which is not in it.
+//! Finds the place in a text that is most similar to a FIND without a match.
 //!
-//! Lines are compared by a key without blanks, letter case and look-alike characters. Each line
-//! that FIND shares with the text votes for where FIND would start, a rare line with more weight;
-//! where lines are too few, letter triples vote. The best few places are then aligned line by line.
+//! Lines are compared by a key that ignores whitespace, letter case and look-alike characters. Each
+//! line that FIND and the text share votes for a start, and rare lines have more weight. Letter
+//! trigrams vote as well, for a FIND with few equal lines. The best candidates are then aligned
+//! line by line.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::text::diff;
 
-/// The places that are aligned, from either kind of vote.
+// Number of starts that are aligned, for each kind of vote.
 const CANDIDATES: usize = 8;
-/// The votes that are counted; the rarest lines come first.
+// Votes are counted from the rarest line on, up to this number.
 const MAX_VOTES: usize = 200_000;
-/// The pairs of lines in one gap that are compared letter by letter.
+// Maximum number of line pairs in a gap that are compared by their trigrams.
 const MAX_GAP: usize = 4_000;
-/// The part of a line that has to be alike for the line to count as the same one, changed.
+// Minimum similarity of two lines to count as one changed line.
 const ALIKE: f64 = 0.4;
-/// The part of FIND that has to be found again for a place to be worth showing.
+// Minimum score for a place to be shown.
 const WORTH: f64 = 0.35;
 
-/// The most similar place.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Closest {
     /// Its lines in the text, from 0.
     pub lines: Range<usize>,
-    /// For each line of FIND the line of the text that it is.
+    /// For each line of FIND, the corresponding line of the text.
     pub pairs: Vec<Option<usize>>,
-    /// How much of FIND is there, from 0 to 1.
+    /// The matching fraction of FIND, from 0 to 1.
     score: f64,
 }
 
-/// Returns the most similar place, if any is worth showing.
+/// `None` if no place is similar enough.
 pub(super) fn closest(text: &[&str], find: &[&str]) -> Option<Closest> {
     let keys: Vec<u64> = text.iter().map(|line| key(line)).collect();
     let wanted: Vec<u64> = find.iter().map(|line| key(line)).collect();
@@ -47,6 +47,7 @@ pub(super) fn closest(text: &[&str], find: &[&str]) -> Option<Closest> {
     let mut best: Option<Closest> = None;
     for start in starts {
         let found = sides.around(start);
+        // Candidates come best first, so keep the earlier one on a tie, despite rounding errors.
         if best.as_ref().is_none_or(|b| found.score > b.score + 1e-9) {
             best = Some(found);
         }
@@ -55,7 +56,8 @@ pub(super) fn closest(text: &[&str], find: &[&str]) -> Option<Closest> {
     best.filter(|b| b.score >= WORTH && !b.lines.is_empty())
 }
 
-/// Returns where FIND would start, best first, by the votes of lines that both have.
+/// Returns candidate starts from lines that occur in both texts, best first. A start can be
+/// negative.
 fn by_lines(keys: &[u64], wanted: &[u64]) -> Vec<isize> {
     let mut at: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
     for (n, &key) in wanted.iter().enumerate().filter(|&(_, &key)| key != BLANK) {
@@ -89,8 +91,7 @@ fn by_lines(keys: &[u64], wanted: &[u64]) -> Vec<isize> {
     spread(votes.into_iter().collect(), wanted.len())
 }
 
-/// Returns where FIND would start, best first, by the letter triples that lines of the text share
-/// with it.
+/// Returns candidate starts from letter trigrams that occur in FIND, best first.
 fn by_letters(text: &[&str], find: &[&str]) -> Vec<isize> {
     let mut known = vec![false; 1 << 16];
     for line in find {
@@ -103,7 +104,7 @@ fn by_letters(text: &[&str], find: &[&str]) -> Vec<isize> {
             all += 1;
             hits += usize::from(known[triple as usize]);
         }
-        // A long line has many triples by chance: what it has too many of counts against it.
+        // A long line matches many trigrams by chance, so the other ones count against it.
         hits as f64 - 0.5 * (all - hits) as f64
     };
     let scores: Vec<f64> = text.iter().map(score).collect();
@@ -119,7 +120,7 @@ fn by_letters(text: &[&str], find: &[&str]) -> Vec<isize> {
     spread(starts, size)
 }
 
-/// Returns the best starts that are not about the same place.
+/// Returns the best starts that are at least half a FIND apart.
 fn spread(mut starts: Vec<(isize, f64)>, size: usize) -> Vec<isize> {
     let order = |a: &(isize, f64), b: &(isize, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     let few = CANDIDATES * (size + 1).min(64);
@@ -140,20 +141,14 @@ fn spread(mut starts: Vec<(isize, f64)>, size: usize) -> Vec<isize> {
     chosen
 }
 
-/// Both sides, with the keys of their lines.
 struct Sides<'a> {
-    /// The lines of the text.
     text: &'a [&'a str],
-    /// The lines of FIND.
     find: &'a [&'a str],
-    /// The keys of the text.
     keys: &'a [u64],
-    /// The keys of FIND.
     wanted: &'a [u64],
 }
 
 impl Sides<'_> {
-    /// Aligns FIND with the text around a start.
     fn around(&self, start: isize) -> Closest {
         let margin = (self.find.len().min(30) + 2) as isize;
         let inside = |at: isize| at.clamp(0, self.text.len() as isize) as usize;
@@ -182,13 +177,13 @@ impl Sides<'_> {
         }
     }
 
-    /// Pairs the lines of a gap between equal ones so that they are as alike as they can be, in
-    /// order.
+    /// Pairs the lines in a gap between equal lines, in order, to maximize their similarity.
     fn fill(&self, pairs: &mut [Option<usize>], find: Range<usize>, text: Range<usize>) {
         if find.is_empty() || text.is_empty() {
             return;
         }
 
+        // Too many pairs for the quadratic alignment, so compare line by line.
         if find.len() * text.len() > MAX_GAP {
             let alike = |&(f, t): &(usize, usize)| {
                 likeness(&sorted(self.find[f]), &sorted(self.text[t])) >= ALIKE
@@ -226,8 +221,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns how alike each line of FIND is to each of the text, row by row; 0 where they are too
-    /// different to be one line changed.
+    /// Returns the similarity of each line of FIND to each line of the text, row by row. 0 if it is
+    /// below [`ALIKE`].
     fn likenesses(&self, find: &Range<usize>, text: &Range<usize>) -> Vec<f64> {
         let there: Vec<Vec<u16>> = text.clone().map(|t| sorted(self.text[t])).collect();
         let row = |f: usize| {
@@ -244,7 +239,7 @@ impl Sides<'_> {
         find.clone().flat_map(|f| -> Vec<f64> { row(f) }).collect()
     }
 
-    /// Leaves out blank lines that are paired with ones beyond the lines which say something.
+    /// Unpairs blank lines at the edges that are not adjacent to the matched lines.
     fn drop_far_blanks(&self, pairs: &mut [Option<usize>]) {
         let said = |n: &usize| self.wanted[*n] != BLANK && pairs[*n].is_some();
         let Some((first, last)) = (0..pairs.len())
@@ -262,8 +257,7 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns how much of FIND is in the place; lines of the place that FIND does not have count a
-    /// little against it.
+    /// Returns the matching fraction of FIND, with a small penalty for extra lines in the text.
     fn score(&self, pairs: &[Option<usize>], lines: &Range<usize>) -> f64 {
         let all: f64 = self.find.iter().map(|line| weight(line)).sum();
         let there: f64 = pairs
@@ -276,7 +270,7 @@ impl Sides<'_> {
         there / all - 0.01 * surplus as f64
     }
 
-    /// Returns how alike two paired lines are, from 0 to 1.
+    /// Returns the similarity of two paired lines, from 0 to 1.
     fn same(&self, find: usize, text: usize) -> f64 {
         match self.wanted[find] == self.keys[text] {
             true if self.find[find] == self.text[text] => 1.0,
@@ -286,19 +280,18 @@ impl Sides<'_> {
     }
 }
 
-/// Returns how much a line says.
 fn weight(line: &str) -> f64 {
     (line.trim().len() as f64).sqrt() + 0.1
 }
 
-/// Returns the letter triples of a line, of a very long one those at its start.
+// Limited to the start of a very long line.
 fn sorted(line: &str) -> Vec<u16> {
     let mut triples: Vec<u16> = triples(line).take(1000).collect();
     triples.sort_unstable();
     triples
 }
 
-/// Returns the part of their sorted letter triples that two lines share, from 0 to 1.
+/// Returns the Dice coefficient of two sorted lists of trigrams, from 0 to 1.
 fn likeness(a: &[u16], b: &[u16]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return if a.len() == b.len() { 1.0 } else { 0.0 };
@@ -316,8 +309,8 @@ fn likeness(a: &[u16], b: &[u16]) -> f64 {
     2.0 * f64::from(shared) / (a.len() + b.len()) as f64
 }
 
-/// Returns the letter triples of a line without its blanks, each folded into 16 bits; the first
-/// and last letter stand for two of their own, so that short lines have some as well.
+/// Returns the letter trigrams of a line without whitespace, each hashed to 16 bits. Padding at
+/// both ends gives short lines some trigrams too.
 fn triples(line: &str) -> impl Iterator<Item = u16> + '_ {
     let (mut a, mut b) = (0_u32, 0_u32);
     let ended = if line.trim().is_empty() { 0 } else { 2 };
@@ -332,11 +325,10 @@ fn triples(line: &str) -> impl Iterator<Item = u16> + '_ {
         })
 }
 
-/// The key of a line that says nothing.
+// Key of a blank line, and the FNV-1a offset basis.
 const BLANK: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Returns a number that is equal for lines which differ in blanks, letter case and look-alikes
-/// alone.
+/// Returns a hash that ignores whitespace, letter case and look-alike characters.
 fn key(line: &str) -> u64 {
     let mut hash = BLANK;
     let mut add = |unit: u32| hash = (hash ^ u64::from(unit)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -354,7 +346,7 @@ fn key(line: &str) -> u64 {
     hash
 }
 
-/// Returns the character that a look-alike is usually meant to be.
+/// Maps a look-alike character to the common one.
 pub(super) fn plain(c: char) -> char {
     match c {
         '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
@@ -371,7 +363,7 @@ pub(super) fn plain(c: char) -> char {
 mod tests {
     use super::*;
 
-    /// Compares the lines of the closest place, from 1, and how FIND's lines are paired with them.
+    /// Compares the lines of the closest place, from 1, and the pairing of FIND's lines.
     fn check(text: &str, find: &str, expected: &str) {
         let (text, find): (Vec<&str>, Vec<&str>) = (text.lines().collect(), find.lines().collect());
         let found = closest(&text, &find).map_or("none".to_owned(), |c| {

@@ -1,5 +1,5 @@
-//! What kind of slip a difference is: blanks, look-alike characters, escapes, letter case, or
-//! something that was pasted along with the lines.
+//! Classifies the difference between a FIND and the file: whitespace, look-alike characters,
+//! escapes, letter case, or text that was pasted along.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -7,11 +7,10 @@ use super::closest::plain;
 use crate::text::fence;
 use crate::text::visible::visible_tabbed;
 
-/// The characters of a difference that are quoted.
 const QUOTED: usize = 40;
 
-/// Returns what two lines differ in, in words: `indentation: the file has 1 tab, FIND has 4
-/// blanks`.
+/// Describes the difference of two lines, such as `indentation: the file has 1 tab, FIND has 4
+/// spaces`.
 pub(super) fn name(find: &str, file: &str) -> String {
     let (f, t) = (find.trim_end_matches('\r'), file.trim_end_matches('\r'));
     if f == t {
@@ -29,7 +28,6 @@ pub(super) fn name(find: &str, file: &str) -> String {
         .unwrap_or_else(|| content(f, t))
 }
 
-/// Names a difference in blanks and tabs alone.
 fn blanks_alone(find: &str, file: &str) -> Option<String> {
     let end = |line: &str| blanks(&line[line.trim_end_matches(BLANKS).len()..]);
     let start = |line: &str| blanks(&line[..line.len() - line.trim_start_matches(BLANKS).len()]);
@@ -67,7 +65,6 @@ fn blanks_alone(find: &str, file: &str) -> Option<String> {
     ))
 }
 
-/// Names a difference in single characters: look-alikes, composition, escapes, letter case.
 fn characters(find: &str, file: &str) -> Option<String> {
     let looks = |line: &str| -> String { line.chars().map(plain).collect() };
     let at = common(find, file);
@@ -107,7 +104,6 @@ fn characters(find: &str, file: &str) -> Option<String> {
     (lower(find) == lower(file)).then(|| format!("letter case: {}", both()))
 }
 
-/// Names what was pasted along with one line.
 fn pasted(find: &str, file: &str) -> Option<String> {
     if without_number(find)
         .is_some_and(|rest| rest.trim_matches(BLANKS) == file.trim_matches(BLANKS))
@@ -121,7 +117,6 @@ fn pasted(find: &str, file: &str) -> Option<String> {
     marked.then(|| "a mark of a diff: FIND has it in front of the line".to_owned())
 }
 
-/// Names a difference in what the lines say.
 fn content(find: &str, file: &str) -> String {
     let at = common(find, file);
     let (f, t) = (&find[at..], &file[at..]);
@@ -150,7 +145,7 @@ fn content(find: &str, file: &str) -> String {
     )
 }
 
-/// Returns what makes a FIND that is nowhere fit, as a name and the FIND without it.
+/// Returns variants of a FIND without a likely mistake, each with the name of that mistake.
 pub(super) fn cures(find: &str) -> Vec<(&'static str, String)> {
     let each = |cure: &dyn Fn(&str) -> Option<&str>| -> Option<String> {
         let lines: Option<Vec<&str>> = find
@@ -199,7 +194,7 @@ pub(super) fn cures(find: &str) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// Returns whether a line of a FIND stands for lines that were left out.
+/// Returns `true` if a line is an ellipsis for omitted lines.
 pub(super) fn is_elided(line: &str) -> bool {
     let said: String = line.chars().filter(|c| !c.is_whitespace()).collect();
     let bare = said.trim_matches(|c: char| "/#*<!->;()[]{}".contains(c));
@@ -218,7 +213,7 @@ pub(super) fn is_elided(line: &str) -> bool {
                 .any(|w| words.contains(w)))
 }
 
-/// Returns a line without the number that some tools print in front of it.
+/// Removes a line number in front of a line.
 fn without_number(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches(BLANKS).trim_start_matches('L');
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -233,8 +228,8 @@ fn without_number(line: &str) -> Option<&str> {
     }
 }
 
-/// Returns the text without a fence around it, if it is opened and closed: a fence that stands
-/// alone is a line of the file.
+/// Removes an enclosing fence. Requires both ends, because a single fence can be a line of the
+/// file.
 fn unfenced(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.trim_matches('\n').lines().collect();
     let (opener, closer) = (fence::read(lines.first()?)?, fence::read(lines.last()?)?);
@@ -242,7 +237,7 @@ fn unfenced(text: &str) -> Option<String> {
     (closes && lines.len() > 1).then(|| lines[1..lines.len() - 1].join("\n") + "\n")
 }
 
-/// Returns the text with the escapes of string literals and HTML replaced by what they stand for.
+/// Decodes the escapes of string literals and HTML.
 fn unescape(text: &str) -> String {
     let pairs = [
         ("&lt;", "<"),
@@ -276,15 +271,13 @@ fn unescape(text: &str) -> String {
     out
 }
 
-/// What counts as blank in a line; anything else that is invisible is named by its code point.
+// Other invisible characters are reported by their code point.
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// Returns the line without blanks.
 fn squeezed(line: &str) -> String {
     line.replace(BLANKS, "")
 }
 
-/// Counts blanks and tabs, in words.
 fn blanks(run: &str) -> String {
     let count = |c: char, name: &str| match run.matches(c).count() {
         0 => None,
@@ -302,7 +295,7 @@ fn blanks(run: &str) -> String {
     }
 }
 
-/// Returns how many bytes two lines share at their start.
+/// Returns the length of the common prefix in bytes.
 pub(super) fn common(a: &str, b: &str) -> usize {
     a.chars()
         .zip(b.chars())
@@ -311,7 +304,7 @@ pub(super) fn common(a: &str, b: &str) -> usize {
         .sum()
 }
 
-/// Returns the column of a byte, from 1, each character as one.
+/// Returns the column of a byte offset, from 1, in characters.
 fn column(line: &str, at: usize) -> usize {
     line[..at].chars().count() + 1
 }

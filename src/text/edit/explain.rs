@@ -1,4 +1,4 @@
-//! The words for a pair that does not apply: where the text probably is, and what is different
+//! Explains why a pair does not apply: shows the likely place in the file and the first difference
 //! there.
 
 use std::collections::BTreeSet;
@@ -7,46 +7,46 @@ use super::closest::{Closest, closest};
 use super::{MatchError, MatchPlace, Tier, clue, find};
 use crate::text::visible::visible_tabbed;
 
-/// The places of an ambiguous FIND that are listed.
+// Of the matches of an ambiguous FIND.
 const MAX_LISTED: usize = 20;
-/// The places of an ambiguous FIND whose surroundings are shown.
+// Of the matches, with the line above each.
 const MAX_SHOWN: usize = 4;
-/// The lines that are shown on either side of the first difference.
+// Lines of context around the first difference.
 const AROUND: usize = 3;
-/// The characters that are shown of a line.
+// In characters, per line of the file.
 const WIDTH: usize = 160;
-/// The size up to which another file is searched, in bytes.
+/// Maximum size in bytes of another file that is searched.
 pub const MAX_OTHER: usize = 1 << 20;
 
-/// A pair that did not apply, and what its message may look at.
+/// A pair that does not apply, with its context.
 #[derive(Debug, Clone, Copy)]
 pub struct FailedPair<'a> {
-    /// The file's name.
+    /// Path of the file.
     pub path: &'a str,
-    /// The file at that moment.
+    /// Content of the file when the pair was applied.
     pub text: &'a str,
-    /// Which pair of the edit, from 1.
+    /// Number of the pair in its action, from 1.
     pub number: usize,
-    /// How many pairs the edit has.
+    /// Number of pairs in the action.
     pub count: usize,
-    /// The FIND.
+    /// Its FIND.
     pub find: &'a str,
     /// Its REPLACE.
     pub replace: &'a str,
-    /// Other files in which the text may be instead, with their names.
+    /// Paths and contents of other files in which FIND could match.
     pub others: &'a [(String, String)],
 }
 
-/// What is wrong, and what would be right.
+/// An error message and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// One or more lines, lower case, without a full stop, fit for a screen.
+    /// One or more sanitized lines, lower case, without a full stop.
     pub message: String,
-    /// What to do.
+    /// How to correct the pair.
     pub hint: String,
 }
 
-/// Says why a pair did not apply, with the file's real lines where that helps.
+/// Explains why a pair does not apply. Searches for the likely place if FIND has no match.
 pub fn explain(case: &FailedPair<'_>, error: &MatchError) -> Explanation {
     let said = |message: String, hint: &str| Explanation {
         message,
@@ -77,8 +77,8 @@ pub fn explain(case: &FailedPair<'_>, error: &MatchError) -> Explanation {
     }
 }
 
-/// Says that a pair did not apply, and not why: looking for the place that was meant takes many
-/// times as long as to find that it is not there.
+/// Reports that a pair does not apply, without a reason. Much cheaper than [`explain`], because it
+/// does not search for the likely place.
 pub fn explain_shortly(case: &FailedPair<'_>) -> Explanation {
     Explanation {
         message: format!("{} does not fit", case.which()),
@@ -87,7 +87,6 @@ pub fn explain_shortly(case: &FailedPair<'_>) -> Explanation {
 }
 
 impl FailedPair<'_> {
-    /// Returns the name of the pair: `FIND 2 of 3`.
     fn which(&self) -> String {
         if self.count == 1 {
             "FIND".to_owned()
@@ -97,7 +96,7 @@ impl FailedPair<'_> {
     }
 }
 
-/// Lists the places of an ambiguous FIND, with the line above each, which tells them apart.
+/// Lists the matches of an ambiguous FIND, with the line above each to tell them apart.
 fn several(case: &FailedPair<'_>, places: &[MatchPlace]) -> String {
     let many = if places.len() >= find::max_hits(case.find.len()) {
         "at least "
@@ -143,7 +142,6 @@ fn several(case: &FailedPair<'_>, places: &[MatchPlace]) -> String {
     message
 }
 
-/// Says where the text of a FIND probably is that is not in the file.
 fn absent(case: &FailedPair<'_>) -> Explanation {
     let mut lines = vec![format!(
         "{} is not in `{}`",
@@ -197,8 +195,8 @@ fn absent(case: &FailedPair<'_>) -> Explanation {
     }
 }
 
-/// Returns the line at which the REPLACE stands as whole lines. A REPLACE that only leaves lines of
-/// FIND out stands there before the edit as well, which says nothing.
+// A REPLACE that only removes lines of FIND can be found in the unedited file, which proves
+// nothing.
 fn already(case: &FailedPair<'_>) -> Option<usize> {
     let wanted: BTreeSet<&str> = case.find.lines().map(str::trim).collect();
     if case
@@ -220,7 +218,6 @@ fn already(case: &FailedPair<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the first line at which a FIND stands.
 fn at(text: &str, find: &str) -> Option<usize> {
     match find::find(text, find) {
         Ok(place) => Some(place.line),
@@ -229,7 +226,6 @@ fn at(text: &str, find: &str) -> Option<usize> {
     }
 }
 
-/// Shows the closest place, if there is one, and its first difference.
 fn nearest(case: &FailedPair<'_>) -> Option<Vec<String>> {
     let lines = |text| -> Vec<&str> { super::core(text).split('\n').collect() };
     let crlf = case.find.contains('\r');
@@ -277,29 +273,22 @@ fn nearest(case: &FailedPair<'_>) -> Option<Vec<String>> {
     Some(out)
 }
 
-/// The closest place of a FIND, side by side with it.
 struct SideBySide<'a> {
-    /// The lines of the file.
     file: &'a [&'a str],
-    /// The lines of FIND.
     find: &'a [&'a str],
-    /// Which belongs to which.
     place: &'a Closest,
 }
 
-/// The first difference of FIND from its closest place.
 enum FirstDifference {
-    /// Both have the line, and it differs: in FIND, in the file.
+    /// Line of FIND, line of the file.
     Changed(usize, usize),
-    /// The file has lines that FIND leaves out: the first of them, how many, the line of FIND below
-    /// them.
+    /// FIND omits lines of the file: the first of them, their number, the next line of FIND.
     LeftOut(usize, usize, usize),
-    /// FIND has a line that the file does not have above this one.
+    /// A line of FIND that is missing in the file before the second line.
     Surplus(usize, usize),
 }
 
 impl SideBySide<'_> {
-    /// Names the first difference and shows the lines around it.
     fn difference(&self) -> Vec<String> {
         match self.first() {
             Some(FirstDifference::Changed(f, t)) => {
@@ -349,7 +338,6 @@ impl SideBySide<'_> {
         }
     }
 
-    /// Returns the first difference.
     fn first(&self) -> Option<FirstDifference> {
         let mut next: Option<usize> = None;
         for (f, t) in self.place.pairs.iter().enumerate() {
@@ -373,7 +361,7 @@ impl SideBySide<'_> {
         None
     }
 
-    /// Returns a sentence, the lines of the file around one, and below that line the line of FIND.
+    /// Returns a message and the file's lines around `line`, with the line of FIND under it.
     fn shown(&self, said: String, line: usize, find: Option<usize>) -> Vec<String> {
         let mut out = vec![said];
         let from = line
@@ -404,8 +392,7 @@ impl SideBySide<'_> {
     }
 }
 
-/// Returns the part of a line around a byte that is shown, and what fills the columns before that
-/// byte.
+/// Returns the visible part of a line around a byte offset, and padding up to that offset.
 fn cut(line: &str, at: usize) -> (String, String) {
     let skipped = line[..at].chars().count().saturating_sub(WIDTH / 2);
     let start = if skipped > 0 { "…" } else { "" };

@@ -1,8 +1,7 @@
-//! The messages for pairs that do not apply, word for word.
+//! Tests of complete messages for pairs that do not apply.
 
 use super::*;
 
-/// Compares the whole message for one pair of an edit of `src/a.rs`.
 fn check(text: &str, (find, replace): (&str, &str), expected: &str) {
     let error = apply(text, find, replace).expect_err("the pair should not apply");
     let others = [(
@@ -26,7 +25,6 @@ fn check(text: &str, (find, replace): (&str, &str), expected: &str) {
     );
 }
 
-/// A file to miss in.
 const FILE: &str = "fn a() {\n    one();\n}\n\nfn b() {\n\tlet x = compute(1);\n\tx\n}\n\nfn c() {\n    one();\n}\n";
 
 #[test]

@@ -1,19 +1,17 @@
-//! The search for a FIND: linear in the file, hits counted with overlaps.
+//! Searches for a FIND in linear time. Matches can overlap.
 
 use memchr::memchr_iter;
 use memchr::memmem::Finder;
 
 use super::{MAX_HITS, MatchError, MatchPlace, Tier, core};
 
-/// The bytes of hits that are compared.
+// Limits the bytes that are compared in all matches of a long FIND.
 const MAX_COMPARED: usize = 64 << 20;
-/// The mark that some editors put before the first line.
+// The byte order mark of some editors.
 const BOM: &str = "\u{feff}";
 
-/// Returns the one place where a FIND stands.
-///
-/// # Errors
-/// [`MatchError::Blank`], [`MatchError::Absent`] or [`MatchError::Ambiguous`].
+/// Returns the unique match of a FIND. Fails with [`MatchError::Blank`], [`MatchError::Absent`] or
+/// [`MatchError::Ambiguous`].
 pub fn find(text: &str, find: &str) -> Result<MatchPlace, MatchError> {
     if find.trim().is_empty() {
         return Err(MatchError::Blank);
@@ -24,6 +22,7 @@ pub fn find(text: &str, find: &str) -> Result<MatchPlace, MatchError> {
         return only(text, Tier::Lines, lines);
     }
 
+    // A FIND with a CR is meant byte for byte.
     let tolerant = if find.contains('\r') {
         None
     } else {
@@ -44,7 +43,6 @@ pub fn find(text: &str, find: &str) -> Result<MatchPlace, MatchError> {
     only(text, Tier::Inline, hits)
 }
 
-/// Returns the one hit as a place.
 fn only(text: &str, tier: Tier, hits: Vec<(usize, usize)>) -> Result<MatchPlace, MatchError> {
     let mut places: Vec<MatchPlace> = Vec::with_capacity(hits.len());
     let (mut line, mut counted) = (1, 0);
@@ -66,11 +64,13 @@ fn only(text: &str, tier: Tier, hits: Vec<(usize, usize)>) -> Result<MatchPlace,
     }
 }
 
-/// Returns where FIND is a run of whole lines, with the end of the last line where it has one.
+/// Returns the matches as whole lines, including the last line end.
 ///
-/// The line feeds around it are part of what is searched, so that a hit is never looked at in vain.
+/// The needle includes the line feeds around FIND, so that a match inside a line costs no extra
+/// check.
 fn whole_lines(text: &str, find: &str) -> Vec<(usize, usize)> {
     let core = core(find);
+    // A byte order mark is not part of the first line.
     let first = if text.starts_with(BOM) && !core.starts_with(BOM) {
         BOM.len()
     } else {
@@ -89,7 +89,7 @@ fn whole_lines(text: &str, find: &str) -> Vec<(usize, usize)> {
     hits
 }
 
-/// Returns where FIND is the last lines of a text that has no final line end.
+/// Matches FIND as the last lines of a text without a final line end.
 fn last_lines(text: &str, find: &str, first: usize) -> Option<(usize, usize)> {
     let core = core(find);
     let start = text
@@ -100,8 +100,8 @@ fn last_lines(text: &str, find: &str, first: usize) -> Option<(usize, usize)> {
     (whole && !text.ends_with('\n')).then_some((start, text.len()))
 }
 
-/// Returns where FIND without its final line end stands anywhere. A blank line at an edge of it
-/// could only be a whole one, and that has been looked for already.
+/// Returns the matches inside lines. A FIND with a blank line at an edge only matches whole lines,
+/// which were searched before.
 fn inside(text: &str, find: &str) -> Vec<(usize, usize)> {
     let core = core(find);
     if core.starts_with(['\n', '\r']) || core.ends_with(['\n', '\r']) {
@@ -112,7 +112,7 @@ fn inside(text: &str, find: &str) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// Returns where the needle stands, overlapping ones too, at most [`max_hits`].
+/// Finds overlapping occurrences, at most [`max_hits`].
 fn occurrences<'a>(text: &'a str, needle: &'a str) -> impl Iterator<Item = usize> + 'a {
     let finder = Finder::new(needle.as_bytes()).into_owned();
     let mut from = 0;
@@ -124,22 +124,20 @@ fn occurrences<'a>(text: &'a str, needle: &'a str) -> impl Iterator<Item = usize
     .take(max_hits(needle.len()))
 }
 
-/// Returns how many hits of a needle of this length are looked for: fewer for a long one, which
-/// takes time each.
+// Lower for a long needle, because each match costs time in proportion to its length.
 pub(super) fn max_hits(length: usize) -> usize {
     (MAX_COMPARED / length.max(1)).clamp(2, MAX_HITS)
 }
 
-/// A text with LF for CRLF, and the way back.
+/// A text with its CRLF converted to LF.
 struct Unix {
-    /// The text without each CR before an LF.
     text: String,
-    /// Where in it a CR is missing: the positions of the line feeds, rising.
+    /// Offsets in `text` of the line feeds that followed a removed CR, ascending.
     missing: Vec<usize>,
 }
 
 impl Unix {
-    /// Returns the text with LF alone, if it has a CRLF.
+    /// `None` if the text has no CRLF.
     fn of(text: &str) -> Option<Unix> {
         let mut unix = Unix {
             text: String::new(),
@@ -156,7 +154,7 @@ impl Unix {
         (copied > 0).then_some(unix)
     }
 
-    /// Returns places of this text as places of the one that it came from.
+    /// Converts ranges to those of the original text.
     fn back(&self, hits: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
         let original = |at: usize| at + self.missing.partition_point(|&m| m < at);
         hits.into_iter()

@@ -1,8 +1,7 @@
-//! The text with one place replaced: literal, with the line ends that the place has.
+//! Replaces a match. New lines get the line ends of the replaced ones.
 
 use super::{MatchPlace, Tier, core};
 
-/// Returns the text with the place, which FIND selected, replaced.
 pub(super) fn splice(text: &str, find: &str, replace: &str, place: MatchPlace) -> String {
     let (before, after) = (&text[..place.start], &text[place.end..]);
     let hit = &text[place.start..place.end];
@@ -11,10 +10,10 @@ pub(super) fn splice(text: &str, find: &str, replace: &str, place: MatchPlace) -
         return without_line_end(before).to_owned();
     }
 
-    // With a CR in the pair the plan says byte for byte what it wants.
+    // A pair with a CR is meant byte for byte.
     let literal = find.contains('\r') || replace.contains('\r');
     let new = match literal {
-        // The CR in front of the final line end that the file does not have.
+        // The file has no final line end, so its CR is dropped as well.
         true if !ended && !hit.ends_with('\r') && place.tier != Tier::Inline => {
             core(replace).trim_end_matches('\r').to_owned()
         }
@@ -30,15 +29,14 @@ pub(super) fn splice(text: &str, find: &str, replace: &str, place: MatchPlace) -
     [before, &new, end, after].concat()
 }
 
-/// Returns the text without a line end at its end: what is left when the last lines of a text
-/// that has no final line end are deleted.
+// For a deletion of the last lines of a text without a final line end.
 fn without_line_end(text: &str) -> &str {
     text.strip_suffix('\n')
         .map_or(text, |t| t.strip_suffix('\r').unwrap_or(t))
 }
 
-/// Returns REPLACE without its final line end, its lines ended as the file's lines are: those that
-/// it shares with the start or end of FIND keep their own, the others take the most frequent one.
+/// Returns REPLACE with the line ends of the file. Lines that REPLACE shares with the start or end
+/// of FIND keep theirs; the others get the most frequent one.
 fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
     let hit = &text[place.start..place.end];
     let new: Vec<&str> = core(pair.1).split('\n').collect();
@@ -82,12 +80,10 @@ fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
     out
 }
 
-/// Returns how many elements two sequences share at their start.
 fn prefix<'a>(a: impl Iterator<Item = &'a &'a str>, b: impl Iterator<Item = &'a &'a str>) -> usize {
     a.zip(b).take_while(|(x, y)| x == y).count()
 }
 
-/// Returns the line end of a line that still has it.
 fn end_of(line: &str) -> &'static str {
     if line.ends_with("\r\n") {
         "\r\n"
@@ -98,7 +94,7 @@ fn end_of(line: &str) -> &'static str {
     }
 }
 
-/// Returns the line end that more of the lines have; of both as often, CRLF.
+// CRLF on a tie.
 fn most_frequent(ends: &[&'static str]) -> &'static str {
     let count = |end: &str| ends.iter().filter(|&&e| e == end).count();
     if count("\r\n") >= count("\n") {
@@ -108,8 +104,8 @@ fn most_frequent(ends: &[&'static str]) -> &'static str {
     }
 }
 
-/// Returns the line end of the line that a place ends in; for a last line without one, that of the
-/// line above.
+/// Returns the line end of the line in which the match ends, or that of the line above if it has
+/// none.
 fn end_nearby(text: &str, place: MatchPlace) -> &'static str {
     let at = text[place.end..]
         .find('\n')

@@ -1,10 +1,10 @@
-//! What matches where, and what the file is afterwards.
+//! Tests of matches and of the resulting files.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Compares the text after an edit and the place, as `tier line: text`, or the error.
+/// Compares the edited text and the match as `tier line: text`, or the error.
 fn check(text: &str, (find, replace): (&str, &str), expected: &str) {
     let found = match apply(text, find, replace) {
         Ok((after, place)) => format!("{:?} {}: {after}", place.tier, place.line),
@@ -198,7 +198,7 @@ fn a_later_pair_sees_the_text_after_the_earlier_ones() {
     );
 }
 
-/// Returns the hits of the first tier that has any, found in the plainest way.
+/// A naive matcher, which returns the matches of the first tier that has any.
 fn reference(text: &str, find: &str) -> (usize, Vec<usize>) {
     let core = find.strip_suffix('\n').unwrap_or(find);
     let lines = |text: &str| -> Vec<usize> {

@@ -1,24 +1,23 @@
-//! How languages write what may span lines.
+//! Table of languages with their comments, strings and here-documents.
 
-/// A language, or several that are alike.
+/// One or more languages with the same syntax.
 pub(super) struct Language {
-    /// The names that stand behind a fence, and the endings of files.
+    /// Info strings and file extensions.
     pub names: &'static [&'static str],
-    /// What begins a comment that goes to the end of its line.
+    /// Start of a line comment.
     pub comments: &'static [&'static str],
-    /// What begins and what ends a comment or a string that may span lines; the longest first.
+    /// Delimiters of multi-line comments and strings, longest first.
     pub spans: &'static [(&'static str, &'static str)],
-    /// The marks around strings that end in their line.
+    /// Quotes of single-line strings.
     pub quotes: &'static [&'static str],
-    /// Whether a lone `'` is no string: one is a single character, or the name of a lifetime.
+    /// `true` if `'` can also start a lifetime or character literal, as in Rust.
     pub lifetimes: bool,
-    /// Whether there are here-documents.
+    /// `true` if the language has here-documents.
     pub here: bool,
-    /// Whether there are blocks of text that go as far as their indentation.
+    /// `true` if the language has block scalars.
     pub blocks: bool,
 }
 
-/// A language without anything that spans lines.
 const PLAIN: Language = Language {
     names: &[],
     comments: &[],
@@ -29,7 +28,6 @@ const PLAIN: Language = Language {
     blocks: false,
 };
 
-/// The languages.
 pub(super) const LANGUAGES: &[Language] = &[
     Language {
         names: &["rs", "rust"],

@@ -1,4 +1,5 @@
-//! How a name is spelled in a link: backticks, escapes, entities, backslashes, percent-sequences.
+//! Decodes the spellings of a name in a link: backticks, escapes, entities, backslashes,
+//! percent-encoding.
 
 use crate::text::markdown::unescape;
 
@@ -13,7 +14,8 @@ pub(super) fn unquoted(text: &str) -> &str {
     }
 }
 
-/// Decodes escapes and entities; a path that has backslashes alone between its parts gets `/`.
+/// Decodes escapes and entities. If backslashes are the only separators, they are converted to `/`
+/// instead.
 pub(super) fn decoded(text: &str) -> String {
     let slashed = forward(text);
     let escaped = text.contains("\\\\") && !text.replace("\\\\", "").contains('\\');
@@ -24,7 +26,7 @@ pub(super) fn decoded(text: &str) -> String {
     }
 }
 
-/// Returns a path written with backslashes with `/`; any other text as it is.
+/// Converts a path with backslashes as its only separators.
 pub(super) fn forward(text: &str) -> String {
     let body = text.strip_prefix('/').unwrap_or(text);
     let separators = body.contains('\\')
@@ -40,7 +42,7 @@ pub(super) fn forward(text: &str) -> String {
     }
 }
 
-/// Decodes percent-sequences; `None` where the result is no UTF-8.
+/// `None` if the result is not UTF-8.
 pub(super) fn percent_decoded(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut found = Vec::with_capacity(bytes.len());
@@ -67,7 +69,7 @@ pub(super) fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(found).ok()
 }
 
-/// Writes a name so that decoding it gives the name again.
+/// The inverse of [`decoded`].
 pub(super) fn escaped(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for (at, c) in name.char_indices() {

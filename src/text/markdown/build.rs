@@ -1,4 +1,4 @@
-//! From comrak's tree to the blocks of a document, in one walk without recursion.
+//! Converts comrak's tree to blocks in one walk, without recursion.
 
 use comrak::nodes::{AstNode, NodeCodeBlock, NodeValue};
 
@@ -7,33 +7,28 @@ use super::{
 };
 use crate::text::lines::Lines;
 
-/// Collects blocks during one walk through comrak's tree, without recursion.
 pub(super) struct BlockBuilder<'a> {
-    /// The source.
     lines: &'a Lines<'a>,
-    /// The document and the lists and items that are open.
+    /// The document, and the open lists and items.
     frames: Vec<Frame>,
-    /// How many block nodes are open below the document.
+    /// Number of open block nodes below the document.
     depth: usize,
-    /// The most that were.
+    /// Maximum of `depth`.
     deepest: usize,
-    /// How many of the open ones are inside a node whose inside is left out.
+    /// Number of open nodes at or below a leaf, whose content is ignored.
     skipped: usize,
 }
 
-/// What an open list or item has so far.
 #[derive(Default)]
 struct Frame {
-    /// Its lines.
     span: (usize, usize),
-    /// The blocks of an item or the document.
+    /// For the document and items.
     blocks: Vec<MarkdownBlock>,
-    /// The items of a list.
+    /// For lists.
     items: Vec<Item>,
 }
 
 impl<'a> BlockBuilder<'a> {
-    /// Returns one that has seen nothing yet.
     pub(super) fn new(lines: &'a Lines<'a>) -> BlockBuilder<'a> {
         BlockBuilder {
             lines,
@@ -44,7 +39,6 @@ impl<'a> BlockBuilder<'a> {
         }
     }
 
-    /// Returns the document.
     pub(super) fn finish(mut self) -> Document {
         let blocks = self
             .frames
@@ -58,7 +52,6 @@ impl<'a> BlockBuilder<'a> {
         }
     }
 
-    /// A node starts.
     pub(super) fn enter(&mut self, node: &AstNode<'_>) {
         let data = node.data.borrow();
         if matches!(data.value, NodeValue::Document) || !data.value.block() {
@@ -91,7 +84,6 @@ impl<'a> BlockBuilder<'a> {
         self.skipped = 1;
     }
 
-    /// A node ends.
     pub(super) fn leave(&mut self, node: &AstNode<'_>) {
         let data = node.data.borrow();
         if matches!(data.value, NodeValue::Document) || !data.value.block() {
@@ -128,20 +120,17 @@ impl<'a> BlockBuilder<'a> {
         }
     }
 
-    /// Adds a block to what is open.
     fn push(&mut self, block: MarkdownBlock) {
         self.top().blocks.push(block);
     }
 
-    /// Returns what is open.
     fn top(&mut self) -> &mut Frame {
         self.frames
             .last_mut()
             .expect("the document's frame is never popped during the walk")
     }
 
-    /// Returns the first and last line of a node; a container that ends before a line's first
-    /// column ends with the line before.
+    /// Returns the first and last line of a node. An end at column 0 means the line before.
     fn span(&self, data: &comrak::nodes::Ast) -> (usize, usize) {
         let (start, end) = (data.sourcepos.start, data.sourcepos.end);
         let last = if end.column == 0 {
@@ -154,7 +143,6 @@ impl<'a> BlockBuilder<'a> {
         (first, last.clamp(first, self.lines.len().max(first)))
     }
 
-    /// Returns what a node is whose inside is not entered.
     fn leaf(&self, value: &NodeValue, span: (usize, usize)) -> BlockKind {
         match value {
             NodeValue::Heading(heading) => BlockKind::Heading {
@@ -171,7 +159,6 @@ impl<'a> BlockBuilder<'a> {
         }
     }
 
-    /// Cuts a heading's text from the source.
     fn heading(&self, setext: bool, span: (usize, usize)) -> String {
         if setext {
             let lines = span.0..span.1;
@@ -183,7 +170,6 @@ impl<'a> BlockBuilder<'a> {
         heading_text(self.lines.get(span.0)).to_owned()
     }
 
-    /// Reads a code block's fences.
     fn code(&self, code: &NodeCodeBlock, (first, last): (usize, usize)) -> MarkdownCode {
         if !code.fenced {
             let (info, content) = (String::new(), first..last + 1);

@@ -1,7 +1,7 @@
-//! Markdown that somebody else wrote, as HTML that does nothing but look like it.
+//! Renders untrusted Markdown as inert HTML.
 //!
-//! Raw HTML is shown as the text that it is. Only addresses of the web and of mail are links, the
-//! words of others stay; pictures are their descriptions, since to show one is to ask for it.
+//! Raw HTML is escaped. Only `http`, `https` and `mailto` links are kept. Images are replaced by
+//! their descriptions, because loading one would contact its server.
 
 use std::time::Instant;
 
@@ -10,8 +10,8 @@ use comrak::{Arena, Options, format_html, try_parse_document};
 
 use super::{DEADLINE, MAX_NESTING};
 
-/// Returns a text as HTML whose headings begin at a level; nothing if that takes too long, or the
-/// text is nested so deep that nobody means it.
+/// Renders a text as HTML with headings from `level` on. `None` if that takes too long or the
+/// nesting is too deep.
 pub fn html(text: &str, level: u8) -> Option<String> {
     let arena = Arena::new();
     let mut options = Options::default();
@@ -31,6 +31,7 @@ pub fn html(text: &str, level: u8) -> Option<String> {
     {
         return None;
     }
+    // Raw HTML is escaped by `options.render.escape`, so only links and images can have an effect.
     for node in nodes {
         disarm(node, level);
     }
@@ -40,7 +41,7 @@ pub fn html(text: &str, level: u8) -> Option<String> {
     Some(html)
 }
 
-/// Takes from a node what would do something.
+/// Removes an unsafe link or image, but keeps its content.
 fn disarm<'a>(node: &'a AstNode<'a>, first: u8) {
     let is_kept = match &mut node.data.borrow_mut().value {
         NodeValue::Heading(heading) => {
@@ -61,7 +62,6 @@ fn disarm<'a>(node: &'a AstNode<'a>, first: u8) {
     node.detach();
 }
 
-/// Returns whether a link leads to the web or to somebody's mail.
 fn is_address(url: &str) -> bool {
     let plain = |c: char| !c.is_control() && !c.is_whitespace();
     let lower = url.to_ascii_lowercase();

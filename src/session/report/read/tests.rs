@@ -1,4 +1,5 @@
-//! A report is read as what was written, whatever plans, people and commands put into it.
+//! Property tests: a rendered report parses back to the same facts, with hostile text in every
+//! field.
 
 use std::time::Duration;
 
@@ -16,23 +17,18 @@ use crate::session::meta::{Approver, Status};
 use crate::session::report::{Modification, Report};
 use crate::text::visible::{visible, visible_text};
 
-/// What a report is made of.
 #[derive(Debug)]
 struct Turn {
-    /// The plan.
     plan: Plan,
-    /// What came of it; empty where it was rejected.
+    /// Empty if the plan was rejected.
     outcomes: Vec<Outcome>,
-    /// The user's words, and everything else that is free text.
+    /// Text for all free-form fields.
     words: String,
-    /// Which memos were applied.
     memos: Vec<bool>,
-    /// The memos as they were proposed.
     proposed: Vec<MemoChange>,
 }
 
 impl Turn {
-    /// Returns what the user changed in the first action: its file, or the action itself.
     fn modification(&self) -> Modification {
         if self.words.len().is_multiple_of(2) {
             Modification::File(self.words.clone())
@@ -42,7 +38,7 @@ impl Turn {
     }
 }
 
-/// Texts with what a block, a list or a screen could take for its own.
+/// Text that could be mistaken for Markdown structure or terminal control.
 fn hostile() -> impl Strategy<Value = String> {
     (
         samples::content(),
@@ -60,7 +56,6 @@ fn hostile() -> impl Strategy<Value = String> {
         .prop_map(|(text, end)| text + end)
 }
 
-/// Outcomes.
 fn outcome() -> impl Strategy<Value = Outcome> {
     let ending = prop_oneof![
         Just(Ending::Success),
@@ -78,7 +73,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     )
 }
 
-/// Turns: executed, or rejected and so without outcomes.
+/// Turns that executed, or were rejected and so have no outcomes.
 fn turn() -> impl Strategy<Value = Turn> {
     (
         samples::plan(),
@@ -110,7 +105,6 @@ fn turn() -> impl Strategy<Value = Turn> {
         })
 }
 
-/// Writes a turn's report.
 fn written(turn: &Turn) -> String {
     let wrong = [Diagnostic::new(3, turn.words.clone()).hint(turn.words.clone())];
     Report {
@@ -145,7 +139,7 @@ fn written(turn: &Turn) -> String {
     .render()
 }
 
-/// Returns a text as a block holds it.
+/// Returns the block as the report sanitizes it.
 fn block(caption: &str, language: &str, content: &str) -> CodeBlock {
     let mut content = visible_text(content).into_owned();
     if !content.is_empty() && !content.ends_with('\n') {
@@ -159,7 +153,6 @@ fn block(caption: &str, language: &str, content: &str) -> CodeBlock {
     }
 }
 
-/// Returns the blocks that an action's report has.
 fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> {
     let Some(outcome) = outcome else {
         return Vec::new();
@@ -197,7 +190,6 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
     found
 }
 
-/// Returns the fields of a plan's action as a report shows them.
 fn shown(action: &action::Action) -> Vec<ReportField> {
     let text = |text: &String| visible(text).into_owned();
     let field = |f: &crate::plan::Field| ReportField {
@@ -208,7 +200,7 @@ fn shown(action: &action::Action) -> Vec<ReportField> {
     action.fields.iter().map(field).collect()
 }
 
-/// Writes the report of a command that printed this, redacted as it is kept.
+/// Returns the report of a command with this output, redacted as when it is stored.
 fn of_output(output: &str) -> String {
     let command = "\n### `EXECUTE`\n- **Description:** d\n````shell\nls\n````\n";
     let head = "# T\n- **Status:** Green\n\n## Rationale\n````text\nx\n````\n\n## Action Plan\n";
@@ -238,7 +230,7 @@ fn r6_a_report_is_never_longer_than_it_is_read() {
     let found = output_of(&of_output(&whole));
     assert!(found == Some(block("Output:", "text", &whole)));
 
-    // No part of a key is left where a line is cut in it.
+    // Not even a part of a key may remain at the point where its line is cut.
     let key = format!("ghp_{}", "Ab3dE6gH9jK2mN5pQ8sT1vW4".repeat(2));
     let long = format!(
         "{} {key} {}\nlast\n",

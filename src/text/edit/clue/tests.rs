@@ -1,8 +1,7 @@
-//! What is said of a FIND that is not there.
+//! Tests of the descriptions of differences.
 
 use super::*;
 
-/// Compares how the difference of a line of FIND from one of the file is named.
 fn check(find: &str, file: &str, expected: &str) {
     assert_eq!(name(find, file), expected, "for {find:?} and {file:?}");
 }
