@@ -86,7 +86,7 @@ pub fn next(phase: Option<ChangePhase>, event: ChangeEvent) -> Result<ChangePhas
         // Repeating `Propose` completes a proposal that a crash interrupted.
         (None | Some(Proposed), ChangeEvent::Propose) => Proposed,
         // Nothing but an approval leads to `Challenged`. Not even an iteration limit does
-        // (docs/decisions/0050-changes.md).
+        // (docs/decisions/0013-changes.md).
         (Some(Proposed | Rejected), ChangeEvent::Challenge(verdict)) => match verdict {
             ReviewVerdict::Approved => Challenged,
             ReviewVerdict::NeedsRevision => Proposed,

@@ -2,7 +2,7 @@
 //!
 //! Every command is prepared for a killed process: the next one recovers. Unwinding would release
 //! locks as an orderly exit does, and the next command would see no reason to recover
-//! (docs/decisions/0087-a-panic-is-a-crash.md). The terminal's panic hook runs before and restores
+//! (docs/decisions/0010-locks-and-crashes.md). The terminal's panic hook runs before and restores
 //! its modes.
 
 use std::io::Write as _;
