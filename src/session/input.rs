@@ -17,8 +17,11 @@ pub use structure::structure;
 /// The context list that names a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ListScope {
+    /// `turn.context`: one turn.
     Turn,
+    /// `session.context`: this session.
     Session,
+    /// `global.context`: every session.
     Global,
 }
 

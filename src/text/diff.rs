@@ -30,8 +30,11 @@ pub struct Counts {
 /// Kind of a line in a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineChange {
+    /// In both texts.
     Kept,
+    /// Only in the old text.
     Removed,
+    /// Only in the new text.
     Added,
 }
 

@@ -1,5 +1,33 @@
 //! A repository for one test, apart from the machine's and the user's settings.
 
+// Paths are given because two targets include this file.
+#[path = "support/fake.rs"]
+pub mod fake;
+#[path = "support/killed_repo.rs"]
+pub mod killed_repo;
+#[path = "support/landing.rs"]
+pub mod landing;
+#[path = "support/machine.rs"]
+pub mod machine;
+#[path = "support/overlay.rs"]
+pub mod overlay;
+#[path = "support/plans.rs"]
+pub mod plans;
+#[path = "support/random_kills.rs"]
+pub mod random_kills;
+#[path = "support/remotes.rs"]
+pub mod remotes;
+#[path = "support/screen.rs"]
+pub mod screen;
+#[path = "support/scripted_agent.rs"]
+pub mod scripted_agent;
+#[path = "support/server.rs"]
+pub mod server;
+#[path = "support/source.rs"]
+pub mod source;
+#[path = "support/web.rs"]
+pub mod web;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -353,4 +381,29 @@ impl std::fmt::Display for Output {
             self.code, self.stdout, self.stderr
         )
     }
+}
+
+/// Says why a test has nothing to test here.
+#[expect(clippy::print_stderr, reason = "whoever runs the tests reads it")]
+pub fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
+/// Returns the paths of everything below a folder but TeDDy's own, sorted; folders end in `/`.
+pub fn names(folder: &Path) -> Vec<String> {
+    let (mut folders, mut names) = (vec![folder.to_owned()], Vec::new());
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(&at).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = path.strip_prefix(folder).unwrap().display().to_string();
+            if entry.file_type().unwrap().is_dir() {
+                names.push(format!("{name}/"));
+                folders.push(path);
+            } else {
+                names.push(name);
+            }
+        }
+    }
+    names.sort();
+    names
 }

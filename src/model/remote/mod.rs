@@ -10,7 +10,7 @@ mod clock;
 mod draft;
 mod exchange;
 #[cfg(test)]
-#[path = "../../../tests/it/fake.rs"]
+#[path = "../../../tests/it/support/fake.rs"]
 #[allow(dead_code, reason = "the tests of whole turns use more of it")]
 mod fake;
 mod key;

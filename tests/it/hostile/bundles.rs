@@ -4,8 +4,9 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use crate::archive::{bundle, elsewhere, project, refs};
+use crate::share::bundles::{bundle, elsewhere, project};
 use crate::support::TestRepo;
+use crate::support::remotes::session_refs;
 
 /// Writes a bundle by hand: refs with what they are to point at, and a pack of these objects.
 fn handmade(repo: &TestRepo, refs: &[(String, String)], objects: &str) -> String {
@@ -44,7 +45,7 @@ fn objects(repo: &TestRepo, tip: &str) -> String {
 fn refused(into: &TestRepo, args: &[&str], words: &[&str]) {
     let state = || {
         let objects = into.git(&["cat-file", "--batch-check", "--batch-all-objects"]);
-        (refs(into), objects, into.tree())
+        (session_refs(into), objects, into.tree())
     };
     let before = state();
     let out = into.teddy(&[&["import"], args].concat());
@@ -178,7 +179,7 @@ fn b3_names_are_those_of_sessions() {
         0,
         &["were left out: HEAD, refs/heads/main, refs/teddy/published/main"],
     );
-    assert_eq!(refs(&into), format!("{first} {tip}"));
+    assert_eq!(session_refs(&into), format!("{first} {tip}"));
     assert_eq!(into.users(), users);
 }
 
@@ -326,7 +327,7 @@ fn b8_a_file_of_a_gibibyte_is_refused_and_takes_no_memory() {
         1,
         &["has 1024 MiB, and at most 512 are accepted", "`--large`"],
     );
-    assert_eq!(refs(&into), "");
+    assert_eq!(session_refs(&into), "");
 }
 
 #[test]

@@ -342,7 +342,7 @@ fn sandbox_a_project_with_a_long_path_runs_commands() {
         ..Default::default()
     };
     let script = Script {
-        launcher: Some(crate::shell::launcher(Some(policy))),
+        launcher: Some(crate::worktree::shell::launcher(Some(policy))),
         ..Script::new("echo x > made && cat made", &path)
     };
     let stop = std::sync::atomic::AtomicBool::new(false);

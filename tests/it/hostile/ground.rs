@@ -217,3 +217,52 @@ fn walk(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
         found.insert(path, what);
     }
 }
+
+/// Checks that everything works: another turn, another session, TeDDy's own care, the user's git.
+#[track_caller]
+pub fn everything_works(ground: &Ground, after: &str) {
+    // It is there already where this is not the first time.
+    ground.teddy(&["new", "other"]);
+    for args in [
+        &["recover"][..],
+        &["gc", "--idle-days", "30"],
+        &["status"],
+        &["du"],
+        &["switch", "other"],
+        &["switch", "s"],
+    ] {
+        let output = ground.teddy(args);
+        assert!(
+            output.status.success(),
+            "after {after}: teddy {args:?}: {}",
+            words(&output)
+        );
+    }
+    for session in ["s", "other"] {
+        let name = format!("after-{session}-{}", after.len());
+        let again = plan(&(run("test -f a.txt && git status && git log -1") + &create_at(&name)));
+        let tried = ground.execute_with(&again, &["-s", session]);
+        assert_eq!(tried.code, 0, "after {after} in {session}: {}", tried.words);
+        ground.repo.remove(&name);
+    }
+    git_works(ground);
+}
+
+/// Checks that the user's own git works.
+#[track_caller]
+fn git_works(ground: &Ground) {
+    let repo = &ground.repo;
+    repo.git(&["fsck", "--strict", "--no-dangling"]);
+    repo.git(&["worktree", "list"]);
+    repo.git(&["worktree", "prune"]);
+    repo.git(&["checkout", "-q", "-B", "elsewhere"]);
+    repo.git(&["checkout", "-q", "main"]);
+    repo.git(&["branch", "-q", "-D", "elsewhere"]);
+    repo.git(&["gc", "-q", "--prune=now"]);
+    repo.git(&["log", "--all", "--oneline"]);
+}
+
+/// Returns an action that makes a file.
+fn create_at(path: &str) -> String {
+    create(&format!("[{path}](/{path})"))
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode};
 
-use super::ground::{Ground, create, plan, run};
+use super::ground::{Ground, everything_works, plan, run};
 
 /// Sets `$g` to the git directory of the worktree, as a command finds it.
 const G: &str = "g=$(git rev-parse --absolute-git-dir); ";
@@ -32,55 +32,6 @@ fn documents(ground: &Ground) -> PathBuf {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, "mine\n").unwrap();
     file
-}
-
-/// Checks that everything works: another turn, another session, TeDDy's own care, the user's git.
-#[track_caller]
-pub(super) fn everything_works(ground: &Ground, after: &str) {
-    // It is there already where this is not the first time.
-    ground.teddy(&["new", "other"]);
-    for args in [
-        &["recover"][..],
-        &["gc", "--idle-days", "30"],
-        &["status"],
-        &["du"],
-        &["switch", "other"],
-        &["switch", "s"],
-    ] {
-        let output = ground.teddy(args);
-        assert!(
-            output.status.success(),
-            "after {after}: teddy {args:?}: {}",
-            super::ground::words(&output)
-        );
-    }
-    for session in ["s", "other"] {
-        let name = format!("after-{session}-{}", after.len());
-        let again = plan(&(run("test -f a.txt && git status && git log -1") + &create_at(&name)));
-        let tried = ground.execute_with(&again, &["-s", session]);
-        assert_eq!(tried.code, 0, "after {after} in {session}: {}", tried.words);
-        ground.repo.remove(&name);
-    }
-    git_works(ground);
-}
-
-/// Returns an action that makes a file.
-fn create_at(path: &str) -> String {
-    create(&format!("[{path}](/{path})"))
-}
-
-/// Checks that the user's own git works.
-#[track_caller]
-fn git_works(ground: &Ground) {
-    let repo = &ground.repo;
-    repo.git(&["fsck", "--strict", "--no-dangling"]);
-    repo.git(&["worktree", "list"]);
-    repo.git(&["worktree", "prune"]);
-    repo.git(&["checkout", "-q", "-B", "elsewhere"]);
-    repo.git(&["checkout", "-q", "main"]);
-    repo.git(&["branch", "-q", "-D", "elsewhere"]);
-    repo.git(&["gc", "-q", "--prune=now"]);
-    repo.git(&["log", "--all", "--oneline"]);
 }
 
 #[test]

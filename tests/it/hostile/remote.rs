@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::fetch::two_people;
 use crate::support::TestRepo;
+use crate::support::remotes::two_people;
 
 /// Ada, Ben, and the server, on which Ada's session lies.
 fn world() -> (TestRepo, TestRepo, PathBuf) {

@@ -1,0 +1,377 @@
+//! `hooks` and what they call: each prompt of an agent becomes a turn, and the agent hears nothing
+//! of it.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::plans::{create, plan};
+use crate::support::landing::project;
+use crate::support::{Output, TestRepo};
+
+/// Tells what an agent tells, as its hook; the hook must say nothing.
+#[track_caller]
+fn tell(repo: &TestRepo, agent: &str, event: &Value) {
+    let out = repo.teddy_reads(&["hook", agent], event.to_string());
+    silent(&out);
+}
+
+/// Checks that an agent hears nothing.
+#[track_caller]
+fn silent(out: &Output) {
+    assert_eq!((out.code, &*out.stdout, &*out.stderr), (0, "", ""), "{out}");
+}
+
+/// Waits until everything that was told is recorded.
+fn settle(repo: &TestRepo) {
+    silent(&repo.teddy(&["hook", "take-events"]));
+}
+
+/// Returns what Claude Code tells.
+fn claude(repo: &TestRepo, id: &str, event: &str, more: &Value) -> Value {
+    let mut told = json!({
+        "session_id": id,
+        "cwd": repo.path(),
+        "hook_event_name": event,
+        "transcript_path": repo.beside(&format!("home/.claude/projects/p/{id}.jsonl")),
+    });
+    for (key, value) in more.as_object().unwrap() {
+        told[key] = value.clone();
+    }
+    told
+}
+
+/// Tells that a prompt came, and waits until that is noted.
+fn prompt(repo: &TestRepo, id: &str, words: &str) {
+    let told = claude(repo, id, "UserPromptSubmit", &json!({ "prompt": words }));
+    tell(repo, "claude", &told);
+    settle(repo);
+}
+
+/// Tells that a prompt is done, and waits until it is a turn.
+fn stop(repo: &TestRepo, id: &str) {
+    tell(repo, "claude", &claude(repo, id, "Stop", &json!({})));
+    settle(repo);
+}
+
+/// Adds a line to the transcript of a conversation.
+fn say(repo: &TestRepo, id: &str, line: &str) {
+    let file = repo.beside(&format!("home/.claude/projects/p/{id}.jsonl"));
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let old = std::fs::read_to_string(&file).unwrap_or_default();
+    std::fs::write(file, format!("{old}{{\"said\":\"{line}\"}}\n")).unwrap();
+}
+
+/// Returns the titles and files of the turns of a session, newest first.
+fn turns(repo: &TestRepo, session: &str) -> Vec<(String, Value)> {
+    let log = repo.json(&["-s", session, "log"], 0);
+    let rows = log.as_array().unwrap().iter();
+    let rows = rows.filter(|row| row["status"] == "recorded");
+    rows.map(|row| {
+        let title = row["title"].as_str().unwrap().to_owned();
+        (title, row["files"].clone())
+    })
+    .collect()
+}
+
+#[test]
+fn each_prompt_is_a_turn_with_its_words_its_excerpt_and_its_difference() {
+    let repo = project();
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.write("mine.txt", "mine\n");
+    say(&repo, "0af1-22", "before");
+    prompt(&repo, "0af1-22", "add e");
+    say(&repo, "0af1-22", "now");
+    repo.write("e.txt", "e\n");
+    stop(&repo, "0af1-22");
+    repo.write("mine.txt", "mine again\n");
+    prompt(&repo, "0af1-22", "explain it");
+    stop(&repo, "0af1-22");
+    assert_eq!(
+        turns(&repo, "claude-0af122"),
+        [
+            ("explain it".to_owned(), json!([])),
+            ("add e".to_owned(), json!(["e.txt"]))
+        ]
+    );
+
+    let show = |name: &str| repo.done(&["-s", "claude-0af122", "show", "1", name]);
+    assert_eq!(show("transcript.jsonl"), "{\"said\":\"now\"}\n");
+    let meta = show("meta.yaml");
+    let said = "recorded:\n  by: claude\n  conversation: 0af1-22\n";
+    assert!(meta.contains(said), "{meta}");
+    let status = repo.json(&["status"], 0);
+    assert_eq!(status["session"], "demo");
+    assert!(status["hook_troubles"].is_null(), "{status}");
+    repo.done(&["verify"]);
+    repo.done(&["-s", "claude-0af122", "undo"]);
+    assert!(!repo.path().join("e.txt").exists());
+    assert_eq!(repo.read("mine.txt"), "mine again\n");
+}
+
+#[test]
+fn agents_at_once_are_kept_apart() {
+    let repo = project();
+    prompt(&repo, "aaaa", "make a");
+    prompt(&repo, "bbbb", "make b");
+    repo.write("by-a.txt", "a\n");
+    stop(&repo, "aaaa");
+    repo.write("by-b.txt", "b\n");
+    stop(&repo, "bbbb");
+    let made = |session: &str| turns(&repo, session);
+    assert_eq!(
+        made("claude-aaaa"),
+        [("make a".to_owned(), json!(["by-a.txt"]))]
+    );
+    assert_eq!(
+        made("claude-bbbb"),
+        [("make b".to_owned(), json!(["by-b.txt"]))]
+    );
+    repo.done(&["-s", "claude-bbbb", "undo"]);
+    assert_eq!(repo.read("by-a.txt"), "a\n");
+    assert!(!repo.path().join("by-b.txt").exists());
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn a_prompt_that_was_interrupted_is_a_turn_as_well() {
+    let repo = project();
+    prompt(&repo, "c1", "first");
+    repo.write("one.txt", "1\n");
+    prompt(&repo, "c1", "second");
+    repo.write("two.txt", "2\n");
+    stop(&repo, "c1");
+    // What it does after it said to be done belongs to nobody's words.
+    repo.write("three.txt", "3\n");
+    stop(&repo, "c1");
+    stop(&repo, "c1");
+    assert_eq!(
+        turns(&repo, "claude-c1"),
+        [
+            ("Record claude: three.txt".to_owned(), json!(["three.txt"])),
+            ("second".to_owned(), json!(["two.txt"])),
+            ("first".to_owned(), json!(["one.txt"]))
+        ]
+    );
+}
+
+#[test]
+fn events_are_recorded_in_the_order_in_which_they_were_told() {
+    let repo = project();
+    for number in 0..4 {
+        let words = json!({ "prompt": format!("prompt {number}") });
+        tell(
+            &repo,
+            "claude",
+            &claude(&repo, "q", "UserPromptSubmit", &words),
+        );
+        tell(&repo, "claude", &claude(&repo, "q", "Stop", &json!({})));
+    }
+    settle(&repo);
+    let titles: Vec<String> = turns(&repo, "claude-q")
+        .into_iter()
+        .map(|row| row.0)
+        .collect();
+    assert_eq!(titles, ["prompt 3", "prompt 2", "prompt 1", "prompt 0"]);
+}
+
+#[test]
+fn codex_tells_only_the_end_and_gemini_both() {
+    let repo = project();
+    repo.write("e.txt", "e\n");
+    let told = json!({
+        "type": "agent-turn-complete", "thread-id": "t", "cwd": repo.path(),
+        "input-messages": ["make e"], "last-assistant-message": "made it",
+    });
+    silent(&repo.teddy(&["hook", "codex", &told.to_string()]));
+    settle(&repo);
+    assert_eq!(
+        turns(&repo, "codex-t"),
+        [("make e".to_owned(), json!(["e.txt"]))]
+    );
+    let kept = repo.done(&["-s", "codex-t", "show", "1", "transcript.md"]);
+    assert_eq!(kept, "made it\n");
+
+    let gemini = |event: &str| {
+        json!({ "session_id": "g", "cwd": repo.path(), "hook_event_name": event,
+                "prompt": "make f", "prompt_response": "done" })
+    };
+    tell(&repo, "gemini", &gemini("BeforeAgent"));
+    settle(&repo);
+    repo.write("f.txt", "f\n");
+    tell(&repo, "gemini", &gemini("AfterAgent"));
+    settle(&repo);
+    assert_eq!(
+        turns(&repo, "gemini-g"),
+        [("make f".to_owned(), json!(["f.txt"]))]
+    );
+}
+
+#[test]
+fn a_transcript_elsewhere_or_behind_a_link_is_not_read() {
+    let repo = project();
+    let secret = repo.beside("home/secret");
+    std::fs::write(&secret, "{\"key\":\"hunter2\"}\n").unwrap();
+    let folder = repo.beside("home/.claude");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink(&secret, folder.join("link.jsonl")).unwrap();
+    for (number, path) in [
+        secret.clone(),
+        folder.join("link.jsonl"),
+        folder.join("../secret"),
+        folder.clone(),
+        "secret".into(),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let id = format!("h{number}");
+        let more = json!({ "prompt": "x", "transcript_path": path });
+        tell(
+            &repo,
+            "claude",
+            &claude(&repo, &id, "UserPromptSubmit", &more),
+        );
+        tell(&repo, "claude", &claude(&repo, &id, "Stop", &more));
+        settle(&repo);
+        let session = format!("claude-{id}");
+        assert_eq!(turns(&repo, &session).len(), 1);
+        let files = repo.git(&[
+            "ls-tree",
+            "--name-only",
+            &format!("teddy/sessions/{session}"),
+        ]);
+        assert!(!files.contains("transcript"), "{path:?}: {files}");
+    }
+}
+
+#[test]
+fn whatever_a_hook_is_told_the_agent_hears_nothing() {
+    let repo = project();
+    for words in [
+        &["hook"][..],
+        &["hook", "nobody"],
+        &["hook", "claude", "--no-such-option"],
+        &["hook", "codex", "{"],
+    ] {
+        silent(&repo.teddy(words));
+    }
+    silent(&repo.teddy_reads(&["hook", "claude"], "\u{1b}[2J{"));
+    let outside = repo.beside("");
+    silent(&repo.teddy_in(&outside, &["hook", "codex", "{}"]));
+    let gone = json!({ "type": "agent-turn-complete", "thread-id": "t", "cwd": "/no/such" });
+    silent(&repo.teddy(&["hook", "codex", &gone.to_string()]));
+
+    let troubles = repo.json(&["hooks", "status"], 0)["troubles"].clone();
+    assert_eq!(troubles.as_array().unwrap().len(), 4, "{troubles}");
+    repo.teddy(&["status"])
+        .check(0, &["an agent's prompt may be in no turn", "the last of 4"]);
+    prompt(&repo, "ok", "x");
+    assert!(repo.json(&["status"], 0)["hook_troubles"].is_null());
+}
+
+#[test]
+fn an_agent_that_works_for_teddy_is_not_recorded() {
+    let repo = project();
+    let told = json!({ "type": "agent-turn-complete", "thread-id": "t", "cwd": repo.path() });
+    let mut command = repo.teddy_command(&["hook", "codex", &told.to_string()]);
+    command.current_dir(repo.path()).env("TEDDY_RUN", "1");
+    assert!(command.status().unwrap().success());
+    settle(&repo);
+    assert_eq!(repo.json(&["sessions"], 0).as_array().unwrap().len(), 1);
+}
+
+/// Installs the entry of an agent, and removes it; the file is as it was.
+fn come_and_go(repo: &TestRepo, args: &[&str], file: &Path, text: Option<&str>) -> String {
+    if let Some(text) = text {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+    let call = |verb: &str, more: &[&str]| repo.teddy(&[&["hooks", verb], args, more].concat());
+    call("install", &[]).check(1, &["-y"]);
+    call("install", &["-n"]).check(0, &["hook", "Nothing was written."]);
+    assert_eq!(std::fs::read_to_string(file).ok().as_deref(), text);
+    call("install", &["-y"]).check(0, &["Wrote `"]);
+    let with = std::fs::read_to_string(file).unwrap();
+    call("install", &["-y"]).check(0, &["There is nothing to change."]);
+    let rows = repo.json(&["hooks", "status", args[0]], 0)["hooks"].clone();
+    let rows = rows.as_array().unwrap();
+    let row = rows.iter().find(|row| row["state"] == "installed").unwrap();
+    assert_eq!(row["file"], file.to_str().unwrap());
+    let said = if text.is_some() {
+        "Wrote `"
+    } else {
+        "Removed `"
+    };
+    call("remove", &["-y"]).check(0, &[said]);
+    assert_eq!(std::fs::read_to_string(file).ok().as_deref(), text);
+    with
+}
+
+#[test]
+fn an_entry_is_shown_written_and_removed_again() {
+    let repo = project();
+    let shared = repo.path().join(".claude/settings.json");
+    let with = come_and_go(&repo, &["claude"], &shared, None);
+    assert!(with.contains("\"UserPromptSubmit\"") && with.contains("\"Stop\""));
+    come_and_go(&repo, &["claude"], &shared, Some("{\"b\": 1, \"a\": []}"));
+    let own = repo.beside("home/.gemini/settings.json");
+    come_and_go(
+        &repo,
+        &["gemini", "--user"],
+        &own,
+        Some("{\n\t\"z\": {}\n}\n"),
+    );
+    let toml = repo.beside("home/.codex/config.toml");
+    come_and_go(&repo, &["codex"], &toml, Some("# mine\n[a]\nb = 1\n"));
+}
+
+#[test]
+fn what_others_have_written_is_left_as_it_is() {
+    let repo = project();
+    let toml = repo.beside("home/.codex/config.toml");
+    std::fs::create_dir_all(toml.parent().unwrap()).unwrap();
+    std::fs::write(&toml, "notify = [\"say\"]\n").unwrap();
+    repo.teddy(&["hooks", "install", "codex", "-y"])
+        .check(1, &["`notify` is set already: [\"say\"]"]);
+    repo.teddy(&["hooks", "install", "codex", "--project", "-y"])
+        .check(1, &["your own settings only", "--user"]);
+    let rows = repo.json(&["hooks", "status", "codex"], 0)["hooks"].clone();
+    assert_eq!(rows[0]["state"], "foreign");
+
+    let own = repo.beside("home/.claude/settings.json");
+    std::fs::create_dir_all(own.parent().unwrap()).unwrap();
+    std::fs::write(&own, "// mine\n{}\n").unwrap();
+    let install = ["hooks", "install", "claude", "--user", "-y"];
+    repo.teddy(&install)
+        .check(1, &["is left as it is: it is not plain JSON"]);
+    assert_eq!(std::fs::read_to_string(&own).unwrap(), "// mine\n{}\n");
+}
+
+#[test]
+fn settings_behind_a_link_out_of_place_are_not_written() {
+    let repo = project();
+    let elsewhere = repo.beside("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join("settings.json"), "{}\n").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, repo.path().join(".claude")).unwrap();
+    repo.teddy(&["hooks", "install", "claude", "-y"])
+        .check(1, &["is a link"]);
+    std::os::unix::fs::symlink(&elsewhere, repo.beside("home/.claude")).unwrap();
+    let install = ["hooks", "install", "claude", "--user", "-y"];
+    repo.teddy(&install)
+        .check(1, &["not below your home folder"]);
+    let kept = std::fs::read_to_string(elsewhere.join("settings.json"));
+    assert_eq!(kept.unwrap(), "{}\n");
+
+    // Where a user keeps their settings below the home folder, the link stays.
+    std::fs::remove_file(repo.beside("home/.claude")).unwrap();
+    let dotfiles = repo.beside("home/dotfiles");
+    std::fs::create_dir_all(&dotfiles).unwrap();
+    std::fs::write(dotfiles.join("settings.json"), "{}\n").unwrap();
+    std::os::unix::fs::symlink(&dotfiles, repo.beside("home/.claude")).unwrap();
+    repo.done(&install);
+    assert!(repo.beside("home/.claude").is_symlink());
+    let kept = std::fs::read_to_string(dotfiles.join("settings.json"));
+    assert!(kept.unwrap().contains("teddy hook claude"));
+}

@@ -1,0 +1,10 @@
+//! The command line: help, messages, first use.
+
+mod catalogue;
+pub mod change;
+mod completions;
+mod demo;
+mod first_use;
+mod tokens;
+mod typing_mistakes;
+mod user_mistakes;

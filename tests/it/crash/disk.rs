@@ -1,0 +1,476 @@
+//! Disks that are full or cannot be written: a clear error, nothing half done, and the next command
+//! works when there is room again. Parts that need a mount say so and pass where none is possible.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use crate::killed_repo::{Rig, Saver, said, verdict};
+
+/// A mount below a rig's folder, gone when this is dropped.
+struct Mount {
+    /// The rig's folder.
+    below: PathBuf,
+}
+
+impl Mount {
+    /// Mounts a small file system in memory; nothing where that is not allowed.
+    fn small(rig: &Rig, at: &Path, size: &str) -> Option<Mount> {
+        std::fs::create_dir_all(at).unwrap();
+        Mount::run(
+            rig,
+            &[
+                "-t",
+                "tmpfs",
+                "-o",
+                &format!("size={size}"),
+                "tmpfs",
+                at.to_str().unwrap(),
+            ],
+        )
+    }
+
+    /// Runs `mount`.
+    #[expect(
+        clippy::print_stdout,
+        reason = "a test that cannot be tried here says so"
+    )]
+    fn run(rig: &Rig, args: &[&str]) -> Option<Mount> {
+        let output = rig.command("mount").args(args).output().ok()?;
+        if !output.status.success() {
+            println!(
+                "skipped: nothing can be mounted here: {}",
+                said(&output).trim()
+            );
+            return None;
+        }
+        let below = rig.beside("").components().collect();
+        Some(Mount { below })
+    }
+}
+
+impl Drop for Mount {
+    #[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
+    fn drop(&mut self) {
+        // A folder that is moved takes along what is mounted in it.
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
+        for point in points.filter(|point| Path::new(point).starts_with(&self.below)) {
+            let _ = std::process::Command::new("umount")
+                .args(["-l", point])
+                .status();
+        }
+    }
+}
+
+/// Returns a rig with a session of one turn.
+fn rig() -> Rig {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    begin(&rig);
+    rig
+}
+
+/// Starts a session with one turn.
+fn begin(rig: &Rig) {
+    rig.must(&["new", "storm"]);
+    rig.must(&["execute", &rig.plan("1", &[Rig::file(0)], None), "-y"]);
+}
+
+/// Fills the rest of a file system, but for so many bytes; returns the file.
+fn fill(folder: &Path, leave: u64) -> PathBuf {
+    let path = folder.join("fill.ignored");
+    let file = std::fs::File::create(&path).unwrap();
+    let mut size = 0;
+    // What was removed before comes free a moment later.
+    for _ in 0..10 {
+        let stat = rustix::fs::statvfs(folder).unwrap();
+        let free = (stat.f_bavail * stat.f_frsize).saturating_sub(leave);
+        if free > 0 {
+            size += free;
+            rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size).unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    path
+}
+
+/// Removes what filled a file system, and waits until its room is free: that can take a moment.
+fn empty(filler: &Path) {
+    let folder = filler.parent().unwrap();
+    let held = std::fs::metadata(filler).unwrap().len();
+    let free = || {
+        rustix::fs::statvfs(folder)
+            .map(|stat| stat.f_bavail * stat.f_frsize)
+            .unwrap()
+    };
+    let before = free();
+    std::fs::remove_file(filler).unwrap();
+    for _ in 0..500 {
+        if free() >= before + held / 2 {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("the room of `{}` did not come free", filler.display());
+}
+
+/// Returns a plan with enough bytes to fill something.
+fn large(rig: &Rig) -> String {
+    let files: Vec<String> = (0..20)
+        .map(Rig::file)
+        .chain((0..40).map(|number| format!("more/{number}.txt")))
+        .collect();
+    rig.plan(
+        "large",
+        &files,
+        Some("head -c 300000 /dev/urandom | base64 > noise.dat"),
+    )
+}
+
+/// Checks a failure: it says why, nothing is half done, and the same plan works when `relieve` was
+/// called.
+fn check(rig: &Rig, output: &Output, relieve: impl FnOnce()) {
+    let text = said(output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let why = [
+        "no space left on device",
+        "read-only file system",
+        "permission denied",
+        "operation not permitted",
+        "file too large",
+    ];
+    let lower = text.to_lowercase();
+    assert!(
+        why.iter().any(|why| lower.contains(why)),
+        "the error does not say why: {text}"
+    );
+    assert!(!text.contains("panicked"), "{text}");
+    relieve();
+    let state = rig.users_state();
+    rig.must(&["recover"]);
+    assert_eq!(
+        verdict(rig, &Saver::default(), &state),
+        [""; 0],
+        "after: {text}"
+    );
+    rig.must(&["execute", &large(rig), "-y"]);
+    assert_eq!(
+        rig.git(&["rev-parse", "teddy/sessions/storm^2^{tree}"]),
+        tree(rig)
+    );
+}
+
+/// Returns the tree of the files.
+fn tree(rig: &Rig) -> String {
+    let index = rig.beside("index");
+    let _ = std::fs::remove_file(&index);
+    let run = |args: &[&str]| {
+        rig.command("git")
+            .env("GIT_INDEX_FILE", &index)
+            .args(args)
+            .output()
+            .unwrap()
+    };
+    run(&["add", "-A"]);
+    String::from_utf8(run(&["write-tree"]).stdout)
+        .unwrap()
+        .trim()
+        .to_owned()
+}
+
+#[test]
+fn a_full_repository_is_an_error_before_the_turn() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    let git = rig.path().join(".git");
+    let aside = rig.beside("git");
+    std::fs::rename(&git, &aside).unwrap();
+    let Some(_mount) = Mount::small(&rig, &git, "8m") else {
+        return;
+    };
+    assert!(
+        rig.command("cp")
+            .arg("-a")
+            .arg(format!("{}/.", aside.display()))
+            .arg(&git)
+            .status()
+            .unwrap()
+            .success()
+    );
+    begin(&rig);
+    let (before, tip) = (tree(&rig), rig.git(&["rev-parse", "teddy/sessions/storm"]));
+    for leave in [0, 16 << 10, 48 << 10, 96 << 10, 192 << 10] {
+        let filler = fill(&git, leave);
+        let output = rig.run(&["execute", &large(&rig), "-y"]);
+        empty(&filler);
+        assert_eq!(output.status.code(), Some(1), "{leave}: {}", said(&output));
+        // That the plan was cut short can fit where what it did does not.
+        let ending = "--format=%(trailers:key=Teddy-Status,valueonly,separator=)";
+        assert!(
+            rig.git(&["rev-parse", "teddy/sessions/storm"]) == tip
+                || rig.git(&["log", "-1", ending, "teddy/sessions/storm"]) == "interrupted",
+            "{leave}: {}",
+            said(&output)
+        );
+        assert_eq!(tree(&rig), before, "{leave}: {}", said(&output));
+        // What this try has written already, the next one would have to spare.
+        rig.run(&["recover"]);
+        rig.git(&["gc", "-q", "--prune=now"]);
+        let keeps = std::fs::read_dir(git.join("objects/pack"))
+            .unwrap()
+            .filter(|file| file.as_ref().unwrap().path().extension() == Some("keep".as_ref()));
+        assert_eq!(keeps.count(), 0, "{leave}");
+    }
+    let filler = fill(&git, 0);
+    let output = rig.run(&["execute", &large(&rig), "-y"]);
+    check(&rig, &output, || std::fs::remove_file(&filler).unwrap());
+}
+
+/// Takes every inode of a file system but so many; returns the folder that holds them.
+fn exhaust(folder: &Path, leave: u64) -> PathBuf {
+    let taken = folder.join("taken");
+    std::fs::create_dir(&taken).unwrap();
+    let free = rustix::fs::statvfs(folder)
+        .unwrap()
+        .f_favail
+        .saturating_sub(leave);
+    (0..free)
+        .for_each(|number| drop(std::fs::File::create(taken.join(number.to_string())).unwrap()));
+    taken
+}
+
+#[test]
+fn no_more_inodes_are_an_error_before_the_turn() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    let (git, aside) = (rig.path().join(".git"), rig.beside("git"));
+    std::fs::rename(&git, &aside).unwrap();
+    let Some(_mount) = Mount::small(&rig, &git, "32m,nr_inodes=2000") else {
+        return;
+    };
+    assert!(
+        rig.command("cp")
+            .arg("-a")
+            .arg(format!("{}/.", aside.display()))
+            .arg(&git)
+            .status()
+            .unwrap()
+            .success()
+    );
+    begin(&rig);
+    let (before, tip) = (tree(&rig), rig.git(&["rev-parse", "teddy/sessions/storm"]));
+    for leave in [0, 1, 2, 4, 7] {
+        let taken = exhaust(&git, leave);
+        let output = rig.run(&["execute", &large(&rig), "-y"]);
+        std::fs::remove_dir_all(&taken).unwrap();
+        assert!(
+            said(&output)
+                .to_lowercase()
+                .contains("no space left on device"),
+            "{leave}: {}",
+            said(&output)
+        );
+        if rig.git(&["rev-parse", "teddy/sessions/storm"]) == tip {
+            assert_eq!(tree(&rig), before, "{leave}: {}", said(&output));
+        }
+        rig.must(&["recover"]);
+    }
+    let taken = exhaust(&git, 0);
+    let output = rig.run(&["execute", &large(&rig), "-y"]);
+    check(&rig, &output, || std::fs::remove_dir_all(&taken).unwrap());
+}
+
+#[test]
+fn a_full_workspace_is_brought_along_when_there_is_room() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    let Some(_mount) = Mount::small(&rig, &rig.path().join("more"), "1m") else {
+        return;
+    };
+    rig.write("more/kept.txt", &crate::killed_repo::body("kept"));
+    begin(&rig);
+    let filler = fill(&rig.path().join("more"), 0);
+    let output = rig.run(&["execute", &large(&rig), "-y"]);
+    assert!(said(&output).contains("teddy recover"), "{}", said(&output));
+    let again = rig.run(&["undo"]);
+    assert!(
+        !again.status.success(),
+        "what is not finished is not passed over: {}",
+        said(&again)
+    );
+    check(&rig, &output, || std::fs::remove_file(&filler).unwrap());
+}
+
+#[test]
+fn full_folders_for_worktrees_and_temporary_files_are_errors() {
+    let rig = rig();
+    for (name, variable) in [("cache", "XDG_CACHE_HOME"), ("tmp", "TMPDIR")] {
+        let Some(_mount) = Mount::small(&rig, &rig.beside(name), "64k") else {
+            return;
+        };
+        let _filler = fill(&rig.beside(name), 0);
+        let (before, tip) = (tree(&rig), rig.git(&["rev-parse", "teddy/sessions/storm"]));
+        let output = rig
+            .teddy(&["execute", &large(&rig), "-y"])
+            .env(variable, rig.beside(name))
+            .output()
+            .unwrap();
+        if output.status.success() {
+            continue;
+        }
+        assert!(
+            said(&output).to_lowercase().contains("no space left")
+                || tip != rig.git(&["rev-parse", "teddy/sessions/storm"]),
+            "{}",
+            said(&output)
+        );
+        if rig.git(&["rev-parse", "teddy/sessions/storm"]) == tip {
+            assert_eq!(tree(&rig), before);
+        }
+    }
+    rig.must(&["execute", &rig.plan("2", &[Rig::file(3)], None), "-y"]);
+    assert_eq!(
+        verdict(&rig, &Saver::default(), &rig.users_state()),
+        [""; 0]
+    );
+}
+
+#[test]
+fn a_repository_that_cannot_be_written_is_an_error() {
+    let rig = rig();
+    let path = rig.path();
+    let top = path.to_str().unwrap();
+    let Some(mount) = Mount::run(&rig, &["--bind", top, top]) else {
+        return;
+    };
+    assert!(
+        rig.command("mount")
+            .args(["-o", "remount,ro,bind", top])
+            .current_dir("/")
+            .status()
+            .unwrap()
+            .success()
+    );
+    let plan = large(&rig);
+    let output = rig.run(&["execute", &plan, "-y"]);
+    for args in [
+        ["log"].as_slice(),
+        &["show"],
+        &["sessions"],
+        &["status"],
+        &["diff"],
+        &["du"],
+    ] {
+        let read = rig.run(args);
+        assert!(read.status.success(), "{args:?}: {}", said(&read));
+    }
+    check(&rig, &output, || drop(mount));
+}
+
+#[test]
+fn what_cannot_be_written_stops_the_publication_before_its_first_file_and_nothing_else() {
+    for held in ["d00", &Rig::file(1)] {
+        let rig = rig();
+        let held = rig.path().join(held);
+        let immutable = |sign: &str| {
+            rig.command("chattr")
+                .arg(sign)
+                .arg(&held)
+                .output()
+                .is_ok_and(|output| output.status.success())
+        };
+        if !immutable("+i") {
+            return println!("skipped: `chattr +i` is not possible here");
+        }
+        let (before, plan) = (tree(&rig), large(&rig));
+        // What the user cannot write, a command over their files cannot either.
+        let output = rig.run(&["execute", &plan, "-y", "-c", "worktree.backend=checkout"]);
+        let text = said(&output);
+        assert!(
+            output.status.code() == Some(4) && text.contains("is read-only"),
+            "{text}"
+        );
+        assert_eq!(tree(&rig), before, "{text}");
+        rig.must(&["new", "other"]);
+        rig.must(&["switch", "storm"]);
+        immutable("-i");
+        rig.must(&["restore", "@", "--theirs"]);
+        assert_eq!(
+            rig.git(&["rev-parse", "teddy/sessions/storm^2^{tree}"]),
+            tree(&rig)
+        );
+        assert_eq!(
+            verdict(&rig, &Saver::default(), &rig.users_state()),
+            [""; 0]
+        );
+    }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error() {
+    let rig = rig();
+    let plan = large(&rig);
+    for blocks in [0, 1, 4, 40] {
+        let script = format!("ulimit -f {blocks}; trap '' XFSZ; exec \"$0\" execute \"$1\" -y");
+        let output = rig
+            .command("sh")
+            .args(["-c", &script])
+            .arg(&rig.teddy)
+            .arg(&plan)
+            .output()
+            .unwrap();
+        assert_ne!(output.status.code(), Some(101), "{}", said(&output));
+        if output.status.success() {
+            continue;
+        }
+        rig.must(&["recover"]);
+        assert_eq!(
+            verdict(&rig, &Saver::default(), &rig.users_state()),
+            [""; 0],
+            "{blocks}: {}",
+            said(&output)
+        );
+    }
+    rig.must(&["execute", &plan, "-y"]);
+}
+
+#[test]
+fn a_mount_in_a_worktree_is_not_emptied_and_stops_nobody() {
+    let rig = rig();
+    let docs = rig.beside("docs");
+    std::fs::create_dir_all(&docs).unwrap();
+    std::fs::write(docs.join("mine"), "mine\n").unwrap();
+    let usage: serde_json::Value =
+        serde_json::from_slice(&rig.run(&["du", "--json"]).stdout).unwrap();
+    let worktree = PathBuf::from(usage["worktrees"][0]["path"].as_str().unwrap());
+    let point = worktree.join("mounted");
+    std::fs::create_dir_all(&point).unwrap();
+    let from = docs.to_str().unwrap();
+    let args = ["--bind", from, point.to_str().unwrap()];
+    let Some(mount) = Mount::run(&rig, &args) else {
+        return;
+    };
+
+    let is_there = || std::fs::read_to_string(docs.join("mine")).is_ok_and(|text| text == "mine\n");
+    let turn = |tag: &str| {
+        let plan = rig.plan(tag, &[Rig::file(3)], Some("true"));
+        rig.run(&["execute", &plan, "-y"])
+    };
+    type Step<'a> = &'a dyn Fn() -> std::process::Output;
+    let steps: [(&str, Step<'_>); 8] = [
+        ("a turn", &|| turn("2")),
+        ("recover", &|| rig.run(&["recover"])),
+        ("gc", &|| rig.run(&["gc", "--idle-days", "0", "-y"])),
+        ("another session", &|| rig.run(&["new", "other"])),
+        ("its turn", &|| turn("3")),
+        ("switch", &|| rig.run(&["switch", "storm"])),
+        ("a later turn", &|| turn("4")),
+        ("recover at the end", &|| rig.run(&["recover"])),
+    ];
+    for (name, step) in steps {
+        let output = step();
+        assert!(output.status.success(), "{name}: {}", said(&output));
+        assert!(is_there(), "{name} removed what is mounted");
+    }
+    drop(mount);
+    assert_eq!(
+        verdict(&rig, &Saver::default(), &rig.users_state()),
+        [""; 0]
+    );
+}

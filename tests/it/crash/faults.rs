@@ -1,0 +1,613 @@
+//! Every point of the crash protocol, with a kill, a panic, an error and a user's save at it, under
+//! every kind of command; and one verdict.
+//!
+//! Each point is tried with one fault under each command; with `TEDDY_FAULTS=all` in the
+//! environment, with all of them.
+
+use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::Output;
+
+use teddy::host::fault::POINTS;
+
+use crate::killed_repo::{Rig, Saver, body, said, tag_of, verdict};
+use crate::support::overlay::overlays;
+
+/// The file that plans write and the user saves.
+const CONTESTED: &str = "d00/f00.txt";
+
+/// The plans of turns that are cut short have numbers from here on.
+const CRASHED: usize = 10_000;
+
+/// What happens at a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Kill,
+    Panic,
+    Error,
+    Edit,
+}
+
+/// What is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Under {
+    Execute,
+    Part,
+    Restore,
+    New,
+    Recover,
+    // With the faults of `Execute`: an error where a worktree is whole is healed at once.
+    Copy = 6,
+}
+
+/// A case: a rig that goes from case to case, and what is tried on it.
+struct Case<'a> {
+    rig: &'a Rig,
+    under: Under,
+    number: usize,
+}
+
+impl Case<'_> {
+    /// Runs the command with something armed.
+    fn run(&self, armed: &str) -> Output {
+        let name = format!("new-{}", self.number);
+        let plan = self.plan(self.number);
+        let args: Vec<&str> = match self.under {
+            Under::Execute | Under::Part => vec!["execute", &plan, "-y", "-s", "storm"],
+            Under::Copy => {
+                let backend = "worktree.backend=checkout";
+                vec!["execute", &plan, "-y", "-s", "storm", "-c", backend]
+            }
+            Under::Restore => vec!["restore", "1", "-s", "storm", "--theirs", "-y"],
+            Under::New => vec!["new", &name],
+            Under::Recover => vec!["recover"],
+        };
+        self.rig
+            .teddy(&args)
+            .env("FAILPOINTS", armed)
+            .output()
+            .unwrap()
+    }
+
+    /// Writes a plan that creates, overwrites and deletes; without a command it deletes nothing.
+    fn plan(&self, number: usize) -> String {
+        let files = [
+            CONTESTED.to_owned(),
+            "d00/f01.txt".to_owned(),
+            format!("made/{number}.txt"),
+        ];
+        let command = format!("find made -name '*.txt' ! -name {number}.txt -delete");
+        let runs = self.under != Under::Part || number >= CRASHED;
+        let command = runs.then_some(command.as_str());
+        self.rig.plan(&format!("{number}"), &files, command)
+    }
+
+    /// Returns what is wrong if a command does not find every file.
+    fn find_all(&self) -> Option<String> {
+        let command =
+            "for n in 10 11 12 13 14 15 16 17 18 19; do test -s d00/f$n.txt || exit 1; done";
+        let plan = self.rig.plan("find", &[], Some(command));
+        let output = self.rig.run(&["execute", &plan, "-y", "-s", "storm"]);
+        let failed = !output.status.success();
+        failed.then(|| format!("a command finds a part: {}", said(&output)))
+    }
+
+    /// Makes something to recover: a publication that is half done, or has its deletions before it.
+    fn crash(&self, point: &str) {
+        let plan = self.plan(self.number + CRASHED);
+        let at = if point.contains("delete") {
+            "publish-prepared"
+        } else {
+            "publish-after-exchange"
+        };
+        let output = self
+            .rig
+            .teddy(&["execute", &plan, "-y", "-s", "storm"])
+            .env("FAILPOINTS", format!("{at}=return(kill)"))
+            .output();
+        assert!(!output.unwrap().status.success());
+    }
+
+    /// Returns the tip of the session.
+    fn tip(&self) -> String {
+        self.rig.git(&["rev-parse", "refs/teddy/sessions/storm"])
+    }
+
+    /// Tells whether the newest turn is one that was cut short.
+    fn is_interrupted(&self) -> bool {
+        let status = "--format=%(trailers:key=Teddy-Status,valueonly,separator=)";
+        let tip = "refs/teddy/sessions/storm";
+        self.rig.git(&["log", "-1", status, tip]) == "interrupted"
+    }
+
+    /// Returns the tree of the user's files.
+    fn tree(&self) -> String {
+        let index = self.rig.beside("index");
+        let _ = std::fs::remove_file(&index);
+        let run = |args: &[&str]| {
+            self.rig
+                .command("git")
+                .env("GIT_INDEX_FILE", &index)
+                .args(args)
+                .output()
+                .unwrap()
+        };
+        run(&["add", "-A"]);
+        String::from_utf8(run(&["write-tree"]).stdout)
+            .unwrap()
+            .trim()
+            .to_owned()
+    }
+
+    /// Lets a fault happen at a point; returns whether the command came by it, and what is wrong
+    /// then.
+    fn check(&self, point: &str, fault: Fault) -> (bool, Vec<String>) {
+        let mut saver = Saver::default();
+        if self.under == Under::Part {
+            self.rig.must(&["gc", "--idle-days", "0"]);
+        }
+        if self.under == Under::Recover || point.starts_with("recover-") {
+            self.crash(point);
+        }
+        let (users_state, before, tip) = (self.rig.users_state(), self.tree(), self.tip());
+        let crashed = self.rig.path().join(".git/teddy/pending.json").exists();
+        let witness = self.rig.beside("witness");
+        let _ = std::fs::remove_file(&witness);
+        let action = match fault {
+            Fault::Kill => "return(kill)".to_owned(),
+            Fault::Panic => "panic".to_owned(),
+            Fault::Error => "return(error)".to_owned(),
+            Fault::Edit => format!(
+                "return(sh:{})",
+                edit_script(self.rig, &witness, self.number).display()
+            ),
+        };
+        let output = self.run(&format!("{point}=1*{action}"));
+        let reached = match fault {
+            Fault::Edit => witness.exists(),
+            Fault::Kill => output.status.signal() == Some(9),
+            Fault::Panic => output.status.code() == Some(101),
+            Fault::Error => said(&output).contains(&format!("fault at `{point}`")),
+        };
+        if !reached {
+            assert!(
+                output.status.success(),
+                "{point} {fault:?} {:?}: {}",
+                self.under,
+                said(&output)
+            );
+            return (false, Vec::new());
+        }
+        if fault == Fault::Edit {
+            saver
+                .saved
+                .insert((CONTESTED.to_owned(), format!("user {}", self.number)));
+        }
+        let mut wrong = Vec::new();
+        if fault == Fault::Error && !crashed && self.tip() == tip && self.tree() != before {
+            wrong.push(format!(
+                "G5 exit before the commit point, and the files are changed: {}",
+                said(&output)
+            ));
+        }
+        for _ in 0..2 {
+            let recovered = self.rig.run(&["recover"]);
+            if !recovered.status.success() {
+                wrong.push(format!("G3 recover: {}", said(&recovered)));
+            }
+        }
+        let expected = if self.is_interrupted() {
+            before
+        } else if crashed || self.tip() != tip {
+            self.rig
+                .git(&["rev-parse", &format!("{}^2^{{tree}}", self.tip())])
+        } else {
+            before
+        };
+        if fault != Fault::Edit && self.tree() != expected {
+            wrong.push("G3 the files are neither as before nor as after".to_owned());
+        }
+        wrong.extend(verdict(self.rig, &saver, &users_state));
+        let next = self.rig.plan("next", &["next.txt".to_owned()], None);
+        let output = self.rig.run(&["execute", &next, "-y", "-s", "storm"]);
+        if !output.status.success() {
+            wrong.push(format!("G8 the next command: {}", said(&output)));
+        }
+        wrong.extend(self.find_all().filter(|_| self.under == Under::Part));
+        (true, wrong)
+    }
+}
+
+/// Writes the script that is the user: it saves the contested file and leaves a witness.
+fn edit_script(rig: &Rig, witness: &Path, number: usize) -> std::path::PathBuf {
+    let (content, script) = (rig.beside("content"), rig.beside("edit.sh"));
+    std::fs::write(&content, body(&format!("user {number}"))).unwrap();
+    let target = rig.path().join(CONTESTED);
+    std::fs::write(
+        &script,
+        format!(
+            "cp {} {}\ntouch {}\n",
+            content.display(),
+            target.display(),
+            witness.display()
+        ),
+    )
+    .unwrap();
+    script
+}
+
+/// A plain `cargo test` tries every tenth point, another one for each command.
+fn points(under: Under) -> impl Iterator<Item = &'static str> {
+    let step = if crate::WORLDS { 1 } else { 10 };
+    POINTS.into_iter().skip(under as usize % step).step_by(step)
+}
+
+/// Tries every point with every fault; returns the points that the command came by.
+fn matrix(under: Under) -> BTreeSet<&'static str> {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    rig.must(&[
+        "execute",
+        &rig.plan("first", &["d00/f02.txt".to_owned()], None),
+        "-y",
+    ]);
+    let mut reached = BTreeSet::new();
+    let mut wrong = Vec::new();
+    let all = teddy::host::env::var("TEDDY_FAULTS").is_some_and(|which| which == "all");
+    for (at, point) in points(under).enumerate() {
+        // A panic ends the program as a kill does.
+        let ends = [Fault::Kill, Fault::Panic];
+        let faults = [ends[at % 2], Fault::Error, Fault::Edit, ends[(at + 1) % 2]];
+        let one = (at + under as usize) % 3;
+        for (nth, fault) in faults
+            .into_iter()
+            .enumerate()
+            .filter(|(nth, _)| all || *nth == one)
+        {
+            // A restore to turn 1 must have something to do.
+            let files = [
+                CONTESTED.to_owned(),
+                "d00/f01.txt".to_owned(),
+                "made/ground.txt".to_owned(),
+            ];
+            let output = rig.run(&[
+                "execute",
+                &rig.plan("ground", &files, None),
+                "-y",
+                "-s",
+                "storm",
+            ]);
+            assert!(
+                output.status.success(),
+                "{under:?} before {point} {fault:?}: {wrong:#?}, {}",
+                said(&output)
+            );
+            // What only the files have is recorded before anything else.
+            rig.write("own.md", format!("{at} {nth}\n").as_bytes());
+            let case = Case {
+                rig: &rig,
+                under,
+                number: at * 10 + nth,
+            };
+            let (came_by, found) = case.check(point, fault);
+            wrong.extend(
+                found
+                    .into_iter()
+                    .map(|what| format!("{point} {fault:?}: {what}")),
+            );
+            if came_by {
+                reached.insert(point);
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0], "{under:?}");
+    reached
+}
+
+/// Runs the matrix of a command, which must come by every point but these: a point that is passed
+/// nowhere tests nothing.
+fn check_all_but(under: Under, passed_by: &[&str]) {
+    let reached = matrix(under);
+    let passed_by: Vec<&str> = points(under)
+        .filter(|point| passed_by.contains(point) || OF_A_LANDING.contains(point))
+        .collect();
+    let missed: Vec<_> = points(under)
+        .filter(|point| !reached.contains(point))
+        .collect();
+    assert_eq!(missed, passed_by, "{under:?}");
+}
+
+/// What only a landing comes by; `land_faults` tries it.
+pub const OF_A_LANDING: [&str; 5] = [
+    "recover-landed",
+    "after-commit",
+    "before-branch",
+    "after-branch",
+    "after-index",
+];
+
+/// What only a model's answer comes by.
+const OF_AN_ANSWER: [&str; 1] = ["after-answer"];
+
+/// What only a plan comes by that runs no command.
+const OF_A_PART: [&str; 2] = ["before-part", "after-part"];
+
+/// What only commands come by that run in a copy of the files.
+const OF_A_COPY: [&str; 1] = ["after-whole"];
+
+/// What only commands come by that run over the files themselves.
+const OF_AN_OVERLAY: [&str; 2] = ["after-layer", "after-mount"];
+
+/// What only a turn that asks for a plan or runs one comes by.
+const OF_A_RUN: [&str; 15] = [
+    "after-answer",
+    "before-draft-ref",
+    "before-worktree",
+    "before-part",
+    "after-part",
+    "after-whole",
+    "after-layer",
+    "after-mount",
+    "after-worktree",
+    "before-action",
+    "before-write",
+    "after-write",
+    "before-memos",
+    "after-run",
+    "after-run-snapshot",
+];
+
+#[test]
+fn an_execution_survives_every_fault() {
+    let of_others = match overlays() {
+        true => &OF_A_COPY[..],
+        false => &OF_AN_OVERLAY,
+    };
+    let missed = [&OF_AN_ANSWER[..], &OF_A_PART, of_others].concat();
+    check_all_but(Under::Execute, &missed);
+}
+
+#[test]
+fn an_execution_in_a_copy_survives_every_fault() {
+    let missed = [&OF_AN_ANSWER[..], &OF_A_PART, &OF_AN_OVERLAY].concat();
+    check_all_but(Under::Copy, &missed);
+}
+
+#[test]
+fn a_part_of_a_worktree_survives_every_fault_and_is_never_taken_for_whole() {
+    let of_commands = [
+        "after-whole",
+        "after-layer",
+        "after-mount",
+        "publish-before-delete",
+        "publish-after-delete",
+    ];
+    check_all_but(Under::Part, &[&OF_AN_ANSWER[..], &of_commands].concat());
+}
+
+#[test]
+fn a_restore_survives_every_fault() {
+    check_all_but(Under::Restore, &OF_A_RUN);
+}
+
+#[test]
+fn a_new_session_survives_every_fault() {
+    // It touches no file of the user's.
+    let of_files = |point: &&str| {
+        point.starts_with("publish-")
+            || point.ends_with("snapshot-ref")
+            || ["before-record", "before-intent"].contains(point)
+    };
+    let missed: Vec<&str> = POINTS
+        .into_iter()
+        .filter(|point| OF_A_RUN.contains(point) || of_files(point))
+        .collect();
+    check_all_but(Under::New, &missed);
+}
+
+#[test]
+fn a_recovery_survives_every_fault() {
+    // It records nothing; it goes on where the turn was interrupted.
+    let passed: Vec<&str> = POINTS
+        .into_iter()
+        .filter(|point| {
+            !point.starts_with("recover-")
+                && !point.starts_with("publish-")
+                && !["after-lock", "before-clear"].contains(point)
+        })
+        .collect();
+    check_all_but(Under::Recover, &passed);
+}
+
+/// A program that opens the contested file at a point and appends to it when it is told to.
+const LATE: &str =
+    "( exec 3>> $1; touch $2/open; while [ ! -e $2/go ]; do sleep 0.02; done; echo late >&3; touch $2/done ) < /dev/null > /dev/null 2>&1 &
+while [ ! -e $2/open ]; do sleep 0.02; done
+";
+
+#[test]
+#[cfg(target_os = "linux")]
+fn who_opens_a_file_while_it_is_exchanged_keeps_it() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    let target = rig.path().join(CONTESTED);
+    for (number, point) in [
+        "publish-prepared",
+        "publish-before-exchange",
+        "publish-after-exchange",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let case = Case {
+            rig: &rig,
+            under: Under::Execute,
+            number,
+        };
+        std::fs::write(&target, body(&format!("before {number}"))).unwrap();
+        let (signs, script) = (
+            rig.beside(&format!("signs-{number}")),
+            rig.beside("late.sh"),
+        );
+        std::fs::create_dir(&signs).unwrap();
+        // After the exchange it is what was displaced that somebody has found and opens.
+        let opened = format!(
+            "f=$(grep -ls 'before {number}' {0}/d00/.teddy-tmp-* {1} | head -1)\nset -- $f {2}\n",
+            rig.path().display(),
+            target.display(),
+            signs.display()
+        );
+        std::fs::write(&script, opened + LATE).unwrap();
+        let output = case.run(&format!("{point}=1*return(sh:{})", script.display()));
+        assert_eq!(output.status.code(), Some(4), "{point}: {}", said(&output));
+        assert!(
+            said(&output).contains("is open for writing in another program"),
+            "{point}: {}",
+            said(&output)
+        );
+        std::fs::write(signs.join("go"), "").unwrap();
+        while !signs.join("done").exists() {
+            std::thread::yield_now();
+        }
+        let expected = [body(&format!("before {number}")), b"late\n".to_vec()].concat();
+        assert_eq!(std::fs::read(&target).unwrap(), expected, "{point}");
+        rig.must(&["restore", "@", "--theirs", "-y"]);
+    }
+}
+
+#[test]
+fn promise_d5_a_save_of_the_same_size_and_time_is_given_back() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    let target = rig.path().join(CONTESTED);
+    let saved = vec![b'x'; std::fs::read(&target).unwrap().len()];
+    let (bytes, script) = (rig.beside("saved"), rig.beside("save.sh"));
+    std::fs::write(&bytes, &saved).unwrap();
+    let lines = format!(
+        "touch -r {0} {1}.time\ncat {1} > {0}\ntouch -r {1}.time {0}\n",
+        target.display(),
+        bytes.display()
+    );
+    std::fs::write(&script, lines).unwrap();
+    let plan = rig.plan("0", &[CONTESTED.to_owned()], None);
+    let output = rig
+        .teddy(&["execute", &plan, "-y", "-s", "storm"])
+        .env(
+            "FAILPOINTS",
+            format!("publish-before-exchange=1*return(sh:{})", script.display()),
+        )
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert_eq!(std::fs::read(&target).unwrap(), saved);
+}
+
+#[test]
+fn a_folder_that_is_moved_away_meanwhile_takes_nothing_of_ours_with_it() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    let points = [
+        "publish-prepared",
+        "publish-before-delete",
+        "publish-after-delete",
+        "publish-before-exchange",
+        "publish-after-exchange",
+    ];
+    for (number, point) in points.into_iter().enumerate() {
+        let (folder, moved) = (rig.path().join("d00"), rig.path().join("moved"));
+        std::fs::write(folder.join("gone.txt"), body(&format!("gone {number}"))).unwrap();
+        let before = std::fs::read(folder.join("f01.txt")).unwrap();
+        let plan = rig.plan(
+            &format!("{number}"),
+            &[CONTESTED.to_owned(), "d00/f01.txt".to_owned()],
+            Some("rm d00/gone.txt"),
+        );
+        let script = rig.beside("move.sh");
+        std::fs::write(
+            &script,
+            format!("mv {} {}\n", folder.display(), moved.display()),
+        )
+        .unwrap();
+        let armed = format!("{point}=1*return(sh:{})", script.display());
+        let output = rig
+            .teddy(&["execute", &plan, "-y", "-s", "storm"])
+            .env("FAILPOINTS", armed)
+            .output()
+            .unwrap();
+        assert!(
+            matches!(output.status.code(), Some(0 | 4)),
+            "{point}: {}",
+            said(&output)
+        );
+        let names = |folder: &Path| {
+            std::fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .map(|entry| entry.unwrap().file_name())
+                .collect::<Vec<_>>()
+        };
+        let ours = |folder: &Path| {
+            names(folder)
+                .iter()
+                .any(|name| name.to_string_lossy().starts_with(".teddy-tmp-"))
+        };
+        assert!(
+            !ours(&moved) && !ours(&folder),
+            "{point}: {:?} {:?}",
+            names(&moved),
+            names(&folder)
+        );
+        let after = std::fs::read(moved.join("f01.txt")).unwrap();
+        assert!(after == before || tag_of(&after).is_some(), "{point}");
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::rename(&moved, &folder).unwrap();
+        assert_eq!(
+            verdict(&rig, &Saver::default(), &rig.users_state()),
+            [""; 0],
+            "{point}"
+        );
+    }
+}
+
+#[test]
+fn an_interrupt_before_the_ref_changes_nothing_and_after_it_finishes() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    for (number, (point, ending)) in [
+        ("before-record", "nothing"),
+        ("after-run", "interrupted"),
+        ("after-intent", "interrupted"),
+        ("after-ref", "executed"),
+        ("publish-prepared", "executed"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let case = Case {
+            rig: &rig,
+            under: Under::Execute,
+            number,
+        };
+        let (before, tip) = (case.tree(), case.tip());
+        let output = case.run(&format!("{point}=1*return(interrupt)"));
+        assert_eq!(
+            output.status.code(),
+            Some(130),
+            "{point}: {}",
+            said(&output)
+        );
+        assert_eq!(case.tip() != tip, *ending != "nothing", "{point}");
+        assert_eq!(case.is_interrupted(), *ending == "interrupted", "{point}");
+        let expected = if *ending == "executed" {
+            rig.git(&["rev-parse", "teddy/sessions/storm^2^{tree}"])
+        } else {
+            before
+        };
+        assert_eq!(case.tree(), expected, "{point}");
+        assert!(
+            !rig.path().join(".git/teddy/pending.json").exists(),
+            "{point}"
+        );
+    }
+}

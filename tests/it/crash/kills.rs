@@ -1,0 +1,587 @@
+//! Kills at random moments, and state that is damaged between two commands.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::killed_repo::{Rig, Saver, each_file, said, verdict};
+use crate::plans::{create, edit, plan};
+use crate::random_kills::{Plan, storm};
+use crate::support::{Output, TestRepo};
+
+/// Returns a rig with a session of two turns and a plan that waits.
+fn rig() -> Rig {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    for tag in ["1", "2"] {
+        rig.must(&[
+            "execute",
+            &rig.plan(tag, &[Rig::file(0), Rig::file(1)], None),
+            "-y",
+        ]);
+    }
+    rig.must(&["plan", "--from", &rig.plan("3", &[Rig::file(0)], None)]);
+    rig
+}
+
+/// Returns a path below the git directory.
+fn inside(rig: &Rig, name: &str) -> PathBuf {
+    rig.path().join(".git").join(name)
+}
+
+#[test]
+fn a_short_storm_loses_nothing() {
+    let rig = Arc::new(Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 200));
+    let tally = storm(
+        &rig,
+        &Plan {
+            kills: 24,
+            seed: 5,
+            limit: Duration::from_secs(60),
+            look_every: 8,
+        },
+    );
+    assert_eq!(tally.wrong, [""; 0], "{tally:#?}");
+    assert!(tally.kills > 4 && tally.saves > 0, "{tally:#?}");
+}
+
+#[test]
+fn a_panic_is_a_crash_that_is_called_a_bug() {
+    let rig = rig();
+    let mut run = rig.teddy(&["execute", "-y", "-s", "storm"]);
+    let output = run.env("FAILPOINTS", "publish-prepared=panic").output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(101), "{}", said(&output));
+    let hint = "error: this is a bug in teddy\nhint: the next command puts right what was under way; please report the lines above\n";
+    assert!(said(&output).ends_with(hint), "{}", said(&output));
+
+    // Nothing was unwound: what held the lock is known to have crashed.
+    let holder = std::fs::read_to_string(inside(&rig, "teddy/lock")).unwrap();
+    assert!(holder.starts_with("process "), "{holder:?}");
+    rig.must(&["recover"]);
+    assert_eq!(
+        verdict(&rig, &Saver::default(), &rig.users_state()),
+        [""; 0]
+    );
+}
+
+/// Damages a file, and checks that a command that changes something puts all right.
+fn check_healed(name: &str, bytes: &[u8], expected: &str) {
+    let rig = rig();
+    let (state, tip) = (
+        rig.users_state(),
+        rig.git(&["rev-parse", "refs/teddy/sessions/storm"]),
+    );
+    std::fs::write(inside(&rig, name), bytes).unwrap();
+    let output = rig.run(&["recover"]);
+    assert!(
+        output.status.success() && said(&output).contains(expected),
+        "{name}: {}",
+        said(&output)
+    );
+    assert_eq!(verdict(&rig, &Saver::default(), &state), [""; 0], "{name}");
+    assert_eq!(
+        rig.git(&["rev-parse", "refs/teddy/sessions/storm"]),
+        tip,
+        "{name}"
+    );
+    rig.must(&["execute", &rig.plan("4", &[Rig::file(0)], None), "-y"]);
+    let again = rig.run(&["recover"]);
+    assert!(
+        said(&again).contains("nothing to recover"),
+        "{}",
+        said(&again)
+    );
+}
+
+#[test]
+fn refs_without_a_commit_get_their_last_one_back() {
+    for bytes in [
+        b"".as_slice(),
+        b"\0\0\0",
+        b"not an id\n",
+        b"1234567890123456789012345678901234567890\n",
+    ] {
+        check_healed(
+            "refs/teddy/sessions/storm",
+            bytes,
+            "`refs/teddy/sessions/storm` was damaged and is at",
+        );
+    }
+    check_healed("refs/teddy/snapshots/main", b"", "was damaged and is at");
+    check_healed("refs/teddy/published/main", b"x", "was damaged and is at");
+    check_healed(
+        "refs/teddy/drafts/storm",
+        b"1234567890123456789012345678901234567890\n",
+        "was damaged and is at",
+    );
+}
+
+#[test]
+fn a_ref_is_mended_from_its_second_copy_when_its_log_is_gone() {
+    let rig = rig();
+    let tip = rig.git(&["rev-parse", "refs/teddy/sessions/storm"]);
+    std::fs::remove_dir_all(inside(&rig, "logs/refs/teddy")).unwrap();
+    std::fs::write(inside(&rig, "refs/teddy/sessions/storm"), "").unwrap();
+    rig.must(&["undo"]);
+    assert_eq!(rig.git(&["rev-parse", "refs/teddy/sessions/storm~1"]), tip);
+}
+
+#[test]
+fn a_lock_of_ours_is_removed_and_one_of_gits_is_only_named() {
+    check_healed("refs/teddy/sessions/storm.lock", b"", "removed the lock");
+    check_healed("refs/teddy/drafts/storm.lock", b"", "removed the lock");
+    let rig = rig();
+    rig.git(&["pack-refs", "--all"]);
+    let locks = ["index.lock", "packed-refs.lock", "refs/heads/main.lock"];
+    locks
+        .iter()
+        .for_each(|name| std::fs::write(inside(&rig, name), "").unwrap());
+    let output = rig.run(&["recover"]);
+    assert!(
+        said(&output).contains("index.lock` is a lock of git's own"),
+        "{}",
+        said(&output)
+    );
+    // None of them is ever taken: who is killed with one leaves it to the user's git for ever.
+    let plan = rig.plan("more", &[Rig::file(1)], None);
+    for args in [
+        ["new", "other"].as_slice(),
+        &["switch", "storm"],
+        &["execute", &plan, "-y"],
+        &["undo"],
+        &["branch", "fork"],
+        &["recover"],
+    ] {
+        rig.must(args);
+    }
+    for name in locks {
+        assert!(inside(&rig, name).exists(), "{name} is not ours");
+        std::fs::remove_file(inside(&rig, name)).unwrap();
+    }
+    // A draft that git has packed is not shown again once its objects are gone.
+    rig.must(&["plan", "--from", &plan]);
+    rig.git(&["pack-refs", "--all"]);
+    rig.must(&["plan", "--from", &plan]);
+    rig.must(&["undo"]);
+    rig.git(&[
+        "-c",
+        "gc.reflogExpireUnreachable=now",
+        "gc",
+        "-q",
+        "--prune=now",
+    ]);
+    assert_eq!(rig.git(&["fsck", "--strict", "--no-dangling"]), "");
+    assert!(
+        rig.must(&["status", "-s", "storm"])
+            .contains("Ready for turn")
+    );
+    rig.must(&["redo", "-s", "storm"]);
+    assert_eq!(
+        rig.git(&[
+            "reflog",
+            "show",
+            "--format=%gs",
+            "refs/teddy/sessions/storm"
+        ])
+        .lines()
+        .next(),
+        Some("teddy: restore turn 3")
+    );
+}
+
+#[test]
+fn a_session_is_adopted_and_a_message_kept_only_after_a_recovery() {
+    for args in [
+        ["adopt", "storm"].as_slice(),
+        &["resume", "-m", "go on", "-s", "other"],
+    ] {
+        let rig = rig();
+        rig.must(&["new", "other"]);
+        let output = rig
+            .teddy(&["execute", "-y", "-s", "storm"])
+            .env("FAILPOINTS", "publish-prepared=return(kill)")
+            .output();
+        assert!(!output.unwrap().status.success());
+        assert!(inside(&rig, "teddy/pending.json").exists());
+
+        // No model is configured, so that `resume` keeps the message and fails then.
+        let output = rig.run(args);
+        let said = said(&output);
+        assert!(said.contains("finished an interrupted turn"), "{said}");
+        assert!(!inside(&rig, "teddy/pending.json").exists(), "{args:?}");
+    }
+}
+
+/// Every command that changes something failed, for ever, and did not say where to look.
+#[test]
+fn an_intent_for_a_worktree_that_is_gone_is_put_aside_whatever_has_its_name() {
+    let repo = crate::support::TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let linked = repo.beside("linked");
+    let path = linked.to_str().unwrap().to_owned();
+    repo.git(&["worktree", "add", "-q", "-b", "linked", &path]);
+    let plan = crate::plans::plan("One", &[crate::plans::create("b.txt", "b\n")]);
+    std::fs::write(repo.beside("plan.md"), plan).unwrap();
+    let output = repo
+        .teddy_command(&["execute", "../plan.md", "-y", "-s", "demo"])
+        .current_dir(&linked)
+        .env("FAILPOINTS", "publish-prepared=return(kill)")
+        .output();
+    assert!(!output.unwrap().status.success());
+    let journal = repo.path().join(".git/teddy/pending.json");
+    assert!(journal.exists());
+
+    repo.git(&["worktree", "remove", "--force", &path]);
+    std::fs::create_dir(&linked).unwrap();
+    std::fs::write(linked.join("notes.txt"), "mine\n").unwrap();
+    repo.done(&["new", "other"]);
+    assert!(!journal.exists());
+    repo.done(&["recover"]);
+    assert_eq!(std::fs::read(linked.join("notes.txt")).unwrap(), b"mine\n");
+    assert_eq!(std::fs::read_dir(&linked).unwrap().count(), 1);
+}
+
+/// A ref was left with nothing behind it.
+#[test]
+fn an_intent_that_names_a_publication_which_is_gone_is_put_aside() {
+    let rig = rig();
+    let output = rig
+        .teddy(&["execute", "-y", "-s", "storm"])
+        .env("FAILPOINTS", "publish-prepared=return(kill)")
+        .output();
+    assert!(!output.unwrap().status.success());
+    let journal = inside(&rig, "teddy/pending.json");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let mut intent: serde_json::Value = serde_json::from_str(&text).unwrap();
+    intent["published"] = "1".repeat(40).into();
+    std::fs::write(&journal, intent.to_string()).unwrap();
+    rig.must(&["recover"]);
+    assert!(!journal.exists());
+    let refs = rig.git(&["for-each-ref", "refs/teddy/published"]);
+    assert!(!refs.contains("1111"), "{refs}");
+}
+
+#[test]
+fn a_damaged_journal_is_put_aside() {
+    for bytes in [
+        b"".as_slice(),
+        b"{\"schema\":1",
+        b"\xff\xfe",
+        b"[]",
+        b"{\"schema\":1,\"session\":\"../x\"}",
+    ] {
+        check_healed(
+            "teddy/pending.json",
+            bytes,
+            "the journal was damaged and is now",
+        );
+    }
+}
+
+#[test]
+fn no_damage_to_a_state_file_is_a_panic_or_stops_the_next_turn() {
+    let rig = rig();
+    let mut files = Vec::new();
+    each_file(&inside(&rig, "teddy"), &mut |path| {
+        files.push(path.to_owned())
+    });
+    assert!(files.len() > 4, "{files:?}");
+    for file in files {
+        for bytes in [b"".as_slice(), b"\xff\0garbage\n", &[0; 4096]] {
+            std::fs::write(&file, bytes).unwrap();
+            for args in [
+                ["status"].as_slice(),
+                &["log"],
+                &["context", "list"],
+                &["sessions"],
+                &["recover"],
+            ] {
+                let output = rig.run(args);
+                assert_eq!(
+                    output.status.code(),
+                    Some(0),
+                    "{} {args:?}: {}",
+                    file.display(),
+                    said(&output)
+                );
+            }
+        }
+        rig.must(&[
+            "-s",
+            "storm",
+            "execute",
+            &rig.plan("x", &[Rig::file(2)], None),
+            "-y",
+        ]);
+    }
+}
+
+/// Puts something in the place of a file.
+fn replace(path: &std::path::Path, with: &str) {
+    let _ = std::fs::remove_file(path);
+    match with {
+        "a folder with a file" => {
+            std::fs::create_dir(path).unwrap();
+            std::fs::write(path.join("x"), "x").unwrap();
+        }
+        "a dangling link" => std::os::unix::fs::symlink("nowhere", path).unwrap(),
+        "a link to itself" => std::os::unix::fs::symlink(path.file_name().unwrap(), path).unwrap(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
+    for with in ["a folder with a file", "a dangling link"] {
+        let rig = rig();
+        let mut files = vec![
+            inside(&rig, "teddy/pending.json"),
+            inside(&rig, "refs/teddy/sessions/storm.lock"),
+        ];
+        each_file(&inside(&rig, "teddy"), &mut |path| {
+            files.push(path.to_owned())
+        });
+        files.sort();
+        files.dedup();
+        files.retain(|file| !file.ends_with("teddy/own-packs"));
+        for file in files {
+            let before = std::fs::read(&file).ok();
+            if before.is_none() && file.exists() {
+                continue;
+            }
+            replace(&file, with);
+            let name = file.display();
+            for args in [
+                ["status"].as_slice(),
+                &["log"],
+                &["show"],
+                &["context", "list"],
+                &["sessions"],
+                &["recover"],
+                &["recover"],
+            ] {
+                let output = rig.run(args);
+                let code = output.status.code();
+                assert!(
+                    matches!(code, Some(0 | 1)),
+                    "{name} is {with}: {args:?}: {}",
+                    said(&output)
+                );
+                let named = said(&output).contains(file.file_name().unwrap().to_str().unwrap());
+                assert!(
+                    code == Some(0) || named,
+                    "{name} is {with}: {args:?} does not say so: {}",
+                    said(&output)
+                );
+                let reads = !matches!(args[0], "recover");
+                assert!(
+                    code == Some(0) || !reads,
+                    "{name} is {with}: a reader fails: {args:?}: {}",
+                    said(&output)
+                );
+            }
+            let next = rig.plan("x", &[Rig::file(2)], None);
+            let output = rig.run(&["-s", "storm", "execute", &next, "-y"]);
+            if !output.status.success() {
+                assert!(
+                    said(&output).contains(file.file_name().unwrap().to_str().unwrap()),
+                    "{name} is {with}: {}",
+                    said(&output)
+                );
+                // What cannot be healed is named, and is all right when the person has taken it
+                // away.
+                let _ = std::fs::remove_dir_all(&file);
+                let _ = std::fs::remove_file(&file);
+                rig.must(&["-s", "storm", "execute", &next, "-y"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn refs_that_are_folders_or_links_are_named() {
+    for with in [
+        "a folder with a file",
+        "a dangling link",
+        "a link to itself",
+    ] {
+        let rig = rig();
+        let file = inside(&rig, "refs/teddy/sessions/storm");
+        replace(&file, with);
+        for args in [
+            ["status"].as_slice(),
+            &["log"],
+            &["sessions"],
+            &["recover"],
+            &["undo"],
+        ] {
+            let output = rig.run(args);
+            assert!(
+                output.status.code().is_some_and(|code| code < 5),
+                "{with}: {args:?}: {}",
+                said(&output)
+            );
+        }
+        rig.must(&["new", "another"]);
+    }
+}
+
+#[test]
+fn a_turn_with_broken_facts_is_named() {
+    let rig = rig();
+    let tree = rig.git(&["rev-parse", "teddy/sessions/storm^{tree}"]);
+    let index = rig.beside("index");
+    let git = |args: &[&str]| {
+        let output = rig
+            .command("git")
+            .env("GIT_INDEX_FILE", &index)
+            .args(args)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    git(&["read-tree", &tree]);
+    rig.write("broken.yaml", b"number: [[[");
+    let blob = git(&["hash-object", "-w", "broken.yaml"]);
+    git(&[
+        "update-index",
+        "--cacheinfo",
+        &format!("100644,{blob},meta.yaml"),
+    ]);
+    let (tree, parent) = (
+        git(&["write-tree"]),
+        git(&["rev-parse", "teddy/sessions/storm"]),
+    );
+    let commit = git(&["commit-tree", &tree, "-p", &parent, "-m", "Broken"]);
+    git(&["update-ref", "refs/teddy/sessions/storm", &commit]);
+    for args in [
+        ["log"].as_slice(),
+        &["undo"],
+        &["execute", "-y"],
+        &["status"],
+    ] {
+        let output = rig.run(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {}", said(&output));
+        assert!(
+            said(&output).contains("meta.yaml"),
+            "{args:?}: {}",
+            said(&output)
+        );
+    }
+    rig.must(&["new", "another"]);
+}
+
+#[test]
+fn packs_that_a_power_cut_emptied_are_put_aside_and_written_again() {
+    for stay in [0, 40] {
+        let rig = rig();
+        let files = || {
+            let files = std::fs::read_dir(inside(&rig, "objects/pack"))
+                .unwrap()
+                .map(|file| file.unwrap().path());
+            files.collect::<std::collections::BTreeSet<_>>()
+        };
+        let before = files();
+        rig.write("mine.txt", b"mine\n");
+        let plan = rig.plan("4", &[Rig::file(0)], None);
+        let execute = |armed: &str| {
+            rig.teddy(&["execute", &plan, "-y"])
+                .env("FAILPOINTS", armed)
+                .output()
+                .unwrap()
+        };
+        assert!(!execute("before-snapshot-ref=return(kill)").status.success());
+        let new: Vec<_> = files().difference(&before).cloned().collect();
+        assert!(new.len() >= 3, "{new:?}");
+        for file in &new {
+            // Packs can only be read.
+            std::fs::remove_file(file).unwrap();
+            std::fs::write(file, vec![0; stay]).unwrap();
+        }
+        let output = execute("");
+        assert!(
+            output.status.success() && said(&output).contains("a power cut"),
+            "{}",
+            said(&output)
+        );
+        assert_eq!(
+            rig.git(&["show", "refs/teddy/snapshots/main:mine.txt"]),
+            "mine"
+        );
+        rig.git(&["gc", "-q"]);
+        assert_eq!(rig.git(&["fsck", "--strict", "--no-dangling"]), "");
+    }
+}
+
+#[test]
+fn a_pack_is_released_and_an_unfinished_one_removed_when_the_run_that_needs_it_is_over() {
+    let rig = rig();
+    let pack = inside(&rig, "objects/pack");
+    std::fs::create_dir_all(&pack).unwrap();
+    // The number of a process says nothing: it is given again, and that of one in another container
+    // means nobody here.
+    let files = [
+        "pack-dead.keep",
+        "pack-alive.keep",
+        "pack-user.keep",
+        ".teddy-4000000-a",
+        ".teddy-4000000-b",
+    ];
+    for (name, text) in files
+        .iter()
+        .zip(["teddy 1\n", "teddy 4000000\n", "mine\n", "PACK", "PACK"])
+    {
+        std::fs::write(pack.join(name), text).unwrap();
+    }
+    let there = || files.map(|name| pack.join(name).exists());
+    let needed = ["pack-alive.keep", ".teddy-4000000-b"]
+        .map(|name| std::fs::File::open(pack.join(name)).unwrap());
+    needed.iter().for_each(|file| file.lock_shared().unwrap());
+    rig.must(&["recover"]);
+    assert_eq!(there(), [false, true, true, false, true]);
+    drop(needed);
+    rig.must(&["recover"]);
+    assert_eq!(there(), [false, false, true, false, false]);
+}
+
+/// What was not brought is noted in a commit that only its ref reaches. It was in memory when the
+/// ref moved.
+#[test]
+fn what_a_recovery_notes_is_written_where_the_session_went_on_elsewhere() {
+    let repo = TestRepo::new().file("a.txt", "a\n").file("b.txt", "b\n");
+    repo.commit("one");
+    repo.done(&["new", "s"]);
+    repo.done(&["context", "add", "a.txt", "b.txt"]);
+    repo.write(
+        ".git/plan.md",
+        plan("Both", &[edit("a.txt", "a", "A"), edit("b.txt", "b", "B")]),
+    );
+    let mut command = repo.teddy_command(&["execute", ".git/plan.md", "-y"]);
+    let command = command.env("FAILPOINTS", "after-ref=return(kill)");
+    Output::of(command.current_dir(repo.path()));
+
+    let copy = repo.beside("copy");
+    let copied = repo
+        .command("cp")
+        .args(["-a"])
+        .args([repo.path(), copy.clone()])
+        .status();
+    assert!(copied.unwrap().success());
+    assert_eq!(repo.teddy_in(&copy, &["recover"]).code, 0);
+    std::fs::write(copy.join("p.md"), plan("Next", &[create("c.txt", "c\n")])).unwrap();
+    assert_eq!(repo.teddy_in(&copy, &["execute", "p.md", "-y"]).code, 0);
+
+    repo.write("a.txt", "mine\n");
+    let same = "refs/teddy/sessions/s:refs/teddy/sessions/s";
+    repo.git(&["fetch", "-q", copy.to_str().unwrap(), same]);
+    repo.done(&["recover"]);
+    assert_eq!(
+        repo.git(&["cat-file", "-t", "refs/teddy/published/main"]),
+        "commit"
+    );
+    repo.git(&["fsck", "--strict"]);
+    assert_eq!([repo.read("a.txt"), repo.read("b.txt")], ["mine\n", "B\n"]);
+}

@@ -1,0 +1,133 @@
+//! The workflow of docs/ci.md: what the page shows is the file, its shape is what a forge needs,
+//! nobody gets more rights than they need, and the program takes every call in it.
+
+use serde_json::{Value, json};
+
+use crate::support::TestRepo;
+
+/// The page.
+const PAGE: &str = include_str!("../../../docs/ci.md");
+/// The workflow.
+const FILE: &str = include_str!("../../../fixtures/ci/teddy.yml");
+
+/// Reads the workflow.
+fn workflow() -> Value {
+    serde_yaml::from_str(FILE).unwrap()
+}
+
+/// Returns the steps of a job.
+fn steps(job: &Value) -> &Vec<Value> {
+    job["steps"].as_array().unwrap()
+}
+
+#[test]
+fn the_page_shows_the_file() {
+    let (_, rest) = PAGE.split_once("```yaml\n").unwrap();
+    assert_eq!(rest.split_once("```\n").unwrap().0, FILE);
+}
+
+#[test]
+fn the_file_has_the_shape_that_a_forge_needs() {
+    let workflow = workflow();
+    let jobs = workflow["jobs"].as_object().unwrap();
+    assert_eq!(jobs.keys().collect::<Vec<_>>(), ["publish", "session"]);
+    for job in jobs.values() {
+        assert!(job["runs-on"].is_string() && job["timeout-minutes"].is_u64());
+        for step in steps(job) {
+            assert!(
+                step["uses"].is_string() != step["run"].is_string(),
+                "{step}"
+            );
+        }
+    }
+    assert_eq!(jobs["publish"]["needs"], "session");
+    let inputs = workflow["on"]["workflow_dispatch"]["inputs"].as_object();
+    let used = FILE.split("inputs.").skip(1);
+    for name in used.map(|rest| rest.split([' ', '}']).next().unwrap()) {
+        assert!(inputs.unwrap().contains_key(name), "{name}");
+    }
+}
+
+#[test]
+fn strangers_start_nothing_and_no_job_has_both_a_key_and_the_right_to_write() {
+    let workflow = workflow();
+    let triggers = workflow["on"].as_object().unwrap();
+    assert_eq!(triggers.keys().collect::<Vec<_>>(), ["workflow_dispatch"]);
+    assert_eq!(workflow["permissions"], json!({}));
+    let (session, publish) = (&workflow["jobs"]["session"], &workflow["jobs"]["publish"]);
+    assert_eq!(session["permissions"], json!({ "contents": "read" }));
+    assert_eq!(
+        publish["permissions"],
+        json!({ "contents": "write", "pull-requests": "write" })
+    );
+    assert!(session.to_string().contains("secrets."));
+    assert!(!publish.to_string().contains("secrets."));
+    assert_eq!(steps(session)[0]["with"]["persist-credentials"], false);
+    assert!(!session.to_string().contains("github.token"));
+}
+
+#[test]
+fn what_is_typed_never_becomes_a_script_and_actions_are_pinned() {
+    let workflow = workflow();
+    for job in workflow["jobs"].as_object().unwrap().values() {
+        for step in steps(job) {
+            let script = step["run"].as_str().unwrap_or_default();
+            assert!(!script.contains("${{"), "{script}");
+        }
+    }
+    for line in FILE.lines().filter_map(|line| line.split_once("uses: ")) {
+        let (id, version) = line.1.split_once(" # v").unwrap();
+        let commit = id.split_once('@').unwrap().1;
+        assert!(
+            commit.len() == 40 && version.split('.').count() == 3,
+            "{id}"
+        );
+    }
+}
+
+/// Returns the calls of the program in a script, as words.
+fn calls(script: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let parts = script.lines().flat_map(|line| line.split(['|', '&', '>']));
+    for part in parts {
+        let part = part.replace("$MODEL", "openai:gpt-5");
+        let part = part.replace("$MAX_COST", "2").replace('$', "");
+        let words = shlex::split(part.trim()).unwrap_or_default();
+        if words.first().is_some_and(|word| word == "teddy") {
+            found.push(words[1..].to_vec());
+        }
+    }
+    found
+}
+
+#[test]
+fn the_program_takes_every_call() {
+    let outside = TestRepo::new();
+    let workflow = workflow();
+    let mut scripts = vec![PAGE.split("```yaml").next().unwrap().to_owned()];
+    scripts.push(PAGE.rsplit_once("```sh").unwrap().1.to_owned());
+    for job in workflow["jobs"].as_object().unwrap().values() {
+        let runs = steps(job).iter().filter_map(|step| step["run"].as_str());
+        scripts.extend(runs.map(str::to_owned));
+    }
+
+    let mut names = Vec::new();
+    for call in scripts.iter().flat_map(|script| calls(script)) {
+        let plain = |word: &String| match word.as_str() {
+            "SESSION" => "ci-1-1".to_owned(),
+            _ => word.clone(),
+        };
+        let words: Vec<String> = call.iter().map(plain).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        names.push(words[0].to_owned());
+        // Where there is no repository nothing is done; what cannot be read is refused before.
+        let out = outside.teddy_in(&outside.beside("home"), &words);
+        assert!(out.code != 2 && out.code != 0, "{words:?}: {out}");
+    }
+
+    for name in [
+        "start", "export", "import", "push", "adopt", "restore", "land",
+    ] {
+        assert!(names.contains(&name.to_owned()), "{name}: {names:?}");
+    }
+}

@@ -1,0 +1,13 @@
+//! The walkthrough of looking at sessions: its commands are run, and what they print is what the
+//! page shows.
+
+use crate::docs::archive_walkthrough::greeting;
+use crate::docs::land_walkthrough::check;
+
+#[test]
+fn what_the_page_shows_is_what_the_commands_print() {
+    check(
+        &greeting(),
+        include_str!("../../../docs/walkthroughs/looking.md"),
+    );
+}

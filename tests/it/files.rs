@@ -1,0 +1,16 @@
+//! The user's files: snapshots, publishing, restore, undo and redo.
+
+mod encodings;
+mod fingerprint;
+mod ignored_and_nested;
+mod merge;
+mod permissions;
+mod pick;
+mod publish;
+mod publish_random;
+mod record;
+mod restore;
+pub mod snapshot;
+mod snapshot_random;
+mod stack;
+mod untouched;

@@ -1,0 +1,219 @@
+//! Publishing while the user saves, and while the process is killed: nothing is lost, nothing torn.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::support::TestRepo;
+use teddy::git::object::TreeId;
+use teddy::git::object::batch;
+use teddy::git::publish;
+use teddy::git::publish::displaced;
+use teddy::git::publish::rescue;
+use teddy::git::publish::{Guard, OverlapRule};
+
+/// How often the user saves in the middle of a publication.
+const SAVES: u64 = if crate::WORLDS { 200 } else { 60 };
+/// How often a publication is killed.
+const KILLS: u64 = 8;
+/// Names the repository to the process that is to be killed.
+const CHILD: &str = "TEDDY_TEST_STORM";
+
+/// Returns a guard for a run or for finishing one.
+fn guard(overlap: OverlapRule) -> Guard {
+    Guard {
+        operation: "storm".to_owned(),
+        overlap,
+        ..Guard::default()
+    }
+}
+
+/// Returns a number below `limit`, different for each `seed`, the same on every machine.
+fn random(seed: u64, limit: u64) -> u64 {
+    let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) % limit.max(1)
+}
+
+/// Saves as editors do: in place, or through another file.
+fn save(path: &Path, text: &str, in_place: bool) {
+    if in_place {
+        return std::fs::write(path, text).unwrap();
+    }
+    let beside = path.with_extension("saving");
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(&beside, path).unwrap();
+}
+
+/// Returns the trees that the rounds publish from and to, all of them in one pack: one for each
+/// object would make every look-up go through hundreds.
+fn versions(repo: &TestRepo) -> Vec<(TreeId, TreeId)> {
+    let repository = repo.open();
+    let batch = batch::batch(&repository);
+    let tree = |text: Option<String>| {
+        let file = text.map(|text| ("file".to_owned(), batch.blob(text.as_bytes()).unwrap()));
+        let files: Vec<_> = file.into_iter().collect();
+        batch.tree_of(&files).unwrap()
+    };
+    let version = |number: u64| {
+        let from = tree(Some(format!("before {number}")));
+        let to = tree((number % 4 != 3).then(|| format!("turn {number}")));
+        (from, to)
+    };
+    let versions = (0..SAVES).map(version).collect();
+    batch.finish().unwrap();
+    versions
+}
+
+/// Lets one user save hit a publication, and checks that the save is at its path or was rescued;
+/// returns whether the publication had written already.
+fn round(repo: &TestRepo, (number, (from, to)): (u64, (TreeId, TreeId)), longest: u64) -> bool {
+    let (path, repository) = (repo.path().join("file"), repo.open());
+    repo.write("file", format!("before {number}"));
+    let saved = format!("saved {number}");
+    let started = Instant::now();
+    let published = std::thread::scope(|scope| {
+        let (path, saved) = (&path, &saved);
+        scope.spawn(move || {
+            let wait = Duration::from_micros(random(number, longest));
+            while started.elapsed() < wait {
+                std::hint::spin_loop();
+            }
+            save(path, saved, number.is_multiple_of(2));
+        });
+        publish::publish(&repository, from, to, &guard(OverlapRule::Stop)).unwrap()
+    });
+    // A save to what was put away is found by the next command.
+    let late = displaced::clear_displaced(&repository).unwrap();
+    let rescued = published
+        .rescued
+        .iter()
+        .chain(&late)
+        .any(|rescued| std::fs::read_to_string(&rescued.kept).unwrap() == saved);
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        rescued || found == saved,
+        "round {number}: `{saved}` is lost, the file says `{found}`: {published:?}"
+    );
+    published.conflicts.is_empty()
+}
+
+#[test]
+fn a_save_at_any_moment_survives() {
+    let repo = TestRepo::new();
+    let versions = versions(&repo);
+    let started = Instant::now();
+    round(&repo, (0, versions[0]), 0);
+    let longest = u64::try_from(started.elapsed().as_micros()).unwrap();
+    let late = (0..SAVES)
+        .zip(versions)
+        .filter(|version| round(&repo, *version, longest))
+        .count();
+    assert!(
+        (1..SAVES as usize).contains(&late),
+        "{late} of {SAVES} saves came after the write: they were not spread out"
+    );
+    let left = std::fs::read_dir(repo.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let left: Vec<_> = left
+        .filter(|name| name.starts_with(".teddy-tmp-"))
+        .collect();
+    assert_eq!(left, [""; 0]);
+}
+
+/// Returns what a file holds: one byte, many times.
+fn content(number: u64, letter: char) -> String {
+    letter
+        .to_string()
+        .repeat(1_000 + 500 * usize::try_from(number).unwrap())
+}
+
+/// Makes a repository with many files in two versions, as the first leaves them.
+fn two_versions() -> (TestRepo, TreeId, TreeId) {
+    let repo = TestRepo::new();
+    let write = |letter: char| -> TreeId {
+        (0..40).for_each(|number| {
+            repo.write(
+                &format!("d{}/{number}", number % 7),
+                content(number, letter),
+            )
+        });
+        repo.write(if letter == 'a' { "only/a" } else { "only/b/c" }, "x");
+        repo.remove(if letter == 'a' { "only/b" } else { "only/a" });
+        repo.tree().parse().unwrap()
+    };
+    repo.write("only/b/c", "x");
+    let from = write('a');
+    let to = write('b');
+    write('a');
+    (repo, from, to)
+}
+
+/// Publishes and is killed: the other half of [`a_killed_publication_is_finished_by_the_next`].
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test that starts itself says so in the environment"
+)]
+fn child() {
+    let Ok(told) = std::env::var(CHILD) else {
+        return;
+    };
+    let [path, from, to] = told.split('\n').collect::<Vec<_>>().try_into().unwrap();
+    let repository = teddy::git::repository::Repository::open(Path::new(path)).unwrap();
+    publish::publish(
+        &repository,
+        from.parse().unwrap(),
+        to.parse().unwrap(),
+        &guard(OverlapRule::Stop),
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_killed_publication_is_finished_by_the_next() {
+    let (repo, from, to) = two_versions();
+    let (_, own_module) = module_path!().split_once("::").unwrap();
+    let start = || {
+        let mut command = repo.command(std::env::current_exe().unwrap().to_str().unwrap());
+        command
+            .args([&format!("{own_module}::child"), "--exact"])
+            .env(CHILD, format!("{}\n{from}\n{to}", repo.path().display()));
+        (
+            Instant::now(),
+            command
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        )
+    };
+    let (started, mut child) = start();
+    assert!(child.wait().unwrap().success());
+    let longest = u64::try_from(started.elapsed().as_micros()).unwrap();
+    publish::publish(&repo.open(), to, from, &guard(OverlapRule::Stop)).unwrap();
+    let mut halfway = 0;
+    for round in 0..KILLS {
+        let (_, mut child) = start();
+        std::thread::sleep(Duration::from_micros(random(round, longest)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for number in 0..40 {
+            let found = repo.read(&format!("d{}/{number}", number % 7));
+            assert!(
+                ['a', 'b']
+                    .iter()
+                    .any(|&letter| found == content(number, letter)),
+                "round {round}: {number} is torn"
+            );
+        }
+        let tree: TreeId = repo.tree().parse().unwrap();
+        halfway += u64::from(tree != from && tree != to);
+        let repository = repo.open();
+        publish::publish(&repository, from, to, &guard(OverlapRule::PassOver)).unwrap();
+        rescue::sweep_temporaries(&repository, from, to, &guard(OverlapRule::PassOver)).unwrap();
+        assert_eq!(repo.tree().parse::<TreeId>().unwrap(), to, "round {round}");
+        publish::publish(&repository, to, from, &guard(OverlapRule::Stop)).unwrap();
+    }
+    assert!(halfway > 0, "no kill hit a publication halfway");
+}

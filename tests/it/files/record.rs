@@ -1,0 +1,356 @@
+//! `record`: what was done in the user's files without TeDDy, as a turn.
+
+use serde_json::json;
+
+use crate::plans::{create, edit, plan};
+use crate::support::TestRepo;
+use crate::support::landing::{changed, everything, project, status};
+
+#[test]
+fn t21_what_changed_since_the_newest_turn_is_a_turn_like_any_other() {
+    let repo = project();
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.write("d.txt", "d\nagent\n");
+    repo.write("new/e.txt", "e\n");
+    repo.write("note", "{\"role\":\"user\"}\n{\"role\":\"agent\"}\n");
+    let chat = repo.beside("chat.jsonl");
+    std::fs::rename(repo.path().join("note"), &chat).unwrap();
+    let out = repo.teddy(&[
+        "record",
+        "-m",
+        "add e\nplease",
+        "--by",
+        "aider",
+        "--transcript",
+        chat.to_str().unwrap(),
+    ]);
+    out.check(
+        0,
+        &[
+            "write d.txt\nwrite new/e.txt\n",
+            "Recorded as turn 2: 2 files changed.",
+        ],
+    );
+
+    let log = repo.json(&["log"], 0);
+    assert_eq!(
+        [&log[0]["status"], &log[0]["title"], &log[0]["files"]],
+        [
+            &json!("recorded"),
+            &json!("add e"),
+            &json!(["d.txt", "new/e.txt"])
+        ]
+    );
+    let meta = repo.done(&["show", "2", "meta.yaml"]);
+    assert!(meta.contains("recorded:\n  by: aider\n"), "{meta}");
+    let report = repo.done(&["show", "2", "report.md"]);
+    assert!(report.contains("**Done by:** aider\n"), "{report}");
+    let kept = repo.done(&["show", "2", "transcript.jsonl"]);
+    assert_eq!(kept, "{\"role\":\"user\"}\n{\"role\":\"agent\"}\n");
+    let requests = repo.git(&["show", "teddy/sessions/demo:next/requests.yaml"]);
+    assert!(requests.contains("add e"), "{requests}");
+    repo.done(&["verify"]);
+
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("d.txt"), "d\n");
+    assert!(!repo.path().join("new/e.txt").exists());
+    repo.done(&["redo"]);
+    repo.done(&["restore", "1"]);
+    assert_eq!(repo.read("d.txt"), "d\n");
+    repo.done(&["undo"]);
+    let blamed = repo.json(&["blame", "d.txt"], 0);
+    assert_eq!([&blamed[0]["turn"], &blamed[1]["turn"]], [1, 2]);
+    repo.done(&["land", "--each"]);
+    assert_eq!(changed(&repo), "M\td.txt\nA\tnew/e.txt");
+    assert_eq!(status(&repo), "");
+}
+
+#[test]
+fn nothing_to_record_is_an_error_that_changes_nothing() {
+    let repo = project();
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    let tip = repo.git(&["rev-parse", "teddy/sessions/demo"]);
+    repo.teddy(&["record", "-m", "x"]).check(
+        1,
+        &[
+            "nothing changed since turn 1 of session `demo`",
+            "--allow-empty",
+        ],
+    );
+    assert_eq!(repo.git(&["rev-parse", "teddy/sessions/demo"]), tip);
+    let done = repo.json(&["record", "-m", "x", "--allow-empty"], 0);
+    assert_eq!([&done["turn"], &done["written"]], [&json!(2), &json!([])]);
+    repo.done(&["verify"]);
+    repo.done(&["undo"]);
+    assert!(!repo.path().join("d.txt").exists());
+}
+
+#[test]
+fn without_a_session_one_is_started_on_what_head_has() {
+    let repo = TestRepo::new().file("a.txt", "1\n");
+    repo.commit("init");
+    let before = everything(&repo);
+    repo.teddy(&["record"])
+        .check(1, &["nothing changed since HEAD"]);
+    assert_eq!(everything(&repo), before);
+
+    repo.write("a.txt", "2\n");
+    repo.teddy(&["record", "-m", "Make it two"]).check(
+        0,
+        &["Started session make-it-two.", "Recorded as turn 1: 1 file"],
+    );
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("a.txt"), "1\n");
+}
+
+#[test]
+fn without_a_commit_everything_is_new() {
+    let repo = TestRepo::new().file("a.txt", "1\n");
+    repo.done(&["record", "-m", "begin"]);
+    assert_eq!(repo.json(&["log"], 0)[0]["files"], json!(["a.txt"]));
+    repo.done(&["undo"]);
+    assert!(!repo.path().join("a.txt").exists());
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn what_another_session_brought_is_not_recorded_again() {
+    let repo = project();
+    repo.done(&["new", "other"]);
+    repo.done(&["context", "add", "a.txt"]);
+    repo.run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    repo.done(&["switch", "demo"]);
+    repo.write("b.txt", "agent\n");
+    repo.done(&["record", "-m", "write b"]);
+    assert_eq!(repo.json(&["log"], 0)[0]["files"], json!(["b.txt"]));
+    repo.done(&["undo"]);
+    assert!(repo.read("a.txt").contains("two"));
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn a_branch_that_was_switched_to_is_nobodys_work() {
+    let repo = project();
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.git(&["checkout", "-q", "-b", "side"]);
+    repo.write("theirs.txt", "theirs\n");
+    repo.git(&["add", "theirs.txt"]);
+    repo.git(&["commit", "-q", "-m", "theirs"]);
+    repo.write("mine.txt", "mine\n");
+    repo.done(&["record", "-m", "mine"]);
+    assert_eq!(repo.json(&["log"], 0)[0]["files"], json!(["mine.txt"]));
+}
+
+#[test]
+fn a_plan_that_waits_goes_on_waiting_behind_a_recorded_turn() {
+    let repo = project();
+    repo.reply(&plan("Make e", &[create("e.txt", "e\n")]));
+    repo.done(&["plan", "-m", "make e"]);
+    repo.write("b.txt", "agent\n");
+    repo.done(&["record"]);
+    let status = repo.json(&["status"], 0);
+    assert_eq!(status["draft"]["title"], "Make e");
+    assert_eq!(repo.json(&["log"], 0)[0]["title"], "Record b.txt");
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("e.txt"), "e\n");
+}
+
+#[test]
+fn a_transcript_is_a_regular_file_and_only_its_end_is_kept() {
+    let repo = project();
+    repo.write("b.txt", "agent\n");
+    let long = repo.beside("long.md");
+    std::fs::write(&long, "line\n".repeat(1 << 20)).unwrap();
+    let link = repo.beside("link.md");
+    std::os::unix::fs::symlink(&long, &link).unwrap();
+    let record = |file: &std::path::Path| {
+        let file = file.to_str().unwrap();
+        repo.teddy(&["record", "--transcript", file])
+    };
+    record(&link).check(1, &["cannot read"]);
+    record(&repo.beside("gone")).check(1, &["cannot read"]);
+    record(&repo.path()).check(1, &["not a regular file"]);
+    record(&long).check(0, &["Recorded as turn 1"]);
+    let kept = repo.done(&["show", "1", "transcript.md"]);
+    assert!(kept.starts_with("*(3145728 bytes left out)*\n\nline\n"));
+    assert!(kept.len() < (2 << 20) + 100, "{}", kept.len());
+}
+
+#[test]
+fn a_key_in_the_words_or_the_transcript_is_not_recorded() {
+    let repo = project();
+    let key = format!("sk-ant-{}", "aB3dE5gH7j".repeat(4));
+    repo.write("b.txt", "agent\n");
+    let chat = repo.beside("chat.txt");
+    std::fs::write(&chat, &key).unwrap();
+    let words = format!("use {key}");
+    let chat = chat.to_str().unwrap();
+    repo.done(&["record", "-m", &words, "--transcript", chat]);
+    for name in ["transcript.txt", "user_prompt.txt", "meta.yaml"] {
+        let text = repo.done(&["show", "1", name]);
+        assert!(!text.contains(&key), "{name}: {text}");
+    }
+}
+
+#[test]
+fn what_a_program_changes_is_a_turn_without_what_had_changed_before() {
+    let repo = project();
+    repo.write("a.txt", "mine\n");
+    let script = "read line; echo \"$line\"; echo theirs > b.txt; echo key=$SECRET_KEY; exit 3";
+    let mut command = repo.teddy_command(&["run", "-m", "write b", "--", "sh", "-c", script]);
+    let mut child = command
+        .current_dir(repo.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .env("SECRET_KEY", "s3")
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"hello\n").unwrap();
+    let out = child.wait_with_output().unwrap();
+    let (stdout, stderr) = [out.stdout, out.stderr]
+        .map(|bytes| String::from_utf8(bytes).unwrap())
+        .into();
+    assert_eq!(out.status.code(), Some(3), "{stderr}");
+    assert_eq!(stdout, "hello\nkey=s3\n");
+    assert!(stderr.contains("Recorded as turn 1: 1 file"), "{stderr}");
+
+    let row = &repo.json(&["log"], 0)[0];
+    assert_eq!(
+        [&row["title"], &row["files"]],
+        [&json!("write b"), &json!(["b.txt"])]
+    );
+    let meta = repo.done(&["show", "1", "meta.yaml"]);
+    assert!(meta.contains("  by: sh\n  exit_code: 3\n"), "{meta}");
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("a.txt"), "mine\n");
+    assert!(!repo.path().join("b.txt").exists());
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn what_other_turns_bring_while_a_program_runs_is_not_its_work() {
+    let repo = project();
+    repo.done(&["new", "other"]);
+    repo.reply(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.done(&["plan", "-m", "make d"]);
+    repo.done(&["switch", "demo"]);
+    let teddy = env!("CARGO_BIN_EXE_teddy");
+    let script = format!("echo 1 > one; {teddy} -s other execute -y; echo 2 > two");
+    repo.done(&["run", "--", "sh", "-c", &script]);
+    assert_eq!(repo.json(&["log"], 0)[0]["files"], json!(["one", "two"]));
+    repo.done(&["undo"]);
+    assert!(!repo.path().join("one").exists());
+    assert_eq!(repo.read("d.txt"), "d\n");
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn a_program_without_a_session_that_changes_nothing_leaves_none() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.teddy(&["run", "--", "true"])
+        .check(0, &["No file changed; no turn is recorded."]);
+    repo.teddy(&["run", "--", "no-such-program"])
+        .check(1, &["cannot run `no-such-program`"]);
+    assert_eq!(repo.json(&["sessions"], 0), json!([]));
+    repo.teddy(&["run", "--", "sh", "-c", "echo b > b.txt"])
+        .check(0, &["Started session sh.", "Recorded as turn 1"]);
+}
+
+#[test]
+fn a_program_that_changes_nothing_or_does_not_start_leaves_no_turn() {
+    let repo = project();
+    repo.teddy(&["run", "--", "true"])
+        .check(0, &["No file changed; no turn is recorded."]);
+    repo.teddy(&["run", "--", "no-such-program"])
+        .check(1, &["cannot run `no-such-program`"]);
+    repo.teddy(&["run", "--", "sh", "-c", "kill -9 $$"])
+        .check(137, &["No file changed"]);
+    repo.teddy(&["run", "true"]).check(2, &[]);
+    assert_eq!(repo.json(&["status"], 0)["turn"], 0);
+    let value = repo.json(&["run", "--", "sh", "-c", "echo x; echo y > b.txt"], 0);
+    assert_eq!(
+        [&value["exit_code"], &value["recorded"]["written"]],
+        [&json!(0), &json!(["b.txt"])]
+    );
+}
+
+#[test]
+fn trouble_with_the_record_is_the_result_of_a_program_that_had_none() {
+    let repo = project();
+    for (script, code) in [("echo x > b.txt", 1), ("echo y > b.txt; exit 7", 7)] {
+        let args = ["run", "--transcript", "gone", "--", "sh", "-c", script];
+        repo.teddy(&args).check(code, &["cannot read `gone`"]);
+    }
+}
+
+#[test]
+fn a_model_that_changes_files_while_it_is_asked_is_named() {
+    let repo = project();
+    let answer = plan("Make d", &[create("d.txt", "d\n")]);
+    std::fs::write(repo.beside("answer.md"), answer).unwrap();
+    let run = format!(
+        "cat > /dev/null; echo x > b.txt; cat {}",
+        repo.beside("answer.md").display()
+    );
+    std::fs::write(repo.beside("agent.sh"), run).unwrap();
+    repo.configure(&format!(
+        "model: busy\nmodels:\n  busy: {{ kind: command, run: [sh, {}] }}\n",
+        repo.beside("agent.sh").display()
+    ));
+    repo.teddy(&["plan", "-m", "x"]).check(
+        0,
+        &[
+            "your files changed while the model `busy` was asked: b.txt.",
+            "`teddy record --by busy`",
+            "`kind: agent`",
+        ],
+    );
+    let out = repo.teddy(&["plan", "-m", "x"]);
+    assert!(!out.stderr.contains("your files changed"), "{out}");
+}
+
+/// A folder that cannot be opened for want of a descriptor is not empty.
+#[test]
+fn with_too_few_open_files_a_turn_is_whole_or_an_error() {
+    let repo = TestRepo::new();
+    for number in 0..150 {
+        let (a, b) = (number % 5, number % 7);
+        repo.write(&format!("{a}/{b}/{number}/tracked"), "1\n");
+    }
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.write("1/1/1/mine", "1\n");
+    repo.done(&["record", "-m", "mine"]);
+
+    let mut whole = 0;
+    for limit in 12..36 {
+        repo.write(&format!("2/2/2/{limit}"), "1\n");
+        let record = repo.teddy_command(&["record", "-m", "more"]);
+        let mut limited = repo.command("sh");
+        limited.args(["-c", &format!("ulimit -n {limit} && exec \"$@\""), "sh"]);
+        limited.arg(record.get_program()).args(record.get_args());
+        limited.envs(
+            record
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        let output = limited.current_dir(repo.path()).output().unwrap();
+        whole += usize::from(output.status.success());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success() || said.contains("Too many open files"),
+            "{limit}: {said}"
+        );
+        if output.status.success() {
+            let listed = repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/demo^2"]);
+            assert_eq!(
+                listed.lines().count(),
+                151 + limit - 11,
+                "{limit}: {listed}"
+            );
+        }
+    }
+    assert!(whole > 0);
+}

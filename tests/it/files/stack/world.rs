@@ -1,0 +1,877 @@
+//! A repository in which the user, git and turns of several sessions go at the same files, beside
+//! the oracle that says what must come of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use teddy::session::meta::Status;
+use teddy::session::name::SessionName;
+use teddy::workflow::branch::{branch, switch};
+use teddy::workflow::execute::result::{ExecuteResult, ReviewedPlan};
+use teddy::workflow::execute::{ExecuteOptions, execute_text};
+use teddy::workflow::model::agents;
+use teddy::workflow::new::new;
+use teddy::workflow::project::{Project, ProjectOptions, UserFolders};
+use teddy::workflow::restore::steps::{redo, undo};
+use teddy::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
+use teddy::workflow::user::{Approved, Decision, Event, Question, ReviewRequest, User};
+use teddy::workspace::stack::Stacks as Reader;
+
+use super::oracle::{
+    Content, Expected, Files, Mode, Oracle, PATHS, SLOTS, Stacks, Turn, content, merge_all, put,
+};
+use super::texts::Texts;
+use crate::plans;
+use crate::random_kills::Dice;
+use crate::support::TestRepo;
+
+/// Something that happens; the numbers choose among what there is then.
+#[derive(Debug, Clone, Copy)]
+pub struct Op {
+    /// What.
+    pub kind: Kind,
+    /// Where the choices begin.
+    pub seed: u64,
+}
+
+/// What can happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A plan is executed, and the user perhaps saves meanwhile.
+    Turn,
+    /// The user changes, makes or deletes a file.
+    Edit,
+    /// The user lets git do something.
+    Git,
+    /// A session is begun, forked, copied or forgotten.
+    Session,
+    /// Another session is used.
+    Switch,
+    /// The files are brought to a turn.
+    Restore,
+    /// Turns are taken back.
+    Undo,
+    /// Turns are done again.
+    Redo,
+    /// The ref that says what was brought to a checkout is lost.
+    Lose,
+}
+
+impl Op {
+    /// Throws one.
+    pub fn throw(dice: &mut Dice) -> Op {
+        let kind = match dice.below(100) {
+            0..30 => Kind::Turn,
+            30..49 => Kind::Edit,
+            49 => Kind::Lose,
+            50..62 => Kind::Git,
+            62..67 => Kind::Session,
+            67..73 => Kind::Switch,
+            73..88 => Kind::Restore,
+            88..95 => Kind::Undo,
+            _ => Kind::Redo,
+        };
+        Op {
+            kind,
+            seed: dice.below(usize::MAX) as u64,
+        }
+    }
+}
+
+/// A user who approves everything, and can save a file when an action begins.
+struct Hasty<'a> {
+    /// What they do then.
+    save: Option<Box<dyn FnOnce() + 'a>>,
+}
+
+impl User for Hasty<'_> {
+    fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
+        Ok(Decision::Run(Approved::all(proposal.plan)))
+    }
+
+    fn ask(&mut self, _: &Question<'_>) -> anyhow::Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn confirm(&mut self, _: &str, _: &str) -> anyhow::Result<bool> {
+        Ok(true)
+    }
+
+    fn tell(&mut self, event: Event<'_>) {
+        if matches!(event, Event::Started { .. })
+            && let Some(save) = self.save.take()
+        {
+            save();
+        }
+    }
+}
+
+/// A checkout, and what is in its files.
+struct Checkout {
+    /// Its folder.
+    folder: PathBuf,
+    /// The session in use.
+    session: String,
+    /// The turns that are in its files.
+    here: Stacks,
+    /// Whether that is recorded.
+    is_recorded: bool,
+    /// The turns that ran there and changed files.
+    ran: Vec<usize>,
+}
+
+/// The repository.
+pub struct World {
+    /// It.
+    repo: TestRepo,
+    /// What must be.
+    oracle: Oracle,
+    /// The sessions, each with its turns from number 1 on.
+    sessions: BTreeMap<String, Vec<usize>>,
+    /// Those whose ref is gone.
+    forgotten: BTreeSet<String>,
+    /// The checkouts.
+    checkouts: Vec<Checkout>,
+    /// The turns that changed files, by the commit that says how.
+    by_change: BTreeMap<String, usize>,
+    /// How contents look in files.
+    texts: Texts,
+    /// The last number that was written.
+    last: u32,
+    /// What happened, for a person.
+    pub story: Vec<String>,
+}
+
+/// Makes a repository on a disk that nothing has to wait for, if there is one.
+fn in_memory() -> TestRepo {
+    let memory = Path::new("/dev/shm");
+    match tempfile::tempdir_in(memory) {
+        Ok(_) => TestRepo::below(memory, &[]),
+        Err(_) => TestRepo::new(),
+    }
+}
+
+impl World {
+    /// Makes a repository with two checkouts and a session.
+    pub fn new() -> World {
+        let repo = in_memory();
+        // Who is confined has a memory of their own.
+        repo.configure("execute: {sandbox: off}\n");
+        let shared = Texts::default().text([1; SLOTS]);
+        for path in ["a.txt", "dir/c.txt"] {
+            repo.write(path, &shared);
+        }
+        repo.commit("init");
+        repo.write(".git/info/exclude", ".teddy/\n");
+        let second = repo.beside("second");
+        repo.git(&[
+            "worktree",
+            "add",
+            "-q",
+            "--detach",
+            second.to_str().unwrap(),
+        ]);
+        let folders = [repo.path(), second];
+        let none: Stacks = PATHS.iter().map(|path| (*path, Vec::new())).collect();
+        for folder in &folders {
+            std::fs::create_dir_all(folder.join(".teddy")).unwrap();
+            std::fs::write(folder.join(".teddy/global.context"), "**\n").unwrap();
+        }
+
+        let mut world = World {
+            repo,
+            oracle: Oracle::default(),
+            sessions: BTreeMap::new(),
+            forgotten: BTreeSet::new(),
+            checkouts: folders
+                .map(|folder| Checkout {
+                    folder,
+                    session: String::new(),
+                    here: none.clone(),
+                    is_recorded: true,
+                    ran: Vec::new(),
+                })
+                .into(),
+            by_change: BTreeMap::new(),
+            texts: Texts::default(),
+            last: 1,
+            story: Vec::new(),
+        };
+        for at in [1, 0] {
+            world.begin(at);
+        }
+        world
+    }
+
+    /// Lets something happen, and looks whether everything is as it must be.
+    pub fn step(&mut self, op: Op) -> Result<(), String> {
+        let mut dice = Dice(op.seed);
+        let at = usize::from(dice.below(6) == 0);
+        match op.kind {
+            Kind::Turn => self.turn(at, &mut dice)?,
+            Kind::Edit => self.edit(at, &mut dice),
+            Kind::Git => self.git(at, &mut dice),
+            Kind::Session => self.session(at, &mut dice),
+            Kind::Switch => self.switch(at, &mut dice),
+            Kind::Restore => self.restore(at, &mut dice)?,
+            Kind::Undo => self.undo(at, &mut dice)?,
+            Kind::Redo => self.redo(at, &mut dice)?,
+            Kind::Lose => self.lose(at),
+        }
+        match op.kind {
+            Kind::Edit => Ok(()),
+            _ => self.check_stack(at),
+        }
+    }
+
+    /// Opens the project of a checkout.
+    fn project(&self, at: usize) -> Project {
+        let home = self.repo.beside("home");
+        let places = UserFolders {
+            config: home.join("config/teddy"),
+            config_file: home.join("config.yaml"),
+            cache: home.join("cache/teddy"),
+            home: Some(home),
+        };
+        Project::open(
+            &self.checkouts[at].folder,
+            places,
+            ProjectOptions::default(),
+        )
+        .unwrap()
+    }
+
+    /// Returns a number that nobody has written.
+    fn fresh(&mut self) -> u32 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Reads the files.
+    fn files(&mut self, at: usize) -> Files {
+        let mut files = Files::new();
+        for path in PATHS {
+            let file = self.checkouts[at].folder.join(path);
+            if let Ok(found) = std::fs::read_to_string(&file) {
+                let last = &mut self.last;
+                let fresh = || {
+                    *last += 1;
+                    *last
+                };
+                files.insert(path, self.texts.slots(&found, fresh));
+            }
+        }
+        self.oracle.marked.extend(self.texts.marked());
+        files
+    }
+
+    /// Returns what writes a content to a file.
+    fn write(&self, at: usize, path: &str, content: Content) -> impl FnOnce() + use<> {
+        let file = self.checkouts[at].folder.join(path);
+        let text = content.map(|slots| self.texts.text(slots));
+        move || match text {
+            Some(text) => {
+                std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+                std::fs::write(file, text).unwrap();
+            }
+            None => {
+                let _ = std::fs::remove_file(file);
+            }
+        }
+    }
+
+    /// Changes a content in some way; it goes once in so many times.
+    fn changed(&mut self, old: Content, goes: usize, dice: &mut Dice) -> Content {
+        match old {
+            Some(_) if dice.below(goes) == 0 => None,
+            Some(mut slots) => {
+                for _ in 0..=dice.below(2) {
+                    slots[dice.below(SLOTS)] = self.fresh();
+                }
+                Some(slots)
+            }
+            None => Some([(); SLOTS].map(|()| self.fresh())),
+        }
+    }
+
+    /// Returns a path that files have.
+    fn path(dice: &mut Dice) -> &'static str {
+        PATHS[dice.below(PATHS.len() - 1)]
+    }
+
+    /// Writes a plan for what there is, and returns it with the files after it.
+    fn plan(&mut self, before: &Files, dice: &mut Dice) -> (String, Files) {
+        let (mut after, mut actions) = (before.clone(), Vec::new());
+        for _ in 0..dice.below(4) {
+            let path = World::path(dice);
+            let old = content(before, path);
+            let is_marked =
+                |slots: [u32; SLOTS]| slots.iter().any(|slot| self.oracle.marked.contains(slot));
+            if content(&after, path) != old || old.is_some_and(is_marked) {
+                continue;
+            }
+            let new = self.changed(old, 30, dice);
+            actions.push(match (old, new) {
+                (Some(old), Some(new)) => {
+                    let changed = (0..SLOTS).filter(|slot| old[*slot] != new[*slot]);
+                    let pairs: Vec<[String; 2]> = changed
+                        .map(|slot| [old, new].map(|slots| self.texts.part(slot, slots[slot])))
+                        .collect();
+                    let pairs: Vec<_> = pairs
+                        .iter()
+                        .map(|[old, new]| (old.trim_end(), new.trim_end()))
+                        .collect();
+                    plans::edit_pairs(path, &pairs)
+                }
+                (None, Some(new)) => plans::create(path, &self.texts.text(new)),
+                (_, None) => plans::execute(&format!("rm {path}")),
+            });
+            put(&mut after, path, new);
+        }
+        if actions.is_empty() {
+            actions.push(plans::chat("Nothing to do."));
+        }
+        let title = format!("Turn {}", self.oracle.turns.len());
+        (plans::plan(&title, &actions), after)
+    }
+
+    /// Executes a plan in this process; the user saves meanwhile. Returns the commit after it, and
+    /// whether it was brought.
+    fn execute(
+        &self,
+        at: usize,
+        plan: String,
+        [before, late]: [&Files; 2],
+    ) -> Result<(String, bool), String> {
+        let saves: Vec<_> = PATHS
+            .into_iter()
+            .filter(|path| content(late, path) != content(before, path))
+            .map(|path| self.write(at, path, content(late, path)))
+            .collect();
+        let mut user = Hasty {
+            save: Some(Box::new(|| saves.into_iter().for_each(|save| save()))),
+        };
+        let mut project = self.project(at);
+        let result = execute_text(&mut project, &plan, &ExecuteOptions::default(), &mut user);
+        match result.map_err(|error| format!("{error:#}"))? {
+            ExecuteResult::Reviewed(ReviewedPlan::Recorded(turn))
+                if turn.status() == Status::Executed =>
+            {
+                Ok((turn.after.to_string(), turn.is_synced()))
+            }
+            other => Err(format!("the plan failed: {other:?}")),
+        }
+    }
+
+    /// Executes a plan with commands. What supervises them is the program started anew, which is a
+    /// test in this process.
+    fn execute_commands(&self, at: usize, plan: &str) -> Result<(String, bool), String> {
+        let folder = self.checkouts[at].folder.to_str().unwrap();
+        let args = ["-C", folder, "--json", "execute", "-", "-y"];
+        let output = self.repo.teddy_reads(&args, plan);
+        let value: serde_json::Value =
+            serde_json::from_str(&output.stdout).map_err(|_| output.to_string())?;
+        if value["status"] != "executed" {
+            return Err(output.to_string());
+        }
+        let after = value["after"].as_str().unwrap().to_owned();
+        Ok((after, value["synced"] == true))
+    }
+
+    /// Lets a turn happen.
+    fn turn(&mut self, at: usize, dice: &mut Dice) -> Result<(), String> {
+        let before = self.files(at);
+        let (plan, after) = self.plan(&before, dice);
+        let mut late = before.clone();
+        let (commit, synced) = if plan.contains("`EXECUTE`") {
+            self.execute_commands(at, &plan)?
+        } else {
+            if dice.below(6) == 0 {
+                let path = World::path(dice);
+                let new = self.changed(content(&before, path), 5, dice);
+                put(&mut late, path, new);
+            }
+            self.execute(at, plan, [&before, &late])?
+        };
+        let expected = match synced {
+            true => merge_all(&before, &late, &after)
+                .ok_or("a turn was brought over the user's edits")?,
+            false => late.clone(),
+        };
+
+        let (index, here) = (self.oracle.turns.len(), self.checkouts[at].here.clone());
+        let mut wanted = here.clone();
+        if before != after {
+            wanted.values_mut().for_each(|list| list.push(index));
+            self.by_change.insert(commit, index);
+        }
+        let session = self.checkouts[at].session.clone();
+        self.story.push(format!(
+            "turn {index} in {session}@{at}: {before:?} -> {after:?}, meanwhile {late:?}, synced {synced}"
+        ));
+        self.checkouts[at].here = if synced { wanted.clone() } else { here.clone() };
+        self.checkouts[at].is_recorded = true;
+        if before != after {
+            self.checkouts[at].ran.push(index);
+        }
+        self.oracle.turns.push(Turn {
+            changed: before != after,
+            before,
+            after,
+            below: here,
+            wanted,
+            stack: self.checkouts[at].here.clone(),
+            synced,
+            restored: None,
+        });
+        self.sessions.get_mut(&session).unwrap().push(index);
+        self.check_files(at, &expected, "a turn")
+    }
+
+    /// Lets the user edit.
+    fn edit(&mut self, at: usize, dice: &mut Dice) {
+        let files = self.files(at);
+        for _ in 0..=dice.below(2) {
+            let path = World::path(dice);
+            let new = self.changed(content(&files, path), 5, dice);
+            self.story
+                .push(format!("the user writes {path}@{at}: {new:?}"));
+            self.write(at, path, new)();
+        }
+    }
+
+    /// Lets git change the files.
+    fn git(&mut self, at: usize, dice: &mut Dice) {
+        let branch = format!("b{}", dice.below(3));
+        let new = format!("{branch}-{at}-{}", self.fresh());
+        let commands: &[&[&str]] = match dice.below(12) {
+            0..4 => &[&["add", "-A"], &["commit", "-q", "-m", "mine"]],
+            4 => &[&["reset", "-q", "--hard"]],
+            5 => &[&["reset", "-q", "--hard", "HEAD~1"]],
+            6 => &[&["switch", "-q", "-c", &new]],
+            7 => &[&["switch", "-q", "--ignore-other-worktrees", &branch]],
+            8 => &[&["branch", "-q", "-f", &branch]],
+            9 => &[&["stash", "-q", "-u"]],
+            10 => &[&["stash", "pop", "-q"]],
+            _ => &[&["rebase", "-q", &branch], &["rebase", "--abort"]],
+        };
+        for args in commands {
+            self.story.push(format!("git {}@{at}", args.join(" ")));
+            let output = self
+                .repo
+                .command("git")
+                .current_dir(&self.checkouts[at].folder)
+                .args(*args)
+                .output();
+            output.unwrap();
+        }
+        if dice.below(40) == 0 {
+            self.repo.git(&["gc", "-q", "--prune=now"]);
+        }
+    }
+
+    /// Forgets what was brought to a checkout: all that is in its files is the user's then.
+    fn lose(&mut self, at: usize) {
+        let name = ["main", "linked-second"][at];
+        self.repo
+            .git(&["update-ref", "-d", &format!("refs/teddy/published/{name}")]);
+        self.story.push(format!("lose @{at}"));
+        self.checkouts[at].here.values_mut().for_each(Vec::clear);
+        self.checkouts[at].is_recorded = false;
+    }
+
+    /// Begins a session.
+    fn begin(&mut self, at: usize) {
+        let name = format!("s{}", self.sessions.len());
+        let mut project = self.project(at);
+        let agent = agents::agent(&project, "pathfinder").unwrap();
+        let transaction = project.enter("new", &mut Hasty { save: None }).unwrap();
+        let session = SessionName::parse(&name).unwrap();
+        new(&transaction, &mut project, &session, &agent).unwrap();
+        self.story.push(format!("new {name}@{at}"));
+        self.sessions.insert(name.clone(), Vec::new());
+        self.checkouts[at].session = name;
+    }
+
+    /// Begins, forks, copies or forgets a session.
+    fn session(&mut self, at: usize, dice: &mut Dice) {
+        let (other, turns) = self.any_session(dice);
+        let name = format!("s{}", self.sessions.len());
+        match dice.below(4) {
+            0 => self.begin(at),
+            1 => {
+                let number = dice.below(turns.len() + 1);
+                let mut project = self.project(at);
+                let parsed = SessionName::parse(&name).unwrap();
+                branch(
+                    &mut project,
+                    &format!("{other}:{number}"),
+                    &parsed,
+                    &mut Hasty { save: None },
+                )
+                .unwrap();
+                self.story
+                    .push(format!("branch {other}:{number} {name}@{at}"));
+                self.sessions.insert(name.clone(), turns[..number].to_vec());
+                self.checkouts[at].session = name;
+            }
+            2 => {
+                let copy = format!("refs/teddy/sessions/{name}");
+                self.repo
+                    .git(&["update-ref", &copy, &format!("refs/teddy/sessions/{other}")]);
+                self.story.push(format!("copy {other} {name}"));
+                self.sessions.insert(name, turns);
+            }
+            _ => {
+                if self
+                    .checkouts
+                    .iter()
+                    .any(|checkout| checkout.session == other)
+                {
+                    return;
+                }
+                self.repo
+                    .git(&["update-ref", "-d", &format!("refs/teddy/sessions/{other}")]);
+                self.story.push(format!("forget {other}"));
+                self.forgotten.insert(other);
+            }
+        }
+    }
+
+    /// Returns a session that there is.
+    fn any_session(&self, dice: &mut Dice) -> (String, Vec<usize>) {
+        let there: Vec<_> = self
+            .sessions
+            .iter()
+            .filter(|(name, _)| !self.forgotten.contains(*name))
+            .collect();
+        let (name, turns) = there[dice.below(there.len())];
+        (name.clone(), turns.clone())
+    }
+
+    /// Uses another session.
+    fn switch(&mut self, at: usize, dice: &mut Dice) {
+        let (other, _) = self.any_session(dice);
+        switch(&mut self.project(at), &SessionName::parse(&other).unwrap()).unwrap();
+        self.story.push(format!("switch {other}@{at}"));
+        self.checkouts[at].session = other;
+    }
+
+    /// Returns how a restore goes about overlaps.
+    fn mode(dice: &mut Dice) -> Mode {
+        match dice.below(10) {
+            0..5 => Mode::Stop,
+            5 => Mode::Ours,
+            6 => Mode::Theirs,
+            7 => Mode::Markers,
+            _ => Mode::Exact,
+        }
+    }
+
+    /// Returns the wish for it.
+    fn wish(mode: Mode) -> RestoreOptions {
+        let on_overlap = match mode {
+            Mode::Stop => OnOverlap::Stop,
+            Mode::Ours => OnOverlap::Ours,
+            Mode::Theirs => OnOverlap::Theirs,
+            Mode::Markers => OnOverlap::Markers,
+            Mode::Exact => OnOverlap::Exact,
+        };
+        RestoreOptions {
+            on_overlap,
+            ..RestoreOptions::default()
+        }
+    }
+
+    /// Returns the files of a turn, and what is in them.
+    fn target(&self, turns: &[usize], number: usize) -> Option<(Files, Stacks)> {
+        if number > 0 {
+            let turn = &self.oracle.turns[turns[number - 1]];
+            return Some((turn.after.clone(), turn.wanted.clone()));
+        }
+        let first = &self.oracle.turns[*turns.first()?];
+        Some((first.before.clone(), first.below.clone()))
+    }
+
+    /// Brings the files to a turn.
+    fn restore(&mut self, at: usize, dice: &mut Dice) -> Result<(), String> {
+        let (mut session, mut turns) = self.any_session(dice);
+        if dice.below(3) > 0 {
+            session.clone_from(&self.checkouts[at].session);
+            turns.clone_from(&self.sessions[&session]);
+        }
+        let number = turns.len() - dice.below(turns.len().min(4) + 1);
+        let Some(target) = self.target(&turns, number) else {
+            return Ok(());
+        };
+        let (now, here) = (self.files(at), self.checkouts[at].here.clone());
+        let mode = World::mode(dice);
+        let mut wish = World::wish(mode);
+        let mut paths = PATHS.to_vec();
+        let named = ["", "", "", "a.txt", "dir", "dir/sub"][dice.below(6)];
+        if !named.is_empty() {
+            paths.retain(|path| *path == named || path.starts_with(&format!("{named}/")));
+            if !paths
+                .iter()
+                .any(|path| now.contains_key(path) || target.0.contains_key(path))
+            {
+                return Ok(());
+            }
+            wish.paths = vec![named.to_owned()];
+        }
+
+        let expected = self
+            .oracle
+            .restore((&now, &here), (&target.0, &target.1), &paths, mode);
+        if expected.is_open {
+            return Ok(());
+        }
+        let name = format!("{session}:{number}");
+        self.story
+            .push(format!("restore {name} {mode:?} {named}@{at}"));
+        let done = restore(&self.project(at), &name, &wish, &mut Hasty { save: None });
+        let done = done.map_err(|error| format!("{error:#}"))?;
+        self.settle(at, (now, mode), (&done, expected), (None, Vec::new()))
+    }
+
+    /// Returns the number that a session stands at after one of its turns.
+    fn position(&self, turns: &[usize], number: usize) -> usize {
+        if number == 0 {
+            return 0;
+        }
+        match self.oracle.turns[turns[number - 1]].restored {
+            Some((Some(position), _)) => position as usize,
+            _ => number,
+        }
+    }
+
+    /// Returns what can be redone after the newest turn.
+    fn to_redo(&self, turns: &[usize]) -> Vec<u64> {
+        let newest = turns.last().map(|turn| &self.oracle.turns[*turn]);
+        let restored = newest.and_then(|turn| turn.restored.clone());
+        restored.map_or_else(Vec::new, |(_, redo)| redo)
+    }
+
+    /// Returns whether it is known which turns are in the files: the ref that says it is there, or
+    /// no turn ran there.
+    fn is_known(&self, at: usize) -> bool {
+        let Checkout {
+            is_recorded, ran, ..
+        } = &self.checkouts[at];
+        let there = self
+            .sessions
+            .iter()
+            .filter(|(name, _)| !self.forgotten.contains(*name));
+        let mut turns = there.flat_map(|(_, turns)| turns);
+        *is_recorded || !turns.any(|turn| ran.contains(turn))
+    }
+
+    /// Asks for an undo of which nothing can come.
+    fn undo_nothing(&mut self, at: usize, steps: usize, mode: Mode) -> Result<(), String> {
+        let now = self.files(at);
+        let undone = undo(
+            &self.project(at),
+            steps as u64,
+            &World::wish(mode),
+            &mut Hasty { save: None },
+        );
+        match undone {
+            Err(error)
+                if ["nothing to undo", "can be undone"]
+                    .iter()
+                    .any(|words| error.to_string().contains(words)) =>
+            {
+                self.check_files(at, &now, "an undo")
+            }
+            other => Err(format!("there is nothing to undo, but {other:?}")),
+        }
+    }
+
+    /// Takes turns back.
+    fn undo(&mut self, at: usize, dice: &mut Dice) -> Result<(), String> {
+        let turns = self.sessions[&self.checkouts[at].session].clone();
+        let (now, here) = (self.files(at), self.checkouts[at].here.clone());
+        let (steps, mode) = (1 + dice.below(2), World::mode(dice));
+        if !self.is_known(at) {
+            return self.undo_nothing(at, 1, mode);
+        }
+        let mut redo = self.to_redo(&turns);
+        let (mut position, mut over) = (self.position(&turns, turns.len()), Vec::new());
+        for _ in 0..steps {
+            redo.push(position as u64);
+            loop {
+                if position == 0 {
+                    return self.undo_nothing(at, steps, mode);
+                }
+                let index = turns[position - 1];
+                position = self.position(&turns, position - 1);
+                let turn = &self.oracle.turns[index];
+                let is_there =
+                    turn.restored.is_some() || here[PATHS[PATHS.len() - 1]].contains(&index);
+                if turn.changed && turn.synced && is_there {
+                    over.push(index);
+                    break;
+                }
+            }
+        }
+
+        let expected = match mode {
+            Mode::Exact => {
+                let target = self.target(&turns, position).unwrap();
+                self.oracle
+                    .restore((&now, &here), (&target.0, &target.1), &PATHS, mode)
+            }
+            _ => self.oracle.over((&now, &here), &over, true, mode),
+        };
+        if expected.is_open {
+            return Ok(());
+        }
+        self.story
+            .push(format!("undo {steps} {mode:?}@{at}: {over:?}"));
+        let done = undo(
+            &self.project(at),
+            steps as u64,
+            &World::wish(mode),
+            &mut Hasty { save: None },
+        );
+        let done = done.map_err(|error| format!("{error:#}"))?;
+        self.settle(
+            at,
+            (now, mode),
+            (&done, expected),
+            (Some(position as u64), redo),
+        )
+    }
+
+    /// Does turns again.
+    fn redo(&mut self, at: usize, dice: &mut Dice) -> Result<(), String> {
+        let turns = self.sessions[&self.checkouts[at].session].clone();
+        let (now, here) = (self.files(at), self.checkouts[at].here.clone());
+        let mode = World::mode(dice);
+        let mut redo_ = self.to_redo(&turns);
+        let stands = self.position(&turns, turns.len());
+        let Some(target) = redo_.pop() else {
+            let redone = redo(
+                &self.project(at),
+                1,
+                &World::wish(mode),
+                &mut Hasty { save: None },
+            );
+            return match redone {
+                Err(error) if error.to_string().contains("nothing to redo") => Ok(()),
+                other => Err(format!("there is nothing to redo, but {other:?}")),
+            };
+        };
+        let (mut position, mut over) = (target as usize, Vec::new());
+        while position > stands {
+            let index = turns[position - 1];
+            position = self.position(&turns, position - 1);
+            let turn = &self.oracle.turns[index];
+            if turn.changed && turn.synced {
+                over.insert(0, index);
+            }
+        }
+
+        let expected = match mode {
+            Mode::Exact => {
+                let target = self.target(&turns, target as usize).unwrap();
+                self.oracle
+                    .restore((&now, &here), (&target.0, &target.1), &PATHS, mode)
+            }
+            _ => self.oracle.over((&now, &here), &over, false, mode),
+        };
+        if expected.is_open {
+            return Ok(());
+        }
+        self.story.push(format!("redo {mode:?}@{at}: {over:?}"));
+        let done = redo(
+            &self.project(at),
+            1,
+            &World::wish(mode),
+            &mut Hasty { save: None },
+        );
+        let done = done.map_err(|error| format!("{error:#}"))?;
+        self.settle(at, (now, mode), (&done, expected), (Some(target), redo_))
+    }
+
+    /// Compares what a restore did with what it had to do, and notes the turn that records it.
+    fn settle(
+        &mut self,
+        at: usize,
+        (now, mode): (Files, Mode),
+        (done, mut expected): (&RestoreResult, Expected),
+        (position, redo): (Option<u64>, Vec<u64>),
+    ) -> Result<(), String> {
+        let stops = mode == Mode::Stop && !expected.overlaps.is_empty();
+        if stops {
+            let found: BTreeSet<&str> = done.overlaps.iter().map(String::as_str).collect();
+            if found != expected.overlaps || done.commit.is_some() {
+                return Err(format!("{:?} overlap, not {found:?}", expected.overlaps));
+            }
+            return self.check_files(at, &now, "an overlap");
+        }
+        if !done.overlaps.is_empty() || done.commit.is_none() {
+            return Err(format!("nothing overlaps, but {:?}", done.overlaps));
+        }
+        if mode == Mode::Markers {
+            let after = self.files(at);
+            for path in &expected.overlaps {
+                put(&mut expected.files, path, content(&after, path));
+            }
+        }
+        let session = self.checkouts[at].session.clone();
+        let index = self.oracle.turns.len();
+        if now != expected.files {
+            self.checkouts[at].ran.push(index);
+        }
+        self.oracle.turns.push(Turn {
+            changed: now != expected.files,
+            before: now,
+            after: expected.files.clone(),
+            below: self.checkouts[at].here.clone(),
+            wanted: expected.stack.clone(),
+            stack: expected.stack.clone(),
+            synced: true,
+            restored: Some((position, redo)),
+        });
+        self.sessions.get_mut(&session).unwrap().push(index);
+        self.checkouts[at].here = expected.stack;
+        self.checkouts[at].is_recorded = true;
+        self.check_files(at, &expected.files, "a restore")
+    }
+
+    /// Compares the files.
+    fn check_files(&mut self, at: usize, expected: &Files, after: &str) -> Result<(), String> {
+        let found = self.files(at);
+        if found == *expected {
+            return Ok(());
+        }
+        Err(format!(
+            "after {after} the files are\n{found:?}\nnot\n{expected:?}"
+        ))
+    }
+
+    /// Compares what is said to be in the files with what is in them.
+    fn check_stack(&mut self, at: usize) -> Result<(), String> {
+        let project = self.project(at);
+        let session = SessionName::parse(&self.checkouts[at].session).unwrap();
+        let tip = project.store().tip(&session).unwrap();
+        let reader = Reader::new(&project.repository);
+        let stack = reader.here(&tip).map_err(|error| format!("{error:#}"))?;
+        for path in PATHS {
+            let (mut found, mut top) = (Vec::new(), stack.at(path.as_bytes()));
+            while let Some(id) = top {
+                let patch = reader.patch(id).map_err(|error| format!("{error:#}"))?;
+                found.insert(0, self.by_change[&patch.change.after.to_string()]);
+                top = patch.below.at(path.as_bytes());
+            }
+            let expected = &self.checkouts[at].here[path];
+            if found != *expected {
+                return Err(format!(
+                    "{path} is said to have {found:?}, not {expected:?}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}

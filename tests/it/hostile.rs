@@ -1,0 +1,21 @@
+//! What models, repositories, pages and commands may try, and what must come of it: one row for
+//! each.
+
+mod bundles;
+mod confined;
+mod disk;
+mod git_settings;
+pub mod ground;
+mod markdown;
+mod objects;
+mod paths;
+mod private;
+mod private_git;
+mod processes;
+mod remote;
+mod repository;
+mod sandbox;
+mod shown_text;
+mod size;
+mod trust;
+mod unusual_worktrees;

@@ -1,0 +1,6 @@
+//! Rules for the source code.
+
+#[path = "house/import_circles.rs"]
+mod import_circles;
+#[path = "house/rules.rs"]
+pub mod rules;

@@ -1,0 +1,455 @@
+//! The rules of the house that a compiler does not know: who may use whom, what every file has,
+//! where a crate lives.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+use regex::Regex;
+
+use crate::support::source::{File, files, root};
+
+/// The most lines of a source file, inline tests left out.
+const MAX_LINES: usize = 450;
+/// The crates that have one home: where it is, below `src/`.
+const HOMES: [(&str, &[&str]); 15] = [
+    ("gix", &["git/"]),
+    ("gix_pack", &["git/"]),
+    ("reqwest", &["host/"]),
+    ("rustls", &["host/http.rs"]),
+    ("hyper", &["host/serve.rs"]),
+    ("maud", &["ui/html/"]),
+    ("dom_smoothie", &["host/web/"]),
+    ("html5ever", &["host/web/"]),
+    ("comrak", &["text/markdown"]),
+    ("similar", &["text/diff"]),
+    ("ratatui", &["ui/"]),
+    ("crossterm", &["ui/"]),
+    ("dialoguer", &["ui/"]),
+    ("tiktoken_rs", &["build/vocabulary.rs"]),
+    ("clap", &["cli/"]),
+];
+
+/// What the page of a format tells, in this order.
+const SECTIONS: [&str; 7] = [
+    "Where",
+    "Example",
+    "Layout",
+    "Rules",
+    "Versions",
+    "Written by",
+    "Read by",
+];
+
+/// Reads a file of the project.
+fn text(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Returns everything that a pattern's first group matches.
+fn all<'a>(pattern: &str, text: &'a str) -> Vec<&'a str> {
+    // To compile one takes longer than to look through a file.
+    static PATTERNS: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
+    let known = |patterns: &mut BTreeMap<String, Regex>| {
+        let made = || Regex::new(pattern).unwrap();
+        patterns
+            .entry(pattern.to_owned())
+            .or_insert_with(made)
+            .clone()
+    };
+    let pattern = known(&mut PATTERNS.lock().unwrap());
+    pattern
+        .captures_iter(text)
+        .map(|found| found.get(1).unwrap().as_str())
+        .collect()
+}
+
+/// Returns the files of commands.
+fn commands() -> Vec<File> {
+    let is_command = |file: &File| {
+        file.text.contains("pub(super) struct Args")
+            && (file.path.matches('/').count() == 2 || file.path.ends_with("/mod.rs"))
+    };
+    files("src/cli", ".rs")
+        .into_iter()
+        .filter(is_command)
+        .collect()
+}
+
+/// Returns a command's name.
+fn command(file: &File) -> String {
+    file.path
+        .trim_start_matches("src/cli/")
+        .trim_end_matches(".rs")
+        .trim_end_matches("/mod")
+        .replace('_', "-")
+}
+
+/// Fails with the list of what breaks a rule.
+#[track_caller]
+fn none(broken: &[String], rule: &str) {
+    assert!(broken.is_empty(), "{rule}:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn a_module_uses_only_those_declared_above_it() {
+    let lib = text("src/lib.rs");
+    let floors = all(r"(?m)^pub mod (\w+);", &lib);
+    assert_eq!(
+        floors.join(" "),
+        "text host git config model plan session change workspace workflow ui cli"
+    );
+    let height = |name: &str| floors.iter().position(|floor| *floor == name);
+    let mut broken = Vec::new();
+    let mut uses = 0;
+    for file in files("src", ".rs") {
+        let Some(own) = file.floor() else { continue };
+        let own = height(own).unwrap_or_else(|| panic!("{} is on no floor", file.path));
+        for used in all(r"\bcrate::(\w+)", &file.text) {
+            uses += 1;
+            if height(used).is_none_or(|used| used > own) {
+                broken.push(format!("{} uses crate::{used}", file.path));
+            }
+        }
+        if file.text.contains("use crate::{") {
+            broken.push(format!(
+                "{}: write one `use crate::<module>` for each module",
+                file.path
+            ));
+        }
+    }
+    assert!(uses > 500, "the pattern finds {uses} uses");
+    none(
+        &broken,
+        "a module uses only modules that lib.rs declares above it",
+    );
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let all = ["src", "tests", "benches"]
+        .iter()
+        .flat_map(|folder| files(folder, ".rs"));
+    let broken: Vec<String> = all
+        .filter(|file| !file.text.starts_with("//! "))
+        .map(|file| file.path)
+        .collect();
+    none(&broken, "a file starts with a `//!` line");
+}
+
+#[test]
+fn files_are_short_enough_to_be_read() {
+    let long = |file: &File| {
+        let lines = file.code().lines().count();
+        (lines > MAX_LINES).then(|| format!("{}: {lines} lines", file.path))
+    };
+    let broken: Vec<String> = files("src", ".rs")
+        .iter()
+        .filter(|file| !file.is_test())
+        .filter_map(long)
+        .collect();
+    none(
+        &broken,
+        &format!("a file has at most {MAX_LINES} lines without its tests; split it by idea"),
+    );
+}
+
+#[test]
+fn a_type_has_a_name_of_its_own() {
+    let mut homes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in files("src", ".rs").iter().filter(|file| !file.is_test()) {
+        let declared = r"(?m)^\s*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type) ([A-Z]\w*)";
+        for name in all(declared, file.code()) {
+            homes
+                .entry(name.to_owned())
+                .or_default()
+                .push(file.path.clone());
+        }
+    }
+    // The arguments of a command stand in its file, and what a trait calls its own in its `impl`s.
+    let of_a_place = [
+        "Args", "Error", "Item", "Output", "Target", "Owned", "Err", "Value",
+    ];
+
+    let broken: Vec<String> = homes
+        .into_iter()
+        .filter(|(name, files)| files.len() > 1 && !of_a_place.contains(&name.as_str()))
+        .map(|(name, files)| format!("{name}: {}", files.join(", ")))
+        .collect();
+    none(&broken, "a name means one thing; say which one it is");
+}
+
+#[test]
+fn a_heavy_crate_has_one_home() {
+    let mut broken = Vec::new();
+    for (name, homes) in HOMES {
+        let pattern = Regex::new(&format!(r"(?m)(\b{name}::|^use {name};)")).unwrap();
+        let users: Vec<File> = files("src", ".rs")
+            .into_iter()
+            .filter(|file| pattern.is_match(&file.text))
+            .collect();
+        if users.is_empty() {
+            broken.push(format!("nobody uses {name}"));
+        }
+        let away = |file: &&File| {
+            !homes
+                .iter()
+                .any(|home| file.path["src/".len()..].starts_with(home))
+        };
+        broken.extend(users.iter().filter(away).map(|file| {
+            format!(
+                "{} uses {name}, whose home is {}",
+                file.path,
+                homes.join(", ")
+            )
+        }));
+    }
+    none(&broken, "a crate is used at home only");
+}
+
+#[test]
+fn files_are_read_with_a_limit() {
+    let whole = Regex::new(r"\bfs::(read|read_to_string)\(").unwrap();
+    let broken: Vec<String> = files("src", ".rs")
+        .iter()
+        .filter(|file| !file.is_test())
+        .flat_map(|file| {
+            let lines = file.code().lines().map(str::trim);
+            lines
+                // What the kernel says is short, and nobody else can put a file there.
+                .filter(|line| {
+                    whole.is_match(line)
+                        && !line.contains("/proc/")
+                        && !file.path.ends_with("supervisor/tree.rs")
+                })
+                .map(|line| format!("{}: {line}", file.path))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    none(
+        &broken,
+        "whatever others could have written is read by `host::file::read_regular`",
+    );
+}
+
+#[test]
+fn every_dependency_is_used_and_has_its_reason_written_down() {
+    let manifest = text("Cargo.toml");
+    let sources: String = ["src", "tests", "benches"]
+        .iter()
+        .flat_map(|folder| files(folder, ".rs"))
+        .map(|file| file.text)
+        .collect();
+    let decisions: String = files("docs/decisions", ".md")
+        .into_iter()
+        .map(|file| file.text)
+        .collect();
+    let mut broken = Vec::new();
+    let tables = Regex::new(
+        r"(?m)^\[(?:target\..*\.)?(?:dev-|build-)?dependencies\]\n((?:(?:[^\[\n].*)?\n)*)",
+    )
+    .unwrap();
+    let names: BTreeSet<&str> = tables
+        .captures_iter(&manifest)
+        .flat_map(|table| all(r"(?m)^([a-z0-9_-]+) = ", table.get(1).unwrap().as_str()))
+        .collect();
+    assert!(names.len() > 30, "{names:?}");
+    // The project itself, with what only tests need.
+    for name in names.into_iter().filter(|name| *name != "teddy-git") {
+        let path = name.replace('-', "_");
+        if !Regex::new(&format!(r"\b{path}(::|!)"))
+            .unwrap()
+            .is_match(&sources)
+        {
+            broken.push(format!("{name} is used nowhere"));
+        }
+        if !decisions.contains(&format!("`{name}`")) {
+            broken.push(format!("{name} is in no page of docs/decisions"));
+        }
+    }
+    none(
+        &broken,
+        "a dependency is used, and a decision says why it is there",
+    );
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    let marks = [
+        concat!("to", "do!("),
+        concat!("unimple", "mented!("),
+        concat!("FIX", "ME"),
+        concat!("XX", "X"),
+        concat!("#[ign", "ore"),
+    ];
+    let mut broken = Vec::new();
+    for file in ["src", "tests", "benches"]
+        .iter()
+        .flat_map(|folder| files(folder, ".rs"))
+    {
+        broken.extend(
+            marks
+                .iter()
+                .filter(|mark| file.text.contains(**mark))
+                .map(|mark| format!("{} has {mark}", file.path)),
+        );
+    }
+    for file in files("src", ".rs").iter().filter(|file| !file.is_test()) {
+        if file.code().contains(concat!(".unw", "rap()")) {
+            broken.push(format!(
+                "{} unwraps; say with `expect` why it holds",
+                file.path
+            ));
+        }
+    }
+    none(&broken, "nothing is left to be done");
+}
+
+#[test]
+fn every_command_has_an_end_to_end_test() {
+    let tests: String = files("tests", ".rs")
+        .into_iter()
+        .map(|file| file.text)
+        .collect();
+    let mut broken = Vec::new();
+    for file in commands().iter() {
+        let command = command(file);
+        if !tests.contains(&format!("\"{command}\"")) {
+            broken.push(format!("no test runs `teddy {command}`"));
+        }
+        if !file.text.contains("after_help") {
+            broken.push(format!("the help of `teddy {command}` has no example"));
+        }
+    }
+    none(&broken, "a command is tried and has an example");
+}
+
+#[test]
+fn every_command_is_in_the_readme_and_in_the_reference() {
+    let (readme, reference) = (text("README.md"), text("docs/cli.md"));
+    let mut broken = Vec::new();
+    for file in commands().iter() {
+        let command = command(file);
+        for (page, name) in [(&readme, "README.md"), (&reference, "docs/cli.md")] {
+            if !Regex::new(&format!(r"`(teddy )?{command}\b"))
+                .unwrap()
+                .is_match(page)
+            {
+                broken.push(format!("{name} does not tell of `{command}`"));
+            }
+        }
+    }
+    none(&broken, "a command is documented");
+}
+
+#[test]
+fn the_page_of_a_format_has_its_sections_and_numbered_rules() {
+    let mut broken = Vec::new();
+    for file in files("docs/formats", ".md") {
+        // An example may have headings of its own.
+        let mut at = 0;
+        for section in SECTIONS {
+            match file.text[at..].find(&format!("\n## {section}\n")) {
+                Some(found) => at += found + 1,
+                None => broken.push(format!(
+                    "{} has no section `{section}`, or not in its place",
+                    file.path
+                )),
+            }
+        }
+        let mut numbers: Vec<u32> = all(r"(?m)^(?:- \*\*[A-Z]+|)(\d+)(?:\*\*|\. \*\*)", &file.text)
+            .iter()
+            .map(|n| n.parse().unwrap())
+            .collect();
+        numbers.sort_unstable();
+        if numbers.is_empty() || !numbers.iter().copied().eq(1..=numbers.len() as u32) {
+            broken.push(format!(
+                "{}: its rules are not numbered from 1 without a gap: {numbers:?}",
+                file.path
+            ));
+        }
+    }
+    none(&broken, "the page of a format is complete");
+}
+
+#[test]
+fn every_rule_of_a_format_has_a_test_named_after_it() {
+    let sources: String = ["src", "tests"]
+        .iter()
+        .flat_map(|folder| files(folder, ".rs"))
+        .map(|file| file.text)
+        .collect();
+    let tests: BTreeSet<&str> = all(r"fn ([a-z]+\d+)_\w+\(", &sources).into_iter().collect();
+    let mut broken = Vec::new();
+    for file in files("docs/formats", ".md") {
+        for rule in all(r"(?m)^- \*\*([A-Z]+\d+)\*\*", &file.text) {
+            if !tests.contains(rule.to_lowercase().as_str()) {
+                broken.push(format!("{} {rule}", file.path));
+            }
+        }
+    }
+    none(&broken, "a rule has a test");
+}
+
+#[test]
+fn decisions_have_numbers_of_their_own_and_fit_on_a_page() {
+    let mut broken = Vec::new();
+    let mut seen = BTreeSet::new();
+    for file in files("docs/decisions", ".md") {
+        let name = file.path.rsplit('/').next().unwrap();
+        let number = &name[..4];
+        if !seen.insert(number.to_owned()) {
+            broken.push(format!("{name}: the number is taken"));
+        }
+        if !Regex::new(&format!("^# {number}:? "))
+            .unwrap()
+            .is_match(&file.text)
+        {
+            broken.push(format!("{name} does not start with `# {number}`"));
+        }
+        if file.text.lines().count() > 60 {
+            broken.push(format!("{name} is longer than a page"));
+        }
+    }
+    none(&broken, "decisions are numbered pages");
+}
+
+#[test]
+fn links_in_the_documents_lead_somewhere() {
+    let mut broken = Vec::new();
+    let mut pages = files("docs", ".md");
+    pages.push(File {
+        path: "README.md".to_owned(),
+        text: text("README.md"),
+    });
+    for page in pages {
+        let folder = root().join(&page.path);
+        for link in all(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", &without_code(&page.text)) {
+            if !link.contains("://") && !folder.parent().unwrap().join(link).exists() {
+                broken.push(format!("{}: {link}", page.path));
+            }
+        }
+    }
+    none(&broken, "a link leads to a file");
+}
+
+/// Returns a page without its code blocks and code spans.
+fn without_code(text: &str) -> String {
+    let mut fence = None;
+    let mut rest = String::new();
+    for line in text.lines() {
+        let run = line.chars().take_while(|c| *c == '`').count();
+        match fence {
+            Some(length) if run >= length => fence = None,
+            Some(_) => {}
+            None if run >= 3 => fence = Some(run),
+            None => {
+                rest.push_str(line);
+                rest.push('\n');
+            }
+        }
+    }
+    Regex::new("`[^`\n]*`")
+        .unwrap()
+        .replace_all(&rest, "")
+        .into_owned()
+}

@@ -1,0 +1,435 @@
+//! `land`: what the session's turns did, as commits on the user's branch.
+
+use serde_json::json;
+
+use crate::plans::{create, edit, plan};
+use crate::support::Output;
+use crate::support::landing::{
+    changed, check_clean, everything, hook, project, status, three_turns,
+};
+
+#[test]
+fn all_turns_become_one_commit_and_the_users_own_edits_stay() {
+    let repo = three_turns();
+    repo.write("a.txt", "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n");
+    repo.write("mine.txt", "mine\n");
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    let out = repo.teddy(&["land", "-m", "Do it all\n\nBecause."]);
+    out.check(
+        0,
+        &["Do it all (3 files)", "Landed turns 1-3 on main: 1 commit."],
+    );
+
+    assert_eq!(repo.git(&["rev-parse", "HEAD^"]), head);
+    assert_eq!(changed(&repo), "M\ta.txt\nD\tc.txt\nA\tdir/b.txt");
+    assert_eq!(
+        repo.git(&["show", "HEAD:a.txt"]),
+        "1\ntwo\n3\n4\n5\n6\n7\n8\n9"
+    );
+    assert_eq!(status(&repo), " M a.txt\n?? mine.txt");
+    assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n");
+    check_clean(&repo);
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%an %ae %cn"]),
+        "Test test@localhost Test"
+    );
+    assert_eq!(
+        repo.git(&["log", "-g", "-1", "--format=%gs", "main"]),
+        "teddy land: Do it all"
+    );
+}
+
+#[test]
+fn t16_a_landing_is_a_turn_that_names_its_commits_and_turns() {
+    let repo = three_turns();
+    let value = repo.json(&["land", "-m", "Do it all"], 0);
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    assert_eq!(value["commits"][0]["commit"], json!(head));
+    assert_eq!(value["commits"][0]["turns"], json!([1, 2, 3]));
+    assert_eq!(
+        (&value["turn"], &value["branch"]),
+        (&json!(4), &json!("main"))
+    );
+
+    let log = repo.json(&["log"], 0);
+    assert_eq!(log[0]["status"], "landed");
+    assert_eq!(log[0]["title"], "Land turns 1-3 on main");
+    let meta = repo.done(&["show", "@", "meta.yaml"]);
+    let id = log[3]["turn_id"].as_str().unwrap();
+    for line in [
+        "status: landed",
+        "  branch: main",
+        &format!("  - commit: {head}"),
+        &format!("      turn_id: {id}"),
+    ] {
+        assert!(meta.contains(line), "{line}: {meta}");
+    }
+    let trailers = repo.git(&["log", "-1", "--format=%(trailers:only)"]);
+    let lines: Vec<&str> = trailers.lines().collect();
+    assert_eq!(lines[0], "Teddy-Session: demo");
+    assert_eq!(lines[1], format!("Teddy-Turn: 1 {id}"));
+    assert_eq!(lines.len(), 4, "{trailers}");
+    assert_eq!(status(&repo), "");
+
+    let value = repo.json(&["status"], 0);
+    assert_eq!(
+        value["landed"],
+        json!({"turn": 4, "branch": "main", "on_branch": true, "commits": [head], "turns": [1, 2, 3], "waiting": []})
+    );
+    assert_eq!(log[0]["landed"]["commits"][0]["commit"], json!(head));
+    let short = &head[..8];
+    repo.teddy(&["log"])
+        .check(0, &[&format!("Land turns 1-3 on main as {short}")]);
+
+    repo.teddy(&["land", "-m", "Again"])
+        .check(1, &["nothing to land", "hint: "]);
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    let landed = format!("Landed on main: turns 1-3 ({short}); not yet: turn 5\n");
+    assert!(repo.done(&["status"]).contains(&landed));
+    repo.done(&["land", "--no-edit"]);
+    assert_eq!(changed(&repo), "A\td.txt");
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Make d");
+    assert_eq!(status(&repo), "");
+}
+
+#[test]
+fn what_is_staged_stays_staged() {
+    let repo = three_turns();
+    let whole = "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n";
+    repo.write("own.txt", "own\n");
+    repo.git(&["add", "own.txt"]);
+    // Staged without what the turn did.
+    repo.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\nnine\n");
+    repo.git(&["add", "a.txt"]);
+    repo.write("a.txt", whole);
+    // Staged with what the turn did.
+    repo.git(&["add", "dir/b.txt"]);
+    repo.done(&["land", "-m", "Land"]);
+
+    assert_eq!(status(&repo), "M  a.txt\nA  own.txt");
+    assert_eq!(repo.git(&["show", ":a.txt"]), whole.trim_end());
+    assert_eq!(
+        repo.git(&["diff", "--cached", "--stat", "--", "a.txt"])
+            .lines()
+            .last()
+            .unwrap(),
+        " 1 file changed, 1 insertion(+), 1 deletion(-)"
+    );
+    assert_eq!(changed(&repo), "M\ta.txt\nD\tc.txt\nA\tdir/b.txt");
+    check_clean(&repo);
+}
+
+#[test]
+fn a_hook_that_refuses_leaves_everything_as_it_was() {
+    let repo = three_turns();
+    hook(&repo, "pre-commit", "echo 'the linter says no' >&2; exit 1");
+    let before = everything(&repo);
+    let out = repo.teddy(&["land", "-m", "Land"]);
+    out.check(1, &["the linter says no", "git made no commit", "hint: "]);
+    assert_eq!(everything(&repo), before);
+    check_clean(&repo);
+    let error = &repo.json(&["land", "-m", "Land"], 1)["error"];
+    assert_eq!(error["kind"], "CommitRefused");
+
+    repo.done(&["land", "-m", "Land", "--no-verify"]);
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Land");
+}
+
+#[test]
+fn a_linter_of_messages_sees_the_message_and_the_branch() {
+    let repo = three_turns();
+    hook(
+        &repo,
+        "commit-msg",
+        "git symbolic-ref --short HEAD > \"$OUT\"\nhead -1 \"$1\" | grep -q '^feat: ' || { echo 'not conventional' >&2; exit 1; }",
+    );
+    hook(&repo, "prepare-commit-msg", "sed -i '1s/$/ [T-7]/' \"$1\"");
+    hook(
+        &repo,
+        "post-commit",
+        "git rev-parse HEAD > \"$OUT.post\"; pwd >> \"$OUT.post\"",
+    );
+    let run = |message: &str| {
+        let mut command = repo.teddy_command(&["land", "-m", message]);
+        command
+            .current_dir(repo.path())
+            .env("OUT", repo.beside("out"));
+        Output::of(&mut command)
+    };
+    let before = everything(&repo);
+    run("Land").check(1, &["not conventional"]);
+    assert_eq!(everything(&repo), before);
+
+    run("feat: land").check(0, &[]);
+    let read = |name: &str| std::fs::read_to_string(repo.beside(name)).unwrap();
+    assert_eq!(read("out"), "main\n");
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "feat: land [T-7]");
+    // It hears of a commit that is there, where the user is.
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    assert_eq!(
+        read("out.post"),
+        format!("{head}\n{}\n", repo.path().display())
+    );
+}
+
+#[test]
+fn what_a_formatter_changes_is_in_the_commit_and_in_the_files() {
+    let repo = three_turns();
+    repo.write("a.txt", "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n");
+    // It sees what is committed, and nothing else.
+    hook(
+        &repo,
+        "pre-commit",
+        "test ! -e c.txt || exit 1\ngrep -q nine a.txt && exit 1\nsed -i 's/^two$/TWO/' a.txt\necho made > made.txt\ngit add a.txt made.txt",
+    );
+    let value = repo.json(&["land", "-m", "Land"], 0);
+    assert_eq!(value["formatted"], json!(["a.txt", "made.txt"]));
+    assert_eq!(
+        repo.git(&["show", "HEAD:a.txt"]),
+        "1\nTWO\n3\n4\n5\n6\n7\n8\n9"
+    );
+    assert_eq!(repo.read("a.txt"), "1\nTWO\n3\n4\n5\n6\n7\n8\nnine\n");
+    assert_eq!(repo.read("made.txt"), "made\n");
+    assert_eq!(status(&repo), " M a.txt");
+    check_clean(&repo);
+}
+
+#[test]
+fn an_overlap_changes_nothing_and_is_named() {
+    let repo = project();
+    repo.run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    repo.git(&["stash", "-q"]);
+    repo.write("a.txt", "1\nzwei\n3\n4\n5\n6\n7\n8\n9\n");
+    repo.commit("german");
+    repo.git(&["checkout", "-q", "stash@{0}", "--", "a.txt"]);
+    repo.git(&["reset", "-q"]);
+    let before = everything(&repo);
+    let out = repo.teddy(&["land", "-m", "Land"]);
+    out.check(
+        4,
+        &[
+            "overlap a.txt",
+            "turn 1 overlaps",
+            "nothing was changed",
+            "hint: ",
+        ],
+    );
+    assert_eq!(everything(&repo), before);
+    let value = repo.json(&["land", "-m", "Land"], 4);
+    assert_eq!(
+        (&value["overlaps"], &value["overlapping"], &value["commits"]),
+        (&json!(["a.txt"]), &json!(1), &json!([]))
+    );
+}
+
+#[test]
+fn the_hint_of_an_overlap_leads_to_a_commit_of_ones_own_and_the_landing() {
+    let repo = project();
+    repo.write("a.txt", "mine\n");
+    repo.run_plan(&plan("Change mine", &[edit("a.txt", "mine", "theirs")]));
+    let out = repo.teddy(&["land", "-m", "Land"]);
+    out.check(4, &["hint: if these are edits of yours: `teddy restore 0`"]);
+    assert!(!out.stderr.contains("another turn"), "there is only one");
+
+    repo.done(&["restore", "0"]);
+    repo.commit("my own");
+    repo.done(&["undo"]);
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(repo.git(&["show", "HEAD^:a.txt"]), "mine");
+    assert_eq!(repo.git(&["show", "HEAD:a.txt"]), "theirs");
+}
+
+#[test]
+fn a_hook_finds_what_git_ignores_and_cannot_commit_it() {
+    let repo = three_turns();
+    repo.write(".gitignore", "*.log\nnode_modules/\n");
+    repo.git(&["commit", "-q", "-m", "ignore", ".gitignore"]);
+    repo.write(
+        "node_modules/.bin/fmt",
+        "#!/bin/sh\nsed -i 's/^two$/TWO/' \"$1\"\n",
+    );
+    repo.write("my own.log", "log\n");
+    repo.git(&["config", "core.excludesFile", ".git/own"]);
+    repo.write(".git/own", "*.tmp");
+    hook(
+        &repo,
+        "pre-commit",
+        "test -f 'my own.log' || exit 1\ntouch x.tmp\nsh node_modules/.bin/fmt a.txt && git add -A",
+    );
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(changed(&repo), "M\ta.txt\nD\tc.txt\nA\tdir/b.txt");
+    assert_eq!(repo.read("a.txt"), "1\nTWO\n3\n4\n5\n6\n7\n8\n9\n");
+    assert_eq!(status(&repo), "");
+    assert_eq!(repo.read("my own.log"), "log\n");
+}
+
+#[test]
+fn hooks_of_a_relative_folder_run() {
+    let repo = three_turns();
+    repo.git(&["config", "core.hooksPath", "hooks"]);
+    repo.write(
+        "hooks/pre-commit",
+        "#!/bin/sh\ncat \"$(dirname \"$0\")/words\" >&2\nexit 1\n",
+    );
+    repo.write("hooks/words", "found where it is\n");
+    let mut permissions = repo
+        .path()
+        .join("hooks/pre-commit")
+        .metadata()
+        .unwrap()
+        .permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+    std::fs::set_permissions(repo.path().join("hooks/pre-commit"), permissions).unwrap();
+    repo.teddy(&["land", "-m", "Land"])
+        .check(1, &["found where it is"]);
+}
+
+#[test]
+fn a_dry_run_shows_message_and_files_and_changes_nothing() {
+    let repo = three_turns();
+    let before = everything(&repo);
+    let shown = repo.done(&["land", "-n"]);
+    for line in [
+        "turns 1-3 on main\n",
+        "    Change a\n",
+        "    - Make b\n",
+        "    Teddy-Session: demo\n",
+        "    Teddy-Turn: 3 ",
+        " a.txt     | 2 +-\n",
+        " 3 files changed, 2 insertions(+), 2 deletions(-)\n",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    let value = repo.json(&["land", "-n", "-m", "Mine"], 0);
+    assert_eq!(value["commits"][0]["title"], "Mine");
+    assert_eq!(
+        value["commits"][0]["files"],
+        json!(["a.txt", "c.txt", "dir/b.txt"])
+    );
+    assert_eq!(
+        (&value["turn"], &value["commits"][0]["commit"]),
+        (&json!(null), &json!(null))
+    );
+    assert_eq!(everything(&repo), before);
+}
+
+#[test]
+fn each_turn_becomes_a_commit_or_none_does() {
+    let repo = three_turns();
+    hook(&repo, "pre-commit", "test -e dir/b.txt && exit 1; exit 0");
+    let before = everything(&repo);
+    repo.teddy(&["land", "--each"])
+        .check(1, &["git made no commit"]);
+    assert_eq!(everything(&repo), before);
+
+    // What a hook changes in one commit is what the next one stands on.
+    hook(
+        &repo,
+        "pre-commit",
+        "sed -i 's/^two$/TWO/' a.txt\ngit add a.txt",
+    );
+    repo.write("a.txt", "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n");
+    let value = repo.json(&["land", "--each"], 0);
+    assert_eq!(value["commits"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        repo.git(&[
+            "log",
+            "--reverse",
+            "--format=%s",
+            "--name-status",
+            "HEAD~3.."
+        ]),
+        "Change a\n\nM\ta.txt\nMake b\n\nA\tdir/b.txt\nDelete c\n\nD\tc.txt"
+    );
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%(trailers:key=Teddy-Turn,valueonly)"])
+            .split(' ')
+            .next(),
+        Some("3")
+    );
+    assert_eq!(repo.read("a.txt"), "1\nTWO\n3\n4\n5\n6\n7\n8\nnine\n");
+    assert_eq!(status(&repo), " M a.txt");
+}
+
+#[test]
+fn a_range_lands_what_it_names() {
+    let repo = three_turns();
+    repo.done(&["land", "2", "-m", "Two"]);
+    assert_eq!(changed(&repo), "A\tdir/b.txt");
+    assert_eq!(status(&repo), " M a.txt\n D c.txt");
+    repo.done(&["land", "-m", "Rest"]);
+    assert_eq!(changed(&repo), "M\ta.txt\nD\tc.txt");
+    assert_eq!(status(&repo), "");
+    repo.git(&["reset", "-q", "--hard", "HEAD~2"]);
+    repo.done(&["restore", "@", "--exact", "-y"]);
+    repo.teddy(&["land", "-m", "x"])
+        .check(1, &["nothing to land"]);
+    repo.done(&["land", "1..2", "-m", "Again"]);
+    assert_eq!(changed(&repo), "M\ta.txt\nA\tdir/b.txt");
+
+    for (range, code, words) in [
+        ("9", 1, "has no turn `9`"),
+        ("2..1", 2, "`2..1` is not a range of turns"),
+        ("4", 1, "turn 4 changed no file"),
+        ("2", 1, "HEAD already has what turn 2 did"),
+    ] {
+        repo.teddy(&["land", range, "-m", "x"])
+            .check(code, &[words]);
+    }
+}
+
+#[test]
+fn t17_turns_that_were_undone_do_not_land_and_landed_ones_leave_the_branch() {
+    let repo = three_turns();
+    repo.done(&["undo"]);
+    repo.teddy(&["land", "3", "-m", "x"])
+        .check(1, &["turn 3 is not in effect", "teddy redo"]);
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(changed(&repo), "M\ta.txt\nA\tdir/b.txt");
+    assert_eq!(status(&repo), "");
+    let head = repo.git(&["rev-parse", "HEAD"]);
+
+    let out = repo.teddy(&["undo"]);
+    let short = &head[..8];
+    out.check(
+        0,
+        &[
+            &format!("turn 2 has landed as {short} on main"),
+            "git revert",
+        ],
+    );
+    assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(status(&repo), " D dir/b.txt");
+    repo.teddy(&["land", "-m", "x"])
+        .check(1, &["nothing to land"]);
+    repo.done(&["redo"]);
+    assert_eq!(status(&repo), "");
+    repo.done(&["restore", "0"]);
+    assert_eq!(status(&repo), " M a.txt\n D dir/b.txt");
+    assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
+}
+
+/// Where an undo kept the user's side, what the turn did is still below it in the files; the turn
+/// landed once all the same.
+#[test]
+fn a_turn_that_was_undone_for_the_users_side_does_not_land() {
+    let repo = project();
+    repo.run_plan(&plan(
+        "Change a",
+        &[edit("a.txt", "2", "two"), create("b.txt", "b\n")],
+    ));
+    repo.write("a.txt", repo.read("a.txt").replace("two", "my two"));
+    assert_eq!(repo.teddy(&["undo"]).code, 4);
+    repo.done(&["undo", "--ours"]);
+    assert!(repo.read("a.txt").contains("my two"));
+    repo.teddy(&["land", "-m", "x"])
+        .check(1, &["nothing to land"]);
+    repo.teddy(&["land", "1", "-m", "x"])
+        .check(1, &["turn 1 is not in effect", "teddy redo"]);
+
+    repo.done(&["redo", "--ours"]);
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(changed(&repo), "M\ta.txt\nA\tb.txt");
+    assert!(repo.git(&["show", "HEAD:a.txt"]).contains("two"));
+    assert_eq!(status(&repo), " M a.txt");
+}

@@ -1,0 +1,239 @@
+//! Every point of a landing, with a kill or an error at it: afterwards there is no commit or the
+//! whole one, and the user's index is sound.
+
+use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt as _;
+
+use teddy::host::fault::POINTS;
+
+use crate::plans::{create, plan};
+use crate::support::TestRepo;
+use crate::support::landing::{check_clean, hook};
+
+/// What is the user's own all the time: staged, edited, new.
+const OWN: &str = " M edited.txt\nM  staged.txt\n?? new.txt";
+
+/// The points that a landing comes by.
+const PASSED: [&str; 22] = [
+    "after-lock",
+    "recover-start",
+    "recover-healed",
+    "before-record",
+    "before-snapshot-ref",
+    "after-snapshot-ref",
+    "after-commit",
+    "before-objects-sync",
+    "before-intent",
+    "after-intent",
+    "before-branch",
+    "after-branch",
+    "after-index",
+    "after-ref-before-sync",
+    "after-ref",
+    "publish-prepared",
+    "publish-before-exchange",
+    "publish-after-exchange",
+    "after-publish",
+    "before-draft",
+    "before-clear",
+    "after-clear",
+];
+
+/// A repository that goes from case to case, with a formatter as a hook.
+fn project() -> TestRepo {
+    let repo = TestRepo::new()
+        .file("staged.txt", "1\n2\n3\n")
+        .file("edited.txt", "1\n2\n3\n");
+    repo.commit("init");
+    repo.write("staged.txt", "1\n2\nstaged\n");
+    repo.git(&["add", "staged.txt"]);
+    repo.write("edited.txt", "1\n2\nedited\n");
+    repo.write("new.txt", "new\n");
+    repo.done(&["new", "demo"]);
+    hook(
+        &repo,
+        "pre-commit",
+        "sed -i 's/^raw$/formatted/' made.txt && git add made.txt",
+    );
+    repo
+}
+
+/// Returns the branch, the session's newest turn, and what git says is the user's.
+fn state(repo: &TestRepo) -> [String; 3] {
+    [
+        repo.git(&["rev-parse", "main"]),
+        repo.git(&["rev-parse", "teddy/sessions/demo"]),
+        repo.git(&["status", "--porcelain", "--untracked-files=all"]),
+    ]
+}
+
+/// Runs a command with something armed.
+fn run(repo: &TestRepo, args: &[&str], armed: &str) -> std::process::Output {
+    let mut command = repo.teddy_command(args);
+    command.current_dir(repo.path()).env("FAILPOINTS", armed);
+    command.output().unwrap()
+}
+
+/// Checks what a landing left once it was recovered: nothing, or all of it.
+fn check(repo: &TestRepo, before: &[String; 3], case: &str) {
+    for _ in 0..2 {
+        let out = repo.teddy(&["recover"]);
+        assert_eq!(out.code, 0, "{case}: {out}");
+    }
+    let after = state(repo);
+    if after[0] == before[0] {
+        assert_eq!(&after, before, "{case}");
+        assert_eq!(repo.read("made.txt"), "raw\n", "{case}");
+    } else {
+        assert_eq!(repo.git(&["rev-parse", "main^"]), before[0], "{case}");
+        assert_eq!(repo.git(&["show", "main:made.txt"]), "formatted", "{case}");
+        assert_eq!(after[2], OWN, "{case}");
+        assert_eq!(repo.read("made.txt"), "formatted\n", "{case}");
+        let landed = repo.git(&["log", "-1", "--format=%P", "teddy/sessions/demo"]);
+        assert!(landed.starts_with(&before[1]), "{case}");
+    }
+    assert_eq!(repo.git(&["show", ":staged.txt"]), "1\n2\nstaged", "{case}");
+    check_clean(repo);
+    let fsck = repo.git(&["fsck", "--strict", "--no-dangling"]);
+    assert_eq!(fsck, "", "{case}");
+}
+
+/// Makes something to land: a file whose content the formatter changes.
+fn make(repo: &TestRepo) {
+    if repo.path().join("made.txt").exists() {
+        repo.remove("made.txt");
+        repo.git(&["rm", "-q", "--cached", "made.txt"]);
+        repo.git(&["commit", "-q", "--no-verify", "-m", "gone", "made.txt"]);
+    }
+    repo.run_plan(&plan("Make it", &[create("made.txt", "raw\n")]));
+}
+
+/// A plain `cargo test` tries every sixth point.
+fn points() -> impl Iterator<Item = &'static str> {
+    POINTS
+        .into_iter()
+        .step_by(if crate::WORLDS { 1 } else { 6 })
+}
+
+#[test]
+fn a_landing_survives_every_fault() {
+    let repo = project();
+    let all = teddy::host::env::var("TEDDY_FAULTS").is_some_and(|which| which == "all");
+    let mut reached = BTreeSet::new();
+    for (at, point) in points().enumerate() {
+        for (nth, fault) in ["kill", "error"].into_iter().enumerate() {
+            if !all && nth != at % 2 {
+                continue;
+            }
+            make(&repo);
+            // What only the files have is recorded before anything else.
+            repo.write("new.txt", format!("{point} {fault}\n"));
+            let (case, before) = (format!("{point} {fault}"), state(&repo));
+            let armed = format!("{point}=1*return({fault})");
+            let out = run(&repo, &["land", "-m", "Land"], &armed);
+            let words = String::from_utf8_lossy(&out.stderr).into_owned();
+            let came_by = match fault {
+                "kill" => out.status.signal() == Some(9),
+                _ => words.contains(&format!("fault at `{point}`")),
+            };
+            if came_by {
+                reached.insert(point);
+            } else {
+                assert!(out.status.success(), "{case}: {words}");
+            }
+            check(&repo, &before, &case);
+            // What stands in nobody's way can be landed.
+            if state(&repo)[0] == before[0] {
+                repo.done(&["land", "-m", "Land"]);
+            }
+            assert_eq!(state(&repo)[2], OWN, "{case}");
+        }
+    }
+    let reached: Vec<&str> = points().filter(|point| reached.contains(point)).collect();
+    let expected: Vec<&str> = points().filter(|point| PASSED.contains(point)).collect();
+    assert_eq!(reached, expected);
+}
+
+#[test]
+fn a_recovery_of_a_landing_survives_a_second_fault() {
+    let repo = project();
+    for (first, second) in [
+        ("after-branch", "recover-start"),
+        ("after-branch", "recover-landed"),
+        ("after-branch", "recover-before-publish"),
+        ("after-index", "recover-landed"),
+        ("after-index", "publish-after-exchange"),
+        ("after-ref", "recover-published"),
+        ("publish-after-exchange", "before-clear"),
+    ] {
+        make(&repo);
+        let (case, before) = (format!("{first}, {second}"), state(&repo));
+        let out = run(
+            &repo,
+            &["land", "-m", "Land"],
+            &format!("{first}=1*return(kill)"),
+        );
+        assert_eq!(out.status.signal(), Some(9), "{case}");
+        let out = run(&repo, &["recover"], &format!("{second}=1*return(kill)"));
+        assert_eq!(out.status.signal(), Some(9), "{case}");
+        check(&repo, &before, &case);
+        assert_ne!(state(&repo)[0], before[0], "{case}");
+    }
+}
+
+#[test]
+fn a_landing_that_is_killed_at_any_moment_is_nothing_or_whole() {
+    let repo = project();
+    let kills = teddy::host::env::var("TEDDY_KILLS").and_then(|kills| kills.parse().ok());
+    let (mut dice, mut landed) = (crate::random_kills::Dice(7), 0);
+    let mut usual = std::time::Duration::from_millis(600);
+    for number in 0..kills.unwrap_or(12) {
+        make(&repo);
+        let before = state(&repo);
+        let start = std::time::Instant::now();
+        let mut command = repo.teddy_command(&["land", "-m", "Land"]);
+        command.current_dir(repo.path());
+        command.stderr(std::process::Stdio::null());
+        let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+        let wait = usual.mul_f64(dice.below(1200) as f64 / 1000.0);
+        while start.elapsed() < wait && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_micros(500));
+        }
+        if child.try_wait().unwrap().is_some() {
+            usual = (usual + start.elapsed()) / 2;
+        }
+        let _ = child.kill();
+        child.wait().unwrap();
+
+        check(&repo, &before, &format!("kill {number}"));
+        if state(&repo)[0] == before[0] {
+            repo.done(&["land", "-m", "Land"]);
+        } else {
+            landed += 1;
+        }
+    }
+    // Some are killed before the commit, and some after it.
+    assert!(landed > 0, "{landed}");
+}
+
+#[test]
+fn what_the_user_did_after_a_crash_is_not_written_over() {
+    let repo = project();
+    make(&repo);
+    let out = run(
+        &repo,
+        &["land", "-m", "Land"],
+        "after-branch=1*return(kill)",
+    );
+    assert_eq!(out.status.signal(), Some(9));
+    // As whoever finds a lock that no process holds.
+    std::fs::remove_file(repo.path().join(".git/index.lock")).unwrap();
+    repo.git(&["reset", "-q"]);
+    repo.git(&["add", "edited.txt", "made.txt"]);
+    repo.git(&["commit", "-q", "--no-verify", "-m", "mine"]);
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    repo.done(&["recover"]);
+    assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(repo.json(&["log"], 0)[0]["status"], "landed");
+    check_clean(&repo);
+}

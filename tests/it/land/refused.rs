@@ -1,0 +1,513 @@
+//! What `land` refuses, and that nothing has happened then; and what it can do in odd places.
+
+use serde_json::json;
+
+use crate::plans::{create, edit, execute, plan};
+use crate::screen::Screen;
+use crate::support::landing::{
+    changed, check_clean, everything, hook, project, status, three_turns,
+};
+use crate::support::{Output, TestRepo};
+
+/// Checks that a landing is refused with these words, and that everything is as it was.
+#[track_caller]
+fn refused(repo: &TestRepo, args: &[&str], words: &[&str]) {
+    let before = everything(repo);
+    let out = repo.teddy(&[&["land"], args].concat());
+    out.check(1, words);
+    assert_eq!(everything(repo), before);
+}
+
+#[test]
+fn a_ref_that_is_no_branch_is_not_landed_on() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("new.txt", "new\n")]));
+    repo.git(&["update-ref", "refs/other/x", "HEAD"]);
+    repo.git(&["symbolic-ref", "HEAD", "refs/other/x"]);
+    repo.teddy(&["land", "-m", "x"])
+        .check(1, &["HEAD is on `refs/other/x`, which is not a branch"]);
+    let refs = repo.git(&["for-each-ref", "refs/heads"]);
+    assert!(!refs.contains("refs/other"), "{refs}");
+}
+
+#[test]
+fn a_detached_head_has_no_branch_but_a_new_one_can_be_made() {
+    let repo = three_turns();
+    repo.git(&["checkout", "-q", "--detach"]);
+    refused(
+        &repo,
+        &["-m", "x"],
+        &["HEAD is detached", "hint: `--branch <name>`"],
+    );
+    let before = (repo.tree(), status(&repo), repo.git(&["rev-parse", "HEAD"]));
+    let value = repo.json(&["land", "-m", "Land", "--branch", "topic/land"], 0);
+    assert_eq!(value["branch"], "topic/land");
+    assert_eq!(
+        (repo.tree(), status(&repo), repo.git(&["rev-parse", "HEAD"])),
+        before
+    );
+    assert_eq!(
+        repo.git(&["diff", "--name-status", "HEAD", "topic/land"]),
+        "M\ta.txt\nD\tc.txt\nA\tdir/b.txt"
+    );
+    assert_eq!(repo.git(&["rev-parse", "topic/land^"]), before.2);
+    check_clean(&repo);
+    refused(
+        &repo,
+        &["1", "--branch", "main", "-m", "x"],
+        &["a branch named `main` already exists"],
+    );
+    for name in ["a..b", "-x", "HEAD", "a b"] {
+        let branch = format!("--branch={name}");
+        repo.teddy(&["land", "1", &branch, "-m", "x"])
+            .check(2, &["is not a valid branch name"]);
+    }
+}
+
+#[test]
+fn what_cannot_land_is_said_before_a_message_is_asked_for() {
+    let repo = three_turns();
+    refused(&repo, &[], &["the commit needs a message"]);
+    refused(&repo, &["9"], &["has no turn `9`"]);
+    refused(&repo, &["x"], &["has no turn `x`"]);
+    let empty = TestRepo::new();
+    refused(&empty, &[], &["no session is in use"]);
+}
+
+#[test]
+fn nothing_lands_in_the_middle_of_something_else() {
+    let repo = three_turns();
+    let git = repo.path().join(".git");
+    for (file, words) in [
+        ("MERGE_HEAD", "a merge is in progress"),
+        ("CHERRY_PICK_HEAD", "a cherry-pick is in progress"),
+        ("REVERT_HEAD", "a revert is in progress"),
+        ("BISECT_LOG", "a bisection is in progress"),
+        ("rebase-merge/interactive", "a rebase is in progress"),
+        ("rebase-apply/applying", "`git am` is in progress"),
+    ] {
+        let path = git.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, repo.git(&["rev-parse", "HEAD"])).unwrap();
+        let out = repo.teddy(&["land", "-m", "x"]);
+        out.check(1, &[words, "hint: finish it"]);
+        std::fs::remove_file(&path).unwrap();
+        let _ = std::fs::remove_dir(path.parent().unwrap());
+    }
+    let blob = repo.git(&["rev-parse", "HEAD:a.txt"]);
+    let lines = format!("100644 {blob} 1\ta.txt\n100644 {blob} 2\ta.txt\n");
+    let script = format!("printf '0 {blob}\\ta.txt\\n{lines}' | git update-index --index-info");
+    let out = repo
+        .command("sh")
+        .current_dir(repo.path())
+        .args(["-c", &script])
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{out:?}");
+    refused(
+        &repo,
+        &["-m", "x"],
+        &["unresolved conflicts: `a.txt`", "git add"],
+    );
+    repo.git(&["reset", "-q"]);
+    repo.done(&["land", "-m", "Land"]);
+}
+
+#[test]
+fn a_landing_that_is_just_ending_is_not_taken_for_another_worktree() {
+    let repo = three_turns();
+    // So git sees what a landing that was killed leaves, as long as its own git runs.
+    let other = repo.beside("trees/.landing/demo/teddy-land");
+    let path = other.to_str().unwrap();
+    repo.git(&["worktree", "add", "-q", "--force", path, "main"]);
+    let said = [
+        "a landing on `main` that was stopped is just ending",
+        "try again",
+    ];
+    refused(&repo, &["-m", "x"], &said);
+    repo.git(&["worktree", "remove", "--force", path]);
+    repo.done(&["land", "-m", "Land"]);
+}
+
+#[test]
+fn a_branch_that_another_worktree_is_on_stays() {
+    let repo = three_turns();
+    let other = repo.beside("other");
+    repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "--force",
+        other.to_str().unwrap(),
+        "main",
+    ]);
+    refused(
+        &repo,
+        &["-m", "x"],
+        &["`main` is also checked out in", "hint: land there"],
+    );
+    repo.git(&["worktree", "remove", "--force", other.to_str().unwrap()]);
+    repo.done(&["land", "-m", "Land"]);
+}
+
+#[test]
+fn a_linked_worktree_lands_on_its_own_branch() {
+    let repo = project();
+    let other = repo.beside("other");
+    repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "topic",
+        other.to_str().unwrap(),
+    ]);
+    let teddy = |args: &[&str]| repo.teddy_in(&other, args);
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Make d", &[create("d.txt", "d\n")]),
+    )
+    .unwrap();
+    teddy(&["execute", "../plan.md", "-y", "-s", "demo"]).check(0, &[]);
+    hook(
+        &repo,
+        "commit-msg",
+        "test \"$(git branch --show-current)\" = topic",
+    );
+    teddy(&["land", "-s", "demo", "-m", "Land"]).check(0, &["on topic"]);
+    assert_eq!(repo.git_in(&other, &["status", "--porcelain"]), "");
+    assert_eq!(
+        repo.git_in(&other, &["show", "--format=%s", "--name-only"]),
+        "Land\n\nd.txt"
+    );
+    assert_eq!(status(&repo), "");
+    repo.git(&["fsck", "--no-dangling"]);
+}
+
+#[test]
+fn the_first_commit_of_a_repository_can_be_a_landing() {
+    let repo = TestRepo::new().file("own.txt", "own\n");
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan("Make a", &[create("a.txt", "a\n")]));
+    hook(&repo, "pre-commit", "test -e a.txt && test ! -e own.txt");
+    repo.done(&["land", "-m", "First"]);
+    assert_eq!(
+        repo.git(&["log", "--format=%s", "--name-status"]),
+        "First\n\nA\ta.txt"
+    );
+    assert_eq!(status(&repo), "?? own.txt");
+    check_clean(&repo);
+}
+
+#[test]
+fn who_the_user_is_must_be_known() {
+    let repo = three_turns();
+    repo.git(&["config", "user.useConfigOnly", "true"]);
+    let mut command = repo.teddy_command(&["land", "-m", "x"]);
+    for name in [
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+    ] {
+        command.env_remove(name);
+    }
+    let out = Output::of(command.current_dir(repo.path()));
+    out.check(
+        1,
+        &[
+            "git does not know who you are",
+            "git config --global user.name",
+        ],
+    );
+}
+
+#[test]
+fn who_moved_the_branch_meanwhile_wins() {
+    let repo = three_turns();
+    hook(
+        &repo,
+        "pre-commit",
+        &format!(
+            "cd {} && GIT_DIR= && unset GIT_DIR GIT_INDEX_FILE && git -c core.hooksPath=/dev/null commit -q --allow-empty -m theirs",
+            repo.path().display()
+        ),
+    );
+    let out = repo.teddy(&["land", "-m", "x"]);
+    out.check(
+        1,
+        &["`refs/heads/main` was moved by someone else meanwhile"],
+    );
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "theirs");
+    assert_eq!(repo.json(&["log"], 0)[0]["number"], 3);
+    assert_eq!(status(&repo), " M a.txt\n D c.txt\n?? dir/b.txt");
+    check_clean(&repo);
+    std::fs::remove_file(repo.path().join(".git/hooks/pre-commit")).unwrap();
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(status(&repo), "");
+}
+
+#[test]
+fn a_lock_of_the_index_that_is_not_ours_stays() {
+    let repo = three_turns();
+    let lock = repo.path().join(".git/index.lock");
+    std::fs::write(&lock, "").unwrap();
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    let out = repo.teddy(&["land", "-m", "x"]);
+    out.check(1, &["index.lock", "nothing was changed"]);
+    assert!(lock.exists());
+    assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
+    std::fs::remove_file(&lock).unwrap();
+    repo.done(&["land", "-m", "Land"]);
+    check_clean(&repo);
+}
+
+#[test]
+fn a_hook_that_hangs_is_ended_and_nothing_has_happened() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let repo = three_turns();
+    let sign = repo.beside("sign");
+    let script = format!(
+        "echo $$ > {0}.new; mv {0}.new {0}; trap '' TERM; while :; do sleep 0.1; done",
+        sign.display()
+    );
+    hook(&repo, "pre-commit", &script);
+    let before = everything(&repo);
+    let mut command = repo.teddy_command(&["land", "-m", "x"]);
+    command
+        .current_dir(repo.path())
+        .stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    while !sign.exists() {
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let out = Output::from(child.wait_with_output().unwrap());
+    out.check(130, &["interrupted"]);
+    assert_eq!(everything(&repo), before);
+    check_clean(&repo);
+    let hanging = std::fs::read_to_string(&sign).unwrap();
+    let stat = format!("/proc/{}/stat", hanging.trim());
+    // What nobody has waited for yet is dead all the same.
+    let is_alive = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+    let start = std::time::Instant::now();
+    while is_alive() {
+        assert!(start.elapsed().as_secs() < 10, "the hook is still there");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn at_a_terminal_the_editor_opens_with_a_draft() {
+    let repo = three_turns();
+    repo.write(".git/template", "# Why:\n");
+    repo.git(&["config", "commit.template", ".git/template"]);
+    let editor = format!(
+        "cp \"$1\" {}; sed -i '1s/.*/Mine/' \"$1\" #",
+        repo.beside("draft").display()
+    );
+    let editor = format!("sh -c '{}' -", editor.replace('\'', "'\\''"));
+    let mut screen = Screen::open_with(&repo, (100, 40), (&["land"], &[("GIT_EDITOR", &editor)]));
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let draft = std::fs::read_to_string(repo.beside("draft")).unwrap();
+    for part in [
+        "Change a\n\n- Change a\n- Make b\n- Delete c\n",
+        "# Why:\n",
+        "Teddy-Session: demo\n",
+        "# On branch main\n",
+    ] {
+        assert!(draft.contains(part), "{part}: {draft}");
+    }
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Mine");
+    assert_eq!(
+        repo.git(&[
+            "log",
+            "-1",
+            "--format=%(trailers:key=Teddy-Session,valueonly)"
+        ])
+        .trim(),
+        "demo"
+    );
+    assert_eq!(status(&repo), "");
+}
+
+#[test]
+fn an_empty_message_stops_it() {
+    let repo = three_turns();
+    let before = everything(&repo);
+    let mut screen = Screen::open_with(&repo, (100, 40), (&["land"], &[("GIT_EDITOR", "true >")]));
+    assert_eq!(screen.end(), 1, "{}", screen.shown());
+    assert!(
+        screen.shown().contains("empty commit message"),
+        "{}",
+        screen.shown()
+    );
+    assert_eq!(everything(&repo), before);
+    refused(&repo, &["-m", " "], &["the message is empty"]);
+    refused(&repo, &[], &["the commit needs a message", "`--no-edit`"]);
+}
+
+#[test]
+fn a_signature_is_made_with_the_users_key() {
+    let repo = three_turns();
+    let key = repo.beside("key");
+    let made = repo
+        .command("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-C", "test", "-f"])
+        .arg(&key)
+        .status();
+    if made.is_err() {
+        // Without ssh-keygen git has nothing to sign with either.
+        return;
+    }
+    let public = std::fs::read_to_string(repo.beside("key.pub")).unwrap();
+    std::fs::write(repo.beside("signers"), format!("test@localhost {public}")).unwrap();
+    for (name, value) in [
+        ("gpg.format", "ssh"),
+        ("user.signingKey", key.to_str().unwrap()),
+        ("commit.gpgSign", "true"),
+        (
+            "gpg.ssh.allowedSignersFile",
+            repo.beside("signers").to_str().unwrap(),
+        ),
+    ] {
+        repo.git(&["config", name, value]);
+    }
+    repo.done(&["land", "--each"]);
+    for commit in ["HEAD", "HEAD~1", "HEAD~2"] {
+        repo.git(&["verify-commit", commit]);
+    }
+    // No turn asks for the key.
+    let plain = repo.git(&["cat-file", "commit", "teddy/sessions/demo"]);
+    assert!(!plain.contains("gpgsig"), "{plain}");
+
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.git(&["config", "user.signingKey", "/nowhere/key"]);
+    refused(&repo, &["-m", "x"], &["git made no commit"]);
+}
+
+#[test]
+fn edits_of_the_users_on_which_a_turn_builds_must_be_committed_first() {
+    let repo = project();
+    repo.write("a.txt", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n");
+    repo.write("own.txt", "own\n");
+    repo.done(&["context", "add", "own.txt"]);
+    repo.run_plan(&plan(
+        "Change both",
+        &[
+            edit("a.txt", "five", "5!"),
+            edit("own.txt", "own", "theirs"),
+        ],
+    ));
+    let before = everything(&repo);
+    let value = repo.json(&["land", "-m", "x"], 4);
+    assert_eq!(value["overlaps"], json!(["a.txt", "own.txt"]));
+    assert_eq!(everything(&repo), before);
+}
+
+#[test]
+fn what_git_ignores_is_left_out_and_named() {
+    let repo = project();
+    repo.run_plan(&plan(
+        "Make two",
+        &[create("x.log", "x\n"), create("d.txt", "d\n")],
+    ));
+    let value = repo.json(&["land", "-m", "Land"], 0);
+    assert_eq!(value["ignored"], json!(["x.log"]));
+    assert_eq!(changed(&repo), "A\td.txt");
+    assert_eq!(status(&repo), "");
+    repo.run_plan(&plan("Make one", &[create("y.log", "y\n")]));
+    refused(&repo, &["-m", "x"], &["git ignores every file"]);
+}
+
+#[test]
+fn modes_links_binaries_and_renames_land_as_they_are() {
+    let repo = project();
+    repo.write("bin", [0, 1, 2, 255]);
+    repo.write("move me", "moved\n");
+    repo.commit("more");
+    repo.run_plan(&plan(
+        "Do much",
+        &[execute("chmod +x c.txt; ln -s a.txt link; printf '\\000\\001' > bin; git mv 'move me' moved; mkdir -p c; rm -rf c; printf x > 'ü\"'")],
+    ));
+    let after = repo.git(&["rev-parse", "teddy/sessions/demo^2^{tree}"]);
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(repo.git(&["rev-parse", "HEAD^{tree}"]), after);
+    assert_eq!(status(&repo), "");
+}
+
+#[test]
+fn a_plan_that_waits_goes_on_waiting() {
+    let repo = three_turns();
+    repo.reply(&plan("Make e", &[create("e.txt", "e\n")]));
+    repo.done(&["plan", "-m", "make e"]);
+    repo.done(&["land", "-m", "Land"]);
+    let value = repo.json(&["status"], 0);
+    assert_eq!(
+        (&value["turn"], &value["draft"]["title"]),
+        (&json!(4), &json!("Make e"))
+    );
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.json(&["log"], 0)[0]["title"], "Make e");
+    repo.done(&["land", "--no-edit"]);
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%B"])
+            .lines()
+            .take(3)
+            .collect::<Vec<_>>(),
+        ["Make e", "", "> make e"]
+    );
+}
+
+#[test]
+fn what_is_staged_where_a_turn_changed_the_same_stays_and_is_named() {
+    let repo = project();
+    repo.run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    let theirs = repo.read("a.txt");
+    repo.write("a.txt", "1\nzwei\n3\n4\n5\n6\n7\n8\n9\n");
+    repo.git(&["add", "a.txt"]);
+    repo.write("a.txt", &theirs);
+    let value = repo.json(&["land", "-m", "Land"], 0);
+    assert_eq!(value["staged"], json!(["a.txt"]));
+    assert_eq!(status(&repo), "MM a.txt");
+    assert!(repo.git(&["show", ":a.txt"]).contains("zwei"));
+}
+
+#[test]
+fn trailers_of_the_settings_are_added() {
+    let repo = three_turns();
+    repo.configure("land:\n  trailers: [\"Assisted-by: TeDDy ({agent})\", \"Model: {model}\"]\n");
+    repo.done(&["land", "-m", "Land"]);
+    let trailers = repo.git(&[
+        "log",
+        "-1",
+        "--format=%(trailers:key=Assisted-by,valueonly)",
+    ]);
+    assert_eq!(trailers.trim(), "TeDDy (assistant)");
+    assert!(!repo.git(&["log", "-1", "--format=%B"]).contains("Model:"));
+    repo.configure("land:\n  trailers: [nonsense]\n");
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    refused(
+        &repo,
+        &["-m", "x"],
+        &["`land.trailers`: `nonsense` is not a trailer"],
+    );
+}
+
+#[test]
+fn turns_of_another_session_below_stay_out() {
+    let repo = project();
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.done(&["new", "other"]);
+    repo.run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
+    repo.done(&["land", "-m", "Other"]);
+    assert_eq!(changed(&repo), "A\te.txt");
+    assert_eq!(status(&repo), "?? d.txt");
+    repo.done(&["land", "-s", "demo", "-m", "Demo"]);
+    assert_eq!(changed(&repo), "A\td.txt");
+
+    // What another session took out of the files is not committed behind the user's back.
+    repo.run_plan(&plan("Make f", &[create("f.txt", "f\n")]));
+    repo.done(&["restore", "demo:1"]);
+    refused(&repo, &["-s", "demo", "2", "-m", "x"], &["turn 2"]);
+}

@@ -1,0 +1,285 @@
+//! `land` in repositories that are not quite ordinary.
+
+use serde_json::json;
+
+use crate::plans::{create, edit, execute, plan};
+use crate::support::landing::{changed, check_clean, hook, project, status, three_turns};
+use crate::support::{Output, TestRepo};
+
+/// Lands one new file beside own edits of all kinds, and checks that just these are left.
+#[track_caller]
+fn lands(repo: &TestRepo) {
+    repo.run_plan(&plan("Make d", &[create("deep/d.txt", "d\n")]));
+    repo.write("own.txt", "own\n");
+    let before = status(repo).replace("?? deep/d.txt\n", "");
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(changed(repo), "A\tdeep/d.txt");
+    assert_eq!(status(repo), before);
+    check_clean(repo);
+    assert_eq!(repo.git(&["fsck", "--no-dangling"]), "");
+}
+
+#[test]
+fn every_kind_of_repository_lands() {
+    for kind in [
+        &["--object-format=sha256"][..],
+        &["--ref-format=reftable"],
+        &["--ref-format=reftable", "--object-format=sha256"],
+    ] {
+        let repo = TestRepo::with(kind).file("a.txt", "a\n");
+        repo.commit("init");
+        repo.done(&["new", "demo"]);
+        hook(&repo, "pre-commit", "test -e deep/d.txt");
+        hook(
+            &repo,
+            "commit-msg",
+            "test \"$(git branch --show-current)\" = main",
+        );
+        repo.write("a.txt", "b\n");
+        repo.git(&["add", "a.txt"]);
+        lands(&repo);
+        repo.done(&["verify"]);
+        repo.done(&["undo"]);
+    }
+}
+
+#[test]
+fn a_reftable_survives_a_kill_between_branch_and_session() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let repo = TestRepo::with(&["--ref-format=reftable"]).file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    for point in ["before-branch", "after-branch"] {
+        let mut command = repo.teddy_command(&["land", "-m", "Land"]);
+        let armed = format!("{point}=1*return(kill)");
+        let out = command.current_dir(repo.path()).env("FAILPOINTS", armed);
+        assert_eq!(out.output().unwrap().status.signal(), Some(9));
+        repo.done(&["recover"]);
+        check_clean(&repo);
+    }
+    assert_eq!(repo.json(&["log"], 0)[0]["status"], "landed");
+    assert_eq!(
+        (changed(&repo), status(&repo)),
+        ("A\td.txt".to_owned(), String::new())
+    );
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn an_index_of_another_kind_stays_of_that_kind() {
+    let repo = project();
+    repo.git(&["update-index", "--assume-unchanged", "c.txt"]);
+    repo.git(&["config", "core.untrackedCache", "true"]);
+    repo.git(&["update-index", "--split-index", "--untracked-cache"]);
+    repo.write("a.txt", "staged\n");
+    repo.git(&["add", "a.txt"]);
+    lands(&repo);
+    assert!(repo.git(&["ls-files", "-v", "c.txt"]).starts_with('h'));
+    let shared = std::fs::read_dir(repo.path().join(".git")).unwrap();
+    let names = shared.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(
+        names
+            .into_iter()
+            .any(|name| name.starts_with("sharedindex."))
+    );
+}
+
+#[test]
+fn a_sparse_checkout_stays_sparse() {
+    let repo = project();
+    repo.write("far/away.txt", "far\n");
+    repo.commit("far");
+    repo.git(&["sparse-checkout", "set", "--cone", "deep"]);
+    repo.git(&["config", "index.sparse", "true"]);
+    repo.git(&["sparse-checkout", "reapply"]);
+    hook(&repo, "pre-commit", "test -e deep/d.txt");
+    lands(&repo);
+    assert!(!repo.path().join("far").exists());
+    assert_eq!(repo.git(&["show", "HEAD:far/away.txt"]), "far");
+}
+
+#[test]
+fn a_submodule_stays_where_it_is() {
+    let repo = project();
+    let other = TestRepo::new().file("x.txt", "x\n");
+    other.commit("init");
+    let url = other.path().display().to_string();
+    repo.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "-q",
+        "add",
+        &url,
+        "sub",
+    ]);
+    repo.commit("sub");
+    repo.write("sub/x.txt", "edited\n");
+    hook(
+        &repo,
+        "pre-commit",
+        "git submodule status > /dev/null && test -e deep/d.txt",
+    );
+    lands(&repo);
+    assert_eq!(repo.read("sub/x.txt"), "edited\n");
+}
+
+#[test]
+fn lines_that_end_otherwise_in_files_land_as_git_stores_them() {
+    let repo = TestRepo::new()
+        .file(".gitattributes", "*.txt text eol=crlf\n")
+        .file("a.txt", "1\r\n2\r\n3\r\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan(
+        "Change a",
+        &[execute("printf '1\\r\\ntwo\\r\\n3\\r\\n' > a.txt")],
+    ));
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(repo.git(&["cat-file", "blob", "HEAD:a.txt"]), "1\ntwo\n3");
+    assert_eq!(repo.read("a.txt"), "1\r\ntwo\r\n3\r\n");
+    assert_eq!(status(&repo), "");
+}
+
+#[test]
+fn what_a_hook_changes_where_the_user_did_stays_theirs() {
+    let repo = three_turns();
+    repo.write("a.txt", "1\ntwo, and mine\n3\n4\n5\n6\n7\n8\n9\n");
+    hook(
+        &repo,
+        "pre-commit",
+        "sed -i 's/^two$/TWO/' a.txt && git add a.txt",
+    );
+    let out = repo.teddy(&["land", "-m", "Land"]);
+    out.check(4, &["overlaps with your own edits", "overlap a.txt"]);
+    assert!(repo.git(&["show", "HEAD:a.txt"]).contains("TWO"));
+    assert!(repo.read("a.txt").contains("two, and mine"));
+    assert_eq!(status(&repo), " M a.txt");
+    assert_eq!(repo.json(&["log"], 0)[0]["status"], "landed");
+}
+
+#[test]
+fn what_was_taken_back_in_a_part_of_the_files_does_not_land() {
+    let repo = three_turns();
+    repo.done(&["restore", "0", "dir", "c.txt"]);
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(changed(&repo), "M\ta.txt");
+    assert_eq!(status(&repo), "");
+}
+
+#[test]
+fn a_branch_that_is_forked_lands_only_its_own() {
+    let repo = three_turns();
+    repo.done(&["land", "-m", "Land"]);
+    repo.done(&["branch", "2", "other"]);
+    repo.done(&["restore", "@"]);
+    repo.run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
+    let value = repo.json(&["land", "-m", "Fork"], 0);
+    // The turns that it shares are in HEAD.
+    assert_eq!(value["commits"][0]["turns"], json!([4]));
+    assert_eq!(changed(&repo), "A\te.txt");
+    assert_eq!(status(&repo), "?? c.txt");
+}
+
+#[test]
+fn as_a_git_command_in_a_subdirectory_it_is_the_same() {
+    let repo = three_turns();
+    let bin = std::path::Path::new(env!("CARGO_BIN_EXE_teddy"))
+        .parent()
+        .unwrap();
+    let like = repo.teddy_command(&[]);
+    let mut git = repo.command("git");
+    for (name, value) in like.get_envs() {
+        git.env(name, value.unwrap_or_default());
+    }
+    let path = std::env::join_paths(
+        [bin.to_owned()].into_iter().chain(std::env::split_paths(
+            like.get_envs()
+                .find(|(name, _)| *name == "PATH")
+                .unwrap()
+                .1
+                .unwrap(),
+        )),
+    );
+    git.env("PATH", path.unwrap())
+        .current_dir(repo.path().join("dir"))
+        .args([
+            "-c",
+            "user.name=Somebody Else",
+            "teddy",
+            "land",
+            "-m",
+            "Land",
+        ])
+        .env_remove("GIT_AUTHOR_NAME");
+    Output::of(&mut git).check(0, &["Landed turns 1-3 on main"]);
+    assert_eq!(repo.git(&["log", "-1", "--format=%an"]), "Somebody Else");
+    assert_eq!(status(&repo), "");
+}
+
+#[test]
+fn turns_that_undo_each_other_leave_nothing() {
+    let repo = project();
+    repo.run_plan(&plan("There", &[edit("a.txt", "2", "two")]));
+    repo.run_plan(&plan("And back", &[edit("a.txt", "two", "2")]));
+    repo.teddy(&["land", "-m", "x"])
+        .check(1, &["nothing to land"]);
+    let value = repo.json(&["land", "--each"], 0);
+    assert_eq!(value["commits"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_tool_that_writes_hooks_anew_moves_nothing() {
+    let repo = three_turns();
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    // As lefthook does when it finds them out of date.
+    hook(
+        &repo,
+        "pre-commit",
+        "h=$(git rev-parse --git-path hooks)\nprintf '#!/bin/sh\\n' > $h/commit-msg; chmod +x $h/commit-msg\ngit config --get core.hooksPath && exit 1; exit 0",
+    );
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(repo.git(&["rev-parse", "HEAD^"]), head);
+    assert_eq!(status(&repo), "");
+    assert!(repo.path().join(".git/hooks/commit-msg").exists());
+    check_clean(&repo);
+}
+
+#[test]
+fn a_message_is_utf_8_whatever_commits_are_otherwise() {
+    let repo = project();
+    repo.git(&["config", "i18n.commitEncoding", "ISO-8859-1"]);
+    repo.run_plan(&plan("Over", &[edit("a.txt", "2", "two")]));
+    repo.done(&["land", "-m", "\u{dc}ber die Stra\u{df}e"]);
+    let raw = repo.git(&[
+        "-c",
+        "i18n.logOutputEncoding=UTF-8",
+        "log",
+        "-1",
+        "--format=%s",
+    ]);
+    assert_eq!(raw, "\u{dc}ber die Stra\u{df}e");
+}
+
+#[test]
+fn what_hooks_changed_is_undone_with_the_turn_before_it() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
+    hook(&repo, "pre-commit", "echo formatted > e.txt; git add e.txt");
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(repo.read("e.txt"), "formatted\n");
+
+    repo.teddy(&["undo", "3"])
+        .check(1, &["only 2 turns can be undone"]);
+    repo.done(&["undo"]);
+    assert!(!repo.path().join("e.txt").exists());
+    assert_eq!(repo.json(&["log"], 0)[0]["title"], "Undo 2: Make e");
+    repo.done(&["redo"]);
+    assert_eq!(repo.read("e.txt"), "formatted\n");
+    repo.done(&["undo", "2"]);
+    assert!(!repo.path().join("d.txt").exists());
+}

@@ -1,0 +1,14 @@
+//! Commands that only read.
+
+mod bisect_and_compare;
+mod blame;
+mod browse;
+mod find;
+mod history;
+mod json;
+mod log_drawing;
+mod summary;
+mod timeline;
+mod verify;
+pub mod web;
+mod web_files;

@@ -1,0 +1,172 @@
+//! `export --html`: the pages of sessions as files.
+
+use std::path::Path;
+
+use regex::Regex;
+
+use crate::plans::{create, execute, plan};
+use crate::support::TestRepo;
+use crate::support::web;
+
+/// Returns the files below a folder, with their texts.
+fn files(folder: &Path) -> Vec<(String, String)> {
+    let mut open = vec![folder.to_owned()];
+    let mut found = Vec::new();
+    while let Some(below) = open.pop() {
+        for entry in std::fs::read_dir(below).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path
+                    .strip_prefix(folder)
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned();
+                found.push((name, std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Checks that all links of pages lead to a file among them.
+#[track_caller]
+fn check_links(folder: &Path) {
+    let link = Regex::new(r#"(?:href|src|action)="([^"]*)""#).unwrap();
+    for (name, text) in files(folder) {
+        for found in link.captures_iter(&text) {
+            let link = found[1].split('#').next().unwrap();
+            let from = folder.join(&name);
+            let to = from.parent().unwrap().join(link);
+            let leads = link.is_empty() || link.starts_with("https://") || to.is_file();
+            assert!(leads, "{name} has a link to {link}");
+        }
+    }
+}
+
+#[test]
+fn pages_are_files_that_lead_to_each_other() {
+    let repo = web::project();
+    let out = repo.json(&["export", "--html", "../pages", "--all"], 0);
+    assert_eq!(out["sessions"], serde_json::json!(["demo", "other-way"]));
+    let pages = repo.beside("pages");
+    let names: Vec<String> = files(&pages).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(
+        names,
+        [
+            "icon.svg",
+            "index.html",
+            "s/demo/0.html",
+            "s/demo/1.html",
+            "s/demo/2.html",
+            "s/demo/index.html",
+            "s/other-way/index.html",
+            "style.css",
+        ]
+    );
+    assert_eq!(out["pages"], 8);
+    check_links(&pages);
+    for (name, text) in files(&pages) {
+        assert!(
+            !text.contains("<script") && !text.contains("<form"),
+            "{name}: {text}"
+        );
+    }
+}
+
+#[test]
+fn a_branch_has_the_turns_that_it_shares() {
+    let repo = web::project();
+    repo.done(&["export", "--html", "../pages", "other-way"]);
+    let pages = repo.beside("pages");
+    assert!(pages.join("s/other-way/1.html").is_file());
+    check_links(&pages);
+}
+
+#[test]
+fn keys_and_names_stay_here() {
+    let key = concat!("gh", "p_a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs4x8Pq2");
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let secret = format!("token {key} of /home/ada/x\n");
+    let answer = plan(
+        "Keep a key",
+        &[
+            create("b.txt", &secret),
+            // At the end of what is shown of an output, where half a key would be none.
+            execute(&format!(
+                "head -c 262130 /dev/zero | tr '\\0' ' '; printf '%s' ' {key}'; yes | head -c 500"
+            )),
+        ],
+    );
+    repo.reply(&answer);
+    repo.done(&["resume", "-y", "-m", &secret]);
+    repo.done(&["export", "--html", "../pages"]);
+
+    for (name, text) in files(&repo.beside("pages")) {
+        assert!(!text.contains(&key[..12]), "{name} has the key");
+        assert!(!text.contains("/home/ada"), "{name} has the name");
+        let home = repo.beside("home");
+        assert!(
+            !text.contains(home.to_str().unwrap()),
+            "{name} has the home"
+        );
+    }
+}
+
+#[test]
+fn only_pages_of_its_own_are_replaced() {
+    let repo = web::project();
+    let pages = repo.beside("pages");
+    repo.done(&["export", "--html", "../pages"]);
+    repo.done(&["export", "--html", "../pages", "demo"]);
+    let page = pages.join("style.css");
+    let style = std::fs::read(&page).unwrap();
+    std::fs::write(&page, "mine").unwrap();
+    repo.teddy(&["export", "--html", "../pages"])
+        .check(1, &["`style.css` did not come from here, or was changed"]);
+    std::fs::write(&page, style).unwrap();
+    std::fs::write(pages.join("mine.txt"), "x").unwrap();
+    repo.teddy(&["export", "--html", "../pages"])
+        .check(1, &["mine.txt", "name another directory"]);
+    assert_eq!(
+        std::fs::read_to_string(pages.join("mine.txt")).unwrap(),
+        "x"
+    );
+    assert!(pages.join("s/demo/1.html").is_file());
+
+    repo.teddy(&["export", "--html", "../new", "nobody"])
+        .check(1, &["there is no session `nobody`"]);
+    assert!(!repo.beside("new").exists());
+    repo.teddy(&["export", "--html", "x", "--bundle", "y"])
+        .check(2, &["cannot be used with"]);
+    repo.teddy(&["export", "--all"]).check(2, &["--bundle"]);
+}
+
+#[test]
+fn what_is_damaged_is_said_and_the_rest_is_written() {
+    let repo = web::project();
+    repo.git(&["update-ref", "refs/teddy/sessions/broken", "HEAD"]);
+    repo.done(&["export", "--html", "../pages", "--all"]);
+    let page = std::fs::read_to_string(repo.beside("pages/s/broken/index.html")).unwrap();
+    assert!(page.contains("is not a turn of a session"), "{page}");
+    assert!(repo.beside("pages/s/demo/2.html").is_file());
+    check_links(&repo.beside("pages"));
+}
+
+#[test]
+fn a_list_that_a_plan_wrote_has_no_file_deleted() {
+    let repo = TestRepo::new().file(".gitignore", "public/\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.write("public/notes.txt", "only copy\n");
+    let list = "# Written by teddy, which may replace these files and this folder.\nnotes.txt\n";
+    repo.run_plan(&plan("List it", &[create("public/.teddy-files", list)]));
+    repo.teddy(&["export", "--html", "public"])
+        .check(1, &["did not come from here", "name another directory"]);
+    assert_eq!(repo.read("public/notes.txt"), "only copy\n");
+}

@@ -1,0 +1,198 @@
+//! The review at a pseudo-terminal: what is on the screen, what a key does, and that the terminal
+//! comes back.
+
+use std::io::Read as _;
+use std::sync::mpsc::channel;
+
+use crate::screen::{PATIENCE, Screen, start};
+use crate::support::TestRepo;
+
+/// A plan with a memo, a CREATE and a command.
+const PLAN: &str = "# Greet\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n## Rationale\n````text\nNobody greets.\n````\n\n## Memos\n````text\n[+] Greet everybody.\n````\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [hello.txt](/hello.txt)\n- **Description:** Say hello.\n````text\nhello\n````\n\n### `EXECUTE`\n- **Description:** Say more.\n- **Expected Outcome:** More is said.\n````shell\necho more > more.txt\n````\n";
+
+/// Returns a repository with the plan beside its files.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    std::fs::write(repo.beside("plan.md"), PLAN).unwrap();
+    repo
+}
+
+/// Starts the review of the plan.
+fn review(repo: &TestRepo, size: (u16, u16)) -> Screen {
+    let plan = repo.beside("plan.md");
+    let mut screen = Screen::open(repo, size, &["execute", plan.to_str().unwrap()]);
+    screen.wait_for("(q)uit ›");
+    screen
+}
+
+#[test]
+fn one_key_approves_all_and_the_files_are_there() {
+    let repo = project();
+    let mut screen = review(&repo, (80, 24));
+    let shown = screen.shown();
+    assert!(
+        shown.contains("- CREATE: 1 file")
+            && shown.contains("$ echo more > more.txt")
+            && shown.contains("[+] ADD:    Greet everybody."),
+        "{shown}"
+    );
+    screen.press("a");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(
+        (
+            repo.read("hello.txt").as_str(),
+            repo.read("more.txt").as_str()
+        ),
+        ("hello\n", "more\n")
+    );
+}
+
+#[test]
+fn what_is_switched_off_does_not_run() {
+    for size in [(80, 24), (200, 60), (40, 12)] {
+        let repo = project();
+        let mut screen = review(&repo, size);
+        screen.press("m");
+        screen.wait_for("2 of 2 actions");
+        screen.press("G ");
+        let shown = screen.wait_for("1 of 2 actions");
+        assert!(
+            shown.contains("[✓] CREATE: hello.txt") && shown.contains("[ ] EXECUTE: echo more"),
+            "{shown}"
+        );
+        screen.press("s");
+        assert_eq!(screen.end(), 0, "{}", screen.shown());
+        assert_eq!(repo.read("hello.txt"), "hello\n");
+        assert!(!repo.path().join("more.txt").exists());
+    }
+}
+
+/// Closes the window of a review, and waits until the program has ended.
+fn close_window(variables: &[(&str, &str)]) {
+    let repo = project();
+    let plan = repo.beside("plan.md");
+    let arguments = ["execute", plan.to_str().unwrap()];
+    let (master, mut child) = start(&repo, (80, 24), (&arguments, variables));
+    let mut reader = master.try_clone_reader().unwrap();
+    let (mut seen, mut buffer) = (String::new(), [0; 4096]);
+    while !seen.contains("uit") {
+        let length = reader.read(&mut buffer).unwrap();
+        seen.push_str(&String::from_utf8_lossy(&buffer[..length]));
+    }
+    drop((reader, master));
+    let (sender, ended) = channel();
+    std::thread::spawn(move || sender.send(child.wait().is_ok()));
+    assert!(
+        ended.recv_timeout(PATIENCE).is_ok(),
+        "it runs on without a terminal"
+    );
+    assert!(!repo.path().join("hello.txt").exists());
+}
+
+#[test]
+fn a_review_whose_window_is_closed_ends_and_changes_nothing() {
+    close_window(&[]);
+}
+
+#[test]
+fn a_review_whose_window_is_closed_while_keys_are_read_ends_too() {
+    close_window(&[("FAILPOINTS", "before-reading=sleep(400)")]);
+}
+
+#[test]
+fn reading_and_leaving_changes_nothing() {
+    let repo = project();
+    let mut screen = review(&repo, (80, 24));
+    screen.press("r");
+    screen.wait_for("Nobody greets.");
+    screen.press("q");
+    screen.wait_for("(q)uit ›");
+    screen.press("\x03");
+    screen.end();
+    assert!(!repo.path().join("hello.txt").exists());
+}
+
+#[test]
+fn r7_what_the_person_edits_is_what_runs_and_what_the_report_says() {
+    let repo = project();
+    let mut screen = review(&repo, (80, 24));
+    screen.press("mjjp");
+    screen.wait_for("File path: [hello.txt]");
+    screen.press("mine.txt\r");
+    screen.wait_for("CREATE: mine.txt  *modified");
+    screen.press("jp");
+    screen.wait_for("(e)dit or (c)lose");
+    screen.press("e");
+    screen.wait_for("› echo more > more.txt");
+    screen.press("\x15echo other > other.txt\r");
+    screen.wait_for("EXECUTE: echo other > other.txt  *modified");
+    screen.press("s");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(
+        (
+            repo.read("mine.txt").as_str(),
+            repo.read("other.txt").as_str()
+        ),
+        ("mine\n", "other\n")
+    );
+    assert!(!repo.path().join("hello.txt").exists() && !repo.path().join("more.txt").exists());
+    let session = repo.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]);
+    let report = repo.git(&["show", &format!("{}:report.md", session.trim())]);
+    assert!(
+        report.contains("#### `CREATE` (user modified)")
+            && report.contains("+echo other > other.txt"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_session_is_chosen_from_a_list_and_leaving_changes_nothing() {
+    let repo = project();
+    repo.done(&["new", "first"]);
+    repo.done(&["new", "second"]);
+    repo.done(&["switch", "first"]);
+    let current = || {
+        repo.json(&["status"], 0)["session"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let open = || {
+        let mut screen = Screen::open(&repo, (80, 24), &["switch"]);
+        screen.wait_for("second: Start session second");
+        screen
+    };
+    let mut screen = open();
+    screen.press("\x1b");
+    assert_eq!(
+        (screen.end(), current()),
+        (1, "first".to_owned()),
+        "{}",
+        screen.shown()
+    );
+    let mut screen = open();
+    let second = screen
+        .shown()
+        .lines()
+        .position(|line| line.contains("second:"))
+        > screen
+            .shown()
+            .lines()
+            .position(|line| line.contains("first:"));
+    screen.press(if second { "j\r" } else { "\r" });
+    assert_eq!(
+        (screen.end(), current()),
+        (0, "second".to_owned()),
+        "{}",
+        screen.shown()
+    );
+    let mut screen = open();
+    screen.press("\x03");
+    assert_eq!(
+        (screen.end(), current()),
+        (130, "second".to_owned()),
+        "{}",
+        screen.shown()
+    );
+}

@@ -1,0 +1,9 @@
+//! Sessions that travel: names, bundles, remotes, signatures.
+
+pub mod bundles;
+pub mod fetch;
+mod push;
+mod random;
+mod real_servers;
+mod sessions;
+mod sign;

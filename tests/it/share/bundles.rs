@@ -1,0 +1,325 @@
+//! `export --bundle` and `import`: sessions in a file, and back.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use crate::plans::{create, plan};
+use crate::support::TestRepo;
+use crate::support::remotes::session_refs;
+
+/// A project with two sessions; a plan waits in the first.
+pub fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "first"]);
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.reply(&plan("Three", &[create("three.txt", "3\n")]));
+    repo.done(&["plan", "-m", "make three"]);
+    repo.done(&["branch", "1", "second"]);
+    repo.done(&["switch", "first"]);
+    repo
+}
+
+/// Returns another repository with nothing of the first.
+pub fn elsewhere() -> TestRepo {
+    let repo = TestRepo::new().file("other.txt", "other\n");
+    repo.commit("Other");
+    repo
+}
+
+/// Writes a bundle beside the repository, and returns its path.
+pub fn bundle(repo: &TestRepo, args: &[&str]) -> String {
+    let path = repo.beside("it.bundle").to_str().unwrap().to_owned();
+    repo.done(&[&["export", "--force", "--bundle", &path], args].concat());
+    path
+}
+
+#[test]
+fn b1_a_bundle_has_all_that_its_sessions_need() {
+    let repo = project();
+    let file = bundle(&repo, &["--all"]);
+    let other = elsewhere();
+    let users = other.users();
+    assert_eq!(
+        other.done(&["import", &file]),
+        "first  2 turns  Two\nsecond  1 turn  One\n"
+    );
+    let tip = repo.git(&["rev-parse", "teddy/sessions/first"]);
+    assert_eq!(other.git(&["rev-parse", "teddy/sessions/first"]), tip);
+    assert_eq!(other.git(&["show", "teddy/sessions/first^2:two.txt"]), "2");
+    assert_eq!(other.git(&["fsck", "--strict", "--no-dangling"]), "");
+    assert_eq!(other.users(), users);
+    other.done(&["verify"]);
+
+    let again = other.teddy(&["import", &file]);
+    again.check(0, &["Nothing to import: everything is here already."]);
+    let incoming = other.path().join(".git/teddy/incoming");
+    assert_eq!(std::fs::read_dir(incoming).unwrap().count(), 0);
+}
+
+#[test]
+fn b2_the_manifest_says_what_is_in_it_to_git_alone() {
+    let repo = project();
+    let file = bundle(&repo, &["second"]);
+    let heads = repo.git(&["bundle", "list-heads", &file]);
+    let names = heads.lines().map(|line| line.split_once(' ').unwrap().1);
+    assert_eq!(
+        names.collect::<Vec<_>>(),
+        ["refs/teddy/manifest", "refs/teddy/sessions/second"]
+    );
+
+    let other = elsewhere();
+    other.git(&["fetch", "-q", &file, "refs/teddy/manifest"]);
+    let text = other.git(&["show", "FETCH_HEAD:manifest.json"]);
+    let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        manifest,
+        json!({
+            "schema": 1,
+            "teddy": env!("CARGO_PKG_VERSION"),
+            "made": "2026-01-02T03:04:05Z",
+            "sessions": [{
+                "name": "second",
+                "tip": repo.git(&["rev-parse", "teddy/sessions/second"]),
+                "turns": 1,
+                "title": "One",
+                "signed": false,
+                "draft": false
+            }]
+        })
+    );
+    // What git makes of the same refs has none, and will do.
+    repo.git(&[
+        "bundle",
+        "create",
+        "-q",
+        &file,
+        "refs/teddy/sessions/second",
+    ]);
+    let told = other.json(&["import", &file], 0);
+    assert_eq!(
+        (&told["manifest"], &told["ignored"]),
+        (&json!(false), &json!([]))
+    );
+    assert_eq!(told["sessions"][0]["state"], "imported");
+}
+
+#[test]
+fn the_file_is_whole_private_and_never_replaced_unasked() {
+    let repo = project();
+    let path = repo.beside("kept.bundle");
+    let file = path.to_str().unwrap();
+    let out = repo.json(&["export", "--bundle", file], 0);
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(out["bytes"], bytes.len());
+    assert_eq!(out["sessions"][0]["name"], "first");
+    let mode = path.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    repo.teddy(&["export", "--bundle", file, "second"])
+        .check(1, &["already exists", "`--force` replaces it"]);
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    let out = repo.teddy(&["export", "--bundle", file, "second", "--force"]);
+    out.check(
+        0,
+        &["1 session in", "snapshots, inputs and outputs as they are"],
+    );
+    assert_ne!(std::fs::read(&path).unwrap(), bytes);
+
+    // Nothing else lies there afterwards, whatever went wrong.
+    repo.teddy(&["export", "--bundle", file, "gone", "--force"])
+        .check(1, &["there is no session `gone`"]);
+    repo.teddy(&["export", "--bundle", "no/such/folder.bundle"])
+        .check(1, &["no such file or directory"]);
+    let left = std::fs::read_dir(path.parent().unwrap()).unwrap();
+    let left = left.filter(|it| {
+        let name = it.as_ref().unwrap().file_name();
+        name.to_string_lossy().contains("teddy-tmp")
+    });
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_bundle_goes_through_a_pipe() {
+    let repo = project();
+    let out = repo
+        .teddy_command(&["export", "--bundle", "-", "second"])
+        .current_dir(repo.path())
+        .output()
+        .unwrap();
+    assert!(out.status.success());
+    let path = repo.beside("piped.bundle");
+    std::fs::write(&path, out.stdout).unwrap();
+    elsewhere().done(&["import", path.to_str().unwrap()]);
+    repo.teddy(&["export", "--bundle", "-", "--json"])
+        .check(1, &["cannot have both the bundle and JSON"]);
+}
+
+#[test]
+fn b6_what_comes_in_is_somebody_elses_until_it_is_adopted() {
+    let repo = project();
+    let file = bundle(&repo, &["first", "--drafts"]);
+    let other = elsewhere();
+    let out = other.teddy(&["import", &file]);
+    out.check(0, &["(with a turn in progress)", "`teddy adopt first`"]);
+    let run = other.teddy(&["execute", "-y", "-s", "first"]);
+    assert_ne!(run.code, 0, "{run}");
+    assert!(run.stderr.contains("teddy adopt"), "{run}");
+    assert!(!other.path().join("three.txt").exists());
+
+    other.done(&["adopt", "first"]);
+    other.done(&["execute", "-y"]);
+    assert_eq!(other.read("three.txt"), "3\n");
+
+    // Without `--drafts` the plan stays at home.
+    let third = elsewhere();
+    third.done(&["import", &bundle(&repo, &["first"])]);
+    assert!(
+        !session_refs(&third).contains("drafts"),
+        "{}",
+        session_refs(&third)
+    );
+}
+
+#[test]
+fn b7_a_session_that_is_here_never_moves() {
+    let repo = project();
+    let before = bundle(&repo, &["first"]);
+    let before = std::fs::read(before).unwrap();
+    repo.done(&["execute", "-y"]);
+    let after = bundle(&repo, &["first", "second"]);
+
+    // Here it has more turns than in the bundle.
+    let old = repo.beside("old.bundle");
+    std::fs::write(&old, &before).unwrap();
+    let here = session_refs(&repo);
+    repo.teddy(&["import", old.to_str().unwrap()])
+        .check(0, &["already here"]);
+    assert_eq!(session_refs(&repo), here);
+
+    // There it has fewer: nothing at all comes in.
+    let other = elsewhere();
+    other.done(&["import", old.to_str().unwrap()]);
+    let there = session_refs(&other);
+    let refused = other.teddy(&["import", &after]);
+    refused.check(
+        1,
+        &["with fewer turns", "`teddy import FILE first --as first-2`"],
+    );
+    assert_eq!(session_refs(&other), there);
+    other.done(&["import", &after, "first", "--as", "first-2"]);
+    other.done(&["import", &after, "second"]);
+    assert_eq!(session_refs(&other).lines().count(), 3);
+
+    // Other turns under the same name.
+    let third = elsewhere();
+    third.done(&["new", "first"]);
+    third
+        .teddy(&["import", &after])
+        .check(1, &["a session `first` already, with other turns"]);
+    third.teddy(&["import", &after, "--as", "x"]).check(
+        1,
+        &["`--as` names one session, and the bundle has first, second"],
+    );
+    third.teddy(&["import", &after, "nobody"]).check(
+        1,
+        &["the bundle has no session `nobody`; it has first, second"],
+    );
+}
+
+#[test]
+fn a_trial_only_looks() {
+    let repo = project();
+    let file = bundle(&repo, &["--all"]);
+    let other = elsewhere();
+    let before = other.git(&["count-objects", "-v"]);
+    other
+        .teddy(&["import", "-n", &file])
+        .check(0, &["first  2 turns  Two", "2 sessions would be imported"]);
+    assert_eq!(session_refs(&other), "");
+    assert_eq!(other.git(&["count-objects", "-v"]), before);
+    let told = other.json(&["import", "-n", &file], 0);
+    assert_eq!(told["dry_run"], true);
+}
+
+#[test]
+fn a_bundle_of_other_ids_is_refused() {
+    let other = TestRepo::with(&["--object-format=sha256"]).file("a.txt", "a\n");
+    other.commit("init");
+    other.done(&["new", "first"]);
+    let file = bundle(&other, &["first"]);
+    project().teddy(&["import", &file]).check(
+        1,
+        &["its object ids are sha256, and those of this repository sha1"],
+    );
+    let third = TestRepo::with(&["--object-format=sha256"]);
+    third.done(&["import", &file]);
+}
+
+#[test]
+fn a_shallow_clone_has_not_all_that_a_bundle_needs() {
+    let repo = project();
+    repo.commit("More");
+    let from = format!("file://{}", repo.path().display());
+    let clone = repo.beside("clone");
+    repo.git(&["clone", "-q", "--depth=1", &from, clone.to_str().unwrap()]);
+    repo.done(&["-C", clone.to_str().unwrap(), "new", "here"]);
+    repo.teddy_in(&clone, &["export", "--bundle", "x.bundle"])
+        .check(1, &["shallow", "git fetch --unshallow"]);
+    assert!(!clone.join("x.bundle").exists());
+}
+
+/// Imports a bundle while something happens between the objects and the refs.
+fn import_while(into: &TestRepo, file: &str, what: &str) -> crate::support::Output {
+    let mut command = into.teddy_command(&["import", file]);
+    command
+        .current_dir(into.path())
+        .env("FAILPOINTS", format!("before-snapshot-ref={what}"));
+    crate::support::Output::of(&mut command)
+}
+
+#[test]
+fn b5_an_import_that_is_killed_brings_nothing_and_can_be_repeated() {
+    let repo = project();
+    let file = bundle(&repo, &["--all"]);
+    let other = elsewhere();
+    let killed = import_while(&other, &file, "return(kill)");
+    assert_ne!(killed.code, 0, "{killed}");
+    assert_eq!(session_refs(&other), "");
+    other.done(&["import", &file]);
+    other.done(&["verify"]);
+
+    let packs = other.path().join(".git/objects/pack");
+    let files = std::fs::read_dir(packs).unwrap();
+    let kept = files.filter(|file| {
+        let name = file.as_ref().unwrap().file_name();
+        name.to_string_lossy().ends_with(".keep")
+    });
+    assert_eq!(kept.count(), 0);
+    assert_eq!(other.git(&["fsck", "--strict", "--no-dangling"]), "");
+}
+
+#[test]
+fn what_comes_in_outlives_a_prune_and_yields_to_a_session_that_was_faster() {
+    let repo = project();
+    let file = bundle(&repo, &["second"]);
+    let other = elsewhere();
+    let script = other.beside("meanwhile.sh");
+    let during = |words: String| {
+        std::fs::write(&script, words).unwrap();
+        import_while(&other, &file, &format!("return(sh:{})", script.display()))
+    };
+    let git = format!("git -C '{}'", other.path().display());
+    let taken = "refs/teddy/sessions/second";
+    let main = other.git(&["rev-parse", "main"]);
+    let late = during(format!("{git} update-ref {taken} {main}\n"));
+    late.check(1, &["was moved by someone else meanwhile"]);
+    assert_eq!(session_refs(&other), format!("{taken} {main}"));
+    other.git(&["update-ref", "-d", taken]);
+
+    during(format!("{git} gc -q --prune=now\n")).check(0, &["Imported 1 session"]);
+    other.done(&["verify"]);
+    assert_eq!(other.git(&["fsck", "--strict", "--no-dangling"]), "");
+}

@@ -1,0 +1,238 @@
+//! Sessions over real servers: what comes, what does not, and what happens when it goes wrong.
+
+use std::sync::atomic::Ordering;
+
+use crate::plans::{create, plan};
+use crate::server::{Conduct, Daemon, WebServer};
+use crate::support::TestRepo;
+use crate::support::remotes::two_people;
+
+/// `ada:pass` in base64.
+const ADA: &str = "YWRhOnBhc3M=";
+
+/// Ada and Ben, and the folder with the bare repository that both have as their `origin`.
+fn people() -> (TestRepo, TestRepo, std::path::PathBuf) {
+    let (ada, ben) = two_people();
+    let root = ada.beside("");
+    (ada, ben, root)
+}
+
+/// Points a clone to the repository behind an address.
+fn point(repo: &TestRepo, origin: &str) {
+    repo.git(&[
+        "remote",
+        "set-url",
+        "origin",
+        &format!("{origin}/server.git"),
+    ]);
+}
+
+/// Sends Ada's session to the repository itself.
+fn send(ada: &TestRepo) {
+    ada.git(&[
+        "push",
+        "-q",
+        "origin",
+        "refs/teddy/sessions/*:refs/teddy/sessions/*",
+    ]);
+}
+
+#[test]
+fn sessions_come_over_http_and_over_gits_own_protocol() {
+    let (ada, ben, root) = people();
+    send(&ada);
+    let (web, daemon) = (
+        WebServer::start(&ada, &root, Conduct::default()),
+        Daemon::start(&ada, &root),
+    );
+    for origin in [&web.origin, &daemon.origin] {
+        point(&ben, origin);
+        let listed = ben.json(&["fetch", "-n"], 0);
+        assert_eq!(
+            listed["sessions"][0]["session"], "origin/add-auth",
+            "{origin}"
+        );
+        ben.teddy(&["fetch", "origin", "add-auth"])
+            .check(0, &["origin/add-auth  2 turns"]);
+        ben.teddy(&["diff", "origin/add-auth:2"])
+            .check(0, &["two.txt"]);
+        ben.git(&["update-ref", "-d", "refs/teddy/remotes/origin/add-auth"]);
+    }
+}
+
+#[test]
+fn one_session_of_many_comes_without_the_others() {
+    let (ada, ben, root) = people();
+    send(&ada);
+    let noise: String = (0..40_000_u32)
+        .map(|n| format!("{:x}\n", n.wrapping_mul(2_654_435_761)))
+        .collect();
+    ada.run_plan(&plan("Large", &[create("large.txt", &noise)]));
+    ada.git(&[
+        "push",
+        "-q",
+        "origin",
+        "refs/teddy/sessions/add-auth:refs/teddy/sessions/add-auth-large",
+    ]);
+    let web = WebServer::start(&ada, &root, Conduct::default());
+    point(&ben, &web.origin);
+    ben.done(&["fetch", "origin", "add-auth"]);
+    let small = web.sent.load(Ordering::Relaxed);
+    ben.done(&["fetch", "origin", "add-auth-large"]);
+    let large = web.sent.load(Ordering::Relaxed) - small;
+    assert!(small < 40_000 && large > 100_000, "{small}, {large}");
+}
+
+#[test]
+fn a_server_that_knows_nobody_is_told_from_one_that_is_gone() {
+    let (ada, ben, root) = people();
+    send(&ada);
+    let conduct = Conduct {
+        lets_in: Some(ADA),
+        ..Conduct::default()
+    };
+    let web = WebServer::start(&ada, &root, conduct);
+    point(&ben, &web.origin);
+    let out = ben.teddy(&["fetch"]);
+    out.check(1, &["remote `origin`", "git ls-remote origin"]);
+
+    // git's own credentials are used, and not shown.
+    let origin = web.origin.replace("http://", "http://ada:pass@");
+    point(&ben, &origin);
+    ben.teddy(&["fetch"]).check(0, &["origin/add-auth"]);
+    drop(web);
+    let out = ben.teddy(&["fetch"]);
+    out.check(1, &["remote `origin`", "try again"]);
+    assert!(!out.to_string().contains("pass"), "{out}");
+}
+
+#[test]
+fn a_connection_that_breaks_leaves_nothing_and_the_next_one_brings_it() {
+    let (ada, ben, root) = people();
+    send(&ada);
+    let conduct = Conduct {
+        drops_answer_after: Some(900),
+        ..Conduct::default()
+    };
+    let web = WebServer::start(&ada, &root, conduct);
+    point(&ben, &web.origin);
+    let out = ben.teddy(&["fetch"]);
+    assert_eq!(out.code, 1, "{out}");
+    assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
+    ben.teddy(&["fetch"])
+        .check(0, &["new        origin/add-auth"]);
+    ben.teddy(&["verify", "origin/add-auth"]).check(0, &[]);
+}
+
+#[test]
+fn a_partial_clone_has_what_a_fetched_session_recorded() {
+    let (ada, ben, root) = people();
+    send(&ada);
+    let web = WebServer::start(&ada, &root, Conduct::default());
+    let server = root.join("server.git");
+    ada.git_in(&server, &["config", "uploadpack.allowFilter", "true"]);
+    ada.git_in(
+        &server,
+        &["config", "uploadpack.allowAnySHA1InWant", "true"],
+    );
+    point(&ben, &web.origin);
+    ben.git(&["config", "remote.origin.promisor", "true"]);
+    ben.git(&["config", "remote.origin.partialclonefilter", "blob:none"]);
+    ben.teddy(&["fetch"])
+        .check(0, &["new        origin/add-auth"]);
+    ben.teddy(&["show", "origin/add-auth:1"]).check(0, &["One"]);
+}
+
+#[test]
+fn the_hook_of_the_page_for_teams_lets_sessions_only_grow() {
+    let (ada, _, root) = people();
+    let page = include_str!("../../../docs/teams.md");
+    let hook = page
+        .split("```sh\n")
+        .find(|block| block.starts_with("#!/bin/sh"))
+        .unwrap();
+    let hook = hook.split("```").next().unwrap();
+    let path = root.join("server.git/hooks/update");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, hook).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+
+    let session = "refs/teddy/sessions/add-auth";
+    ada.git(&["push", "-q", "origin", &format!("{session}~1:{session}")]);
+    ada.git(&["push", "-q", "origin", &format!("{session}:{session}")]);
+    for refspec in [format!("+{session}~1:{session}"), format!(":{session}")] {
+        let mut push = ada.command("git");
+        let push = push
+            .current_dir(ada.path())
+            .args(["push", "-q", "origin", &refspec]);
+        let said = push.output().unwrap();
+        assert!(!said.status.success(), "{refspec}");
+        assert!(String::from_utf8_lossy(&said.stderr).contains("sessions are only added to"));
+    }
+    ada.git(&["push", "-q", "origin", "+main~0:refs/heads/other"]);
+    ada.git(&["push", "-q", "origin", ":refs/heads/other"]);
+}
+
+#[test]
+fn a_session_is_sent_over_http_and_over_gits_own_protocol() {
+    let (ada, ben, root) = people();
+    let server = root.join("server.git");
+    ada.git_in(&server, &["config", "http.receivepack", "true"]);
+    let (web, daemon) = (
+        WebServer::start(&ada, &root, Conduct::default()),
+        Daemon::start(&ada, &root),
+    );
+    point(&ada, &web.origin);
+    ada.done(&["push", "-y"]);
+    point(&ada, &daemon.origin);
+    ada.done(&["push", "-y", "--code"]);
+    point(&ben, &daemon.origin);
+    ben.teddy(&["fetch"])
+        .check(0, &["new        origin/add-auth"]);
+    ben.teddy(&["diff", "origin/add-auth:2"])
+        .check(0, &["two.txt"]);
+}
+
+#[test]
+fn a_push_that_breaks_off_moves_nothing_and_the_next_one_sends_it() {
+    let (ada, _, root) = people();
+    let server = root.join("server.git");
+    ada.git_in(&server, &["config", "http.receivepack", "true"]);
+    let conduct = Conduct {
+        drops_upload_after: Some(600),
+        ..Conduct::default()
+    };
+    let web = WebServer::start(&ada, &root, conduct);
+    point(&ada, &web.origin);
+    let out = ada.teddy(&["push", "-y"]);
+    out.check(1, &["remote `origin`", "push again"]);
+    assert_eq!(ada.git_in(&server, &["for-each-ref", "refs/teddy"]), "");
+    ada.done(&["push", "-y"]);
+    let refs = ada.git_in(
+        &server,
+        &["for-each-ref", "--format=%(refname)", "refs/teddy"],
+    );
+    assert_eq!(refs, "refs/teddy/records/add-auth");
+}
+
+#[test]
+fn a_server_that_takes_branches_only_says_so() {
+    let (ada, _, root) = people();
+    let server = root.join("server.git");
+    ada.git_in(&server, &["config", "receive.hideRefs", "refs/teddy"]);
+    let out = ada.teddy(&["push", "-y"]);
+    out.check(1, &["deny updating a hidden ref", "refs/teddy/"]);
+    assert_eq!(ada.git_in(&server, &["for-each-ref", "refs/teddy"]), "");
+}
+
+#[test]
+fn who_names_the_remote_as_git_does_is_told_how() {
+    let (ada, _, _) = people();
+    ada.teddy(&["push", "origin"]).check(
+        1,
+        &[
+            "there is no session `origin`",
+            "`teddy push --remote origin`",
+        ],
+    );
+}

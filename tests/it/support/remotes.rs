@@ -1,0 +1,41 @@
+//! Repositories that share sessions through a bare one.
+
+use crate::plans::{create, plan};
+use crate::support::TestRepo;
+
+/// Ada, who has a session of two turns on a server, and Ben, who has a clone of the project.
+pub fn two_people() -> (TestRepo, TestRepo) {
+    let ada = TestRepo::new().file("a.txt", "a\n");
+    ada.commit("init");
+    let server = ada.beside("server.git");
+    ada.git(&[
+        "init",
+        "-q",
+        "--bare",
+        "-b",
+        "main",
+        server.to_str().unwrap(),
+    ]);
+    ada.git(&["remote", "add", "origin", server.to_str().unwrap()]);
+    ada.git(&["push", "-q", "-u", "origin", "main"]);
+    ada.done(&["new", "add-auth"]);
+    ada.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    ada.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+
+    let ben = TestRepo::new();
+    ben.git(&["remote", "add", "origin", server.to_str().unwrap()]);
+    ben.git(&["fetch", "-q"]);
+    ben.git(&["reset", "-q", "--hard", "origin/main"]);
+    (ada, ben)
+}
+
+/// Returns the refs of TeDDy's that sessions have.
+pub fn session_refs(repo: &TestRepo) -> String {
+    let all = repo.git(&["for-each-ref", "--format=%(refname) %(objectname)"]);
+    let ours = ["sessions/", "signed/", "drafts/", "manifest"];
+    let is_ours = |line: &&str| {
+        let name = line.strip_prefix("refs/teddy/");
+        name.is_some_and(|name| ours.iter().any(|start| name.starts_with(start)))
+    };
+    all.lines().filter(is_ours).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,342 @@
+//! A plan does what it says, or the model is asked again: remarks behind a block, answers that were
+//! cut off, closing fences that are none. Each from every place that a plan comes from.
+
+use crate::fake::{Act, Fake, stream};
+use crate::plans::{create, edit, execute, plan};
+use crate::support::{Output, TestRepo};
+use crate::turn::models::teddy;
+
+/// Where a plan comes from.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// A file.
+    File,
+    /// A program.
+    Command,
+    /// Recorded answers.
+    Replay,
+    /// A provider that says it was done.
+    Http,
+}
+
+/// Every place.
+const SOURCES: [Source; 4] = [Source::File, Source::Command, Source::Replay, Source::Http];
+
+/// A project with a session in which `a.txt` is before the model.
+fn project() -> TestRepo {
+    let repo = TestRepo::new()
+        .file("a.txt", "one\ntwo\n")
+        .file("README.md", "# Project\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.txt"]);
+    repo
+}
+
+/// Gives this answer from a place, however often it is asked for, and lets it run unasked.
+fn answer(repo: &TestRepo, source: Source, text: &str, yolo: bool) -> Output {
+    std::fs::write(repo.beside("answer.md"), text).unwrap();
+    let path = repo.beside("answer.md").display().to_string();
+    let mut provider = None;
+    match source {
+        Source::File => return repo.teddy(&["execute", &path, "-y"]),
+        Source::Command => {
+            let model =
+                format!("model: m\nmodels:\n  m: {{ kind: command, run: [cat, {path}] }}\n");
+            repo.configure(&model);
+        }
+        Source::Replay => {
+            repo.configure(&format!("model: replay:{path}\n"));
+        }
+        Source::Http => {
+            let said = || vec![Act::Send(stream(text, "stop", (9, 9)))];
+            let fake = Fake::start((0..4).map(|_| said()).collect());
+            repo.configure(&fake.config(""));
+            provider = Some(fake);
+        }
+    }
+    let how = if yolo { "--yolo" } else { "-y" };
+    let out = teddy(repo, &["resume", how, "-m", "go", "--max-turns", "2"]);
+    drop(provider);
+    out
+}
+
+/// Checks that nothing of an answer happens, and what is said.
+fn check_from(source: Source, yolo: bool, text: &str, words: &[&str]) {
+    let repo = project();
+    let before = repo.tree();
+    let out = answer(&repo, source, text, yolo);
+    let said = out.to_string();
+    let missing: Vec<_> = words
+        .iter()
+        .filter(|words| !said.contains(**words))
+        .collect();
+    assert!(
+        (out.code, repo.tree()) == (3, before) && missing.is_empty(),
+        "{source:?}: nothing says {missing:?} of this: {out}\n{text}"
+    );
+}
+
+/// Checks that an answer is refused from a file and from a program, where nobody says whether it is
+/// whole.
+fn check_refused(text: &str, words: &[&str]) {
+    check_from(Source::File, false, text, words);
+    check_from(Source::Command, true, text, words);
+}
+
+/// What is said where a block and a remark could be one block.
+const TWO_WAYS: &str = "the fences can be read in two ways: line ";
+
+#[test]
+fn promise_a1_remarks_behind_a_command_are_never_run() {
+    for fence in ["```", "````", "~~~"] {
+        let text = plan(
+            "List",
+            &["### `EXECUTE`\n- **Description:** List the files.\n- **Expected Outcome:** A list.\n"
+                .to_owned()],
+        );
+        let text = format!(
+            "{text}{fence}sh\nls\n{fence}\nTo undo:\n{fence}\nrm -f README.md a.txt\n{fence}\n"
+        );
+        check_refused(&text, &["more than one code block", TWO_WAYS]);
+    }
+}
+
+#[test]
+fn promise_a1_remarks_behind_a_file_are_never_written_to_it() {
+    for (fence, info) in [
+        ("```", "python"),
+        ("````", "python"),
+        ("```", ""),
+        ("~~~~", "text"),
+    ] {
+        let text = plan(
+            "Make x",
+            &[
+                "### `CREATE`\n- **File Path:** [x.py](/x.py)\n- **Description:** A program.\n"
+                    .to_owned(),
+            ],
+        );
+        let text = format!(
+            "{text}{fence}{info}\nprint(1)\n{fence}\n\nRun it with:\n\n{fence}\npython x.py\n{fence}\n"
+        );
+        check_refused(&text, &["more than one code block", TWO_WAYS]);
+    }
+}
+
+#[test]
+fn promise_a1_preprocess_shows_both_readings_and_keeps_the_block_as_it_is() {
+    let repo = TestRepo::new();
+    let text = format!(
+        "{}### `EXECUTE`\n- **Description:** d\n````sh\nls\n````\nOr:\n````\nrm -f README.md\n````\n",
+        plan("List", &[])
+    );
+    let out = repo.teddy_reads(&["preprocess", "-"], &text);
+    assert_eq!((out.code, out.stdout.as_str()), (3, text.as_str()), "{out}");
+    out.check(3, &["line 17 closes its block", "line 21 closes it"]);
+}
+
+#[test]
+fn promise_a1_blocks_with_prose_between_them_stay_one_file_in_markdown() {
+    let repo = project();
+    let content = "# Tool\n\nInstall:\n\n```\nmake install\n```\n\nUse:\n\n```\ntool\n```\n";
+    let text = format!(
+        "{}### `CREATE`\n- **File Path:** [tool.md](/tool.md)\n- **Description:** d\n```markdown\n{content}```\n",
+        plan("Say how", &[])
+    );
+    repo.run_plan(&text);
+    assert_eq!(repo.read("tool.md"), content);
+}
+
+#[test]
+fn promise_a1_a_here_document_with_fences_is_one_script() {
+    let repo = project();
+    let script = "cat > doc.md <<'EOF'\n```\nmake\n```\nEOF\n";
+    let head = "### `EXECUTE`\n- **Description:** d\n";
+    let text = |behind: &str| format!("{}{head}```sh\n{script}```\n{behind}", plan("Write", &[]));
+    let undo = text("To undo:\n```\nrm -f README.md\n```\n");
+    repo.teddy_reads(&["execute", "-", "-y"], &undo)
+        .check(3, &["more than one code block"]);
+    repo.run_plan(&text(""));
+    assert_eq!(repo.read("doc.md"), "```\nmake\n```\n");
+    assert_eq!(repo.read("README.md"), "# Project\n");
+}
+
+/// A plan of two EDITs and a command.
+fn three() -> String {
+    let pair = edit("a.txt", "one", "1");
+    plan(
+        "Change",
+        &[pair, edit("a.txt", "two", "2"), execute("touch ran")],
+    )
+}
+
+/// Returns the start of a plan, up to the end of some words; of equal ones the last.
+fn up_to(words: &str) -> String {
+    let text = three();
+    let end = text.rfind(words).unwrap() + words.len();
+    text[..end].to_owned()
+}
+
+#[test]
+fn promise_a2_an_answer_that_ends_inside_of_a_block_is_never_run() {
+    let cut = &["the answer was cut off"];
+    check_refused(&up_to("touch r"), cut);
+    check_refused(&up_to("touch ran\n"), cut);
+    check_refused(&up_to("touch ran\n```"), cut);
+    check_refused(&up_to("````text\n2"), cut);
+    check_refused(&up_to("because it is"), cut);
+}
+
+#[test]
+fn promise_a2_an_answer_without_the_end_that_it_announces_is_never_run() {
+    let cut = &["the answer was cut off"];
+    check_refused(&up_to("````text\ntw"), cut);
+    check_refused(&up_to("````text\ntwo\n````\n"), &["REPLACE"]);
+    check_refused(&up_to("two\n````\n`REPL"), &["REPLACE"]);
+    check_refused(&up_to("\n### "), cut);
+    check_refused(&up_to("\n### `EXEC"), cut);
+    check_refused(&up_to("\n### `EXECUTE`\n"), &["code block"]);
+    let wrapped = format!("```markdown\n{}", three().replace("````", "~~~~"));
+    check_refused(&wrapped, cut);
+}
+
+#[test]
+fn promise_a2_it_does_not_matter_where_the_answer_comes_from() {
+    let remark = "### `EXECUTE`\n- **Description:** d\n```sh\nls\n```\nOr:\n```\nrm a.txt\n```\n";
+    for source in SOURCES {
+        for yolo in [false, true] {
+            check_from(source, yolo, &up_to("touch r"), &["the answer was cut off"]);
+            check_from(
+                source,
+                yolo,
+                &plan("List", &[remark.to_owned()]),
+                &[TWO_WAYS],
+            );
+        }
+    }
+}
+
+#[test]
+fn promise_a2_the_model_is_asked_again_with_the_reason() {
+    let repo = project();
+    let whole = plan("Change", &[edit("a.txt", "two", "2")]);
+    repo.reply(&up_to("touch r")).reply(&whole);
+    repo.teddy(&["plan", "-m", "go"]).check(3, &[]);
+    repo.teddy(&["execute", "-y"])
+        .check(3, &["the answer was cut off"]);
+    repo.teddy(&["execute", "-y"])
+        .check(0, &["turn 2 executed"]);
+    let asked = repo.done(&["show", "2", "user_prompt.txt"]);
+    assert!(asked.contains("the answer was cut off"), "{asked}");
+    assert_eq!(repo.read("a.txt"), "one\n2\n");
+}
+
+#[test]
+fn promise_a2_a_plan_cut_at_any_place_does_no_half_of_a_change() {
+    let text = three();
+    let first = text.find("### `EDIT`").unwrap();
+    for (end, _) in text.char_indices().filter(|&(at, _)| at > first) {
+        let read = teddy::plan::reading::read(&text[..end]);
+        let actions = [
+            edit("a.txt", "one", "1"),
+            edit("a.txt", "two", "2"),
+            execute("touch ran"),
+        ];
+        let cut = text[..end].trim_end();
+        let is_whole = actions
+            .iter()
+            .any(|action| cut.ends_with(action.trim_end()));
+        assert!(
+            is_whole == read.diagnostics.is_empty(),
+            "{}",
+            &text[first..end]
+        );
+    }
+}
+
+#[test]
+fn promise_d1_what_is_nearly_a_closing_fence_is_never_run_as_it_stands() {
+    let behind = create("b.txt", "b\n");
+    for (name, block) in [
+        ("glued to the last line", "````sh\ntouch ran````\n"),
+        (
+            "a no-break space in front",
+            "````sh\ntouch ran\n\u{a0}````\n",
+        ),
+        ("the other character", "````sh\ntouch ran\n~~~~\n"),
+        ("the opener twice", "````sh\n````sh\ntouch ran\n````\n"),
+        ("two backticks", "````sh\ntouch ran\n``\n"),
+        ("escaped", "````sh\ntouch ran\n\\`\\`\\`\n"),
+        (
+            "a heading behind it",
+            "````sh\ntouch ran\n````### `READ`\n- **Resource:** [a.txt](/a.txt)\n",
+        ),
+    ] {
+        let head = "### `EXECUTE`\n- **Description:** d\n";
+        let text = plan("Run", &[format!("{head}{block}"), behind.clone()]);
+        let repo = project();
+        let before = repo.tree();
+        let out = repo.teddy_reads(&["execute", "-", "-y"], &text);
+        assert_eq!((out.code, repo.tree()), (3, before), "{name}: {out}");
+    }
+}
+
+#[test]
+fn promise_d1_the_last_line_of_a_comment_is_not_taken_for_a_closing_fence() {
+    let content =
+        "/** Adds.\n```\nadd(1, 2)\n``` */\nfn add() {}\n\n/** Ends.\n```\nend()\n``` */\n";
+    let head = "### `CREATE`\n- **File Path:** [a.rs](/a.rs)\n- **Description:** d\n";
+    let text = format!("{}{head}```rust\n{content}```\n", plan("Make", &[]));
+    let repo = project();
+    repo.run_plan(&text);
+    assert_eq!(repo.read("a.rs"), content);
+    let open = format!(
+        "{}{head}```rust\n{content}\n{}",
+        plan("Make", &[]),
+        execute("true")
+    );
+    let repo = project();
+    repo.teddy_reads(&["execute", "-", "-y"], &open)
+        .check(3, &[]);
+}
+
+#[test]
+fn promise_d1_a_find_that_lacks_its_closer_does_not_lose_a_line() {
+    let old = "Use:\n```\nmake\n```\n";
+    let repo = TestRepo::new().file("a.md", format!("{old}end\n"));
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.md"]);
+    let head = "### `EDIT`\n- **File Path:** [a.md](/a.md)\n- **Description:** d\n\n";
+    let new = "Use:\n```\nmake all\n```\n";
+    let text = format!(
+        "{}{head}`FIND:`\n```markdown\n{old}`REPLACE:`\n```markdown\n{new}```\n",
+        plan("Change", &[])
+    );
+    repo.teddy_reads(&["execute", "-", "-y"], &text)
+        .check(3, &[]);
+    assert_eq!(repo.read("a.md"), format!("{old}end\n"));
+}
+
+#[test]
+fn promise_d2_a_fence_around_a_find_is_named_only_where_it_is_closed() {
+    let hint = "FIND has a fence around its lines";
+    let said = |find: &str| {
+        let repo = project();
+        let text = plan("Change", &[edit("a.txt", find, "1")]);
+        let text = text.replace("````", "``````");
+        let out = repo.teddy_reads(&["execute", "-", "-y"], text);
+        out.check(3, &["FIND is not in `a.txt`"]);
+        out.to_string().contains(hint)
+    };
+    assert_eq!(
+        [
+            said("```\none\n```"),
+            said("```\none"),
+            said("one\n```"),
+            said("```\none\n~~~")
+        ],
+        [true, false, false, false]
+    );
+}

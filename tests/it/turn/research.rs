@@ -1,0 +1,128 @@
+//! RESEARCH out of the box: with a search engine, and without one.
+
+use crate::plans::{create, execute, plan, research};
+use crate::support::TestRepo;
+
+/// A program that finds the same page for every query.
+const SEARCH: &str = "#!/bin/sh\n# The query is the last argument.\nprintf '[{\"title\": \"On %s\", \"url\": \"https://example.com/\", \"snippet\": \"words\"}]' \"$1\"\n";
+
+/// A project with one file in its context.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo
+}
+
+/// Sets the search program of three lines up.
+fn set_up(repo: &TestRepo) {
+    repo.put(repo.beside("find.sh"), SEARCH);
+    let program = repo.beside("find.sh");
+    repo.configure(&format!(
+        "research: {{ engine: command, run: [sh, '{}'] }}\n",
+        program.display()
+    ));
+}
+
+#[test]
+fn promise_a3_without_an_engine_a_search_is_refused_before_anything_runs() {
+    let repo = project();
+    let text = plan(
+        "Look",
+        &[
+            execute("touch ran"),
+            research(&["how"]),
+            create("b.txt", "b\n"),
+        ],
+    );
+    repo.teddy_reads(&["execute", "-", "-y"], &text).check(
+        3,
+        &[
+            "RESEARCH cannot search: no search engine is set up; `research.engine` names one",
+            "hint: leave RESEARCH out",
+            "docs/research.md",
+        ],
+    );
+    assert!(!repo.path().join("ran").exists());
+}
+
+#[test]
+fn promise_a3_an_engine_that_lacks_something_is_refused_too() {
+    let repo = project();
+    for (engine, why) in [
+        ("{ engine: brave }", "`BRAVE_API_KEY` is not set"),
+        (
+            "{ engine: tavily, api_key_env: MY_KEY }",
+            "`MY_KEY` is not set",
+        ),
+        (
+            "{ engine: searxng }",
+            "`research.base_url` does not say where SearXNG is",
+        ),
+        ("{ engine: command }", "`research.run` names no program"),
+    ] {
+        repo.configure(&format!("research: {engine}\n"));
+        let text = plan("Look", &[research(&["how"])]);
+        repo.teddy_reads(&["execute", "-", "-y"], &text)
+            .check(3, &[why]);
+    }
+}
+
+#[test]
+fn promise_a3_the_prompt_speaks_of_research_as_soon_as_it_can_work() {
+    let repo = project();
+    let speaks = |file: &str| {
+        std::fs::write(repo.beside("plan.md"), plan("Make", &[create(file, "x\n")])).unwrap();
+        repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
+        repo.done(&["execute", "-y"]);
+        let prompt = repo.done(&["show", "@", "system_prompt.xml"]);
+        prompt.contains("### `RESEARCH`")
+    };
+    assert!(!speaks("b.txt"));
+    set_up(&repo);
+    assert!(speaks("c.txt"));
+    assert!(
+        repo.done(&["get-prompt", "pathfinder"])
+            .contains("RESEARCH")
+    );
+    repo.configure("");
+    assert!(
+        !repo
+            .done(&["get-prompt", "pathfinder"])
+            .contains("RESEARCH")
+    );
+}
+
+#[test]
+fn promise_a3_a_comprehensive_plan_runs_with_a_search_command_of_three_lines() {
+    let repo = TestRepo::new()
+        .file(
+            "prompts/pathfinder.xml",
+            "<handoff_targets>\n  <agent>Architect</agent>\n  <agent>Debugger</agent>\n</handoff_targets>\n",
+        )
+        .file(
+            ".teddy/memos.yaml",
+            "- The 'Architect' agent is responsible for all handoffs.\n",
+        );
+    repo.commit("init");
+    set_up(&repo);
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "prompts/pathfinder.xml"]);
+    let text = include_str!("../../../fixtures/comprehensive.md");
+    let out = repo.teddy_reads(&["execute", "-", "-y"], text);
+    out.check(out.code, &["2 of 2 queries have results"]);
+    let report = repo.done(&["show", "1", "report.md"]);
+    assert!(
+        report.contains("On software development release manager responsibilities"),
+        "{report}"
+    );
+    assert!(repo.read("prompts/pathfinder.xml").contains("Finisher"));
+    assert!(
+        repo.read("docs/briefs/01-finisher-agent-brief.md")
+            .starts_with("# Brief: The \"Finisher\" Agent\n")
+    );
+    assert_eq!(
+        repo.read(".teddy/memos.yaml"),
+        "- A new 'Finisher' agent role is being explored.\n"
+    );
+}

@@ -1,0 +1,708 @@
+//! `doctor`: each finding in a world where it is so, and in none where it is not; `--fix` does what
+//! is harmless and nothing else.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+use crate::fake::{Fake, response};
+use crate::plans::{create, execute, plan};
+use crate::support::landing::project;
+use crate::support::{Output, TestRepo};
+
+/// A project with a session of one turn, in which all is well.
+fn healthy() -> TestRepo {
+    let repo = project();
+    repo.reply("an answer");
+    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.git(&["config", "log.excludeDecoration", "refs/teddy/"]);
+    repo
+}
+
+/// Returns the value on standard output.
+#[track_caller]
+fn value(out: &Output) -> Value {
+    serde_json::from_str(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out}"))
+}
+
+/// Returns what a run found under a name that is not as it should be: `state: reason`.
+#[track_caller]
+fn told(out: &Output, name: &str) -> Vec<String> {
+    let report = value(out);
+    let problems = report["problems"].as_u64().unwrap();
+    assert_eq!(out.code, i32::from(problems > 0), "{out}");
+    let checks = report["checks"].as_array().unwrap().iter();
+    let checks = checks.filter(|check| check["name"] == name && check["state"] != "ok");
+    checks
+        .map(|check| {
+            assert!(check["group"].as_str().is_some_and(|name| !name.is_empty()));
+            let text = |key: &str| check[key].as_str().unwrap().to_owned();
+            format!("{}: {}", text("state"), text("reason"))
+        })
+        .collect()
+}
+
+/// Returns what is found in a repository under a name.
+#[track_caller]
+fn found(repo: &TestRepo, name: &str) -> Vec<String> {
+    told(&repo.teddy(&["doctor", "--json"]), name)
+}
+
+/// Checks that one thing is found under a name, with this beginning and these words.
+#[track_caller]
+fn check(repo: &TestRepo, name: &str, (state, words): (&str, &str)) {
+    one(&found(repo, name), (state, words));
+}
+
+/// Checks that one thing was found.
+#[track_caller]
+fn one(found: &[String], (state, words): (&str, &str)) {
+    let is_it = |line: &String| line.starts_with(&format!("{state}: ")) && line.contains(words);
+    assert!(found.len() == 1 && is_it(&found[0]), "{found:#?}");
+}
+
+/// Checks that nothing is found under a name.
+#[track_caller]
+fn well(repo: &TestRepo, name: &str) {
+    assert_eq!(found(repo, name), Vec::<String>::new());
+}
+
+/// Returns what fixes the one thing that is found under a name.
+#[track_caller]
+fn remedy(repo: &TestRepo, name: &str) -> String {
+    let report = value(&repo.teddy(&["doctor", "--json"]));
+    let checks = report["checks"].as_array().unwrap().iter();
+    let mut ill = checks.filter(|check| check["name"] == name && check["state"] != "ok");
+    let remedy = ill.next().unwrap()["remedy"].as_str().unwrap().to_owned();
+    assert!(ill.next().is_none(), "{report:#}");
+    remedy
+}
+
+/// Runs a command line in a repository, as a user who copies it.
+#[track_caller]
+fn copied(repo: &TestRepo, line: &str) {
+    let out = Output::of(
+        repo.command("sh")
+            .current_dir(repo.path())
+            .args(["-c", line]),
+    );
+    assert_eq!(out.code, 0, "{line}: {out}");
+}
+
+/// Runs `doctor` with another value of a variable.
+fn with(repo: &TestRepo, variable: &str, value: &str) -> Output {
+    let mut command = repo.teddy_command(&["doctor", "--json"]);
+    Output::of(command.env(variable, value).current_dir(repo.path()))
+}
+
+/// Makes a file old.
+fn age(path: &Path) {
+    let file = std::fs::File::options().append(true).open(path).unwrap();
+    let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    file.set_modified(then).unwrap();
+}
+
+#[test]
+fn where_all_is_well_it_says_so_in_a_line_for_each_group() {
+    let repo = healthy();
+    let out = repo.teddy(&["doctor"]);
+    assert_eq!(out.code, 0, "{out}");
+    for group in [
+        "settings",
+        "model",
+        "git",
+        "worktrees",
+        "sessions",
+        "agents",
+    ] {
+        let mut lines = out.stdout.lines();
+        let line = lines.find(|line| line.starts_with(group));
+        let line = line.unwrap_or_else(|| panic!("{group}: {out}"));
+        assert!(line.split_whitespace().nth(1) == Some("ok"), "{out}");
+    }
+    assert!(
+        out.stdout.contains("1 session, the newest turns sound"),
+        "{out}"
+    );
+    let all = repo.teddy(&["doctor", "-v"]);
+    assert!(all.stdout.contains("nobody is at work"), "{all}");
+}
+
+#[test]
+fn it_works_without_a_repository_and_in_a_bare_one() {
+    let repo = healthy();
+    let outside = repo.teddy_in(&repo.beside("home"), &["doctor", "--json"]);
+    one(
+        &told(&outside, "repository"),
+        ("note", "is not in a git repository"),
+    );
+    assert_eq!(outside.code, 0, "{outside}");
+
+    repo.git(&["clone", "-q", "--mirror", ".", "../bare.git"]);
+    let bare = repo.teddy_in(&repo.beside("bare.git"), &["doctor", "--json"]);
+    one(
+        &told(&bare, "push"),
+        ("warning", "`remote.origin.mirror` is set"),
+    );
+    one(
+        &told(&bare, "fetch"),
+        ("note", "overwrites the sessions here"),
+    );
+    assert!(
+        bare.stdout.contains("1 session, the newest turns sound"),
+        "{bare}"
+    );
+    assert_eq!(told(&bare, "repository"), [""; 0]);
+    assert!(!bare.stdout.contains("commands run"), "{bare}");
+}
+
+#[test]
+fn a_repository_that_cannot_be_opened_is_a_finding() {
+    let repo = healthy();
+    repo.git(&["config", "core.repositoryFormatVersion", "1"]);
+    repo.git(&["config", "extensions.unheardOf", "true"]);
+    check(
+        &repo,
+        "repository",
+        ("problem", "needs the extension `unheardof`"),
+    );
+}
+
+#[test]
+fn a_damaged_head_stops_nothing_else() {
+    let repo = healthy();
+    well(&repo, "head");
+    if repo.path().join(".git/reftable").exists() {
+        return;
+    }
+    repo.write(".git/HEAD", "garbage\n");
+    check(&repo, "head", ("problem", "HEAD"));
+    let fixed = remedy(&repo, "head").replace("<branch>", "main");
+    copied(&repo, &fixed);
+    well(&repo, "head");
+}
+
+#[test]
+fn a_git_that_is_too_old_is_found() {
+    let repo = healthy();
+    well(&repo, "git");
+    let programs = repo.beside("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let git = programs.join("git");
+    std::fs::write(&git, "#!/bin/sh\necho git version 2.20.1\n").unwrap();
+    std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/bin:/usr/bin", programs.display());
+    one(
+        &told(&with(&repo, "PATH", &path), "git"),
+        ("problem", "git 2.20.1 is too old"),
+    );
+
+    // One that never answers holds nobody.
+    std::fs::write(&git, "#!/bin/sh\nsleep 60\n").unwrap();
+    one(
+        &told(&with(&repo, "PATH", &path), "git"),
+        ("problem", "does not say its version"),
+    );
+}
+
+#[test]
+fn a_sandbox_that_is_not_there_is_told_with_the_reason() {
+    let repo = healthy();
+    let none = "landlock=return(0)";
+    let out = with(&repo, "FAILPOINTS", none);
+    one(&told(&out, "sandbox"), ("warning", "without Landlock"));
+    repo.git(&["config", "teddy.execute.sandbox", "require"]);
+    let out = with(&repo, "FAILPOINTS", none);
+    one(&told(&out, "sandbox"), ("problem", "no command runs"));
+    repo.git(&["config", "teddy.execute.sandbox", "off"]);
+    check(&repo, "sandbox", ("note", "can do what you can"));
+}
+
+#[test]
+fn little_room_is_found() {
+    let repo = healthy();
+    let out = with(&repo, "FAILPOINTS", "disk-space=return(1000000)");
+    let rooms = told(&out, "room");
+    assert!(
+        rooms[0].starts_with("problem: only 976.6 KiB free for the repository"),
+        "{rooms:?}"
+    );
+    let out = with(&repo, "FAILPOINTS", "disk-space=return(99000000000)");
+    assert_eq!(told(&out, "room"), [""; 0]);
+}
+
+#[test]
+fn what_takes_much_room_is_found() {
+    let repo = healthy();
+    well(&repo, "caches");
+    let big = repo.path().join(".git/teddy/undo/big");
+    std::fs::create_dir_all(big.parent().unwrap()).unwrap();
+    std::fs::File::create(big)
+        .unwrap()
+        .set_len(6 << 30)
+        .unwrap();
+    check(&repo, "caches", ("note", "6.0 GiB"));
+}
+
+#[test]
+fn a_broken_configuration_is_a_finding_and_stops_nothing() {
+    let repo = healthy();
+    well(&repo, "configuration");
+    repo.configure("agent: [\n");
+    check(&repo, "configuration", ("problem", "teddy.yaml"));
+    let out = repo.teddy(&["doctor", "--json"]);
+    assert!(out.stdout.contains("the newest turns sound"), "{out}");
+    repo.configure("agnet: x\n");
+    check(
+        &repo,
+        "configuration",
+        ("problem", "unknown setting `agnet`"),
+    );
+    let outside = repo.teddy_in(&repo.beside("home"), &["doctor", "--json"]);
+    one(&told(&outside, "configuration"), ("problem", "agnet"));
+
+    repo.configure("");
+    repo.write(".teddy/config.yaml", "agent: [\n");
+    check(&repo, "configuration", ("problem", ".teddy/config.yaml"));
+    // What this very call says is no finding.
+    repo.remove(".teddy/config.yaml");
+    let out = repo.teddy(&["doctor", "-c", "replan.max=many", "--json"]);
+    assert_eq!(value(&out)["error"]["kind"], "Usage", "{out}");
+}
+
+#[test]
+fn what_a_repository_sets_and_nobody_trusts_is_found() {
+    let repo = healthy();
+    well(&repo, "trust");
+    repo.write(".teddy/config.yaml", "worktree: {setup: \"true\"}\n");
+    check(&repo, "trust", ("warning", "`worktree.setup`"));
+    repo.done(&["trust", "-y"]);
+    well(&repo, "trust");
+
+    repo.write(".teddy/config.yaml", "model: x\nlimits: {turns: 100}\n");
+    check(&repo, "trust", ("warning", "are ignored: `limits.turns`"));
+    check(&repo, "ignored", ("note", "trusted or not: `model`"));
+    repo.done(&["trust", "-y"]);
+    well(&repo, "trust");
+    check(&repo, "ignored", ("note", "`model`"));
+}
+
+#[test]
+fn a_key_in_the_open_is_found_and_never_shown() {
+    let repo = healthy();
+    well(&repo, "keys");
+    let key = format!("sk-ant-{}", "a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf");
+    let config =
+        format!("models:\n  m:\n    kind: openai\n    id: x\n    headers: {{x-api-key: {key}}}\n");
+    repo.configure(&config);
+    let file = repo.beside("teddy.yaml");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    check(&repo, "keys", ("warning", "line 5"));
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    check(&repo, "keys", ("problem", "others can read it (mode 644)"));
+    let out = repo.teddy(&["doctor", "--json", "--fix"]);
+    one(&told(&out, "keys"), ("warning", "line 5"));
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!format!("{out}").contains("a9Zk3"), "{out}");
+
+    repo.configure("");
+    repo.write(".teddy/config.yaml", format!("# {key}\n"));
+    check(&repo, "keys", ("problem", "line 1 of `.teddy/config.yaml`"));
+    repo.remove(".teddy/config.yaml");
+    repo.git(&[
+        "config",
+        "teddy.models.m.headers.Authorization",
+        "Bearer hunter2hunter2",
+    ]);
+    repo.git(&["config", "teddy.models.m.kind", "openai"]);
+    check(&repo, "keys", ("warning", "teddy.models.m.headers"));
+    copied(&repo, &remedy(&repo, "keys"));
+    well(&repo, "keys");
+}
+
+#[test]
+fn a_configuration_that_others_can_write_is_closed() {
+    let repo = healthy();
+    let file = repo.beside("teddy.yaml");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    check(&repo, "keys", ("problem", "others can write"));
+    copied(&repo, &remedy(&repo, "keys"));
+    well(&repo, "keys");
+}
+
+#[test]
+fn a_model_that_is_not_set_up_is_told() {
+    let repo = healthy();
+    well(&repo, "model");
+    let configured = |yaml: &str, expected: (&str, &str)| {
+        repo.configure(yaml);
+        check(&repo, "model", expected);
+    };
+    configured("", ("note", "no model is configured"));
+    configured("model: nobody\n", ("problem", "nobody"));
+    configured(
+        "model: openai:x\n",
+        ("problem", "OPENAI_API_KEY is not set"),
+    );
+    configured(
+        "model: command:no-such-program-here -p\n",
+        ("problem", "the program `no-such-program-here`"),
+    );
+    configured(
+        "model: acp:no-such-agent-here\n",
+        ("problem", "no-such-agent-here"),
+    );
+    configured(
+        "model: replay:nowhere\n",
+        ("problem", "`nowhere`, which is not there"),
+    );
+    for fine in ["command:sh", "manual", "replay:demo"] {
+        repo.configure(&format!("model: {fine}\n"));
+        well(&repo, "model");
+    }
+    repo.configure("model: manual\nmodels: {m: {kind: anthropic, id: x}}\n");
+    well(&repo, "model");
+    check(&repo, "models", ("note", "ANTHROPIC_API_KEY is not set"));
+}
+
+#[test]
+fn the_models_server_is_asked_whether_it_is_there_and_nothing_else() {
+    let repo = healthy();
+    let fake = Fake::answering(&[response("404 Not Found", "", "")]);
+    let config = |origin: &str| {
+        format!(
+            "model: m\nmodels: {{m: {{kind: openai, id: x, base_url: '{origin}/v1', api_key_env: MY_KEY, headers: {{x-team: blue}}}}}}\n"
+        )
+    };
+    repo.configure(&config(&fake.origin));
+    let asked = |discovery: &str| {
+        let mut command = repo.teddy_command(&["doctor", "--json"]);
+        let command = command.env("TEDDY_DISCOVERY", discovery);
+        Output::of(
+            command
+                .env("MY_KEY", "hunter2hunter2")
+                .current_dir(repo.path()),
+        )
+    };
+    assert_eq!(told(&asked("off"), "model"), [""; 0]);
+    assert_eq!(fake.requests().len(), 0);
+
+    let out = asked("on");
+    assert!(out.stdout.contains("which answers"), "{out}");
+    let requests = fake.requests();
+    assert_eq!(requests.len(), 1);
+    assert!(
+        requests[0].starts_with("HEAD / HTTP/1.1\r\n"),
+        "{}",
+        requests[0]
+    );
+    for sent in ["hunter2", "uthorization", "x-team"] {
+        assert!(!requests[0].contains(sent), "{}", requests[0]);
+    }
+
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    repo.configure(&config(&format!("http://{}", silent.local_addr().unwrap())));
+    let start = std::time::Instant::now();
+    one(
+        &told(&asked("on"), "model"),
+        ("warning", "no answer within 2 s"),
+    );
+    assert!(start.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn a_push_of_everything_is_found_and_the_remedy_keeps_sessions_here() {
+    let repo = healthy();
+    well(&repo, "push");
+    repo.git(&["init", "-q", "--bare", "../backup.git"]);
+    repo.git(&["remote", "add", "backup", "../backup.git"]);
+    repo.git(&["config", "remote.backup.push", "refs/*:refs/*"]);
+    check(&repo, "push", ("warning", "`refs/*:refs/*`"));
+    copied(&repo, &remedy(&repo, "push"));
+    well(&repo, "push");
+    repo.git(&["push", "-q", "backup"]);
+    let sent = repo.git_in(
+        &repo.beside("backup.git"),
+        &["for-each-ref", "--format=%(refname)"],
+    );
+    assert_eq!(sent, "refs/heads/main");
+
+    repo.git(&["remote", "add", "--mirror=push", "mirror", "../backup.git"]);
+    check(&repo, "push", ("warning", "`remote.mirror.mirror` is set"));
+    copied(&repo, &remedy(&repo, "push"));
+    well(&repo, "push");
+    repo.git(&["config", "alias.save", "!git push --mirror backup"]);
+    check(&repo, "push", ("warning", "the alias `git save`"));
+    repo.git(&["config", "--unset", "alias.save"]);
+    repo.write(
+        ".git/hooks/post-commit",
+        "#!/bin/sh\ngit push -q backup '+refs/*:refs/*'\n",
+    );
+    check(&repo, "push", ("warning", "post-commit"));
+}
+
+#[test]
+fn a_fetch_that_overwrites_sessions_is_found_and_the_remedy_keeps_them() {
+    let repo = healthy();
+    well(&repo, "fetch");
+    repo.git(&["init", "-q", "--bare", "-b", "main", "../other.git"]);
+    repo.git(&["push", "-q", "../other.git", "main"]);
+    repo.git(&["remote", "add", "--mirror=fetch", "other", "../other.git"]);
+    check(&repo, "fetch", ("warning", "overwrites the sessions here"));
+    copied(&repo, &remedy(&repo, "fetch"));
+    well(&repo, "fetch");
+    repo.git(&["fetch", "-q", "--prune", "--update-head-ok", "other"]);
+    assert!(repo.done(&["sessions"]).contains("demo"));
+}
+
+#[test]
+fn names_that_a_repository_made_up_move_no_cursor_and_run_nothing() {
+    let repo = healthy();
+    repo.git(&["config", "remote.a\u{1b}[2J;touch x.push", "refs/*:refs/*"]);
+    let out = repo.teddy(&["doctor"]);
+    assert!(!out.stdout.contains('\u{1b}'), "{out}");
+    assert!(remedy(&repo, "push").contains(r"$'remote.a\x1b[2J;touch\x20x.push'"));
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_holds_nobody() {
+    let repo = healthy();
+    for place in [
+        "hooks/pre-push",
+        "teddy/pending.json",
+        "teddy/hooks",
+        "teddy/lock",
+    ] {
+        let path = repo.path().join(".git").join(place);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let _ = std::fs::remove_file(&path);
+        copied(&repo, &format!("mkfifo '{}'", path.display()));
+    }
+    let out = repo.teddy(&["doctor", "--json"]);
+    assert!(out.code >= 0, "{out}");
+    assert!(value(&out)["checks"].is_array(), "{out}");
+}
+
+#[test]
+fn a_worktree_that_is_lost_is_forgotten_and_one_without_session_told() {
+    let repo = healthy();
+    repo.run_plan(&plan("Run", &[execute("echo x > x.txt")]));
+    well(&repo, "worktrees");
+    let listed = repo.json(&["du"], 0);
+    let place = listed["worktrees"][0]["path"].as_str().unwrap().to_owned();
+    let aside = repo.beside("aside");
+    std::fs::rename(&place, &aside).unwrap();
+    check(
+        &repo,
+        "worktrees",
+        ("note", "the worktree of `demo` is gone"),
+    );
+    std::fs::rename(&aside, &place).unwrap();
+    well(&repo, "worktrees");
+
+    repo.git(&["update-ref", "refs/heads/keep", "refs/teddy/sessions/demo"]);
+    repo.git(&["update-ref", "-d", "refs/teddy/sessions/demo"]);
+    check(
+        &repo,
+        "worktrees",
+        ("note", "of the session `demo`, which is gone"),
+    );
+    repo.git(&["update-ref", "refs/teddy/sessions/demo", "refs/heads/keep"]);
+
+    std::fs::remove_dir_all(&place).unwrap();
+    let out = repo.teddy(&["doctor", "--fix"]);
+    out.check(0, &["fixed", "forgot the worktree of `demo`"]);
+    well(&repo, "worktrees");
+    repo.run_plan(&plan("Run again", &[execute("echo y > y.txt")]));
+    assert_eq!(repo.read("y.txt"), "y\n");
+}
+
+#[test]
+fn worktrees_of_what_is_gone_are_told() {
+    let repo = healthy();
+    repo.run_plan(&plan("Run", &[execute("echo x > x.txt")]));
+    well(&repo, "stray");
+    let aside = repo.beside("worktrees");
+    std::fs::rename(repo.path().join(".git/teddy/worktrees"), &aside).unwrap();
+    check(&repo, "stray", ("note", "was a session's worktree"));
+    std::fs::rename(&aside, repo.path().join(".git/teddy/worktrees")).unwrap();
+    well(&repo, "stray");
+
+    std::fs::rename(repo.path(), repo.beside("moved")).unwrap();
+    let out = repo.teddy_in(&repo.beside("home"), &["doctor", "--json"]);
+    one(&told(&out, "stray"), ("note", "which is gone"));
+}
+
+#[test]
+fn locks_that_were_left_are_told() {
+    let repo = healthy();
+    well(&repo, "locks");
+    repo.write(".git/teddy/lock", "process 4000000 (execute)");
+    check(&repo, "locks", ("note", "process 4000000 (execute) ended"));
+    repo.done(&["recover"]);
+    well(&repo, "locks");
+
+    for name in ["index.lock", "HEAD.lock"] {
+        let lock = format!(".git/{name}");
+        repo.write(&lock, "");
+        well(&repo, "git-locks");
+        age(&repo.path().join(&lock));
+        check(
+            &repo,
+            "git-locks",
+            ("problem", "days old: a git that was killed"),
+        );
+        copied(&repo, &remedy(&repo, "git-locks"));
+        well(&repo, "git-locks");
+    }
+}
+
+#[test]
+fn a_turn_that_a_crash_interrupted_is_told_and_left_to_recovery() {
+    let repo = healthy();
+    let text = plan("Make d", &[create("d.txt", "d\n")]);
+    repo.write("plan.md", text);
+    let mut command = repo.teddy_command(&["execute", "plan.md", "-y"]);
+    let command = command.env("FAILPOINTS", "after-ref=return(kill)");
+    Output::of(command.current_dir(repo.path()));
+    let before = repo.git(&["for-each-ref"]);
+    check(&repo, "pending", ("warning", "a crash interrupted a turn"));
+    repo.teddy(&["doctor", "--fix"]);
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+    check(&repo, "pending", ("warning", "a crash interrupted a turn"));
+    repo.done(&["recover"]);
+    well(&repo, "pending");
+    assert_eq!(repo.read("d.txt"), "d\n");
+}
+
+#[test]
+fn saves_that_were_set_aside_are_told() {
+    let repo = healthy();
+    well(&repo, "saves");
+    repo.write(".git/teddy/undo/rescued/a.txt", "mine\n");
+    check(&repo, "saves", ("note", "1 save of yours"));
+}
+
+#[test]
+fn hooks_of_agents_whose_program_is_gone_are_told() {
+    let repo = healthy();
+    well(&repo, "hooks");
+    repo.done(&["hooks", "install", "claude", "--user", "-y"]);
+    let file = repo.beside("home/.claude/settings.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let here = env!("CARGO_BIN_EXE_teddy");
+    std::fs::write(
+        &file,
+        text.replace("\"teddy hook", &format!("\"{here} hook")),
+    )
+    .unwrap();
+    well(&repo, "hooks");
+    std::fs::write(&file, text.replace("\"teddy hook", "\"/gone/teddy hook")).unwrap();
+    check(
+        &repo,
+        "hooks",
+        ("warning", "calls `/gone/teddy`, which is not there"),
+    );
+
+    let half = text.replacen("teddy hook claude", "true", 1);
+    std::fs::write(&file, half).unwrap();
+    check(&repo, "hooks", ("warning", "a part of our hooks only"));
+    std::fs::write(&file, "{").unwrap();
+    check(&repo, "hooks", ("note", "settings.json"));
+}
+
+#[test]
+fn prompts_that_were_not_recorded_are_told() {
+    let repo = healthy();
+    well(&repo, "prompts");
+    repo.write(
+        ".git/teddy/hooks/troubles.log",
+        "2026-01-02T03:04:05Z no room\n",
+    );
+    check(&repo, "prompts", ("warning", "no room"));
+}
+
+#[test]
+fn refs_that_name_nothing_are_told() {
+    let repo = healthy();
+    well(&repo, "stray-refs");
+    let tip = repo.git(&["rev-parse", "refs/teddy/sessions/demo"]);
+    for name in ["sessions/No.Name", "drafts/gone", "other/thing"] {
+        repo.git(&["update-ref", &format!("refs/teddy/{name}"), &tip]);
+        check(&repo, "stray-refs", ("note", name));
+        copied(&repo, &remedy(&repo, "stray-refs"));
+        well(&repo, "stray-refs");
+    }
+    if repo.path().join(".git/reftable").exists() {
+        return;
+    }
+    well(&repo, "refs");
+    repo.write(".git/refs/teddy/sessions/demo", "");
+    check(&repo, "refs", ("problem", "refs/teddy/sessions/demo"));
+    copied(
+        &repo,
+        "cp -r .git ../bare.git && git --git-dir ../bare.git config core.bare true",
+    );
+    let bare = repo.teddy_in(&repo.beside("bare.git"), &["doctor", "--json"]);
+    one(
+        &told(&bare, "refs"),
+        ("problem", "refs/teddy/sessions/demo"),
+    );
+    repo.done(&["recover"]);
+    well(&repo, "refs");
+}
+
+#[test]
+fn a_session_that_lies_is_told() {
+    let repo = healthy();
+    well(&repo, "turns");
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    repo.git(&["update-ref", "refs/teddy/sessions/forged", &head]);
+    check(&repo, "turns", ("problem", "is not a turn of a session"));
+    assert_eq!(remedy(&repo, "turns"), "teddy verify forged");
+}
+
+#[test]
+fn what_is_fixed_is_said_and_nothing_fixable_is_left() {
+    let repo = project();
+    repo.run_plan(&plan("Run", &[execute("echo x > x.txt")]));
+    let place = repo.json(&["du"], 0)["worktrees"][0]["path"].clone();
+    std::fs::remove_dir_all(place.as_str().unwrap()).unwrap();
+    repo.configure("agent: assistant\n");
+    let file = repo.beside("teddy.yaml");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o622)).unwrap();
+    let fixable = |report: &Value| {
+        let checks = report["checks"].as_array().unwrap().iter();
+        checks.filter(|check| check["fixable"] == true).count()
+    };
+    let before = value(&repo.teddy(&["doctor", "--json"]));
+    assert_eq!(fixable(&before), 3, "{before:#}");
+    let refs = repo.git(&["for-each-ref"]);
+
+    let report = repo.json(&["doctor", "--fix"], 0);
+    let fixed: Vec<&str> = report["fixed"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fixed| fixed["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(fixed, ["keys", "log", "worktrees"], "{report:#}");
+    assert_eq!(fixable(&report), 0, "{report:#}");
+    assert_eq!(repo.git(&["for-each-ref"]), refs);
+    assert_eq!(
+        repo.git(&["config", "log.excludeDecoration"]),
+        "refs/teddy/"
+    );
+    let again = repo.json(&["doctor", "--fix"], 0);
+    assert_eq!(again["fixed"].as_array().unwrap().len(), 0, "{again:#}");
+}
+
+#[test]
+fn looking_changes_nothing() {
+    let repo = healthy();
+    let (users, refs) = (repo.users(), repo.git(&["for-each-ref"]));
+    repo.done(&["doctor"]);
+    assert_eq!((repo.users(), repo.git(&["for-each-ref"])), (users, refs));
+}

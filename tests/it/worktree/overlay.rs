@@ -1,0 +1,421 @@
+//! Commands over the user's own files: what they see, what they leave, and that it comes to the
+//! same as in a copy.
+
+use std::collections::BTreeMap;
+
+use crate::plans::{create, edit, execute, plan, read};
+use crate::random_kills::Dice;
+use crate::support::overlay::{CHECKOUT, OVERLAY, files, overlays, printed, project, run, signs};
+use crate::support::{Output, TestRepo};
+
+#[test]
+fn a_command_sees_the_files_that_git_ignores_and_no_secret() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    let before = files(&repo.path());
+    run(
+        &repo,
+        OVERLAY,
+        "cat target/built .venv/lib; ls -a . target untracked; cat .env",
+    )
+    .check(1, &[]);
+    let said = printed(&repo);
+    assert!(said.contains("built\nlib\n"), "{said}");
+    for secret in [".env\n", "id_rsa", "KEY="] {
+        assert!(!said.contains(secret), "{secret}: {said}");
+    }
+    assert_eq!(files(&repo.path()), before);
+
+    repo.configure("worktree: { copy: ['/.env'] }\n");
+    run(&repo, OVERLAY, "cat .env; test ! -e target/.env").check(0, &[]);
+    assert!(printed(&repo).contains("KEY=2"));
+}
+
+#[test]
+fn what_a_command_makes_of_ignored_files_stays_in_the_layer_from_turn_to_turn() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    run(
+        &repo,
+        OVERLAY,
+        "echo mine > target/built; rm .venv/lib; echo x > x.log; echo n > n.txt",
+    )
+    .check(0, &[]);
+    assert_eq!(repo.read("target/built"), "built\n");
+    assert_eq!(repo.read(".venv/lib"), "lib\n");
+    assert_eq!(repo.read("n.txt"), "n\n");
+    assert!(!repo.path().join("x.log").exists());
+
+    repo.write("n.txt", "the user's\n");
+    run(
+        &repo,
+        OVERLAY,
+        "cat target/built x.log n.txt; test ! -e .venv/lib",
+    )
+    .check(0, &[]);
+    assert_eq!(
+        printed(&repo).lines().collect::<Vec<_>>()[..3],
+        ["mine", "x", "the user's"]
+    );
+    repo.done(&["gc", "--idle-days", "0"]);
+    run(&repo, OVERLAY, "cat target/built .venv/lib").check(0, &[]);
+    assert!(printed(&repo).starts_with("built\nlib\n"));
+}
+
+#[test]
+fn git_in_a_command_is_the_private_one_and_knows_every_file() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    let users = repo.users();
+    run(&repo, OVERLAY, "git status --short; ls .git/hooks; git rev-parse HEAD; echo a2 > src/a.txt; git commit -qam two; git stash list").check(0, &[]);
+    let said = printed(&repo);
+    assert!(!said.contains("??") && !said.contains(" M "), "{said}");
+    assert_eq!(repo.users(), users);
+    assert_eq!(repo.read("src/a.txt"), "a2\n");
+    let subject = repo.git(&["log", "-2", "--format=%s", "teddy/sessions/s^2"]);
+    assert!(subject.contains("two"), "{subject}");
+}
+
+/// What commands do to files; each is tried over the files and in a copy.
+const DEEDS: [&str; 30] = [
+    "true",
+    "echo more >> src/a.txt",
+    "rm src/b.txt",
+    "rm -r src",
+    "rm -r src; mkdir src; echo new > src/n.txt",
+    "rm -r src; echo file > src",
+    "rm -r src; ln -s d src",
+    "rm d/e; mkdir d/e; echo x > d/e/x",
+    "mv src/a.txt src/z.txt",
+    "mv src moved",
+    "cp -r src copied; rm -r src; mv copied src",
+    "chmod +x run.sh",
+    "chmod -x run.sh; chmod 600 src/a.txt",
+    "echo s > run.sh.tmp; mv run.sh.tmp run.sh",
+    "ln -s a.txt src/link; ln src/b.txt src/hard; echo both >> src/hard",
+    "rm untracked.txt; echo new > new.txt; mkdir empty",
+    "mkdir -p target; echo ignored > target/new; echo l > a.log; mkdir -p src/target; echo k > src/target/kept",
+    "rm .gitignore; echo l > b.log",
+    "echo '*.txt' > src/.gitignore; echo q > src/q.txt; echo r > src/r.md",
+    "mkdir -p target; mv src/a.txt target/a.txt",
+    "git init -q inner; echo x > inner/x",
+    "git init -q inner; cd inner; git config user.name a; git config user.email a@b; echo x > x; git add x; git commit -qm x",
+    "mkfifo pipe; echo p > p.txt",
+    "rm -r src/deep; mkfifo src/deep",
+    "echo KEY=3 > .env.local; echo a > credentials.json",
+    "git rm -q src/b.txt; git mv src/a.txt a.txt",
+    "mkdir -p target; echo m > target/mine; git add -f target/mine; echo n > n",
+    "rm -rf .git; echo n > n",
+    "rm -rf ./* .gitignore",
+    "echo bad; exit 3",
+];
+
+#[test]
+fn what_a_command_does_comes_to_the_same_over_the_files_and_in_a_copy() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let mut wrong = Vec::new();
+    for deed in DEEDS {
+        let [over, copy] = [OVERLAY, CHECKOUT].map(|backend| outcome(&project(), backend, &[deed]));
+        if over != copy {
+            wrong.push(format!("{deed}:\nover {over:#?}\ncopy {copy:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn any_deeds_one_after_another_come_to_the_same_over_the_files_and_in_a_copy() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let worlds = teddy::host::env::var("TEDDY_WORLDS").and_then(|text| text.parse().ok());
+    for seed in 0..worlds.unwrap_or(4) {
+        let mut dice = Dice(seed);
+        // What was left in a repository within, or ignored, is not the same for the next turn.
+        let apart = ["target", "git init"];
+        let deeds: Vec<&str> = std::iter::repeat_with(|| DEEDS[dice.below(DEEDS.len())])
+            .filter(|deed| !apart.iter().any(|word| deed.contains(word)))
+            .take(4)
+            .collect();
+        let [over, copy] = [OVERLAY, CHECKOUT].map(|backend| outcome(&project(), backend, &deeds));
+        assert_eq!(over, copy, "seed {seed}: {deeds:#?}");
+    }
+}
+
+/// What commands came to.
+#[derive(Debug, PartialEq, Eq)]
+struct Outcome {
+    /// The exit codes of TeDDy.
+    codes: Vec<i32>,
+    /// The files of the newest turn.
+    recorded: String,
+    /// What is said not to be among them.
+    left_out: String,
+    /// The user's files.
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+/// Runs commands, each in a turn of its own, and returns what they came to.
+fn outcome(repo: &TestRepo, backend: &str, deeds: &[&str]) -> Outcome {
+    let codes = deeds
+        .iter()
+        .map(|deed| run(repo, backend, deed).code)
+        .collect();
+    let meta = repo.done(&["show", "@", "meta.yaml"]);
+    let left_out = meta
+        .split_once("not_captured:")
+        .map_or("", |(_, rest)| rest);
+    Outcome {
+        codes,
+        recorded: repo.git(&["ls-tree", "-r", "teddy/sessions/s^2"]),
+        left_out: left_out
+            .lines()
+            .take_while(|line| !line.starts_with(char::is_alphabetic))
+            .collect(),
+        files: files(&repo.path()),
+    }
+}
+
+#[test]
+fn the_plans_own_edits_and_its_commands_see_each_other() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    repo.run_plan(&plan("Look", &[read("src/a.txt")]));
+    let steps = [
+        create("made.txt", "made\n"),
+        execute("cat made.txt; echo by command > both.txt; sed -i s/a/A/ src/a.txt"),
+        edit("src/a.txt", "A", "AA"),
+        execute("cat src/a.txt; rm made.txt"),
+    ];
+    let out = repo.teddy_reads(&["execute", "-", "-y", "-c", OVERLAY], plan("Both", &steps));
+    out.check(0, &[]);
+    assert_eq!(repo.read("src/a.txt"), "AA\n");
+    assert_eq!(repo.read("both.txt"), "by command\n");
+    assert!(!repo.path().join("made.txt").exists());
+}
+
+#[test]
+fn what_the_user_saves_while_a_command_runs_is_theirs() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    for backend in [OVERLAY, CHECKOUT] {
+        let repo = project();
+        let (started, saved) = signs(&repo);
+        let script = format!(
+            "touch {}; while [ ! -e {} ]; do sleep 0.05; done; echo plan >> src/b.txt",
+            started.display(),
+            saved.display()
+        );
+        std::thread::scope(|scope| {
+            let ran = scope.spawn(|| run(&repo, backend, &script));
+            while !started.exists() {
+                std::thread::yield_now();
+            }
+            repo.write("src/a.txt", "saved meanwhile\n");
+            repo.remove("d/e");
+            std::fs::write(&saved, "").unwrap();
+            ran.join().unwrap().check(0, &[]);
+        });
+        assert_eq!(repo.read("src/a.txt"), "saved meanwhile\n", "{backend}");
+        assert_eq!(repo.read("src/b.txt"), "b\nplan\n", "{backend}");
+        assert!(!repo.path().join("d/e").exists(), "{backend}");
+        let changed = repo.git(&[
+            "diff",
+            "--name-only",
+            "teddy/sessions/s^2^",
+            "teddy/sessions/s^2",
+        ]);
+        assert_eq!(changed, "src/b.txt", "{backend}");
+    }
+}
+
+#[test]
+fn a_project_that_goes_away_while_a_command_runs_loses_nothing_of_the_record() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    let (started, gone) = signs(&repo);
+    let script = format!(
+        "touch {}; while [ ! -e {} ]; do sleep 0.05; done; echo plan > src/new.txt",
+        started.display(),
+        gone.display()
+    );
+    std::thread::scope(|scope| {
+        let ran = scope.spawn(|| run(&repo, OVERLAY, &script));
+        while !started.exists() {
+            std::thread::yield_now();
+        }
+        for name in ["src", "d", "run.sh"] {
+            repo.remove(name);
+        }
+        std::fs::write(&gone, "").unwrap();
+        // Whether the command can write where a folder was taken away is the kernel's affair.
+        ran.join().unwrap();
+    });
+    assert!(!repo.path().join("run.sh").exists());
+    assert!(
+        repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/s^2"])
+            .contains("run.sh")
+    );
+    repo.done(&["verify"]);
+    run(&repo, OVERLAY, "true").check(0, &[]);
+}
+
+#[test]
+fn nothing_of_a_killed_run_stays_mounted_and_the_session_goes_on() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    let command = repo
+        .teddy_command(&["execute", "-", "-y", "-c", OVERLAY])
+        .current_dir(repo.path())
+        .env("FAILPOINTS", "after-run=return(kill)")
+        .stdin(std::process::Stdio::piped())
+        .spawn();
+    let mut child = command.unwrap();
+    let text = plan("Try", &[execute("echo n > n.txt; echo o > target/o")]);
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    assert!(!child.wait().unwrap().success());
+    assert!(!repo.path().join("n.txt").exists());
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
+    assert!(
+        !mounts.contains(&repo.beside("home").display().to_string()),
+        "{mounts}"
+    );
+    run(&repo, OVERLAY, "test ! -e n.txt && cat target/o").check(0, &[]);
+}
+
+#[test]
+fn a_machine_without_overlays_runs_commands_in_a_copy_and_says_so_where_one_is_required() {
+    let repo = project();
+    let without = |args: &[&str]| {
+        let mut command = repo.teddy_command(args);
+        command.current_dir(repo.path());
+        command.env("FAILPOINTS", "no-overlay=return");
+        command
+    };
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Try", &[execute("ls -a; echo n > n.txt")]),
+    )
+    .unwrap();
+    let file = repo.beside("plan.md").display().to_string();
+    let run = |more: &[&str]| Output::of(&mut without(&[&["execute", &file, "-y"], more].concat()));
+    run(&[]).check(0, &[]);
+    assert!(!printed(&repo).contains("target"));
+    assert_eq!(repo.read("n.txt"), "n\n");
+    let words =
+        "`worktree.backend` is `overlay`, which this machine cannot do: kernel without overlays";
+    run(&["-c", OVERLAY]).check(1, &[words, "-c worktree.backend=auto"]);
+    let told = Output::of(&mut without(&["-v", "status"]));
+    told.check(
+        0,
+        &["Commands run in a copy of your files (kernel without overlays)"],
+    );
+    let told = Output::of(&mut without(&["doctor", "-v"]));
+    assert!(
+        told.stdout.contains("commands run in a copy of your files"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_set_up_runs_once_in_a_layer() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    repo.configure("worktree: { setup: 'echo set > target/set; echo x >> src/a.txt' }\n");
+    run(&repo, OVERLAY, "cat target/set src/a.txt").check(0, &["preparing the worktree"]);
+    assert!(printed(&repo).starts_with("set\na\n"), "{}", printed(&repo));
+    let again = run(&repo, OVERLAY, "cat target/set");
+    assert!(!again.check(0, &[]).stderr.contains("preparing"));
+    repo.configure("worktree: { setup: 'exit 7' }\n");
+    run(&repo, OVERLAY, "true").check(1, &["`worktree.setup` failed with exit code 7"]);
+}
+
+/// A repository's session names say little: `try` is in many.
+#[test]
+fn a_repository_at_the_path_of_another_one_sees_nothing_of_its_sessions() {
+    let check = |backend: &str| {
+        let repo = project();
+        run(
+            &repo,
+            backend,
+            "mkdir -p target; echo theirs | tee x.log target/tool",
+        )
+        .check(0, &[]);
+        repo.remove(".git");
+        repo.git(&["init", "-q"]);
+        repo.commit("another project");
+        repo.done(&["new", "s"]);
+        run(
+            &repo,
+            backend,
+            "echo seen; find . -name x.log -o -name tool",
+        )
+        .check(0, &[]);
+        assert_eq!(printed(&repo), "seen\n", "{backend}");
+        run(&repo, backend, "echo ours > x.log; rm .gitignore").check(0, &[]);
+        run(&repo, backend, "cat x.log").check(0, &[]);
+        assert_eq!(printed(&repo), "ours\n", "{backend}");
+    };
+    check(CHECKOUT);
+    if overlays() {
+        check(OVERLAY);
+    }
+}
+
+#[test]
+fn what_a_turn_recorded_is_the_users_even_where_they_ignore_it_later() {
+    let check = |backend: &str| {
+        let repo = project();
+        let write =
+            "mkdir out; echo turn | tee f.tmp g.tmp out/made; rm untracked.txt; echo own > x.log";
+        run(&repo, backend, write).check(0, &[]);
+        repo.remove("f.tmp");
+        repo.write("g.tmp", "edited\n");
+        repo.remove("out/made");
+        repo.write("out/own", "own\n");
+        repo.write("untracked.txt", "again\n");
+        repo.write(".gitignore", "*.log\n*.tmp\n/out/\n/untracked.txt\n");
+
+        let look = "ls -d f.tmp out/made; cat g.tmp out/own untracked.txt; cat x.log; true";
+        run(&repo, backend, look).check(0, &[]);
+        let said = printed(&repo);
+        let seen: Vec<&str> = said
+            .lines()
+            .filter(|line| !line.starts_with("ls:"))
+            .collect();
+        let seen: Vec<&str> = seen
+            .into_iter()
+            .filter(|line| !line.starts_with("cat:"))
+            .collect();
+        let expected: &[&str] = match backend {
+            OVERLAY => &["edited", "own", "again", "own"],
+            _ => &["own"],
+        };
+        assert_eq!(seen, expected, "{backend}: {said}");
+
+        run(&repo, backend, "echo '*.log' > .gitignore").check(0, &[]);
+        assert!(!repo.path().join("f.tmp").exists(), "{backend}");
+        assert_eq!(repo.read("g.tmp"), "edited\n", "{backend}");
+    };
+    check(CHECKOUT);
+    if overlays() {
+        check(OVERLAY);
+    }
+}

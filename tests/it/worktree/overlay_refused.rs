@@ -1,0 +1,513 @@
+//! Commands over the user's own files where something is against it: machines that cannot, disks
+//! that are full, users who change everything meanwhile, and commands that look for a way around.
+
+use std::path::Path;
+
+use crate::plans::{execute, plan};
+use crate::support::overlay::{CHECKOUT, OVERLAY, files, overlays, printed, project, run, signs};
+use crate::support::{Output, TestRepo};
+
+/// Says that a test is passed over; returns whether it is.
+#[expect(
+    clippy::print_stdout,
+    reason = "a test that cannot be tried here says so"
+)]
+fn is_missing(needed: bool, why: &str) -> bool {
+    if !needed {
+        println!("skipped: {why}");
+    }
+    !needed
+}
+
+/// Writes the plan of a command, and returns the file's name as seen in the project.
+fn write_plan(repo: &TestRepo, script: &str) -> &'static str {
+    std::fs::write(repo.beside("plan.md"), plan("Try", &[execute(script)])).unwrap();
+    "../plan.md"
+}
+
+/// Runs a shell script with `$TEDDY` in the project, in namespaces of its own; nothing where there
+/// are none to be had.
+fn apart(repo: &TestRepo, namespaces: &str, script: &str) -> Option<Output> {
+    let within = |script: &str| {
+        let mut command = repo.command("unshare");
+        command.args([namespaces, "sh", "-c", script]);
+        command.env("TEDDY", env!("CARGO_BIN_EXE_teddy"));
+        command.current_dir(repo.path());
+        command
+    };
+    let can = within("true")
+        .output()
+        .is_ok_and(|output| output.status.success());
+    let missing = is_missing(can, &format!("`unshare {namespaces}` is not possible here"));
+    (!missing).then(|| Output::of(&mut within(script)))
+}
+
+/// Returns whether a mount in namespaces of one's own was refused.
+fn is_refused(out: &Output) -> bool {
+    is_missing(out.code != 77, "this cannot be mounted here")
+}
+
+/// Runs something while a command runs: `script` begins when it is done.
+fn meanwhile(repo: &TestRepo, script: &str, deed: impl FnOnce()) -> Output {
+    let (started, go) = signs(repo);
+    let script = format!(
+        "touch {}; while [ ! -e {} ]; do sleep 0.02; done; {script}",
+        started.display(),
+        go.display()
+    );
+    std::thread::scope(|scope| {
+        let ran = scope.spawn(|| run(repo, OVERLAY, &script));
+        while !started.exists() && !ran.is_finished() {
+            std::thread::yield_now();
+        }
+        deed();
+        std::fs::write(&go, "").unwrap();
+        ran.join().unwrap()
+    })
+}
+
+#[test]
+fn where_namespaces_are_forbidden_commands_run_in_a_copy() {
+    let repo = project();
+    write_plan(&repo, "ls -a; echo n > n.txt");
+    let forbidden = "echo 0 > /proc/sys/user/max_mnt_namespaces || exit 77;";
+    let Some(out) = apart(
+        &repo,
+        "-Ur",
+        &format!("{forbidden} $TEDDY -v execute ../plan.md -y"),
+    ) else {
+        return;
+    };
+    if is_refused(&out) {
+        return;
+    }
+    let words = "Commands run in a copy of your files (no namespace of mounts)";
+    out.check(0, &[words]);
+    assert!(!printed(&repo).contains("target"), "{}", printed(&repo));
+    assert_eq!(repo.read("n.txt"), "n\n");
+
+    let insist = format!("{forbidden} $TEDDY execute ../plan.md -y -c {OVERLAY}");
+    let words = "`worktree.backend` is `overlay`, which this machine cannot do: no namespace";
+    let out = apart(&repo, "-Ur", &insist).unwrap();
+    out.check(1, &[words, "-c worktree.backend=auto"]);
+}
+
+#[test]
+fn a_project_that_lies_on_overlays_is_seen_through_one_or_copied() {
+    if is_missing(overlays(), "no overlays here") {
+        return;
+    }
+    let repo = project();
+    write_plan(
+        &repo,
+        "echo n >> src/a.txt; test ! -e target/built || echo warm",
+    );
+    let mounts = "m=$(dirname $PWD)/m; mkdir $m; mount -t tmpfs t $m || exit 77
+        mkdir $m/u $m/k $m/p $m/u2 $m/k2 $m/p2
+        options=userxattr,lowerdir=$PWD,upperdir=$m/u,workdir=$m/k
+        mount -t overlay o -o $options $m/p || exit 77
+        cp $m/../plan.md $m; cd $m/p
+        $TEDDY execute ../plan.md -y; $TEDDY show @ output/01.txt
+        options=userxattr,lowerdir=$m/p,upperdir=$m/u2,workdir=$m/k2
+        mount -t overlay o -o $options $m/p2 || exit 77; cd $m/p2
+        $TEDDY execute ../plan.md -y; $TEDDY execute ../plan.md -y -c worktree.backend=overlay";
+    let Some(out) = apart(&repo, "-m", mounts) else {
+        return;
+    };
+    if is_refused(&out) {
+        return;
+    }
+    assert!(out.stdout.contains("warm"), "{out}");
+    let copied = "commands run in a copy of your files, without what git ignores: mounting an";
+    out.check(
+        1,
+        &[copied, "which this machine cannot do: mounting an overlay"],
+    );
+    assert_eq!(out.stderr.matches(copied).count(), 1, "{out}");
+    assert_eq!(repo.read("src/a.txt"), "a\n");
+}
+
+#[test]
+fn a_file_system_that_cannot_take_layers_takes_copies() {
+    for kind in ["ramfs", "overlay"] {
+        let repo = project();
+        write_plan(&repo, "echo n >> src/a.txt");
+        let mount = format!(
+            "c=$XDG_CACHE_HOME; test -n \"$c\" || c=$HOME/.cache; b=$(dirname $PWD)/b
+            mkdir -p $c $b; mount -t tmpfs t $b || exit 77; mkdir $b/u $b/k
+            options=lowerdir=$c,upperdir=$b/u,workdir=$b/k
+            if [ {kind} = ramfs ]; then mount -t ramfs r $c; else mount -t overlay o -o $options $c; fi || exit 77
+            $TEDDY -v execute ../plan.md -y && $TEDDY execute ../plan.md -y -c {OVERLAY}"
+        );
+        let Some(out) = apart(&repo, "-m", &mount) else {
+            return;
+        };
+        if is_refused(&out) {
+            return;
+        }
+        let words = "Commands run in a copy of your files (";
+        out.check(1, &[words, "which this machine cannot do: "]);
+        assert_eq!(repo.read("src/a.txt"), "a\nn\n", "{kind}: {out}");
+    }
+}
+
+#[test]
+fn a_full_disk_below_the_worktrees_is_said_and_loses_nothing() {
+    for backend in [OVERLAY, CHECKOUT] {
+        if backend == OVERLAY && is_missing(overlays(), "no overlays here") {
+            continue;
+        }
+        let repo = project();
+        let users = files(&repo.path());
+        let [fails, goes] = ["head -c 9000000 /dev/zero > big", "echo ok > ok.txt"]
+            .map(|script| plan("Try", &[execute(script)]));
+        repo.put("../fails.md", fails).put("../goes.md", goes);
+        // What the second run leaves on the disk, the third takes back first,
+        // and has room again: it may do its work or say that it cannot.
+        let script = format!(
+            "c=$XDG_CACHE_HOME; test -n \"$c\" || c=$HOME/.cache; mkdir -p $c
+            mount -t tmpfs -o size=2m t $c || exit 77; run='$TEDDY execute -y -c {backend}'
+            head -c 9000000 /dev/zero > $c/fill; eval $run ../goes.md; echo first $?
+            rm $c/fill; eval $run ../fails.md; echo second $?; $TEDDY undo
+            head -c 9000000 /dev/zero > $c/fill; eval $run ../goes.md && test -s ok.txt
+            test $? = 0 || test ! -e ok.txt; echo third $?
+            rm $c/fill; eval $run ../goes.md; echo fourth $?"
+        );
+        let Some(out) = apart(&repo, "-m", &script) else {
+            return;
+        };
+        if is_refused(&out) {
+            return;
+        }
+        for words in ["first 1", "second 1", "third 0", "fourth 0"] {
+            assert!(out.stdout.contains(words), "{words}: {out}");
+        }
+        let full = "is full, so what commands wrote there may be incomplete; `teddy gc` makes room";
+        let unmade = "the session's worktree cannot be made; nothing was run: ";
+        out.check(
+            0,
+            &[full, unmade, "`worktree.root` puts worktrees on another"],
+        );
+        assert_eq!(repo.read("ok.txt"), "ok\n");
+        repo.remove("ok.txt");
+        assert_eq!(files(&repo.path()), users, "{backend}: {out}");
+        repo.done(&["verify"]);
+    }
+}
+
+#[test]
+fn a_command_that_removes_its_own_folder_removes_files_and_nothing_else() {
+    if is_missing(overlays(), "no overlays here") {
+        return;
+    }
+    for script in [
+        "rm -rf \"$PWD\"; rmdir \"$PWD\"; true",
+        "mv \"$PWD\" \"$PWD.x\"; mv \"$PWD\" /tmp; rm -rf .[a-z]* *; cd ..; rm -rf *; true",
+    ] {
+        let repo = project();
+        repo.put("../home/mine", "mine\n");
+        run(&repo, OVERLAY, script).check(0, &[]);
+        // What git ignores is not part of a result.
+        let left = files(&repo.path());
+        let ignored = [
+            ".env",
+            ".venv/.gitignore",
+            ".venv/lib",
+            "target/.env",
+            "target/built",
+        ];
+        let names: Vec<&str> = left.keys().map(String::as_str).collect();
+        let of_snapshot = |name: &&str| !ignored.contains(name);
+        assert_eq!(
+            names.into_iter().filter(of_snapshot).collect::<Vec<_>>(),
+            ["untracked/id_rsa"],
+            "{script}"
+        );
+        assert_eq!(repo.read("../home/mine"), "mine\n");
+        repo.done(&["undo"]);
+        run(&repo, OVERLAY, "cat target/built src/a.txt").check(0, &[]);
+        assert!(
+            printed(&repo).starts_with("built\na\n"),
+            "{}",
+            printed(&repo)
+        );
+    }
+}
+
+#[test]
+fn a_file_with_two_names_is_not_written_by_the_other() {
+    if is_missing(overlays(), "no overlays here") {
+        return;
+    }
+    for backend in [OVERLAY, CHECKOUT] {
+        let repo = project();
+        repo.put("../outside", "outside\n");
+        let link = |from: &str, to: &str| {
+            std::fs::hard_link(repo.path().join(from), repo.path().join(to)).unwrap();
+        };
+        link("src/a.txt", "src/a2.txt");
+        link("../outside", "src/outside");
+        let script =
+            "echo x >> src/a.txt; echo x >> src/outside; ln src/b.txt src/b2; echo x >> src/b2";
+        run(&repo, backend, script).check(0, &[]);
+        let read = [
+            "src/a.txt",
+            "src/a2.txt",
+            "../outside",
+            "src/outside",
+            "src/b2",
+        ];
+        assert_eq!(
+            read.map(|path| repo.read(path)),
+            ["a\nx\n", "a\n", "outside\n", "outside\nx\n", "b\nx\n"],
+            "{backend}"
+        );
+    }
+}
+
+/// Ways around the view; REPO is the user's own folder. None of them changes a file of the result.
+const AROUND: [&str; 12] = [
+    "mount -o remount,rw . ; mount -t tmpfs t src; mount --bind /tmp src",
+    "umount . ; umount -l \"$PWD\"; umount -a",
+    "unshare -m true && echo LEFT; unshare -Urm mount -t tmpfs t src && echo LEFT",
+    "nsenter -t $PPID -m true && echo LEFT; nsenter -t 1 -m true && echo LEFT",
+    "chroot . true && echo LEFT; chroot / true && echo LEFT",
+    "for p in /proc/[0-9]* /proc/self; do for at in root cwd; do echo x > $p/$at/REPO/src/a.txt; cat $p/$at/REPO/.env $p/$at/REPO/.git/config; done; done",
+    "for p in /proc/[0-9]*; do for fd in $p/fd/*; do echo x > $fd/src/a.txt; cat $fd/.env; done; done",
+    "mknod src/gone c 0 0; mknod src/n c 1 3; ls src",
+    "mv .git g; cat .git/config; mkdir .git; ls -a .git; rmdir .git; ln -s g .git; rm .git; mv g .git",
+    "rm -rf .git; cat .git/config; git remote -v",
+    "rm .env; mkdir .env; rmdir .env; cat .env target/.env; mv target t; cat t/.env; mv t target",
+    "ls -aR ../.teddy-worktrees; echo x > ../.teddy-worktrees/s/layer/files/src/a.txt; rm -rf ../.teddy-worktrees",
+];
+
+#[test]
+fn no_command_gets_around_the_view() {
+    if is_missing(overlays(), "no overlays here") {
+        return;
+    }
+    let repo = project();
+    repo.git(&["config", "remote.origin.pushurl", "https://me:KEY=4@host/x"]);
+    let (before, users) = (files(&repo.path()), repo.users());
+    let mut wrong = Vec::new();
+    for script in AROUND {
+        let path = repo.path().display().to_string();
+        let script = script.replace("/REPO", &path);
+        let out = run(&repo, OVERLAY, &format!("{{ {script}; }} 2>&1; true"));
+        let said = printed(&repo);
+        let reached = said.contains("KEY=") || said.contains("LEFT");
+        let same = files(&repo.path()) == before && repo.users() == users;
+        if out.code != 0 || reached || !same {
+            wrong.push(format!("{script}: same {same}\n{said}\n{out}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
+    assert!(
+        !mounts.contains(&repo.beside("").display().to_string()),
+        "{mounts}"
+    );
+}
+
+/// Sets what an overlay of the kernel's goes by; says where that worked.
+const ATTRIBUTES: &str = "python3 - <<'P'
+import os
+for space in ['user.overlay.', 'trusted.overlay.', 'user.overlay.overlay.']:
+    for name, value in [('opaque', b'y'), ('whiteout', b'y'), ('redirect', b'/d'), ('metacopy', b''), ('origin', b'x')]:
+        for path in ['.', '.git', 'src', 'src/deep', 'src/a.txt', 'target']:
+            try:
+                os.setxattr(path, space + name, value)
+            except OSError:
+                pass
+P
+ls .git/config target/built src/a.txt; cat .git/config .env; true";
+
+#[test]
+fn attributes_of_overlays_that_a_command_sets_mean_nothing() {
+    let python = teddy::host::process::find("python3").is_some();
+    if is_missing(overlays() && python, "no overlays or no Python here") {
+        return;
+    }
+    let repo = project();
+    repo.git(&["config", "remote.origin.pushurl", "https://me:KEY=4@host/x"]);
+    let before = files(&repo.path());
+    for _ in 0..2 {
+        run(&repo, OVERLAY, ATTRIBUTES).check(0, &[]);
+        let said = printed(&repo);
+        assert!(
+            said.contains("target/built\n") && !said.contains("KEY="),
+            "{said}"
+        );
+        assert_eq!(files(&repo.path()), before);
+    }
+    run(&repo, OVERLAY, "rm -r src/deep; cat src/a.txt target/built").check(0, &[]);
+    assert!(!repo.path().join("src/deep/c.txt").exists());
+    assert_eq!(repo.read("src/a.txt"), "a\n");
+}
+
+#[test]
+fn a_view_whose_holder_is_killed_interrupts_the_plan() {
+    if is_missing(overlays(), "no overlays here") {
+        return;
+    }
+    let repo = project();
+    let before = files(&repo.path());
+    let home = repo.beside("home").display().to_string();
+    let out = meanwhile(&repo, "echo n > n.txt", || {
+        let mine = |process: &Path| {
+            let read = |name: &str| std::fs::read(process.join(name)).unwrap_or_default();
+            let held = String::from_utf8_lossy(&read("mountinfo")).contains(&home);
+            held && String::from_utf8_lossy(&read("cmdline")).contains("__overlay")
+        };
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let holder = processes.map(|entry| entry.path()).find(|path| mine(path));
+        let name = holder.unwrap().file_name().unwrap().to_owned();
+        let pid = rustix::process::Pid::from_raw(name.to_str().unwrap().parse().unwrap());
+        rustix::process::kill_process(pid.unwrap(), rustix::process::Signal::KILL).unwrap();
+    });
+    out.check(
+        1,
+        &["the process that shows commands your files was ended from outside"],
+    );
+    assert_eq!(files(&repo.path()), before);
+    repo.done(&[
+        "execute",
+        "-y",
+        "-c",
+        CHECKOUT,
+        write_plan(&repo, "echo m > m.txt"),
+    ]);
+    run(&repo, OVERLAY, "test -e m.txt").check(0, &[]);
+}
+
+#[test]
+fn a_project_that_is_rewritten_while_a_command_runs_keeps_what_the_user_made() {
+    if is_missing(overlays(), "no overlays here") {
+        return;
+    }
+    let repo = project();
+    let out = meanwhile(&repo, "echo made > made.txt", || {
+        repo.git(&["checkout", "-qb", "other"]);
+        repo.git(&["rm", "-rq", "src", "d"]);
+        repo.write("src", "a file now\n");
+        repo.git(&["add", "-A"]);
+        repo.git(&["commit", "-qm", "rewritten"]);
+    });
+    out.check(0, &[]);
+    assert_eq!(repo.read("src"), "a file now\n");
+    assert_eq!(repo.read("made.txt"), "made\n");
+    assert!(!repo.path().join("d/e").exists());
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn a_project_that_is_moved_away_while_a_command_runs_goes_on_when_it_is_back() {
+    if is_missing(overlays(), "no overlays here") {
+        return;
+    }
+    let repo = project();
+    let (here, away) = (repo.path(), repo.beside("away"));
+    let before = files(&here);
+    let out = meanwhile(&repo, "echo made > made.txt", || {
+        std::fs::rename(&here, &away).unwrap();
+    });
+    out.check(1, &["is gone"]);
+    assert_eq!(files(&away), before);
+    std::fs::rename(&away, &here).unwrap();
+    run(&repo, OVERLAY, "test ! -e made.txt; cat target/built").check(0, &[]);
+    repo.done(&["verify"]);
+}
+
+/// What an overlay shows although no command may read it: the project is the folder of all settings,
+/// or has its git directory under another name.
+#[test]
+fn private_places_in_the_project_are_seen_by_no_command() {
+    let settings = TestRepo::new();
+    let folder = settings.beside("home/config");
+    std::fs::create_dir_all(folder.join("gh")).unwrap();
+    std::fs::write(folder.join("gh/hosts.yml"), "token\n").unwrap();
+    std::fs::write(folder.join(".gitignore"), "gh/\n").unwrap();
+    settings.git_in(&folder, &["init", "-q", "-b", "main"]);
+    settings.git_in(&folder, &["add", "-A"]);
+    settings.git_in(&folder, &["commit", "-q", "-m", "one"]);
+
+    let apart = TestRepo::new();
+    let project = apart.beside("apart");
+    std::fs::create_dir(&project).unwrap();
+    let separate = format!("--separate-git-dir={}", project.join("data").display());
+    apart.git_in(&project, &["init", "-q", "-b", "main", &separate]);
+    std::fs::write(project.join(".gitignore"), "data/\n").unwrap();
+    apart.git_in(&project, &["add", "-A"]);
+    apart.git_in(&project, &["commit", "-q", "-m", "one"]);
+
+    for (repo, folder, secret) in [
+        (&settings, &folder, "gh/hosts.yml"),
+        (&apart, &project, "data/config"),
+    ] {
+        assert_eq!(repo.teddy_in(folder, &["new", "s"]).code, 0);
+        let script = format!("test ! -e {secret} && echo ok > seen");
+        std::fs::write(repo.beside("plan.md"), plan("Look", &[execute(&script)])).unwrap();
+        let path = repo.beside("plan.md");
+        let out = repo.teddy_in(folder, &["execute", path.to_str().unwrap(), "-y"]);
+        assert_eq!(out.code, 0, "{secret}: {out}");
+        assert!(folder.join("seen").exists(), "{secret}: {out}");
+    }
+}
+
+/// A turn showed the next one every secret that it liked.
+#[test]
+fn only_the_users_own_settings_show_secrets() {
+    for backend in [OVERLAY, CHECKOUT] {
+        if backend == OVERLAY && !overlays() {
+            continue;
+        }
+        let repo = project();
+        // Commands can commit, too.
+        let script = "printf '.env\\n' > .worktreeinclude; git add -A; git commit -q -m more";
+        let out = run(&repo, backend, script);
+        assert_eq!(out.code, 0, "{out}");
+        let seen = "test ! -e .env && echo hidden > seen || echo shown > seen";
+        assert_eq!(run(&repo, backend, seen).code, 0);
+        assert_eq!(repo.read("seen"), "hidden\n", "{backend}");
+
+        repo.configure("worktree:\n  copy: [.env]\n");
+        assert_eq!(run(&repo, backend, seen).code, 0);
+        assert_eq!(repo.read("seen"), "shown\n", "{backend}");
+    }
+}
+
+/// Git takes a folder with files that it tracks for no repository of its own; the files went.
+#[test]
+fn a_repository_that_is_made_among_tracked_files_takes_none_away() {
+    for backend in [OVERLAY, CHECKOUT] {
+        if backend == OVERLAY && !overlays() {
+            continue;
+        }
+        let repo = project();
+        let script = "cd src; git init -q; git -c user.email=a -c user.name=b commit -q --allow-empty -m x; echo n > n";
+        let out = run(&repo, backend, script);
+        assert_eq!(out.code, 0, "{out}");
+        let texts = ["src/a.txt", "src/b.txt", "src/n"].map(|path| repo.read(path));
+        assert_eq!(texts, ["a\n", "b\n", "n\n"], "{backend}");
+        repo.done(&["undo"]);
+        assert!(!repo.path().join("src/n").exists());
+        assert_eq!(repo.read("src/a.txt"), "a\n", "{backend}");
+    }
+}
+
+/// Who owns a folder can open it again, a command too; root can list it anyway.
+#[test]
+fn what_is_in_a_folder_that_the_user_closed_is_seen_by_no_command() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let repo = project().file("conf/.env", "KEY=1\n");
+    let close = |mode| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(repo.path().join("conf"), permissions).unwrap();
+    };
+    close(0o000);
+    let script = "chmod 755 conf; cat conf/.env && echo shown > seen || echo hidden > seen";
+    let out = run(&repo, "worktree.backend=auto", script);
+    close(0o755);
+    assert_eq!(out.code, 0, "{out}");
+    assert_eq!(repo.read("seen"), "hidden\n", "{out}");
+}

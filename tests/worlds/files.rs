@@ -1,0 +1,10 @@
+//! Long random histories of the user's files.
+
+#[path = "../it/files/publish_random.rs"]
+mod publish_random;
+#[path = "../it/files/snapshot.rs"]
+mod snapshot;
+#[path = "../it/files/snapshot_random.rs"]
+mod snapshot_random;
+#[path = "../it/files/stack.rs"]
+mod stack;

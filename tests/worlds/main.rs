@@ -1,0 +1,28 @@
+//! End-to-end tests that take long: random histories, storms, fault matrices, power cuts, a browser,
+//! packages, recordings. Run with `cargo test --test worlds`; a plain `cargo test` leaves them out.
+#![allow(clippy::unwrap_used, reason = "a test fails where it must")]
+
+mod crash;
+mod files;
+mod first_change;
+mod hostile;
+#[path = "../it/house.rs"]
+mod house;
+mod installing;
+mod land;
+mod large;
+mod packages;
+mod power;
+mod recording;
+mod replay;
+mod share;
+#[allow(dead_code, reason = "each of the two targets uses a part of it")]
+#[path = "../it/support.rs"]
+mod support;
+mod web_browser;
+mod worktree;
+
+use support::{fake, killed_repo, plans, random_kills, screen};
+
+/// Whether this is the target of long runs.
+const WORLDS: bool = true;

@@ -1,0 +1,4 @@
+//! Long random exchanges of sessions.
+
+#[path = "../it/share/random.rs"]
+mod random;

@@ -1,0 +1,4 @@
+//! Long random runs in partial worktrees.
+
+#[path = "../it/worktree/partial_random.rs"]
+mod partial_random;
