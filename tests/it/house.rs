@@ -1,5 +1,7 @@
 //! Rules for the source code.
 
+#[path = "house/hermetic.rs"]
+mod hermetic;
 #[path = "house/import_circles.rs"]
 mod import_circles;
 #[path = "house/rules.rs"]

@@ -31,6 +31,7 @@ pub mod web;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// A repository in a folder of its own, removed when dropped.
 pub struct TestRepo {
@@ -46,25 +47,29 @@ impl TestRepo {
 
     /// Makes an empty repository on branch `main`, with more arguments to `git init`.
     pub fn with(init: &[&str]) -> TestRepo {
-        let repo = TestRepo {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        TestRepo::in_dir(tempfile::tempdir().unwrap(), init)
+    }
+
+    /// As [`TestRepo::with`], in a directory below this one, which can be on another disk.
+    pub fn below(dir: &Path, init: &[&str]) -> TestRepo {
+        TestRepo::in_dir(tempfile::tempdir_in(dir).unwrap(), init)
+    }
+
+    fn in_dir(dir: tempfile::TempDir, init: &[&str]) -> TestRepo {
+        static PLAIN: OnceLock<Template> = OnceLock::new();
+        let repo = TestRepo { folder: dir };
         std::fs::create_dir(repo.folder.path().join("home")).unwrap();
         std::fs::create_dir(repo.path()).unwrap();
-        repo.git(&[&["init", "-q", "-b", "main"], init].concat());
+        if init.is_empty() {
+            PLAIN.get_or_init(Template::make).write(&repo.path());
+        } else {
+            repo.init(init);
+        }
         repo
     }
 
-    /// Makes an empty repository on branch `main` in a folder below this one, which may be on another
-    /// disk, with more arguments to `git init`.
-    pub fn below(folder: &Path, init: &[&str]) -> TestRepo {
-        let repo = TestRepo {
-            folder: tempfile::tempdir_in(folder).unwrap(),
-        };
-        std::fs::create_dir(repo.folder.path().join("home")).unwrap();
-        std::fs::create_dir(repo.path()).unwrap();
-        repo.git(&[&["init", "-q", "-b", "main"], init].concat());
-        repo
+    fn init(&self, more: &[&str]) {
+        self.git(&[&["init", "-q", "-b", "main"], more].concat());
     }
 
     /// Returns the top of the worktree.
@@ -137,9 +142,20 @@ impl TestRepo {
 
     /// Commits everything and returns the commit's id.
     pub fn commit(&self, message: &str) -> String {
+        // Without the housekeeping that git starts after a commit: two more processes.
+        let quiet = ["-c", "maintenance.auto=false", "-c", "gc.auto=0"];
         self.git(&["add", "-A"]);
-        self.git(&["commit", "-q", "--allow-empty", "-m", message]);
-        self.git(&["rev-parse", "HEAD"])
+        self.git(&[&quiet[..], &["commit", "-q", "--allow-empty", "-m", message]].concat());
+        let branch = std::fs::read_to_string(self.path().join(".git/refs/heads/main"));
+        match branch.map(|id| id.trim().to_owned()) {
+            Ok(id) if self.is_on_main() => id,
+            _ => self.git(&["rev-parse", "HEAD"]),
+        }
+    }
+
+    fn is_on_main(&self) -> bool {
+        let head = std::fs::read_to_string(self.path().join(".git/HEAD"));
+        head.is_ok_and(|head| head == "ref: refs/heads/main\n")
     }
 
     /// Returns the tree of every file that is not ignored, each read anew.
@@ -234,7 +250,11 @@ impl TestRepo {
 
     /// Runs teddy with a text on its standard input.
     pub fn teddy_reads(&self, args: &[&str], input: impl AsRef<[u8]>) -> Output {
-        let mut command = self.teddy_command(args);
+        self.reads(self.teddy_command(args), input)
+    }
+
+    /// Runs a command in the repository with a text on its standard input.
+    pub fn reads(&self, mut command: Command, input: impl AsRef<[u8]>) -> Output {
         command
             .current_dir(self.path())
             .stdin(Stdio::piped())
@@ -316,6 +336,51 @@ impl TestRepo {
                 .map(|name| ((*name).to_owned(), read(name)))
                 .collect(),
             hooks,
+        }
+    }
+}
+
+/// What `git init` makes, in memory, so that only the first repository of a run starts a process.
+struct Template {
+    directories: Vec<PathBuf>,
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Template {
+    fn make() -> Template {
+        let repo = TestRepo {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        std::fs::create_dir(repo.folder.path().join("home")).unwrap();
+        std::fs::create_dir(repo.path()).unwrap();
+        repo.init(&[]);
+        let mut template = Template {
+            directories: Vec::new(),
+            files: Vec::new(),
+        };
+        template.read(&repo.path(), Path::new(".git"));
+        template
+    }
+
+    fn read(&mut self, top: &Path, dir: &Path) {
+        self.directories.push(dir.to_owned());
+        for entry in std::fs::read_dir(top.join(dir)).unwrap() {
+            let path = dir.join(entry.unwrap().file_name());
+            if top.join(&path).is_dir() {
+                self.read(top, &path);
+            } else if path.extension().is_none_or(|ending| ending != "sample") {
+                let content = std::fs::read(top.join(&path)).unwrap();
+                self.files.push((path, content));
+            }
+        }
+    }
+
+    fn write(&self, top: &Path) {
+        for dir in &self.directories {
+            std::fs::create_dir(top.join(dir)).unwrap();
+        }
+        for (path, content) in &self.files {
+            std::fs::write(top.join(path), content).unwrap();
         }
     }
 }

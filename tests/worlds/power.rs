@@ -4,6 +4,8 @@
 //! The repository is on a disk of its own, an ext4 file system in a file. What has reached that file
 //! is all that a cut at this moment would leave: a copy of it is mounted in the disk's place. Needs
 //! the right to mount; where there is none the tests say so and pass.
+//!
+//! CI also runs this module as root.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

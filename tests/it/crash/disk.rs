@@ -1,5 +1,7 @@
 //! Disks that are full or cannot be written: a clear error, nothing half done, and the next command
 //! works when there is room again. Parts that need a mount say so and pass where none is possible.
+//!
+//! CI also runs this module as root.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

@@ -2,6 +2,8 @@
 //! is held up.
 //!
 //! For root nothing is closed, so that teddy runs as nobody then.
+//!
+//! CI also runs this module as root.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -1,4 +1,6 @@
 //! What a confined command cannot reach, on this kernel and on older ones.
+//!
+//! CI also runs this module as root.
 
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! What a command does to the git directory that it sees, and to the user's: nothing of it decides
 //! what TeDDy deletes, writes, runs or records afterwards.
+//!
+//! CI also runs this module as root.
 
 use std::path::{Path, PathBuf};
 

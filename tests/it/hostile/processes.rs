@@ -1,4 +1,6 @@
 //! What a command starts ends with it: whatever it does to be overlooked, and however it ends.
+//!
+//! CI also runs this module as root.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Stdio};

@@ -1,5 +1,7 @@
 //! What a command reaches: with the sandbox nothing but the worktree, without it a report of what
 //! it changed.
+//!
+//! CI also runs this module as root.
 
 use teddy::host::sandbox::{Availability, availability};
 

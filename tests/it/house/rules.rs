@@ -453,3 +453,31 @@ fn without_code(text: &str) -> String {
         .replace_all(&rest, "")
         .into_owned()
 }
+
+#[test]
+fn modules_that_root_changes_are_run_both_ways() {
+    let script = text(".ci/run");
+    let mut listed = BTreeSet::new();
+    for (target, names) in [
+        ("it", r"(?s)cargo test --test it -- (.*?)\n  cargo"),
+        ("worlds", r"cargo test --test worlds -- (.*)"),
+    ] {
+        let names = all(names, &script)[0].replace("\\\n", " ");
+        let paths = names.split_whitespace().map(|name| {
+            let path = name.trim_end_matches("::").replace("::", "/");
+            format!("tests/{target}/{path}.rs")
+        });
+        listed.extend(paths);
+    }
+
+    let marked: BTreeSet<String> = files("tests", ".rs")
+        .into_iter()
+        .filter(|file| file.text.contains("//! CI also runs this module as root."))
+        .map(|file| file.path)
+        .collect();
+    assert_eq!(listed, marked);
+    // As a user: the whole of both targets.
+    for whole in ["\ncargo test\n", "\ncargo test --test worlds\n"] {
+        assert!(script.contains(whole), "{whole} is not in .ci/run");
+    }
+}

@@ -1,4 +1,6 @@
 //! Where teddy works: every kind of repository and folder, and those that it refuses.
+//!
+//! CI also runs this module as root.
 
 use std::path::Path;
 

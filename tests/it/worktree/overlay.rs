@@ -1,5 +1,7 @@
 //! Commands over the user's own files: what they see, what they leave, and that it comes to the
 //! same as in a copy.
+//!
+//! CI also runs this module as root.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,7 @@
 //! Commands over the user's own files where something is against it: machines that cannot, disks
 //! that are full, users who change everything meanwhile, and commands that look for a way around.
+//!
+//! CI also runs this module as root.
 
 use std::path::Path;
 

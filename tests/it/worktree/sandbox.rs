@@ -1,4 +1,6 @@
 //! Scripts in the sandbox of the running kernel.
+//!
+//! CI also runs this module as root.
 
 use std::fs;
 use std::path::PathBuf;
