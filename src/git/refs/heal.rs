@@ -39,7 +39,7 @@ pub enum RefScan {
     /// Only the refs of checkouts, if there are many refs and all were readable since the system
     /// started; otherwise all.
     Quick,
-    /// All.
+    /// All refs.
     Whole,
 }
 

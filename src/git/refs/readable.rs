@@ -9,7 +9,7 @@ use crate::host::boot;
 use crate::host::file::{read_regular_text, write_cache};
 
 const FILE: &str = "readable";
-/// An id of a start of the system.
+/// Upper bound for a boot id.
 const MAX_BYTES: u64 = 4096;
 /// Up to this number, refs are simply read each time.
 const FEW: usize = 64;

@@ -132,7 +132,7 @@ fn no_longer(path: &Path, most: u64) -> anyhow::Result<()> {
 }
 
 fn loose(path: &Path) -> Loose {
-    // git creates no symlinks there (`core.preferSymlinkRefs` aside), so let gix decide.
+    // git creates symlinks there only with `core.preferSymlinkRefs`; gix handles them.
     if path.is_symlink() {
         return Loose::Unclear;
     }

@@ -68,7 +68,7 @@ impl<'a> Locked<'a> {
     pub(super) fn now(&self) -> anyhow::Result<Option<CommitId>> {
         match read_regular_text(&self.path, MAX_REF) {
             Ok(text) => text.trim_end().parse().map(Some),
-            // git leaves empty folders where refs were.
+            // git leaves empty directories behind after it deletes refs.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => {
                 self.packed()
             }
