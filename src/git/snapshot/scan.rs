@@ -244,6 +244,7 @@ struct NameSum {
 }
 
 impl NameSum {
+    /// Returns an empty sum with the same key.
     fn without_names(&self) -> NameSum {
         NameSum {
             key: self.key.clone(),

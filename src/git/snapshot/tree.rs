@@ -75,7 +75,9 @@ struct TreeBuilder<'a> {
     scan: &'a ScanContext<'a>,
     folders: &'a [Scanned],
     trees: Vec<ObjectId>,
+    /// Whether each directory and all of its subdirectories are unchanged.
     same: Vec<bool>,
+    /// Subdirectories of each directory, last first.
     children: Vec<Vec<usize>>,
 }
 
