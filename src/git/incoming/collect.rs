@@ -1,4 +1,4 @@
-//! What HEAD reaches and the user's repository lacks, in one pack.
+//! Packs the objects that an untrusted HEAD reaches and the user's repository lacks.
 
 use std::collections::HashSet;
 
@@ -12,38 +12,32 @@ use crate::git::keep::pack::{Pack, deflated};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 
-/// So many new objects are taken at most.
+/// Maximum number of new objects.
 const MAX_OBJECTS: usize = 500_000;
-/// So many bytes of them.
+/// Maximum total size of new objects in bytes.
 const MAX_BYTES: u64 = 2 << 30;
 
-/// What was found.
 pub(super) struct Collected {
-    /// The number of new objects.
     pub(super) new: usize,
-    /// The commits of the user's repository on which the new ones stand.
+    /// Commits of the user's repository that are parents of new ones.
     pub(super) edges: Vec<CommitId>,
-    /// The new objects, if there are any.
+    /// The new objects; `None` if there are none.
     pub(super) pack: Option<Pack>,
 }
 
-/// A walk under way.
+/// State of the traversal.
 struct CollectWalk<'a> {
-    /// The user's repository.
     repository: &'a Repository,
-    /// Its objects; looks for new packs once.
+    /// Existing objects, as of the start.
     known: gix::OdbHandle,
-    /// The stranger's objects.
+    /// The untrusted objects.
     store: ForeignStore<'a>,
-    /// What was come by.
     seen: HashSet<ObjectId>,
-    /// The bytes of new objects.
     bytes: u64,
-    /// What was found.
     found: Collected,
 }
 
-/// Collects what a commit reaches that is new.
+/// Collects the new objects that a commit reaches.
 pub(super) fn collect(
     repository: &Repository,
     store: ForeignStore<'_>,
@@ -76,7 +70,7 @@ pub(super) fn collect(
 }
 
 impl CollectWalk<'_> {
-    /// Looks at an object, and notes what it names.
+    /// Collects an object if it is new, and queues the objects that it refers to.
     fn look(
         &mut self,
         id: ObjectId,
@@ -92,8 +86,8 @@ impl CollectWalk<'_> {
         }
 
         let Some((is, data)) = self.store.read(id)? else {
-            // A partial clone has trees whose files only the server has; git's check of the links
-            // decides whether it promised this one.
+            // In a partial clone, the server can have this object. git's connectivity check decides
+            // whether it was promised.
             let may_be_promised = self.repository.is_partial() && kind != Kind::Commit;
             anyhow::ensure!(
                 may_be_promised,
@@ -123,7 +117,7 @@ impl CollectWalk<'_> {
     }
 }
 
-/// Returns what an object names, or nothing where it cannot be read.
+/// Returns the objects that an object refers to; `None` if it is malformed.
 fn links(kind: Kind, data: &[u8], hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Kind)>> {
     match kind {
         Kind::Commit => {
@@ -142,7 +136,7 @@ fn links(kind: Kind, data: &[u8], hash: gix::hash::Kind) -> Option<Vec<(ObjectId
                 let entry = entry.ok()?;
                 let kind = match entry.mode.kind() {
                     gix::objs::tree::EntryKind::Tree => Kind::Tree,
-                    // Of a repository of its own.
+                    // A submodule's commit is in another repository.
                     gix::objs::tree::EntryKind::Commit => continue,
                     _ => Kind::Blob,
                 };
