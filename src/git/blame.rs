@@ -86,7 +86,6 @@ pub fn blame(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<Blame
     parse(&String::from_utf8_lossy(&output.stdout)).context("git blame told something unknown")
 }
 
-/// Parses `git blame --porcelain`.
 fn parse(text: &str) -> Option<Blame> {
     let mut blame = Blame::default();
     let mut lines = text.split('\n').peekable();

@@ -55,6 +55,7 @@ pub fn git_in(folder: &Path) -> anyhow::Result<Command> {
     };
     let mut command = process::command(program);
     command.current_dir(folder).stdin(Stdio::null());
+    // Variables such as GIT_DIR would point git at another repository.
     for (name, _) in env::all().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
         if !CONFIG_FILES.iter().any(|kept| name == *kept) {
             command.env_remove(name);

@@ -26,22 +26,18 @@ use crate::git::object::large::{From, Hashed};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::host::file::read_regular;
 
-/// Options for a checkout with gix.
 const AT_ONCE: Options = Options {
     can_delay: Delay::Forbid,
     unknown_encoding: UnknownEncoding::Ignore,
 };
 
-/// Attributes that select a filter.
 const FILTERS: [&str; 3] = ["filter", "ident", ENCODING];
 const ATTRIBUTES: &str = ".gitattributes";
 const SYSTEM: &str = "/etc/gitattributes";
 /// Upper bound for an attributes file.
 const MOST: u64 = 16 << 20;
-/// The attribute that selects an encoding.
 const ENCODING: &str = "working-tree-encoding";
 
-/// Filters for some paths of a tree.
 pub(in crate::git) struct Filter<'repo> {
     repository: &'repo gix::Repository,
     pipeline: gix::filter::Pipeline<'repo>,
@@ -51,7 +47,6 @@ pub(in crate::git) struct Filter<'repo> {
     attributes: Option<gix::AttributeStack<'repo>>,
 }
 
-/// Returns the filters of a tree for these paths.
 pub(in crate::git) fn filter<'a>(
     repository: &Repository,
     tree: TreeId,
@@ -174,7 +169,6 @@ impl Filter<'_> {
         )
     }
 
-    /// Returns whether a checkout writes the blob unchanged.
     pub(in crate::git) fn writes_as_is(
         &mut self,
         path: &[u8],

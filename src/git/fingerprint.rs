@@ -174,7 +174,6 @@ fn index_digest(repository: &Repository) -> anyhow::Result<Option<[u8; 32]>> {
     Ok(Some(hasher.finalize().into()))
 }
 
-/// Adds a file, or all files of a directory.
 fn add(parts: &mut BTreeMap<String, [u8; 32]>, name: &str, path: &Path) -> anyhow::Result<()> {
     let metadata = match std::fs::symlink_metadata(path) {
         Ok(metadata) => metadata,

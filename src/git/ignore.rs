@@ -174,7 +174,6 @@ impl TextRules {
         })
     }
 
-    /// Returns whether a directory or one above it is ignored.
     fn excludes_folder(&self, path: &[u8]) -> bool {
         let ends = path.iter().enumerate().filter(|&(_, &b)| b == b'/');
         ends.map(|(at, _)| at)

@@ -18,7 +18,6 @@ const LINE: u64 = 64 << 10;
 /// Limit for files that have hundreds of megabytes in a repository with millions of refs or files.
 const LARGE: u64 = 2 << 30;
 
-/// Files of one worktree.
 const OWN: [(&str, u64); 7] = [
     ("HEAD", LINE),
     ("commondir", LINE),
@@ -28,7 +27,6 @@ const OWN: [(&str, u64); 7] = [
     ("info/sparse-checkout", TEXT),
     ("logs/HEAD", LARGE),
 ];
-/// Files shared by all worktrees.
 const COMMON: [(&str, u64); 8] = [
     ("config", TEXT),
     ("packed-refs", LARGE),
@@ -91,12 +89,10 @@ pub(super) fn file(path: &Path, most: u64) -> Result<(), Irregular> {
     })
 }
 
-/// Checks a file of ignore rules or attributes.
 pub(super) fn rules(path: &Path) -> Result<(), Irregular> {
     file(path, TEXT)
 }
 
-/// Returns the paths of the user's global git configuration.
 fn user_settings() -> Vec<PathBuf> {
     let named = |name: &str| env::var_os(name).map(PathBuf::from);
     let mut files = match named("GIT_CONFIG_GLOBAL") {

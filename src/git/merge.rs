@@ -42,14 +42,11 @@ pub enum Merged {
     },
 }
 
-/// Changes of one side by path.
 type SideChanges = BTreeMap<Vec<u8>, TreeChange>;
 
-/// Result for a path that both sides changed.
 struct MergedPath {
     /// Merged entry, possibly with conflict markers.
     entry: Option<TreeEntry>,
-    /// Whether there is no conflict.
     clean: bool,
 }
 
@@ -102,7 +99,6 @@ pub fn merge(
     Ok(merged)
 }
 
-/// Merges each path that both sides changed in different ways.
 fn meet(
     repository: &Repository,
     sink: &Sink,
@@ -303,13 +299,11 @@ fn ways_out(
     })
 }
 
-/// A merge with conflicts.
 struct Divided {
     ours: SideChanges,
     theirs: SideChanges,
     /// Edits of our tree, including conflict markers.
     edits: BTreeMap<Vec<u8>, Option<TreeEntry>>,
-    /// Conflicting paths.
     overlap: BTreeSet<Vec<u8>>,
 }
 

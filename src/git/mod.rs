@@ -43,7 +43,6 @@ use object::absent::MissingObject;
 
 /// Converts gix's errors, adding the failed operation.
 pub(crate) trait During<T> {
-    /// Converts the error and adds the operation `what`.
     fn during(self, what: impl std::fmt::Display) -> anyhow::Result<T>;
 }
 

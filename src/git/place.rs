@@ -31,7 +31,6 @@ pub(in crate::git) use recent::Recent;
 /// Paths with more directories are resolved step by step.
 const DEEP: usize = 64;
 
-/// The top directory of a worktree, open.
 #[derive(Debug)]
 pub(in crate::git) struct Top {
     folder: OwnedFd,
@@ -42,7 +41,6 @@ pub(in crate::git) struct Top {
 /// Result of resolving the directory of a path.
 #[derive(Debug)]
 pub(in crate::git) enum WalkResult {
-    /// The directory is open.
     Place(Place),
     /// A parent directory does not exist.
     Missing,
@@ -68,7 +66,6 @@ pub(in crate::git) enum IfMissing {
 /// A name in an open directory. The name need not exist.
 #[derive(Debug)]
 pub(in crate::git) struct Place {
-    /// Shared by all names in it.
     folder: Arc<OwnedFd>,
     name: Vec<u8>,
 }
@@ -90,7 +87,6 @@ impl Top {
         })
     }
 
-    /// Returns a name in the top directory.
     pub(in crate::git) fn place(&self, name: &[u8]) -> io::Result<Place> {
         Ok(Place {
             folder: Arc::new(rustix::io::dup(&self.folder)?),
@@ -98,7 +94,6 @@ impl Top {
         })
     }
 
-    /// Resolves the directory of a path.
     pub(in crate::git) fn walk(&self, path: &[u8], missing: IfMissing) -> io::Result<WalkResult> {
         if !path.split(|&byte| byte == b'/').all(is_ordinary) {
             return Ok(WalkResult::Refused);
@@ -114,6 +109,7 @@ impl Top {
             let end = start + length;
             let name = &path[start..end];
             let next = step(&folder, name, missing);
+            // Fails if the directory is a mount point.
             if self.mounts == Mounts::Refused && next.is_ok() {
                 open_beneath(
                     &folder,
@@ -178,7 +174,6 @@ impl Place {
         &self.name
     }
 
-    /// Returns another name in the same directory.
     pub(in crate::git) fn sibling(&self, name: &[u8]) -> Place {
         Place {
             folder: Arc::clone(&self.folder),
@@ -326,7 +321,6 @@ impl Place {
         }
     }
 
-    /// Deletes the file or symlink.
     pub(in crate::git) fn remove(&self) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(
             &self.folder,
@@ -372,11 +366,11 @@ impl Place {
     }
 }
 
-/// Opens one directory of a path.
 fn step(folder: &OwnedFd, name: &[u8], missing: IfMissing) -> Result<OwnedFd, Errno> {
     match rustix::fs::openat(folder, name, folder_flags(), Mode::empty()) {
         Err(Errno::NOENT) if missing == IfMissing::Make => {
             match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
+                // Another thread or process can create it first.
                 Ok(()) | Err(Errno::EXIST) => {
                     rustix::fs::openat(folder, name, folder_flags(), Mode::empty())
                 }

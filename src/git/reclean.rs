@@ -64,7 +64,6 @@ pub fn reclean(
     with_edits(repository, new, &edits)
 }
 
-/// Returns the filters of two trees for some paths.
 fn filters<'r>(
     repository: &'r Repository,
     [one, two]: [TreeId; 2],

@@ -17,7 +17,6 @@ use crate::host::env;
 pub struct Repository {
     pub(in crate::git) gix: gix::Repository,
     pub(in crate::git) refs: Box<dyn RefStore + Send>,
-    /// Top directory of the worktree.
     pub(in crate::git) workdir: PathBuf,
     /// The common git directory, canonical.
     pub(in crate::git) common: PathBuf,
@@ -25,9 +24,7 @@ pub struct Repository {
     pub(in crate::git) read_only: bool,
     /// Time at which this process last checked packs and refs for damage.
     pub(in crate::git) looked_over: Cell<Option<Instant>>,
-    /// Decoded indexes.
     pub(in crate::git) loaded: Loaded,
-    /// Caches of objects.
     pub(in crate::git) memory: ObjectMemory,
     /// Keeps packs protected as long as a handle exists.
     pub(in crate::git) _keeping: Keeping,

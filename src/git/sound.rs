@@ -18,11 +18,9 @@ pub struct DamagedObject {
     pub why: String,
 }
 
-/// Objects to read, each once.
 #[derive(Default)]
 struct ObjectsToRead {
     seen: HashSet<ObjectId>,
-    /// Trees still to read.
     trees: Vec<ObjectId>,
     blobs: Vec<ObjectId>,
 }
@@ -78,7 +76,6 @@ impl ObjectsToRead {
         }
     }
 
-    /// Queues the entries of a tree.
     fn enter(
         &mut self,
         repository: &Repository,

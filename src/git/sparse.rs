@@ -22,7 +22,6 @@ pub(in crate::git) struct Hidden {
 }
 
 impl Hidden {
-    /// Returns the files that the worktree need not have.
     pub(in crate::git) fn of(user: &Repository) -> anyhow::Result<Hidden> {
         let mut hidden = Hidden {
             top: user.workdir().to_owned(),
@@ -41,7 +40,6 @@ impl Hidden {
         Ok(hidden)
     }
 
-    /// Returns whether no path is marked.
     pub(in crate::git) fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
@@ -54,7 +52,6 @@ impl Hidden {
             && !self.is_there(path)
     }
 
-    /// Returns whether a path exists.
     pub(in crate::git) fn is_there(&self, path: &[u8]) -> bool {
         let path = path.strip_suffix(b"/").unwrap_or(path);
         let above = path.rfind_byte(b'/').map(|end| &path[..end]);
@@ -76,7 +73,6 @@ impl Hidden {
     }
 }
 
-/// Returns whether sparse checkout is enabled.
 pub(in crate::git) fn is_on(repository: &Repository) -> bool {
     let config = repository.gix.config_snapshot();
     config.boolean("core.sparseCheckout") == Some(true)

@@ -34,6 +34,7 @@ pub fn spread<T: Send, R: Send>(
         let gix = shared.to_thread_local();
         let mut own = Repository::of(gix, (workdir.clone(), common.clone()), read_only)
             .map_err(|format| anyhow::anyhow!("the refs are stored as `{format}`"))?;
+        // Each handle has its own object memory, so staged objects are copied into it.
         own.gix.objects.enable_object_memory();
         staged::put(&own, staged.iter().cloned())?;
         work(&own, start, part)
@@ -43,7 +44,6 @@ pub fn spread<T: Send, R: Send>(
     outcomes.into_iter().collect()
 }
 
-/// Returns the number of threads for this number of items.
 pub(in crate::git) fn threads(items: usize) -> usize {
     match items / WORTH {
         0 | 1 => 1,

@@ -20,15 +20,12 @@ use crate::host::file::{Mounts, open_beneath};
 /// Flags for a directory whose entries are read. Listing it needs another open.
 #[cfg(target_os = "linux")]
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
-/// Flags for a directory whose entries are read.
 #[cfg(not(target_os = "linux"))]
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
-/// Size of the buffer for directory entries.
 #[cfg(target_os = "linux")]
 const BLOCK: usize = 32 << 10;
 
-/// Type of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::git) enum NameKind {
     File,
@@ -48,7 +45,6 @@ impl From<FileType> for NameKind {
     }
 }
 
-/// Stat of a name.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::git) struct NameStat {
     pub(in crate::git) kind: NameKind,
@@ -97,7 +93,6 @@ pub(in crate::git) fn look(folder: impl AsFd, name: &[u8]) -> io::Result<NameSta
     Ok(rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
 }
 
-/// Returns the stat of an open file.
 pub(in crate::git) fn look_at(file: impl AsFd) -> io::Result<NameStat> {
     Ok(rustix::fs::fstat(file)?.into())
 }
@@ -161,20 +156,17 @@ pub(in crate::git) fn options(gix: &gix::Repository) -> Options {
 pub(in crate::git) struct Stamp(pub(in crate::git) Time);
 
 impl Stamp {
-    /// Returns whether a file with this stat can have changed unnoticed.
     pub(in crate::git) fn is_racy(self, stat: &Stat) -> bool {
         stat.mtime >= self.0
     }
 }
 
-/// Returns the names and types in a directory.
 pub(in crate::git) fn names(folder: &OwnedFd) -> io::Result<Vec<(Vec<u8>, NameKind)>> {
     let mut names = Vec::new();
     each_name(folder, |name, kind| names.push((name.to_vec(), kind)))?;
     Ok(names)
 }
 
-/// Calls `add` for each name and type in a directory.
 pub(in crate::git) fn each_name(
     folder: &OwnedFd,
     mut add: impl FnMut(&[u8], NameKind),

@@ -50,7 +50,6 @@ pub(super) fn silent_git(folder: &Path) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Sets the repository and worktree of a git command.
 pub(super) fn in_checkout(mut command: Command, repository: &Repository) -> Command {
     command
         .env("GIT_DIR", repository.git_dir())
@@ -58,12 +57,10 @@ pub(super) fn in_checkout(mut command: Command, repository: &Repository) -> Comm
     command
 }
 
-/// Runs git and returns its output. The error contains git's message.
 pub(super) fn answer(command: &mut Command, what: &str) -> anyhow::Result<Vec<u8>> {
     judge(command.output()?, what)
 }
 
-/// Runs git with some input and returns its output.
 pub(super) fn feed(command: &mut Command, input: &[u8], what: &str) -> anyhow::Result<Vec<u8>> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -79,7 +76,6 @@ pub(super) fn feed(command: &mut Command, input: &[u8], what: &str) -> anyhow::R
     judge(output, what)
 }
 
-/// Returns the output of a successful run.
 fn judge(output: Output, what: &str) -> anyhow::Result<Vec<u8>> {
     let words = String::from_utf8_lossy(&output.stderr);
     anyhow::ensure!(

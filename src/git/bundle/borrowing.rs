@@ -18,7 +18,6 @@ use crate::host::file::make_folders;
 
 /// The scratch repository. Dropping it deletes it.
 pub(super) struct BorrowingRepository {
-    /// Directory that contains the git directory.
     folder: tempfile::TempDir,
 }
 
@@ -50,7 +49,6 @@ impl BorrowingRepository {
         self.folder.path().join("git")
     }
 
-    /// Returns the directory of its own objects.
     pub(super) fn objects(&self) -> PathBuf {
         self.path().join("objects")
     }
@@ -90,7 +88,6 @@ impl BorrowingRepository {
     }
 }
 
-/// Creates a directory for a scratch repository below `all`.
 pub(super) fn folder_in(all: &Path) -> anyhow::Result<tempfile::TempDir> {
     let made = make_folders(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
     made.with_context(|| format!("cannot write in `{}`", all.display()))

@@ -9,9 +9,7 @@ use crate::git::object::CommitId;
 
 /// Upper bound for a header, enough for half a million refs.
 const MAX_HEAD: u64 = 64 << 20;
-/// Upper bound for a line.
 const MAX_LINE: usize = 8 << 10;
-/// Start and end of the first line.
 const SIGNATURE: (&str, &str) = ("# v", " git bundle");
 
 /// A ref in a bundle.
@@ -23,7 +21,6 @@ pub struct BundledRef {
     pub target: CommitId,
 }
 
-/// The header of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BundleHead {
     /// Prerequisites: commits that the receiving repository must have.
@@ -33,7 +30,6 @@ pub(super) struct BundleHead {
     pub(super) length: u64,
 }
 
-/// Parses the header of a bundle for a repository with this hash function.
 pub(super) fn read(
     source: &mut impl BufRead,
     hash: gix::hash::Kind,
@@ -74,12 +70,10 @@ pub(super) fn read(
 
 struct HeadLines<R> {
     source: std::io::Take<R>,
-    /// Number of bytes read.
     read: u64,
 }
 
 impl<R: BufRead> HeadLines<R> {
-    /// Reads the first line and returns the version.
     fn version(&mut self) -> Result<u32, BundleError> {
         let line = self.next().map_err(|_| BundleError::NoBundle)?;
         let text = String::from_utf8(line).map_err(|_| BundleError::NoBundle)?;
@@ -95,7 +89,6 @@ impl<R: BufRead> HeadLines<R> {
         }
     }
 
-    /// Reads a line without its line ending.
     fn next(&mut self) -> Result<Vec<u8>, BundleError> {
         let mut line = Vec::new();
         let mut bounded = (&mut self.source).take(MAX_LINE as u64);
@@ -112,7 +105,6 @@ impl<R: BufRead> HeadLines<R> {
     }
 }
 
-/// Parses a capability and returns the hash function.
 fn capability(line: &[u8], ids: gix::hash::Kind) -> Result<gix::hash::Kind, BundleError> {
     let text = String::from_utf8_lossy(&line[1..]).into_owned();
     match text.split_once('=') {
@@ -147,7 +139,6 @@ mod tests {
     const ONE: &str = "1465b844761618fe5910618bbc86deda6df5f057";
     const TWO: &str = "d5469a7a606e61c2b795d0131e4ce3a8c527500a";
 
-    /// Prerequisites, and names and ids of the refs.
     type Told<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
 
     #[track_caller]

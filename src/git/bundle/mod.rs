@@ -127,7 +127,6 @@ pub fn write(
     }
 }
 
-/// Writes the additional commit with one file.
 fn about(scratch: &BorrowingRepository, contents: &BundleContents<'_>) -> anyhow::Result<CommitId> {
     let blob = scratch.write("blob", contents.text.as_bytes())?;
     let mut tree = format!("100644 {}\0", contents.file).into_bytes();

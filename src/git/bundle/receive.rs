@@ -28,7 +28,6 @@ const MAX_BUNDLE: u64 = 4 << 30;
 /// git's object checks, except harmless ones that old histories fail.
 const RULES: &str = "--strict=zeroPaddedFilemode=ignore,missingSpaceBeforeEmail=ignore,\
                      missingNameBeforeEmail=ignore,badTimezone=ignore,missingSpaceBeforeDate=ignore";
-/// Number of missing commits that are listed.
 const MAX_NAMED: usize = 3;
 
 /// Size limit for a bundle and its objects.
@@ -51,7 +50,6 @@ pub struct OpenedBundle {
 /// A bundle whose objects passed all checks.
 pub struct ReceivedBundle<'r> {
     repository: &'r Repository,
-    /// Scratch repository with the objects.
     scratch: BorrowingRepository,
     /// The scratch repository, open: sees the user's objects and the bundle's.
     pub seen: Repository,
@@ -123,7 +121,6 @@ impl OpenedBundle {
         Ok(received)
     }
 
-    /// Lets git unpack and check the objects.
     fn unpack(&self, scratch: &BorrowingRepository) -> anyhow::Result<()> {
         let mut file = self.file.try_clone()?;
         file.seek(SeekFrom::Start(self.head.length))?;
@@ -146,7 +143,6 @@ impl OpenedBundle {
 }
 
 impl ReceivedBundle<'_> {
-    /// Returns the received packs.
     fn packs(&self) -> anyhow::Result<Vec<PathBuf>> {
         let folder = self.scratch.objects().join("pack");
         let files = std::fs::read_dir(folder).context("reading what came")?;
@@ -156,7 +152,6 @@ impl ReceivedBundle<'_> {
             .collect())
     }
 
-    /// Rejects objects above the size limit.
     fn check_sizes(&self, limit: SizeLimit) -> anyhow::Result<()> {
         if limit == SizeLimit::None {
             return Ok(());

@@ -27,12 +27,9 @@ struct Comparison {
     changes: BTreeMap<Vec<u8>, [Option<TreeEntry>; 2]>,
     /// Number of differing files and directories.
     noted: usize,
-    /// Total length of their paths.
     path_bytes: usize,
 }
 
-/// Returns the changes between two trees, sorted by path. Fails with [`TooDifferent`] beyond the
-/// limits.
 pub(super) fn compare(
     repository: &Repository,
     old: TreeId,
@@ -53,7 +50,6 @@ pub(super) fn compare(
 }
 
 impl Comparison {
-    /// Compares the trees of one directory.
     fn folder(
         &mut self,
         repository: &Repository,

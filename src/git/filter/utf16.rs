@@ -1,6 +1,5 @@
 //! UTF-16 files (`working-tree-encoding`). gix decodes them, but writes UTF-8 on checkout.
 
-/// A UTF-16 variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Utf16 {
     /// Little-endian byte order.

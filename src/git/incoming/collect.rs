@@ -12,9 +12,7 @@ use crate::git::keep::pack::{Pack, deflated};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 
-/// Maximum number of new objects.
 const MAX_OBJECTS: usize = 500_000;
-/// Maximum total size of new objects in bytes.
 const MAX_BYTES: u64 = 2 << 30;
 
 pub(super) struct Collected {
@@ -25,25 +23,23 @@ pub(super) struct Collected {
     pub(super) pack: Option<Pack>,
 }
 
-/// State of the traversal.
 struct CollectWalk<'a> {
     repository: &'a Repository,
     /// Existing objects, as of the start.
     known: gix::OdbHandle,
-    /// The untrusted objects.
     store: ForeignStore<'a>,
     seen: HashSet<ObjectId>,
     bytes: u64,
     found: Collected,
 }
 
-/// Collects the new objects that a commit reaches.
 pub(super) fn collect(
     repository: &Repository,
     store: ForeignStore<'_>,
     head: CommitId,
 ) -> anyhow::Result<Collected> {
     let mut known = repository.gix.objects.clone();
+    // Looking up a missing object makes gix load new packs once.
     known.exists(&repository.gix.object_hash().null());
     known.refresh_never();
     let mut walk = CollectWalk {
@@ -70,7 +66,6 @@ pub(super) fn collect(
 }
 
 impl CollectWalk<'_> {
-    /// Collects an object if it is new, and queues the objects that it refers to.
     fn look(
         &mut self,
         id: ObjectId,

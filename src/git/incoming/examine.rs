@@ -8,7 +8,6 @@ use anyhow::Context as _;
 
 /// Initial and longest delay between checks whether git has finished.
 const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
-/// Limit on git's output in bytes.
 const MAX_WORDS: u64 = 16 * 1024;
 
 /// Runs git with a timeout. Returns the reason if the check failed.
@@ -27,6 +26,7 @@ pub(in crate::git) fn examine(
         let mut text = Vec::new();
         if let Some(mut words) = words {
             let _ = words.by_ref().take(MAX_WORDS).read_to_end(&mut text);
+            // Drain the rest, otherwise git blocks on a full pipe.
             let _ = std::io::copy(&mut words, &mut std::io::sink());
         }
         text
@@ -61,7 +61,6 @@ fn wait(child: &mut Child, patience: Option<Duration>) -> anyhow::Result<Option<
     }
 }
 
-/// Returns the line that contains the error.
 fn first_line(words: &[u8]) -> String {
     let text = String::from_utf8_lossy(words);
     let told = |start: &str| text.lines().find(|line| line.starts_with(start));

@@ -10,16 +10,13 @@ use gix::refs::FullName;
 use crate::git::object::CommitId;
 use crate::host::file::{FileKind, Root};
 
-/// Upper bound for the file of a ref.
 const MAX_REF: u64 = 8 * 1024;
-/// Maximum size of `packed-refs`.
 const MAX_PACKED: u64 = 64 << 20;
 /// Maximum depth of symbolic refs.
 const MAX_STEPS: usize = 5;
 /// Maximum number of directory entries that are checked.
 const MAX_LISTED: usize = 1000;
 
-/// Returns the commit of HEAD, following symbolic refs.
 pub(super) fn read(git: &Root, hash: gix::hash::Kind) -> Option<CommitId> {
     let mut name = FullName::try_from("HEAD").ok()?;
     for _ in 0..MAX_STEPS {

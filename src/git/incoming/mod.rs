@@ -20,7 +20,6 @@ use collect::Collected;
 use quarantine::Quarantine;
 use store::ForeignStore;
 
-/// Number of refs that are listed by name.
 const MAX_NAMED: usize = 5;
 /// Maximum size of an object, packed or not.
 pub(in crate::git) const MAX_OBJECT: u64 = 512 << 20;
@@ -34,7 +33,6 @@ pub struct Received {
     pub remarks: Vec<String>,
 }
 
-/// A failed check of the commands' commits.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct UnsoundCommit(String);

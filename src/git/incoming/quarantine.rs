@@ -17,11 +17,9 @@ use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::file::{Root, make_folders};
 
-/// Directory below `teddy/` for objects that are being checked.
 const FOLDER: &str = "incoming";
 /// Maximum total size of the untrusted packs in bytes.
 const MAX_PACKS: u64 = 512 << 20;
-/// Timeout of one check.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Returns the directory for untrusted objects. If no TeDDy process is running, its contents are
@@ -61,7 +59,6 @@ impl Quarantine {
         Ok(())
     }
 
-    /// Returns the path of the visible pack, without extension.
     fn shown(&self, sealed: &Sealed) -> PathBuf {
         self.ours().join(format!("pack/pack-{}", sealed.name()))
     }
@@ -136,6 +133,7 @@ impl Quarantine {
                 UnsoundCommit("the packs that they made are too large".to_owned())
             );
             number += 1;
+            // The untrusted name is not used.
             let copy = objects.join(format!("pack/pack-{number:040x}.pack"));
 
             File::create_new(&copy)?.write_all(&pack)?;

@@ -12,14 +12,12 @@ use super::{MAX_OBJECT, UnsoundCommit};
 use crate::git::repository::Repository;
 use crate::host::file::Root;
 
-/// Upper bound for the header of an object: kind, decimal size, NUL.
 const MAX_HEAD: usize = 32;
 
 pub(super) struct ForeignStore<'a> {
     repository: &'a Repository,
     /// The untrusted git directory.
     git: &'a Root,
-    /// Receives copies of its packs.
     quarantine: &'a Quarantine,
     /// Its packs with our own indexes, loaded on first use. Inner `None` if there are none.
     packs: Option<Option<gix::OdbHandle>>,
@@ -134,7 +132,6 @@ fn inflated(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static str> 
     }
 }
 
-/// Reason for an invalid object.
 const DAMAGED: &str = "is damaged";
 
 #[cfg(test)]

@@ -75,7 +75,6 @@ pub fn set_false_objects_aside(
     Ok(found)
 }
 
-/// Returns the object's name, if the file is an object that changed since a moment.
 fn changed_object(
     repository: &Repository,
     start: &str,
@@ -89,7 +88,6 @@ fn changed_object(
     (Moment(metadata.ctime(), metadata.ctime_nsec()) >= since).then_some(name)
 }
 
-/// Moves a false object away. `false` if it does not exist.
 fn set_object_aside(repository: &Repository, path: &Path, name: &str) -> anyhow::Result<bool> {
     let aside = repository.teddy_dir().join("undo").join("objects");
     make_folders(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;

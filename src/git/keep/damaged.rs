@@ -19,7 +19,6 @@ use crate::host::file::{make_folders, open_regular, read_regular_text, write_ato
 /// File below `teddy/` with the boot id of the last check.
 const BOOT: &str = "boot";
 
-/// Upper bound for a boot id.
 const MAX_BOOT: u64 = 1024;
 
 /// Returns whether the system has restarted since [`note_start`]. The first command then looks for
@@ -83,7 +82,6 @@ pub fn is_complete(repository: &Repository, id: CommitId) -> anyhow::Result<bool
     Ok(output.status.success())
 }
 
-/// Returns name and path of each loose object.
 fn loose_objects(repository: &Repository) -> impl Iterator<Item = (String, PathBuf)> + use<> {
     let objects = repository.gix.objects.store_ref().path().to_owned();
     let length = repository.gix.object_hash().len_in_hex();
@@ -105,7 +103,6 @@ fn loose_objects(repository: &Repository) -> impl Iterator<Item = (String, PathB
     })
 }
 
-/// Moves an object to `undo/objects`. `false` if it does not exist.
 fn set_aside(repository: &Repository, path: &Path, name: &str) -> anyhow::Result<bool> {
     let aside = repository.teddy_dir().join("undo").join("objects");
     make_folders(&aside).with_context(|| format!("cannot create `{}`", aside.display()))?;

@@ -96,7 +96,6 @@ fn flush_others(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the directories that contain loose objects or packs.
 fn folders_of(objects: &Path) -> io::Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for entry in objects.read_dir()? {
@@ -117,7 +116,6 @@ pub(in crate::git) fn is_young(metadata: &Metadata) -> bool {
     !changed(metadata).elapsed().is_ok_and(|age| age > SETTLED)
 }
 
-/// Returns the ctime.
 fn changed(metadata: &Metadata) -> SystemTime {
     let seconds = Duration::from_secs(metadata.ctime().try_into().unwrap_or_default());
     let rest = Duration::from_nanos(metadata.ctime_nsec().try_into().unwrap_or_default());

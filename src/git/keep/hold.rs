@@ -40,7 +40,6 @@ pub enum Older {
 #[derive(Debug, Default)]
 #[must_use = "the pack stays kept until it is settled"]
 pub struct Held {
-    /// `.keep` files of the packs that contain the objects.
     keeps: Vec<PathBuf>,
     /// Absorbed packs, without extension, to delete in [`settle`].
     replaced: Vec<PathBuf>,

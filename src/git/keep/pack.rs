@@ -40,23 +40,19 @@ const HEADER: &[u8; 12] = b"PACK\0\0\0\x02\0\0\0\0";
 const TEMPORARY: &str = ".teddy-";
 /// Entry kind `OBJ_REF_DELTA`.
 const DELTA: u8 = 7;
-/// Offset of the number of objects.
 const COUNT_AT: u64 = 8;
 /// Mode of packs, as in git.
 const READ_ONLY: u32 = 0o444;
 
-/// A pack under construction.
 pub(in crate::git) struct Pack {
     file: BufWriter<NamedTempFile>,
     folder: PathBuf,
     entries: Vec<PackedObject>,
-    /// Current length.
     length: u64,
 }
 
 /// A complete pack with its index, still under temporary names.
 pub(in crate::git) struct Sealed {
-    /// Unique name.
     name: ObjectId,
     stream: NamedTempFile,
     index: NamedTempFile,
@@ -80,7 +76,6 @@ pub(in crate::git) fn uncompressed(kind: Kind, data: &[u8]) -> anyhow::Result<Ve
     Ok(entry)
 }
 
-/// Encodes and compresses an object for a pack.
 pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     compressed(head(number_of(kind), data.len() as u64), data)
 }
@@ -96,7 +91,6 @@ pub(in crate::git) fn deflated_delta(
     compressed(entry, &delta)
 }
 
-/// Appends compressed data to the header of an entry.
 fn compressed(mut entry: Vec<u8>, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     entry.reserve(data.len() / 2 + 64);
     DEFLATE.with_borrow_mut(|zlib| {
@@ -117,7 +111,6 @@ fn compressed(mut entry: Vec<u8>, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     })
 }
 
-/// Returns the number of an object kind in packs.
 fn number_of(kind: Kind) -> u8 {
     match kind {
         Kind::Commit => 1,
@@ -127,7 +120,6 @@ fn number_of(kind: Kind) -> u8 {
     }
 }
 
-/// Returns the header of an entry: kind and uncompressed size.
 fn head(number: u8, mut size: u64) -> Vec<u8> {
     let mut entry = Vec::new();
     let mut byte = (number << 4) | (size & 15) as u8;
@@ -143,7 +135,6 @@ fn head(number: u8, mut size: u64) -> Vec<u8> {
     entry
 }
 
-/// Writes to a pack, with checksum and length.
 struct Counted<'a> {
     file: &'a mut BufWriter<NamedTempFile>,
     crc: crc32fast::Hasher,
@@ -181,7 +172,6 @@ fn copy(source: &mut dyn Read, out: &mut dyn Write) -> std::io::Result<u64> {
 }
 
 impl Pack {
-    /// Starts a pack. The number of objects is filled in at the end.
     pub(in crate::git) fn new(folder: &Path) -> anyhow::Result<Pack> {
         make_folders(folder).context("making the folder of packs")?;
         let mut file = BufWriter::new(temporary(folder).context("starting a pack")?);
@@ -269,7 +259,6 @@ impl Pack {
         Ok(copied == size)
     }
 
-    /// Removes the last entry.
     fn take_back(&mut self, id: ObjectId) -> std::io::Result<()> {
         if let Some(entry) = self.entries.pop_if(|entry| entry.id == id) {
             self.length = entry.offset;
@@ -303,7 +292,6 @@ impl Pack {
         })
     }
 
-    /// Fills in the number of objects and appends the checksum, which it returns.
     fn complete(&mut self, hash: gix::hash::Kind) -> anyhow::Result<ObjectId> {
         let count = u32::try_from(self.entries.len()).context("too many objects for one pack")?;
         self.file.seek(SeekFrom::Start(COUNT_AT))?;
@@ -367,6 +355,7 @@ impl Sealed {
     /// Renames the pack and then its index into place; returns the `.keep` file.
     pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<PathBuf> {
         let keep = self.folder.join(format!("pack-{}.keep", self.name));
+        // Before the pack has its name, so no repack ever sees it without a `.keep` file.
         keep::claim(repository, &keep)?;
         if let Err(error) = named(self.stream, self.index, &keep) {
             let _ = keep::release(&keep);
@@ -407,6 +396,7 @@ fn unique(sum: ObjectId) -> anyhow::Result<ObjectId> {
 fn named(stream: NamedTempFile, index: NamedTempFile, keep: &Path) -> anyhow::Result<()> {
     let [pack, idx] = ["pack", "idx"].map(|ending| keep.with_extension(ending));
     stream.persist(&pack).context("naming a pack")?;
+    // The index comes last: without it git ignores the pack.
     if let Err(error) = index.persist(&idx) {
         let _ = std::fs::remove_file(&pack);
         return Err(error).context("naming the index of a pack");

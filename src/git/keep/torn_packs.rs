@@ -57,7 +57,6 @@ fn set_pack_aside(repository: &Repository, pack: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns whether a file is an empty pack or index.
 fn is_empty(path: &Path) -> bool {
     let is_pack = path
         .extension()

@@ -6,7 +6,6 @@ use std::thread::JoinHandle;
 
 use gix::ObjectId;
 
-/// An object as in a pack, or the error.
 type Compressed = anyhow::Result<Vec<u8>>;
 
 #[derive(Default)]

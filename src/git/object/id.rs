@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Defines a typed object id that is displayed, parsed and serialized as hexadecimal.
 macro_rules! object_id {
     ($name:ident, $doc:literal) => {
         #[doc = $doc]

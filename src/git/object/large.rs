@@ -21,20 +21,16 @@ use crate::host::file::open_regular;
 
 /// Blobs and files above this size in bytes are read in blocks.
 pub(in crate::git) const LARGE: u64 = 16 << 20;
-/// Size of a block.
 const BLOCK: usize = 64 << 10;
 /// Upper bound for the header of a loose object or of an entry of a pack.
 const MAX_HEAD: usize = 64;
 
-/// A large blob and its location.
 #[derive(Debug, Clone)]
 pub(in crate::git) struct Stored {
     pub(in crate::git) id: ObjectId,
-    /// Size of the content.
     pub(in crate::git) size: u64,
     /// The loose object or pack. Stays open, so a repack cannot remove it.
     file: Arc<File>,
-    /// Offset of the compressed data.
     at: u64,
     /// Length of the inflated header before the content.
     head: usize,
@@ -79,7 +75,6 @@ pub(in crate::git) fn hash_of(
     Ok((length == size).then_some(id))
 }
 
-/// Finds a loose blob.
 fn loose(folder: &Path, id: ObjectId) -> Option<Stored> {
     let hex = id.to_hex().to_string();
     let file = open_regular(&folder.join(&hex[..2]).join(&hex[2..])).ok()?;
@@ -102,7 +97,6 @@ fn loose(folder: &Path, id: ObjectId) -> Option<Stored> {
     })
 }
 
-/// Finds an undeltified blob in a pack.
 fn packed(folder: &Path, id: ObjectId) -> Option<Stored> {
     let names = std::fs::read_dir(folder.join("pack")).ok()?;
     let indexes = names
@@ -174,19 +168,16 @@ impl Stored {
 pub(in crate::git) struct LargeReader<'a> {
     stored: &'a Stored,
     source: From<'a>,
-    /// A block of compressed bytes.
     block: Vec<u8>,
     /// Part of the block that is not inflated yet.
     unread: std::ops::Range<usize>,
     inflate: Decompress,
     hasher: Hasher,
-    /// Number of bytes still to read.
     left: u64,
     is_checked: bool,
 }
 
 impl LargeReader<'_> {
-    /// Inflates some bytes; 0 at the end.
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             if self.unread.is_empty() {
@@ -208,7 +199,6 @@ impl LargeReader<'_> {
         }
     }
 
-    /// Verifies the content against the id.
     fn check(&mut self) -> io::Result<()> {
         if self.is_checked {
             return Ok(());
@@ -307,7 +297,6 @@ impl<R: Read> Hashed<R> {
         }
     }
 
-    /// Reads the rest and returns its length.
     pub(in crate::git) fn drain(&mut self) -> io::Result<u64> {
         let (mut block, mut length) = (vec![0; BLOCK], 0);
         loop {
@@ -337,7 +326,6 @@ impl<R: Read> Read for Hashed<R> {
     }
 }
 
-/// Returns a hasher of a blob with this size.
 fn hasher(hash: gix::hash::Kind, size: u64) -> Hasher {
     let mut hasher = gix::hash::hasher(hash);
     hasher.update(&encode::loose_header(Kind::Blob, size));

@@ -102,7 +102,6 @@ struct TreeListing<'a> {
     repository: &'a Repository,
     tree: TreeId,
     limit: TreeLimit,
-    /// Directories still to list: path and tree.
     folders: Vec<(Vec<u8>, ObjectId)>,
     leaves: Vec<Leaf>,
     /// Number of files and directories so far.
@@ -146,7 +145,6 @@ impl TreeListing<'_> {
         Ok(())
     }
 
-    /// Counts an entry and checks the limits.
     fn count(&mut self, path: &[u8]) -> anyhow::Result<()> {
         let TreeLimit {
             entries,
@@ -184,7 +182,6 @@ mod tests {
 
     use super::*;
 
-    /// Lists these files up to a limit.
     fn check(paths: &[&str], limit: TreeLimit, expected: Result<&[&str], &str>) {
         let folder = tempfile::tempdir().unwrap();
         let repository = Repository::init(folder.path(), None).unwrap();

@@ -12,7 +12,6 @@ use super::id::TreeId;
 use super::tree::{LargeTrees, NewTree, StoredTree};
 use crate::git::diff::change::TreeChange;
 
-/// Number of cached differences.
 const PAIRS: usize = 8;
 /// Maximum number of changes in a cached difference.
 const MOST_CHANGES: usize = 1000;
@@ -21,15 +20,12 @@ const MOST_PATH_BYTES: usize = 1 << 20;
 
 #[derive(Default)]
 pub(in crate::git) struct ObjectMemory {
-    /// Differences, latest first.
     compared: RefCell<VecDeque<ComparedTrees>>,
     pub(super) trees: LargeTrees,
     pub(super) compressing: Compressing,
 }
 
-/// The difference between two trees.
 struct ComparedTrees {
-    /// Old and new tree.
     trees: [TreeId; 2],
     changes: Vec<TreeChange>,
 }
@@ -47,7 +43,6 @@ impl ObjectMemory {
         }
     }
 
-    /// Returns a cached large tree.
     pub(in crate::git) fn large_tree(&self, id: ObjectId) -> Option<Arc<StoredTree>> {
         self.trees.find(id)
     }
@@ -57,12 +52,10 @@ impl ObjectMemory {
         self.trees.all()
     }
 
-    /// Copies the cached large trees of another handle.
     pub(in crate::git) fn share_trees(&self, other: &ObjectMemory) {
         self.trees.share(&other.trees);
     }
 
-    /// Returns the cached difference between two trees.
     pub(in crate::git) fn changes(&self, trees: [TreeId; 2]) -> Option<Vec<TreeChange>> {
         let compared = self.compared.borrow();
         let found = compared.iter().find(|known| known.trees == trees)?;

@@ -19,7 +19,6 @@ pub(in crate::git) type NewObject = (ObjectId, Kind, Vec<u8>);
 /// Objects from this size on, except trees, are compressed in the background.
 const LARGE: usize = 256 << 10;
 
-/// Stages new objects and starts to compress large ones.
 pub(in crate::git) fn stage(
     repository: &Repository,
     objects: Vec<NewObject>,
@@ -50,7 +49,6 @@ pub(in crate::git) fn packed(
         .unwrap_or_else(|| deflated(*kind, bytes))
 }
 
-/// Adds objects to gix's object memory.
 pub(in crate::git) fn put(
     repository: &Repository,
     objects: impl IntoIterator<Item = NewObject>,
@@ -87,6 +85,7 @@ pub(in crate::git) fn objects(repository: &Repository) -> Vec<NewObject> {
     if repository.gix.objects.num_objects_in_memory() == 0 {
         return Vec::new();
     }
+    // gix can only take the memory out of a handle, so take it out of a copy.
     let mut copy = repository.gix.objects.clone();
     let mut staged = copy.take_object_memory().unwrap_or_default();
     let staged = std::mem::take(&mut *staged).into_iter();
@@ -95,7 +94,6 @@ pub(in crate::git) fn objects(repository: &Repository) -> Vec<NewObject> {
         .collect()
 }
 
-/// Drops the staged objects after a pack was written.
 pub(in crate::git) fn forget(repository: &Repository) {
     if !repository.read_only {
         repository.gix.objects.reset_object_memory();

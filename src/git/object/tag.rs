@@ -34,7 +34,6 @@ pub fn signed_tag(repository: &Repository, id: TagId) -> anyhow::Result<SignedTa
     parse(&object.data)
 }
 
-/// Parses the header of a tag.
 pub(in crate::git) fn parse(bytes: &[u8]) -> anyhow::Result<SignedTag> {
     let head = bytes.split_str("\n\n").next().unwrap_or_default();
     let mut lines = head.lines().map(|line| line.to_str_lossy());

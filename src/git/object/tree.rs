@@ -24,7 +24,6 @@ const KEPT: usize = 4;
 /// Maximum total size of the cached trees in bytes.
 const MOST_BYTES: usize = 16 << 20;
 
-/// A tree in its stored form.
 #[derive(Debug)]
 pub(in crate::git) struct StoredTree {
     id: ObjectId,
@@ -33,7 +32,6 @@ pub(in crate::git) struct StoredTree {
     starts: OnceLock<Option<Arc<Starts>>>,
 }
 
-/// Offsets of the entries of a tree.
 #[derive(Debug)]
 struct Starts {
     places: Vec<u32>,
@@ -41,7 +39,6 @@ struct Starts {
     is_sorted: bool,
 }
 
-/// Content of a tree that is not stored yet.
 #[derive(Debug, Clone)]
 pub(in crate::git) struct NewTree {
     pub(in crate::git) data: Vec<u8>,
@@ -69,7 +66,6 @@ impl LargeTrees {
         self.0.borrow().iter().map(Arc::clone).collect()
     }
 
-    /// Replaces the cached trees by those of another cache.
     pub(super) fn share(&self, others: &LargeTrees) {
         self.0.borrow_mut().clone_from(&others.0.borrow());
     }
@@ -137,7 +133,6 @@ impl StoredTree {
         self.entries_from(0)
     }
 
-    /// Returns the entries from an offset on.
     pub(in crate::git) fn entries_from(&self, start: usize) -> RawEntries<'_> {
         RawEntries {
             rest: &self.data[start..],
@@ -205,7 +200,6 @@ impl StoredTree {
         }))
     }
 
-    /// Returns the offset of the entry with a name, whether file or directory.
     fn start_of(&self, name: &[u8]) -> anyhow::Result<Option<usize>> {
         let starts = &self.known_starts()?.places;
         let entry = |start: u32| {
@@ -255,7 +249,6 @@ impl StoredTree {
     }
 }
 
-/// Iterates over the encoded entries of a tree.
 pub(in crate::git) struct RawEntries<'t> {
     rest: &'t [u8],
     id: ObjectId,
@@ -272,17 +265,14 @@ impl<'t> RawEntries<'t> {
             .map(Some)
     }
 
-    /// Returns whether `raw` is the next encoded entry.
     pub(in crate::git) fn is_next(&self, raw: &[u8]) -> bool {
         self.rest.starts_with(raw)
     }
 
-    /// Skips the next entry.
     pub(in crate::git) fn pass(&mut self, raw: Option<&[u8]>) {
         self.rest = &self.rest[raw.map_or(0, <[u8]>::len)..];
     }
 
-    /// Decodes an entry.
     pub(in crate::git) fn decoded<'e>(&self, raw: &'e [u8]) -> anyhow::Result<EntryRef<'e>> {
         let entry = TreeRefIter::from_bytes(raw, self.id.kind()).next();
         let entry = entry.with_context(|| format!("tree {} is damaged", self.id))?;

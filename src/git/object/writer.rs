@@ -28,28 +28,21 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// staged ones. The tree of a directory with 50,000 files has half this size.
 const MOST_STAGED: usize = 4 * 1024 * 1024;
 
-/// Collects objects for the repository; shared by threads.
 pub(in crate::git) struct Sink {
     waiting: Mutex<Waiting>,
     /// Packs as of the creation of the sink. Searching for newer packs for each object would be
     /// slow, and writing an object twice is harmless.
     packed: Mutex<gix::OdbHandle>,
-    /// Directory of loose objects.
     objects: PathBuf,
     hash: gix::hash::Kind,
-    /// Keeps everything in memory.
     read_only: bool,
 }
 
-/// Objects that are not written yet.
 #[derive(Default)]
 struct Waiting {
-    /// Ids added so far.
     seen: HashSet<ObjectId>,
     new: Vec<(ObjectId, Kind, Vec<u8>)>,
-    /// Total size of `new`.
     bytes: usize,
-    /// The pack, if there are many objects.
     pack: Option<Pack>,
 }
 
@@ -97,6 +90,7 @@ impl Sink {
             return Ok(id);
         }
 
+        // Compressed outside of the lock, so several threads can do it at the same time.
         let packed = if lock().pack.is_some() {
             Some(deflated(kind, &data)?)
         } else {
@@ -171,7 +165,6 @@ impl Sink {
         self.waiting.lock().expect("no thread panics with the lock")
     }
 
-    /// Returns the pack, creating it if necessary.
     fn pack_of<'w>(&self, waiting: &'w mut Waiting) -> anyhow::Result<&'w mut Pack> {
         match &mut waiting.pack {
             Some(pack) => Ok(pack),
@@ -195,7 +188,6 @@ impl Sink {
         self.objects.join(&hex[..2]).join(&hex[2..]).exists()
     }
 
-    /// Moves the waiting objects into the pack.
     fn spill(&self, waiting: &mut Waiting) -> anyhow::Result<()> {
         let mut pack = match waiting.pack.take() {
             Some(pack) => pack,

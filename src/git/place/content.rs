@@ -1,4 +1,4 @@
-//! Content at a name: what is there, and what to write.
+//! Content of a name on disk, and content to write.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,7 +8,6 @@ use rustix::fs::RawMode;
 
 use crate::git::object::large::Stored;
 
-/// What is on disk at a name.
 #[derive(Debug, Clone)]
 pub(in crate::git) enum OnDisk {
     Absent,
@@ -16,14 +15,12 @@ pub(in crate::git) enum OnDisk {
         body: FileBody,
         permissions: RawMode,
     },
-    /// A symlink and its target.
     Link(Vec<u8>),
     Folder,
     /// A special file, or a file that is too large or unreadable.
     Other,
 }
 
-/// Content of a file on disk.
 #[derive(Debug, Clone)]
 pub(in crate::git) enum FileBody {
     Bytes(Vec<u8>),
@@ -35,7 +32,6 @@ pub(in crate::git) enum FileBody {
     },
 }
 
-/// Content to write.
 #[derive(Debug, Clone)]
 pub(in crate::git) enum Content {
     File {
@@ -44,15 +40,12 @@ pub(in crate::git) enum Content {
         permissions: Option<RawMode>,
         executable: bool,
     },
-    /// A symlink and its target.
     Link(Vec<u8>),
 }
 
-/// Source of the content of a new file.
 #[derive(Debug, Clone)]
 pub(in crate::git) enum ByteSource {
     Bytes(Vec<u8>),
-    /// A large blob, copied in blocks.
     Stored(Stored),
 }
 

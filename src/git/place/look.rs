@@ -16,7 +16,6 @@ use crate::host::lease::Writers;
 const MAX_COMPARED: u64 = 4 << 30;
 
 impl Place {
-    /// Returns the file type; `None` if the name does not exist.
     pub(in crate::git) fn look_kind(&self) -> io::Result<Option<FileType>> {
         Ok(self
             .stat()?
@@ -41,7 +40,7 @@ impl Place {
         self.find()?.read()
     }
 
-    /// Determines what is here. A regular file is opened.
+    /// Determines the type of the name. A regular file is opened.
     pub(in crate::git) fn find(&self) -> io::Result<NameState> {
         // The file can be replaced between both calls, so retry.
         for _ in 0..8 {
@@ -82,7 +81,6 @@ impl Place {
         }
     }
 
-    /// Returns the rights in the directory.
     pub(super) fn room(&self) -> io::Result<FolderRights> {
         let access = Access::WRITE_OK | Access::EXEC_OK;
         match rustix::fs::accessat(&self.folder, ".", access, AtFlags::empty()) {
@@ -100,7 +98,6 @@ impl Place {
         }
     }
 
-    /// Returns whether the file belongs to another user.
     fn is_others(&self) -> io::Result<bool> {
         let own = rustix::process::geteuid().as_raw();
         Ok(self.stat()?.is_some_and(|stat| stat.st_uid != own))
@@ -126,7 +123,6 @@ impl Place {
         }
     }
 
-    /// Other systems cannot be asked.
     #[cfg(not(target_os = "linux"))]
     fn is_fixed(&self) -> io::Result<bool> {
         Ok(false)
@@ -154,7 +150,6 @@ impl Place {
     }
 }
 
-/// Rights to change a directory's entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FolderRights {
     Closed,
@@ -169,10 +164,8 @@ pub(in crate::git) enum NameState {
     Absent,
     File {
         file: Arc<File>,
-        /// Stat when the file was opened.
         stat: Stat,
     },
-    /// A symlink and its target.
     Link(Vec<u8>),
     Folder,
     /// A special or unreadable file.
@@ -226,11 +219,9 @@ impl NameState {
 /// have the same trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::git) struct Trace {
-    /// Device and inode.
     number: (u64, u64),
     mode: u32,
     size: i64,
-    /// Mtime.
     changed: (i64, i64),
 }
 

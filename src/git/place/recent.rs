@@ -15,7 +15,6 @@ use gix::bstr::ByteSlice as _;
 use super::look::FolderRights;
 use super::{IfMissing, Place, Top, WalkResult, is_ordinary};
 
-/// Lifetime of a cached directory.
 const MOMENT: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
@@ -28,7 +27,6 @@ struct RecentFolder {
     /// Empty for the top.
     path: Vec<u8>,
     folder: Arc<OwnedFd>,
-    /// Start of the walk.
     began: Instant,
     /// Rights in the directory, once requested.
     room: Option<FolderRights>,
@@ -53,6 +51,7 @@ impl Recent {
             }));
         }
 
+        // Before the walk, so the directory is never older than it seems.
         let began = Instant::now();
         let walked = top.walk(path, missing)?;
         self.last = match &walked {

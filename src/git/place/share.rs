@@ -16,7 +16,6 @@ impl Top {
         rustix::fs::fstatfs(&self.folder).is_ok_and(|told| !cannot.contains(&told.f_type))
     }
 
-    /// Not implemented on other systems.
     #[cfg(not(target_os = "linux"))]
     pub(in crate::git) fn may_share_blocks(&self) -> bool {
         false
@@ -50,7 +49,6 @@ fn share(file: &File, source: &File) -> io::Result<()> {
     Ok(rustix::fs::ioctl_ficlone(file, source)?)
 }
 
-/// Not implemented on other systems.
 #[cfg(not(target_os = "linux"))]
 fn share(_file: &File, _source: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

@@ -38,7 +38,6 @@ struct StagedVersion {
     lies: Option<Arc<Place>>,
 }
 
-/// Result of staging one part of the changes.
 #[derive(Default)]
 struct Laid {
     ready: Vec<StagedVersion>,
@@ -64,6 +63,7 @@ impl Publisher<'_> {
             self.discard(&prepared);
         }
 
+        // Even after an error: displaced files must not stay under temporary names.
         settle::settle(self)?;
         outcome?;
         durable::flush_names(self)
@@ -77,6 +77,7 @@ impl Publisher<'_> {
         prepared: &mut Vec<StagedVersion>,
     ) -> anyhow::Result<()> {
         let mut late = Vec::new();
+        // Decided by the total before the work is split among threads.
         self.flush = durable::flush_of(self, writes.len());
         let mut failed = None;
         for (laid, outcome) in self.spread(writes, paths, |part, steps| part.prepare_all(steps))? {
@@ -95,6 +96,7 @@ impl Publisher<'_> {
             return Ok(());
         }
 
+        // Before the first swap: a power cut after it must not find an empty file.
         durable::flush_prepared(
             self,
             prepared
@@ -174,6 +176,7 @@ impl Publisher<'_> {
             .with_context(|| cannot_write(&step.change.path))?;
         let lies = place.sibling(&temporary);
         let ours = version::mark(self.repository, &content, executable)?;
+        // Limits the descriptors that a large publication keeps open.
         let lies = (prepared.len() < MOST_OPEN).then(|| Arc::new(lies));
 
         prepared.push(StagedVersion {
@@ -242,6 +245,7 @@ impl Publisher<'_> {
         temporary: &Place,
         ready: &StagedVersion,
     ) -> anyhow::Result<bool> {
+        // git does not track empty directories, so they do not occupy the name.
         place.remove_empty_folders()?;
         match temporary.move_to(place) {
             Ok(()) => Ok(true),
@@ -371,7 +375,6 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// Removes the empty directories above a path, innermost first.
     pub(super) fn remove_empty_folders(&mut self, path: &[u8]) -> anyhow::Result<()> {
         self.recent.forget();
         let mut path = path;
@@ -388,7 +391,6 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// Discards staged files after a failure.
     fn discard(&mut self, prepared: &[StagedVersion]) {
         for ready in prepared {
             let path = &ready.step.change.path;

@@ -54,7 +54,6 @@ pub fn clear_displaced(repository: &Repository) -> anyhow::Result<Vec<Rescued>> 
     Ok(cleared.into_iter().flatten().collect())
 }
 
-/// Deletes one displaced file, or rescues it if its content changed.
 fn clear(repository: &Repository, place: &Place) -> anyhow::Result<Option<Rescued>> {
     let found = place.find()?;
     let writers = found.writers();
@@ -107,6 +106,7 @@ pub(super) fn put_away(
         None => open_or_make(&displaced(publisher.repository))?,
     };
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    // Most file systems limit names to 255 bytes, and the id and counters come on top.
     let name = &name[..name.len().min(MAX_NAME)];
 
     loop {

@@ -80,13 +80,13 @@ pub(super) fn flush_names(publisher: &Publisher<'_>) -> anyhow::Result<()> {
         return Ok(());
     }
 
+    // No `syncfs` on this system: flush directories one by one, however many.
     let changes = diff::changes(publisher.repository, publisher.from, publisher.to)?;
     let paths = changes.iter().map(|change| change.path.as_slice());
     flush_folders(publisher, &all_folders_of(paths)).context(WORDS)?;
     Ok(())
 }
 
-/// Flushes `undo/displaced`. Returns `false` as [`flush_folders`] does.
 fn flush_displaced(publisher: &Publisher<'_>) -> io::Result<bool> {
     match Top::open(&publisher.repository.teddy_dir()) {
         Ok(top) => flush_folder(&top, b"undo/displaced/"),
@@ -168,6 +168,7 @@ pub(super) fn stays(
     let inside = repository.workdir().join(folder);
     let is_there = inside.symlink_metadata().is_ok_and(|found| found.is_dir());
     let beside = inside.parent().and_then(|beside| beside.metadata().ok());
+    // A recent change of the parent can be the creation of this directory.
     Ok(is_there && beside.is_some_and(|beside| !fresh::is_young(&beside)))
 }
 

@@ -11,7 +11,6 @@ use crate::git::place::{IfMissing, OnDisk, Place, Trace, WalkResult};
 use crate::git::version;
 use crate::git::version::Mark;
 
-/// A change that can be applied.
 #[derive(Debug)]
 pub(super) struct PublishStep {
     pub(super) change: TreeChange,
@@ -26,7 +25,6 @@ enum PathVerdict {
     /// Already applied, or a submodule on both sides.
     Nothing,
     Ready(Box<PublishStep>),
-    /// The path must stay as it is.
     Conflict,
 }
 
@@ -87,6 +85,7 @@ impl Publisher<'_> {
                 .as_ref()
                 .is_some_and(|entry| entry.mode == EntryMode::Gitlink)
         };
+        // Submodules are never touched.
         if gitlink(&change.old) || gitlink(&change.new) {
             let only = [&change.old, &change.new]
                 .into_iter()
@@ -132,7 +131,6 @@ impl Publisher<'_> {
         PathVerdict::Conflict
     }
 
-    /// Returns whether the missing directories above a path can be created.
     fn has_room(&self, path: &[u8]) -> anyhow::Result<bool> {
         let ends = path
             .iter()
@@ -148,7 +146,6 @@ impl Publisher<'_> {
         Ok(true)
     }
 
-    /// Compares the file on disk with both trees.
     fn compare(
         &mut self,
         change: &TreeChange,
@@ -164,6 +161,7 @@ impl Publisher<'_> {
             return Ok(PathVerdict::Conflict);
         }
 
+        // Already applied, by an interrupted run or by the user.
         if self.new.is(&change.path, change.new.as_ref(), &found)? {
             return Ok(PathVerdict::Nothing);
         }
@@ -244,7 +242,6 @@ fn paths_of(changes: &[TreeChange]) -> Vec<&[u8]> {
         .collect()
 }
 
-/// Classifies a change of a path that does not exist on disk.
 fn absent(change: &TreeChange) -> PathVerdict {
     match (&change.old, &change.new) {
         (_, None) => PathVerdict::Nothing,

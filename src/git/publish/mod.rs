@@ -108,12 +108,10 @@ impl Published {
     }
 }
 
-/// State of a running publication.
 struct Publisher<'repo> {
     repository: &'repo Repository,
     /// Top directory of the worktree, open.
     top: Arc<Top>,
-    /// Cache of the directory that was resolved last.
     recent: Recent,
     from: TreeId,
     to: TreeId,
@@ -173,7 +171,6 @@ fn show_hidden(repository: &Repository, changes: &mut [TreeChange]) -> anyhow::R
     Ok(())
 }
 
-/// Returns the initial state and the changes between both trees.
 fn publisher<'repo>(
     repository: &'repo Repository,
     from: TreeId,

@@ -65,6 +65,7 @@ fn copy_out(temporary: &Place, kept: &Path) -> std::io::Result<()> {
         }
     }
 
+    // Last, because until now it was the only durable copy.
     temporary.remove()
 }
 

@@ -54,6 +54,7 @@ pub fn broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<Stri
         if broken.is_empty() {
             break;
         }
+        // Gives a concurrent repack time to finish.
         std::thread::sleep(PAUSE * look);
         let again = seemingly_broken(&anew(repository)?, scan)?;
         broken.retain(|name| again.contains(name));
@@ -70,7 +71,6 @@ fn anew(repository: &Repository) -> anyhow::Result<Repository> {
     }
 }
 
-/// Checks each ref once.
 fn seemingly_broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<String>> {
     let (mut broken, prefixes) = match scan {
         RefScan::Quick => (Vec::new(), &OF_CHECKOUTS[..]),

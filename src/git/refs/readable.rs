@@ -9,12 +9,10 @@ use crate::host::boot;
 use crate::host::file::{read_regular_text, write_cache};
 
 const FILE: &str = "readable";
-/// Upper bound for a boot id.
 const MAX_BYTES: u64 = 4096;
 /// Up to this number, refs are simply read each time.
 const FEW: usize = 64;
 
-/// Returns whether a note exists for the running system.
 pub(super) fn is_noted(repository: &Repository) -> bool {
     let Some(id) = boot::id() else {
         return false;

@@ -7,7 +7,6 @@ use gix::refs::{FullName, Target};
 use crate::git::object::id::CommitId;
 use crate::text::shell_word::shell_word;
 
-/// Prefix of TeDDy's refs.
 pub(in crate::git) const OURS: &str = "refs/teddy/";
 
 /// A ref and its commit.
@@ -110,10 +109,8 @@ pub(in crate::git) struct HeadTarget {
     pub(in crate::git) commit: Option<CommitId>,
 }
 
-/// All refs of a repository.
 #[derive(Debug, Default)]
 pub(in crate::git) struct All {
-    /// Readable refs.
     pub(in crate::git) refs: Vec<(FullName, Target)>,
     /// Number of unreadable refs, at most 255.
     pub(in crate::git) damaged: u8,
@@ -140,7 +137,6 @@ pub(in crate::git) trait RefStore {
 
     fn all(&self) -> anyhow::Result<All>;
 
-    /// Returns HEAD of this worktree.
     fn head(&self) -> anyhow::Result<HeadTarget>;
 
     fn resolve(&self, expression: &str) -> anyhow::Result<CommitId>;
@@ -148,14 +144,12 @@ pub(in crate::git) trait RefStore {
     /// Updates all refs, or none, and logs each.
     fn apply(&self, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError>;
 
-    /// Deletes a ref with its log.
     fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError>;
 
     /// Deletes a ref unless that needs a lock file of git's own, which a crash would leave behind
     /// forever. Returns `false` then.
     fn discard(&self, name: &str) -> anyhow::Result<bool>;
 
-    /// Flushes the latest update of a ref.
     fn sync(&self, name: &str) -> anyhow::Result<()>;
 
     /// Returns the commits in a ref's log, newest first. They can be missing.

@@ -12,7 +12,6 @@ use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::git::user_git::feed;
 
-/// Maximum number of remote branches that are considered.
 const MOST_BRANCHES: usize = 1000;
 
 /// Amount of data that a remote lacks.
@@ -109,7 +108,6 @@ pub fn in_no_branch<'p>(
     Ok(left.into_iter().collect())
 }
 
-/// Returns the remote-tracking branches.
 fn branches(repository: &Repository, remote: &RemoteName) -> anyhow::Result<Vec<CommitId>> {
     let listed = refs::list(repository, &format!("refs/remotes/{remote}/"))?;
     let tips = listed.into_iter().map(|reference| reference.target);

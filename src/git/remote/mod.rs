@@ -188,6 +188,7 @@ pub(in crate::git) fn run(
         .stderr(Stdio::piped())
         .spawn()?;
     let stderr = child.stderr.take();
+    // In a thread: git blocks if either pipe is full.
     let reader = std::thread::spawn(move || stderr.map(|pipe| listen(pipe, progress)));
     let mut said = Vec::new();
     if let Some(mut pipe) = child.stdout.take() {

@@ -52,6 +52,7 @@ pub fn receive<'r>(
         repository,
         _lock: lock,
     };
+    // Left by a killed fetch.
     forget(repository)?;
 
     let mut command = transport(repository, RunHooks::No)?;
@@ -97,7 +98,6 @@ pub fn receive<'r>(
     Ok(incoming)
 }
 
-/// Deletes the temporary refs.
 fn forget(repository: &Repository) -> anyhow::Result<()> {
     for reference in refs::list(repository, INCOMING)? {
         refs::delete(repository, &reference.name, Expected::Any)?;

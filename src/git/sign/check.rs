@@ -32,7 +32,6 @@ pub fn check(repository: &Repository, tag: TagId) -> anyhow::Result<Result<Accep
     })
 }
 
-/// Parses the signer of an accepted signature.
 fn accepted(words: &str) -> Option<Accepted> {
     let of_ssh = |line: &str| {
         let rest = line.strip_prefix("Good \"git\" signature for ")?;
@@ -51,7 +50,6 @@ fn accepted(words: &str) -> Option<Accepted> {
     Some(Accepted { signer, key })
 }
 
-/// Returns the reason why a signature was not accepted.
 fn refused(words: &str) -> String {
     let after = |start: &str| {
         let mut lines = words.lines();

@@ -26,7 +26,6 @@ use crate::host::interrupt;
 const SECTIONS: [&str; 4] = ["author.", "committer.", "gpg.", "user."];
 /// File for the messages of git and its child processes.
 const WORDS: &str = "words";
-/// Limit on their size.
 const MAX_WORDS: u64 = 16 << 10;
 
 /// A tag to sign.
@@ -113,7 +112,6 @@ pub fn signed(
     Ok(bytes)
 }
 
-/// Returns the effective settings of the sections above.
 fn settings(repository: &Repository) -> anyhow::Result<Vec<(String, OsString)>> {
     let mut git = in_checkout(user_git(repository.workdir())?, repository);
     let listed = answer(git.args(["config", "--list", "-z"]), "list its settings")?;
@@ -143,7 +141,6 @@ fn check_key(settings: &[(String, OsString)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns whether the failure is about a passphrase.
 fn needs_passphrase(words: &str) -> bool {
     let words = words.to_lowercase();
     ["passphrase", "ioctl", "pinentry", "no tty"]
@@ -185,7 +182,6 @@ impl<'a> SigningRepository<'a> {
         self.folder.path().join("git")
     }
 
-    /// Runs `git tag --sign`.
     fn tag(
         &self,
         wanted: &TagWanted<'_>,
@@ -231,7 +227,6 @@ impl<'a> SigningRepository<'a> {
         .into())
     }
 
-    /// Returns the content of the tag object.
     fn read(&self, name: &str) -> anyhow::Result<Vec<u8>> {
         let name = format!("refs/tags/{name}");
         answer(
@@ -249,7 +244,6 @@ impl<'a> SigningRepository<'a> {
     }
 }
 
-/// Returns the messages of git and the signing program in one line.
 fn told(words: &Path) -> String {
     let words = read_regular(words, MAX_WORDS).unwrap_or_default();
     let words = String::from_utf8_lossy(&words);

@@ -29,7 +29,6 @@ const MAX_BYTES: u64 = 4 << 30;
 
 /// First bytes of the file. The number changes with the format.
 const MAGIC: &[u8; 8] = b"TeDDyix5";
-/// Length of the header.
 const HEADER: usize = 144;
 /// Length of a directory's record without its tree id.
 const FOLDER: usize = 44;
@@ -94,7 +93,6 @@ pub(super) struct CachedFolder<'a> {
     pub(super) tree: ObjectId,
 }
 
-/// A directory and its entries, encoded.
 struct RawFolder<'a> {
     record: &'a [u8],
     entries: &'a [u8],
@@ -156,7 +154,6 @@ pub(super) struct Cache {
     pub(super) basis: Basis,
     folders: usize,
     entries: usize,
-    /// Length of an id in bytes.
     hash: usize,
     /// The children of directory `n` are `children[starts[n]..starts[n + 1]]`.
     starts: Vec<u32>,
@@ -172,7 +169,6 @@ impl Cache {
         is_whole.then(|| Cache::read(bytes, hash.len_in_bytes()))?
     }
 
-    /// Decodes a file whose checksum was verified.
     fn read(bytes: Vec<u8>, hash: usize) -> Option<Cache> {
         let (folders, entries) = (u32_at(&bytes, 72) as usize, u32_at(&bytes, 76) as usize);
         let expected = length_of(&bytes, hash);
@@ -292,7 +288,6 @@ impl Cache {
         }
     }
 
-    /// Returns the space that a directory takes in a cache.
     pub(super) fn sizes(&self, n: usize) -> Sizes {
         let raw = self.raw(n);
         Sizes {

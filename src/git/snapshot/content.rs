@@ -33,16 +33,12 @@ use crate::git::object::writer::Sink;
 use crate::git::stat::{self, NameKind, is_absent, is_exhausted};
 use crate::host::threads::{at_once, cores};
 
-/// Number of files that make another thread worthwhile.
 const PER_THREAD: usize = 16;
 
 struct ReadJob {
-    /// Index of the directory in the scan.
     folder: usize,
-    /// Position of the entry in the directory.
     entry: usize,
     path: Vec<u8>,
-    /// Kind when the directory was listed.
     kind: EntryKind,
     /// Size at that time, modulo 2^32 as in git's index.
     size: u32,
@@ -52,16 +48,13 @@ struct ReadJob {
 pub(super) enum ReadOutcome {
     /// The object. The stat is null if the file kept changing, so the next snapshot reads it again.
     Read(ObjectId, Stat),
-    /// The file was deleted.
     Gone,
-    /// Reason why the file cannot be read.
     Unreadable(String),
     LeftOut(Reason),
 }
 
 enum PathContent {
     Bytes(Vec<u8>, Stat),
-    /// A large file, open.
     Large(File),
 }
 
@@ -132,7 +125,6 @@ fn jobs(scanned: &[Scanned]) -> Vec<ReadJob> {
     jobs
 }
 
-/// Applies a result to the scan.
 fn settle(
     scan: &ScanContext<'_>,
     folder: &mut Scanned,
@@ -166,6 +158,7 @@ fn settle(
                 path: shown(&job.path),
                 reason: Reason::Unreadable(why),
             });
+            // A tracked file that is unreadable is not deleted: record it as in the index.
             let tracked = scan.index()?.state.entry_by_path(job.path.as_bstr());
             match tracked
                 .and_then(|entry| Some((entry.mode.to_tree_entry_mode()?.kind(), entry.id)))
@@ -183,7 +176,6 @@ fn settle(
 
 pub(super) struct ContentReader<'g, 'r> {
     pub(super) scan: &'g ScanContext<'g>,
-    /// This thread's handle.
     pub(super) repo: &'r gix::Repository,
     pub(super) sink: &'g Sink,
     /// Loaded when the first file needs them.
@@ -233,7 +225,6 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         self.take(path, data, stat, tracked)
     }
 
-    /// Filters and stores the content of a file.
     pub(super) fn take(
         &mut self,
         path: &[u8],
@@ -252,6 +243,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
             Ok(Filtered::Bytes(data)) => data,
             Err(error) => return self.unfiltered(path, error),
         };
+        // After the filters, because the turn's version is stored filtered.
         if let Some(reason) = secret.filter(|_| !self.is_made(path, &data)) {
             return Ok(ReadOutcome::LeftOut(reason));
         }
@@ -276,7 +268,6 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         Err(error)
     }
 
-    /// Returns the reason if the file looks like a secret.
     fn secret(&self, path: &[u8], data: &[u8]) -> Option<Reason> {
         let limits = self.scan.limits;
         if limits.is_secret(path) {
@@ -313,7 +304,6 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         read_still(&file).map(|(data, stat)| PathContent::Bytes(data, stat))
     }
 
-    /// Returns whether the file has a `working-tree-encoding`.
     fn has_encoding(&self, path: &[u8]) -> anyhow::Result<bool> {
         let index = self.scan.index()?;
         let mut attributes = self
@@ -332,7 +322,6 @@ impl<'g, 'r> ContentReader<'g, 'r> {
             .any(|attribute| is_value(attribute.assignment.state)))
     }
 
-    /// Runs the clean filters.
     pub(super) fn filtered(&mut self, path: &[u8], data: impl Read) -> anyhow::Result<Filtered> {
         let index = self.scan.index()?;
         let filters = match &mut self.filters {

@@ -22,7 +22,6 @@ use crate::git::sparse::is_on;
 use crate::git::stat::{self, NameKind, NameStat, Stamp, look_at};
 use crate::host::file::read_regular;
 
-/// Upper bound for `info/exclude` and the like.
 const MAX_RULES: u64 = 64 << 20;
 /// Number of directories that [`ScanContext::expects_index`] checks.
 const GLANCES: usize = 4;
@@ -30,7 +29,6 @@ const GLANCES: usize = 4;
 pub(super) struct ScanContext<'a> {
     /// Each thread makes its own handle of it.
     pub(super) shared: gix::ThreadSafeRepository,
-    /// Top directory of the worktree, open.
     pub(super) top: OwnedFd,
     pub(super) workdir: &'a Path,
     pub(super) limits: &'a SnapshotLimits,
@@ -39,7 +37,6 @@ pub(super) struct ScanContext<'a> {
     pub(super) cache: Option<Arc<Cache>>,
     /// Basis of the new cache. The root is set at the end.
     pub(super) basis: Basis,
-    /// Options for the comparison of stats.
     pub(super) options: Options,
     /// `core.fileMode`: the executable bit on disk is meaningful.
     pub(super) file_mode: bool,
@@ -212,7 +209,6 @@ impl<'a> ScanContext<'a> {
         }
     }
 
-    /// Returns whether a cached entry equals the file on disk.
     pub(super) fn unchanged(&self, entry: &CachedName<&[u8]>, seen: &NameStat) -> bool {
         use gix::objs::tree::EntryKind;
 

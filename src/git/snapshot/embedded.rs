@@ -9,7 +9,6 @@ use super::context::ScanContext;
 use crate::git::open::plain;
 use crate::git::refs::choose;
 
-/// State of a directory that contains `.git`.
 pub(super) enum Embedded {
     At(ObjectId),
     /// A repository without a commit, or an unreadable one.

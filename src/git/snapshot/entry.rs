@@ -59,7 +59,6 @@ pub(super) fn judge(
     Ok(entry)
 }
 
-/// Returns the mode that git would record.
 pub(super) fn kind_of(scan: &ScanContext<'_>, seen: &NameStat, before: Option<Mode>) -> EntryKind {
     match (seen.kind, before) {
         (NameKind::Link, _) => EntryKind::Link,
@@ -70,7 +69,6 @@ pub(super) fn kind_of(scan: &ScanContext<'_>, seen: &NameStat, before: Option<Mo
     }
 }
 
-/// Returns the first bytes of an id; see [`CachedName::basis`].
 pub(super) fn basis(id: &ObjectId) -> u32 {
     u32::from_le_bytes(id.as_slice()[..4].try_into().expect("an id has four bytes"))
 }
@@ -87,7 +85,6 @@ pub(super) fn inherited(name: &[u8], kind: EntryKind, id: ObjectId) -> CachedNam
     }
 }
 
-/// Returns whether git allows the name in a tree.
 pub(super) fn is_name(name: &[u8]) -> bool {
     let options = gix::validate::path::component::Options {
         protect_windows: false,

@@ -13,7 +13,6 @@ use super::limits::LeftOut;
 /// Upper bound on open directory handles: 100, or a quarter of `RLIMIT_NOFILE`.
 const MOST_HELD: (usize, u64) = (100, 4);
 
-/// Number of open directory handles.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// A directory that stays open while its subdirectories are queued, so they are opened by name
@@ -64,7 +63,6 @@ pub(super) struct FolderTask {
 
 pub(super) struct Scanned {
     pub(super) path: Vec<u8>,
-    /// Flags, see `mark`.
     pub(super) marks: u32,
     pub(super) times: Times,
     pub(super) listing: Listing,
@@ -73,7 +71,6 @@ pub(super) struct Scanned {
     pub(super) left: Vec<LeftOut>,
 }
 
-/// Names of a directory.
 pub(super) enum Listing {
     /// Unchanged: the directory with this number in the cache.
     Kept(usize),
@@ -109,7 +106,6 @@ impl Listing {
         }
     }
 
-    /// Removes a new or changed entry.
     pub(super) fn remove(&mut self, place: usize, cache: Option<&Cache>) {
         if let (Listing::Mended(..), Some(_)) = (&self, cache) {
             let mut all = Vec::new();

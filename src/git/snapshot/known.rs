@@ -161,7 +161,6 @@ impl ChildFolder<'_> {
     }
 }
 
-/// Returns the entry of a nested repository.
 fn link_to(id: ObjectId) -> CachedName<&'static [u8]> {
     CachedName {
         name: b"",

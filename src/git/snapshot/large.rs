@@ -39,6 +39,7 @@ impl ContentReader<'_, '_> {
         file: &File,
         tracked: bool,
     ) -> anyhow::Result<ReadOutcome> {
+        // After an earlier ctrl-c the program finishes its work, so only a new one stops the read.
         let asked = interrupt::requested();
         for _ in 0..ATTEMPTS {
             let before = match stat::look_at(file.as_fd()) {
@@ -105,7 +106,6 @@ impl ContentReader<'_, '_> {
         Ok(id.map(|id| ReadOutcome::Read(id, seen.stat)))
     }
 
-    /// Returns the reason if the file looks like a secret.
     fn secret_in(&self, path: &[u8], file: &File) -> std::io::Result<Option<Reason>> {
         let limits = self.scan.limits;
         if limits.is_secret(path) {

@@ -121,7 +121,6 @@ fn name_of(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
-/// Customary names of secrets, in lower case.
 pub(super) const SECRETS: [&str; 14] = [
     ".env*",
     "*.pem",
@@ -206,7 +205,6 @@ impl OverBudget {
 }
 
 impl SnapshotLimits {
-    /// Checks the number and total size of new files, given as path and size.
     pub(super) fn allow<'a>(
         &self,
         new: impl Iterator<Item = (&'a [u8], u64)>,

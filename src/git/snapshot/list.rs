@@ -31,7 +31,6 @@ pub(super) struct FolderListing<'a, 'r> {
     /// Cursor for [`super::cache::Cache::find_next`].
     passed: usize,
     entries: Vec<CachedName>,
-    /// Subdirectories to scan next.
     tasks: Vec<FolderTask>,
     pub(super) scanned: Scanned,
 }
@@ -44,7 +43,6 @@ struct ListedName<'n> {
 }
 
 impl<'a, 'r> FolderListing<'a, 'r> {
-    /// Starts with the names in the user's index.
     pub(super) fn new(
         scan: &'a ScanContext<'a>,
         rules: &'a mut IgnoreRules<'r>,
@@ -81,7 +79,6 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         })
     }
 
-    /// Lists the directory and classifies each name.
     pub(super) fn read(mut self, folder: &OwnedFd) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
         let mut names = match names(folder) {
             Ok(read) => read,
@@ -364,7 +361,6 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         Ok(true)
     }
 
-    /// Adds an entry as it is in the user's index.
     fn inherit(&mut self, name: &[u8], tracked: Option<&Tracked>) {
         let Some(tracked) = tracked else { return };
         if let Some(mode) = tracked.mode.to_tree_entry_mode() {

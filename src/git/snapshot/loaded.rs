@@ -25,7 +25,6 @@ const MANY: usize = 2048;
 pub(in crate::git) struct Loaded {
     /// The user's index with the stat of its file.
     user: RefCell<Option<(Stat, Arc<Index>)>>,
-    /// The private index that was read or written last.
     private: RefCell<Option<PrivateIndex>>,
 }
 
@@ -35,7 +34,6 @@ struct PrivateIndex {
     /// Received from `coming` on first use.
     cache: OnceCell<Arc<Cache>>,
     coming: Receiver<Arc<Cache>>,
-    /// State of the file.
     file: IndexFile,
 }
 
@@ -160,6 +158,7 @@ impl PrivateIndex {
 
     /// Returns whether no other process replaced the file.
     fn is_newest(&mut self) -> bool {
+        // Our own thread is still reading or writing it.
         if let IndexFile::Busy(busy) = &self.file
             && !busy.is_finished()
         {

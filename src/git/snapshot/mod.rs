@@ -84,7 +84,6 @@ pub fn staged_snapshot(
     take(repository, index, (limits, force), Sink::stage)
 }
 
-/// Records the files; `store` handles the new objects.
 fn take(
     repository: &Repository,
     index: &Path,
@@ -101,6 +100,7 @@ fn take(
         Some(beside(folder)?)
     };
 
+    // Taken before any file is read: a file that changes later counts as racy.
     let stamp = file
         .as_ref()
         .map(|file| stat::look_at(file.as_file()))

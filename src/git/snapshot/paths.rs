@@ -64,7 +64,7 @@ pub fn snapshot_paths(
     let mut editor =
         gix::objs::tree::Editor::new(root, &repository.gix.objects, repository.gix.object_hash());
 
-    // Removals first: a removed file can make room for a directory.
+    // Removals first: the name of a removed file can become a directory.
     for path in gone {
         let removed = editor.remove_if_leaf(parts(path));
         removed.during("editing a tree")?;
@@ -157,7 +157,8 @@ pub fn are_as_in(repository: &Repository, tree: TreeId, paths: &[Vec<u8>]) -> an
     Ok(true)
 }
 
-/// Returns the kind and object of a path on disk; `None` if it is no file, symlink or repository.
+/// Returns the kind and object of a path on disk; `None` if it is not a file, symlink or
+/// repository.
 fn read_path(
     reader: &mut ContentReader<'_, '_>,
     scan: &ScanContext<'_>,

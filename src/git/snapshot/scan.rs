@@ -25,7 +25,6 @@ use crate::git::stat::{
 };
 use crate::host::threads::beside;
 
-/// Scans a directory and returns its subdirectories to scan next.
 pub(super) fn scan_folder(
     scan: &ScanContext<'_>,
     rules: &mut IgnoreRules<'_>,
@@ -76,7 +75,7 @@ fn scan_closed(
     mut task: FolderTask,
     error: std::io::Error,
 ) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
-    // Running out of descriptors or memory tells nothing about the files.
+    // Running out of descriptors or memory proves nothing about the files.
     if is_exhausted(&error) {
         let what = || format!("cannot open the directory `{}`", shown(&task.path));
         return Err(error).with_context(what);
@@ -155,6 +154,7 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
         return Ok(None);
     }
 
+    // A second change within the clock tick of the last snapshot leaves the times as they are.
     let stands = was.times == at.times && at.times.mtime < at.cache.basis.stamp.0;
     if was.marks & mark::EMBEDDED != 0 {
         let link = if stands {
@@ -293,6 +293,7 @@ fn changed(
                 let rule = matches!(entry.name, b".gitignore" | b".gitattributes");
                 let other = matches!(seen.kind, NameKind::Folder | NameKind::Special)
                     || seen.size > at.scan.limits.max_file_size;
+                // Changed rules, and files that are now left out, need a new listing.
                 if rule || other || entry.standing == CacheOrigin::Watched {
                     return None;
                 }

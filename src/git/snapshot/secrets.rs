@@ -28,7 +28,6 @@ use crate::git::repository::Repository;
 use crate::git::stat::{NameKind, Stamp, is_absent, look, look_at, names, open_below};
 
 const GIT: &[u8] = b".git";
-/// Flags for opening a directory to list it.
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
@@ -41,13 +40,10 @@ struct SecretFinder<'a> {
 /// A search for secrets among the user's files. It can run in its own thread.
 pub struct SecretSearch<'a> {
     finder: SecretFinder<'a>,
-    /// File that caches the result.
     kept: PathBuf,
-    /// Basis of that file.
     basis: Basis,
 }
 
-/// Cached result of an earlier search.
 struct KeptFolders {
     cache: Cache,
     /// By directory number, whether it is unchanged.
@@ -58,7 +54,6 @@ struct SearchedFolder {
     path: Vec<u8>,
     /// `None` if the directory could not be listed.
     times: Option<Times>,
-    /// Paths of its subdirectories.
     folders: Vec<Vec<u8>>,
     /// Names of its secrets.
     secrets: Vec<Vec<u8>>,
@@ -69,7 +64,6 @@ struct FoundFolders {
     /// Numbers of unchanged directories in the cache.
     same: Vec<usize>,
     listed: Vec<SearchedFolder>,
-    /// Directories still to list.
     unknown: Vec<Vec<u8>>,
 }
 
@@ -174,6 +168,7 @@ impl<'a> SecretSearch<'a> {
     fn keep(&self, kept: Option<&KeptFolders>, found: FoundFolders) {
         let is_known =
             found.listed.is_empty() && kept.is_some_and(|kept| kept.same.len() == found.same.len());
+        // Without the time of a snapshot, no directory could be trusted later.
         if is_known || self.basis.stamp == Stamp::default() {
             return;
         }
@@ -190,7 +185,6 @@ impl<'a> SecretSearch<'a> {
         }
     }
 
-    /// Encodes directories, sorted by path.
     fn written(&self, found: &[SearchedFolder]) -> Option<Cache> {
         let length = |folder: &SearchedFolder| {
             let names = folder.secrets.iter().map(Vec::len);
@@ -230,7 +224,6 @@ impl SecretFinder<'_> {
         Ok(top)
     }
 
-    /// Lists directories in parallel.
     fn list_all(&self, top: &OwnedFd, folders: &[Vec<u8>]) -> io::Result<Vec<SearchedFolder>> {
         let parts = in_parts(0..folders.len(), FOLDERS, |part| {
             let listed = folders[part].iter().map(|path| self.list(top, path));
@@ -291,7 +284,6 @@ impl SecretFinder<'_> {
 }
 
 impl KeptFolders {
-    /// Checks which directories are unchanged.
     fn compare(cache: Cache, top: &OwnedFd) -> KeptFolders {
         let same = in_parts(0..cache.folder_count(), FOLDERS, |part| {
             let same = part.map(|number| is_same(&cache, number, top));

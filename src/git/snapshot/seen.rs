@@ -28,7 +28,6 @@ impl SeenFiles {
             && self.folders.iter().all(|now| is_as_cached(before, now))
     }
 
-    /// Returns the approximate number of names.
     pub(super) fn size(&self) -> usize {
         let sizes = self.folders.iter().map(|folder| match &folder.listing {
             Listing::Read(names) => names.len(),

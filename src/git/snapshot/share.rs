@@ -16,7 +16,6 @@ pub(super) const FOLDERS: usize = 256;
 /// Number of parts for each thread, so a slow thread does not delay the result.
 const PARTS: usize = 8;
 
-/// Reads the stats of all names that are not directories.
 pub(super) fn look_at_all(
     folder: &OwnedFd,
     names: &[(Vec<u8>, NameKind)],
@@ -66,7 +65,6 @@ pub(super) fn in_parts<T: Send>(
 mod tests {
     use super::*;
 
-    /// Checks that every number is passed once, in order.
     fn check(numbers: Range<usize>) {
         let met: Vec<usize> =
             in_parts(numbers.clone(), 8, |part| part.collect::<Vec<_>>()).concat();

@@ -8,7 +8,6 @@ use gix::index::entry::Stat;
 use crate::git::stat::{self, NameKind};
 use crate::host::file::read_sized;
 
-/// Number of attempts to read a file without a change in between.
 pub(super) const ATTEMPTS: usize = 3;
 
 /// Reads a file until its stat is the same before and after. The stat is null after `ATTEMPTS`
@@ -17,6 +16,7 @@ pub(super) fn read_still(file: &File) -> std::io::Result<(Vec<u8>, Stat)> {
     let mut data = Vec::new();
     for _ in 0..ATTEMPTS {
         let before = stat::look_at(file.as_fd())?;
+        // Something else has taken the file's name since it was listed.
         if before.kind != NameKind::File {
             return Err(std::io::ErrorKind::NotFound.into());
         }

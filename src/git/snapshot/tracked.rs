@@ -23,13 +23,12 @@ pub(super) struct Tracked {
     pub(super) mode: Mode,
     /// Stat of the file when git last compared it.
     pub(super) stat: Stat,
-    /// Set if git was told not to check the file.
+    /// Set if the user has made git ignore changes of the file.
     pub(super) frozen: Option<Frozen>,
     /// Whether the id is the content: not for conflicts and `add -N`.
     pub(super) settled: bool,
 }
 
-/// Reason why git does not check a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Frozen {
     /// `skip-worktree`: a sparse checkout leaves it out.
@@ -41,7 +40,6 @@ pub(super) enum Frozen {
 /// Entries of the index for one name in a directory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Name {
-    /// The file, symlink or submodule with this name.
     pub(super) file: Option<Tracked>,
     /// Range of the entries below a directory with this name.
     pub(super) below: Range<usize>,
@@ -70,7 +68,6 @@ impl Index {
         })
     }
 
-    /// Returns the range of the entries below a directory.
     pub(super) fn below(&self, folder: &[u8]) -> Range<usize> {
         if folder.is_empty() {
             return 0..self.state.entries().len();
@@ -130,7 +127,6 @@ impl Index {
         Names::new(names)
     }
 
-    /// Returns the file, symlink or submodule at a path.
     pub(super) fn file(&self, path: &[u8]) -> Option<Tracked> {
         let mut name = Name::default();
         // A sparse index has entries for whole directories, which end with a slash.
@@ -164,7 +160,7 @@ impl Index {
         hash.finish()
     }
 
-    /// Returns whether git was told not to check one of these entries.
+    /// Returns whether git ignores changes of one of these entries.
     pub(super) fn any_frozen(&self, entries: Range<usize>) -> bool {
         self.state.entries()[entries]
             .iter()
@@ -190,7 +186,6 @@ impl<'i> Names<'i> {
         Names { names, next: 0 }
     }
 
-    /// Returns the names of a tree of a sparse index.
     pub(super) fn of_tree(tree: &gix::Tree<'_>) -> anyhow::Result<Names<'static>> {
         let mut names = Vec::new();
         for entry in tree.iter() {
@@ -271,7 +266,6 @@ fn add_file(name: &mut Name, entry: &Entry) {
     });
 }
 
-/// Returns the reason why git does not check the entry's file, if there is one.
 fn frozen(entry: &Entry) -> Option<Frozen> {
     let is_plain =
         entry.stage() == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD);

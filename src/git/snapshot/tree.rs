@@ -97,7 +97,6 @@ impl TreeBuilder<'_> {
             && link.is_none_or(|link| link == cache.folder(*number).tree)
     }
 
-    /// Returns the tree of a directory, writing it if it is new.
     fn tree(&self, at: usize, repository: &Repository, sink: &Sink) -> anyhow::Result<ObjectId> {
         let folder = &self.folders[at];
         if let Some(link) = folder.link {
@@ -121,6 +120,7 @@ impl TreeBuilder<'_> {
             Some(tree) => tree,
             None => {
                 let entries = self.entries(at);
+                // git has no empty trees, except the top one.
                 if entries.is_empty() && at > 0 {
                     return Ok(repository.gix.object_hash().null());
                 }

@@ -11,7 +11,6 @@ use crate::git::repository::Repository;
 
 struct Counter<'a> {
     tracked: &'a State,
-    /// Position of the next entry to compare.
     next: usize,
     untracked: usize,
 }

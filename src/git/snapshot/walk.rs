@@ -16,10 +16,8 @@ const MOST_THREADS: usize = 8;
 /// Threads beyond the number of cores start after this delay: a walk that does not wait for the
 /// disk is usually done by then.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Number of directories that a thread takes at a time.
 const BATCH: usize = 8;
 
-/// Directories waiting for a thread.
 struct Queue {
     state: Mutex<QueueState>,
     /// Notified when a task was added, or when all are done.
@@ -32,11 +30,9 @@ struct QueueState {
     tasks: Vec<FolderTask>,
     /// Number of threads that can still add tasks.
     busy: usize,
-    /// The first error.
     failed: Option<anyhow::Error>,
 }
 
-/// Scans every directory of the worktree and returns them sorted by path.
 pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
     let state = QueueState {
         tasks: vec![FolderTask::default()],
@@ -128,7 +124,6 @@ fn look_in<R: Send>(threads: usize, queue: &Queue, work: impl Fn() -> R + Sync) 
     done
 }
 
-/// Scans directories from the queue until it is empty.
 fn work(scan: &ScanContext<'_>, queue: &Queue) -> Vec<Scanned> {
     let repo = scan.shared.to_thread_local();
     let mut rules = IgnoreRules::new(&repo);
@@ -154,7 +149,6 @@ impl QueueState {
 }
 
 impl Queue {
-    /// Waits until all work is done, at most for `time`.
     fn is_done_within(&self, time: Duration) -> bool {
         let state = self.state.lock().expect("no thread panics with the lock");
         let waited = self
@@ -174,6 +168,7 @@ impl Queue {
 
             if !state.tasks.is_empty() {
                 state.busy += 1;
+                // At most a quarter of the queue, so other threads find work too.
                 let rest = state
                     .tasks
                     .len()
@@ -192,7 +187,6 @@ impl Queue {
         }
     }
 
-    /// Adds the subdirectories of a batch, or its error.
     fn put(&self, found: Vec<FolderTask>, failed: Option<anyhow::Error>) {
         let mut state = self.state.lock().expect("no thread panics with the lock");
         state.busy -= 1;
@@ -212,7 +206,6 @@ mod tests {
     use super::super::cache::Times;
     use super::*;
 
-    /// Sorts directories, some with a position in the cache, and compares the paths.
     #[track_caller]
     fn check(folders: &[(&str, Option<usize>)], places: usize, expected: &str) {
         let folder = |(path, place): &(&str, Option<usize>)| Scanned {

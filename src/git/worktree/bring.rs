@@ -25,7 +25,6 @@ use crate::host::file::Root;
 
 /// File in the workspace that lists what to copy, in the syntax of `.gitignore`.
 pub const INCLUDE_FILE: &str = ".worktreeinclude";
-/// Maximum size of that file in bytes.
 const MAX_INCLUDE: u64 = 1 << 20;
 
 /// Patterns of ignored files to transfer, in the syntax of `.gitignore`.
@@ -149,7 +148,6 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// Returns whether something in a directory can match.
     fn leads_on(&self, folder: &WorkspaceName) -> bool {
         if folder.ignored {
             return self.copy.leads_into(&folder.path) || self.link.leads_into(&folder.path);
@@ -194,7 +192,6 @@ impl Walker<'_> {
         Ok(found)
     }
 
-    /// Copies a file, a symlink, or a directory recursively.
     fn copy(&mut self, found: WorkspaceName) -> anyhow::Result<()> {
         let mut all = vec![found];
         while let Some(found) = all.pop() {

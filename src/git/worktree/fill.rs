@@ -11,9 +11,7 @@ use gix::progress::Count;
 use crate::host::threads::beside;
 use crate::host::{fault, interrupt};
 
-/// Delay before the first report.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Interval between two reports.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Progress of filling a worktree.
@@ -35,7 +33,6 @@ pub(super) struct Filling<'a> {
     done: Arc<AtomicUsize>,
     /// Time of the next report.
     due: Cell<Instant>,
-    /// Whether the callback was called.
     told: Cell<bool>,
 }
 
@@ -54,7 +51,6 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Returns a counter for other threads.
     pub(super) fn counter(&self) -> FileCounter {
         FileCounter(Arc::clone(&self.done))
     }
@@ -91,7 +87,6 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Reports progress if it is due.
     fn look(&self, now: Instant) {
         if now < self.due.get() {
             return;

@@ -18,7 +18,6 @@ use crate::host::file::{open_up, remove_below};
 
 /// Prefix of the lock's reason, before the session's name.
 const LOCK: &str = "teddy session ";
-/// Directory of git's records in the common git directory.
 const RECORDS: &str = "worktrees";
 /// git writes no larger file there.
 const MAX_FILE: u64 = 16 * 1024;
@@ -50,7 +49,6 @@ pub fn take_over_worktree(
     take_over(repository, &root, session)
 }
 
-/// Takes over the registered worktree of a session, if there is one.
 pub(super) fn take_over(
     repository: &Repository,
     root: &WorktreeRoot,

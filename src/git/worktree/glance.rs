@@ -18,7 +18,6 @@ use crate::git::place::{IfMissing, Top, WalkResult};
 /// Files whose rules apply to other files in their directory.
 const RULES: [&[u8]; 2] = [b".gitattributes", b".gitignore"];
 
-/// Compares some paths of a worktree with an index.
 pub(super) fn glance<'a>(
     top: &Top,
     index: &State,
@@ -70,7 +69,6 @@ fn with_blocking(index: &State, mut paths: BTreeSet<Vec<u8>>) -> BTreeSet<Vec<u8
     paths
 }
 
-/// Checks one path.
 fn look(top: &Top, known: &IndexFacts<'_>, path: &[u8], survey: &mut Survey) -> anyhow::Result<()> {
     let entry = known
         .index

@@ -28,7 +28,6 @@ const ENTRY: usize = 96;
 /// Upper bound for the note, which is one line.
 const MAX_NOTE: u64 = 4 << 10;
 
-/// Known state of a worktree's files.
 pub(super) struct KnownIndex {
     /// Empty if the index is missing or unreadable.
     pub(super) index: State,
@@ -36,7 +35,6 @@ pub(super) struct KnownIndex {
     pub(super) changes: Option<Vec<TreeChange>>,
 }
 
-/// Reads the known state, for a switch to `tree`.
 pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<KnownIndex> {
     let Ok(index) = read(repository) else {
         // Otherwise a switch that writes no index would leave the broken one behind.

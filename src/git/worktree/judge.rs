@@ -14,7 +14,6 @@ use crate::git::stat::as_in_index;
 use crate::git::version;
 use crate::git::version::TreeVersion;
 
-/// Files that a switch must write.
 #[derive(Debug, Default)]
 pub(super) struct Writes {
     /// Index entries of the files, in order.
@@ -125,7 +124,6 @@ impl PlaceLook<'_> {
         }
     }
 
-    /// Compares an existing file with the new tree.
     fn found(
         &mut self,
         path: &[u8],

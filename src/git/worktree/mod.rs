@@ -46,7 +46,6 @@ use crate::git::object::{CommitId, TreeId};
 use crate::host::file::{FileKind, Root, read_regular};
 use crate::host::interrupt;
 
-/// Maximum size of an index that is read.
 const MAX_INDEX: u64 = 256 << 20;
 
 /// Which files of a worktree must equal its commit.
@@ -96,7 +95,6 @@ pub struct SessionWorktree {
     record: WorktreeRecord,
 }
 
-/// The user's files, lower directory of the overlay.
 struct Below {
     files: PathBuf,
     /// The index with which commands start.
@@ -245,7 +243,6 @@ fn remove_unknown(
     Ok(())
 }
 
-/// State of a worktree's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AtPlace {
     /// Nothing, or an empty directory.
@@ -289,6 +286,7 @@ impl SessionWorktree {
 
         match to_commit::switch(self, user, aim) {
             Ok(()) => Ok(()),
+            // Ctrl-c is not damage.
             Err(error) if interrupt::requested() => Err(error),
             Err(_) => self.make_anew(user, aim),
         }
@@ -345,7 +343,6 @@ impl SessionWorktree {
         trees
     }
 
-    /// Opens the directory with the files.
     fn top(&self) -> std::io::Result<Root> {
         match self.is_layered() {
             true => Root::open_strictly(&self.files),

@@ -27,9 +27,7 @@ use crate::git::place::{IfMissing, Top, WalkResult};
 use crate::git::version;
 use crate::host::file::{open_regular, read_regular_text};
 
-/// Maximum number of names that are compared.
 const MAX_NAMES: usize = 1_000_000;
-/// Maximum size of a `.git` file.
 const MAX_LINK: u64 = 64 << 10;
 
 /// Missing files by size and mtime.
@@ -43,7 +41,6 @@ pub enum Before {
     Written(Arc<LayerIndex>),
 }
 
-/// A search in a worktree.
 struct Look<'a>(&'a SessionWorktree);
 
 /// A tracked file that was moved.
@@ -57,7 +54,6 @@ pub struct Moved {
     pub opaque: bool,
 }
 
-/// A file in the worktree.
 struct WorktreeName {
     path: Vec<u8>,
     /// Whether it is in a nested repository.

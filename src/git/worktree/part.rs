@@ -24,7 +24,6 @@ use crate::git::place::{IfMissing, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::host::fault;
 
-/// The part of a tree that a plan without commands can see.
 pub(super) struct VisiblePart {
     /// New index: these paths in the tree, and the paths of earlier plans.
     index: State,
@@ -64,7 +63,6 @@ impl VisiblePart {
         })
     }
 
-    /// Compares the worktree with its index, as far as necessary.
     pub(super) fn look(
         &self,
         top: &Top,
@@ -122,13 +120,13 @@ fn index_of(
     index
 }
 
-/// Writes a part of the tree. Other files in the worktree stay unchanged.
 pub(super) fn bring_part(switch: &Switch<'_>, part: VisiblePart) -> anyhow::Result<()> {
     let VisiblePart {
         index: mut new,
         wanted,
         folders,
     } = part;
+    // Before any file changes, so a crash cannot leave a note that claims a complete worktree.
     index::forget_tree(switch.repository);
     fault::point("before-part")?;
     hide(switch.user, &mut new)?;

@@ -10,22 +10,18 @@ use crate::git::repository::Repository;
 use crate::host::file::remove_below;
 use crate::host::file::{Root, write_cache};
 
-/// Directory of all records.
 const RECORDS: &str = "worktrees";
 /// Note of the directory that contains the worktree.
 const ROOT: &str = "root";
-/// Note of the set-up command that has run.
 const SETUP: &str = "setup";
 const INDEX: &str = "index";
 /// Path that serves as the layer's index; the file does not exist.
 const LAYER_INDEX: &str = "layer-index";
-/// Note of the set-up command that has run in the layer.
 const LAYER_SETUP: &str = "layer-setup";
 /// Note of the trees of the last turn that was recorded in the worktree.
 const RECORDED: &str = "recorded";
 /// Note of the trees of the last turn that was recorded in the layer.
 const LAYER_RECORDED: &str = "layer-recorded";
-/// Upper bound for a note.
 const MAX_NOTE: u64 = 64 * 1024;
 
 #[derive(Debug, Clone)]
@@ -40,7 +36,6 @@ pub(super) fn worktree_record(repository: &Repository, session: &str) -> Worktre
     }
 }
 
-/// Returns the sessions that have a record, sorted.
 pub(super) fn recorded_worktrees(repository: &Repository) -> Vec<String> {
     let names = Root::open(&repository.teddy_dir().join(RECORDS)).and_then(|root| root.names());
     let names = names.unwrap_or_default().into_iter();
@@ -86,12 +81,10 @@ impl WorktreeRecord {
         write_cache(&file, root.as_os_str().as_bytes())
     }
 
-    /// Returns the set-up command that has run.
     pub(super) fn setup(&self, layered: bool) -> Option<String> {
         String::from_utf8(self.read(setup_note(layered))?).ok()
     }
 
-    /// Records the set-up command that has run.
     pub(super) fn keep_setup(&self, layered: bool, setup: &str) -> std::io::Result<()> {
         write_cache(&self.folder.join(setup_note(layered)), setup.as_bytes())
     }
@@ -103,7 +96,6 @@ impl WorktreeRecord {
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
 
-    /// Records the trees of a turn.
     pub(super) fn keep_recorded(&self, layered: bool, trees: &[TreeId]) -> std::io::Result<()> {
         let text: String = trees.iter().map(|tree| format!("{tree}\n")).collect();
         write_cache(&self.folder.join(recorded_note(layered)), text.as_bytes())
@@ -124,7 +116,6 @@ impl WorktreeRecord {
         let _ = std::fs::remove_file(self.layer_index());
     }
 
-    /// Removes the notes about the layer.
     pub(super) fn forget_layer(&self) {
         self.forget_layer_index();
         let _ = std::fs::remove_file(self.folder.join(LAYER_SETUP));
@@ -136,7 +127,6 @@ impl WorktreeRecord {
         self.folder.join(ROOT)
     }
 
-    /// Removes the index and the notes about the files.
     pub(super) fn forget_files(&self) {
         for name in [super::index::NOTE, SETUP, INDEX, RECORDED] {
             let _ = std::fs::remove_file(self.folder.join(name));

@@ -19,21 +19,17 @@ use crate::host::file::{open_up, remove_below};
 const OWN: &str = ".teddy-worktrees";
 /// File in such a directory that names the repository by its common git directory.
 const OWNER: &str = "owner";
-/// Directory of the session's layer.
 const LAYER: &str = "layer";
 /// Names that are not leftovers.
 const STAYS: [&str; 2] = [OWNER, LAYER];
-/// Upper bound for a path.
 const MAX_OWNER: u64 = 64 * 1024;
 /// Prefix of the names of things that are being removed.
 const OLD: &str = "old-";
-/// Number of attempts to find a free name.
 const MOST_NAMES: u32 = 10_000;
 pub(super) const GIT: &str = ".git";
 /// Ignores the directory, in case it is inside a project.
 const HIDDEN: &[u8] = b"*\n";
 
-/// The open directory of worktrees.
 pub(super) struct WorktreeRoot {
     /// Canonical path.
     path: PathBuf,
@@ -121,12 +117,10 @@ impl WorktreeRoot {
         Ok(own)
     }
 
-    /// Opens a session's worktree, creating it if necessary.
     pub(super) fn worktree(&self, session: &str) -> std::io::Result<Root> {
         self.folder.make_folder(Path::new(session))
     }
 
-    /// Opens the directory of a session's layer, creating it if necessary.
     pub(super) fn layer(&self, session: &str) -> anyhow::Result<Root> {
         Ok(self.claim(session)?.make_folder(Path::new(LAYER))?)
     }
@@ -155,7 +149,6 @@ impl WorktreeRoot {
         self.remove_git_dir_of(session, &worktree)
     }
 
-    /// Removes `.git` from a session's files.
     pub(super) fn remove_git_dir_of(&self, session: &str, files: &Root) -> anyhow::Result<()> {
         move_away(files, OsStr::new(GIT), &self.claim(session)?)
     }
@@ -206,6 +199,7 @@ fn move_away(folder: &Root, name: &OsStr, own: &Root) -> anyhow::Result<()> {
         let free = OsString::from(format!("{OLD}{number}"));
         match folder.move_to(name, own, &free) {
             Ok(()) => {
+                // Undeletable files stay here, where they do not block the session.
                 let _ = remove_below(own, &free);
                 return Ok(());
             }

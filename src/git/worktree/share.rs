@@ -21,11 +21,9 @@ use crate::git::stat::as_in_index;
 /// Smaller files are written as fast as they are compared.
 const LARGE: u64 = 16 << 10;
 
-/// Result of an attempt to clone a file.
 enum ShareAttempt {
     /// The file was cloned. Its content must still be compared.
     Made(Place),
-    /// The file must be written.
     Write,
     /// All remaining files must be written: the file system cannot share blocks.
     Stop,
@@ -119,7 +117,6 @@ impl Switch<'_> {
         )
     }
 
-    /// Returns the filters of the files to write.
     pub(super) fn filter_of(&self, new: &State, to_write: &[usize]) -> anyhow::Result<Filter<'_>> {
         let paths = to_write.iter().map(|&at| new.entry(at).path(new).as_ref());
         filter::filter(self.repository, self.tree, paths)

@@ -51,13 +51,11 @@ struct SurveyResult {
     below: Vec<SurveyedFolder>,
 }
 
-/// Entries of the index for one name.
 enum Child {
     Leaf(usize),
     Folder(Range<usize>),
 }
 
-/// Compares the worktree at `top` with an index.
 pub(super) fn survey(top: &Path, index: &State, options: Options) -> anyhow::Result<Survey> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let look = SurveyRun {
@@ -95,7 +93,6 @@ struct SurveyRun<'a> {
     known: IndexFacts<'a>,
 }
 
-/// An index to compare files with.
 pub(super) struct IndexFacts<'a> {
     pub(super) index: &'a State,
     /// Which fields of the stat are compared.
@@ -103,7 +100,6 @@ pub(super) struct IndexFacts<'a> {
 }
 
 impl SurveyRun<'_> {
-    /// Lists directories in parallel.
     fn at_all(&self, folders: &[SurveyedFolder]) -> anyhow::Result<Vec<SurveyResult>> {
         let threads = cores().min(MAX_THREADS);
         let share = folders.len().div_ceil(threads).max(16);
@@ -235,7 +231,6 @@ impl IndexFacts<'_> {
     }
 }
 
-/// Returns whether file type and executable bit equal those of an entry.
 fn is_mode(mode: Mode, raw: rustix::fs::RawMode) -> bool {
     match FileType::from_raw_mode(raw) {
         FileType::RegularFile if raw & 0o100 != 0 => mode == Mode::FILE_EXECUTABLE,

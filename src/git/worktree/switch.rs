@@ -31,13 +31,11 @@ use crate::host::interrupt;
 /// Up to this number of files, starting threads costs more than it saves.
 const FEW: usize = 64;
 
-/// State of a switch.
 pub(super) struct Switch<'a> {
     pub(super) repository: &'a Repository,
     pub(super) top: Top,
     /// Repository with the user's files.
     pub(super) user: &'a Repository,
-    /// Tree to switch to.
     pub(super) tree: TreeId,
     /// The index before the switch.
     pub(super) old: State,
@@ -54,8 +52,10 @@ impl Switch<'_> {
             false => self.before().judge(new, differing)?,
         };
 
+        // Deletions first: a deleted file can be in the way of a new directory.
         self.delete(new)?;
         self.make(new, &writes)?;
+        // After the new files, because their ignore rules apply.
         self.remove_leftovers(new)?;
         make_gitlink_folders(self.repository, new)
     }
@@ -70,7 +70,6 @@ impl Switch<'_> {
         }
     }
 
-    /// Returns whether the worktree is empty.
     fn is_empty(&self) -> bool {
         self.old.entries().is_empty() && self.survey.others.is_empty()
     }
@@ -131,7 +130,6 @@ impl Switch<'_> {
         self.remove_empty_folders(folders)
     }
 
-    /// Creates files, by sharing blocks with the user's if possible.
     fn make(&self, new: &mut State, writes: &Writes) -> anyhow::Result<()> {
         for &at in &writes.occupied {
             self.clear(new.entry(at).path(new))?;
@@ -207,7 +205,6 @@ impl Switch<'_> {
         Ok(())
     }
 
-    /// Writes files with gix, in parallel.
     fn check_out(
         &self,
         new: &mut State,
@@ -318,12 +315,10 @@ impl Switch<'_> {
         }
     }
 
-    /// Removes a file or symlink, if it exists.
     pub(super) fn remove_file(&self, path: &[u8]) -> anyhow::Result<()> {
         remove_file(&self.top, path)
     }
 
-    /// Removes directories if they are empty, and then their empty parents.
     pub(super) fn remove_empty_folders(&self, folders: BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
         remove_empty_folders(&self.top, &folders)
     }
@@ -358,7 +353,6 @@ pub(super) fn remove_empty_folders(top: &Top, folders: &BTreeSet<Vec<u8>>) -> an
     Ok(())
 }
 
-/// Returns whether a sparse checkout leaves an entry out.
 fn is_hidden(entry: &IndexEntry) -> bool {
     entry.flags.contains(Flags::SKIP_WORKTREE)
 }

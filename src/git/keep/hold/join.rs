@@ -123,7 +123,6 @@ fn delta_of(tree: &StoredTree, base: &StoredTree, length: u64) -> Option<PackedB
     (entry.len() as u64 <= length / WORTH).then(|| (tree.id(), entry))
 }
 
-/// Returns the newest large tree among some objects.
 pub(super) fn newest_of(
     repository: &Repository,
     objects: &HashSet<ObjectId>,
@@ -166,7 +165,6 @@ pub(super) fn is_gits_to_pack(repository: &Repository) -> bool {
         .any(|name| keep::pack_folder(repository).join(name).exists())
 }
 
-/// Removes deleted packs from the list of our packs, once it is long.
 pub(super) fn forget_gone(repository: &Repository) {
     if keep::listed_packs(repository).len() <= MOST_LISTED {
         return;
@@ -179,7 +177,6 @@ pub(super) fn forget_gone(repository: &Repository) {
     let _ = write_cache(&repository.teddy_dir().join(LIST), names.as_bytes());
 }
 
-/// Returns our packs that still exist, without extension.
 pub(super) fn own_packs(repository: &Repository) -> Vec<PathBuf> {
     // One directory listing, because most listed packs are deleted by now.
     let there = keep::pack_files(repository);
@@ -188,7 +185,6 @@ pub(super) fn own_packs(repository: &Repository) -> Vec<PathBuf> {
     own
 }
 
-/// Returns the size of a pack, given the path of any of its files.
 pub(super) fn size_of(pack: &Path) -> u64 {
     std::fs::metadata(pack.with_extension("pack")).map_or(0, |metadata| metadata.len())
 }

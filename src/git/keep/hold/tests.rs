@@ -35,7 +35,6 @@ fn commit(repository: &Repository, content: &str) -> CommitId {
     CommitId(write(Kind::Commit, &commit))
 }
 
-/// Returns whether all files of a commit exist.
 fn is_whole(repository: &Repository, id: CommitId) -> bool {
     let tree = repository.commit(id).unwrap().tree;
     let beyond = missing::beyond(repository, tree, &[], &HashSet::new()).unwrap();

@@ -10,7 +10,6 @@ use crate::git::sample::{blob, files, near, write};
 /// Path -> whether it is a directory, and its object.
 type Flat = BTreeMap<String, (bool, ObjectId)>;
 
-/// Returns every path below a tree, and the tree itself.
 fn flat(repository: &Repository, tree: TreeId) -> Flat {
     let mut found = BTreeMap::from([(String::new(), (true, tree.0))]);
     let mut folders = vec![(String::new(), tree.0)];
@@ -28,7 +27,6 @@ fn flat(repository: &Repository, tree: TreeId) -> Flat {
     found
 }
 
-/// Returns the expected result, path by path.
 fn expected(
     repository: &Repository,
     tree: TreeId,

@@ -35,7 +35,6 @@ pub(super) fn between(base: &[u8], target: &[u8]) -> Vec<u8> {
     delta
 }
 
-/// Returns the length of the common prefix.
 fn same_start(one: &[u8], other: &[u8]) -> usize {
     const BLOCK: usize = 1024;
     let blocks = one.chunks_exact(BLOCK).zip(other.chunks_exact(BLOCK));
@@ -60,7 +59,6 @@ fn next_alike(old: &[u8], new: &[u8]) -> [usize; 2] {
     nearest.unwrap_or([near_old.len(), near_new.len()])
 }
 
-/// Returns the first offset at which both match.
 fn same_place(one: &[u8], other: &[u8]) -> Option<usize> {
     let mut run = 0;
     for (at, (one, other)) in one.iter().zip(other).enumerate() {
@@ -72,7 +70,6 @@ fn same_place(one: &[u8], other: &[u8]) -> Option<usize> {
     None
 }
 
-/// Appends a size as a varint.
 fn put_size(delta: &mut Vec<u8>, mut size: usize) {
     while size > 0x7f {
         delta.push(size as u8 | 0x80);
@@ -81,7 +78,6 @@ fn put_size(delta: &mut Vec<u8>, mut size: usize) {
     delta.push(size as u8);
 }
 
-/// Appends copy instructions.
 fn put_copy(delta: &mut Vec<u8>, mut start: usize, mut length: usize) {
     while length > 0 {
         let piece = length.min(MOST_COPIED);
@@ -100,7 +96,6 @@ fn put_copy(delta: &mut Vec<u8>, mut start: usize, mut length: usize) {
     }
 }
 
-/// Appends insert instructions.
 fn put_given(delta: &mut Vec<u8>, bytes: &[u8]) {
     for piece in bytes.chunks(MOST_GIVEN) {
         delta.push(piece.len() as u8);
@@ -127,7 +122,6 @@ mod tests {
         }
     }
 
-    /// Applies a delta according to `gitformat-pack`.
     fn apply(base: &[u8], mut delta: &[u8]) -> Vec<u8> {
         assert_eq!(size(&mut delta), base.len());
         let length = size(&mut delta);
@@ -159,7 +153,6 @@ mod tests {
         target
     }
 
-    /// Checks the result of a delta and its maximum length.
     fn check(base: &[u8], target: &[u8], expected: usize) {
         let delta = between(base, target);
         assert!(apply(base, &delta) == target, "{base:?} {target:?}");

@@ -3,7 +3,6 @@
 use anyhow::Context as _;
 use gix::ObjectId;
 
-/// Magic and version.
 const HEADER: &[u8; 8] = b"\xfftOc\0\0\0\x02";
 /// Flag: the offset is in the table of 64-bit offsets.
 const LARGE: u32 = 1 << 31;
@@ -12,11 +11,9 @@ pub(super) struct PackedObject {
     pub(super) id: ObjectId,
     /// CRC-32 of the encoded entry.
     pub(super) crc: u32,
-    /// Offset in the pack.
     pub(super) offset: u64,
 }
 
-/// Returns the index of a pack with these objects and this checksum.
 pub(super) fn bytes(
     mut entries: Vec<PackedObject>,
     pack: ObjectId,
@@ -83,7 +80,6 @@ pub(super) fn bytes(
 mod tests {
     use super::*;
 
-    /// Checks that gix finds the objects at these offsets.
     fn check(offsets: &[(u8, u64)]) {
         let hash = gix::hash::Kind::Sha1;
         let id = |n: u8| ObjectId::from_bytes_or_panic(&[n; 20]);

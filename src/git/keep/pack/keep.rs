@@ -13,7 +13,6 @@ use super::{LIST, TEMPORARY, own};
 use crate::git::repository::Repository;
 use crate::host::file::{append_regular, make_folders, open_regular, read_regular_text};
 
-/// Upper bound for the list of packs.
 const MAX_LIST: u64 = 16 << 20;
 /// List of an earlier version, which considers a pack torn if its name is not its checksum.
 const FORMER_LIST: &str = "packs";
@@ -98,7 +97,6 @@ pub fn release_all(repository: &Repository) -> anyhow::Result<usize> {
     Ok(over)
 }
 
-/// Removes unfinished packs of processes that have ended.
 fn remove_unfinished(repository: &Repository) -> anyhow::Result<()> {
     for file in std::fs::read_dir(pack_folder(repository))
         .into_iter()
@@ -138,7 +136,6 @@ pub(in crate::git) fn listed_packs(repository: &Repository) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Adds a pack to the list of our packs.
 pub(super) fn list_pack(repository: &Repository, keep: &Path) -> std::io::Result<()> {
     let name = keep
         .file_stem()
@@ -156,7 +153,6 @@ pub(in crate::git) fn pack_folder(repository: &Repository) -> PathBuf {
     repository.gix.objects.store_ref().path().join("pack")
 }
 
-/// Lists the directory of packs.
 pub(in crate::git) fn pack_files(repository: &Repository) -> BTreeSet<PathBuf> {
     let files = std::fs::read_dir(pack_folder(repository));
     let files = files.into_iter().flatten();
@@ -195,7 +191,6 @@ fn unneeded(path: &Path, owner: u32) -> Option<File> {
     }
 }
 
-/// Returns the process id in a `.keep` file of ours.
 fn owner_of(keep: &Path) -> Option<u32> {
     let text = read_regular_text(keep, MAX_KEEP).ok()?;
     Some(text.strip_prefix(KEEP)?.trim().parse().unwrap_or(0))

@@ -15,7 +15,6 @@ use crate::host::file::open_regular;
 pub(in crate::git) struct OldPack {
     file: File,
     index: Index,
-    /// End of the last entry.
     end: u64,
     /// Entries sorted by offset, read on first use. `None` if the index is damaged.
     entries: OnceCell<Option<Vec<OldEntry>>>,
@@ -60,7 +59,6 @@ impl OldPack {
         self.index.lookup(id).is_some()
     }
 
-    /// Returns the encoded size of an object, if the pack has it.
     pub(in crate::git) fn length_of(&self, id: &oid) -> Option<u64> {
         let entry = self.entries()?.iter().find(|entry| *entry.id == *id)?;
         Some(entry.end - entry.start)

@@ -11,9 +11,7 @@ static OWN: Mutex<BTreeMap<OsString, KeptPack>> = Mutex::new(BTreeMap::new());
 /// Number of open handles by git directory.
 static HANDLES: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
 
-/// A protected pack.
 struct KeptPack {
-    /// Common git directory of its repository.
     common: PathBuf,
     /// The open, locked `.keep` file. A process id alone is not enough: it is reused, and means
     /// nothing in another container. The lock ends with the process.
@@ -49,7 +47,6 @@ impl Drop for Keeping {
     }
 }
 
-/// Records an open, locked `.keep` file.
 pub(super) fn add(common: &Path, keep: &Path, lock: File) {
     let kept = KeptPack {
         common: common.to_owned(),
@@ -63,7 +60,6 @@ pub(super) fn remove(keep: &Path) {
     keep.file_name().map(|name| own().remove(name));
 }
 
-/// Returns whether this process holds this `.keep` file.
 pub(in crate::git) fn is_own(keep: &Path) -> bool {
     keep.file_name()
         .is_some_and(|name| own().contains_key(name))

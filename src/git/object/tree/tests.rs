@@ -20,7 +20,6 @@ fn tree(names: &[(&str, bool)]) -> StoredTree {
     StoredTree::new(id, data)
 }
 
-/// Checks both kinds of lookup.
 fn check(tree: &StoredTree, name: &str, expected: Option<bool>) {
     for found in [tree.find(name.as_bytes()), tree.bisect(name.as_bytes())] {
         let found = found.unwrap().map(|entry| entry.mode.is_tree());

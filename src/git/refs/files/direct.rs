@@ -14,7 +14,6 @@ use crate::git::object::id::CommitId;
 use crate::git::stat::NameStat;
 use crate::host::file::read_regular_text;
 
-/// Upper bound for the file of a ref.
 const MAX_REF: u64 = 8 << 10;
 /// Listing does not report a longer file as a damaged ref but fails: gix would read all of it.
 const MAX_DAMAGED: u64 = 1 << 20;
@@ -23,7 +22,6 @@ const LOOKS: u32 = 5;
 /// Refs that each linked worktree has for itself.
 const OF_WORKTREES: [&str; 3] = ["refs/worktree/", "refs/bisect/", "refs/rewritten/"];
 
-/// Content of a ref, if its files are plain.
 pub(super) enum Direct {
     /// This id, or no such ref.
     Holds(Option<CommitId>),

@@ -11,7 +11,6 @@ use crate::git::refs::stale::outlives;
 use crate::git::refs::store::{Expected, OURS, RefStore as _, Reference};
 use crate::host::file::{make_folders, read_regular};
 
-/// Upper bound for the file of a ref: an id, or the name of another ref.
 const MAX_REF: u64 = 8 << 10;
 
 impl FileRefs {
@@ -31,7 +30,6 @@ impl FileRefs {
         Ok(found)
     }
 
-    /// Copies the file of a ref into `aside`.
     pub(super) fn keep(&self, name: &str, aside: &Path) -> anyhow::Result<()> {
         let path = self.common.join(name);
         if path.is_file() {
@@ -115,6 +113,7 @@ impl FileRefs {
             let Some(name) = self.name_of(&path.with_extension("")) else {
                 continue;
             };
+            // A ref that moves without the repository lock can be locked right now.
             if !is_in_use(&name) && outlives(&path) {
                 std::fs::remove_file(&path)
                     .with_context(|| format!("removing `{}`", path.display()))?;

@@ -19,10 +19,8 @@ use crate::git::object::id::CommitId;
 use crate::git::refs::store::RefsLocked;
 use crate::host::file::{make_folders, read_regular_text};
 
-/// Upper bound for the file of a ref: an id, or the name of another ref.
 const MAX_REF: u64 = 8 << 10;
 
-/// How long to wait for a ref that another process has locked.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -76,7 +74,6 @@ impl<'a> Locked<'a> {
         }
     }
 
-    /// Returns the id in `packed-refs`.
     pub(super) fn packed(&self) -> anyhow::Result<Option<CommitId>> {
         let refs = &self.files.gix.refs;
         // The error means that the file is missing. `FileRefs::find` explains the forced refresh.

@@ -34,7 +34,6 @@ const LOOKS: u32 = 5;
 /// Larger than the log of a million updates.
 const MAX_LOG: u64 = 256 << 20;
 
-/// Number of log lines that are read, newest first.
 const MOST_LINES: usize = 50;
 
 pub(in crate::git) struct FileRefs {
@@ -82,7 +81,6 @@ impl FileRefs {
         Ok(Some(CommitId(commit.id)))
     }
 
-    /// Peels a tag to its commit.
     fn peeled(&self, name: &str, id: CommitId) -> anyhow::Result<CommitId> {
         let during = || format!("reading `{name}`");
         let header = absent::find(|| self.gix.find_header(id.0));
@@ -238,6 +236,7 @@ impl RefStore for FileRefs {
             locked.push((lock, wish, old));
         }
 
+        // Only now, with all refs locked and compared: if one has moved, none is changed.
         for (lock, wish, old) in locked {
             // git also logs while the ref is locked. Ignore errors: a missing log line loses no
             // ref.
@@ -276,7 +275,7 @@ impl RefStore for FileRefs {
         ))
     }
 
-    /// Leaves a packed ref alone. Deleting only its file would bring back the packed id, which is
+    /// Leaves a packed ref alone. Deleting only its file would reactivate the packed id, which is
     /// older and whose objects can be gone; deleting the packed entry takes git's own lock.
     fn discard(&self, name: &str) -> anyhow::Result<bool> {
         let locked = Locked::take(self, name)?;

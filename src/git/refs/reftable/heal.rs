@@ -12,7 +12,6 @@ use crate::host::boot;
 use crate::host::file::{make_folders, write_atomic};
 use crate::host::lock::{Lock, patience};
 
-/// Number of log lines that are read, newest first.
 const MOST_LINES: usize = 50;
 
 impl Reftable {
@@ -28,7 +27,6 @@ impl Reftable {
         Ok(ids.enumerate().collect())
     }
 
-    /// Writes the id and the log of a ref into `aside`.
     pub(super) fn keep(&self, name: &str, aside: &Path) -> anyhow::Result<()> {
         let now = self.seen()?.refs.get(name).copied();
         let mut text = now.map(|id| format!("{id}\n")).unwrap_or_default();
@@ -74,6 +72,7 @@ impl Reftable {
             return Ok(Vec::new());
         }
 
+        // Also waits for a git that outlived its TeDDy, because it inherited this lock.
         let held = Lock::insist(&folder, "removing locks", patience())?;
         if !held.abandoned && !is_of_an_earlier_start(&lock) {
             return Ok(Vec::new());

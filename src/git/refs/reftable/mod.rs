@@ -26,7 +26,6 @@ use crate::git::During as _;
 use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 
-/// Fields that git prints for a ref; [`row`] parses them.
 const FORMAT: &str = "--format=%(refname)%00%(objectname)%00%(symref)";
 
 type Row = (FullName, ObjectId, Option<FullName>);
@@ -34,11 +33,9 @@ type Row = (FullName, ObjectId, Option<FullName>);
 pub(in crate::git) struct Reftable {
     /// Reads objects, never refs.
     gix: gix::Repository,
-    /// The common git directory, canonical.
     common: PathBuf,
     /// The git directory of this worktree, canonical.
     own: PathBuf,
-    /// Cached result of the latest read.
     seen: RefCell<Option<Arc<TableRefs>>>,
     /// Tables that were flushed already.
     flushed: RefCell<BTreeSet<String>>,
@@ -69,6 +66,7 @@ impl Reftable {
 
     /// Returns the current refs, from the cache if the tables did not change.
     fn seen(&self) -> anyhow::Result<Arc<TableRefs>> {
+        // Read before the refs: if the tables change in between, the cache merely seems outdated.
         let lists = TableLists::read(&self.common, &self.own)?;
         if let Some(seen) = &*self.seen.borrow()
             && seen.lists == lists
@@ -95,6 +93,7 @@ impl Reftable {
             }
         }
 
+        // `for-each-ref` omits an unborn HEAD.
         if seen.head.commit.is_none() {
             seen.head.branch = Some(self.unborn()?);
         }
@@ -112,6 +111,7 @@ impl Reftable {
         else {
             return;
         };
+        // Another process updated refs too.
         if !now.is_next_of(&seen.lists) {
             return;
         }
@@ -126,7 +126,6 @@ impl Reftable {
         }
     }
 
-    /// Returns the unborn branch of HEAD.
     fn unborn(&self) -> anyhow::Result<FullName> {
         let name = self
             .ask(&["symbolic-ref", "HEAD"])
@@ -149,7 +148,6 @@ impl Reftable {
         tables::flush(&self.common, &mut self.flushed.borrow_mut())
     }
 
-    /// Peels an object to a commit.
     fn peeled(&self, id: ObjectId, what: &str) -> anyhow::Result<CommitId> {
         let object =
             absent::find(|| self.gix.find_object(id)).during(format_args!("reading `{what}`"))?;
@@ -335,7 +333,6 @@ impl RefStore for Reftable {
     }
 }
 
-/// Parses a line of `git for-each-ref`.
 fn row(line: &BStr) -> anyhow::Result<Row> {
     let mut fields = line.split_str(b"\0");
     let mut next = || fields.next().unwrap_or_default();

@@ -12,14 +12,12 @@ use crate::git::command::git_in;
 const TOO_OLD: &str = "unknown repository extension";
 
 impl Reftable {
-    /// Returns a git command for this repository, without arguments.
     pub(super) fn git(&self) -> anyhow::Result<Command> {
         let mut command = git_in(&self.own)?;
         command.arg("--git-dir").arg(&self.own);
         Ok(command)
     }
 
-    /// Returns git's output, or its error message.
     pub(super) fn ask(&self, args: &[&str]) -> anyhow::Result<Vec<u8>> {
         let output = self.git()?.args(args).output().context("starting git")?;
         let name = args.first().copied().unwrap_or_default();

@@ -13,12 +13,10 @@ use anyhow::Context as _;
 use crate::git::refs::store::DamagedTable;
 use crate::host::file::{open_regular, read_regular_text};
 
-/// Upper bound for `tables.list`, which has a few lines.
 const MAX_LIST: u64 = 1 << 20;
 /// Number of attempts: git can compact the tables of a list before we open them.
 const LOOKS: u32 = 5;
 
-/// First bytes of a table, and of its footer.
 const MAGIC: &[u8] = b"REFT";
 /// Length of the footer in version 1 and version 2 of the format.
 const ENDS: [usize; 2] = [68, 72];
@@ -73,6 +71,7 @@ impl TableLists {
             };
             looks += 1;
             let now = TableLists::read(common, own)?;
+            // The list is unchanged, so this is damage and not a compaction in progress.
             if now == lists || looks == LOOKS {
                 return Err(error);
             }

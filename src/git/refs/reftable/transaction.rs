@@ -19,7 +19,6 @@ use crate::git::refs::store::{Expected, RefMove, RefsLocked};
 use crate::host::clock;
 use crate::host::lock::{Lock, patience};
 
-/// How long to wait while another process has the refs locked.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -37,9 +36,9 @@ const SETTINGS: [&str; 3] = [
     "reftable.lockTimeout=2000",
 ];
 
-/// Runs a transaction: all updates, or none.
 pub(super) fn transact(refs: &Reftable, script: &[u8], log: &str) -> anyhow::Result<()> {
     let held = Lock::insist(&lock_folder(refs), "moving refs", patience())?;
+    // The previous holder was killed, so a lock that git left is stale.
     if held.abandoned {
         refs.unlock()?;
     }
@@ -52,6 +51,7 @@ pub(super) fn transact(refs: &Reftable, script: &[u8], log: &str) -> anyhow::Res
         let output = update_ref(refs, script, log, &held)?.wait_with_output();
         let output = output.context("waiting for git update-ref")?;
         if output.status.success() {
+            // Despite `core.fsync`: git 2.47 writes the footer after it has flushed the table.
             return refs.flush();
         }
 

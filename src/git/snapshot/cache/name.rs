@@ -4,7 +4,6 @@ use gix::ObjectId;
 use gix::index::entry::Stat;
 use gix::objs::tree::EntryKind;
 
-/// Origin of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::git::snapshot) enum CacheOrigin {
     /// On disk, with this stat.

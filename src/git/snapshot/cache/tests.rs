@@ -27,7 +27,6 @@ fn entry(name: &[u8], kind: EntryKind, standing: CacheOrigin) -> CachedName<&[u8
     }
 }
 
-/// Saves a cache with three directories and returns its path.
 fn saved(folder: &Path) -> std::path::PathBuf {
     let sizes = Sizes {
         folders: 3,

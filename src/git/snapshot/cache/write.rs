@@ -9,12 +9,10 @@ use super::{
 };
 use crate::git::snapshot::bytes::{checksum, put, put_stat, put_time, u32_at};
 
-/// Space that a cache needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::git) struct Sizes {
     pub(in crate::git) folders: usize,
     pub(in crate::git) entries: usize,
-    /// Bytes of all names and paths.
     pub(in crate::git) names: usize,
 }
 
@@ -26,9 +24,7 @@ pub(in crate::git) struct Sizes {
 pub(in crate::git) struct Writer {
     bytes: Vec<u8>,
     sizes: Sizes,
-    /// Space used so far.
     done: Sizes,
-    /// Length of an id in bytes.
     hash: usize,
 }
 
@@ -139,7 +135,6 @@ impl Writer {
         self.done.entries += 1;
     }
 
-    /// Encodes an entry whose name starts at offset `name`.
     fn record(&self, name: u32, entry: &CachedName<&[u8]>) -> Vec<u8> {
         let kind = KINDS.iter().position(|&kind| kind == entry.kind);
         let mut record = Vec::with_capacity(ENTRY + self.hash);

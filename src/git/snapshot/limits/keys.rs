@@ -8,7 +8,6 @@ use crate::text::secret;
 /// A NUL in this many first bytes makes a file binary, as in git.
 const BINARY: usize = 8000;
 
-/// Size of the blocks in which a large file is scanned.
 const PART: usize = 4 << 20;
 
 /// Overlap of the blocks. No key is longer.
@@ -52,7 +51,6 @@ impl SnapshotLimits {
         }
     }
 
-    /// Returns whether to scan a file that begins with `start`.
     fn looks_for_keys(&self, path: &[u8], start: &[u8]) -> bool {
         let is_binary = || memchr::memchr(0, &start[..start.len().min(BINARY)]).is_some();
         self.leave_secrets && !is_binary() && !self.is_included(path)
@@ -63,7 +61,6 @@ impl SnapshotLimits {
 mod tests {
     use super::*;
 
-    /// Searches a text with a key at offset `length`.
     fn found_behind(length: usize) -> Option<&'static str> {
         let mut text = b"plain words\n".repeat(length / 12 + 1);
         text.truncate(length);

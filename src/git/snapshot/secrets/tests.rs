@@ -23,13 +23,11 @@ impl Project {
         std::fs::write(path, "").unwrap();
     }
 
-    /// Returns the secrets, sorted, optionally after a snapshot.
     fn secrets(&self, after_snapshot: bool) -> anyhow::Result<Vec<String>> {
         let kept = self.0.path().join(".git/teddy/secrets/main");
         self.secrets_with(&kept, after_snapshot)
     }
 
-    /// Returns the secrets without a cache.
     fn anew(&self) -> Vec<String> {
         let elsewhere = tempfile::tempdir().unwrap();
         let kept = elsewhere.path().join("kept");
@@ -96,7 +94,6 @@ fn a_folder_that_did_not_change_is_not_listed_again() {
     assert_eq!(project.secrets(false).unwrap(), ["a/.env"]);
 }
 
-/// An operation of the user's on their files.
 #[derive(Debug, Clone)]
 enum Deed {
     Put(String),

@@ -53,7 +53,6 @@ pub(super) fn list(top: &Root, files: &Path, path: &[u8]) -> Option<LayerFolder>
     })
 }
 
-/// Returns whether a path of a layer is a whiteout.
 pub(super) fn is_whiteout(files: &Path, path: &[u8]) -> bool {
     look(files, path) == Some(LayerEntry::Gone)
 }

@@ -19,15 +19,12 @@ use crate::git::worktree::index_form::{ALIGNMENT, COUNT, EXTENDED, MAGIC, STAT};
 const LONG_NAME: usize = 0xfff;
 /// Extended flag of a file that a sparse checkout leaves out.
 const SKIP_WORKTREE: u16 = 0x4000;
-/// Approximate size of an entry.
 const ENTRY: usize = 128;
 
 /// The index with which commands start.
 #[derive(Debug)]
 pub struct LayerIndex {
-    /// Content of the index file.
     pub(in crate::git::worktree) bytes: Vec<u8>,
-    /// Paths of submodules.
     pub(in crate::git::worktree) repositories: Vec<Vec<u8>>,
     hash: gix::hash::Kind,
 }
@@ -118,7 +115,6 @@ impl LayerIndex {
         self.bytes.resize(start + length * ALIGNMENT, 0);
     }
 
-    /// Decodes the index.
     pub(in crate::git::worktree) fn state(&self) -> anyhow::Result<State> {
         let options = gix::index::decode::Options::default();
         let time = State::new(self.hash).timestamp();

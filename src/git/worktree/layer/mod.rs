@@ -66,6 +66,7 @@ pub fn session_layer(
     root.remove_git_dir(session).with_context(during)?;
     root.worktree(session).with_context(during)?;
     let layer = root.layer(session).with_context(during)?;
+    // overlayfs requires an empty work directory.
     remove_below(&layer, OsStr::new(WORK)).with_context(during)?;
     layer.make_folder(Path::new(WORK)).with_context(during)?;
 

@@ -25,7 +25,6 @@ use crate::git::worktree::root::GIT;
 use crate::git::worktree::sparse::hide;
 use crate::host::file::{FileMode, Root, remove_file};
 
-/// Files that tell git how to treat other files.
 const RULES: [&str; 2] = [".gitignore", ".gitattributes"];
 /// git refuses larger ones.
 const MAX_RULES: u64 = 100 << 20;
@@ -70,8 +69,10 @@ impl LayerScan<'_> {
             std::fs::remove_file(place(files, path))?;
         }
 
+        // gix reads rule files in the layer only, but those of the lower directory apply too.
         let lent = self.lend_rules(&top, &names.rules)?;
         let tracked = tracked(self.user, &self.with_insides(&known)?)?;
+        // The snapshot uses this index in place of the user's.
         worktree.repository.loaded.take_for_users(tracked);
         let seen = worktree.record.layer_index().with_file_name(SEEN);
         let taken = snapshot::snapshot(&worktree.repository, &seen, limits, force);
@@ -224,7 +225,6 @@ impl LayerScan<'_> {
         Ok(all)
     }
 
-    /// Returns the deletion of everything that the layer hides.
     fn removals(
         &self,
         names: &LayerNames,

@@ -28,7 +28,7 @@ pub fn hide_secrets(
         .filter(|path| !known.contains_key(path.as_slice()))
     {
         let at = Path::new(OsStr::from_bytes(path));
-        // Skip what is hidden already or lies on another file system.
+        // Skip files that are hidden already or on another file system.
         if let (Some(folder), Some(name)) = (at.parent(), at.file_name())
             && view.kind(at).is_ok_and(|kind| kind.is_some())
         {

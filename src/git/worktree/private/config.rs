@@ -16,7 +16,6 @@ use crate::host::clock;
 /// Section, whether the keys are in subsections, and the keys to copy.
 type Harmless = (&'static str, bool, &'static [&'static str]);
 
-/// The allow-list.
 const HARMLESS: [Harmless; 18] = [
     (
         "core",
@@ -133,7 +132,6 @@ const FIXED: &str = "\
 \tdetachedHead = false
 ";
 
-/// Returns the content of the configuration file.
 pub(super) fn of(user: &Repository) -> Vec<u8> {
     let mut text = format_of(user).into_bytes();
     let snapshot = user.gix.config_snapshot();
@@ -201,14 +199,12 @@ fn format_of(user: &Repository) -> String {
     text
 }
 
-/// Returns the keys of a section to copy.
 fn keys_of(section: &str, below: bool) -> Option<&'static [&'static str]> {
     let is_it =
         |(name, named, _): &&Harmless| name.eq_ignore_ascii_case(section) && *named == below;
     HARMLESS.iter().find(is_it).map(|(_, _, keys)| *keys)
 }
 
-/// Returns a section header.
 fn head(name: &str, below: Option<&BStr>) -> Vec<u8> {
     let mut text = format!("[{name}").into_bytes();
     if let Some(below) = below {
@@ -226,7 +222,6 @@ fn head(name: &str, below: Option<&BStr>) -> Vec<u8> {
     text
 }
 
-/// Returns the line of a key and value.
 fn line(key: &str, value: &[u8]) -> Vec<u8> {
     let mut text = format!("\t{key} = \"").into_bytes();
     for &byte in value {

@@ -39,7 +39,6 @@ pub struct TakenBack {
 
 /// Name of the directory while it is prepared.
 const NEW: &str = "new";
-/// Maximum size of a copied file.
 const MAX_COPIED: u64 = 16 << 20;
 /// Files of a git directory that change git's behavior, apart from its configuration.
 const RULES: [&str; 3] = ["info/exclude", "info/attributes", "info/grafts"];
@@ -52,6 +51,7 @@ impl SessionWorktree {
             let beside = self.root.claim(&self.session)?;
             remove_below(&beside, OsStr::new(NEW))?;
             self.fill(&beside.make_folder(Path::new(NEW))?, user, at)?;
+            // One rename, so no command sees a partial git directory.
             beside.move_to(OsStr::new(NEW), &self.top()?, OsStr::new(GIT))?;
             Ok::<_, anyhow::Error>(())
         };
@@ -163,7 +163,6 @@ impl SessionWorktree {
     }
 }
 
-/// Reads an optional file of the user's repository.
 fn copied(path: &Path, limit: u64) -> Option<Vec<u8>> {
     let folder = Root::open(path.parent()?).ok()?;
     folder.read(Path::new(path.file_name()?), limit).ok()

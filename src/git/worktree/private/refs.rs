@@ -16,10 +16,8 @@ const LEFT_OUT: [&[u8]; 5] = [
     b"refs/worktree/",
 ];
 
-/// The copied refs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refs {
-    /// Content of `packed-refs`.
     pub(super) packed: Vec<u8>,
     /// Symbolic refs, which cannot be packed, as name and file content.
     pub(super) symbolic: Vec<(Vec<u8>, Vec<u8>)>,

@@ -9,7 +9,6 @@ use crate::git::worktree::index_form::{
     ALIGNMENT, COUNT, EXTENDED, FLAGS, HEADER, MAGIC, STAT, VERSION,
 };
 
-/// Upper bound for a path.
 const MAX_PATH: usize = 4096;
 /// Upper bound for the sum of all paths. Version 4 compresses common prefixes, so a small file
 /// could expand to more than the memory.

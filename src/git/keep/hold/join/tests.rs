@@ -169,13 +169,9 @@ fn a_damaged_pack_of_a_large_tree_is_not_taken_in() {
 enum Step {
     /// Some files of a directory change, and the number of files at its end.
     Turn(usize, Vec<prop::sample::Index>, usize),
-    /// Both directories change in one turn, as for the user and the plan.
     TwoTrees,
-    /// A turn has the tree of an earlier one.
     Again(prop::sample::Index),
-    /// A new process continues.
     Another,
-    /// `git repack`.
     Repack,
 }
 
