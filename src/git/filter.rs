@@ -61,6 +61,7 @@ pub(in crate::git) fn filter<'a>(
             .filter(|(_, byte)| **byte == b'/')
             .rev()
         {
+            // A known directory's parents are known too.
             if !wanted.insert([&path[..at], b"/.gitattributes"].concat()) {
                 break;
             }

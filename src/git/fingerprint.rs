@@ -202,6 +202,7 @@ fn add(parts: &mut BTreeMap<String, [u8; 32]>, name: &str, path: &Path) -> anyho
         }
         Ok(metadata) if metadata.is_file() => {
             let mut bytes = read_regular(path, MAX_FILE)?;
+            // git runs a hook only if it is executable.
             bytes.push(u8::from(metadata.permissions().mode() & 0o111 != 0));
             parts.insert(name.to_owned(), digest(&bytes));
         }

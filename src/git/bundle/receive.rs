@@ -229,6 +229,7 @@ impl ReceivedBundle<'_> {
             }
         }
 
+        // Also after a failure, so `git gc` can delete what no ref reaches.
         keeps.iter().try_for_each(|keep| keep::release(keep))?;
         moved?;
         made.iter()

@@ -61,6 +61,7 @@ pub fn flush(repository: &Repository) -> anyhow::Result<()> {
 
     let mut all = FLUSHED.lock().expect("nothing panics with the lock");
     let known = all.entry(device).or_default();
+    // Another thread can have flushed more in the meantime.
     *known = written.max(*known);
     Ok(())
 }

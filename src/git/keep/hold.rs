@@ -201,6 +201,7 @@ fn lacks_only_promised(repository: &Repository, commits: &[CommitId]) -> anyhow:
 /// Removes the `.keep` files, now that a ref reaches the objects, and deletes the absorbed packs.
 pub fn settle(repository: &Repository, held: &Held) -> anyhow::Result<()> {
     held.keeps.iter().try_for_each(|keep| keep::release(keep))?;
+    // Checked again: a `git gc` can have started since the packs were absorbed.
     if held.replaced.is_empty() || join::is_gits_to_pack(repository) {
         return Ok(());
     }

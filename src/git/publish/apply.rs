@@ -358,6 +358,7 @@ impl Publisher<'_> {
 
         // Moved, not unlinked: the file can have changed since it was judged.
         fault::point("publish-after-delete")?;
+        // `settle` takes it off the list again if the file must be restored.
         self.done.deleted.push(path.clone());
         let lies = if self.held.len() < MOST_OPEN {
             Some(Arc::new(place.sibling(&name)))

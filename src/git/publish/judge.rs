@@ -152,6 +152,7 @@ impl Publisher<'_> {
         place: &Place,
         leaving: &BTreeSet<Vec<u8>>,
     ) -> anyhow::Result<PathVerdict> {
+        // Content and writers are then those of the same inode, even if the name changes hands.
         let here = place.find()?;
         let found = version::look_at(self.repository, &here)?;
         if found.seen.is_folder()

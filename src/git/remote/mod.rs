@@ -155,6 +155,7 @@ pub(in crate::git) fn transport(
     command
         .env("LC_ALL", "C")
         .env("GIT_NO_REPLACE_OBJECTS", "1");
+    // Otherwise git would ask for credentials where no user can answer.
     if !io::stdin().is_terminal() {
         command.env("GIT_TERMINAL_PROMPT", "0");
     }

@@ -32,6 +32,7 @@ pub fn send(
 ) -> anyhow::Result<()> {
     let is_several = updates.len() > 1;
     match push(repository, remote, (updates, is_several), progress) {
+        // The server cannot update refs atomically.
         Err(error) if is_several && error.to_string().contains("--atomic") => {}
         other => return other,
     }

@@ -78,6 +78,7 @@ pub(super) fn read_all(
     let new = jobs.iter().filter(|job| !job.tracked);
     let new = new.map(|job| (job.path.as_slice(), u64::from(job.size)));
 
+    // Before any file is read, so nothing is written if there are too many.
     scan.limits.allow(new)?;
     let threads = cores().min(jobs.len().div_ceil(PER_THREAD));
     let part = jobs.len().div_ceil(threads);

@@ -105,6 +105,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             }
         }
 
+        // First, because changed attributes invalidate the cached ids of this directory.
         self.compare_rules(folder, &names)?;
         let mut seen = look_at_all(folder, &names).into_iter();
         for (name, _) in &names {

@@ -125,6 +125,7 @@ pub(super) fn mode(mode: EntryMode) -> Option<IndexMode> {
 /// Writes the index of a complete worktree, and the note of its tree.
 pub(super) fn write(repository: &Repository, index: State, tree: TreeId) -> anyhow::Result<()> {
     write_part(repository, index)?;
+    // After the index, because the note identifies that very file.
     let Some(identity) = identity(repository) else {
         return Ok(());
     };

@@ -194,6 +194,7 @@ pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow
         }
     }
 
+    // Last, so an interrupted removal is found and completed later.
     record.remove()?;
     Ok(true)
 }

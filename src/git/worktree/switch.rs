@@ -47,6 +47,7 @@ pub(super) struct Switch<'a> {
 impl Switch<'_> {
     /// Writes the files that differ, and removes those that are neither in the tree nor ignored.
     pub(super) fn put(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<()> {
+        // A new worktree has nothing to compare.
         let writes = match self.is_empty() {
             true => Writes::into_nothing(differing),
             false => self.before().judge(new, differing)?,

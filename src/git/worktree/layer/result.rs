@@ -76,6 +76,7 @@ impl LayerScan<'_> {
         worktree.repository.loaded.take_for_users(tracked);
         let seen = worktree.record.layer_index().with_file_name(SEEN);
         let taken = snapshot::snapshot(&worktree.repository, &seen, limits, force);
+        // Also if the snapshot failed: the copies must not stay in the layer.
         for path in &lent {
             remove_file(&top, Path::new(OsStr::from_bytes(path)))?;
         }
