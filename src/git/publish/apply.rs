@@ -414,8 +414,8 @@ fn paths(steps: &[PublishStep]) -> Vec<&[u8]> {
         .collect()
 }
 
-/// Returns whether the kernel refuses to change a name for a reason that no earlier check could
-/// see: an immutable file, a sticky directory, or a mount point.
+/// Returns whether the kernel refuses to change a name although the earlier checks passed. Not every
+/// system can answer them, and permissions can have changed since.
 fn is_refused(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
