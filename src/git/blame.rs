@@ -1,4 +1,4 @@
-//! Which commit each line of a file comes from, as `git blame` tells.
+//! Returns the commit of each line of a file, with `git blame`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,62 +11,59 @@ use crate::git::object::CommitId;
 /// A line of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlamedLine {
-    /// Where it comes from; nothing for one that no commit has.
+    /// Commit of the line; `None` if it is not committed.
     pub commit: Option<CommitId>,
-    /// Its number there, from 1.
+    /// Line number in that commit, from 1.
     pub origin: usize,
-    /// Its number, from 1.
+    /// Line number in the file, from 1.
     pub number: usize,
-    /// Its text, without the line end.
+    /// Text without the line ending.
     pub text: String,
 }
 
-/// What is told of a commit.
+/// Facts about a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// Who wrote it.
+    /// Name of the author.
     pub author: String,
-    /// When, seconds since 1970.
+    /// Author time in seconds since 1970.
     pub seconds: i64,
-    /// The first line of its message.
+    /// First line of the message.
     pub summary: String,
-    /// The name of the file there.
+    /// Path of the file in that commit.
     pub path: String,
 }
 
-/// A file, line by line.
+/// Result of a blame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Blame {
-    /// The lines that were asked for.
+    /// The requested lines.
     pub lines: Vec<BlamedLine>,
-    /// Their commits.
+    /// Facts about their commits.
     pub commits: HashMap<CommitId, Origin>,
 }
 
-/// git does not tell: the range is not in the file, say.
+/// git refused, for example because the range is outside of the file.
 #[derive(Debug, thiserror::Error)]
 #[error("git blame: {0}")]
 pub struct BlameRefused(pub String);
 
-/// What is asked about a file.
+/// Arguments of a blame.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// The commit whose history tells; it has the file.
+    /// Commit from which the history is searched; it contains the file.
     pub commit: CommitId,
-    /// The name of the file there.
+    /// Path of the file in that commit.
     pub path: &'a str,
-    /// The file as it is: in the worktree, say.
+    /// Current content of the file.
     pub contents: &'a Path,
-    /// Some of its lines, as git takes a range.
+    /// Range of lines in git's syntax.
     pub range: Option<&'a str>,
-    /// Nothing is told of what this commit reaches: its lines come from somewhere before.
+    /// Excludes the history that this commit reaches.
     pub since: Option<CommitId>,
 }
 
-/// Asks about the lines of a file.
-///
-/// # Errors
-/// [`BlameRefused`], or git cannot be run.
+/// Blames a file. Fails with [`BlameRefused`] if git refuses.
 pub fn blame(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<Blame> {
     let mut git = repository.git()?;
     git.args(["blame", "--porcelain", "--no-textconv"]);
@@ -89,7 +86,6 @@ pub fn blame(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<Blame
     parse(&String::from_utf8_lossy(&output.stdout)).context("git blame told something unknown")
 }
 
-/// Reads what git told.
 fn parse(text: &str) -> Option<Blame> {
     let mut blame = Blame::default();
     let mut lines = text.split('\n').peekable();
@@ -98,7 +94,7 @@ fn parse(text: &str) -> Option<Blame> {
         let id = words.next()?;
         let (first, number) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
 
-        // All zeros: what no commit has.
+        // The null id means not committed.
         let commit = match id.bytes().all(|byte| byte == b'0') {
             true => None,
             false => Some(id.parse::<CommitId>().ok()?),
@@ -135,7 +131,7 @@ fn parse(text: &str) -> Option<Blame> {
     Some(blame)
 }
 
-/// Returns a path as it is: git puts one with odd characters into quotes.
+/// Unquotes a path; git quotes special characters.
 fn unquoted(path: &str) -> String {
     if !path.starts_with('"') {
         return path.to_owned();

@@ -1,16 +1,15 @@
-//! The one way to run git itself: nothing of a clone's, of the environment or of the network has
-//! a say in what it does.
+//! The only way to run git non-interactively: independent of hooks, the environment and the
+//! network.
 //!
-//! Not for what gix can do: a process costs milliseconds, and a repository's configuration can name
-//! programs. Diffs additionally take `--no-ext-diff` and `--no-textconv`, and paths come after
-//! `--`.
+//! Prefer gix where it suffices: a process costs milliseconds, and a repository's configuration can
+//! name programs. Diffs must also pass `--no-ext-diff` and `--no-textconv`, and paths follow `--`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::host::{env, process};
 
-/// What every command is told, whatever the configuration says.
+/// Settings that override the user's configuration.
 const SETTINGS: [&str; 11] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -25,7 +24,8 @@ const SETTINGS: [&str; 11] = [
     "core.sshCommand=false",
 ];
 
-/// Variables that name the user's configuration files. Our git reads the files that the user's reads.
+/// Variables that select the user's configuration files. They are kept, so our git reads the same
+/// files.
 const CONFIG_FILES: [&str; 4] = [
     "GIT_ATTR_NOSYSTEM",
     "GIT_CONFIG_GLOBAL",
@@ -33,10 +33,7 @@ const CONFIG_FILES: [&str; 4] = [
     "GIT_CONFIG_SYSTEM",
 ];
 
-/// Makes an empty repository in a folder, on the branch that the user's git starts with.
-///
-/// # Errors
-/// Where git is not installed or the folder cannot be written.
+/// Creates an empty repository in a directory, with the user's default branch.
 pub fn init(folder: &Path) -> anyhow::Result<()> {
     let output = git_in(folder)?.args(["init", "--quiet"]).output()?;
     anyhow::ensure!(
@@ -47,10 +44,10 @@ pub fn init(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns a git command that runs in a folder, for `git init` say.
+/// Returns a git command that runs in a directory.
 ///
-/// # Errors
-/// Where git is not in an absolute folder of `PATH` outside this one and the current one.
+/// Fails if git is in no absolute directory of `PATH` outside of that directory and the current
+/// one, so a program in the worktree is never run.
 pub fn git_in(folder: &Path) -> anyhow::Result<Command> {
     let current = env::current_dir().unwrap_or_else(|_| folder.to_owned());
     let Some(program) = process::find_outside("git", &[folder, &current]) else {
@@ -58,6 +55,7 @@ pub fn git_in(folder: &Path) -> anyhow::Result<Command> {
     };
     let mut command = process::command(program);
     command.current_dir(folder).stdin(Stdio::null());
+    // Variables such as GIT_DIR would point git at another repository.
     for (name, _) in env::all().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
         if !CONFIG_FILES.iter().any(|kept| name == *kept) {
             command.env_remove(name);

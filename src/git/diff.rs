@@ -1,4 +1,4 @@
-//! The difference between two trees, path by path, without guessing at renames.
+//! Differences between two trees by path, without rename detection.
 
 pub mod change;
 mod compare;
@@ -17,7 +17,7 @@ use crate::git::object::{TreeEntry, TreeId};
 
 pub use change::TreeChange;
 
-/// Two trees differ in more than is compared.
+/// The trees differ in more paths than are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "they differ in more than {} files and folders, or {} MiB of paths",
@@ -26,10 +26,8 @@ pub use change::TreeChange;
 )]
 pub struct TooDifferent;
 
-/// Returns the files, links and gitlinks in which two trees differ, sorted by path.
-///
-/// # Errors
-/// Where a tree is missing or damaged, or they are [`TooDifferent`].
+/// Returns the files, symlinks and submodules that differ between two trees, sorted by path. Fails
+/// with [`TooDifferent`] beyond the limits.
 pub fn changes(
     repository: &Repository,
     old: TreeId,
@@ -47,11 +45,7 @@ pub fn changes(
     Ok(changes)
 }
 
-/// Writes the tree that differs from `base` in exactly the given paths: what is there, or
-/// nothing.
-///
-/// # Errors
-/// Where a tree cannot be read or written.
+/// Writes a copy of `base` with these paths replaced, or deleted if `None`.
 pub fn tree_with(
     repository: &Repository,
     base: TreeId,
@@ -63,7 +57,7 @@ pub fn tree_with(
     Ok(tree)
 }
 
-/// Adds the tree of [`tree_with`] to objects on their way.
+/// Like [`tree_with`], but adds the trees to `sink`.
 pub(in crate::git) fn tree_into(
     repository: &Repository,
     sink: &Sink,
@@ -79,8 +73,8 @@ pub(in crate::git) fn tree_into(
     let mut editor =
         gix::objs::tree::Editor::new(root, &repository.gix.objects, repository.gix.object_hash());
 
-    // What goes may be a file where a folder comes, or the other way round; a folder that is
-    // there already is not what goes.
+    // Deletions first: a file can become a directory or vice versa. `remove_if_leaf` leaves a
+    // directory in place of the file alone.
     for path in edits
         .iter()
         .filter(|(_, entry)| entry.is_none())
@@ -106,7 +100,6 @@ pub(in crate::git) fn tree_into(
     written.map(TreeId)
 }
 
-/// Returns the components of a path.
 fn components(path: &[u8]) -> impl Iterator<Item = &BStr> {
     path.split(|&byte| byte == b'/').map(BStr::new)
 }

@@ -1,4 +1,4 @@
-//! How much two trees differ, as git shows it.
+//! Size of the difference between two trees, as displayed by git.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,26 +6,23 @@ use std::os::unix::ffi::OsStrExt as _;
 use super::repository::Repository;
 use crate::git::object::TreeId;
 
-/// The bytes of paths that a command line is sure to hold.
+/// Total length of paths that certainly fits into a command line.
 const MAX_PATHS: usize = 1 << 20;
 
-/// Returns what `git diff --stat` says of some paths of two trees, in a width.
-///
-/// # Errors
-/// If git cannot be run, or a tree is missing.
+/// Returns the output of `git diff --stat` for some paths of two trees, at a given width.
 pub fn diffstat(
     repository: &Repository,
     (old, new): (TreeId, TreeId),
     (width, paths): (usize, &[Vec<u8>]),
 ) -> anyhow::Result<String> {
     let mut git = repository.git()?;
-    // Letters of every language are shown as they are; what can move a cursor is quoted.
+    // Show letters of all languages as they are. Control characters are still quoted.
     git.args(["-c", "core.quotePath=false"]);
     git.args(["--literal-pathspecs", "diff", &format!("--stat={width}")])
         .args(["--no-ext-diff", "--no-textconv"])
         .args(["--no-color", "--no-renames", "--end-of-options"])
         .args([old.to_string(), new.to_string()]);
-    // More than a command line can hold are all of them, or nearly so.
+    // Paths that don't fit into a command line are nearly all paths, so compare all.
     if paths.iter().map(Vec::len).sum::<usize>() <= MAX_PATHS {
         git.arg("--");
         git.args(paths.iter().map(|path| OsStr::from_bytes(path)));

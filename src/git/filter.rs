@@ -1,7 +1,7 @@
-//! Filters: line ends, encodings, LFS and their like, as the attributes of one tree say.
+//! Filters of a tree: line endings, encodings, LFS and others, according to its attributes.
 //!
-//! The attributes come from the tree whose files are meant and never from the worktree, so that a
-//! change to `.gitattributes` and to the files that it governs can be made in any order.
+//! The attributes come from the tree that contains the files and never from the worktree, so
+//! `.gitattributes` and the files that it affects can change in any order.
 
 mod utf16;
 
@@ -26,39 +26,27 @@ use crate::git::object::large::{From, Hashed};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::host::file::read_regular;
 
-/// How a blob becomes a file.
 const AT_ONCE: Options = Options {
     can_delay: Delay::Forbid,
     unknown_encoding: UnknownEncoding::Ignore,
 };
 
-/// The attributes that choose a filter.
 const FILTERS: [&str; 3] = ["filter", "ident", ENCODING];
-/// The file of attributes in a folder.
 const ATTRIBUTES: &str = ".gitattributes";
-/// The file of attributes of all users.
 const SYSTEM: &str = "/etc/gitattributes";
-/// No file of attributes is larger.
+/// Upper bound for an attributes file.
 const MOST: u64 = 16 << 20;
-/// The one that says how a file has its characters.
 const ENCODING: &str = "working-tree-encoding";
 
-/// The filters that hold for some paths of a tree.
 pub(in crate::git) struct Filter<'repo> {
-    /// The repository.
     repository: &'repo gix::Repository,
-    /// gix's filters.
     pipeline: gix::filter::Pipeline<'repo>,
-    /// The attribute files and the files themselves, as far as they matter.
+    /// The attribute files, and the files themselves, as far as needed.
     index: gix::index::State,
-    /// The attributes, once something asks for them.
+    /// Loaded on first use.
     attributes: Option<gix::AttributeStack<'repo>>,
 }
 
-/// Returns the filters of a tree for the given paths.
-///
-/// # Errors
-/// Where the tree or the configuration cannot be read.
 pub(in crate::git) fn filter<'a>(
     repository: &Repository,
     tree: TreeId,
@@ -73,6 +61,7 @@ pub(in crate::git) fn filter<'a>(
             .filter(|(_, byte)| **byte == b'/')
             .rev()
         {
+            // A known directory's parents are known too.
             if !wanted.insert([&path[..at], b"/.gitattributes"].concat()) {
                 break;
             }
@@ -112,9 +101,8 @@ pub(in crate::git) fn filter<'a>(
     })
 }
 
-/// Returns whether attributes anywhere, those of an index's files among them, say how files have
-/// their characters: to ask for each of thousands of files takes long. One that cannot be read says
-/// nothing.
+/// Returns whether any attributes file, including those in an index, mentions an encoding. That is
+/// faster than querying the attributes of thousands of files. Unreadable files are ignored.
 pub(in crate::git) fn mentions_encodings(
     repository: &Repository,
     index: &gix::index::State,
@@ -144,18 +132,11 @@ pub(in crate::git) fn mentions_encodings(
 }
 
 impl Filter<'_> {
-    /// Returns whether a file is in UTF-16.
-    ///
-    /// # Errors
-    /// Where attributes cannot be read.
     pub(in crate::git) fn is_utf16(&mut self, path: &[u8]) -> anyhow::Result<bool> {
         Ok(self.utf16(path)?.is_some())
     }
 
-    /// Returns the bytes that git stores for a file's bytes; nothing where no filter changes them.
-    ///
-    /// # Errors
-    /// Where a filter fails.
+    /// Returns the content that git stores for a file; `None` if no filter changes it.
     pub(in crate::git) fn clean(
         &mut self,
         path: &[u8],
@@ -189,10 +170,6 @@ impl Filter<'_> {
         )
     }
 
-    /// Returns whether a checkout writes a blob as it is.
-    ///
-    /// # Errors
-    /// Where a filter fails.
     pub(in crate::git) fn writes_as_is(
         &mut self,
         path: &[u8],
@@ -205,11 +182,8 @@ impl Filter<'_> {
         Ok(matches!(written, ToWorktreeOutcome::Unchanged(_)))
     }
 
-    /// Returns the bytes that git stores for a large file with this id and size; nothing where no
-    /// filter changes them, or they are others by now.
-    ///
-    /// # Errors
-    /// Where it cannot be read or a filter fails.
+    /// Returns the content that git stores for a large file. `None` if no filter changes it, or if
+    /// the file does not have this id and size by now.
     pub(in crate::git) fn clean_large(
         &mut self,
         path: &[u8],
@@ -218,15 +192,12 @@ impl Filter<'_> {
     ) -> anyhow::Result<Option<Vec<u8>>> {
         let mut read = Hashed::new(From::start(file), id.kind(), size);
         let cleaned = self.clean(path, &mut read)?;
-        // A filter may leave a part.
+        // The filter can have ignored the rest.
         read.drain()?;
         Ok(cleaned.filter(|_| read.id().is_ok_and(|now| now == id)))
     }
 
-    /// Returns whether a checkout writes any blob for a path as it is.
-    ///
-    /// # Errors
-    /// Where attributes cannot be read.
+    /// Returns whether a checkout writes every blob at a path unchanged.
     pub(in crate::git) fn keeps(&mut self, path: &[u8]) -> anyhow::Result<bool> {
         let is_chosen =
             |state: StateRef<'_>| matches!(state, StateRef::Set | StateRef::Value(_)).then_some(());
@@ -234,12 +205,11 @@ impl Filter<'_> {
             return Ok(false);
         }
 
-        // Line ends are all that is left: whether they change, one tells.
+        // Only line endings can still be converted; one line shows whether they are.
         let line = b"\n".to_vec();
         Ok(self.smudge(path, line.clone())? == line)
     }
 
-    /// Returns how a file has UTF-16, if it has.
     fn utf16(&mut self, path: &[u8]) -> anyhow::Result<Option<Utf16>> {
         self.first_of(path, [ENCODING], |state| match state {
             StateRef::Value(name) => Utf16::named(name.as_bstr()),
@@ -247,7 +217,7 @@ impl Filter<'_> {
         })
     }
 
-    /// Returns what the first of some attributes of a path says that says something.
+    /// Returns the first result of `says` for these attributes of a path.
     fn first_of<const N: usize, T>(
         &mut self,
         path: &[u8],
@@ -274,10 +244,7 @@ impl Filter<'_> {
         Ok(states.find_map(says))
     }
 
-    /// Returns the bytes that a checkout writes for a blob.
-    ///
-    /// # Errors
-    /// Where a filter fails.
+    /// Returns the content that a checkout writes for a blob.
     pub(in crate::git) fn smudge(&mut self, path: &[u8], blob: Vec<u8>) -> anyhow::Result<Vec<u8>> {
         let encoding = self.utf16(path)?;
         let smudged = self.smudge_with_gix(path, blob)?;
@@ -287,7 +254,7 @@ impl Filter<'_> {
         })
     }
 
-    /// Returns the bytes that gix writes for a blob: UTF-8 where they should be UTF-16.
+    /// Like [`Filter::smudge`], except that gix writes UTF-8 instead of UTF-16.
     fn smudge_with_gix(&mut self, path: &[u8], blob: Vec<u8>) -> anyhow::Result<Vec<u8>> {
         let during = || format!("filtering `{}`", path.to_str_lossy());
         let mut smudged = Vec::new();

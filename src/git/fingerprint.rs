@@ -1,9 +1,8 @@
-//! A fingerprint of what of a repository is the user's alone: configuration, hooks, HEAD, refs,
-//! stash and index.
+//! Detects changes to the user's part of a repository: configuration, hooks, HEAD, refs, stash and
+//! index.
 //!
-//! Nothing keeps a command from these that is not confined. Taken before and after, it tells
-//! whether one changed any. It looks at what they say: refs that were only
-//! packed and an index that was only refreshed are the same.
+//! Unconfined commands can change these. A fingerprint before and after shows whether they did. It
+//! covers contents only: packing refs or refreshing the index does not change it.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -17,33 +16,33 @@ use super::refs::store::OURS;
 use super::repository::Repository;
 use crate::host::file::read_regular;
 
-/// A file of git's that is larger cannot be told from another one.
+/// Upper bound for a file; a larger one is an error.
 const MAX_FILE: u64 = 1 << 30;
 
-/// The fingerprint of a repository.
+/// Fingerprint of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// The digest of each part, by name.
+    /// Digests by name of the part.
     parts: BTreeMap<String, [u8; 32]>,
 }
 
-/// A part of a repository that is not as it was.
+/// A changed part of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryDifference {
-    /// The part: `config`, `hooks/pre-commit`, `refs/heads/main`.
+    /// The part, for example `config`, `hooks/pre-commit` or `refs/heads/main`.
     pub part: String,
-    /// What happened to it.
+    /// Kind of change.
     pub what: What,
 }
 
-/// What happened to a part of a repository.
+/// Kind of change to a part of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// It was not there.
+    /// The part is new.
     Added,
-    /// It says something else.
+    /// The content is different.
     Changed,
-    /// It is gone.
+    /// The part was deleted.
     Removed,
 }
 
@@ -59,7 +58,7 @@ impl std::fmt::Display for RepositoryDifference {
 }
 
 impl Fingerprint {
-    /// Returns what is different later, sorted by part.
+    /// Returns the differences to a later fingerprint, sorted by part.
     pub fn differences(&self, later: &Fingerprint) -> Vec<RepositoryDifference> {
         let mut names: Vec<_> = self.parts.keys().chain(later.parts.keys()).collect();
         names.sort();
@@ -81,10 +80,7 @@ impl Fingerprint {
     }
 }
 
-/// Takes the fingerprint of what is the user's.
-///
-/// # Errors
-/// Where a part is there and cannot be read.
+/// Computes the fingerprint of the user's part of a repository.
 pub fn fingerprint(repository: &Repository) -> anyhow::Result<Fingerprint> {
     let (common, own) = (repository.common_dir(), repository.git_dir().to_owned());
     let mut parts = BTreeMap::new();
@@ -116,7 +112,7 @@ pub fn fingerprint(repository: &Repository) -> anyhow::Result<Fingerprint> {
     Ok(Fingerprint { parts })
 }
 
-/// Adds every ref but ours, loose or packed.
+/// Adds every ref except TeDDy's, loose or packed.
 fn add_refs(repository: &Repository, parts: &mut BTreeMap<String, [u8; 32]>) -> anyhow::Result<()> {
     let all = repository.refs.all()?;
     for (name, target) in all.refs {
@@ -141,11 +137,11 @@ fn add_refs(repository: &Repository, parts: &mut BTreeMap<String, [u8; 32]>) -> 
     Ok(())
 }
 
-/// Returns the digest of what the index says, whatever the times in it.
+/// Returns the digest of the index without its stats.
 fn index_digest(repository: &Repository) -> anyhow::Result<Option<[u8; 32]>> {
     let path = repository.git_dir().join("index");
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        // A pipe would be waited at.
+        // Reading a pipe would block.
         return Ok(Some(digest(b"no file")));
     }
 
@@ -178,7 +174,6 @@ fn index_digest(repository: &Repository) -> anyhow::Result<Option<[u8; 32]>> {
     Ok(Some(hasher.finalize().into()))
 }
 
-/// Adds a file, or every file of a folder.
 fn add(parts: &mut BTreeMap<String, [u8; 32]>, name: &str, path: &Path) -> anyhow::Result<()> {
     let metadata = match std::fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
@@ -193,7 +188,7 @@ fn add(parts: &mut BTreeMap<String, [u8; 32]>, name: &str, path: &Path) -> anyho
         );
     }
 
-    // A link is followed as git follows it, one step: what it leads to counts as well.
+    // Follow a symlink one step as git does: its target counts too.
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() && !path.is_symlink() => {
             for entry in std::fs::read_dir(path)? {
@@ -207,6 +202,7 @@ fn add(parts: &mut BTreeMap<String, [u8; 32]>, name: &str, path: &Path) -> anyho
         }
         Ok(metadata) if metadata.is_file() => {
             let mut bytes = read_regular(path, MAX_FILE)?;
+            // git runs a hook only if it is executable.
             bytes.push(u8::from(metadata.permissions().mode() & 0o111 != 0));
             parts.insert(name.to_owned(), digest(&bytes));
         }
@@ -216,7 +212,6 @@ fn add(parts: &mut BTreeMap<String, [u8; 32]>, name: &str, path: &Path) -> anyho
     Ok(())
 }
 
-/// Returns the digest of bytes.
 fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }

@@ -1,23 +1,20 @@
-//! Histories as git draws them, and times as git reads them.
+//! Commit graphs and dates, as git displays and parses them.
 
 use anyhow::Context as _;
 
 use super::repository::Repository;
 use crate::git::object::CommitId;
 
-/// A line of a drawing.
+/// A line of a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drawn {
-    /// What git draws.
+    /// git's drawing.
     pub drawing: String,
-    /// The commit that stands behind it; a line that only connects has none.
+    /// Commit of the line; `None` for a connecting line.
     pub commit: Option<CommitId>,
 }
 
-/// Draws the first parents of commits, as `git log --graph` does.
-///
-/// # Errors
-/// git cannot be run, or does not find a commit.
+/// Draws the first-parent history of commits like `git log --graph`.
 pub fn graph(
     repository: &Repository,
     tips: &[CommitId],
@@ -53,10 +50,7 @@ pub fn graph(
     text.lines().map(drawn).collect()
 }
 
-/// Returns the moment that a text means for `git log --since`, seconds since 1970.
-///
-/// # Errors
-/// git cannot be run.
+/// Parses a date like `git log --since`; returns seconds since 1970.
 pub fn since(repository: &Repository, text: &str) -> anyhow::Result<i64> {
     let mut git = repository.git()?;
     let output = git

@@ -1,4 +1,4 @@
-//! Ignore rules in git's syntax: git's own, and those of a text of ours, `.teddyignore` say.
+//! Ignore rules in git's syntax: git's own, and those of a text such as `.teddyignore`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -19,21 +19,18 @@ use super::repository::Repository;
 use super::snapshot::loaded::stat_of;
 use super::snapshot::tracked::Index;
 
-/// How git sees a file.
+/// State of a file in git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnoreStatus {
-    /// Whether it is in git's index.
+    /// The file is in git's index.
     pub tracked: bool,
-    /// Whether the index says that git does not look at it.
+    /// The index tells git not to check it.
     pub marked: bool,
-    /// Whether git's rules ignore it, or a folder above it.
+    /// git's rules ignore it or a directory above it.
     pub ignored: bool,
 }
 
-/// Returns how git sees some files of this worktree.
-///
-/// # Errors
-/// Where git's index or its ignore rules cannot be read.
+/// Returns the state of some files of this worktree.
 pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<IgnoreStatus>> {
     if paths.is_empty() {
         return Ok(Vec::new());
@@ -65,7 +62,7 @@ pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<
     Ok(standing)
 }
 
-/// Returns the user's index, the one that a snapshot of this process has read if it is the same.
+/// Returns the user's index, from the cache of this process if it is current.
 pub(in crate::git) fn user_index(repository: &Repository) -> anyhow::Result<Arc<Index>> {
     let now = stat_of(&repository.gix.index_path()).unwrap_or_default();
     match repository.loaded.user_index(&now) {
@@ -74,16 +71,13 @@ pub(in crate::git) fn user_index(repository: &Repository) -> anyhow::Result<Arc<
     }
 }
 
-/// git's ignore rules, read when something asks for them.
+/// git's ignore rules, loaded on first use.
 pub(in crate::git) struct LazyRules<'r> {
-    /// Where they hold.
     repository: &'r Repository,
-    /// The rules.
     rules: Option<gix::AttributeStack<'r>>,
 }
 
 impl<'r> LazyRules<'r> {
-    /// Returns the rules of a worktree.
     pub(in crate::git) fn new(repository: &'r Repository) -> LazyRules<'r> {
         LazyRules {
             repository,
@@ -91,7 +85,7 @@ impl<'r> LazyRules<'r> {
         }
     }
 
-    /// Returns whether git ignores a path, or a folder above it.
+    /// Returns whether git ignores a path or a directory above it.
     pub(in crate::git) fn ignores(&mut self, path: &[u8], mode: Mode) -> anyhow::Result<bool> {
         let during = "reading git's ignore rules";
         let rules = match &mut self.rules {
@@ -108,28 +102,27 @@ impl<'r> LazyRules<'r> {
     }
 }
 
-/// Refuses files of rules above these paths that must not be opened.
+/// Rejects rule files above these paths that must not be opened, for example pipes.
 fn check_rules(repository: &Repository, paths: &[&[u8]]) -> Result<(), Irregular> {
     let paths = paths.iter().map(|path| Path::new(OsStr::from_bytes(path)));
     let folders: BTreeSet<&Path> = paths.flat_map(|path| path.ancestors().skip(1)).collect();
     folders
         .into_iter()
         .map(|folder| repository.workdir().join(folder).join(".gitignore"))
-        // git follows no link here, and a folder of this name says nothing.
+        // git does not follow a symlink here, and ignores a directory.
         .filter(|path| !path.is_symlink() && !path.is_dir())
         .try_for_each(|path| irregular::rules(&path))
 }
 
-/// Rules.
+/// Ignore rules from a text.
 pub struct TextRules {
-    /// gix's form of them.
     search: Search,
-    /// Names that a `!` rule without wildcards brings back.
+    /// Names in negated rules without wildcards.
     included: Vec<String>,
 }
 
 impl TextRules {
-    /// Reads rules, one each line.
+    /// Parses rules, one per line.
     pub fn parse(text: &[u8]) -> TextRules {
         let mut search = Search::default();
         // Reading from memory cannot fail; an empty search ignores nothing.
@@ -154,13 +147,13 @@ impl TextRules {
         }
     }
 
-    /// Returns whether a file, or a folder above it, is ignored.
+    /// Returns whether a file or a directory above it is ignored.
     pub fn excludes(&self, path: &[u8]) -> bool {
         self.keep([path].into_iter()).next().is_none()
     }
 
-    /// Returns the paths that are not ignored, nor a folder above them. Paths of one folder that
-    /// stand together ask about that folder once.
+    /// Returns the paths that are neither ignored nor in an ignored directory. For adjacent paths
+    /// of one directory, that directory is matched once.
     pub fn keep<'p>(
         &self,
         paths: impl Iterator<Item = &'p [u8]>,
@@ -181,7 +174,6 @@ impl TextRules {
         })
     }
 
-    /// Returns whether a folder, or one above it, is ignored.
     fn excludes_folder(&self, path: &[u8]) -> bool {
         let ends = path.iter().enumerate().filter(|&(_, &b)| b == b'/');
         ends.map(|(at, _)| at)
@@ -191,12 +183,13 @@ impl TextRules {
             })
     }
 
-    /// Returns the names that a `!` rule without wildcards brings back, whatever git ignores.
+    /// Returns the names in negated rules without wildcards, which are included even if git ignores
+    /// them.
     pub fn included_names(&self) -> impl Iterator<Item = &str> {
         self.included.iter().map(String::as_str)
     }
 
-    /// Returns what the last rule that fits says: ignored, or brought back.
+    /// Returns whether the last matching rule ignores the path; `None` without a match.
     fn judge(&self, path: &[u8], is_folder: bool) -> Option<bool> {
         if self
             .search

@@ -1,8 +1,8 @@
-//! What has the name of one of git's files and is not a regular file of a sensible size.
+//! Detects irregular files in place of git's own.
 //!
-//! gix and git open these files by name: at a pipe they wait for ever, and a device or a sparse
-//! file of some gigabytes fills the memory. So they are looked at before, once for each command;
-//! only what the user runs outside of the sandbox can put them there.
+//! gix and git open these files by name: a pipe would block forever, and a device or a sparse file
+//! of gigabytes would exhaust memory. So they are checked first, once per command. Only a program
+//! outside of the sandbox can have created them.
 
 use std::fs::{self, FileType};
 use std::os::unix::fs::FileTypeExt as _;
@@ -11,14 +11,13 @@ use std::path::{Path, PathBuf};
 use crate::host::env;
 use crate::host::file::{is_null_device, read_regular_text};
 
-/// Lists of settings and rules, in bytes.
+/// Limit in bytes for settings and rules.
 const TEXT: u64 = 64 << 20;
-/// Files of one line.
+/// Limit for files of one line.
 const LINE: u64 = 64 << 10;
-/// Repositories with millions of refs or files have some hundred megabytes.
+/// Limit for files that have hundreds of megabytes in a repository with millions of refs or files.
 const LARGE: u64 = 2 << 30;
 
-/// What belongs to one worktree.
 const OWN: [(&str, u64); 7] = [
     ("HEAD", LINE),
     ("commondir", LINE),
@@ -28,7 +27,6 @@ const OWN: [(&str, u64); 7] = [
     ("info/sparse-checkout", TEXT),
     ("logs/HEAD", LARGE),
 ];
-/// What worktrees share.
 const COMMON: [(&str, u64); 8] = [
     ("config", TEXT),
     ("packed-refs", LARGE),
@@ -44,16 +42,14 @@ const COMMON: [(&str, u64); 8] = [
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read `{path}`: {why}")]
 pub struct Irregular {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Why.
+    /// What is wrong with it.
     pub why: &'static str,
 }
 
-/// Looks at what git and gix open when they find and open the repository of a folder.
-///
-/// # Errors
-/// The first file that is irregular.
+/// Checks the files that git and gix open when they discover and open the repository of a
+/// directory.
 pub(super) fn before_opening(start: &Path) -> Result<(), Irregular> {
     user_settings()
         .iter()
@@ -74,11 +70,8 @@ pub(super) fn before_opening(start: &Path) -> Result<(), Irregular> {
     refs(common.join("refs"))
 }
 
-/// Looks at one file, which need not be there. Links are followed, and the null device is an empty
+/// Checks one file, which need not exist. Follows symlinks; the null device counts as an empty
 /// file.
-///
-/// # Errors
-/// It is not a regular file, or larger than `most` bytes.
 pub(super) fn file(path: &Path, most: u64) -> Result<(), Irregular> {
     let Ok(metadata) = path.metadata() else {
         return Ok(());
@@ -96,15 +89,10 @@ pub(super) fn file(path: &Path, most: u64) -> Result<(), Irregular> {
     })
 }
 
-/// Looks at a file of rules, at most as large as others of git's.
-///
-/// # Errors
-/// As for [`file`].
 pub(super) fn rules(path: &Path) -> Result<(), Irregular> {
     file(path, TEXT)
 }
 
-/// Returns the files of git's settings for all of the user's repositories.
 fn user_settings() -> Vec<PathBuf> {
     let named = |name: &str| env::var_os(name).map(PathBuf::from);
     let mut files = match named("GIT_CONFIG_GLOBAL") {
@@ -120,7 +108,7 @@ fn user_settings() -> Vec<PathBuf> {
     files
 }
 
-/// Returns the git directory that discovery would find from a folder, if there is one.
+/// Returns the git directory that discovery would find.
 fn git_dir(start: &Path) -> Result<Option<PathBuf>, Irregular> {
     if let Some(named) = env::var_os("GIT_DIR") {
         return Ok(Some(start.join(named)));
@@ -152,7 +140,7 @@ fn git_dir(start: &Path) -> Result<Option<PathBuf>, Irregular> {
     Ok(target.map(|target| found.with_file_name(target)))
 }
 
-/// Looks at the loose refs: what the listing of their folders tells, without a look at each.
+/// Checks the loose refs by their type in the directory listing, without a stat of each.
 fn refs(top: PathBuf) -> Result<(), Irregular> {
     let is_odd = |kind: FileType| {
         kind.is_fifo() || kind.is_socket() || kind.is_char_device() || kind.is_block_device()

@@ -1,7 +1,7 @@
-//! The three-way merge of trees: what one side alone changed is taken, what both changed is
-//! merged line by line, and where they meet nothing is decided.
+//! Three-way merge of trees: takes changes of one side, merges changes of both sides by line, and
+//! leaves conflicts to the caller.
 //!
-//! Renames are not guessed at, so that what a merge does can be told path by path.
+//! Renames are not detected, so the result can be explained path by path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,43 +21,36 @@ use crate::git::diff;
 use crate::git::object::writer::Sink;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 
-/// The largest file whose lines are merged. Three versions of one are in memory at once.
+/// Maximum size of a file that is merged by line. Three versions of it are in memory.
 const MAX_MERGED: u64 = 32 << 20;
 
-/// What a merge came to.
+/// Result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merged {
-    /// Both sides' changes fit together.
+    /// No conflicts.
     Clean(TreeId),
     /// Both sides changed the same lines, or one deleted what the other changed.
     Overlap {
-        /// Where, sorted.
+        /// Conflicting paths, sorted.
         paths: Vec<Vec<u8>>,
-        /// Everything that fits together, and our side where it does not.
+        /// The merge, with our side of each conflict.
         ours: TreeId,
-        /// Everything that fits together, and their side where it does not.
+        /// The merge, with their side of each conflict.
         theirs: TreeId,
-        /// Everything that fits together, and git's conflict markers where it does not; our side
-        /// where there are no lines to mark.
+        /// The merge, with git's conflict markers. Our side if the file has no lines to mark.
         markers: TreeId,
     },
 }
 
-/// What one side did, by path.
 type SideChanges = BTreeMap<Vec<u8>, TreeChange>;
 
-/// The result for a path that both sides changed.
 struct MergedPath {
-    /// What to put there, with conflict markers if need be.
+    /// Merged entry, possibly with conflict markers.
     entry: Option<TreeEntry>,
-    /// Whether the sides fit together.
     clean: bool,
 }
 
-/// Merges two trees that both come from `base`.
-///
-/// # Errors
-/// Where an object cannot be read or written.
+/// Merges two trees with the common ancestor `base`.
 pub fn merge(
     repository: &Repository,
     base: TreeId,
@@ -106,7 +99,6 @@ pub fn merge(
     Ok(merged)
 }
 
-/// Merges each path that both sides changed differently.
 fn meet(
     repository: &Repository,
     sink: &Sink,
@@ -137,7 +129,7 @@ fn meet(
                     ],
                 )?
             }
-            // Neither lines nor modes to merge: a deletion, a link, a gitlink.
+            // Cannot be merged by line: a deletion, symlink or submodule.
             (our, their) => MergedPath {
                 entry: our.clone().or(their.clone()),
                 clean: false,
@@ -149,11 +141,11 @@ fn meet(
     Ok(met)
 }
 
-/// Prepares to merge lines; a file that is too large has none.
+/// Prepares to merge by line. Larger files count as binary.
 fn merge_platform(repository: &Repository) -> anyhow::Result<Platform> {
     let during = "preparing a merge";
     let index = repository.gix.index_path();
-    // Without an index gix takes attributes from HEAD, which it finds in no reftable.
+    // Without an index, gix reads attributes from HEAD, which it cannot find in a reftable.
     let needs_head = !index.exists() && repository.gix.head().is_err();
     let made = needs_head
         .then(|| with_index_of_head(repository).context(during))
@@ -164,7 +156,7 @@ fn merge_platform(repository: &Repository) -> anyhow::Result<Platform> {
         .during(during)?;
     let limit = &mut platform.filter.options.large_file_threshold_bytes;
 
-    // Zero stands for no limit.
+    // Zero means no limit.
     *limit = if *limit == 0 {
         MAX_MERGED
     } else {
@@ -173,7 +165,7 @@ fn merge_platform(repository: &Repository) -> anyhow::Result<Platform> {
     Ok(platform)
 }
 
-/// Opens this repository with an index of what HEAD has, and returns the file of it as well.
+/// Opens this repository with a temporary index of HEAD's files; also returns the index file.
 fn with_index_of_head(repository: &Repository) -> anyhow::Result<(tempfile::TempPath, Repository)> {
     let tree = refs::head_tree(repository)?;
     let state = if tree == repository.empty_tree() {
@@ -196,7 +188,7 @@ fn with_index_of_head(repository: &Repository) -> anyhow::Result<(tempfile::Temp
     Ok((file, opened))
 }
 
-/// Merges content and mode of one file; the versions are base, ours, theirs.
+/// Merges content and mode of one file. The versions are base, ours, theirs.
 fn meet_files(
     repository: &Repository,
     sink: &Sink,
@@ -220,7 +212,7 @@ fn meet_files(
     })
 }
 
-/// Merges the lines of one file, writes the result, and tells whether the sides fit together.
+/// Merges one file by line and writes the result. Returns whether there is no conflict.
 fn meet_lines(
     repository: &Repository,
     sink: &Sink,
@@ -268,7 +260,7 @@ fn meet_lines(
     Ok((id, resolution != Resolution::Conflict))
 }
 
-/// Writes the trees from which a user can choose where the sides do not fit together.
+/// Writes the trees of [`Merged::Overlap`].
 fn ways_out(
     repository: &Repository,
     sink: &Sink,
@@ -292,7 +284,8 @@ fn ways_out(
         });
         taken.insert(path.clone(), theirs);
 
-        // A file where the other side has a folder cannot be marked: ours stays.
+        // A file that collides with a directory of the other side cannot have markers, so our side
+        // stays.
         if our.is_some() && their.is_some() {
             marked.insert(path.clone(), edits.get(path).cloned().flatten());
         }
@@ -306,19 +299,14 @@ fn ways_out(
     })
 }
 
-/// A merge whose sides do not fit together everywhere.
 struct Divided {
-    /// What our side did.
     ours: SideChanges,
-    /// What their side did.
     theirs: SideChanges,
-    /// What to do to our tree, conflict markers included.
+    /// Edits of our tree, including conflict markers.
     edits: BTreeMap<Vec<u8>, Option<TreeEntry>>,
-    /// Where they do not fit together.
     overlap: BTreeSet<Vec<u8>>,
 }
 
-/// Indexes changes by path.
 fn by_path(changes: Vec<TreeChange>) -> SideChanges {
     changes
         .into_iter()
@@ -326,7 +314,7 @@ fn by_path(changes: Vec<TreeChange>) -> SideChanges {
         .collect()
 }
 
-/// Returns the paths at which one side put a file where the other side put a folder.
+/// Returns the paths at which one side has a file and the other side a directory.
 fn in_the_way(ours: &SideChanges, theirs: &SideChanges) -> BTreeSet<Vec<u8>> {
     let mut found = BTreeSet::new();
     for (one, other) in [(ours, theirs), (theirs, ours)] {
@@ -342,7 +330,6 @@ fn in_the_way(ours: &SideChanges, theirs: &SideChanges) -> BTreeSet<Vec<u8>> {
     found
 }
 
-/// Returns the folders above a path.
 fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.iter()
         .enumerate()
@@ -350,12 +337,11 @@ fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
         .map(|(at, _)| &path[..at])
 }
 
-/// Returns whether an entry is a regular file.
 fn is_file(entry: &TreeEntry) -> bool {
     matches!(entry.mode, EntryMode::File | EntryMode::Executable)
 }
 
-/// Merges one value of base, ours and theirs, if at most one side changed it.
+/// Merges one value of base, ours and theirs. `None` if both sides changed it.
 fn three<T: PartialEq + Copy>([base, ours, theirs]: [Option<T>; 3]) -> Option<T> {
     match (base, ours, theirs) {
         (_, ours, theirs) if ours == theirs => ours,

@@ -1,8 +1,8 @@
-//! The repository, and the only user of gix; knows nothing of sessions.
+//! Access to the repository, and the only user of gix. Does not know about sessions.
 //!
-//! Nothing here but [`land`] and [`remote`] runs a hook; nothing but [`land`] writes a branch of
-//! the user's or their index, and nothing but that and [`sign`] asks for a signing key; nothing at
-//! all writes HEAD, stash or config. Objects are written before the ref that reaches them.
+//! Only [`land`] and [`remote`] run hooks. Only [`land`] writes a branch or the index of the
+//! user's. Only these and [`sign`] use a signing key. No code here writes HEAD, the stash or the
+//! user's configuration. Objects are written before the ref that reaches them.
 
 pub mod blame;
 pub mod bundle;
@@ -41,9 +41,8 @@ pub mod worktree;
 
 use object::absent::MissingObject;
 
-/// Turns gix's errors into ours, with what was being done.
+/// Converts gix's errors, adding the failed operation.
 pub(crate) trait During<T> {
-    /// Says what was being done when it failed.
     fn during(self, what: impl std::fmt::Display) -> anyhow::Result<T>;
 }
 

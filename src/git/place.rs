@@ -1,8 +1,8 @@
-//! A place among files: reached without following a link, at the moment of use.
+//! Names in directories of a worktree, resolved without following symlinks.
 //!
-//! Linux does it in one call, which refuses a link and a file; elsewhere, and to know what is in
-//! the way, every step opens one component. A folder that is a repository of its own is refused,
-//! too. What is open stays what it was, whatever happens to its name meanwhile.
+//! On Linux one `openat2` call resolves the path and rejects symlinks. Elsewhere, and to find out
+//! what is in the way, each component is opened separately. Nested repositories are rejected. An
+//! open directory stays the same one, even if it is renamed in the meantime.
 
 mod content;
 pub(in crate::git) mod durable;
@@ -28,55 +28,49 @@ pub(in crate::git) use content::{ByteSource, Content, FileBody, OnDisk};
 pub(in crate::git) use look::{NameState, Trace};
 pub(in crate::git) use recent::Recent;
 
-/// A path with more folders than this is walked step by step.
+/// Paths with more directories are resolved step by step.
 const DEEP: usize = 64;
 
-/// The top of a worktree, opened once.
 #[derive(Debug)]
 pub(in crate::git) struct Top {
-    /// The folder.
     folder: OwnedFd,
-    /// How far the folders below belong to it.
+    /// Whether mount points below it can be entered.
     mounts: Mounts,
 }
 
-/// What the walk to a path came to.
+/// Result of resolving the directory of a path.
 #[derive(Debug)]
 pub(in crate::git) enum WalkResult {
-    /// The folder is open.
     Place(Place),
-    /// A folder on the way is not there.
+    /// A parent directory does not exist.
     Missing,
-    /// Something else than a folder is at this length of the path.
+    /// Something other than a directory is at this length of the path.
     Blocked(usize),
-    /// A folder on the way may not be entered.
+    /// No permission to enter a parent directory.
     Closed,
-    /// A repository of its own is on the way.
+    /// A parent directory is a nested repository.
     Boundary,
-    /// The path has a component that git keeps for itself.
+    /// git reserves a component of the path.
     Refused,
 }
 
-/// What the walk does about a folder that is not there.
+/// Handling of missing parent directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::git) enum IfMissing {
-    /// It makes the folder.
+    /// Create them.
     Make,
-    /// It stops.
+    /// Return [`WalkResult::Missing`].
     Stop,
 }
 
-/// A name in an open folder.
+/// A name in an open directory. The name need not exist.
 #[derive(Debug)]
 pub(in crate::git) struct Place {
-    /// The folder, shared by the names in it.
     folder: Arc<OwnedFd>,
-    /// The name.
     name: Vec<u8>,
 }
 
 impl Top {
-    /// Opens the top of a worktree.
     pub(in crate::git) fn open(path: &Path) -> io::Result<Top> {
         let folder = rustix::fs::open(path, folder_flags(), Mode::empty())?;
         Ok(Top {
@@ -85,7 +79,7 @@ impl Top {
         })
     }
 
-    /// Opens the top of a worktree of ours; a walk to what is mounted below it is an error.
+    /// Opens the top of a worktree of TeDDy's. Entering a mount point below it is an error.
     pub(in crate::git) fn open_own(path: &Path) -> io::Result<Top> {
         Ok(Top {
             mounts: Mounts::Refused,
@@ -93,7 +87,6 @@ impl Top {
         })
     }
 
-    /// Returns a name in the top itself.
     pub(in crate::git) fn place(&self, name: &[u8]) -> io::Result<Place> {
         Ok(Place {
             folder: Arc::new(rustix::io::dup(&self.folder)?),
@@ -101,7 +94,6 @@ impl Top {
         })
     }
 
-    /// Walks to the folder of a path.
     pub(in crate::git) fn walk(&self, path: &[u8], missing: IfMissing) -> io::Result<WalkResult> {
         if !path.split(|&byte| byte == b'/').all(is_ordinary) {
             return Ok(WalkResult::Refused);
@@ -117,6 +109,7 @@ impl Top {
             let end = start + length;
             let name = &path[start..end];
             let next = step(&folder, name, missing);
+            // Fails if the directory is a mount point.
             if self.mounts == Mounts::Refused && next.is_ok() {
                 open_beneath(
                     &folder,
@@ -146,8 +139,9 @@ impl Top {
         }))
     }
 
-    /// Walks to the folder of a path, if nothing is in the way. Each folder on the way is looked up
-    /// from the top, so that a deep path is left to steps.
+    /// Resolves the directory of a path with one call, if nothing is in the way. Each parent is
+    /// then checked from the top, which takes quadratic time, so deep paths are resolved step by
+    /// step.
     fn walk_at_once(&self, path: &[u8]) -> Option<WalkResult> {
         let ends = || {
             path.iter()
@@ -176,12 +170,10 @@ impl Top {
 }
 
 impl Place {
-    /// Returns the name.
     pub(in crate::git) fn name(&self) -> &[u8] {
         &self.name
     }
 
-    /// Returns another name in the same folder.
     pub(in crate::git) fn sibling(&self, name: &[u8]) -> Place {
         Place {
             folder: Arc::clone(&self.folder),
@@ -189,7 +181,7 @@ impl Place {
         }
     }
 
-    /// Returns a name in the folder of this name, if it is a folder and no repository of its own.
+    /// Returns a name in this directory; `None` if it is not a directory or is a nested repository.
     pub(in crate::git) fn child(&self, name: &[u8]) -> io::Result<Option<Place>> {
         match step(&self.folder, &self.name, IfMissing::Stop) {
             Ok(folder) if exists(&folder, b".git")? => Ok(None),
@@ -202,7 +194,7 @@ impl Place {
         }
     }
 
-    /// Returns the names in the folder that this name is in.
+    /// Lists the directory that contains this name.
     pub(in crate::git) fn siblings(&self) -> io::Result<Vec<Vec<u8>>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.folder)? {
@@ -214,9 +206,8 @@ impl Place {
         Ok(names)
     }
 
-    /// Makes something new here, and returns whether it can be executed; what is here already stays
-    /// and is an error. The bytes of a durable file are on the disk afterwards; its name need not
-    /// be.
+    /// Creates a file or symlink, and returns whether it is executable. Fails if the name exists.
+    /// With `durable`, the content is flushed, but not the name.
     pub(in crate::git) fn create(&self, content: &Content, durable: bool) -> io::Result<bool> {
         let (source, permissions, executable) = match content {
             Content::Link(target) => {
@@ -232,7 +223,8 @@ impl Place {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(match permissions {
-            // Nobody else reads it before it has the permissions of the file that it replaces.
+            // No other user can read the file before it has the permissions of the file that it
+            // replaces.
             Some(permissions) => permissions & 0o700 | 0o200,
             None if *executable => 0o777,
             None => 0o666,
@@ -248,7 +240,7 @@ impl Place {
             if let Some(permissions) = permissions {
                 rustix::fs::fchmod(&file, Mode::from_raw_mode(*permissions))?;
             }
-            // Not what was asked for: the file system may keep no such bit.
+            // Read back, because not every file system has an executable bit.
             Ok(Mode::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).contains(Mode::XUSR))
         });
 
@@ -265,20 +257,19 @@ impl Place {
         written
     }
 
-    /// Exchanges what is here with what is at another name of the folder; false where the file
-    /// system cannot.
+    /// Swaps this name with another one. `false` if the file system does not support it.
     pub(in crate::git) fn exchange(&self, other: &Place) -> io::Result<bool> {
         self.rename(other, RenameFlags::EXCHANGE)
     }
 
-    /// Moves what is here to another name of the folder that must be free.
+    /// Renames to a free name of the directory. Fails with `AlreadyExists` if it is taken.
     pub(in crate::git) fn move_to(&self, free: &Place) -> io::Result<()> {
         if self.rename(free, RenameFlags::NOREPLACE)? {
             return Ok(());
         }
 
-        // A hard link fails where the name is taken; on file systems without links a moment stays
-        // open between looking and moving.
+        // A hard link also fails if the name is taken. On file systems without hard links there is
+        // a race between the check and the rename.
         let (from, to) = (self.name.as_slice(), free.name.as_slice());
         match rustix::fs::linkat(&self.folder, from, &free.folder, to, AtFlags::empty()) {
             Ok(()) => return self.remove(),
@@ -290,7 +281,7 @@ impl Place {
         Ok(rustix::fs::renameat(&self.folder, from, &free.folder, to)?)
     }
 
-    /// Moves what is here over what is at another name, where the file system cannot exchange.
+    /// Renames over another name, for file systems that cannot swap.
     pub(in crate::git) fn replace(&self, other: &Place) -> io::Result<()> {
         Ok(rustix::fs::renameat(
             &self.folder,
@@ -300,18 +291,17 @@ impl Place {
         )?)
     }
 
-    /// Moves what is here to a path outside that must be free; false where that is on another file
-    /// system.
+    /// Renames to a free path elsewhere. `false` if that is on another file system.
     pub(in crate::git) fn move_out(&self, free: &Path) -> io::Result<bool> {
         self.move_to_folder(CWD, free.as_os_str().as_bytes())
     }
 
-    /// Moves what is here to a place in another folder, as [`Place::move_out`] does.
+    /// Like [`Place::move_out`], to a place in another directory.
     pub(in crate::git) fn move_over(&self, free: &Place) -> io::Result<bool> {
         self.move_to_folder(free.folder.as_fd(), &free.name)
     }
 
-    /// Moves what is here to a path below a folder that must be free; false as above.
+    /// Renames to a free path below a directory. `false` as above.
     fn move_to_folder(&self, folder: BorrowedFd<'_>, free: &[u8]) -> io::Result<bool> {
         let from = self.name.as_slice();
         match rustix::fs::renameat_with(&self.folder, from, folder, free, RenameFlags::NOREPLACE) {
@@ -321,7 +311,7 @@ impl Place {
         }
     }
 
-    /// Renames with a flag; false where the file system does not know it.
+    /// Renames with a flag. `false` if the file system does not support it.
     fn rename(&self, other: &Place, flags: RenameFlags) -> io::Result<bool> {
         let (from, to) = (self.name.as_slice(), other.name.as_slice());
         match rustix::fs::renameat_with(&self.folder, from, &other.folder, to, flags) {
@@ -331,7 +321,6 @@ impl Place {
         }
     }
 
-    /// Removes the file or link here.
     pub(in crate::git) fn remove(&self) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(
             &self.folder,
@@ -340,13 +329,13 @@ impl Place {
         )?)
     }
 
-    /// Removes what is here, whatever it is, with all that is in it.
+    /// Deletes whatever is here, recursively.
     pub(in crate::git) fn remove_all(&self) -> io::Result<()> {
         crate::host::file::remove_at(&self.folder, OsStr::from_bytes(&self.name))
     }
 
-    /// Makes a file here that must not be there, with the bytes, permissions and time of another;
-    /// the system shares the blocks where the file system can.
+    /// Creates a copy with the content, permissions and mtime of `source`. The kernel shares blocks
+    /// if the file system can. Fails if the name exists.
     pub(in crate::git) fn copy_from(&self, source: &mut File) -> io::Result<()> {
         let metadata = source.metadata()?;
         let flags =
@@ -365,7 +354,7 @@ impl Place {
         copied
     }
 
-    /// Removes the folder here if nothing is in it; false where something is.
+    /// Removes the directory if it is empty; `false` otherwise.
     pub(in crate::git) fn remove_empty_folder(&self) -> io::Result<bool> {
         match rustix::fs::unlinkat(&self.folder, self.name.as_slice(), AtFlags::REMOVEDIR) {
             Ok(()) => Ok(true),
@@ -377,11 +366,11 @@ impl Place {
     }
 }
 
-/// Opens the next folder of a path.
 fn step(folder: &OwnedFd, name: &[u8], missing: IfMissing) -> Result<OwnedFd, Errno> {
     match rustix::fs::openat(folder, name, folder_flags(), Mode::empty()) {
         Err(Errno::NOENT) if missing == IfMissing::Make => {
             match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
+                // Another thread or process can create it first.
                 Ok(()) | Err(Errno::EXIST) => {
                     rustix::fs::openat(folder, name, folder_flags(), Mode::empty())
                 }
@@ -392,12 +381,11 @@ fn step(folder: &OwnedFd, name: &[u8], missing: IfMissing) -> Result<OwnedFd, Er
     }
 }
 
-/// Returns how a folder is opened.
 fn folder_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// Returns whether a folder has a name, be it a broken link.
+/// Returns whether a directory contains a name. A broken symlink counts.
 fn exists(folder: &OwnedFd, name: &[u8]) -> io::Result<bool> {
     match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(_) => Ok(true),
@@ -406,7 +394,7 @@ fn exists(folder: &OwnedFd, name: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// Returns whether a component is no spelling of `.git` and does not leave the folder.
+/// Returns whether a component is neither `.` nor `..` nor any spelling of `.git`.
 fn is_ordinary(component: &[u8]) -> bool {
     let options = gix::validate::path::component::Options {
         protect_windows: false,

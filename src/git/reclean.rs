@@ -1,5 +1,5 @@
-//! Files that stay while the attributes around them change, and what git stores for the same bytes
-//! then: a filter or a rule of line ends makes something else of them.
+//! Handles files that stay the same on disk while attributes change: with another filter or
+//! line-ending rule, git stores something else for the same content.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,15 @@ use super::filter::{self, Filter};
 use super::object::{BlobId, EntryMode, TreeEntry, TreeId, large};
 use super::repository::Repository;
 
-/// How files of attributes are called.
 const ATTRIBUTES: &[u8] = b".gitattributes";
 
-/// Returns whether a path is called as files of attributes are.
+/// Returns whether a path names an attributes file.
 pub fn is_attributes(path: &[u8]) -> bool {
     path.rsplit(|&byte| byte == b'/').next() == Some(ATTRIBUTES)
 }
 
-/// Returns a tree with what another one has at those of some paths where both stand for the same
-/// bytes on disk, each by its own attributes.
-///
-/// # Errors
-/// Where an object cannot be read or written, or a filter fails.
+/// Returns `tree` with the entries of `other` for those paths that both trees check out to the same
+/// content on disk, each with its own attributes.
 pub fn alike(
     repository: &Repository,
     [tree, other]: [TreeId; 2],
@@ -44,12 +40,10 @@ pub fn alike(
     with_edits(repository, tree, &edits)
 }
 
-/// Returns the new tree with what git stores there for the bytes that some files of it, which are
-/// the same in the old tree, have on disk by the old one. What would not come back as these bytes
-/// stays as it is.
+/// Re-stores files that only the attributes changed: returns the new tree with the blobs that its
+/// filters produce for the content on disk under the old tree.
 ///
-/// # Errors
-/// Where an object cannot be read or written, or a filter fails.
+/// A file is left alone if the new filters would not check out the same content again.
 pub fn reclean(
     repository: &Repository,
     [old, new]: [TreeId; 2],
@@ -70,7 +64,6 @@ pub fn reclean(
     with_edits(repository, new, &edits)
 }
 
-/// Returns the filters of two trees for some paths.
 fn filters<'r>(
     repository: &'r Repository,
     [one, two]: [TreeId; 2],
@@ -80,7 +73,7 @@ fn filters<'r>(
     Ok([of(one)?, of(two)?])
 }
 
-/// Returns a file of a tree with its blob; nothing of what is not a file, or is large.
+/// Returns a file of a tree with its content; `None` if it is not a file or is large.
 fn file(
     repository: &Repository,
     tree: TreeId,
@@ -97,7 +90,6 @@ fn file(
     Ok(Some((entry, blob)))
 }
 
-/// Returns a tree with changes, if there are any.
 fn with_edits(
     repository: &Repository,
     tree: TreeId,
@@ -109,8 +101,8 @@ fn with_edits(
     }
 }
 
-/// Returns what the new filters store for the bytes that the old ones write for a blob; nothing
-/// where the blob itself still stands for these bytes, or nothing does.
+/// Returns the content that the new filters store for a file that the old filters wrote. `None` if
+/// the blob itself is still right, or no blob would be.
 fn stored(
     [before, after]: [&mut Filter<'_>; 2],
     path: &[u8],

@@ -1,4 +1,4 @@
-//! The repository: its handle, its folders, its configuration, and git run in it.
+//! The repository handle: directories, configuration, and git commands for it.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -13,35 +13,30 @@ use super::refs::store::RefStore;
 use super::snapshot::loaded::Loaded;
 use crate::host::env;
 
-/// A repository that TeDDy can work on, or read where it is bare.
+/// An open repository. A bare one is read-only.
 pub struct Repository {
-    /// gix's handle.
     pub(in crate::git) gix: gix::Repository,
-    /// Its refs.
     pub(in crate::git) refs: Box<dyn RefStore + Send>,
-    /// The top of the worktree.
     pub(in crate::git) workdir: PathBuf,
-    /// The git directory that all linked worktrees share, without links.
+    /// The common git directory, canonical.
     pub(in crate::git) common: PathBuf,
-    /// Whether nothing can be written: what readers need of new objects stays in memory then.
+    /// Nothing can be written. New objects stay in memory.
     pub(in crate::git) read_only: bool,
-    /// When this process found packs and refs undamaged.
+    /// Time at which this process last checked packs and refs for damage.
     pub(in crate::git) looked_over: Cell<Option<Instant>>,
-    /// Indexes that were read.
     pub(in crate::git) loaded: Loaded,
-    /// What is known of objects.
     pub(in crate::git) memory: ObjectMemory,
-    /// What this process keeps of it stays kept meanwhile.
+    /// Keeps packs protected as long as a handle exists.
     pub(in crate::git) _keeping: Keeping,
 }
 
-/// For so long what was looked over counts as it was found. What takes bytes takes this process,
-/// too; but a program that breaks what it finds may run meanwhile.
+/// Time for which a check is valid. Damage by power loss would end this process too, but another
+/// program can damage the repository while it runs.
 const LOOKED_OVER: Duration = Duration::from_secs(2);
 
 impl Repository {
-    /// Returns a handle; `common` is without links. Or the name of the form in which its refs are
-    /// stored, which nobody here knows.
+    /// Returns a handle. `common` must be canonical. The error is the name of an unknown ref
+    /// format.
     pub(in crate::git) fn of(
         gix: gix::Repository,
         (workdir, common): (PathBuf, PathBuf),
@@ -60,23 +55,23 @@ impl Repository {
         })
     }
 
-    /// Returns whether packs and refs were looked over a moment ago.
+    /// Returns whether packs and refs were checked moments ago.
     pub fn is_looked_over(&self) -> bool {
         let at = self.looked_over.get();
         at.is_some_and(|at| at.elapsed() < LOOKED_OVER)
     }
 
-    /// Notes that packs and refs were looked over just now, and what was wrong with them put right.
+    /// Records that packs and refs were just checked and repaired.
     pub fn note_looked_over(&self) {
         self.looked_over.set(Some(Instant::now()));
     }
 
-    /// Returns whether there are no files to work on.
+    /// Returns whether the repository has no worktree.
     pub fn is_bare(&self) -> bool {
         self.gix.workdir().is_none()
     }
 
-    /// Returns the top of the worktree, without links; of a bare repository, its git directory.
+    /// Returns the canonical top of the worktree; for a bare repository, its git directory.
     pub fn workdir(&self) -> &Path {
         &self.workdir
     }
@@ -86,18 +81,17 @@ impl Repository {
         self.gix.git_dir()
     }
 
-    /// Returns the git directory that all linked worktrees share.
+    /// Returns the common git directory.
     pub fn common_dir(&self) -> PathBuf {
         self.common.clone()
     }
 
-    /// Returns where TeDDy keeps what is no object: locks, the journal, caches.
+    /// Returns the directory for TeDDy's data other than objects: locks, journal, caches.
     pub fn teddy_dir(&self) -> PathBuf {
         self.common_dir().join("teddy")
     }
 
-    /// Returns a short name for this repository among all others, the same for its linked
-    /// worktrees.
+    /// Returns a short name that is unique to this repository and its linked worktrees.
     pub fn identity(&self) -> String {
         let common = self.common_dir();
         let bytes = common.as_os_str().as_encoded_bytes();
@@ -120,7 +114,7 @@ impl Repository {
         format!("{plain}-{}", id.get(..12).unwrap_or("0"))
     }
 
-    /// Returns the name of this worktree among its siblings: `main`, or the id of a linked one.
+    /// Returns the name of this worktree: `main`, or `linked-<id>`.
     pub fn worktree_name(&self) -> String {
         match self
             .gix
@@ -132,11 +126,10 @@ impl Repository {
         }
     }
 
-    /// Returns a git command for this repository; the caller adds the arguments. It has no part in
-    /// the files, among which git would look for attributes, and wait for ever at a pipe.
+    /// Returns a git command for this repository, without arguments.
     ///
-    /// # Errors
-    /// Where git is not installed.
+    /// Its worktree is set to the git directory: git would look for attributes in the user's files,
+    /// and block on a pipe.
     pub fn git(&self) -> anyhow::Result<Command> {
         let mut command = git_in(self.workdir())?;
         command
@@ -156,8 +149,8 @@ impl Repository {
             .map(|value| value.to_string())
     }
 
-    /// Returns the file of rules for all of the user's repositories: the one that a setting names,
-    /// or the one of this name in git's own folder.
+    /// Returns the path of a global rule file: the value of a setting, or `name` in git's
+    /// configuration directory.
     pub(in crate::git) fn global_file(&self, key: &str, name: &str) -> PathBuf {
         match self.gix.config_snapshot().trusted_path(key) {
             Ok(Some(path)) => path,
@@ -168,7 +161,8 @@ impl Repository {
         }
     }
 
-    /// Returns every setting of a section, `teddy` say, as `(subkey, value)`, later ones last.
+    /// Returns the settings of a section, such as `teddy`, as `(subkey, value)`. Later ones
+    /// override earlier ones.
     pub fn config_section(&self, section: &str) -> Vec<(String, String)> {
         let snapshot = self.gix.config_snapshot();
         let mut found = Vec::new();
@@ -193,7 +187,7 @@ impl Repository {
         found
     }
 
-    /// Returns whether objects are left on a server until they are needed.
+    /// Returns whether this is a partial clone.
     pub fn is_partial(&self) -> bool {
         let promises =
             |(key, value): &(String, String)| key.ends_with(".promisor") && value != "false";
@@ -201,7 +195,7 @@ impl Repository {
             || self.config_section("remote").iter().any(promises)
     }
 
-    /// Returns who writes a commit: the user where git knows one, and TeDDy.
+    /// Returns author and committer: the user, if git knows them, and TeDDy.
     pub(in crate::git) fn signatures(
         &self,
         time: gix::date::Time,
@@ -215,8 +209,8 @@ impl Repository {
         (author, teddy)
     }
 
-    /// Returns the user as author, from what gix would ask in its order. Asked itself, it also reads the
-    /// time with the name of its zone, for which all zones of the machine are gone through.
+    /// Returns the user as author from the keys that gix reads, in its order. gix's own function
+    /// would also load the names of all time zones.
     fn author(&self, time: gix::date::Time) -> Option<gix::actor::Signature> {
         let config = self.gix.config_snapshot();
         let first = |keys: &[&str]| keys.iter().find_map(|key| config.string(*key));

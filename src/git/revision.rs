@@ -1,4 +1,4 @@
-//! The way from a commit to its parents.
+//! Ancestry of commits.
 
 use super::During;
 use super::refs;
@@ -6,10 +6,7 @@ use super::repository::Repository;
 use crate::git::object::CommitId;
 use crate::git::object::absent;
 
-/// Returns the commit that is so many first parents back.
-///
-/// # Errors
-/// Where a commit cannot be read or has no parent.
+/// Returns the `back`-th first parent of a commit.
 pub fn first_parent(
     repository: &Repository,
     from: CommitId,
@@ -26,10 +23,7 @@ pub fn first_parent(
     Ok(CommitId(id))
 }
 
-/// Returns a commit that two commits both come from, the newest; nothing if there is none.
-///
-/// # Errors
-/// Where a commit cannot be read.
+/// Returns the best common ancestor of two commits; `None` if there is none.
 pub fn merge_base(
     repository: &Repository,
     one: CommitId,
@@ -41,8 +35,8 @@ pub fn merge_base(
         .map(|base| CommitId(base.detach())))
 }
 
-/// Returns whether a branch, by its short name, has a commit. One that is gone, and a branch that
-/// cannot be read, has not.
+/// Returns whether a branch, given by its short name, contains a commit. `false` if either cannot
+/// be read.
 pub fn is_on_branch(repository: &Repository, commit: CommitId, branch: &str) -> bool {
     let tip = match branch {
         "HEAD" => refs::resolve(repository, "HEAD"),
@@ -51,10 +45,7 @@ pub fn is_on_branch(repository: &Repository, commit: CommitId, branch: &str) -> 
     tip.is_ok_and(|tip| is_ancestor(repository, commit, tip).unwrap_or(false))
 }
 
-/// Returns whether `ancestor` is `descendant` or reachable from it.
-///
-/// # Errors
-/// Where a commit cannot be read.
+/// Returns whether `ancestor` equals `descendant` or is reachable from it.
 pub fn is_ancestor(
     repository: &Repository,
     ancestor: CommitId,

@@ -1,4 +1,4 @@
-//! Trees for tests, drawn at random.
+//! Random trees for tests.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use super::object::writer::Sink;
 use super::object::{BlobId, EntryMode, TreeEntry, TreeId, batch};
 use super::repository::Repository;
 
-/// The names that files and folders have; some sort differently as a folder than as a file.
+/// Names of files and directories. Some sort differently as a directory.
 const NAMES: [&str; 5] = ["a", "a.b", "a-b", "b", "c"];
 
-/// Files, each with a number for what is in it.
+/// Files by path, with a number for their content.
 pub(super) type Files = BTreeMap<String, u8>;
 
-/// Draws files in folders that are no files at the same time.
+/// Generates files whose paths don't collide.
 pub(super) fn files() -> impl Strategy<Value = Files> {
     let path = prop::collection::vec(0..NAMES.len(), 1..4);
     prop::collection::vec((path, 0..4_u8), 0..12).prop_map(|drawn| {
@@ -32,7 +32,7 @@ pub(super) fn files() -> impl Strategy<Value = Files> {
     })
 }
 
-/// Draws files most of which are the same as others.
+/// Generates a variant in which most files are the same.
 pub(super) fn near(files: &Files, changed: &Files) -> Files {
     let near = files.iter().map(|(path, &old)| {
         let content = changed.get(path).copied().unwrap_or(old);
@@ -41,7 +41,6 @@ pub(super) fn near(files: &Files, changed: &Files) -> Files {
     near.collect()
 }
 
-/// Returns a file's entry in a tree.
 pub(super) fn entry(repository: &Repository, content: u8) -> TreeEntry {
     TreeEntry {
         mode: EntryMode::File,
@@ -49,7 +48,6 @@ pub(super) fn entry(repository: &Repository, content: u8) -> TreeEntry {
     }
 }
 
-/// Writes files as a tree.
 pub(super) fn write(repository: &Repository, files: &Files) -> TreeId {
     let empty = ObjectId::empty_tree(repository.gix.object_hash());
     let edit = |(path, &content): (&String, &u8)| {
@@ -63,7 +61,6 @@ pub(super) fn write(repository: &Repository, files: &Files) -> TreeId {
     tree
 }
 
-/// Writes what is in a file.
 pub(super) fn blob(repository: &Repository, content: u8) -> BlobId {
     let batch = batch::batch(repository);
     let id = batch.blob(&[content]).unwrap();

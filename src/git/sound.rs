@@ -1,4 +1,4 @@
-//! Whether objects are there and are what their ids say.
+//! Verifies that objects exist and have the content that their ids promise.
 
 use std::collections::HashSet;
 
@@ -9,31 +9,24 @@ use super::repository::Repository;
 use super::spread::spread;
 use crate::git::object::{CommitId, large};
 
-/// An object that is missing or damaged.
+/// A missing or damaged object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedObject {
-    /// Its id.
+    /// Id of the object.
     pub id: ObjectId,
     /// What is wrong with it.
     pub why: String,
 }
 
-/// What is to be read, each once.
 #[derive(Default)]
 struct ObjectsToRead {
-    /// What was met.
     seen: HashSet<ObjectId>,
-    /// The trees that are still to be read.
     trees: Vec<ObjectId>,
-    /// The files.
     blobs: Vec<ObjectId>,
 }
 
-/// Reads commits with everything in their trees, without their parents, and returns what is missing
-/// or damaged. What a partial clone has not fetched is not missing.
-///
-/// # Errors
-/// The object store cannot be opened.
+/// Reads commits and their trees, but not their parents, and returns the objects that are missing
+/// or damaged. Objects that a partial clone has not fetched are not reported.
 pub fn unsound(
     repository: &Repository,
     commits: &[CommitId],
@@ -77,14 +70,12 @@ pub fn unsound(
 }
 
 impl ObjectsToRead {
-    /// Adds a tree.
     fn add_tree(&mut self, id: ObjectId) {
         if self.seen.insert(id) {
             self.trees.push(id);
         }
     }
 
-    /// Adds what a tree names.
     fn enter(
         &mut self,
         repository: &Repository,
@@ -111,7 +102,7 @@ impl ObjectsToRead {
     }
 }
 
-/// Reads a blob and hashes it; a large one is in no memory as a whole, nor is the pack that has it.
+/// Reads and hashes a blob. A large one is read in blocks.
 fn read_blob(repository: &Repository, id: ObjectId) -> Result<(), DamagedObject> {
     let Some(stored) = large::large(repository, id) else {
         return read(repository, id, Kind::Blob).map(drop);
@@ -123,7 +114,7 @@ fn read_blob(repository: &Repository, id: ObjectId) -> Result<(), DamagedObject>
     })
 }
 
-/// Reads an object and hashes it; nothing for one that a partial clone has not fetched.
+/// Reads and hashes an object. `None` if a partial clone has not fetched it.
 fn read(
     repository: &Repository,
     id: ObjectId,
@@ -140,7 +131,7 @@ fn read(
 
     match found {
         None if repository.is_partial() => Ok(None),
-        // What everybody has without storing it.
+        // The empty tree exists without being stored.
         None if kind == Kind::Tree && id == repository.gix.empty_tree().id => Ok(None),
         None => Err(wrong(format!("{kind} is missing"))),
         Some(found) if found != kind => Err(wrong(format!("it is a {found}, not a {kind}"))),

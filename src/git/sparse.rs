@@ -1,5 +1,5 @@
-//! What the user's sparse checkout leaves out: marked in their index, and not on disk. git takes the
-//! mark off what is there, too.
+//! Files that the user's sparse checkout leaves out: marked with `skip-worktree` and missing on
+//! disk. git clears the mark of files that exist.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -13,18 +13,15 @@ use gix::index::entry::Flags;
 use super::ignore::user_index;
 use super::repository::Repository;
 
-/// Paths of files, and of whole folders with a final `/`, that the user's worktree need not have.
+/// Marked paths of files, and of whole directories with a final `/`.
 pub(in crate::git) struct Hidden {
-    /// The top of the worktree.
     top: PathBuf,
-    /// The paths.
     paths: HashSet<Vec<u8>>,
-    /// Whether a folder is there, as far as it was looked for.
+    /// Whether directories exist; a cache.
     folders: RefCell<HashMap<Vec<u8>, bool>>,
 }
 
 impl Hidden {
-    /// Returns what the worktree of a repository need not have.
     pub(in crate::git) fn of(user: &Repository) -> anyhow::Result<Hidden> {
         let mut hidden = Hidden {
             top: user.workdir().to_owned(),
@@ -43,12 +40,11 @@ impl Hidden {
         Ok(hidden)
     }
 
-    /// Returns whether it has everything.
     pub(in crate::git) fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// Returns whether a path, or a folder above it, is marked, and nothing is there.
+    /// Returns whether a path or a directory above it is marked, and the path does not exist.
     pub(in crate::git) fn has(&self, path: &[u8]) -> bool {
         let mut folders = path.find_iter("/").map(|at| &path[..=at]);
         !self.is_empty()
@@ -56,14 +52,12 @@ impl Hidden {
             && !self.is_there(path)
     }
 
-    /// Returns whether something is at a path.
     pub(in crate::git) fn is_there(&self, path: &[u8]) -> bool {
         let path = path.strip_suffix(b"/").unwrap_or(path);
         let above = path.rfind_byte(b'/').map(|end| &path[..end]);
         above.is_none_or(|folder| self.has_folder(folder)) && self.on_disk(path)
     }
 
-    /// Returns whether a folder is there.
     fn has_folder(&self, folder: &[u8]) -> bool {
         if let Some(&known) = self.folders.borrow().get(folder) {
             return known;
@@ -73,23 +67,18 @@ impl Hidden {
         found
     }
 
-    /// Asks the system for a path.
     fn on_disk(&self, path: &[u8]) -> bool {
         let path = self.top.join(OsStr::from_bytes(path));
         path.symlink_metadata().is_ok()
     }
 }
 
-/// Returns whether a sparse checkout is in use.
 pub(in crate::git) fn is_on(repository: &Repository) -> bool {
     let config = repository.gix.config_snapshot();
     config.boolean("core.sparseCheckout") == Some(true)
 }
 
 /// Returns whether a sparse checkout leaves a file out.
-///
-/// # Errors
-/// Where git's index cannot be read.
 pub fn leaves_out(user: &Repository, path: &[u8]) -> anyhow::Result<bool> {
     Ok(is_on(user) && Hidden::of(user)?.has(path))
 }

@@ -1,22 +1,21 @@
-//! Work on many files, spread over the cores.
+//! Runs work on many files in parallel.
 //!
-//! Few files are worked on where they are: a thread costs more than a hundred of them.
+//! Small numbers of files are processed on the calling thread: starting a thread costs more than a
+//! hundred files.
 
 use super::object::staged;
 use super::repository::Repository;
 use crate::host::threads::{at_once, cores};
 
-/// As many files are worth a thread.
+/// Number of files that make another thread worthwhile.
 const WORTH: usize = 256;
 
-/// The most threads: what they do is mostly the file system's, which does not grow with more.
+/// Upper bound on threads. Most of the work is in the file system, which does not scale further.
 const MOST: usize = 8;
 
-/// Does some work on items, in parts that follow one another; each has a handle of the repository
-/// and knows at which item it begins.
-///
-/// # Errors
-/// Where the work fails; the other parts are done all the same.
+/// Runs `work` on consecutive parts of `items` and returns the results in order. Each part gets a
+/// handle of the repository and the index of its first item. After an error, the other parts still
+/// run.
 pub fn spread<T: Send, R: Send>(
     repository: &Repository,
     items: Vec<T>,
@@ -35,6 +34,7 @@ pub fn spread<T: Send, R: Send>(
         let gix = shared.to_thread_local();
         let mut own = Repository::of(gix, (workdir.clone(), common.clone()), read_only)
             .map_err(|format| anyhow::anyhow!("the refs are stored as `{format}`"))?;
+        // Each handle has its own object memory, so staged objects are copied into it.
         own.gix.objects.enable_object_memory();
         staged::put(&own, staged.iter().cloned())?;
         work(&own, start, part)
@@ -44,7 +44,6 @@ pub fn spread<T: Send, R: Send>(
     outcomes.into_iter().collect()
 }
 
-/// Returns how many threads so many items are worth.
 pub(in crate::git) fn threads(items: usize) -> usize {
     match items / WORTH {
         0 | 1 => 1,
@@ -52,7 +51,7 @@ pub(in crate::git) fn threads(items: usize) -> usize {
     }
 }
 
-/// Divides items into so many parts, each with the number of its first.
+/// Splits items into parts, each with the index of its first item.
 fn parts<T>(mut items: Vec<T>, count: usize) -> Vec<(usize, Vec<T>)> {
     let length = items.len().div_ceil(count).max(1);
     let mut parts = Vec::new();

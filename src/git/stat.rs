@@ -1,4 +1,4 @@
-//! What the file system tells of a file without reading it, and when that suffices.
+//! Stats of files, and how far they prove that a file is unchanged.
 
 use std::ffi::OsStr;
 use std::io;
@@ -17,27 +17,20 @@ use rustix::io::Errno;
 
 use crate::host::file::{Mounts, open_beneath};
 
-/// A folder to look at what is in it; it is opened once more to be listed.
+/// Flags for a directory whose entries are read. Listing it needs another open.
 #[cfg(target_os = "linux")]
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
-/// A folder to look at what is in it.
 #[cfg(not(target_os = "linux"))]
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
-/// So many bytes of names are asked for at once.
 #[cfg(target_os = "linux")]
 const BLOCK: usize = 32 << 10;
 
-/// What is at a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::git) enum NameKind {
-    /// A regular file.
     File,
-    /// A symbolic link.
     Link,
-    /// A folder.
     Folder,
-    /// A pipe, socket or device.
     Special,
 }
 
@@ -52,16 +45,14 @@ impl From<FileType> for NameKind {
     }
 }
 
-/// What the file system tells of one name.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::git) struct NameStat {
-    /// What it is.
     pub(in crate::git) kind: NameKind,
-    /// Times, numbers and size as git's index keeps them.
+    /// Times, numbers and size as in git's index.
     pub(in crate::git) stat: Stat,
-    /// The whole size.
+    /// Full size, not truncated.
     pub(in crate::git) size: u64,
-    /// Whether its owner may execute it.
+    /// Whether the owner's executable bit is set.
     pub(in crate::git) executable: bool,
 }
 
@@ -77,7 +68,7 @@ impl From<rustix::fs::Stat> for NameStat {
     }
 }
 
-/// Returns what git's index keeps of a file's times and numbers: the low 32 bits of each.
+/// Converts a stat as git's index does, to the low 32 bits of each field.
 #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
 pub(in crate::git) fn as_in_index(s: &rustix::fs::Stat) -> Stat {
     Stat {
@@ -97,24 +88,23 @@ pub(in crate::git) fn as_in_index(s: &rustix::fs::Stat) -> Stat {
     }
 }
 
-/// Returns what is at a name of an open folder, links not followed.
+/// Returns the stat of a name in an open directory, without following symlinks.
 pub(in crate::git) fn look(folder: impl AsFd, name: &[u8]) -> io::Result<NameStat> {
     Ok(rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
 }
 
-/// Returns what an open file is.
 pub(in crate::git) fn look_at(file: impl AsFd) -> io::Result<NameStat> {
     Ok(rustix::fs::fstat(file)?.into())
 }
 
-/// Opens a path below an open folder without following a link anywhere.
+/// Opens a path below an open directory without following symlinks.
 pub(in crate::git) fn open_below(
     top: impl AsFd,
     path: &[u8],
     flags: OFlags,
 ) -> io::Result<OwnedFd> {
     let path = Path::new(OsStr::from_bytes(path));
-    // Without NONBLOCK the opening of a pipe would wait for somebody who writes.
+    // Without NONBLOCK, opening a pipe would wait for a writer.
     Ok(open_beneath(
         top,
         path,
@@ -123,21 +113,21 @@ pub(in crate::git) fn open_below(
     )?)
 }
 
-/// Opens a folder below an open one to look at what is in it, no link followed. Not to be listed, it
-/// is opened in less time.
+/// Opens a directory to read entries by name, without following symlinks. Faster than opening it
+/// for listing.
 pub(in crate::git) fn open_folder(top: impl AsFd, path: &[u8]) -> io::Result<OwnedFd> {
     let path = Path::new(OsStr::from_bytes(path));
     Ok(open_beneath(top, path, FOLDER, Mounts::Entered)?)
 }
 
-/// Opens a folder once more, to be listed.
+/// Opens a directory again for listing.
 pub(in crate::git) fn open_to_list(folder: impl AsFd) -> io::Result<OwnedFd> {
     open_below(folder, b"", OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
-/// Returns whether a failure means that there is nothing at a path.
+/// Returns whether an error means that a path does not exist.
 pub(in crate::git) fn is_absent(error: &io::Error) -> bool {
-    // A link where a folder was reads as ELOOP: what was below it is gone.
+    // ELOOP: a symlink has replaced a parent directory.
     let link = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());
     link || matches!(
         error.kind(),
@@ -145,13 +135,14 @@ pub(in crate::git) fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// Returns whether a failure says nothing of a path: this process, or the system, has no more room.
+/// Returns whether an error says nothing about the path: the process or system ran out of
+/// descriptors or memory.
 pub(in crate::git) fn is_exhausted(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM))
 }
 
-/// How stats are compared: as the user's git is set up, and to the nanosecond.
+/// Options for comparing stats: the user's git configuration, with nanoseconds.
 pub(in crate::git) fn options(gix: &gix::Repository) -> Options {
     Options {
         use_nsec: true,
@@ -159,26 +150,23 @@ pub(in crate::git) fn options(gix: &gix::Repository) -> Options {
     }
 }
 
-/// The moment from which on a time stamp proves nothing: a file that was changed in it may have
-/// been changed again without a trace.
+/// A time from which on stats prove nothing: a file that changed in the same clock tick can have
+/// changed again with the same stat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::git) struct Stamp(pub(in crate::git) Time);
 
 impl Stamp {
-    /// Returns whether something with this stat may have changed without a trace.
     pub(in crate::git) fn is_racy(self, stat: &Stat) -> bool {
         stat.mtime >= self.0
     }
 }
 
-/// Returns the names of a folder with what they are.
 pub(in crate::git) fn names(folder: &OwnedFd) -> io::Result<Vec<(Vec<u8>, NameKind)>> {
     let mut names = Vec::new();
     each_name(folder, |name, kind| names.push((name.to_vec(), kind)))?;
     Ok(names)
 }
 
-/// Goes through the names of a folder with what they are.
 pub(in crate::git) fn each_name(
     folder: &OwnedFd,
     mut add: impl FnMut(&[u8], NameKind),
@@ -198,8 +186,8 @@ pub(in crate::git) fn each_name(
     })
 }
 
-/// Goes through the names of an open folder. It is not opened once more to be read: with thousands
-/// of folders that takes as long as reading them.
+/// Calls `add` for each entry of an open directory. Reads through the same descriptor: with
+/// thousands of directories, reopening takes as long as reading.
 #[cfg(target_os = "linux")]
 fn each_listed(
     folder: &OwnedFd,
@@ -210,7 +198,7 @@ fn each_listed(
     let mut entries = RawDir::new(folder, &mut buffer);
     while let Some(entry) = entries.next() {
         let entry = match entry {
-            // The folder was removed while it was open: nothing is in it.
+            // The directory was removed while it was open.
             Err(Errno::NOENT) => return Ok(()),
             entry => entry?,
         };
@@ -219,7 +207,6 @@ fn each_listed(
     Ok(())
 }
 
-/// Goes through the names of an open folder.
 #[cfg(not(target_os = "linux"))]
 fn each_listed(
     folder: &OwnedFd,
@@ -281,7 +268,7 @@ mod tests {
         check(Errno::ACCESS, [false, false]);
     }
 
-    /// A build removes folders all the time.
+    /// Builds remove directories all the time.
     #[test]
     fn nothing_is_in_a_folder_that_was_removed_while_it_was_open() {
         let outer = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! git as the user would run it here: with their settings, identity, hooks and keys.
+//! Runs git as the user would: with their settings, identity, hooks and keys.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use crate::git::repository::Repository;
 use crate::host::{env, process};
 
-/// What points git to a repository, or to a part of one, other than the one that it runs in.
+/// Variables that point git at another repository or another part of it.
 const ELSEWHERE: [&str; 12] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -23,10 +23,10 @@ const ELSEWHERE: [&str; 12] = [
     "GIT_WORK_TREE",
 ];
 
-/// Returns git in a folder. Whoever the user says they are, in the environment, too, stays.
+/// Returns git in a directory, with the user's identity from settings and environment.
 ///
-/// # Errors
-/// If git is not in an absolute folder of `PATH` outside this one and the current one.
+/// Fails if git is in no absolute directory of `PATH` outside of that directory and the current
+/// one.
 pub(super) fn user_git(folder: &Path) -> anyhow::Result<Command> {
     let current = env::current_dir().unwrap_or_else(|_| folder.to_owned());
     let Some(program) = process::find_outside("git", &[folder, &current]) else {
@@ -43,17 +43,13 @@ pub(super) fn user_git(folder: &Path) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Returns git in a folder, for something that no hook should hear of.
-///
-/// # Errors
-/// As for [`user_git`].
+/// Returns git in a directory, with hooks disabled.
 pub(super) fn silent_git(folder: &Path) -> anyhow::Result<Command> {
     let mut command = user_git(folder)?;
     command.args(["-c", "core.hooksPath=/dev/null"]);
     Ok(command)
 }
 
-/// Points git to the repository and the files of a checkout.
 pub(super) fn in_checkout(mut command: Command, repository: &Repository) -> Command {
     command
         .env("GIT_DIR", repository.git_dir())
@@ -61,18 +57,10 @@ pub(super) fn in_checkout(mut command: Command, repository: &Repository) -> Comm
     command
 }
 
-/// Runs git and returns what it printed.
-///
-/// # Errors
-/// If it fails; the error has its words.
 pub(super) fn answer(command: &mut Command, what: &str) -> anyhow::Result<Vec<u8>> {
     judge(command.output()?, what)
 }
 
-/// Runs git on some input and returns what it printed.
-///
-/// # Errors
-/// As for [`answer`].
 pub(super) fn feed(command: &mut Command, input: &[u8], what: &str) -> anyhow::Result<Vec<u8>> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -81,14 +69,13 @@ pub(super) fn feed(command: &mut Command, input: &[u8], what: &str) -> anyhow::R
         .spawn()?;
     let (pipe, input) = (child.stdin.take(), input.to_vec());
 
-    // From a thread: git may print more than a pipe takes before it has read everything.
+    // In a thread: git can fill the output pipe before it has read all input.
     let writer = std::thread::spawn(move || pipe.map(|mut pipe| pipe.write_all(&input)));
     let output = child.wait_with_output()?;
     drop(writer.join());
     judge(output, what)
 }
 
-/// Returns what git printed, if it was content.
 fn judge(output: Output, what: &str) -> anyhow::Result<Vec<u8>> {
     let words = String::from_utf8_lossy(&output.stderr);
     anyhow::ensure!(

@@ -1,5 +1,5 @@
-//! An empty repository of our own that borrows the user's objects: what is written there, objects
-//! and refs, nobody else sees.
+//! An empty scratch repository that borrows the user's objects. New objects and refs in it are
+//! invisible to the user's repository.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -16,14 +16,12 @@ use crate::git::repository::Repository;
 use crate::git::user_git::feed;
 use crate::host::file::make_folders;
 
-/// The repository; removed when dropped.
+/// The scratch repository. Dropping it deletes it.
 pub(super) struct BorrowingRepository {
-    /// The folder around its git directory.
     folder: tempfile::TempDir,
 }
 
 impl BorrowingRepository {
-    /// Makes one in a folder.
     pub(super) fn make(
         repository: &Repository,
         folder: tempfile::TempDir,
@@ -36,7 +34,7 @@ impl BorrowingRepository {
             .arg(made.path());
         feed(&mut git, &[], "make a scratch repository")?;
 
-        // Not by a variable: there paths end at a colon.
+        // Not with GIT_ALTERNATE_OBJECT_DIRECTORIES, which splits paths at colons.
         let store = repository.gix.objects.store_ref().path();
         let mut objects = OsString::from(store.canonicalize()?);
         objects.push("\n");
@@ -47,17 +45,14 @@ impl BorrowingRepository {
         Ok(made)
     }
 
-    /// Returns the git directory.
     fn path(&self) -> PathBuf {
         self.folder.path().join("git")
     }
 
-    /// Returns the folder of its own objects.
     pub(super) fn objects(&self) -> PathBuf {
         self.path().join("objects")
     }
 
-    /// Returns git in this repository.
     pub(super) fn git(&self) -> anyhow::Result<Command> {
         let path = self.path();
         let mut git = git_in(&path)?;
@@ -65,7 +60,6 @@ impl BorrowingRepository {
         Ok(git)
     }
 
-    /// Writes an object, and returns its id.
     pub(super) fn write(&self, kind: &str, bytes: &[u8]) -> anyhow::Result<CommitId> {
         let mut git = self.git()?;
         git.args(["hash-object", "-w", "--stdin", "-t", kind]);
@@ -73,7 +67,6 @@ impl BorrowingRepository {
         String::from_utf8_lossy(&id).trim().parse()
     }
 
-    /// Makes refs.
     pub(super) fn put_refs(&self, refs: &[(String, CommitId)]) -> anyhow::Result<()> {
         let lines = refs
             .iter()
@@ -84,7 +77,7 @@ impl BorrowingRepository {
         Ok(())
     }
 
-    /// Opens it to be read.
+    /// Opens it read-only.
     pub(super) fn open(&self) -> anyhow::Result<Repository> {
         let path = self.path().canonicalize()?;
         let opened = gix::open_opts(&path, plain());
@@ -95,7 +88,6 @@ impl BorrowingRepository {
     }
 }
 
-/// Makes a folder for a scratch repository below one that nobody else may read.
 pub(super) fn folder_in(all: &Path) -> anyhow::Result<tempfile::TempDir> {
     let made = make_folders(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
     made.with_context(|| format!("cannot write in `{}`", all.display()))

@@ -1,4 +1,4 @@
-//! The head of a bundle: which refs it brings and what it builds on, read as a stranger's.
+//! Parses the header of a bundle as untrusted input: its refs and prerequisites.
 
 use std::io::{BufRead, Read as _};
 
@@ -7,34 +7,29 @@ use gix::ObjectId;
 use super::BundleError;
 use crate::git::object::CommitId;
 
-/// More bytes than this are in no head: it would name half a million refs.
+/// Upper bound for a header, enough for half a million refs.
 const MAX_HEAD: u64 = 64 << 20;
-/// A name of a ref is no longer, nor the words beside a commit.
 const MAX_LINE: usize = 8 << 10;
-/// How the first line begins and ends.
 const SIGNATURE: (&str, &str) = ("# v", " git bundle");
 
-/// A ref of a bundle.
+/// A ref in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundledRef {
-    /// The name, in which anything may stand.
+    /// Name of the ref; not validated.
     pub name: Vec<u8>,
-    /// What it points at, be it a tag.
+    /// Object of the ref, possibly a tag.
     pub target: CommitId,
 }
 
-/// What a bundle says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BundleHead {
-    /// The commits that whoever reads it must have.
+    /// Prerequisites: commits that the receiving repository must have.
     pub(super) needs: Vec<CommitId>,
-    /// The refs.
     pub(super) refs: Vec<BundledRef>,
-    /// How many bytes come before its pack.
+    /// Offset of the pack.
     pub(super) length: u64,
 }
 
-/// Reads the head of a bundle for a repository with this kind of ids.
 pub(super) fn read(
     source: &mut impl BufRead,
     hash: gix::hash::Kind,
@@ -50,7 +45,7 @@ pub(super) fn read(
         length: 0,
     };
 
-    // Version 2 says nothing of ids, and has those of SHA-1.
+    // Version 2 has no capabilities and always uses SHA-1.
     let mut ids = gix::hash::Kind::Sha1;
     loop {
         let line = lines.next()?;
@@ -73,16 +68,12 @@ pub(super) fn read(
     Ok(head)
 }
 
-/// The lines of a head, and how much of it was read.
 struct HeadLines<R> {
-    /// Where they come from.
     source: std::io::Take<R>,
-    /// The bytes so far.
     read: u64,
 }
 
 impl<R: BufRead> HeadLines<R> {
-    /// Reads the first line, which says what it is.
     fn version(&mut self) -> Result<u32, BundleError> {
         let line = self.next().map_err(|_| BundleError::NoBundle)?;
         let text = String::from_utf8(line).map_err(|_| BundleError::NoBundle)?;
@@ -98,7 +89,6 @@ impl<R: BufRead> HeadLines<R> {
         }
     }
 
-    /// Reads a line without its end.
     fn next(&mut self) -> Result<Vec<u8>, BundleError> {
         let mut line = Vec::new();
         let mut bounded = (&mut self.source).take(MAX_LINE as u64);
@@ -115,7 +105,6 @@ impl<R: BufRead> HeadLines<R> {
     }
 }
 
-/// Reads what whoever uses the bundle must know; returns the kind of its ids.
 fn capability(line: &[u8], ids: gix::hash::Kind) -> Result<gix::hash::Kind, BundleError> {
     let text = String::from_utf8_lossy(&line[1..]).into_owned();
     match text.split_once('=') {
@@ -127,7 +116,6 @@ fn capability(line: &[u8], ids: gix::hash::Kind) -> Result<gix::hash::Kind, Bund
     }
 }
 
-/// Reads a line with a ref.
 fn reference(line: &[u8], ids: gix::hash::Kind) -> Result<BundledRef, BundleError> {
     let at = line.iter().position(|&byte| byte == b' ');
     let (id, name) = line.split_at(at.ok_or(BundleError::Malformed)?);
@@ -137,7 +125,6 @@ fn reference(line: &[u8], ids: gix::hash::Kind) -> Result<BundledRef, BundleErro
     })
 }
 
-/// Reads an id.
 fn parse(text: &[u8], ids: gix::hash::Kind) -> Result<CommitId, BundleError> {
     match ObjectId::from_hex(text) {
         Ok(id) if id.kind() == ids => Ok(CommitId(id)),
@@ -152,7 +139,6 @@ mod tests {
     const ONE: &str = "1465b844761618fe5910618bbc86deda6df5f057";
     const TWO: &str = "d5469a7a606e61c2b795d0131e4ce3a8c527500a";
 
-    /// What a bundle needs, and the names and ids of its refs.
     type Told<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
 
     #[track_caller]

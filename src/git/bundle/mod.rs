@@ -1,8 +1,8 @@
-//! Bundles: refs with all that they reach, in a file that git reads anywhere.
+//! Bundles: refs with everything they reach, in a file that git can read anywhere.
 //!
-//! git makes them and takes them apart, in a repository of our own beside the user's, so that no
-//! ref of theirs is needed for one. What a bundle brings is looked at there, as what a stranger
-//! pushes is: nothing of it is in the user's repository before all of it is sound.
+//! git creates and unpacks them in a scratch repository next to the user's, so no ref of the user's
+//! is needed. The contents of a bundle are checked there like an untrusted push. No object enters
+//! the user's repository before all checks have passed.
 
 mod borrowing;
 mod header;
@@ -18,67 +18,67 @@ use borrowing::BorrowingRepository;
 pub use header::BundledRef;
 pub use receive::{OpenedBundle, ReceivedBundle, SizeLimit, open};
 
-/// What is to be in a bundle.
+/// Contents of a new bundle.
 #[derive(Debug)]
 pub struct BundleContents<'a> {
-    /// The refs, each with what it points at.
+    /// Refs and their objects.
     pub refs: &'a [(String, CommitId)],
-    /// The ref of a commit that the bundle has besides.
+    /// Name of an additional ref, which points at a commit with one file.
     pub about: &'a str,
-    /// The name of the only file in that commit.
+    /// Name of the file in that commit.
     pub file: &'a str,
-    /// What the file says.
+    /// Content of the file.
     pub text: &'a str,
-    /// When, seconds since 1970.
+    /// Time of the commit in seconds since 1970.
     pub seconds: i64,
 }
 
-/// Why a bundle cannot be made or used.
+/// Reason why a bundle cannot be created or used.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// It is something else.
+    /// Not a bundle.
     #[error("it is not a git bundle")]
     NoBundle,
-    /// Its end is missing.
+    /// The file is truncated.
     #[error("it is cut off")]
     Cut,
-    /// Its head is none.
+    /// The header is malformed.
     #[error("its head is malformed")]
     Malformed,
-    /// It has something that we do not know.
+    /// A version or capability that this TeDDy doesn't know.
     #[error("it needs a newer TeDDy: it has {0}")]
     Newer(String),
-    /// Some of its objects were left out.
+    /// The bundle was created with an object filter.
     #[error("files are missing from it: it was made with a filter")]
     Filtered,
-    /// Its ids are of another kind.
+    /// Another hash function: the bundle's, and the repository's.
     #[error("its object ids are {0}, and those of this repository {1}")]
     OtherIds(String, String),
-    /// It builds on commits that are not here.
+    /// Prerequisites are missing.
     #[error("it builds on {0}, which this repository does not have")]
     Lacks(String),
-    /// It is larger than is read.
+    /// Larger than this limit in GiB.
     #[error("it is larger than {0} GiB")]
     TooLarge(u64),
-    /// One of its objects is.
+    /// An object is too large: id, size and limit in MiB.
     #[error("object {0} in it has {1} MiB, and at most {2} are accepted")]
     LargeObject(String, u64, u64),
-    /// git found something wrong.
+    /// git's checks failed.
     #[error("it is damaged or not sound: {0}")]
     Unsound(String),
-    /// It cannot be read.
+    /// The file is unreadable.
     #[error("{0}")]
     Unreadable(String),
-    /// The repository has not all of its history.
+    /// The repository is a shallow clone.
     #[error("this clone is shallow: the beginning of its history is missing")]
     Shallow,
-    /// git could not make it.
+    /// git could not create the bundle.
     #[error("git made no bundle: {0}")]
     NotMade(String),
 }
 
 impl BundleError {
-    /// Returns what the user can do about it.
+    /// Returns a hint for the user.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             BundleError::Cut | BundleError::Unsound(_) => {
@@ -101,10 +101,7 @@ impl BundleError {
     }
 }
 
-/// Writes a bundle to an open file.
-///
-/// # Errors
-/// [`BundleError`], or git cannot be run.
+/// Writes a bundle to an open file. Fails with [`BundleError`].
 pub fn write(
     repository: &Repository,
     contents: &BundleContents<'_>,
@@ -121,7 +118,7 @@ pub fn write(
     let about = [(contents.about.to_owned(), about)];
     scratch.put_refs(&[contents.refs, &about].concat())?;
 
-    // The refs are all that there are: nothing else was put there.
+    // `--all` is safe: the scratch repository has no other refs.
     let mut git = scratch.git()?;
     git.args(["bundle", "create", "--quiet", "-", "--all"]);
     match examine(git, out.into(), None)? {
@@ -130,7 +127,6 @@ pub fn write(
     }
 }
 
-/// Writes a commit with one file.
 fn about(scratch: &BorrowingRepository, contents: &BundleContents<'_>) -> anyhow::Result<CommitId> {
     let blob = scratch.write("blob", contents.text.as_bytes())?;
     let mut tree = format!("100644 {}\0", contents.file).into_bytes();

@@ -1,5 +1,5 @@
-//! Taking a bundle in: its objects are looked at where nobody sees them, and come into the
-//! repository as one pack together with the refs, or not at all.
+//! Imports a bundle. Its objects are checked in a scratch repository, then enter the user's
+//! repository as packs together with the refs, or not at all.
 
 use std::fs::File;
 use std::io::{BufReader, Seek as _, SeekFrom};
@@ -23,48 +23,39 @@ use crate::git::refs::{self, Expected, RefMove};
 use crate::git::repository::Repository;
 use crate::host::fault;
 
-/// A larger bundle is read only if the user says so.
+/// Maximum size of a bundle, unless the user accepts a larger one.
 const MAX_BUNDLE: u64 = 4 << 30;
-/// The rules of git for objects, without those that old histories break and that harm nobody.
+/// git's object checks, except harmless ones that old histories fail.
 const RULES: &str = "--strict=zeroPaddedFilemode=ignore,missingSpaceBeforeEmail=ignore,\
                      missingNameBeforeEmail=ignore,badTimezone=ignore,missingSpaceBeforeDate=ignore";
-/// So many missing commits are named.
 const MAX_NAMED: usize = 3;
 
-/// How large a bundle and its objects may be.
+/// Size limit for a bundle and its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeLimit {
-    /// As large as sessions are.
+    /// The usual limit.
     Usual,
-    /// Anything.
+    /// No limit.
     None,
 }
 
-/// A bundle whose head was read.
+/// A bundle with a parsed header.
 #[derive(Debug)]
 pub struct OpenedBundle {
-    /// The file.
     file: File,
-    /// Its head.
     head: BundleHead,
-    /// How large it may be.
     limit: SizeLimit,
 }
 
-/// A bundle whose objects were looked at, and are sound.
+/// A bundle whose objects passed all checks.
 pub struct ReceivedBundle<'r> {
-    /// The user's repository.
     repository: &'r Repository,
-    /// Where the objects are.
     scratch: BorrowingRepository,
-    /// The same, opened: the user's objects, and those of the bundle.
+    /// The scratch repository, open: sees the user's objects and the bundle's.
     pub seen: Repository,
 }
 
-/// Reads the head of a bundle for a repository.
-///
-/// # Errors
-/// [`BundleError`].
+/// Parses the header of a bundle and checks size and prerequisites. Fails with [`BundleError`].
 pub fn open(
     repository: &Repository,
     mut file: File,
@@ -101,15 +92,13 @@ pub fn open(
 }
 
 impl OpenedBundle {
-    /// Returns the refs that it has.
+    /// Returns the refs of the bundle.
     pub fn refs(&self) -> &[BundledRef] {
         &self.head.refs
     }
 
-    /// Looks at its objects, and returns them with some of its refs.
-    ///
-    /// # Errors
-    /// [`BundleError`], or nothing can be written in the git directory.
+    /// Unpacks the bundle into a scratch repository with some of its refs and checks it. Fails with
+    /// [`BundleError`].
     pub fn receive<'r>(
         &self,
         repository: &'r Repository,
@@ -132,7 +121,6 @@ impl OpenedBundle {
         Ok(received)
     }
 
-    /// Has git put the objects into a pack and check each of them.
     fn unpack(&self, scratch: &BorrowingRepository) -> anyhow::Result<()> {
         let mut file = self.file.try_clone()?;
         file.seek(SeekFrom::Start(self.head.length))?;
@@ -142,7 +130,7 @@ impl OpenedBundle {
             .stdin(Stdio::from(file));
         if self.limit == SizeLimit::Usual {
             git.arg(format!("--max-input-size={MAX_BUNDLE}"))
-                // What a few bytes become must not take all memory.
+                // A few compressed bytes must not expand to all memory.
                 .env("GIT_ALLOC_LIMIT", (2 * MAX_OBJECT).to_string());
         }
 
@@ -155,7 +143,6 @@ impl OpenedBundle {
 }
 
 impl ReceivedBundle<'_> {
-    /// Returns the packs that came.
     fn packs(&self) -> anyhow::Result<Vec<PathBuf>> {
         let folder = self.scratch.objects().join("pack");
         let files = std::fs::read_dir(folder).context("reading what came")?;
@@ -165,7 +152,6 @@ impl ReceivedBundle<'_> {
             .collect())
     }
 
-    /// Refuses objects that are larger than any session has.
     fn check_sizes(&self, limit: SizeLimit) -> anyhow::Result<()> {
         if limit == SizeLimit::None {
             return Ok(());
@@ -177,7 +163,7 @@ impl ReceivedBundle<'_> {
             for entry in index.during("reading the index of a pack")?.iter() {
                 let found = self.seen.gix.objects.try_header(&entry.oid);
                 let size = found.ok().flatten().map_or(0, |header| header.size);
-                // What the user has already was accepted long ago.
+                // The user already has it.
                 anyhow::ensure!(
                     size <= MAX_OBJECT || self.repository.has(entry.oid),
                     BundleError::LargeObject(entry.oid.to_string(), size >> 20, MAX_OBJECT >> 20)
@@ -188,7 +174,8 @@ impl ReceivedBundle<'_> {
         Ok(())
     }
 
-    /// Has git check that nothing is missing below the refs, as far as the user's do not reach it.
+    /// Lets git check that no object is missing below the refs, except those that the user's refs
+    /// reach.
     fn check_links(&self, wanted: &[(String, CommitId)]) -> anyhow::Result<()> {
         let mut git = self.repository.git()?;
         git.args(["rev-list", "--objects", "--quiet"]);
@@ -201,7 +188,7 @@ impl ReceivedBundle<'_> {
         let mut input = tempfile::tempfile()?;
         std::io::Write::write_all(&mut input, tips.as_bytes())?;
         input.rewind()?;
-        // A ref of the user's that is broken is not the fault of the bundle.
+        // A broken ref of the user's must not fail the check.
         git.args(["--ignore-missing", "--stdin", "--not", "--all"])
             .env(
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -216,11 +203,8 @@ impl ReceivedBundle<'_> {
         }
     }
 
-    /// Brings the objects into the repository and makes refs for them, none of which may be there;
-    /// all of it or nothing.
-    ///
-    /// # Errors
-    /// [`MoveError`](refs::MoveError), or the repository cannot be written.
+    /// Copies the objects into the repository and creates refs for them, none of which can exist
+    /// yet. All or nothing. Fails with [`MoveError`](refs::MoveError) if a ref exists.
     pub fn keep(self, made: &[(String, CommitId)], log: &str) -> anyhow::Result<()> {
         let mut keeps = Vec::new();
         for pack in self.packs()? {
@@ -239,12 +223,13 @@ impl ReceivedBundle<'_> {
             .and_then(|()| Ok(refs::apply(self.repository, &moves, log)?));
         if moved.is_err() {
             for keep in &keeps {
-                // Without its index a pack is not used any more.
+                // The index goes first: git does not use a pack without one.
                 let _ = std::fs::remove_file(keep.with_extension("idx"));
                 let _ = std::fs::remove_file(keep.with_extension("pack"));
             }
         }
 
+        // Also after a failure, so `git gc` can delete what no ref reaches.
         keeps.iter().try_for_each(|keep| keep::release(keep))?;
         moved?;
         made.iter()

@@ -1,14 +1,14 @@
-//! What differs at a path.
+//! A changed path.
 
 use crate::git::object::entry::TreeEntry;
 
-/// One path that two trees do not agree about; never a folder.
+/// A path at which two trees differ; never a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeChange {
-    /// The path, with `/` between components.
+    /// Path with `/` between components.
     pub path: Vec<u8>,
-    /// What the old tree has there.
+    /// Entry in the old tree.
     pub old: Option<TreeEntry>,
-    /// What the new tree has there.
+    /// Entry in the new tree.
     pub new: Option<TreeEntry>,
 }

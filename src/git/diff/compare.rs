@@ -1,5 +1,5 @@
-//! Two trees, gone through in step: what is the same on both sides is passed over byte by byte, so
-//! that a folder of any size costs little more than to read it.
+//! Compares two trees in step. Equal entries are skipped bytewise, so a large directory costs
+//! little more than reading it.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -13,29 +13,23 @@ use crate::git::object::tree::StoredTree;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 
-/// Trees that differ in more files and folders are not compared to the end: a tree of a few hundred
-/// bytes can name the same folder again and again, level by level.
+/// Limit on the number of differing files and directories: a tree of a few hundred bytes can
+/// contain the same subtree many times on each level.
 pub(super) const MOST_CHANGES: usize = 1_000_000;
-/// Nor are those where the paths of these have more bytes together.
+/// Limit on the total length of their paths in bytes.
 pub(super) const MOST_PATH_BYTES: usize = 128 << 20;
 
-/// A comparison of two trees.
 #[derive(Default)]
 struct Comparison {
-    /// The folders that are still to be compared: where they are, and their trees on both sides.
+    /// Directories still to compare: path, and tree on each side.
     folders: Vec<(Vec<u8>, [Option<ObjectId>; 2])>,
-    /// In what the trees differ, by path: what is there on both sides.
+    /// Path -> entry on each side.
     changes: BTreeMap<Vec<u8>, [Option<TreeEntry>; 2]>,
-    /// How many files and folders differ.
+    /// Number of differing files and directories.
     noted: usize,
-    /// The bytes of their paths.
     path_bytes: usize,
 }
 
-/// Returns in what two trees differ, sorted by path.
-///
-/// # Errors
-/// Where a tree is missing or damaged, or they are [`TooDifferent`].
 pub(super) fn compare(
     repository: &Repository,
     old: TreeId,
@@ -56,7 +50,6 @@ pub(super) fn compare(
 }
 
 impl Comparison {
-    /// Compares the trees of a folder, both of which are in git's order.
     fn folder(
         &mut self,
         repository: &Repository,
@@ -97,7 +90,7 @@ impl Comparison {
         }
     }
 
-    /// Notes what is at a name on both sides, of which at least one has it.
+    /// Records a name that differs. At least one side has it.
     fn note(
         &mut self,
         folder: &[u8],
@@ -128,7 +121,6 @@ impl Comparison {
         Ok(())
     }
 
-    /// Counts what differs, and stops where that is too much.
     fn count(&mut self, path: &[u8]) -> Result<(), TooDifferent> {
         self.noted += 1;
         self.path_bytes += path.len();
@@ -139,7 +131,7 @@ impl Comparison {
     }
 }
 
-/// Returns an entry that is no folder.
+/// Converts an entry; `None` for a tree.
 fn leaf(entry: Option<EntryRef<'_>>) -> Option<TreeEntry> {
     let entry = entry?;
     let (mode, id) = (EntryMode::from(entry.mode), entry.oid.to_owned());

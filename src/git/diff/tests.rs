@@ -1,4 +1,4 @@
-//! Differences, against a comparison path by path.
+//! Compares the result with a comparison of every path.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,6 @@ use super::*;
 use crate::git::object::EntryMode;
 use crate::git::sample::{Files, entry, files, near, write};
 
-/// Returns in what files differ.
 fn expected(repository: &Repository, old: &Files, new: &Files) -> Vec<TreeChange> {
     let entry_of = |files: &Files, path: &String| {
         let content = files.get(path);
@@ -40,7 +39,7 @@ proptest! {
                 let (before, after) = if from == trees[0] { (old, new) } else { (new, old) };
                 let found = changes(&repository, from, to).unwrap();
                 prop_assert_eq!(&found, &expected(&repository, before, after));
-                // The second time nothing is read.
+                // The second call is answered from the cache.
                 prop_assert_eq!(&changes(&repository, from, to).unwrap(), &found);
             }
         }
@@ -59,7 +58,7 @@ fn trees_that_differ_in_too_much_are_not_compared_to_the_end() {
     };
     let blob = repository.write_blob(b"x").unwrap();
 
-    // Many files, and few with long names.
+    // Many files, then few files with long paths.
     for (levels, length) in [(7, 1), (6, 250)] {
         let files = ten(EntryMode::File, blob.into(), length);
         let tree = (1..levels).fold(files, |tree, _| ten(EntryMode::Tree, tree.into(), length));

@@ -1,27 +1,25 @@
-//! UTF-16 in files (`working-tree-encoding`): gix reads it, but writes UTF-8 in its place.
+//! UTF-16 files (`working-tree-encoding`). gix decodes them, but writes UTF-8 on checkout.
 
-/// How a file has UTF-16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Utf16 {
-    /// Whether the lower byte of each unit comes first.
+    /// Little-endian byte order.
     little: bool,
-    /// Whether a byte order mark begins it.
+    /// Whether the file starts with a byte order mark.
     mark: bool,
-    /// Whether the mark of a file that is there says which byte comes first.
+    /// Whether the mark of an existing file determines its byte order.
     either: bool,
 }
 
-/// The byte order mark.
 const MARK: char = '\u{feff}';
-/// It, where the higher byte comes first.
+/// The byte order mark in big-endian order.
 const BIG: [u8; 2] = [0xfe, 0xff];
 
 impl Utf16 {
-    /// Returns what git means by the name of an encoding; nothing where it is another one.
+    /// Returns the encoding that git means by a name; `None` if it is not UTF-16.
     pub(super) fn named(name: &[u8]) -> Option<Utf16> {
         let name = name.to_ascii_uppercase();
         let (little, mark) = match name.as_slice() {
-            // As iconv does: the system's own order.
+            // The system's byte order, as in iconv.
             b"UTF-16" | b"UTF16" => (cfg!(target_endian = "little"), true),
             b"UTF-16LE" | b"UTF16LE" => (true, false),
             b"UTF-16BE" | b"UTF16BE" => (false, false),
@@ -37,7 +35,7 @@ impl Utf16 {
         })
     }
 
-    /// Returns the bytes of a file for a text; those of no text stay as they are.
+    /// Encodes a text. Content that is not UTF-8 is returned unchanged.
     pub(super) fn encode(self, text: Vec<u8>) -> Vec<u8> {
         let Ok(text) = std::str::from_utf8(&text) else {
             return text;
@@ -56,7 +54,7 @@ impl Utf16 {
         bytes
     }
 
-    /// Puts the lower byte of each unit first, which is how gix reads a file of either order.
+    /// Converts a file to little-endian order, which gix expects.
     pub(super) fn turned(self, mut bytes: Vec<u8>) -> Vec<u8> {
         if self.either && bytes.starts_with(&BIG) {
             bytes.chunks_exact_mut(2).for_each(<[u8]>::reverse);

@@ -1,4 +1,4 @@
-//! What HEAD reaches and the user's repository lacks, in one pack.
+//! Packs the objects that an untrusted HEAD reaches and the user's repository lacks.
 
 use std::collections::HashSet;
 
@@ -12,44 +12,34 @@ use crate::git::keep::pack::{Pack, deflated};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 
-/// So many new objects are taken at most.
 const MAX_OBJECTS: usize = 500_000;
-/// So many bytes of them.
 const MAX_BYTES: u64 = 2 << 30;
 
-/// What was found.
 pub(super) struct Collected {
-    /// The number of new objects.
     pub(super) new: usize,
-    /// The commits of the user's repository on which the new ones stand.
+    /// Commits of the user's repository that are parents of new ones.
     pub(super) edges: Vec<CommitId>,
-    /// The new objects, if there are any.
+    /// The new objects; `None` if there are none.
     pub(super) pack: Option<Pack>,
 }
 
-/// A walk under way.
 struct CollectWalk<'a> {
-    /// The user's repository.
     repository: &'a Repository,
-    /// Its objects; looks for new packs once.
+    /// Existing objects, as of the start.
     known: gix::OdbHandle,
-    /// The stranger's objects.
     store: ForeignStore<'a>,
-    /// What was come by.
     seen: HashSet<ObjectId>,
-    /// The bytes of new objects.
     bytes: u64,
-    /// What was found.
     found: Collected,
 }
 
-/// Collects what a commit reaches that is new.
 pub(super) fn collect(
     repository: &Repository,
     store: ForeignStore<'_>,
     head: CommitId,
 ) -> anyhow::Result<Collected> {
     let mut known = repository.gix.objects.clone();
+    // Looking up a missing object makes gix load new packs once.
     known.exists(&repository.gix.object_hash().null());
     known.refresh_never();
     let mut walk = CollectWalk {
@@ -76,7 +66,6 @@ pub(super) fn collect(
 }
 
 impl CollectWalk<'_> {
-    /// Looks at an object, and notes what it names.
     fn look(
         &mut self,
         id: ObjectId,
@@ -92,8 +81,8 @@ impl CollectWalk<'_> {
         }
 
         let Some((is, data)) = self.store.read(id)? else {
-            // A partial clone has trees whose files only the server has; git's check of the links
-            // decides whether it promised this one.
+            // In a partial clone, the server can have this object. git's connectivity check decides
+            // whether it was promised.
             let may_be_promised = self.repository.is_partial() && kind != Kind::Commit;
             anyhow::ensure!(
                 may_be_promised,
@@ -123,7 +112,7 @@ impl CollectWalk<'_> {
     }
 }
 
-/// Returns what an object names, or nothing where it cannot be read.
+/// Returns the objects that an object refers to; `None` if it is malformed.
 fn links(kind: Kind, data: &[u8], hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Kind)>> {
     match kind {
         Kind::Commit => {
@@ -142,7 +131,7 @@ fn links(kind: Kind, data: &[u8], hash: gix::hash::Kind) -> Option<Vec<(ObjectId
                 let entry = entry.ok()?;
                 let kind = match entry.mode.kind() {
                     gix::objs::tree::EntryKind::Tree => Kind::Tree,
-                    // Of a repository of its own.
+                    // A submodule's commit is in another repository.
                     gix::objs::tree::EntryKind::Commit => continue,
                     _ => Kind::Blob,
                 };

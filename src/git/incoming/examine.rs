@@ -1,4 +1,4 @@
-//! git as the judge of what a stranger made: its verdict, and no more of its words than one line.
+//! Runs git's checks of untrusted objects and reports at most one line of their output.
 
 use std::io::Read as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-/// How often it is looked whether git is done, at first and at most.
+/// Initial and longest delay between checks whether git has finished.
 const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
-/// How much of git's words is read.
 const MAX_WORDS: u64 = 16 * 1024;
 
-/// Runs git for so long at most; returns what is wrong, or nothing.
+/// Runs git with a timeout. Returns the reason if the check failed.
 pub(in crate::git) fn examine(
     mut command: Command,
     out: Stdio,
@@ -27,6 +26,7 @@ pub(in crate::git) fn examine(
         let mut text = Vec::new();
         if let Some(mut words) = words {
             let _ = words.by_ref().take(MAX_WORDS).read_to_end(&mut text);
+            // Drain the rest, otherwise git blocks on a full pipe.
             let _ = std::io::copy(&mut words, &mut std::io::sink());
         }
         text
@@ -41,7 +41,7 @@ pub(in crate::git) fn examine(
     })
 }
 
-/// Waits for git, and ends it where it takes too long.
+/// Waits for git, and kills it after the timeout. `None` if it was killed.
 fn wait(child: &mut Child, patience: Option<Duration>) -> anyhow::Result<Option<ExitStatus>> {
     let deadline = patience.map(|patience| Instant::now() + patience);
     let [mut pause, longest] = PAUSES;
@@ -61,7 +61,6 @@ fn wait(child: &mut Child, patience: Option<Duration>) -> anyhow::Result<Option<
     }
 }
 
-/// Returns the line that says why git stopped.
 fn first_line(words: &[u8]) -> String {
     let text = String::from_utf8_lossy(words);
     let told = |start: &str| text.lines().find(|line| line.starts_with(start));

@@ -1,4 +1,4 @@
-//! HEAD and the refs of a git directory that a stranger wrote.
+//! Reads HEAD and the refs of an untrusted git directory.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -10,16 +10,13 @@ use gix::refs::FullName;
 use crate::git::object::CommitId;
 use crate::host::file::{FileKind, Root};
 
-/// More bytes than this are in no file with one ref.
 const MAX_REF: u64 = 8 * 1024;
-/// More bytes than this of packed refs are not read.
 const MAX_PACKED: u64 = 64 << 20;
-/// As many refs may lead to each other.
+/// Maximum depth of symbolic refs.
 const MAX_STEPS: usize = 5;
-/// So many refs are listed, and folders looked into.
+/// Maximum number of directory entries that are checked.
 const MAX_LISTED: usize = 1000;
 
-/// Returns the commit that HEAD names, directly or through refs.
 pub(super) fn read(git: &Root, hash: gix::hash::Kind) -> Option<CommitId> {
     let mut name = FullName::try_from("HEAD").ok()?;
     for _ in 0..MAX_STEPS {
@@ -41,7 +38,6 @@ pub(super) fn read(git: &Root, hash: gix::hash::Kind) -> Option<CommitId> {
     None
 }
 
-/// Returns what `packed-refs` says of a name.
 fn packed(git: &Root, name: &FullName, hash: gix::hash::Kind) -> Option<CommitId> {
     let text = git.read(Path::new("packed-refs"), MAX_PACKED).ok()?;
     let found = text.lines().find_map(|line| {
@@ -51,14 +47,13 @@ fn packed(git: &Root, name: &FullName, hash: gix::hash::Kind) -> Option<CommitId
     id(found?, hash)
 }
 
-/// Reads an id.
 fn id(text: &[u8], hash: gix::hash::Kind) -> Option<CommitId> {
     let text = text.to_str().ok()?;
     (text.len() == hash.len_in_hex()).then(|| text.parse().ok())?
 }
 
-/// Returns the names of refs that are files of their own and not symbolic, sorted: where all were
-/// packed, the ones that somebody made or moved.
+/// Returns the names of loose refs that are not symbolic, sorted. All copied refs were packed, so
+/// these are the ones that commands created or updated.
 pub(super) fn loose_refs(git: &Root) -> Vec<Vec<u8>> {
     let (mut found, mut folders, mut looked) = (Vec::new(), vec![PathBuf::from("refs")], 0);
     while let Some(folder) = folders.pop() {
@@ -85,7 +80,6 @@ pub(super) fn loose_refs(git: &Root) -> Vec<Vec<u8>> {
     found
 }
 
-/// Returns whether a file names an object.
 fn is_direct(git: &Root, path: &Path) -> bool {
     git.read(path, MAX_REF)
         .is_ok_and(|text| text.first().is_some_and(u8::is_ascii_hexdigit))

@@ -1,10 +1,10 @@
-//! What commands committed in a repository of their own, taken in as from a stranger who pushes.
+//! Imports commits that commands made in a repository of their own, treating them like an untrusted
+//! push.
 //!
-//! Nothing of that repository is believed: no index of a pack, no list of alternates, no name of an
-//! object before its bytes were hashed. What HEAD reaches and the user's repository lacks is put
-//! into one pack that nobody sees; git checks that pack by its own rules and that nothing is
-//! missing below HEAD; only then does the pack get its name. Where anything is wrong nothing is
-//! taken.
+//! Nothing in that repository is trusted: no pack index, no alternates, and no object id before the
+//! object was hashed. The objects that HEAD reaches and the user's repository lacks go into one
+//! pack that is not visible yet. git checks it with its own rules, and that no object is missing
+//! below HEAD. Only then is the pack renamed into place. If a check fails, no commit is imported.
 
 mod collect;
 pub(in crate::git) mod examine;
@@ -20,29 +20,24 @@ use collect::Collected;
 use quarantine::Quarantine;
 use store::ForeignStore;
 
-/// How many refs are named one by one.
 const MAX_NAMED: usize = 5;
-/// No object may be larger, packed or not.
+/// Maximum size of an object, packed or not.
 pub(in crate::git) const MAX_OBJECT: u64 = 512 << 20;
 
-/// What of the commands' commits was taken.
+/// Result of importing the commands' commits.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// The newest commit, which follows the one that they began with.
+    /// The newest commit, a descendant of the one that the commands started with.
     pub commit: Option<CommitId>,
-    /// What was not taken, and why.
+    /// What was not imported, and why.
     pub remarks: Vec<String>,
 }
 
-/// Something that is wrong with what commands committed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct UnsoundCommit(String);
 
-/// Takes in the commits that HEAD of another git directory has on top of `before`.
-///
-/// # Errors
-/// Where the user's repository cannot be read or written.
+/// Imports the commits between `before` and HEAD of another git directory.
 pub(in crate::git) fn receive(
     repository: &Repository,
     git: &Root,
@@ -77,8 +72,8 @@ pub(in crate::git) fn receive(
     Ok(received)
 }
 
-/// Takes in a commit with all that it reaches; false where it only stands somewhere else and
-/// nothing is new.
+/// Imports a commit and everything it reaches. `false` if it contains nothing new and does not
+/// descend from `before`.
 fn take(
     repository: &Repository,
     git: &Root,
@@ -107,12 +102,12 @@ fn take(
     }
 
     quarantine.check_links(repository, head, before)?;
-    // It stays kept until this process ends: by then a ref reaches it, or nobody needs it.
+    // The pack is kept until this process ends. By then a ref reaches it, or it is not needed.
     sealed.map(|sealed| sealed.finish(repository)).transpose()?;
     Ok(true)
 }
 
-/// Says which refs commands made, which are gone with their repository.
+/// Reports refs that commands created. They are lost with the repository.
 fn refs_remark(git: &Root) -> Option<String> {
     let made = head::loose_refs(git);
     let named: Vec<_> = made

@@ -1,5 +1,4 @@
-//! The place where a stranger's objects are looked at before anybody sees them, and git's own
-//! checks of them.
+//! Holds untrusted objects while git checks them, invisible to other processes.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,27 +17,23 @@ use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::file::{Root, make_folders};
 
-/// The folder below `teddy/` that holds what is looked at.
 const FOLDER: &str = "incoming";
-/// More bytes of a stranger's packs than this are not looked at.
+/// Maximum total size of the untrusted packs in bytes.
 const MAX_PACKS: u64 = 512 << 20;
-/// How long git may take for one check.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Returns the folder of what commands made and nobody has looked at yet. What lies in it while
-/// no process of ours works is what a killed one left.
+/// Returns the directory for untrusted objects. If no TeDDy process is running, its contents are
+/// leftovers.
 pub fn incoming_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join(FOLDER)
 }
 
-/// A folder of objects that only we know of; removed when dropped.
+/// A temporary object directory. Dropping it deletes it.
 pub(super) struct Quarantine {
-    /// The folder.
     folder: tempfile::TempDir,
 }
 
 impl Quarantine {
-    /// Makes an empty one.
     pub(super) fn new(repository: &Repository) -> anyhow::Result<Quarantine> {
         let all = incoming_dir(repository);
         let made =
@@ -51,12 +46,12 @@ impl Quarantine {
         Ok(Quarantine { folder })
     }
 
-    /// Returns the folder of objects with the pack that was collected.
+    /// Returns the object directory of the collected pack.
     fn ours(&self) -> PathBuf {
         self.folder.path().join("ours")
     }
 
-    /// Shows a pack to git's checks, and to nobody else.
+    /// Makes a pack visible to git's checks only.
     pub(super) fn show(&self, sealed: &Sealed) -> anyhow::Result<()> {
         for (ending, file) in [("pack", sealed.stream()), ("idx", sealed.index())] {
             std::os::unix::fs::symlink(file, self.shown(sealed).with_extension(ending))?;
@@ -64,20 +59,19 @@ impl Quarantine {
         Ok(())
     }
 
-    /// Returns where a pack is shown, without its ending.
     fn shown(&self, sealed: &Sealed) -> PathBuf {
         self.ours().join(format!("pack/pack-{}", sealed.name()))
     }
 
-    /// Has git check a pack by the rules for what is pushed: well-formed objects, no forbidden
-    /// names, nothing missing that one of them names.
+    /// Checks a pack with the rules for pushes: well-formed objects, no forbidden names, no missing
+    /// references.
     pub(super) fn check_rules(
         &self,
         repository: &Repository,
         sealed: &Sealed,
     ) -> anyhow::Result<()> {
-        // `--strict` asks for every object that one of these names as well, and in a partial clone
-        // the server has some of them.
+        // `--strict` also requires every referenced object, and in a partial clone the server has
+        // some of them.
         let rules = if repository.is_partial() {
             "--fsck-objects"
         } else {
@@ -91,8 +85,7 @@ impl Quarantine {
         judged(command)
     }
 
-    /// Has git check that nothing is missing below a commit, as far as the user's refs do not reach
-    /// it.
+    /// Checks that no object is missing below a commit, except those that the user's refs reach.
     pub(super) fn check_links(
         &self,
         repository: &Repository,
@@ -105,7 +98,7 @@ impl Quarantine {
             command.arg("--exclude-promisor-objects");
         }
 
-        // A ref of the user's that is broken is not the commands' fault.
+        // A broken ref of the user's must not fail the check.
         command.args(["--ignore-missing", &head.to_string()]).args([
             "--not",
             &before.to_string(),
@@ -114,7 +107,7 @@ impl Quarantine {
         judged(command)
     }
 
-    /// Copies a stranger's packs and indexes them anew; nothing where there are none.
+    /// Copies the untrusted packs and indexes them again. `None` if there are none.
     pub(super) fn copy_packs(
         &self,
         repository: &Repository,
@@ -140,6 +133,7 @@ impl Quarantine {
                 UnsoundCommit("the packs that they made are too large".to_owned())
             );
             number += 1;
+            // The untrusted name is not used.
             let copy = objects.join(format!("pack/pack-{number:040x}.pack"));
 
             File::create_new(&copy)?.write_all(&pack)?;
@@ -159,9 +153,9 @@ impl Quarantine {
         ))
     }
 
-    /// Returns git in the user's repository, which sees the collected pack as well.
+    /// Returns a git command in the user's repository that also sees the collected pack.
     fn git(&self, repository: &Repository) -> anyhow::Result<Command> {
-        // Without git there is nobody to check, and who committed used something else.
+        // Commits of a plan on a machine without git cannot be checked, so they are not imported.
         let command = repository.git();
         let mut command = command.map_err(|error| UnsoundCommit(format!("{error:#}")))?;
         let ours = self.ours();
@@ -169,14 +163,14 @@ impl Quarantine {
             .args(["-c", "pack.writeReverseIndex=false", "-c", "pack.threads=1"])
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", in_list(&ours))
             .env("GIT_GRAFT_FILE", "/dev/null")
-            // What a few bytes become must not take all memory.
+            // A few compressed bytes must not expand to all memory.
             .env("GIT_ALLOC_LIMIT", (2 * MAX_OBJECT).to_string());
 
         Ok(command)
     }
 }
 
-/// Returns a path as a list of folders has it, in which colons and quotes stand for themselves.
+/// Quotes a path for a list of directories, so colons and quotes are literal.
 pub(in crate::git) fn in_list(path: &Path) -> std::ffi::OsString {
     let mut text = vec![b'"'];
     for &byte in path.as_os_str().as_bytes() {
@@ -190,7 +184,6 @@ pub(in crate::git) fn in_list(path: &Path) -> std::ffi::OsString {
     OsStr::from_bytes(&text).to_owned()
 }
 
-/// Runs a check of git's, and returns its judgement.
 fn judged(command: Command) -> anyhow::Result<()> {
     match examine(command, Stdio::null(), Some(PATIENCE))? {
         None => Ok(()),

@@ -1,5 +1,4 @@
-//! The objects of a git directory that a stranger wrote: read whole, hashed, never more than a
-//! limit.
+//! Reads objects of an untrusted git directory: size-limited, and hashed before use.
 
 use std::path::PathBuf;
 
@@ -13,23 +12,18 @@ use super::{MAX_OBJECT, UnsoundCommit};
 use crate::git::repository::Repository;
 use crate::host::file::Root;
 
-/// The longest head of an object: its kind, its size in decimal digits, a zero.
 const MAX_HEAD: usize = 32;
 
-/// A stranger's objects.
 pub(super) struct ForeignStore<'a> {
-    /// The user's repository.
     repository: &'a Repository,
-    /// The stranger's git directory.
+    /// The untrusted git directory.
     git: &'a Root,
-    /// Where their packs are copied to.
     quarantine: &'a Quarantine,
-    /// Their packs, indexed by us, once one was needed; nothing where there are none.
+    /// Its packs with our own indexes, loaded on first use. Inner `None` if there are none.
     packs: Option<Option<gix::OdbHandle>>,
 }
 
 impl<'a> ForeignStore<'a> {
-    /// Begins to read.
     pub(super) fn new(
         repository: &'a Repository,
         git: &'a Root,
@@ -43,7 +37,7 @@ impl<'a> ForeignStore<'a> {
         }
     }
 
-    /// Reads an object, whose bytes are what its name says; nothing if it is not there.
+    /// Reads an object and verifies its hash; `None` if it does not exist.
     pub(super) fn read(&mut self, id: ObjectId) -> anyhow::Result<Option<(Kind, Vec<u8>)>> {
         let found = match self.loose(id)? {
             Some(found) => Some(found),
@@ -61,7 +55,6 @@ impl<'a> ForeignStore<'a> {
         Ok(Some((kind, data)))
     }
 
-    /// Reads an object that is a file of its own.
     fn loose(&self, id: ObjectId) -> anyhow::Result<Option<(Kind, Vec<u8>)>> {
         let hex = id.to_hex().to_string();
         let path = PathBuf::from(format!("objects/{}/{}", &hex[..2], &hex[2..]));
@@ -73,12 +66,11 @@ impl<'a> ForeignStore<'a> {
             Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
                 anyhow::bail!(UnsoundCommit(format!("object {id} is too large")))
             }
-            // Whatever is there instead: it may be in a pack.
+            // Whatever the error, the object can still be in a pack.
             Err(_) => Ok(None),
         }
     }
 
-    /// Reads an object from a pack.
     fn packed(&mut self, id: ObjectId) -> anyhow::Result<Option<(Kind, Vec<u8>)>> {
         if self.packs.is_none() {
             self.packs = Some(self.quarantine.copy_packs(self.repository, self.git)?);
@@ -102,7 +94,7 @@ impl<'a> ForeignStore<'a> {
     }
 }
 
-/// Returns the kind and the bytes of an object that is a file of its own, or what is wrong with it.
+/// Inflates and parses a loose object, or returns the reason why it is invalid.
 fn inflated(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static str> {
     let (mut source, mut state) = (packed, Decompress::new());
     let mut head = [0; MAX_HEAD];
@@ -140,14 +132,12 @@ fn inflated(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static str> 
     }
 }
 
-/// What is said of an object that cannot be read.
 const DAMAGED: &str = "is damaged";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns bytes as a loose object has them.
     fn deflated(bytes: &[u8]) -> Vec<u8> {
         use std::io::Write as _;
         let level = gix::zlib::Compression::BEST_SPEED;

@@ -1,9 +1,10 @@
-//! Loose objects that are not what their names say.
+//! Moves loose objects away whose content does not match their name.
 //!
-//! A command that nothing confines can add objects. Who knows what a file will hold knows its id,
-//! and could put other bytes there before TeDDy does, which then takes the object for written:
-//! neither git nor gix compares a loose object with its name when it reads it. So what appeared or
-//! changed while such commands ran is compared right after them, before anything relies on it.
+//! An unconfined command can write objects. It can predict the id of a file that TeDDy will write,
+//! and store other bytes under that name first; TeDDy would then treat the object as already
+//! written. Neither git nor gix verifies the hash of a loose object when it reads it. So objects
+//! that appeared or changed while such commands ran are verified right afterwards, before anything
+//! depends on them.
 
 use std::fs::{DirEntry, File, Metadata};
 use std::io::BufReader;
@@ -17,24 +18,21 @@ use gix::zlib::stream::inflate;
 use crate::git::repository::Repository;
 use crate::host::file::make_folders;
 
-/// More bytes than this in one object are taken for a trap.
+/// Inflation limit in bytes; a larger object is treated as false.
 const MAX_INFLATED: u64 = 4 << 30;
 
-/// A moment, as the file system tells it: seconds and nanoseconds.
+/// A time of the file system's clock: seconds and nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(i64, i64);
 
 impl Moment {
-    /// Returns when a file, its name or its place last changed.
+    /// Returns the ctime, which changes with content, name and location.
     pub(in crate::git) fn of(metadata: &Metadata) -> Moment {
         Moment(metadata.ctime(), metadata.ctime_nsec())
     }
 }
 
-/// Returns the present moment by the clock of the file system that holds the objects.
-///
-/// # Errors
-/// Where TeDDy's folder cannot be written.
+/// Returns the current time of the file system that contains TeDDy's directory.
 pub fn moment(repository: &Repository) -> anyhow::Result<Moment> {
     let folder = repository.teddy_dir();
     make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
@@ -48,11 +46,8 @@ pub fn moment(repository: &Repository) -> anyhow::Result<Moment> {
     Ok(Moment(metadata.ctime(), metadata.ctime_nsec()))
 }
 
-/// Moves loose objects to `undo/objects` that appeared or changed since a moment and are not
-/// what their names say, and returns their names.
-///
-/// # Errors
-/// Where one cannot be moved.
+/// Moves loose objects to `undo/objects` that changed since a moment and do not match their name.
+/// Returns their names.
 pub fn set_false_objects_aside(
     repository: &Repository,
     since: Moment,
@@ -80,7 +75,6 @@ pub fn set_false_objects_aside(
     Ok(found)
 }
 
-/// Returns an object's name if a file is one and appeared or changed since a moment.
 fn changed_object(
     repository: &Repository,
     start: &str,
@@ -94,12 +88,11 @@ fn changed_object(
     (Moment(metadata.ctime(), metadata.ctime_nsec()) >= since).then_some(name)
 }
 
-/// Moves a false object to where it can be looked at; false where it is gone.
 fn set_object_aside(repository: &Repository, path: &Path, name: &str) -> anyhow::Result<bool> {
     let aside = repository.teddy_dir().join("undo").join("objects");
     make_folders(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
     match std::fs::rename(path, aside.join(name)) {
-        // A `git gc` beside us was faster.
+        // A concurrent `git gc` deleted it.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
         moved => moved
             .map(|()| true)
@@ -107,10 +100,10 @@ fn set_object_aside(repository: &Repository, path: &Path, name: &str) -> anyhow:
     }
 }
 
-/// Returns whether a loose object's bytes have the hash that its name says: what is compressed is
-/// the very text that is hashed.
+/// Returns whether a loose object's content has the hash in its name. The inflated data is exactly
+/// what git hashes.
 fn is_named_rightly(path: &Path, name: &str, kind: gix::hash::Kind) -> bool {
-    // A pipe would never answer, and git writes no links.
+    // Reading a pipe would block, and git writes no symlinks.
     if !path
         .symlink_metadata()
         .is_ok_and(|metadata| metadata.is_file())

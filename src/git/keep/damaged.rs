@@ -1,9 +1,9 @@
-//! Loose objects without their bytes: found after the machine went down, and put aside.
+//! Finds and moves away loose objects that power loss has emptied.
 //!
-//! Git gives a loose object its name before its bytes are on disk. After a power cut the file can
-//! be there and empty, or full of zeros: to git the object exists, so it is not written again when
-//! the same content is added, and whatever reaches it cannot be read. Such a file counts as
-//! missing.
+//! git renames a loose object into place before its content is on disk. After a power cut the file
+//! can be empty or full of zeros. git then believes that the object exists, does not write it again
+//! when the same content is added, and cannot read anything that refers to it. So such a file is
+//! treated as missing.
 
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -16,14 +16,13 @@ use crate::git::repository::Repository;
 use crate::host::boot;
 use crate::host::file::{make_folders, open_regular, read_regular_text, write_atomic};
 
-/// Holds, below `teddy/`, which start of the system was last looked at.
+/// File below `teddy/` with the boot id of the last check.
 const BOOT: &str = "boot";
 
-/// Sane boot ids are far shorter.
 const MAX_BOOT: u64 = 1024;
 
-/// Returns whether the system went down since [`note_start`]: the first command after
-/// that looks for what a power cut took.
+/// Returns whether the system has restarted since [`note_start`]. The first command then looks for
+/// damage by power loss.
 pub fn was_down(repository: &Repository) -> bool {
     let Some(now) = boot::id() else {
         return false;
@@ -33,10 +32,7 @@ pub fn was_down(repository: &Repository) -> bool {
     seen.map_or(true, |seen| seen.trim() != now)
 }
 
-/// Notes that what a power cut took before this start of the system has been looked for.
-///
-/// # Errors
-/// TeDDy's folder cannot be written.
+/// Records that damage from before this boot was handled.
 pub fn note_start(repository: &Repository) -> anyhow::Result<()> {
     let Some(now) = boot::id() else {
         return Ok(());
@@ -46,11 +42,7 @@ pub fn note_start(repository: &Repository) -> anyhow::Result<()> {
     Ok(write_atomic(&folder.join(BOOT), now.as_bytes())?)
 }
 
-/// Moves loose objects that are empty or hold no compressed data to `undo/objects`; returns their
-/// names.
-///
-/// # Errors
-/// One cannot be moved.
+/// Moves loose objects without valid content to `undo/objects`. Returns their names.
 pub fn set_damaged_objects_aside(repository: &Repository) -> anyhow::Result<Vec<String>> {
     let mut damaged = Vec::new();
 
@@ -64,26 +56,22 @@ pub fn set_damaged_objects_aside(repository: &Repository) -> anyhow::Result<Vec<
     Ok(damaged)
 }
 
-/// Returns whether a commit can be read, and its tree.
+/// Returns whether a commit and its tree are readable.
 pub fn is_readable(repository: &Repository, id: CommitId) -> bool {
     repository
         .commit(id)
         .is_ok_and(|Commit { tree, .. }| absent::find(|| repository.gix.find_tree(tree.0)).is_ok())
 }
 
-/// Returns whether everything is there that a commit reaches beyond the user's own refs, down to
-/// each file.
+/// Returns whether all objects that a commit reaches beyond the user's own refs exist.
 ///
-/// Asks git, which reads every tree: for a repair, not for every command. The user's own history
-/// can be damaged or endless; neither is ours to judge.
-///
-/// # Errors
-/// Git cannot be started.
+/// Runs git, which reads every tree, so it is for repairs and not for every command. The user's own
+/// history is not checked: it can be damaged or very long.
 pub fn is_complete(repository: &Repository, id: CommitId) -> anyhow::Result<bool> {
     let mut command = repository.git()?;
     command.args(["rev-list", "--objects", "--quiet"]);
     if repository.is_partial() {
-        // What the server holds is not lost.
+        // Objects that only the server has are not lost.
         command.arg("--exclude-promisor-objects");
     }
 
@@ -94,7 +82,6 @@ pub fn is_complete(repository: &Repository, id: CommitId) -> anyhow::Result<bool
     Ok(output.status.success())
 }
 
-/// Returns the names and paths of what looks like a loose object.
 fn loose_objects(repository: &Repository) -> impl Iterator<Item = (String, PathBuf)> + use<> {
     let objects = repository.gix.objects.store_ref().path().to_owned();
     let length = repository.gix.object_hash().len_in_hex();
@@ -116,13 +103,12 @@ fn loose_objects(repository: &Repository) -> impl Iterator<Item = (String, PathB
     })
 }
 
-/// Moves an object to where it can be looked at; false if it is gone.
 fn set_aside(repository: &Repository, path: &Path, name: &str) -> anyhow::Result<bool> {
     let aside = repository.teddy_dir().join("undo").join("objects");
     make_folders(&aside).with_context(|| format!("cannot create `{}`", aside.display()))?;
 
     match std::fs::rename(path, aside.join(name)) {
-        // A `git gc` beside us was faster.
+        // A concurrent `git gc` deleted it.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         moved => moved
             .map(|()| true)
@@ -130,9 +116,9 @@ fn set_aside(repository: &Repository, path: &Path, name: &str) -> anyhow::Result
     }
 }
 
-/// Returns whether a file cannot be a loose object: those begin with the header of a zlib stream.
+/// Returns whether a file lacks the zlib header of a loose object.
 fn is_damaged(path: &Path) -> bool {
-    // A pipe would be waited at for ever, and git writes no links.
+    // Reading a pipe would block, and git writes no symlinks.
     if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
         return false;
     }

@@ -1,10 +1,10 @@
-//! Durability: no ref points at an object that a power cut could still take.
+//! Ensures that no ref becomes durable before its objects.
 //!
-//! What is written stays in the system's memory for a while. A ref that reached the disk before the
-//! objects behind it would dangle after a power cut, and stop the user's own `git gc`, `git fetch`
-//! and `git log --all`. So a ref moves only after one flush of the file system that has the
-//! objects. One flush covers everything written before it; a second one without new objects costs
-//! nothing. If the system has no such flush, the objects are made durable file by file.
+//! Written data stays in the page cache for a while. If a ref reached the disk before its objects,
+//! a power cut would leave it dangling and break the user's `git gc`, `git fetch` and `git log
+//! --all`. So a ref moves only after a flush of the objects' file system. One flush covers
+//! everything written before; without new objects, a second one is skipped. Without `syncfs`, the
+//! objects are flushed file by file.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -19,24 +19,22 @@ use crate::git::keep::fresh;
 use crate::git::repository::Repository;
 use crate::host::sync::sync_whole;
 
-/// Counts what was written. It begins with what other programs wrote before this one started:
-/// HEAD's own objects may be seconds old, and git does not flush loose ones.
+/// Counts writes. Starts at 1 for objects that other programs wrote: HEAD's own can be seconds old,
+/// and git does not flush loose objects.
 static WRITTEN: AtomicU64 = AtomicU64::new(1);
 
-/// How far each file system, by its device, is flushed.
+/// By device, the value of `WRITTEN` that is flushed.
 static FLUSHED: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
 
-/// Notes that objects were written, or that some were found that another program may have written
-/// just now.
+/// Records that objects were written, or found that another program possibly wrote just now.
 pub(in crate::git) fn note_written() {
     WRITTEN.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Makes every object durable that was written or found so far.
+/// Flushes all objects that were written or found so far.
 ///
-/// # Errors
-/// The system could not write something. It must be taken for lost: trying again proves nothing,
-/// because the kernel forgets what it failed to write.
+/// After an error, the data counts as lost: a retry can succeed without it, because the kernel
+/// drops pages that it failed to write.
 pub fn flush(repository: &Repository) -> anyhow::Result<()> {
     if repository.read_only {
         return Ok(());
@@ -48,7 +46,7 @@ pub fn flush(repository: &Repository) -> anyhow::Result<()> {
         .with_context(|| format!("looking at `{}`", folder.display()))?
         .dev();
 
-    // Read before the flush: what a thread adds meanwhile waits for the next one.
+    // Read before the flush: objects that another thread writes during it need the next one.
     let written = WRITTEN.load(Ordering::SeqCst);
     if flushed(device) >= written {
         return Ok(());
@@ -63,17 +61,18 @@ pub fn flush(repository: &Repository) -> anyhow::Result<()> {
 
     let mut all = FLUSHED.lock().expect("nothing panics with the lock");
     let known = all.entry(device).or_default();
+    // Another thread can have flushed more in the meantime.
     *known = written.max(*known);
     Ok(())
 }
 
-/// Makes objects durable file by file, those included that this repository borrows.
+/// Flushes objects file by file, including those of alternates.
 fn flush_each(repository: &Repository) -> anyhow::Result<()> {
     let store = repository.gix.objects.store_ref();
     fresh::flush(store.path())?;
     for folder in store.alternate_db_paths().during("reading alternates")? {
         match fresh::flush(&folder) {
-            // What is not there has no objects.
+            // A missing alternate contains no objects.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             flushed => flushed?,
         }
@@ -82,7 +81,6 @@ fn flush_each(repository: &Repository) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns how far a file system is flushed.
 fn flushed(device: u64) -> u64 {
     FLUSHED
         .lock()

@@ -1,8 +1,7 @@
-//! Objects that may not be on the disk yet, made durable one by one: for systems without a flush of
-//! a whole file system.
+//! Flushes recent objects file by file, for systems without `syncfs`.
 //!
-//! What this process wrote is known. What stands below it can be as young, and another program's:
-//! git does not flush the loose objects of a commit.
+//! Packs written by this process are known. Objects that they depend on can be just as recent, but
+//! written by other programs: git does not flush the loose objects of a commit.
 
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
@@ -14,37 +13,35 @@ use std::time::{Duration, SystemTime};
 
 use crate::host::sync::{sync_file, sync_folder};
 
-/// Every system writes by itself what has waited for longer.
+/// Age after which every system has written a file back by itself.
 const SETTLED: Duration = Duration::from_secs(10 * 60);
-/// The folder of packs.
 const PACKS: &str = "pack";
 
-/// What this process has to do with objects that are young.
+/// Objects that are possibly not on disk yet.
 #[derive(Default)]
 struct Fresh {
-    /// The packs that it wrote and has not flushed, without their endings.
+    /// Packs that this process wrote and did not flush, without extension.
     own: BTreeSet<PathBuf>,
-    /// The files of others that it has flushed, and when they were last changed.
+    /// Other files that it flushed, with their ctime.
     flushed: BTreeSet<(PathBuf, SystemTime)>,
 }
 
-/// What this process has to do with objects that are young.
 static FRESH: Mutex<Fresh> = Mutex::new(Fresh {
     own: BTreeSet::new(),
     flushed: BTreeSet::new(),
 });
 
-/// Notes that this process wrote a pack, given by the path of any of its files.
+/// Records a pack of this process, given the path of any of its files.
 pub(in crate::git) fn note_pack(file: &Path) {
     fresh().own.insert(file.with_extension(""));
 }
 
-/// Notes that everything in a folder of objects is durable.
+/// Records that everything in an object directory is flushed.
 pub(in crate::git) fn note_flushed(objects: &Path) {
     fresh().own.retain(|pack| !pack.starts_with(objects));
 }
 
-/// Makes the objects of a folder durable that may not be.
+/// Flushes the objects of a directory that are possibly not on disk.
 pub(in crate::git) fn flush(objects: &Path) -> io::Result<()> {
     let own: Vec<_> = fresh().own.iter().cloned().collect();
     for pack in own.iter().filter(|pack| pack.starts_with(objects)) {
@@ -65,7 +62,7 @@ pub(in crate::git) fn flush(objects: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the young files of a folder durable, but for those that have no name of their own yet.
+/// Flushes the recent files of a directory, except temporary ones.
 fn flush_others(folder: &Path) -> io::Result<()> {
     for entry in folder.read_dir()? {
         let entry = entry?;
@@ -88,7 +85,7 @@ fn flush_others(folder: &Path) -> io::Result<()> {
         }
 
         match sync_file(&file.0) {
-            // Nobody of ours reads it, so that nothing of ours stands on it.
+            // An unreadable file of another user is not used by us either.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {}
             synced => synced?,
         }
@@ -99,7 +96,6 @@ fn flush_others(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the folders below a folder of objects that hold some.
 fn folders_of(objects: &Path) -> io::Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for entry in objects.read_dir()? {
@@ -114,20 +110,18 @@ fn folders_of(objects: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// Returns whether something, or the names in a folder, may still wait to be written. The time of a file's bytes says nothing:
-/// a copy has that of its original.
+/// Returns whether a file, or the entries of a directory, are possibly not on disk yet. The mtime
+/// proves nothing, because copying can preserve it.
 pub(in crate::git) fn is_young(metadata: &Metadata) -> bool {
     !changed(metadata).elapsed().is_ok_and(|age| age > SETTLED)
 }
 
-/// Returns when something was last changed, its name or permissions included.
 fn changed(metadata: &Metadata) -> SystemTime {
     let seconds = Duration::from_secs(metadata.ctime().try_into().unwrap_or_default());
     let rest = Duration::from_nanos(metadata.ctime_nsec().try_into().unwrap_or_default());
     SystemTime::UNIX_EPOCH + seconds + rest
 }
 
-/// Returns what this process has to do with objects that are young.
 fn fresh() -> MutexGuard<'static, Fresh> {
     FRESH.lock().expect("nothing panics with the lock")
 }

@@ -1,9 +1,8 @@
-//! Objects that stay until a ref reaches them, whatever `git gc --prune=now` does meanwhile.
+//! Protects new objects from a concurrent `git gc --prune=now` until a ref reaches them.
 //!
-//! What no ref reaches yet, git may throw away at any moment: a `gc` that has looked at the refs
-//! before ours moves prunes after it. So the objects that a ref is about to reach are put into a
-//! pack with a `.keep` file first, which no git touches. Once the ref stands the pack is one like
-//! any other. So that these packs do not become many, a new one takes older ones in
+//! A `gc` that read the refs before ours moved would prune its objects afterwards. So they are
+//! first written to a pack with a `.keep` file, which git leaves alone. Once the ref is in place,
+//! the `.keep` file is removed. To limit the number of packs, a new pack absorbs older ones
 //! ([`join`]).
 
 mod join;
@@ -28,30 +27,26 @@ use crate::git::object::staged;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
 
-/// What becomes of the small packs that earlier turns made.
+/// Whether to absorb small packs of earlier turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Older {
-    /// They stay.
+    /// Leave them alone.
     Stay,
-    /// The new pack takes in those of its size; the caller makes it durable before it settles.
+    /// Absorb packs of similar size. The caller flushes the new pack before [`settle`].
     Join,
 }
 
-/// Objects that are kept; [`settle`] is called once a ref reaches them.
+/// Protected objects. Call [`settle`] once a ref reaches them.
 #[derive(Debug, Default)]
 #[must_use = "the pack stays kept until it is settled"]
 pub struct Held {
-    /// The `.keep` files of the packs that have them.
     keeps: Vec<PathBuf>,
-    /// Older packs, without their endings, whose objects are in one of these, too.
+    /// Absorbed packs, without extension, to delete in [`settle`].
     replaced: Vec<PathBuf>,
 }
 
-/// Keeps a commit and its tree, as far as the tree differs from those that refs reach; all that is
-/// staged is written. Returns nothing if an object is gone already.
-///
-/// # Errors
-/// Where the object store cannot be written.
+/// Protects commits and their trees, except what the trees in `whole` contain, which refs reach
+/// already. All staged objects are written. Returns `None` if an object is already missing.
 pub fn hold(
     repository: &Repository,
     commits: &[CommitId],
@@ -73,7 +68,8 @@ pub fn hold(
 
     let mut keeps = kept(repository, &mut wanted);
     let mut entries = Vec::with_capacity(wanted.len());
-    // All that is staged, too: what another tree should have had was not there.
+    // All staged objects, also those that are not reachable from `commits`: another tree refers to
+    // them, and they are not on disk yet.
     let base = join::newest_of(repository, &new);
     for object in staged {
         entries.push((
@@ -97,7 +93,7 @@ pub fn hold(
     }
 
     if !is_whole {
-        // git is asked, which reads nobody's memory.
+        // `git rev-list` cannot see objects in our memory.
         if repository.is_partial()
             && let Some(keep) = write_staged(repository)?
         {
@@ -109,7 +105,8 @@ pub fn hold(
         }
     }
 
-    // Beside a repack a folder can be gone for a moment only, and what is below it was not held.
+    // During a repack a directory can be missing for a moment. Its contents were not collected
+    // then.
     if gone.iter().any(|&tree| repository.has(tree)) {
         return Ok(None);
     }
@@ -127,7 +124,7 @@ pub fn hold(
     };
 
     if is_alone && replaced.len() == 1 {
-        // One pack would become itself.
+        // It would be replaced by an identical pack.
         (entries, replaced) = (Vec::new(), Vec::new());
     }
 
@@ -137,7 +134,7 @@ pub fn hold(
             .iter()
             .try_for_each(|(id, entry)| pack.push(*id, entry))?;
         for stored in large {
-            // It is not kept if it is damaged: it is as good as gone.
+            // Damaged objects count as missing.
             if !pack.push_blob(stored.id, stored.size, &mut stored.reader())? {
                 return Ok(None);
             }
@@ -152,10 +149,7 @@ pub fn hold(
     Ok(Some(Held { keeps, replaced }))
 }
 
-/// Keeps a new tag, given as the bytes of the object.
-///
-/// # Errors
-/// Where the object store cannot be written.
+/// Protects a new tag, given as the content of the object.
 pub fn hold_tag(repository: &Repository, bytes: &[u8]) -> anyhow::Result<(TagId, Held)> {
     let id = gix::objs::compute_hash(repository.gix.object_hash(), Kind::Tag, bytes)
         .during("naming a tag")?;
@@ -169,15 +163,12 @@ pub fn hold_tag(repository: &Repository, bytes: &[u8]) -> anyhow::Result<(TagId,
     Ok((TagId(id), held))
 }
 
-/// Writes what is staged although refs reach it already, because it was not there.
-///
-/// # Errors
-/// Where the object store cannot be written.
+/// Writes staged objects that refs reach although they were missing on disk.
 pub fn restore_staged(repository: &Repository) -> anyhow::Result<()> {
     write_staged(repository)?.map_or(Ok(()), |keep| keep::release(&keep))
 }
 
-/// Writes what is staged as a pack; returns its `.keep` file.
+/// Writes the staged objects as a pack and returns its `.keep` file.
 fn write_staged(repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
     let staged = staged::objects(repository);
     if staged.is_empty() || repository.read_only {
@@ -192,8 +183,8 @@ fn write_staged(repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(keep))
 }
 
-/// Returns whether what is missing below some commits is what a server promised to a partial
-/// clone. `git gc` takes nothing of that away.
+/// Returns whether everything missing below the commits was promised by the server of a partial
+/// clone. `git gc` does not affect that.
 fn lacks_only_promised(repository: &Repository, commits: &[CommitId]) -> anyhow::Result<bool> {
     if !repository.is_partial() {
         return Ok(false);
@@ -207,19 +198,16 @@ fn lacks_only_promised(repository: &Repository, commits: &[CommitId]) -> anyhow:
     Ok(true)
 }
 
-/// Lets `git gc` have the packs, now that a ref reaches what is in them, and removes those that
-/// were taken in.
-///
-/// # Errors
-/// Where a file cannot be removed.
+/// Removes the `.keep` files, now that a ref reaches the objects, and deletes the absorbed packs.
 pub fn settle(repository: &Repository, held: &Held) -> anyhow::Result<()> {
     held.keeps.iter().try_for_each(|keep| keep::release(keep))?;
+    // Checked again: a `git gc` can have started since the packs were absorbed.
     if held.replaced.is_empty() || join::is_gits_to_pack(repository) {
         return Ok(());
     }
 
     for pack in &held.replaced {
-        // Without its index a pack is not used any more.
+        // The index goes first: git does not use a pack without one.
         for ending in ["idx", "pack"] {
             let path = pack.with_extension(ending);
             match std::fs::remove_file(&path) {
@@ -235,10 +223,9 @@ pub fn settle(repository: &Repository, held: &Held) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes out of `wanted` what a pack has that this process keeps; returns the `.keep` files of
-/// these packs.
+/// Removes from `wanted` what packs of this process protect already; returns their `.keep` files.
 ///
-/// What others keep they may let go at any moment.
+/// Packs of other processes do not count, because these can release them at any moment.
 fn kept(repository: &Repository, wanted: &mut Vec<ObjectId>) -> Vec<PathBuf> {
     let mut used = Vec::new();
     for keep in keep::keep_files(repository)

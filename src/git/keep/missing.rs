@@ -1,5 +1,5 @@
-//! What a tree holds beyond others that are whole: the objects that have to be there before a ref
-//! moves to it, because nothing else may reach them.
+//! Finds the objects of a tree that other, complete trees do not contain. They must be protected
+//! before a ref moves, because nothing else is known to reach them.
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
@@ -13,23 +13,19 @@ use crate::git::object::TreeId;
 use crate::git::object::tree::{RawEntries, StoredTree};
 use crate::git::repository::Repository;
 
-/// What a tree holds beyond others.
+/// Objects of a tree that are not in others.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Beyond {
-    /// Trees that can be read, and what else they name.
+    /// Readable trees, and the objects they contain.
     pub there: Vec<ObjectId>,
-    /// Trees that are gone; nobody knows what they name.
+    /// Missing trees, whose contents are unknown.
     pub gone: Vec<ObjectId>,
 }
 
-/// Returns the objects of a tree that others, which are whole, do not have in its place. A file that
-/// is `new` is among them where the first of the others with its folder does not have it: nobody
-/// looks for it in the rest of them.
+/// Returns the objects of a tree that the `whole` trees do not contain at the same path.
 ///
-/// Commits of embedded repositories are not ours to have.
-///
-/// # Errors
-/// Where a tree that is there cannot be read.
+/// A file in `new` is included if the first of the `whole` trees with its directory lacks it; the
+/// others are not searched. Commits of submodules are not included.
 pub fn beyond(
     repository: &Repository,
     tree: TreeId,
@@ -57,7 +53,7 @@ pub fn beyond(
         let mut entries = entries.entries();
         while let Some(raw) = entries.peek()? {
             entries.pass(Some(raw));
-            // Nearly all of a folder of many files is the same as in the first of the others.
+            // Nearly all entries of a large directory equal those of the first other tree.
             if known.first_mut().is_some_and(|known| known.takes(raw)) {
                 continue;
             }
@@ -89,23 +85,18 @@ pub fn beyond(
     Ok(beyond)
 }
 
-/// The entries of a tree, gone through in step with those of another: both are in git's order, so
-/// that a folder of any size is read once from its start to its end, and not before it is asked
-/// about.
+/// Iterates over a tree in step with another one. Both are in git's order, so even a large
+/// directory is read once, and only when needed.
 struct InStep<'r> {
-    /// The repository.
     repository: &'r Repository,
-    /// The tree.
     id: ObjectId,
-    /// The tree once it was read. Of one that cannot be read, as in a clone without all trees,
-    /// nothing is taken for there.
+    /// `None` if the tree is unreadable, for example in a partial clone. It then counts as empty.
     tree: OnceCell<Option<Arc<StoredTree>>>,
-    /// How many bytes of it have been passed.
+    /// Number of bytes already passed.
     passed: usize,
 }
 
 impl<'r> InStep<'r> {
-    /// Starts at the first entry.
     fn new(repository: &'r Repository, id: ObjectId) -> InStep<'r> {
         InStep {
             repository,
@@ -115,22 +106,21 @@ impl<'r> InStep<'r> {
         }
     }
 
-    /// Returns the entries that are still to come.
     fn entries(&self) -> Option<RawEntries<'_>> {
         let read = || self.repository.stored_tree_if_there(self.id).ok().flatten();
         let tree = self.tree.get_or_init(read).as_ref()?;
         Some(tree.entries_from(self.passed))
     }
 
-    /// Passes over the next entry if it is just this one of the other tree's.
+    /// Skips the next entry if it equals `raw`.
     fn takes(&mut self, raw: &[u8]) -> bool {
         let is_next = self.entries().is_some_and(|entries| entries.is_next(raw));
         self.passed += if is_next { raw.len() } else { 0 };
         is_next
     }
 
-    /// Returns what is in the place of the other tree's next entry: of its name, and a folder if it
-    /// is one.
+    /// Returns the object at the place of the other tree's next entry: same name, and both
+    /// directories or both not.
     fn beside(&mut self, entry: &EntryRef<'_>) -> Option<ObjectId> {
         loop {
             let entries = self.entries()?;

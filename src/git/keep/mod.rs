@@ -1,6 +1,6 @@
-//! What keeps objects: they stay until a ref reaches them, and are on the disk before one does.
+//! Keeps objects: protects them until a ref reaches them, and flushes them before.
 //!
-//! After a crash, what a power cut or another program left of them is found and put aside here.
+//! After a crash, damaged objects are moved away.
 
 pub mod corrupt;
 pub mod damaged;

@@ -1,9 +1,8 @@
-//! Packs as git reads them, of whole objects and of older trees as deltas of newer ones: written
-//! under a temporary name, indexed, kept, and given their names at last.
+//! Writes packs of whole objects, and of older trees as deltas of newer ones.
 //!
-//! The `.keep` file is there first, so that no git takes the pack for one that it may put together
-//! with others; [`keep::release`] removes it once a ref reaches what is in it. The index is
-//! last: without it git does not see the pack.
+//! A pack is written under a temporary name and indexed. Then its `.keep` file is created, so git
+//! never repacks it, then the pack gets its name, then the index. Without an index, git does not
+//! see a pack. [`keep::release`] removes the `.keep` file once a ref reaches the objects.
 
 mod delta;
 mod index;
@@ -33,52 +32,42 @@ use crate::host::file::{make_folders, open_regular};
 use index::PackedObject;
 pub(in crate::git) use own::is_own;
 
-/// Names the packs that were made here, one in a line, below `teddy/`.
+/// File below `teddy/` that lists our packs, one per line.
 pub(in crate::git) const LIST: &str = "own-packs";
-/// What a pack begins with: its version, and no objects yet.
+/// Header of a pack: version 2, no objects yet.
 const HEADER: &[u8; 12] = b"PACK\0\0\0\x02\0\0\0\0";
-/// How a file begins that has no name of its own yet; the number of the process and `-` follow.
+/// Prefix of temporary files; the process id and `-` follow.
 const TEMPORARY: &str = ".teddy-";
-/// The kind of an entry that is a delta of an object with a name.
+/// Entry kind `OBJ_REF_DELTA`.
 const DELTA: u8 = 7;
-/// Where the number of objects is.
 const COUNT_AT: u64 = 8;
-/// As git has packs: everybody may read, nobody changes them.
+/// Mode of packs, as in git.
 const READ_ONLY: u32 = 0o444;
 
-/// A pack in the making.
 pub(in crate::git) struct Pack {
-    /// The stream so far.
     file: BufWriter<NamedTempFile>,
-    /// The folder of packs.
     folder: PathBuf,
-    /// Its objects.
     entries: Vec<PackedObject>,
-    /// The length of the stream.
     length: u64,
 }
 
-/// A pack that is written and indexed, and has no name yet.
+/// A complete pack with its index, still under temporary names.
 pub(in crate::git) struct Sealed {
-    /// Its name, which no other pack has.
     name: ObjectId,
-    /// Its objects.
     stream: NamedTempFile,
-    /// Its index.
     index: NamedTempFile,
-    /// The folder of packs.
     folder: PathBuf,
 }
 
 thread_local! {
-    /// What compresses the objects of this thread: to make it takes longer than a small object.
+    /// Compressor of this thread, reused because its setup takes longer than a small object.
     static DEFLATE: RefCell<Compress> = RefCell::new(Compress::new(Compression::BEST_SPEED));
 }
 
-/// Returns an object as a pack stores it, in the format of compression and as long as it was.
+/// Encodes an object for a pack as stored zlib blocks, without compression.
 pub(in crate::git) fn uncompressed(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     let mut entry = head(number_of(kind), data.len() as u64);
-    // Each piece of 64 kB has five bytes more.
+    // Each stored block adds five bytes.
     entry.reserve(data.len() + data.len() / 4096 + 64);
     let mut zlib = deflate::Write::new(&mut entry, Compression::NONE);
     zlib.write_all(data).context("storing an object")?;
@@ -87,12 +76,11 @@ pub(in crate::git) fn uncompressed(kind: Kind, data: &[u8]) -> anyhow::Result<Ve
     Ok(entry)
 }
 
-/// Returns an object as a pack stores it.
 pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     compressed(head(number_of(kind), data.len() as u64), data)
 }
 
-/// Returns an object as a pack stores it that has another one, of which it is a delta.
+/// Encodes an object as a delta of a base that must be in the same pack.
 pub(in crate::git) fn deflated_delta(
     (base, base_data): (ObjectId, &[u8]),
     data: &[u8],
@@ -103,7 +91,6 @@ pub(in crate::git) fn deflated_delta(
     compressed(entry, &delta)
 }
 
-/// Appends compressed data to what an entry begins with.
 fn compressed(mut entry: Vec<u8>, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     entry.reserve(data.len() / 2 + 64);
     DEFLATE.with_borrow_mut(|zlib| {
@@ -124,7 +111,6 @@ fn compressed(mut entry: Vec<u8>, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     })
 }
 
-/// Returns the number that a kind has in packs.
 fn number_of(kind: Kind) -> u8 {
     match kind {
         Kind::Commit => 1,
@@ -134,8 +120,6 @@ fn number_of(kind: Kind) -> u8 {
     }
 }
 
-/// Returns what an entry of a pack begins with: the number of its kind, and the size of what is
-/// compressed.
 fn head(number: u8, mut size: u64) -> Vec<u8> {
     let mut entry = Vec::new();
     let mut byte = (number << 4) | (size & 15) as u8;
@@ -151,13 +135,9 @@ fn head(number: u8, mut size: u64) -> Vec<u8> {
     entry
 }
 
-/// Hands bytes on to a pack, and counts them.
 struct Counted<'a> {
-    /// The pack.
     file: &'a mut BufWriter<NamedTempFile>,
-    /// Their checksum.
     crc: crc32fast::Hasher,
-    /// Their number.
     length: u64,
 }
 
@@ -174,7 +154,8 @@ impl Write for Counted<'_> {
     }
 }
 
-/// Copies block by block; returns how many bytes. What cannot be read any more ends there.
+/// Copies in blocks and returns the length. A read error counts as the end; the caller compares the
+/// length.
 fn copy(source: &mut dyn Read, out: &mut dyn Write) -> std::io::Result<u64> {
     let (mut block, mut length) = (vec![0; 1 << 16], 0);
     loop {
@@ -191,7 +172,6 @@ fn copy(source: &mut dyn Read, out: &mut dyn Write) -> std::io::Result<u64> {
 }
 
 impl Pack {
-    /// Starts a pack; its number of objects is filled in at the end.
     pub(in crate::git) fn new(folder: &Path) -> anyhow::Result<Pack> {
         make_folders(folder).context("making the folder of packs")?;
         let mut file = BufWriter::new(temporary(folder).context("starting a pack")?);
@@ -204,7 +184,7 @@ impl Pack {
         })
     }
 
-    /// Adds an object that it does not have yet, as [`deflated`] returns it.
+    /// Adds an encoded object that is not in the pack yet.
     pub(in crate::git) fn push(&mut self, id: ObjectId, entry: &[u8]) -> anyhow::Result<()> {
         self.file.write_all(entry).context("writing a pack")?;
         self.entries.push(PackedObject {
@@ -217,8 +197,7 @@ impl Pack {
         Ok(())
     }
 
-    /// Adds an object that it does not have yet, compressed on its way to the disk: what it becomes
-    /// is nowhere in memory as a whole.
+    /// Adds an object that is not in the pack yet, compressing it straight to the file.
     pub(in crate::git) fn push_large(
         &mut self,
         id: ObjectId,
@@ -231,8 +210,8 @@ impl Pack {
         Ok(())
     }
 
-    /// Adds a blob that it does not have yet, read block by block; false if what was read is
-    /// something else, and the pack is as it was.
+    /// Adds a blob that is not in the pack yet, read in blocks. `false` if the content does not
+    /// match the id; the pack is unchanged then.
     pub(in crate::git) fn push_blob(
         &mut self,
         id: ObjectId,
@@ -251,7 +230,7 @@ impl Pack {
         Ok(is_same)
     }
 
-    /// Writes an entry; returns whether there were as many bytes as it says.
+    /// Writes an entry. Returns whether the source has the announced size.
     fn stream(
         &mut self,
         (id, kind): (ObjectId, Kind),
@@ -280,7 +259,6 @@ impl Pack {
         Ok(copied == size)
     }
 
-    /// Removes the last entry.
     fn take_back(&mut self, id: ObjectId) -> std::io::Result<()> {
         if let Some(entry) = self.entries.pop_if(|entry| entry.id == id) {
             self.length = entry.offset;
@@ -291,12 +269,12 @@ impl Pack {
         Ok(())
     }
 
-    /// Writes what is missing and gives the pack its name; returns the `.keep` file.
+    /// Completes the pack and renames it into place; returns its `.keep` file.
     pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<PathBuf> {
         self.seal(repository)?.finish(repository)
     }
 
-    /// Writes what is missing; nobody sees the pack yet.
+    /// Completes the pack and its index under temporary names.
     pub(in crate::git) fn seal(mut self, repository: &Repository) -> anyhow::Result<Sealed> {
         durable::note_written();
         let hash = repository.gix.object_hash();
@@ -314,7 +292,6 @@ impl Pack {
         })
     }
 
-    /// Fills in the count and adds the checksum of the whole; returns it.
     fn complete(&mut self, hash: gix::hash::Kind) -> anyhow::Result<ObjectId> {
         let count = u32::try_from(self.entries.len()).context("too many objects for one pack")?;
         self.file.seek(SeekFrom::Start(COUNT_AT))?;
@@ -339,7 +316,7 @@ impl Pack {
 }
 
 impl Sealed {
-    /// Copies a pack that git has written and indexed elsewhere; nobody sees the copy yet.
+    /// Copies a pack and index that git wrote elsewhere to temporary names.
     pub(in crate::git) fn copied(repository: &Repository, pack: &Path) -> anyhow::Result<Sealed> {
         durable::note_written();
         let folder = keep::pack_folder(repository);
@@ -362,24 +339,23 @@ impl Sealed {
         })
     }
 
-    /// Returns what the pack's name will be, without beginning and ending.
+    /// Returns the future name of the pack, without prefix and extension.
     pub(in crate::git) fn name(&self) -> ObjectId {
         self.name
     }
 
-    /// Returns the file with the objects.
     pub(in crate::git) fn stream(&self) -> &Path {
         self.stream.path()
     }
 
-    /// Returns the file with the index.
     pub(in crate::git) fn index(&self) -> &Path {
         self.index.path()
     }
 
-    /// Gives the pack its name; returns the `.keep` file.
+    /// Renames the pack and then its index into place; returns the `.keep` file.
     pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<PathBuf> {
         let keep = self.folder.join(format!("pack-{}.keep", self.name));
+        // Before the pack has its name, so no repack ever sees it without a `.keep` file.
         keep::claim(repository, &keep)?;
         if let Err(error) = named(self.stream, self.index, &keep) {
             let _ = keep::release(&keep);
@@ -387,14 +363,14 @@ impl Sealed {
         }
 
         fresh::note_pack(&keep);
-        // A pack that is not on the list is only never taken in.
+        // A pack that is not on the list is just never absorbed.
         let _ = keep::list_pack(repository, &keep);
         Ok(keep)
     }
 }
 
-/// Starts a file among the packs. `git prune` would remove one with git's own prefix, `tmp_`, at
-/// once.
+/// Creates a temporary file next to the packs. git's own prefix `tmp_` is avoided, because `git
+/// prune` deletes such files.
 fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
     let prefix = format!("{TEMPORARY}{}-", std::process::id());
     let file = tempfile::Builder::new()
@@ -405,11 +381,11 @@ fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Returns a name for a pack that no other one has had.
+/// Returns a name that no other pack has had.
 ///
-/// Git names a pack by its checksum. One with the same objects may be there already, without a
-/// `.keep` file, and a `git repack` that has listed it removes it at its end, whatever is kept by
-/// then: a pack of ours that took its name would go with it.
+/// git names a pack by its checksum. A pack with the same objects can already exist without `.keep`
+/// file, and a running `git repack` that has listed it deletes that name at its end, even if a
+/// `.keep` file exists by then. Our pack must not have that name.
 fn unique(sum: ObjectId) -> anyhow::Result<ObjectId> {
     let mut hasher = gix::hash::hasher(sum.kind());
     hasher.update(sum.as_slice());
@@ -417,10 +393,10 @@ fn unique(sum: ObjectId) -> anyhow::Result<ObjectId> {
     hasher.try_finalize().map_err(|e| anyhow::anyhow!("{e}"))
 }
 
-/// Gives a pack and its index their names, beside their `.keep` file.
 fn named(stream: NamedTempFile, index: NamedTempFile, keep: &Path) -> anyhow::Result<()> {
     let [pack, idx] = ["pack", "idx"].map(|ending| keep.with_extension(ending));
     stream.persist(&pack).context("naming a pack")?;
+    // The index comes last: without it git ignores the pack.
     if let Err(error) = index.persist(&idx) {
         let _ = std::fs::remove_file(&pack);
         return Err(error).context("naming the index of a pack");

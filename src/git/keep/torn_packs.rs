@@ -1,9 +1,8 @@
-//! Packs whose bytes a power cut took: found and put aside, because git stumbles over them for
-//! ever.
+//! Finds and moves away packs that power loss has torn, because git would fail on them forever.
 //!
-//! A pack has its name before its bytes are on disk. A session's ref waits for them, but the name
-//! stays: `git gc` fails at it, and what is in it would be taken for written. One that is being
-//! written is never met here, because it gets its name when it is whole.
+//! A pack is renamed into place before its content is on disk. A session's ref waits for the
+//! content, but the name stays: `git gc` fails, and TeDDy would treat its objects as written. A
+//! pack that is still being written is not affected, because it gets its name when it is complete.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -16,14 +15,11 @@ use crate::git::keep::pack::keep;
 use crate::git::repository::Repository;
 use crate::host::file::{make_folders, open_regular};
 
-/// Moves packs that are empty, and those made here that do not end as their indexes say, to
-/// `undo/packs`; returns their names. The caller holds the lock.
-///
-/// # Errors
-/// Where a file cannot be moved.
+/// Moves empty packs, and torn packs of ours, to `undo/packs`. Returns their names. The caller
+/// holds the repository lock.
 pub fn set_torn_packs_aside(repository: &Repository) -> anyhow::Result<Vec<String>> {
     let files = keep::pack_files(repository);
-    // Most of those that were made here were joined to others since.
+    // Most of our listed packs were absorbed by others since.
     let there: BTreeSet<PathBuf> = files.iter().map(|path| path.with_extension("")).collect();
     let mut torn: BTreeSet<PathBuf> = files
         .iter()
@@ -44,7 +40,7 @@ pub fn set_torn_packs_aside(repository: &Repository) -> anyhow::Result<Vec<Strin
         .collect())
 }
 
-/// Moves the files of a pack aside, its index first.
+/// Moves the files of a pack away, the index first.
 fn set_pack_aside(repository: &Repository, pack: &Path) -> anyhow::Result<()> {
     let aside = repository.teddy_dir().join("undo").join("packs");
     make_folders(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
@@ -61,7 +57,6 @@ fn set_pack_aside(repository: &Repository, pack: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns whether a file is a pack or its index, and empty.
 fn is_empty(path: &Path) -> bool {
     let is_pack = path
         .extension()
@@ -75,8 +70,8 @@ fn is_empty(path: &Path) -> bool {
             .is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
-/// Returns whether a pack made here ends with the checksum that its index names, as far as they are
-/// there. What power took reads as zeros, or is cut off.
+/// Returns whether the checksum at the end of a pack equals the one in its index, if both exist.
+/// Torn files are cut off or end with zeros.
 fn ends_rightly(pack: &Path) -> bool {
     let Some(length) = pack
         .file_name()
@@ -111,7 +106,6 @@ fn ends_rightly(pack: &Path) -> bool {
     }
 }
 
-/// Reads the last bytes of a file.
 fn end_of(path: &Path, count: usize) -> std::io::Result<Vec<u8>> {
     let file = open_regular(path)?;
     let length = file.metadata()?.len();
@@ -123,7 +117,6 @@ fn end_of(path: &Path, count: usize) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the bytes that hexadecimal digits stand for.
 fn from_hex(text: &str) -> Option<Vec<u8>> {
     gix::ObjectId::from_hex(text.as_bytes())
         .ok()

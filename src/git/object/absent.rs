@@ -1,29 +1,29 @@
-//! An object that is not there: only the server has it, or the repository is damaged.
+//! Missing objects: only the server of a partial clone has them, or the repository is damaged.
 
 use std::fmt::Display;
 use std::time::Duration;
 
 use gix::ObjectId;
 
-/// An object is not there.
+/// An object does not exist in the object database.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("object {0} is missing")]
 pub struct MissingObject(ObjectId);
 
-/// What gix puts in front of the name of an object that it does not find.
+/// gix's words before the id of a missing object.
 const WORDS: &str = "An object with id ";
 
-/// How long to wait before an object that was not found is looked for again, each time.
+/// Delays before each new attempt to find an object.
 const PAUSES: [Duration; 3] = [
     Duration::ZERO,
     Duration::from_millis(1),
     Duration::from_millis(10),
 ];
 
-/// Finds an object, and looks again where it is not there.
+/// Looks an object up, retrying if it is missing.
 ///
-/// Another process may just have put the pack that had it together with others, and the library
-/// looks through the folder of packs only once.
+/// Another process can have replaced its pack by a new one, and gix rereads the pack directory only
+/// once per lookup.
 pub(in crate::git) fn find<T, E: Display>(look: impl Fn() -> Result<T, E>) -> Result<T, E> {
     for pause in PAUSES {
         match look() {
@@ -38,14 +38,14 @@ pub(in crate::git) fn find<T, E: Display>(look: impl Fn() -> Result<T, E>) -> Re
 }
 
 impl MissingObject {
-    /// Reads which object is missing from an error of gix, which says so in words only.
+    /// Extracts the missing object from a message of gix, which has no typed error for it.
     pub(in crate::git) fn named_in(error: &str) -> Option<MissingObject> {
         let (_, rest) = error.split_once(WORDS)?;
         let name = rest.split(' ').next()?;
         ObjectId::from_hex(name.as_bytes()).ok().map(MissingObject)
     }
 
-    /// Returns what the user can do about it.
+    /// Returns a hint for the user.
     pub fn hint(&self) -> String {
         format!(
             "try again if `git gc` or `git repack` ran meanwhile; `git cat-file -e {}` fetches it in a partial clone, and `git fsck` shows what is missing",

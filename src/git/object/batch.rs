@@ -1,4 +1,4 @@
-//! Objects that are made together: a turn with its artifacts.
+//! Collects objects that are created together, such as a turn with its artifacts.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,13 @@ use crate::git::object::writer::Sink;
 use crate::git::object::{BlobId, CommitId, NewCommit, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 
-/// Objects on their way; none is there to be read before [`Batch::stage`].
+/// New objects of one operation. They cannot be read before [`Batch::stage`] or [`Batch::finish`].
 pub struct Batch<'a> {
-    /// The repository.
     repository: &'a Repository,
-    /// What was taken.
     pub(super) sink: Sink,
 }
 
-/// Starts a batch.
+/// Returns an empty batch.
 pub fn batch(repository: &Repository) -> Batch<'_> {
     Batch {
         repository,
@@ -27,18 +25,13 @@ pub fn batch(repository: &Repository) -> Batch<'_> {
 }
 
 impl Batch<'_> {
-    /// Takes a blob and returns its id.
-    ///
-    /// # Errors
-    /// Where the object store cannot be written.
+    /// Adds a blob and returns its id.
     pub fn blob(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
         self.sink.add(Kind::Blob, bytes.to_vec()).map(BlobId)
     }
 
-    /// Takes the tree of paths and blobs, folders included, and returns its id.
-    ///
-    /// # Errors
-    /// Where a path is refused by git's rules or the store cannot be written.
+    /// Adds a tree with these paths, including subtrees, and returns its id. Fails if git does not
+    /// allow a path.
     pub fn tree_of(&self, files: &[(String, BlobId)]) -> anyhow::Result<TreeId> {
         let gix = &self.repository.gix;
         let mut editor =
@@ -58,11 +51,8 @@ impl Batch<'_> {
         written.map(TreeId)
     }
 
-    /// Takes the tree that differs from `base` in the given paths, as [`diff::tree_with`]
-    /// does; blobs of this batch may be among them.
-    ///
-    /// # Errors
-    /// Where a tree cannot be read or the store cannot be written.
+    /// Adds a copy of `base` that differs in the given paths, like [`diff::tree_with`]. The blobs
+    /// can be part of this batch.
     pub fn tree_with(
         &self,
         base: TreeId,
@@ -71,29 +61,20 @@ impl Batch<'_> {
         diff::tree_into(self.repository, &self.sink, base, edits)
     }
 
-    /// Takes a commit and returns its id.
-    ///
-    /// # Errors
-    /// Where a parent cannot be read or the store cannot be written.
+    /// Adds a commit and returns its id.
     pub fn commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
         self.sink
             .add(Kind::Commit, self.repository.encoded(new)?)
             .map(CommitId)
     }
 
-    /// Stages what was taken, for [`hold::hold`](crate::git::keep::hold::hold) to write it before a
-    /// ref moves.
-    ///
-    /// # Errors
-    /// If the object store cannot be written: much of it is not left in memory.
+    /// Stages the objects in memory. [`hold::hold`](crate::git::keep::hold::hold) writes them
+    /// before a ref moves. A large batch is written right away.
     pub fn stage(self) -> anyhow::Result<()> {
         self.sink.stage(self.repository).map(drop)
     }
 
-    /// Writes what was taken as a pack, for git to read, kept until the end of the process.
-    ///
-    /// # Errors
-    /// If the object store cannot be written.
+    /// Writes the objects as a pack, so git can read them. The pack is kept until the process ends.
     pub fn finish(self) -> anyhow::Result<()> {
         self.sink.finish(self.repository).map(drop)
     }

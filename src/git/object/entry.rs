@@ -1,26 +1,26 @@
 //! Entries of trees.
 
-/// What an entry of a tree is.
+/// Kind of a tree entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryMode {
     /// A regular file.
     File,
     /// A regular file with the executable bit.
     Executable,
-    /// A symbolic link; its blob is the target.
+    /// A symlink; the blob is its target.
     Link,
-    /// A folder.
+    /// A directory.
     Tree,
-    /// A submodule or embedded repository; its id is a commit of that repository.
+    /// A submodule or nested repository; the id is a commit of that repository.
     Gitlink,
 }
 
-/// One entry of a tree.
+/// An entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
-    /// What it is.
+    /// Kind of the entry.
     pub mode: EntryMode,
-    /// The object.
+    /// Object of the entry.
     pub id: gix::ObjectId,
 }
 

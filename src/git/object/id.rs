@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Makes a typed object id: hexadecimal when shown, parsed or stored.
 macro_rules! object_id {
     ($name:ident, $doc:literal) => {
         #[doc = $doc]
@@ -50,14 +49,14 @@ object_id!(BlobId, "The id of a blob.");
 object_id!(TagId, "The id of an annotated tag.");
 
 impl BlobId {
-    /// Takes the id of an entry that is a file or a link.
+    /// Wraps the id of an entry that is a file or symlink.
     pub fn of(id: gix::ObjectId) -> BlobId {
         BlobId(id)
     }
 }
 
 impl TagId {
-    /// Takes what a ref holds that is to point at a tag.
+    /// Wraps the id in a ref that points at a tag.
     pub fn of(held: CommitId) -> TagId {
         TagId(held.0)
     }

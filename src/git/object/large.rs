@@ -1,8 +1,7 @@
-//! Large contents, read block by block: what is in no memory as a whole cannot fill it.
+//! Reads large blobs and files in blocks, so memory use does not depend on their size.
 //!
-//! gix has a blob in memory as a whole, beside the pack that it reads it from. A large one is found
-//! here in the file of its own or in the pack where git put it, and inflated as it is read. One
-//! that is stored as the difference from another one is left to gix, as are smaller ones.
+//! gix reads a blob into memory. Large ones are found here as a loose object or as an undeltified
+//! entry of a pack, and inflated while they are read. Deltified and small blobs are left to gix.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -20,29 +19,24 @@ use gix_pack::data::entry::Header;
 use crate::git::repository::Repository;
 use crate::host::file::open_regular;
 
-/// A content of more bytes is not held in memory.
+/// Blobs and files above this size in bytes are read in blocks.
 pub(in crate::git) const LARGE: u64 = 16 << 20;
-/// So much is read at once.
 const BLOCK: usize = 64 << 10;
-/// The longest head of a loose object or of an entry of a pack.
+/// Upper bound for the header of a loose object or of an entry of a pack.
 const MAX_HEAD: usize = 64;
 
-/// A large blob, and where it is stored.
 #[derive(Debug, Clone)]
 pub(in crate::git) struct Stored {
-    /// The blob.
     pub(in crate::git) id: ObjectId,
-    /// Its size.
     pub(in crate::git) size: u64,
-    /// The loose object, or the pack; open, so that a repack does not take it away.
+    /// The loose object or pack. Stays open, so a repack cannot remove it.
     file: Arc<File>,
-    /// Where its compressed bytes begin.
     at: u64,
-    /// As many bytes come before its own when they are inflated.
+    /// Length of the inflated header before the content.
     head: usize,
 }
 
-/// Finds a large blob; nothing if it is not large, or cannot be read block by block.
+/// Finds a large blob. `None` if it is not large or is stored as a delta.
 pub(in crate::git) fn large(repository: &Repository, id: ObjectId) -> Option<Stored> {
     let header = repository.gix.objects.header(id).ok()?;
     if header.kind() != Kind::Blob || header.size() <= LARGE {
@@ -59,11 +53,8 @@ pub(in crate::git) fn large(repository: &Repository, id: ObjectId) -> Option<Sto
     (found.size == header.size()).then_some(found)
 }
 
-/// Returns the id that a file's bytes have as a blob; nothing if they are not as many as its
-/// size says.
-///
-/// # Errors
-/// It cannot be read, or the hash function refuses the bytes as a known attack.
+/// Returns the blob id of a file. `None` if its length is not `size`. Fails if the hash function
+/// detects a collision attack.
 pub(in crate::git) fn id_of(
     repository: &Repository,
     file: &File,
@@ -72,7 +63,7 @@ pub(in crate::git) fn id_of(
     hash_of(repository.gix.object_hash(), From::start(file), size)
 }
 
-/// Returns the id that so many bytes have as a blob; nothing if there are fewer or more.
+/// Returns the blob id of a source. `None` if its length is not `size`.
 pub(in crate::git) fn hash_of(
     hash: gix::hash::Kind,
     source: impl Read,
@@ -84,7 +75,6 @@ pub(in crate::git) fn hash_of(
     Ok((length == size).then_some(id))
 }
 
-/// Finds a blob that is a file of its own.
 fn loose(folder: &Path, id: ObjectId) -> Option<Stored> {
     let hex = id.to_hex().to_string();
     let file = open_regular(&folder.join(&hex[..2]).join(&hex[2..])).ok()?;
@@ -107,14 +97,13 @@ fn loose(folder: &Path, id: ObjectId) -> Option<Stored> {
     })
 }
 
-/// Finds a blob that is whole in a pack.
 fn packed(folder: &Path, id: ObjectId) -> Option<Stored> {
     let names = std::fs::read_dir(folder.join("pack")).ok()?;
     let indexes = names
         .filter_map(|name| Some(name.ok()?.path()))
         .filter(|path: &PathBuf| path.extension().is_some_and(|ending| ending == "idx"));
     for path in indexes {
-        // One that a repack removed just now is not needed: the blob is in another one then.
+        // A repack can have removed the pack; the new one contains the blob.
         let Ok(index) = gix_pack::index::File::at(&path, id.kind()) else {
             continue;
         };
@@ -130,7 +119,7 @@ fn packed(folder: &Path, id: ObjectId) -> Option<Stored> {
     None
 }
 
-/// Returns the blob that begins at an offset of a pack, if it is no difference from another one.
+/// Returns the blob at an offset of a pack, if it is not a delta.
 fn entry(index: &Path, offset: u64, id: ObjectId) -> Option<Stored> {
     let file = open_regular(&index.with_extension("pack")).ok()?;
     let mut head = [0; MAX_HEAD];
@@ -146,7 +135,6 @@ fn entry(index: &Path, offset: u64, id: ObjectId) -> Option<Stored> {
 }
 
 impl Stored {
-    /// Starts to read.
     pub(in crate::git) fn reader(&self) -> LargeReader<'_> {
         LargeReader {
             stored: self,
@@ -164,10 +152,7 @@ impl Stored {
         }
     }
 
-    /// Writes the bytes.
-    ///
-    /// # Errors
-    /// They cannot be read or written, or are not what the blob's id says.
+    /// Writes the content. Fails if it does not match the id.
     pub(in crate::git) fn copy_to(&self, out: &mut dyn Write) -> io::Result<()> {
         let (mut reader, mut block) = (self.reader(), vec![0; BLOCK]);
         loop {
@@ -179,28 +164,20 @@ impl Stored {
     }
 }
 
-/// Reads a large blob; whoever reads up to its end knows that the bytes are what its id says.
+/// Reads a large blob. Reading to the end verifies the content against the id.
 pub(in crate::git) struct LargeReader<'a> {
-    /// The blob.
     stored: &'a Stored,
-    /// The compressed bytes.
     source: From<'a>,
-    /// A block of these.
     block: Vec<u8>,
-    /// The part of the block that is not inflated yet.
+    /// Part of the block that is not inflated yet.
     unread: std::ops::Range<usize>,
-    /// Inflates.
     inflate: Decompress,
-    /// Hashes.
     hasher: Hasher,
-    /// As many bytes are still to come.
     left: u64,
-    /// Whether the bytes were found to be what the id says.
     is_checked: bool,
 }
 
 impl LargeReader<'_> {
-    /// Inflates some bytes; none at the end.
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             if self.unread.is_empty() {
@@ -222,7 +199,6 @@ impl LargeReader<'_> {
         }
     }
 
-    /// Checks what was read once nothing is to come.
     fn check(&mut self) -> io::Result<()> {
         if self.is_checked {
             return Ok(());
@@ -233,7 +209,6 @@ impl LargeReader<'_> {
         if is_same { Ok(()) } else { Err(self.damaged()) }
     }
 
-    /// Returns the error that tells of a damaged blob.
     fn damaged(&self) -> io::Error {
         let words = format!("blob {} is damaged", self.stored.id);
         io::Error::new(io::ErrorKind::InvalidData, words)
@@ -273,19 +248,17 @@ impl Read for LargeReader<'_> {
     }
 }
 
-/// Reads a file from an offset on, wherever others who have it open are in it.
+/// Reads a file from an offset with `pread`, independently of its shared file position.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::git) struct From<'a> {
-    /// The file.
     file: &'a File,
-    /// Where.
     at: u64,
-    /// How far: a file that grows while it is read has no end.
+    /// Upper bound, because a file that grows while it is read has no end.
     end: u64,
 }
 
 impl<'a> From<'a> {
-    /// Reads from the start what there is now; one byte more tells that there is more by then.
+    /// Reads the current content. One byte beyond its length shows whether the file has grown.
     pub(in crate::git) fn start(file: &'a File) -> From<'a> {
         let length = file.metadata().map_or(u64::MAX, |file| file.len());
         From {
@@ -306,28 +279,24 @@ impl Read for From<'_> {
     }
 }
 
-/// Hands on what it reads, and hashes it as a blob.
+/// Hashes what is read through it as a blob.
 pub(in crate::git) struct Hashed<R> {
-    /// What it reads.
     source: R,
-    /// Hashes.
     hasher: Hasher,
-    /// As many bytes are hashed at most: a file that grows has no end.
+    /// Number of bytes still to hash, because a file that grows has no end.
     left: u64,
 }
 
 impl<R: Read> Hashed<R> {
-    /// Starts to read what should have so many bytes.
     pub(in crate::git) fn new(source: R, hash: gix::hash::Kind, size: u64) -> Hashed<R> {
         Hashed {
             source,
             hasher: hasher(hash, size),
-            // One more tells that there are more.
+            // One more byte shows whether the source is longer.
             left: size.saturating_add(1),
         }
     }
 
-    /// Reads what nobody read; returns how many bytes that was.
     pub(in crate::git) fn drain(&mut self) -> io::Result<u64> {
         let (mut block, mut length) = (vec![0; BLOCK], 0);
         loop {
@@ -338,7 +307,6 @@ impl<R: Read> Hashed<R> {
         }
     }
 
-    /// Returns the id of what was read.
     pub(in crate::git) fn id(self) -> io::Result<ObjectId> {
         self.hasher.try_finalize().map_err(io::Error::other)
     }
@@ -358,7 +326,6 @@ impl<R: Read> Read for Hashed<R> {
     }
 }
 
-/// Starts to hash a blob of so many bytes.
 fn hasher(hash: gix::hash::Kind, size: u64) -> Hasher {
     let mut hasher = gix::hash::hasher(hash);
     hasher.update(&encode::loose_header(Kind::Blob, size));

@@ -1,5 +1,5 @@
-//! Everything that a tree has below it, up to a limit: a tree of a few hundred bytes can name the
-//! same folder again and again, level by level, and so have more files than any memory holds.
+//! Lists the contents of trees, up to a limit: a tree of a few hundred bytes can contain the same
+//! subtree many times on each level, and so more files than fit into memory.
 
 use std::collections::BTreeMap;
 
@@ -11,42 +11,42 @@ use crate::git::During as _;
 use crate::git::object::absent;
 use crate::git::repository::Repository;
 
-/// All files of a small tree together have at most so many bytes.
+/// Maximum size of all files of a small tree.
 const MAX_FILES: u64 = 1 << 30;
 
-/// An entry of a tree that is no folder.
+/// An entry that is not a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaf {
-    /// The whole path, as bytes.
+    /// Path from the top.
     pub path: Vec<u8>,
-    /// What it is.
+    /// Kind of the entry.
     pub mode: EntryMode,
-    /// The object.
+    /// Object of the entry.
     pub id: ObjectId,
 }
 
-/// How much a tree can have below it; one that has more is not listed.
+/// Limits of a listing. A larger tree is an error.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeLimit {
-    /// Its files and folders, on all levels.
+    /// Number of files and directories on all levels.
     pub entries: usize,
-    /// Its levels.
+    /// Number of levels.
     pub depth: usize,
-    /// The bytes of all paths together.
+    /// Total length of all paths in bytes.
     pub path_bytes: usize,
-    /// The bytes of each tree object; nothing if that is not looked at.
+    /// Size of each tree object in bytes; `None` for no limit.
     pub object_bytes: Option<u64>,
 }
 
 impl TreeLimit {
-    /// That of the files of a project.
+    /// Limit for the files of a project.
     pub const PROJECT: TreeLimit = TreeLimit {
         entries: 2_000_000,
         depth: 4096,
         path_bytes: 256 << 20,
         object_bytes: None,
     };
-    /// That of a tree of which all is read, such as a turn's own.
+    /// Limit for a tree whose files are all read, such as that of a turn.
     pub const SMALL: TreeLimit = TreeLimit {
         entries: 1 << 16,
         depth: 64,
@@ -56,18 +56,12 @@ impl TreeLimit {
 }
 
 impl Repository {
-    /// Returns every entry of a project's tree that is no folder, by path.
-    ///
-    /// # Errors
-    /// Where a tree cannot be read, or there is more than [`TreeLimit::PROJECT`].
+    /// Returns all entries of a project's tree that are not trees, sorted by path.
     pub fn leaves(&self, tree: TreeId) -> anyhow::Result<Vec<Leaf>> {
         self.leaves_up_to(tree, TreeLimit::PROJECT)
     }
 
-    /// Returns every entry of a tree that is no folder, by path.
-    ///
-    /// # Errors
-    /// Where a tree cannot be read, or there is more than the limit.
+    /// Returns all entries of a tree that are not trees, sorted by path. Fails beyond the limit.
     pub fn leaves_up_to(&self, tree: TreeId, limit: TreeLimit) -> anyhow::Result<Vec<Leaf>> {
         let mut listing = TreeListing {
             repository: self,
@@ -87,11 +81,7 @@ impl Repository {
         Ok(leaves)
     }
 
-    /// Reads every file of a small tree, folders included, by path.
-    ///
-    /// # Errors
-    /// Where an object cannot be read, there is more than [`TreeLimit::SMALL`], or the files have
-    /// more than 1 GiB.
+    /// Reads all files of a small tree, by path. Fails beyond [`TreeLimit::SMALL`] or 1 GiB.
     pub fn files(&self, tree: TreeId) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
         let (mut found, mut bytes) = (BTreeMap::new(), 0_u64);
         for leaf in self.leaves_up_to(tree, TreeLimit::SMALL)? {
@@ -108,26 +98,18 @@ impl Repository {
     }
 }
 
-/// A listing that is being made.
 struct TreeListing<'a> {
-    /// The repository.
     repository: &'a Repository,
-    /// The tree that is listed.
     tree: TreeId,
-    /// How much it can have.
     limit: TreeLimit,
-    /// The folders that are still to be listed: where they are, and their trees.
     folders: Vec<(Vec<u8>, ObjectId)>,
-    /// What was found.
     leaves: Vec<Leaf>,
-    /// How many files and folders were found.
+    /// Number of files and directories so far.
     entries: usize,
-    /// The bytes of their paths.
     path_bytes: usize,
 }
 
 impl TreeListing<'_> {
-    /// Lists a folder.
     fn folder(&mut self, path: &[u8], id: ObjectId) -> anyhow::Result<()> {
         let reading = || format!("reading tree {id}");
         if let Some(most) = self.limit.object_bytes {
@@ -163,7 +145,6 @@ impl TreeListing<'_> {
         Ok(())
     }
 
-    /// Counts an entry, and stops where there are too many.
     fn count(&mut self, path: &[u8]) -> anyhow::Result<()> {
         let TreeLimit {
             entries,
@@ -184,7 +165,7 @@ impl TreeListing<'_> {
             self.tree
         );
 
-        // Folders, of which there are few, are all that has something below it.
+        // Checked for each entry, because only directories have deeper levels and there are few.
         let levels = path.iter().filter(|byte| **byte == b'/').count() + 1;
         anyhow::ensure!(
             levels <= depth,
@@ -201,7 +182,6 @@ mod tests {
 
     use super::*;
 
-    /// Lists these paths, each of which is a file, up to a limit.
     fn check(paths: &[&str], limit: TreeLimit, expected: Result<&[&str], &str>) {
         let folder = tempfile::tempdir().unwrap();
         let repository = Repository::init(folder.path(), None).unwrap();

@@ -1,5 +1,5 @@
-//! What this process knows of objects, for whoever asks next: in what trees differ, large trees, and
-//! large objects that are being compressed. A turn asks for the same for several purposes.
+//! In-process caches of objects: differences between trees, large trees, and large objects being
+//! compressed. A turn needs the same ones several times.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,68 +12,56 @@ use super::id::TreeId;
 use super::tree::{LargeTrees, NewTree, StoredTree};
 use crate::git::diff::change::TreeChange;
 
-/// So many pairs of trees are remembered.
 const PAIRS: usize = 8;
-/// Trees that differ in more are compared anew.
+/// Maximum number of changes in a cached difference.
 const MOST_CHANGES: usize = 1000;
-/// So are those where the paths of these have more bytes together.
+/// Maximum length of all paths in a cached difference.
 const MOST_PATH_BYTES: usize = 1 << 20;
 
-/// What is known.
 #[derive(Default)]
 pub(in crate::git) struct ObjectMemory {
-    /// In what trees differ, those compared last first.
     compared: RefCell<VecDeque<ComparedTrees>>,
-    /// Large trees.
     pub(super) trees: LargeTrees,
-    /// New objects on their way into a pack.
     pub(super) compressing: Compressing,
 }
 
-/// Two trees and in what they differ.
 struct ComparedTrees {
-    /// The old one and the new one.
     trees: [TreeId; 2],
-    /// In what they differ.
     changes: Vec<TreeChange>,
 }
 
 impl ObjectMemory {
-    /// Returns whether a tree of these bytes is worth being kept.
+    /// Returns whether a tree of this size is cached.
     pub(in crate::git) fn is_large_tree(&self, data: &[u8]) -> bool {
         self.trees.keeps(data)
     }
 
-    /// Keeps a tree that was made, if it is a large one: it will be compared with others in a moment.
+    /// Caches a new tree if it is large, because it will be compared soon.
     pub(in crate::git) fn keep_tree(&self, id: ObjectId, tree: NewTree) {
         if self.trees.keeps(&tree.data) && self.trees.find(id).is_none() {
             self.trees.keep(StoredTree::made(id, tree));
         }
     }
 
-    /// Returns a large tree, if it is kept.
     pub(in crate::git) fn large_tree(&self, id: ObjectId) -> Option<Arc<StoredTree>> {
         self.trees.find(id)
     }
 
-    /// Returns the large trees that are kept, the last one first.
+    /// Returns the cached large trees, latest first.
     pub(in crate::git) fn large_trees(&self) -> Vec<Arc<StoredTree>> {
         self.trees.all()
     }
 
-    /// Takes over which large trees another handle has read.
     pub(in crate::git) fn share_trees(&self, other: &ObjectMemory) {
         self.trees.share(&other.trees);
     }
 
-    /// Returns in what two trees differ, if that was found out already.
     pub(in crate::git) fn changes(&self, trees: [TreeId; 2]) -> Option<Vec<TreeChange>> {
         let compared = self.compared.borrow();
         let found = compared.iter().find(|known| known.trees == trees)?;
         Some(found.changes.clone())
     }
 
-    /// Keeps in what two trees differ.
     pub(in crate::git) fn keep_changes(&self, trees: [TreeId; 2], changes: &[TreeChange]) {
         let path_bytes = || {
             changes

@@ -1,4 +1,4 @@
-//! Objects: typed ids, reading, and writing that keeps what it reuses from being pruned.
+//! Objects: typed ids, reading, and writing that protects new objects from being pruned.
 
 pub mod absent;
 pub mod batch;
@@ -31,27 +31,27 @@ pub use entry::{EntryMode, TreeEntry};
 pub use id::{BlobId, CommitId, TreeId};
 pub use leaves::Leaf;
 
-/// So many characters of a subject are shown: a commit from elsewhere may have megabytes in its first
+/// Maximum number of characters of a subject. A foreign commit can have megabytes in its first
 /// line.
 const MAX_SUBJECT: usize = 500;
 
-/// A commit, read.
+/// A parsed commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// Its id.
+    /// Id of the commit.
     pub id: CommitId,
-    /// The tree.
+    /// Id of its tree.
     pub tree: TreeId,
-    /// The parents, in order.
+    /// Parents in order.
     pub parents: Vec<CommitId>,
-    /// The whole message; bytes that are not UTF-8 replaced.
+    /// Whole message. Bytes that are not UTF-8 are replaced.
     pub message: String,
-    /// The committer's time, seconds since 1970.
+    /// Committer time in seconds since 1970.
     pub seconds: i64,
 }
 
 impl Commit {
-    /// Returns the first line of the message, cut after [`MAX_SUBJECT`] characters.
+    /// Returns the first line of the message, truncated to [`MAX_SUBJECT`] characters.
     pub fn subject(&self) -> &str {
         let line = self.message.lines().next().unwrap_or_default();
         let end = line.char_indices().nth(MAX_SUBJECT);
@@ -62,34 +62,28 @@ impl Commit {
 /// A commit to write.
 #[derive(Debug, Clone)]
 pub struct NewCommit<'a> {
-    /// The tree.
+    /// Tree of the commit.
     pub tree: TreeId,
-    /// The parents, in order.
+    /// Parents in order.
     pub parents: &'a [CommitId],
-    /// The whole message.
+    /// Whole message.
     pub message: &'a str,
-    /// When; the commit gets at least its first parent's time.
+    /// Commit time. The first parent's time is used if that is later.
     pub time: &'a jiff::Zoned,
 }
 
 impl Repository {
-    /// Writes a blob as a pack of its own and returns its id; [`batch::batch`] is for several.
-    ///
-    /// # Errors
-    /// Where the object store cannot be written.
+    /// Writes a blob as a pack of its own and returns its id. Use [`batch::batch`] for several.
     pub fn write_blob(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
-        // Never loose: a power cut can leave a loose object empty under its name, and git would
-        // take that file for the object when it adds the same bytes again.
+        // Not as a loose object: a power cut can leave that empty, and `git add` of the same
+        // content would then rely on the empty file.
         let sink = Sink::new(self);
         let id = sink.add(Kind::Blob, bytes.to_vec())?;
         sink.finish(self)?;
         Ok(BlobId(id))
     }
 
-    /// Stages a commit, its author the user where git knows one, its committer TeDDy.
-    ///
-    /// # Errors
-    /// Where a parent cannot be read.
+    /// Stages a commit. The author is the user, if git knows them; the committer is TeDDy.
     pub fn stage_commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
         let batch = batch::batch(self);
         let commit = batch.commit(new)?;
@@ -97,7 +91,6 @@ impl Repository {
         Ok(commit)
     }
 
-    /// Returns a commit as git stores it.
     pub(in crate::git) fn encoded(&self, new: &NewCommit<'_>) -> anyhow::Result<Vec<u8>> {
         let parent_time = new
             .parents
@@ -127,9 +120,6 @@ impl Repository {
     }
 
     /// Reads a commit.
-    ///
-    /// # Errors
-    /// Where it is missing, damaged or no commit.
     pub fn commit(&self, id: CommitId) -> anyhow::Result<Commit> {
         let commit = absent::find(|| self.gix.find_commit(id.0))
             .during(format_args!("reading commit {id}"))?;
@@ -148,29 +138,20 @@ impl Repository {
         })
     }
 
-    /// Returns the size of a blob, without reading it.
-    ///
-    /// # Errors
-    /// Where it is missing or damaged.
+    /// Returns the size of a blob without reading it.
     pub fn blob_size(&self, id: BlobId) -> anyhow::Result<u64> {
         let header = absent::find(|| self.gix.find_header(id.0));
         Ok(header.during(format_args!("reading blob {id}"))?.size())
     }
 
     /// Reads a blob.
-    ///
-    /// # Errors
-    /// Where it is missing, damaged or no blob.
     pub fn blob(&self, id: BlobId) -> anyhow::Result<Vec<u8>> {
         let mut blob =
             absent::find(|| self.gix.find_blob(id.0)).during(format_args!("reading blob {id}"))?;
         Ok(blob.take_data())
     }
 
-    /// Reads a tree as it is stored.
-    ///
-    /// # Errors
-    /// Where it is missing, damaged or no tree.
+    /// Returns a tree in its stored form, from the cache if it is large.
     pub(in crate::git) fn stored_tree(&self, id: ObjectId) -> anyhow::Result<Arc<StoredTree>> {
         if let Some(known) = self.memory.trees.find(id) {
             return Ok(known);
@@ -180,10 +161,7 @@ impl Repository {
         Ok(self.memory.trees.keep(StoredTree::of(found)))
     }
 
-    /// As [`Repository::stored_tree`]; nothing where the tree is gone.
-    ///
-    /// # Errors
-    /// Where it is damaged or no tree.
+    /// Like [`Repository::stored_tree`], but `None` if the tree is missing.
     pub(in crate::git) fn stored_tree_if_there(
         &self,
         id: ObjectId,
@@ -197,10 +175,7 @@ impl Repository {
         Ok(found.map(|found| self.memory.trees.keep(StoredTree::of(found))))
     }
 
-    /// Returns what is at a path of a tree, or nothing.
-    ///
-    /// # Errors
-    /// Where a tree cannot be read.
+    /// Returns the entry at a path of a tree, if it exists.
     pub fn entry(&self, tree: TreeId, path: &[u8]) -> anyhow::Result<Option<TreeEntry>> {
         let (mut tree, mut names) = (self.stored_tree(tree.0)?, path.split(|&byte| byte == b'/'));
         while let Some(name) = names.next() {
@@ -220,11 +195,8 @@ impl Repository {
         Ok(None)
     }
 
-    /// Returns what is at each of some paths of a tree, sorted; paths at which nothing is are left
-    /// out. Every folder on the way is read once, however many of the paths are in it.
-    ///
-    /// # Errors
-    /// A tree cannot be read.
+    /// Returns the entries at several paths of a tree. Missing paths are left out. Each directory
+    /// is read once.
     pub fn entries_at<'p>(
         &self,
         tree: TreeId,
@@ -236,7 +208,7 @@ impl Repository {
         Ok(found)
     }
 
-    /// Looks the rest of some sorted paths, from a byte on, up in a tree.
+    /// Looks up the rest of sorted paths, from `start` on, in a tree.
     fn entries_below<'p>(
         &self,
         tree: gix::ObjectId,
@@ -250,7 +222,7 @@ impl Repository {
             &rest[..rest.find_byte(b'/').unwrap_or(rest.len())]
         };
 
-        // Sorted as they are, the paths below one folder stand together.
+        // In sorted paths, those with the same directory are adjacent.
         for group in paths.chunk_by(|a, b| name_of(a) == name_of(b)) {
             let name = name_of(group[0]);
             let Some(entry) = tree.bisect(name)? else {
@@ -272,10 +244,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Reads the file at a path of a tree, or nothing where there is no file.
-    ///
-    /// # Errors
-    /// Where an object cannot be read.
+    /// Reads the file at a path of a tree; `None` if there is no file.
     pub fn file(&self, tree: TreeId, path: &str) -> anyhow::Result<Option<Vec<u8>>> {
         match self.entry(tree, path.as_bytes())? {
             Some(TreeEntry {
@@ -286,11 +255,8 @@ impl Repository {
         }
     }
 
-    /// Reads the file at a path of a tree, or nothing where there is no file; one that is larger is
-    /// an error, and is not read.
-    ///
-    /// # Errors
-    /// Where an object cannot be read, or the file is too large.
+    /// Like [`Repository::file`], but fails without reading if the file is larger than `most`
+    /// bytes.
     pub fn file_up_to(
         &self,
         tree: TreeId,
@@ -309,24 +275,18 @@ impl Repository {
         self.file(tree, path)
     }
 
-    /// Returns how many bytes a commit has, without reading it.
-    ///
-    /// # Errors
-    /// Where it is missing or damaged.
+    /// Returns the size of a commit in bytes without reading it.
     pub fn commit_size(&self, id: CommitId) -> anyhow::Result<u64> {
         let header = absent::find(|| self.gix.find_header(id.0));
         Ok(header.during(format_args!("reading commit {id}"))?.size())
     }
 
-    /// Returns whether an object is there.
+    /// Returns whether an object exists.
     pub fn has(&self, id: impl Into<gix::ObjectId>) -> bool {
         self.gix.has_object(id.into())
     }
 
-    /// Returns the id that bytes would have as a blob, without writing them.
-    ///
-    /// # Errors
-    /// Where the hash function refuses the bytes as a known attack.
+    /// Returns the blob id of some bytes without writing them.
     pub fn blob_id(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
         gix::objs::compute_hash(self.gix.object_hash(), Kind::Blob, bytes)
             .map(BlobId)

@@ -1,14 +1,11 @@
-//! Reading a file of a tree to show it, or as a checkout would have it.
+//! Reads files of a tree for display, or as a checkout would write them.
 
 use crate::git::filter;
 use crate::git::object::large::LARGE;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 
-/// Reads a blob to be shown or compared by lines; nothing if it is too large for that.
-///
-/// # Errors
-/// It is missing, damaged or not a blob.
+/// Reads a blob for display or a line diff; `None` if it is too large.
 pub fn small_blob(repository: &Repository, id: BlobId) -> anyhow::Result<Option<Vec<u8>>> {
     if repository.blob_size(id)? > LARGE {
         return Ok(None);
@@ -16,11 +13,8 @@ pub fn small_blob(repository: &Repository, id: BlobId) -> anyhow::Result<Option<
     repository.blob(id).map(Some)
 }
 
-/// Returns the text of one side of a difference: empty where there is no file, nothing where it
-/// is no text, or too much of it.
-///
-/// # Errors
-/// It is missing or damaged.
+/// Returns the text of one side of a diff: empty if there is no file, `None` if it is not text or
+/// too large.
 pub fn text_of(
     repository: &Repository,
     entry: Option<&TreeEntry>,
@@ -38,11 +32,8 @@ pub fn text_of(
     }
 }
 
-/// Returns the bytes that a checkout of a tree has at a path, line ends and filters included;
-/// empty where there is no file.
-///
-/// # Errors
-/// Where an object cannot be read or a filter fails.
+/// Returns a file of a tree as a checkout would write it, with line endings and filters applied.
+/// Empty if there is no file.
 pub fn checked_out(repository: &Repository, tree: TreeId, path: &str) -> anyhow::Result<Vec<u8>> {
     let Some(blob) = repository.file(tree, path)? else {
         return Ok(Vec::new());
@@ -51,19 +42,14 @@ pub fn checked_out(repository: &Repository, tree: TreeId, path: &str) -> anyhow:
     filter::filter(repository, tree, std::iter::once(path))?.smudge(path, blob)
 }
 
-/// Reads files of a tree as a checkout has them, line ends and filters included.
+/// Reads files of a tree as a checkout would write them, with line endings and filters applied.
 pub struct CheckedOut<'r> {
-    /// The repository.
     repository: &'r Repository,
-    /// What git makes of a blob in a checkout.
     filter: filter::Filter<'r>,
 }
 
 impl<'r> CheckedOut<'r> {
     /// Prepares to read these paths of a tree.
-    ///
-    /// # Errors
-    /// Where the attributes cannot be read.
     pub fn of<'p>(
         repository: &'r Repository,
         tree: TreeId,
@@ -73,10 +59,7 @@ impl<'r> CheckedOut<'r> {
         Ok(CheckedOut { repository, filter })
     }
 
-    /// Returns the bytes of an entry; a link's are its target.
-    ///
-    /// # Errors
-    /// Where the blob is missing or a filter fails.
+    /// Returns the content of an entry; for a symlink, its target.
     pub fn bytes(&mut self, path: &[u8], entry: &TreeEntry) -> anyhow::Result<Vec<u8>> {
         let blob = self.repository.blob(BlobId::of(entry.id))?;
         match entry.mode {

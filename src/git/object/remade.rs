@@ -1,4 +1,4 @@
-//! Commits made anew: with another tree and other parents, by the same people at the same time.
+//! Rewrites commits with another tree and other parents. Author, committer and dates stay.
 
 use gix::objs::{Kind, WriteTo as _};
 
@@ -8,38 +8,34 @@ use crate::git::During as _;
 use crate::git::object::absent;
 use crate::git::repository::Repository;
 
-/// What is different in a commit that is made anew.
+/// Replaced parts of a rewritten commit.
 #[derive(Debug, Clone)]
 pub struct Remake<'a> {
-    /// Its tree.
+    /// New tree.
     pub tree: TreeId,
-    /// Its only parent; nothing for the first one.
+    /// New single parent; `None` for a root commit.
     pub parent: Option<CommitId>,
-    /// Its message; nothing if it stays.
+    /// New message; `None` to keep the old one.
     pub message: Option<&'a [u8]>,
 }
 
-/// A commit that was made anew and is written nowhere yet.
+/// A rewritten commit that is not written yet.
 #[derive(Debug, Clone)]
 pub struct Remade {
-    /// Its id.
+    /// Id of the new commit.
     pub id: CommitId,
-    /// What git stores.
     bytes: Vec<u8>,
 }
 
 impl Remade {
-    /// Returns how many bytes git stores, before they are compressed.
+    /// Returns the uncompressed size of the commit object.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 }
 
-/// Makes a commit anew in memory: author, committer, dates and the encoding stay; what else may be
-/// in its head, such as a signature, goes.
-///
-/// # Errors
-/// The commit cannot be read.
+/// Rewrites a commit in memory. Author, committer, dates and encoding stay. Other headers are
+/// dropped, because a signature would be invalid.
 pub fn remade(
     repository: &Repository,
     id: CommitId,
@@ -69,10 +65,7 @@ pub fn remade(
     })
 }
 
-/// Returns the name of who wrote a commit.
-///
-/// # Errors
-/// The commit cannot be read.
+/// Returns the name of a commit's author.
 pub fn author(repository: &Repository, id: CommitId) -> anyhow::Result<String> {
     let what = || format!("reading commit {id}");
     let read = absent::find(|| repository.gix.find_commit(id.0)).during(what())?;
@@ -80,20 +73,14 @@ pub fn author(repository: &Repository, id: CommitId) -> anyhow::Result<String> {
     Ok(author.name.to_string())
 }
 
-/// Returns the bytes of a commit's message.
-///
-/// # Errors
-/// The commit cannot be read.
+/// Returns a commit's message as bytes.
 pub fn message(repository: &Repository, id: CommitId) -> anyhow::Result<Vec<u8>> {
     let what = || format!("reading commit {id}");
     let read = absent::find(|| repository.gix.find_commit(id.0)).during(what())?;
     Ok(read.message_raw().during(what())?.to_vec())
 }
 
-/// Reads a blob unless it has more bytes than this.
-///
-/// # Errors
-/// It is missing or damaged.
+/// Reads a blob; `None` if it is larger than `most` bytes.
 pub fn blob_within(
     repository: &Repository,
     id: BlobId,
@@ -106,10 +93,7 @@ pub fn blob_within(
 }
 
 impl Batch<'_> {
-    /// Takes a commit that was made anew.
-    ///
-    /// # Errors
-    /// The store cannot be written.
+    /// Adds a rewritten commit.
     pub fn remade(&self, commit: Remade) -> anyhow::Result<()> {
         self.sink.add(Kind::Commit, commit.bytes).map(drop)
     }

@@ -1,10 +1,9 @@
-//! New objects that wait in memory until a ref is about to reach them.
+//! Stages new objects in memory until a ref is about to reach them.
 //!
-//! A turn makes objects in many places: the user's files, the result, what was published, the turn
-//! itself. As packs of their own each would cost three files and a look at all packs. Here they
-//! can be read by this process as any other object, and [`hold`](crate::git::keep::hold) writes
-//! them as one pack before a ref moves. Where none does they go with the process. Large ones are
-//! compressed for that pack in a thread of their own while the work goes on.
+//! A turn creates objects in many steps. A pack for each would cost three files and a reload of all
+//! packs. Staged objects can be read by this process like any others.
+//! [`hold`](crate::git::keep::hold) writes them as one pack before a ref moves; without that they
+//! are lost with the process. Large ones are compressed in the background.
 
 use gix::ObjectId;
 use gix::objs::{Kind, Write as _};
@@ -15,13 +14,11 @@ use crate::git::object::id::CommitId;
 use crate::git::object::tree::NewTree;
 use crate::git::repository::Repository;
 
-/// A new object.
 pub(in crate::git) type NewObject = (ObjectId, Kind, Vec<u8>);
 
-/// An object of more bytes is compressed while the work goes on, unless it is a tree.
+/// Objects from this size on, except trees, are compressed in the background.
 const LARGE: usize = 256 << 10;
 
-/// Stages new objects, and has large ones compressed.
 pub(in crate::git) fn stage(
     repository: &Repository,
     objects: Vec<NewObject>,
@@ -37,11 +34,8 @@ pub(in crate::git) fn stage(
     put(repository, objects)
 }
 
-/// Returns a staged object as a pack stores it. Large trees are stored as they are: most of their
-/// bytes are ids, which no compression makes shorter, and a later turn stores them as deltas.
-///
-/// # Errors
-/// If it cannot be compressed.
+/// Encodes a staged object for a pack. Large trees are not compressed: most of their bytes are ids,
+/// and a later turn stores them as deltas.
 pub(in crate::git) fn packed(
     repository: &Repository,
     (id, kind, bytes): &NewObject,
@@ -55,7 +49,6 @@ pub(in crate::git) fn packed(
         .unwrap_or_else(|| deflated(*kind, bytes))
 }
 
-/// Puts objects into the memory of a repository.
 pub(in crate::git) fn put(
     repository: &Repository,
     objects: impl IntoIterator<Item = NewObject>,
@@ -72,17 +65,14 @@ pub(in crate::git) fn put(
     Ok(())
 }
 
-/// Stages what another handle of the same repository has staged, so that this one can read it.
-///
-/// # Errors
-/// If there is no memory for it.
+/// Stages the staged objects of another handle of the same repository here too.
 pub fn take_over(repository: &Repository, other: &Repository) -> anyhow::Result<()> {
     let compressing = &repository.memory.compressing;
     compressing.take_over(&other.memory.compressing);
     put(repository, objects(other))
 }
 
-/// Returns whether a commit is staged, and nowhere else: no ref may reach it yet.
+/// Returns whether a commit is staged, so no ref can point at it yet.
 pub fn has(repository: &Repository, id: CommitId) -> bool {
     let is_any = repository.gix.objects.num_objects_in_memory() > 0;
     is_any
@@ -91,11 +81,11 @@ pub fn has(repository: &Repository, id: CommitId) -> bool {
             .any(|(staged, ..)| *staged == id.0)
 }
 
-/// Returns what is staged.
 pub(in crate::git) fn objects(repository: &Repository) -> Vec<NewObject> {
     if repository.gix.objects.num_objects_in_memory() == 0 {
         return Vec::new();
     }
+    // gix can only take the memory out of a handle, so take it out of a copy.
     let mut copy = repository.gix.objects.clone();
     let mut staged = copy.take_object_memory().unwrap_or_default();
     let staged = std::mem::take(&mut *staged).into_iter();
@@ -104,7 +94,6 @@ pub(in crate::git) fn objects(repository: &Repository) -> Vec<NewObject> {
         .collect()
 }
 
-/// Forgets what is staged, because a pack has it now.
 pub(in crate::git) fn forget(repository: &Repository) {
     if !repository.read_only {
         repository.gix.objects.reset_object_memory();

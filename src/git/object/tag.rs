@@ -1,5 +1,5 @@
-//! Annotated tags, read as a stranger's: nothing of what one says is believed before git has
-//! checked its signature.
+//! Reads annotated tags as untrusted input: nothing in a tag counts before git has verified its
+//! signature.
 
 use gix::bstr::ByteSlice as _;
 use gix::objs::Kind;
@@ -12,20 +12,17 @@ use crate::git::repository::Repository;
 /// A tag of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedTag {
-    /// The commit.
+    /// The tagged commit.
     pub commit: CommitId,
-    /// The name that it was given.
+    /// Name in the tag.
     pub name: String,
-    /// Who made it, as they call themselves: `Name <address>`.
+    /// Tagger as stated in the tag: `Name <address>`.
     pub tagger: String,
-    /// When, seconds since 1970.
+    /// Time of the tag in seconds since 1970.
     pub seconds: i64,
 }
 
-/// Reads a tag of a commit.
-///
-/// # Errors
-/// There is no such object, or it is something else.
+/// Reads a tag of a commit. Fails if the object is anything else.
 pub fn signed_tag(repository: &Repository, id: TagId) -> anyhow::Result<SignedTag> {
     let object =
         absent::find(|| repository.gix.find_object(id.0)).during(format_args!("reading `{id}`"))?;
@@ -37,7 +34,6 @@ pub fn signed_tag(repository: &Repository, id: TagId) -> anyhow::Result<SignedTa
     parse(&object.data)
 }
 
-/// Reads the head of a tag.
 pub(in crate::git) fn parse(bytes: &[u8]) -> anyhow::Result<SignedTag> {
     let head = bytes.split_str("\n\n").next().unwrap_or_default();
     let mut lines = head.lines().map(|line| line.to_str_lossy());

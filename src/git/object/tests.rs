@@ -1,4 +1,4 @@
-//! Objects read and written back.
+//! Lookup of several paths, and files that grow while they are read.
 
 use super::*;
 use crate::git::object::batch;

@@ -1,7 +1,7 @@
-//! Trees as they are stored: mode, name, a zero and an id for each entry.
+//! Trees in their stored form: mode, name, NUL and id of each entry.
 //!
-//! A turn looks a few paths up again and again. Where a folder has tens of thousands of files, its
-//! tree is kept once it was read, and only the names are gone over.
+//! A turn looks up single paths many times. In a directory of tens of thousands of files, decoding
+//! the tree each time is slow, so large trees are cached and searched in place.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -16,77 +16,66 @@ use gix::objs::tree::{EntryMode, EntryRef};
 
 use crate::git::During as _;
 
-/// A tree of fewer bytes is read as fast as it is found again.
+/// Smaller trees are read as fast as they are found in the cache.
 const LARGE: usize = 64 << 10;
-/// So many large trees are kept: that of the user's files and that of a result, each with another
-/// one before it.
+/// Number of cached large trees: those of the user's files and of a result, each with its
+/// predecessor.
 const KEPT: usize = 4;
-/// No more bytes of them are kept.
+/// Maximum total size of the cached trees in bytes.
 const MOST_BYTES: usize = 16 << 20;
 
-/// A tree as it is stored.
 #[derive(Debug)]
 pub(in crate::git) struct StoredTree {
-    /// Its id.
     id: ObjectId,
-    /// Its entries.
     data: Vec<u8>,
-    /// Where its entries begin, once somebody asked for several, or for one of very many.
+    /// Offsets of the entries, computed on first use. `None` if the tree is damaged.
     starts: OnceLock<Option<Arc<Starts>>>,
 }
 
-/// Where the entries of a tree begin.
 #[derive(Debug)]
 struct Starts {
-    /// In bytes from the start.
     places: Vec<u32>,
-    /// Whether they are in git's order, and none is there twice.
+    /// Whether the entries are in git's order, without duplicates.
     is_sorted: bool,
 }
 
-/// The bytes of a tree that is not stored yet.
 #[derive(Debug, Clone)]
 pub(in crate::git) struct NewTree {
-    /// The bytes.
     pub(in crate::git) data: Vec<u8>,
-    /// Where its entries begin, as far as that is known of the tree that it was made of.
+    /// Offsets of the entries, if known from the tree that it was derived from.
     starts: Option<Arc<Starts>>,
 }
 
 impl NewTree {
-    /// Returns one of these bytes.
     pub(in crate::git) fn of(data: Vec<u8>) -> NewTree {
         NewTree { data, starts: None }
     }
 }
 
-/// Large trees that were read, the last one first.
+/// Cached large trees, latest first.
 #[derive(Default)]
 pub(in crate::git) struct LargeTrees(RefCell<VecDeque<Arc<StoredTree>>>);
 
 impl LargeTrees {
-    /// Returns a tree that is kept.
     pub(super) fn find(&self, id: ObjectId) -> Option<Arc<StoredTree>> {
         let kept = self.0.borrow();
         kept.iter().find(|tree| tree.id == id).map(Arc::clone)
     }
 
-    /// Returns all that are kept, the last one first.
     pub(super) fn all(&self) -> Vec<Arc<StoredTree>> {
         self.0.borrow().iter().map(Arc::clone).collect()
     }
 
-    /// Takes over what others keep, instead of what is kept here.
     pub(super) fn share(&self, others: &LargeTrees) {
         self.0.borrow_mut().clone_from(&others.0.borrow());
     }
 
-    /// Returns whether a tree of these bytes is kept.
+    /// Returns whether a tree of this size is cached.
     pub(super) fn keeps(&self, data: &[u8]) -> bool {
         (LARGE..=MOST_BYTES).contains(&data.len())
     }
 
-    /// Keeps a large tree, and lets those go for which there is no room; returns it.
+    /// Caches a large tree, evicting old ones, and returns it.
     pub(super) fn keep(&self, tree: StoredTree) -> Arc<StoredTree> {
         let tree = Arc::new(tree);
         if !self.keeps(&tree.data) {
@@ -107,12 +96,10 @@ impl LargeTrees {
 }
 
 impl StoredTree {
-    /// Takes the bytes of a tree that was read.
     pub(super) fn of(mut read: gix::Tree<'_>) -> StoredTree {
         StoredTree::new(read.id, read.take_data())
     }
 
-    /// Takes the bytes of a tree.
     pub(super) fn new(id: ObjectId, data: Vec<u8>) -> StoredTree {
         StoredTree {
             id,
@@ -121,7 +108,6 @@ impl StoredTree {
         }
     }
 
-    /// Takes a tree that was made.
     pub(super) fn made(id: ObjectId, tree: NewTree) -> StoredTree {
         let known = tree.starts.map(|starts| OnceLock::from(Some(starts)));
         StoredTree {
@@ -131,27 +117,22 @@ impl StoredTree {
         }
     }
 
-    /// Returns a tree without entries.
     pub(in crate::git) fn empty(hash: gix::hash::Kind) -> StoredTree {
         StoredTree::new(ObjectId::empty_tree(hash), Vec::new())
     }
 
-    /// Returns its id.
     pub(in crate::git) fn id(&self) -> ObjectId {
         self.id
     }
 
-    /// Returns its bytes.
     pub(in crate::git) fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// Returns its entries, as bytes.
     pub(in crate::git) fn entries(&self) -> RawEntries<'_> {
         self.entries_from(0)
     }
 
-    /// Returns its entries from a byte on.
     pub(in crate::git) fn entries_from(&self, start: usize) -> RawEntries<'_> {
         RawEntries {
             rest: &self.data[start..],
@@ -159,10 +140,7 @@ impl StoredTree {
         }
     }
 
-    /// Returns the entry of a name, a file or a folder.
-    ///
-    /// # Errors
-    /// The tree is damaged.
+    /// Returns the entry with a name, whether file or directory. Also works on an unsorted tree.
     pub(in crate::git) fn find(&self, name: &[u8]) -> anyhow::Result<Option<EntryRef<'_>>> {
         if self.data.len() >= LARGE && self.known_starts()?.is_sorted {
             return self.bisect(name);
@@ -177,11 +155,8 @@ impl StoredTree {
         Ok(None)
     }
 
-    /// As [`StoredTree::find`], for whoever looks many names up: the entries are expected to be in
+    /// Like [`StoredTree::find`], but by binary search, for several lookups. The entries must be in
     /// git's order.
-    ///
-    /// # Errors
-    /// The tree is damaged.
     pub(in crate::git) fn bisect(&self, name: &[u8]) -> anyhow::Result<Option<EntryRef<'_>>> {
         let Some(start) = self.start_of(name)? else {
             return Ok(None);
@@ -191,12 +166,9 @@ impl StoredTree {
         raw.map(|raw| entries.decoded(raw)).transpose()
     }
 
-    /// Returns a tree like this one in which the entries of some names, in any order, have other modes
-    /// and ids; the entries are expected to be in git's order. A file stays none of a folder's. Nothing
-    /// where a name is not there.
-    ///
-    /// # Errors
-    /// The tree is damaged.
+    /// Returns a copy in which the entries with these names, in any order, have other modes and
+    /// ids. `None` if a name is missing. The entries must be in git's order, and a file must not
+    /// become a directory or vice versa.
     pub(in crate::git) fn with(
         &self,
         others: &[(&[u8], EntryMode, ObjectId)],
@@ -228,7 +200,6 @@ impl StoredTree {
         }))
     }
 
-    /// Returns where the entry of a name begins, a file or a folder.
     fn start_of(&self, name: &[u8]) -> anyhow::Result<Option<usize>> {
         let starts = &self.known_starts()?.places;
         let entry = |start: u32| {
@@ -251,14 +222,12 @@ impl StoredTree {
         Ok(None)
     }
 
-    /// Returns where the entries begin, found out once.
     fn known_starts(&self) -> anyhow::Result<&Starts> {
         let starts = self.starts.get_or_init(|| self.starts().ok().map(Arc::new));
         let starts = starts.as_deref();
         starts.with_context(|| format!("tree {} is damaged", self.id))
     }
 
-    /// Returns where the entries begin.
     fn starts(&self) -> anyhow::Result<Starts> {
         let mut entries = self.entries();
         let (mut places, mut is_sorted) = (Vec::new(), true);
@@ -271,7 +240,7 @@ impl StoredTree {
                 (Some(before), Some(name)) => in_order(before, name) == Ordering::Less,
                 (before, name) => before.is_none() && name.is_some(),
             };
-            // Some old tools wrote modes in another way.
+            // Some old tools wrote modes with other digits.
             is_sorted &= is_folder || raw.starts_with(b"1");
             before = name;
             entries.pass(Some(raw));
@@ -280,19 +249,12 @@ impl StoredTree {
     }
 }
 
-/// The entries of a tree as they are stored, gone through from the first to the last.
 pub(in crate::git) struct RawEntries<'t> {
-    /// What is still to come.
     rest: &'t [u8],
-    /// The tree.
     id: ObjectId,
 }
 
 impl<'t> RawEntries<'t> {
-    /// Returns the next entry.
-    ///
-    /// # Errors
-    /// The tree is cut short.
     pub(in crate::git) fn peek(&self) -> anyhow::Result<Option<&'t [u8]>> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -303,20 +265,14 @@ impl<'t> RawEntries<'t> {
             .map(Some)
     }
 
-    /// Returns whether these are the bytes of the next entry.
     pub(in crate::git) fn is_next(&self, raw: &[u8]) -> bool {
         self.rest.starts_with(raw)
     }
 
-    /// Passes over the next entry, if there is one.
     pub(in crate::git) fn pass(&mut self, raw: Option<&[u8]>) {
         self.rest = &self.rest[raw.map_or(0, <[u8]>::len)..];
     }
 
-    /// Reads an entry.
-    ///
-    /// # Errors
-    /// It is none.
     pub(in crate::git) fn decoded<'e>(&self, raw: &'e [u8]) -> anyhow::Result<EntryRef<'e>> {
         let entry = TreeRefIter::from_bytes(raw, self.id.kind()).next();
         let entry = entry.with_context(|| format!("tree {} is damaged", self.id))?;
@@ -324,7 +280,6 @@ impl<'t> RawEntries<'t> {
     }
 }
 
-/// Appends an entry as a tree has it.
 pub(in crate::git) fn put_entry(data: &mut Vec<u8>, mode: EntryMode, name: &[u8], id: &ObjectId) {
     data.extend_from_slice(mode.as_bytes(&mut [0; 6]));
     data.push(b' ');
@@ -333,14 +288,13 @@ pub(in crate::git) fn put_entry(data: &mut Vec<u8>, mode: EntryMode, name: &[u8]
     data.extend_from_slice(id.as_slice());
 }
 
-/// Returns the name of an entry.
 fn name_of(raw: &[u8]) -> Option<&[u8]> {
     let start = memchr::memchr(b' ', raw)? + 1;
     let name = &raw[start..];
     Some(&name[..memchr::memchr(0, name)?])
 }
 
-/// Compares names as git sorts them: a folder as if a slash followed.
+/// Compares names in git's order: a directory sorts as if a slash followed.
 fn in_order((a, a_is_folder): (&[u8], bool), (b, b_is_folder): (&[u8], bool)) -> Ordering {
     let common = a.len().min(b.len());
     let next = |name: &[u8], is_folder: bool| {

@@ -1,7 +1,7 @@
-//! New objects, gathered and staged, or written as one pack.
+//! Collects new objects, then stages them or writes them as one pack.
 //!
-//! An object that is in a pack already is not written again; one that is loose is, because what no
-//! ref reaches yet goes with the next `git gc --prune=now`.
+//! An object that is already in a pack is not written again. A loose one is, because the next `git
+//! gc --prune=now` can delete it if no ref reaches it yet.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -20,44 +20,33 @@ use crate::git::object::staged;
 use crate::git::object::tree::NewTree;
 use crate::git::repository::Repository;
 
-/// More new objects than this do not wait in memory.
+/// Above this number of objects, they are written instead of kept in memory.
 const MANY: usize = 500;
-/// More bytes than this wait in memory for no longer.
+/// Above this size in bytes, waiting objects are written to the pack.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
-/// More bytes than this are not staged: they would be copied for every thread. The tree of a folder
-/// of 50,000 files has half as many.
+/// Above this size in bytes, objects are written instead of staged, because each thread copies the
+/// staged ones. The tree of a directory with 50,000 files has half this size.
 const MOST_STAGED: usize = 4 * 1024 * 1024;
 
-/// Objects on their way into the repository; shared by threads.
 pub(in crate::git) struct Sink {
-    /// What waits.
     waiting: Mutex<Waiting>,
-    /// What packs have, those of others that came since we looked last not among them: looking
-    /// for some at each new object is slow, and one that is written twice does no harm.
+    /// Packs as of the creation of the sink. Searching for newer packs for each object would be
+    /// slow, and writing an object twice is harmless.
     packed: Mutex<gix::OdbHandle>,
-    /// The folder of loose objects.
     objects: PathBuf,
-    /// The hash function.
     hash: gix::hash::Kind,
-    /// Whether everything stays in memory.
     read_only: bool,
 }
 
-/// What a sink has taken and not yet written.
 #[derive(Default)]
 struct Waiting {
-    /// What it has seen.
     seen: HashSet<ObjectId>,
-    /// New objects, in memory.
     new: Vec<(ObjectId, Kind, Vec<u8>)>,
-    /// The size of these.
     bytes: usize,
-    /// The pack, once there are many.
     pack: Option<Pack>,
 }
 
 impl Sink {
-    /// Starts with nothing.
     pub(in crate::git) fn new(repository: &Repository) -> Sink {
         let gix = &repository.gix;
         let mut packed = gix.objects.clone();
@@ -71,12 +60,12 @@ impl Sink {
         }
     }
 
-    /// Takes an object and returns its id.
     pub(in crate::git) fn add(&self, kind: Kind, data: Vec<u8>) -> anyhow::Result<ObjectId> {
         self.add_unless(None, kind, data)
     }
 
-    /// As [`Sink::add`], for what may be an object that is there and known to be whole.
+    /// Like [`Sink::add`], but returns immediately if the object is `known`, an existing object
+    /// that is known to be intact.
     pub(in crate::git) fn add_unless(
         &self,
         known: Option<ObjectId>,
@@ -94,13 +83,14 @@ impl Sink {
             return Ok(id);
         }
 
-        // It does not wait in memory, and is compressed by one thread at a time.
+        // Not kept in memory. The lock means that one large object is compressed at a time.
         if data.len() as u64 > LARGE && !self.read_only {
             let mut waiting = lock();
             self.pack_of(&mut waiting)?.push_large(id, kind, &data)?;
             return Ok(id);
         }
 
+        // Compressed outside of the lock, so several threads can do it at the same time.
         let packed = if lock().pack.is_some() {
             Some(deflated(kind, &data)?)
         } else {
@@ -122,7 +112,7 @@ impl Sink {
         Ok(id)
     }
 
-    /// As [`Sink::add_unless`], for a tree, of which `memory` keeps a large one.
+    /// Like [`Sink::add_unless`], for a tree. A large one is cached in `memory`.
     pub(in crate::git) fn add_tree(
         &self,
         memory: &ObjectMemory,
@@ -137,15 +127,15 @@ impl Sink {
         Ok(id)
     }
 
-    /// Takes a large blob, which is read twice and is in no memory as a whole; returns its id, or
-    /// nothing if it did not stay the same, or has not as many bytes as was said.
+    /// Adds a large blob, which is read twice, in blocks. `None` if it changed in between or its
+    /// length is not `size`.
     pub(in crate::git) fn add_large<R: Read>(
         &self,
         size: u64,
         open: impl Fn() -> R,
     ) -> anyhow::Result<Option<ObjectId>> {
         let mut first = Hashed::new(open(), self.hash, size);
-        // Whoever asked finds out why it cannot be read.
+        // The caller reports read errors.
         let Ok(length) = first.drain() else {
             return Ok(None);
         };
@@ -155,7 +145,7 @@ impl Sink {
 
         let id = first.id().context("hashing")?;
 
-        // Compressed by one thread at a time.
+        // One large blob is compressed at a time.
         let mut waiting = self.waiting();
         if waiting.seen.contains(&id) || self.is_packed(&id) {
             return Ok(Some(id));
@@ -171,12 +161,10 @@ impl Sink {
         Ok(added.then_some(id))
     }
 
-    /// Returns what waits.
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().expect("no thread panics with the lock")
     }
 
-    /// Returns the pack, which is begun if need be.
     fn pack_of<'w>(&self, waiting: &'w mut Waiting) -> anyhow::Result<&'w mut Pack> {
         match &mut waiting.pack {
             Some(pack) => Ok(pack),
@@ -184,25 +172,22 @@ impl Sink {
         }
     }
 
-    /// Returns whether an object is staged, or in a pack and nowhere else.
+    /// Returns whether an object is staged or packed, and not loose.
     fn is_packed(&self, id: &ObjectId) -> bool {
         let packed = || self.packed.lock().expect("no thread panics with the lock");
         !self.is_loose(id) && packed().exists(id)
     }
 
-    /// Returns whether everything stays in memory, because nothing can be written.
     pub(in crate::git) fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Returns whether an object is loose, be it empty because power was lost before its bytes were
-    /// on disk.
+    /// Returns whether a loose object exists. It can be empty after a power cut.
     fn is_loose(&self, id: &ObjectId) -> bool {
         let hex = id.to_hex().to_string();
         self.objects.join(&hex[..2]).join(&hex[2..]).exists()
     }
 
-    /// Moves what waits in memory into the pack.
     fn spill(&self, waiting: &mut Waiting) -> anyhow::Result<()> {
         let mut pack = match waiting.pack.take() {
             Some(pack) => pack,
@@ -217,8 +202,8 @@ impl Sink {
         Ok(())
     }
 
-    /// Leaves what was taken in memory until a ref is about to reach it; much of it is written as a
-    /// pack. Returns the `.keep` file of that, if there is one.
+    /// Keeps the objects in memory until a ref is about to reach them, or writes a pack if there
+    /// are many. Returns the pack's `.keep` file.
     pub(in crate::git) fn stage(self, repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
         let waiting = self.waiting();
         let is_little = waiting.pack.is_none() && waiting.bytes <= MOST_STAGED;
@@ -233,7 +218,7 @@ impl Sink {
         Ok(None)
     }
 
-    /// Writes what was taken; returns the `.keep` file, if there was anything.
+    /// Writes the objects as a pack and returns its `.keep` file; `None` if there are no objects.
     pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
         if self.read_only {
             return self.stage(repository);
@@ -277,7 +262,7 @@ mod tests {
         let (id, first) = write();
         keep::release(&first).unwrap();
         let (_, second) = write();
-        // A repack that began in between removes what it has listed.
+        // Simulates a concurrent repack that had listed the first pack.
         for ending in ["pack", "idx"] {
             std::fs::remove_file(first.with_extension(ending)).unwrap();
         }
@@ -302,7 +287,7 @@ mod tests {
 
         let read = ids.map(|id| repository.blob(id).unwrap());
         assert!(read == [&b"before"[..], &large, b"after", &large]);
-        // git itself reads the pack, and finds each entry's checksum in the index.
+        // git itself reads the pack and verifies the checksums in the index.
         let mut git = repository.git().unwrap();
         let pack = keep.with_extension("pack");
         let verified = git.args(["verify-pack"]).arg(pack).output().unwrap();

@@ -1,4 +1,4 @@
-//! A place made durable: its bytes, or the names beside it.
+//! Flushes a file, or the directory that contains it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,11 +9,11 @@ use rustix::io::Errno;
 use super::Place;
 use crate::host::sync;
 
-/// Makes the bytes of the file here durable; of a link there are none but its name.
+/// Flushes the content of a file. Does nothing for a symlink.
 pub(in crate::git) fn sync(place: &Place) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = match open_as(place, flags) {
-        // Its permissions need not let us read it.
+        // The file is possibly not readable by its owner.
         Err(Errno::ACCESS) => open_as(place, flags | OFlags::WRONLY),
         opened => opened,
     };
@@ -24,13 +24,12 @@ pub(in crate::git) fn sync(place: &Place) -> io::Result<()> {
     }
 }
 
-/// Makes the names in the folder durable that this name is in; false if its file system flushes
-/// no single folder.
+/// Flushes the directory that contains the name. `false` if its file system cannot flush single
+/// directories.
 pub(in crate::git) fn sync_folder(place: &Place) -> io::Result<bool> {
     sync::sync_folder(&place.folder)
 }
 
-/// Opens what is here.
 fn open_as(place: &Place, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(&place.folder, place.name.as_slice(), flags, Mode::empty())
 }

@@ -1,4 +1,4 @@
-//! Folders with nothing in them, which git does not know.
+//! Empty directories, which git does not track.
 
 use std::io;
 
@@ -6,14 +6,14 @@ use rustix::fs::FileType;
 
 use super::Place;
 
-/// More empty folders than these stay: each is open while it is looked at.
+/// Limit, because each directory is open while its contents are checked.
 const MOST_EMPTY: usize = 256;
 
 impl Place {
-    /// Removes the folder here, and the folders in it, if nothing is in any of them: for git they
-    /// are not there. False where something is, which stays with all of them.
+    /// Removes the directory and its subdirectories if they contain no file. Otherwise `false`, and
+    /// all of them stay.
     pub(in crate::git) fn remove_empty_folders(&self) -> io::Result<bool> {
-        // One that is empty itself need not be opened, which its permissions may forbid.
+        // An empty directory need not be opened, which its permissions could forbid.
         if self.remove_empty_folder()? {
             return Ok(true);
         }

@@ -1,4 +1,4 @@
-//! Looking at a place: what is there, and who writes to it.
+//! Reads what is at a name, and whether it can be changed.
 
 use std::fs::File;
 use std::io;
@@ -12,18 +12,17 @@ use crate::git::object::large::LARGE;
 use crate::host::file::read_sized;
 use crate::host::lease::Writers;
 
-/// The largest file that is compared; a larger one counts as something else than what git holds.
+/// Larger files are not compared; they count as different from any blob.
 const MAX_COMPARED: u64 = 4 << 30;
 
 impl Place {
-    /// Returns what kind of thing is here, without reading it.
     pub(in crate::git) fn look_kind(&self) -> io::Result<Option<FileType>> {
         Ok(self
             .stat()?
             .map(|stat| FileType::from_raw_mode(stat.st_mode)))
     }
 
-    /// Returns the times and numbers of what is here.
+    /// Returns the stat; `None` if the name does not exist.
     pub(in crate::git) fn stat(&self) -> io::Result<Option<Stat>> {
         match rustix::fs::statat(
             &self.folder,
@@ -36,14 +35,14 @@ impl Place {
         }
     }
 
-    /// Reads what is here; a large file is only opened.
+    /// Reads the content. A large file is only opened.
     pub(in crate::git) fn look(&self) -> io::Result<OnDisk> {
         self.find()?.read()
     }
 
-    /// Finds out what is here, and opens it if it is a regular file.
+    /// Determines the type of the name. A regular file is opened.
     pub(in crate::git) fn find(&self) -> io::Result<NameState> {
-        // It may become something else between the two calls: then it is looked at once more.
+        // The file can be replaced between both calls, so retry.
         for _ in 0..8 {
             match self.look_kind()? {
                 None => return Ok(NameState::Absent),
@@ -67,13 +66,13 @@ impl Place {
         Ok(NameState::Other)
     }
 
-    /// Returns whether what is here may be exchanged, moved or made: the folder can be written to,
-    /// and nothing holds a file in its place.
+    /// Returns whether the name can be replaced or created: the directory is writable, and the file
+    /// is neither immutable nor protected by a sticky bit or a mount.
     pub(in crate::git) fn is_free(&self) -> io::Result<bool> {
         self.is_free_in(self.room()?)
     }
 
-    /// Returns what [`Place::is_free`] does, if this is known of the folder.
+    /// Like [`Place::is_free`], with the known rights in the directory.
     pub(super) fn is_free_in(&self, room: FolderRights) -> io::Result<bool> {
         match room {
             FolderRights::Closed => Ok(false),
@@ -82,7 +81,6 @@ impl Place {
         }
     }
 
-    /// Returns what may be changed in the folder.
     pub(super) fn room(&self) -> io::Result<FolderRights> {
         let access = Access::WRITE_OK | Access::EXEC_OK;
         match rustix::fs::accessat(&self.folder, ".", access, AtFlags::empty()) {
@@ -100,14 +98,12 @@ impl Place {
         }
     }
 
-    /// Returns whether this is somebody else's.
     fn is_others(&self) -> io::Result<bool> {
         let own = rustix::process::geteuid().as_raw();
         Ok(self.stat()?.is_some_and(|stat| stat.st_uid != own))
     }
 
-    /// Returns whether the file system keeps what is here as it is: immutable, only to be appended
-    /// to, or mounted here.
+    /// Returns whether the file cannot be changed: immutable, append-only or a mount point.
     #[cfg(target_os = "linux")]
     fn is_fixed(&self) -> io::Result<bool> {
         use rustix::fs::{StatxAttributes, StatxFlags};
@@ -121,25 +117,24 @@ impl Place {
             StatxFlags::TYPE,
         ) {
             Ok(told) => Ok(told.stx_attributes.intersects(fixed)),
-            // A container may forbid the question; then the attempt tells.
+            // A container can forbid the call. The attempt to write decides then.
             Err(Errno::NOENT | Errno::NOSYS | Errno::PERM) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Returns false: the system is not asked.
     #[cfg(not(target_os = "linux"))]
     fn is_fixed(&self) -> io::Result<bool> {
         Ok(false)
     }
 
-    /// Opens what is here to be read; a link is not followed, a pipe not waited for.
+    /// Opens the file for reading without following a symlink or blocking on a pipe.
     pub(super) fn open(&self) -> Result<File, Errno> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         rustix::fs::openat(&self.folder, self.name.as_slice(), flags, Mode::empty()).map(File::from)
     }
 
-    /// Opens a regular file; nothing if it is not one any more.
+    /// Opens a regular file; `None` if it was replaced by something else.
     fn find_file(&self) -> io::Result<Option<NameState>> {
         let file = match self.open() {
             Ok(file) => file,
@@ -155,39 +150,31 @@ impl Place {
     }
 }
 
-/// What may be changed in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FolderRights {
-    /// Nothing.
     Closed,
-    /// Everything.
     Open,
-    /// One's own: a folder such as `/tmp`, where everyone may only move their own.
+    /// Only own files can be renamed or deleted: a sticky directory such as `/tmp`.
     Shared,
 }
 
-/// What is at a name, before it is read.
+/// What is at a name, not read yet.
 #[derive(Debug)]
 pub(in crate::git) enum NameState {
-    /// Nothing.
     Absent,
-    /// A regular file.
     File {
-        /// The file, open to be read.
         file: Arc<File>,
-        /// What the system told of it when it was opened.
         stat: Stat,
     },
-    /// A link and its target.
     Link(Vec<u8>),
-    /// A folder.
     Folder,
-    /// A device, a pipe, or a file that may not be read.
+    /// A special or unreadable file.
     Other,
 }
 
 impl NameState {
-    /// Asks who has the file open for writing; while the answer is kept, who wants to has to wait.
+    /// Asks whether a process has the file open for writing. While the result lives, a new writer
+    /// has to wait.
     pub(in crate::git) fn writers(&self) -> Writers {
         match self {
             NameState::File { file, .. } => Writers::of(Arc::clone(file)),
@@ -195,7 +182,7 @@ impl NameState {
         }
     }
 
-    /// Returns how the file is told from another one, or from a later state of its own.
+    /// Returns the identity of a file and its state.
     pub(in crate::git) fn trace(&self) -> Option<Trace> {
         match self {
             NameState::File { stat, .. } => Some(Trace::of(stat)),
@@ -203,7 +190,7 @@ impl NameState {
         }
     }
 
-    /// Reads it; a large file is only handed on.
+    /// Reads the content. A large file is only passed on.
     pub(in crate::git) fn read(&self) -> io::Result<OnDisk> {
         let (file, stat) = match self {
             NameState::Absent => return Ok(OnDisk::Absent),
@@ -228,22 +215,17 @@ impl NameState {
     }
 }
 
-/// What the system tells of a file without reading it, but for what a rename changes. A file that
-/// was written to within the same tick of the clock has the same.
+/// Stat of a file without the fields that a rename changes. Two writes within one clock tick can
+/// have the same trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::git) struct Trace {
-    /// Its file system and number there.
     number: (u64, u64),
-    /// Its kind and permissions.
     mode: u32,
-    /// Its size.
     size: i64,
-    /// When its bytes were last changed.
     changed: (i64, i64),
 }
 
 impl Trace {
-    /// Takes what matters.
     #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
     pub(in crate::git) fn of(stat: &Stat) -> Trace {
         Trace {

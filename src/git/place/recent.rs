@@ -1,9 +1,9 @@
-//! The folder that was walked to a moment ago, for the next path in it.
+//! Caches the last resolved directory for the next path in it.
 //!
-//! A walk tells of its own moment only: between it and the call that it is for, a process can be
-//! stopped for longer than [`MOMENT`]. So a folder that was reached within the moment is as good as
-//! one that was just reached, and many files in one folder cost one walk each millisecond instead
-//! of one each. It is still the folder itself that is open, and never a link to it.
+//! The result of a walk is only true at its own instant: the process can be paused for longer than
+//! [`MOMENT`] before it uses the result. So a directory that was resolved within the moment is as
+//! good as one resolved just now, and many files in one directory cost one walk per millisecond.
+//! The open directory itself is never a symlink.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,31 +15,25 @@ use gix::bstr::ByteSlice as _;
 use super::look::FolderRights;
 use super::{IfMissing, Place, Top, WalkResult, is_ordinary};
 
-/// How long a walk is taken for true.
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// The folder that was walked to last.
 #[derive(Debug, Default)]
 pub(in crate::git) struct Recent {
-    /// The folder, if there is one.
     last: Option<RecentFolder>,
 }
 
-/// A folder that was walked to.
 #[derive(Debug)]
 struct RecentFolder {
-    /// Its path; empty for the top.
+    /// Empty for the top.
     path: Vec<u8>,
-    /// The folder.
     folder: Arc<OwnedFd>,
-    /// When the walk began.
     began: Instant,
-    /// What may be changed in it, once that was asked.
+    /// Rights in the directory, once requested.
     room: Option<FolderRights>,
 }
 
 impl Recent {
-    /// Walks to the folder of a path below a top, as [`Top::walk`] does, unless it was just there.
+    /// Resolves the directory of a path like [`Top::walk`], unless it is cached.
     pub(in crate::git) fn walk(
         &mut self,
         top: &Top,
@@ -57,6 +51,7 @@ impl Recent {
             }));
         }
 
+        // Before the walk, so the directory is never older than it seems.
         let began = Instant::now();
         let walked = top.walk(path, missing)?;
         self.last = match &walked {
@@ -72,8 +67,7 @@ impl Recent {
         Ok(walked)
     }
 
-    /// Returns whether what is at a place may be changed, as [`Place::is_free`] does; its folder is
-    /// asked about once while it is the last.
+    /// Like [`Place::is_free`], but reads the rights of the cached directory only once.
     pub(in crate::git) fn is_free(&mut self, place: &Place) -> io::Result<bool> {
         let here = self.last.as_mut();
         let Some(reached) = here.filter(|last| Arc::ptr_eq(&last.folder, &place.folder)) else {
@@ -87,7 +81,7 @@ impl Recent {
         place.is_free_in(room)
     }
 
-    /// Forgets the folder: it was removed, or could have been.
+    /// Clears the cache, because the directory was possibly removed.
     pub(in crate::git) fn forget(&mut self) {
         self.last = None;
     }

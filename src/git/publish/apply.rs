@@ -1,4 +1,11 @@
-//! The writing: each path is exchanged in one step, and what was there is looked at once more.
+//! Applies a judged publication: stages new versions, deletes, then swaps each file in.
+//!
+//! Every write is one `rename` or `renameat2(RENAME_EXCHANGE)`, so readers see the old or the new
+//! file and never a gap. A path that changed since it was judged becomes a conflict, and its
+//! current file keeps the name.
+//!
+//! Limitation: on a file system without `RENAME_EXCHANGE`, a save between the final comparison and
+//! the rename is lost ([`Publisher::write_without_exchange`]).
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -19,33 +26,33 @@ use crate::git::version;
 use crate::git::version::Mark;
 use crate::host::fault;
 
-/// A new version that lies ready beside its place.
+/// A new version, written and flushed next to its destination under a temporary name.
 struct StagedVersion {
-    /// What it is for.
     step: PublishStep,
-    /// The temporary name.
     temporary: Vec<u8>,
-    /// What it is recognised by.
+    /// Identifies our file later, so that we never delete another program's file that took its
+    /// name.
     ours: Mark,
-    /// Where it lies, whatever becomes of the name of its folder; of so many as may be open at
-    /// once.
+    /// Open handle to the staged file. Survives a rename of its directory. `None` beyond
+    /// `MOST_OPEN`.
     lies: Option<Arc<Place>>,
 }
 
-/// What came of laying new versions ready.
 #[derive(Default)]
 struct Laid {
-    /// What lies ready.
     ready: Vec<StagedVersion>,
-    /// What has to wait for its folder.
+    /// Steps whose directory cannot be created until a deleted file frees its name.
     late: Vec<PublishStep>,
 }
 
-/// How many places are kept open at once.
+/// Limit of open handles to staged files, and of those to displaced files.
 const MOST_OPEN: usize = 64;
 
 impl Publisher<'_> {
-    /// Makes the changes: new versions laid ready, deletions, then the exchanges.
+    /// Stages new versions, deletes, then swaps the staged files in.
+    ///
+    /// After an error the files that are not swapped in yet are discarded. Displaced files are
+    /// finished in any case: each either goes to the undo directory or gets its name back.
     pub(super) fn apply(&mut self, steps: Vec<PublishStep>) -> anyhow::Result<()> {
         let (deletions, writes): (Vec<_>, Vec<_>) = steps
             .into_iter()
@@ -56,12 +63,13 @@ impl Publisher<'_> {
             self.discard(&prepared);
         }
 
+        // Even after an error: displaced files must not stay under temporary names.
         settle::settle(self)?;
         outcome?;
         durable::flush_names(self)
     }
 
-    /// Does the work of [`Publisher::apply`]; `prepared` holds what lies ready and is not used yet.
+    /// `prepared` is an out parameter: after an error the caller discards what it still contains.
     fn prepare_and_write(
         &mut self,
         deletions: Vec<PublishStep>,
@@ -69,6 +77,7 @@ impl Publisher<'_> {
         prepared: &mut Vec<StagedVersion>,
     ) -> anyhow::Result<()> {
         let mut late = Vec::new();
+        // Decided by the total before the work is split among threads.
         self.flush = durable::flush_of(self, writes.len());
         let mut failed = None;
         for (laid, outcome) in self.spread(writes, paths, |part, steps| part.prepare_all(steps))? {
@@ -87,6 +96,7 @@ impl Publisher<'_> {
             return Ok(());
         }
 
+        // Before the first swap: a power cut after it must not find an empty file.
         durable::flush_prepared(
             self,
             prepared
@@ -94,13 +104,16 @@ impl Publisher<'_> {
                 .map(|ready| (&*ready.step.change.path, &*ready.temporary)),
         )?;
         fault::point("publish-prepared")?;
+        // Deletions come first: a new file can need the name of a deleted directory, or the other
+        // way round.
         for step in &deletions {
             self.delete(step)?;
         }
 
+        // Displaced files must leave their directories, otherwise these are not empty.
         settle::settle(self)?;
-        // Each folder once: to tell that one is not empty, the system may look through all the
-        // names that were in it.
+        // Each directory once: checking that a directory is empty can make the kernel scan all
+        // names that it ever had.
         let emptied: BTreeSet<&[u8]> = deletions
             .iter()
             .filter_map(|step| Some(step.change.path.rsplit_once_str(b"/")?.0))
@@ -109,8 +122,8 @@ impl Publisher<'_> {
             self.remove_empty_folders(&[folder, b"/x"].concat())?;
         }
 
-        // These had to wait until a file left the name that their folder takes, and come after the
-        // flush of the others.
+        // These waited until a file freed the name of their directory. The others are flushed
+        // already, so these are flushed one by one.
         self.flush = durable::flush_of(self, 0);
         for step in late {
             if let Some(step) = self.prepare(step, prepared)? {
@@ -125,7 +138,7 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// Lays new versions ready, up to the first that fails.
+    /// Stages new versions until one fails; returns what was staged even then.
     fn prepare_all(&mut self, steps: Vec<PublishStep>) -> (Laid, anyhow::Result<()>) {
         let mut laid = Laid::default();
         for step in steps {
@@ -137,8 +150,7 @@ impl Publisher<'_> {
         (laid, Ok(()))
     }
 
-    /// Lays the new version ready beside its place; gives the step back where its folder cannot be
-    /// made yet.
+    /// Stages one new version. Returns the step if its directory cannot be created yet.
     fn prepare(
         &mut self,
         step: PublishStep,
@@ -164,6 +176,7 @@ impl Publisher<'_> {
             .with_context(|| cannot_write(&step.change.path))?;
         let lies = place.sibling(&temporary);
         let ours = version::mark(self.repository, &content, executable)?;
+        // Limits the descriptors that a large publication keeps open.
         let lies = (prepared.len() < MOST_OPEN).then(|| Arc::new(lies));
 
         prepared.push(StagedVersion {
@@ -175,21 +188,20 @@ impl Publisher<'_> {
         Ok(None)
     }
 
-    /// Writes a temporary file and returns its name, and whether it can be executed.
     fn lay(&mut self, place: &Place, content: &Content) -> std::io::Result<(Vec<u8>, bool)> {
         loop {
             let temporary = rescue::temporary(self);
             let durable = self.flush == Flush::Each;
             match place.sibling(&temporary).create(content, durable) {
                 Ok(executable) => return Ok((temporary, executable)),
-                // Left by a run that was interrupted.
+                // Left by an interrupted run.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Exchanges what is at a path with what lies ready.
+    /// Swaps a staged file in, or records a conflict if the path changed.
     fn write(&mut self, ready: StagedVersion) -> anyhow::Result<()> {
         let path = ready.step.change.path.clone();
         fault::point("publish-before-exchange")?;
@@ -215,7 +227,8 @@ impl Publisher<'_> {
         self.remove_empty_folders(&path)
     }
 
-    /// Removes what lay ready in a folder that was moved away with it.
+    /// Discards a staged file whose directory was renamed, through the open handle. Without a
+    /// handle the file stays; nothing refers to it.
     fn fetch_back(&mut self, ready: &StagedVersion) -> anyhow::Result<()> {
         match &ready.lies {
             Some(lies) => rescue::let_go(self, lies, &ready.ours, &ready.step.change.path),
@@ -223,13 +236,16 @@ impl Publisher<'_> {
         }
     }
 
-    /// Gives a new file its name, if that is still free.
+    /// Renames a staged file to a name that must still be free (`RENAME_NOREPLACE`).
+    ///
+    /// If another program created the file first, returns whether its content is the new version.
     fn write_new(
         &mut self,
         place: &Place,
         temporary: &Place,
         ready: &StagedVersion,
     ) -> anyhow::Result<bool> {
+        // git does not track empty directories, so they do not occupy the name.
         place.remove_empty_folders()?;
         match temporary.move_to(place) {
             Ok(()) => Ok(true),
@@ -244,13 +260,18 @@ impl Publisher<'_> {
                     )
                 }
             }
-            // The folder was moved away with what lay ready in it.
+            // The directory was renamed, and the staged file with it.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error).with_context(|| cannot_write(&ready.step.change.path)),
         }
     }
 
-    /// Exchanges a file that is there; what it was is held until nobody can be writing to it.
+    /// Swaps the staged file with the current one and keeps the old version as *displaced*.
+    ///
+    /// The old version is compared right after the swap, and again once no process has it open for
+    /// writing (`settle`): an editor that opened it before the swap can still save into it.
+    ///
+    /// Returns `false` if the file changed since it was judged; it has its name back then.
     fn write_over(
         &mut self,
         place: &Place,
@@ -278,7 +299,7 @@ impl Publisher<'_> {
             ours: ready.ours.clone(),
             lies: ready.lies.clone(),
         };
-        // The same trace suffices here: once nobody can be writing to it, its bytes are compared.
+        // Equal metadata suffices here, because `settle` compares the bytes under a lease.
         let trace = temporary.stat()?.map(|stat| Trace::of(&stat));
         let is_traced = trace.is_some() && trace == ready.step.trace;
 
@@ -291,8 +312,9 @@ impl Publisher<'_> {
         Ok(true)
     }
 
-    /// Replaces a file on a file system that cannot exchange: a moment stays open between the last
-    /// look and the rename.
+    /// Replaces a file on a file system without `RENAME_EXCHANGE`.
+    ///
+    /// Race: a save between the comparison and the rename is overwritten.
     fn write_without_exchange(
         &mut self,
         place: &Place,
@@ -310,7 +332,8 @@ impl Publisher<'_> {
         Ok(true)
     }
 
-    /// Moves a file aside, if it is what it was when it was judged.
+    /// Moves a file to a temporary name next to it. `settle` compares it there and restores it if
+    /// it differs from the old tree.
     fn delete(&mut self, step: &PublishStep) -> anyhow::Result<()> {
         let path = &step.change.path;
         let WalkResult::Place(place) = self.walk(path, IfMissing::Stop)? else {
@@ -321,7 +344,7 @@ impl Publisher<'_> {
             let name = rescue::temporary(self);
             match place.move_to(&place.sibling(&name)) {
                 Ok(()) => break name,
-                // Left by a run that was interrupted.
+                // Left by an interrupted run.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
                 Err(error) if is_refused(&error) => {
@@ -333,7 +356,9 @@ impl Publisher<'_> {
             }
         };
 
+        // Moved, not unlinked: the file can have changed since it was judged.
         fault::point("publish-after-delete")?;
+        // `settle` takes it off the list again if the file must be restored.
         self.done.deleted.push(path.clone());
         let lies = if self.held.len() < MOST_OPEN {
             Some(Arc::new(place.sibling(&name)))
@@ -351,7 +376,6 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// Removes the folders above a path that are empty now, nearest first.
     pub(super) fn remove_empty_folders(&mut self, path: &[u8]) -> anyhow::Result<()> {
         self.recent.forget();
         let mut path = path;
@@ -368,11 +392,10 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// Removes what lies ready after a failure.
     fn discard(&mut self, prepared: &[StagedVersion]) {
         for ready in prepared {
             let path = &ready.step.change.path;
-            // What cannot be removed is swept by the next run.
+            // The next run sweeps what cannot be removed now.
             let _ = match (&ready.lies, self.top.walk(path, IfMissing::Stop)) {
                 (Some(lies), _) => rescue::let_go(self, lies, &ready.ours, path),
                 (None, Ok(WalkResult::Place(place))) => {
@@ -384,7 +407,6 @@ impl Publisher<'_> {
     }
 }
 
-/// Returns the paths of some steps.
 fn paths(steps: &[PublishStep]) -> Vec<&[u8]> {
     steps
         .iter()
@@ -392,7 +414,8 @@ fn paths(steps: &[PublishStep]) -> Vec<&[u8]> {
         .collect()
 }
 
-/// Returns whether the system keeps a name as it is, for a reason that no look before told.
+/// Returns whether the kernel refuses to change a name although the earlier checks passed. Not every
+/// system can answer them, and permissions can have changed since.
 fn is_refused(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),

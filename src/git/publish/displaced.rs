@@ -1,7 +1,9 @@
-//! What was replaced or deleted is put away until the next command, not removed: a program that
-//! found a file before it was exchanged can write to it after the last look.
+//! Keeps replaced and deleted files in `undo/displaced` until the next command.
 //!
-//! The name says what the bytes were. What is found to be different is the user's and is kept.
+//! A program that resolved a file's name before the swap can open it after our final comparison and
+//! write into the old inode. So the old file is not unlinked but moved. Its new name contains the
+//! id of its content; if the content differs when the next command clears the directory, the user
+//! wrote to it, and it is rescued instead of deleted.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,19 +20,17 @@ use crate::git::version::Mark;
 use crate::host::file::make_folders;
 use crate::host::lease::Writers;
 
-/// How many bytes of a file's own name are part of the name under which it is put away.
+/// Bytes of the file's own name that its displaced name contains.
 const MAX_NAME: usize = 120;
 
-/// Returns the folder of what was put away.
 pub(super) fn displaced(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("undo").join("displaced")
 }
 
-/// Removes what earlier publications put away, unless somebody has written to it since: that is
-/// kept and named. What somebody still has open for writing stays. The caller holds the lock.
+/// Deletes what earlier publications displaced.
 ///
-/// # Errors
-/// Where a file cannot be read, moved or removed.
+/// A file that was written to since then moves to `undo/rescued` and is returned. A file that a
+/// process still has open for writing stays. The caller holds the repository lock.
 pub fn clear_displaced(repository: &Repository) -> anyhow::Result<Vec<Rescued>> {
     let top = match Top::open(&displaced(repository)) {
         Ok(top) => top,
@@ -54,8 +54,6 @@ pub fn clear_displaced(repository: &Repository) -> anyhow::Result<Vec<Rescued>> 
     Ok(cleared.into_iter().flatten().collect())
 }
 
-/// Removes a file that was put away, unless somebody writes to it; one that was written to is
-/// kept and returned.
 fn clear(repository: &Repository, place: &Place) -> anyhow::Result<Option<Rescued>> {
     let found = place.find()?;
     let writers = found.writers();
@@ -65,6 +63,7 @@ fn clear(repository: &Repository, place: &Place) -> anyhow::Result<Option<Rescue
 
     let (known, path) = parsed(place.name());
     let mark = version::look_at(repository, &found)?.mark;
+    // Asked a second time: a process can have opened the file while it was hashed.
     if writers.are_there() {
         return Ok(None);
     }
@@ -77,15 +76,15 @@ fn clear(repository: &Repository, place: &Place) -> anyhow::Result<Option<Rescue
                 kept: rescued::rescue(repository, place, path)?,
             }));
         }
-        // Nothing of ours: only files are put away.
+        // Not ours: only regular files are displaced.
         _ => {}
     }
 
     Ok(None)
 }
 
-/// Puts a file away whose bytes are known; a link, or a file on another file system, is
-/// removed.
+/// Moves a file with known content to `undo/displaced`. Removes a symlink, which cannot be written
+/// through, and a file on another file system than `.git`, which cannot be renamed there.
 pub(super) fn put_away(
     publisher: &mut Publisher<'_>,
     temporary: &Place,
@@ -107,6 +106,7 @@ pub(super) fn put_away(
         None => open_or_make(&displaced(publisher.repository))?,
     };
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    // Most file systems limit names to 255 bytes, and the id and counters come on top.
     let name = &name[..name.len().min(MAX_NAME)];
 
     loop {
@@ -119,7 +119,7 @@ pub(super) fn put_away(
                 temporary.remove().with_context(during)?;
                 break;
             }
-            // Put away by a run that was interrupted.
+            // Left by an interrupted run.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error).with_context(during),
         }
@@ -129,7 +129,8 @@ pub(super) fn put_away(
     Ok(())
 }
 
-/// Returns a place in a folder, which is made if it is not there.
+/// Opens a directory, creating it if necessary. The name of the returned place is a dummy; callers
+/// use its siblings.
 fn open_or_make(folder: &Path) -> anyhow::Result<Place> {
     make_folders(folder)
         .and_then(|()| Top::open(folder))
@@ -137,7 +138,7 @@ fn open_or_make(folder: &Path) -> anyhow::Result<Place> {
         .with_context(|| format!("cannot make `{}`", folder.display()))
 }
 
-/// Returns the id of the bytes and the file's own name, as the name says them.
+/// Splits the name of a displaced file into the id of its content and its original name.
 fn parsed(name: &[u8]) -> (Option<&str>, &[u8]) {
     let mut parts = name.splitn(4, |&byte| byte == b'.');
     let id = parts.next().and_then(|id| str::from_utf8(id).ok());

@@ -1,9 +1,9 @@
-//! A power cut finds each file old or new, never empty, and once a publication has returned it
-//! finds the new ones.
+//! Flushes, so that a power cut leaves each file old or new, never empty, and leaves it new once
+//! `publish` has returned.
 //!
-//! A flush of the whole file system waits for everything that anybody wrote to it, a build beside
-//! us included. A turn mostly changes a few files: they are flushed one by one, and so are the
-//! folders whose names changed.
+//! `syncfs` waits for everything that any process wrote to the file system, for example a build.
+//! Most turns change a few files, so these and their directories are flushed one by one; more than
+//! `FEW` get one `syncfs`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -22,21 +22,18 @@ use crate::git::place::{IfMissing, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::host::sync::sync_whole;
 
-/// How new versions become durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flush {
-    /// They need not be.
     None,
-    /// Each when it is written.
+    /// `fsync` of each file when it is staged.
     Each,
-    /// All of them at once.
+    /// One `syncfs` for all files.
     Whole,
 }
 
-/// More files than this, or folders, are flushed at once.
+/// Above this number of files, or of directories, one `syncfs` replaces the single flushes.
 const FEW: usize = 8;
 
-/// Returns how so many new versions become durable.
 pub(super) fn flush_of(publisher: &Publisher<'_>, count: usize) -> Flush {
     match (publisher.guard.durable, count > FEW) {
         (false, _) => Flush::None,
@@ -45,8 +42,8 @@ pub(super) fn flush_of(publisher: &Publisher<'_>, count: usize) -> Flush {
     }
 }
 
-/// Makes the bytes durable that lie ready, each by a path and the temporary name beside it: a
-/// power cut after an exchange must not find empty files.
+/// Flushes staged files, given as pairs of a path and the temporary name next to it. Without this,
+/// a power cut after a swap can leave empty files.
 pub(super) fn flush_prepared<'p>(
     publisher: &Publisher<'_>,
     prepared: impl Iterator<Item = (&'p [u8], &'p [u8])>,
@@ -65,8 +62,8 @@ pub(super) fn flush_prepared<'p>(
     Ok(())
 }
 
-/// Makes the names durable that changed, those included that an earlier run changed and a crash
-/// kept from this.
+/// Flushes the directories of all changed names, including names that an earlier run changed before
+/// it crashed.
 pub(super) fn flush_names(publisher: &Publisher<'_>) -> anyhow::Result<()> {
     if !publisher.guard.durable {
         return Ok(());
@@ -83,13 +80,13 @@ pub(super) fn flush_names(publisher: &Publisher<'_>) -> anyhow::Result<()> {
         return Ok(());
     }
 
+    // No `syncfs` on this system: flush directories one by one, however many.
     let changes = diff::changes(publisher.repository, publisher.from, publisher.to)?;
     let paths = changes.iter().map(|change| change.path.as_slice());
     flush_folders(publisher, &all_folders_of(paths)).context(WORDS)?;
     Ok(())
 }
 
-/// Makes the names of what was put away durable; false as for [`flush_folders`].
 fn flush_displaced(publisher: &Publisher<'_>) -> io::Result<bool> {
     match Top::open(&publisher.repository.teddy_dir()) {
         Ok(top) => flush_folder(&top, b"undo/displaced/"),
@@ -98,8 +95,8 @@ fn flush_displaced(publisher: &Publisher<'_>) -> io::Result<bool> {
     }
 }
 
-/// Makes the names in folders durable; false if one of them could not be reached, as a link has
-/// taken its place or its permissions let nobody read it, or cannot be flushed alone.
+/// Flushes directories one by one. Returns `false` if one could not be flushed: a symlink replaced
+/// it, it is not readable, or its file system cannot flush it.
 fn flush_folders(publisher: &Publisher<'_>, folders: &BTreeSet<PathBuf>) -> io::Result<bool> {
     let mut is_durable = true;
     for folder in folders {
@@ -112,7 +109,8 @@ fn flush_folders(publisher: &Publisher<'_>, folders: &BTreeSet<PathBuf>) -> io::
     Ok(is_durable)
 }
 
-/// Makes the names in a folder below a top durable, through no link; one that is gone has none.
+/// Flushes one directory below `top` without following symlinks. A missing directory counts as
+/// flushed.
 fn flush_folder(top: &Top, folder: &[u8]) -> io::Result<bool> {
     match top.walk(&[folder, b"x"].concat(), IfMissing::Stop)? {
         WalkResult::Place(place) => durable::sync_folder(&place),
@@ -124,11 +122,11 @@ fn flush_folder(top: &Top, folder: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// What is being done.
 const WORDS: &str = "making the files durable";
 
-/// Returns the folders above some paths in which names change: those of the paths, and above one
-/// that does not stay the one that has its name; nothing if they are many.
+/// Returns the directories whose entries change: the parents of the paths, and the parent of each
+/// directory that is itself new or removed (`stays` returns false). `None` if there are more than
+/// `FEW`.
 pub(super) fn folders_of<'p>(
     paths: impl Iterator<Item = &'p [u8]>,
     stays: impl Fn(&Path) -> anyhow::Result<bool>,
@@ -150,9 +148,11 @@ pub(super) fn folders_of<'p>(
     Ok(Some(folders))
 }
 
-/// Returns whether a folder stays where it is, and its name is on the disk: both of two trees have it,
-/// and no name came or went beside it lately. One that was just made, by the user or by a run that
-/// was killed, may be in both trees, too: a sparse checkout leaves folders out.
+/// Returns whether a directory exists before and after, with its own name already on disk.
+///
+/// Both trees must have it. That is not enough: a sparse checkout leaves directories out, so the
+/// user or a killed run can have created it just now. So its parent must not have changed recently
+/// either.
 pub(super) fn stays(
     repository: &Repository,
     trees: [TreeId; 2],
@@ -168,15 +168,15 @@ pub(super) fn stays(
     let inside = repository.workdir().join(folder);
     let is_there = inside.symlink_metadata().is_ok_and(|found| found.is_dir());
     let beside = inside.parent().and_then(|beside| beside.metadata().ok());
+    // A recent change of the parent can be the creation of this directory.
     Ok(is_there && beside.is_some_and(|beside| !fresh::is_young(&beside)))
 }
 
-/// Returns the folders above some paths, however many.
 fn all_folders_of<'p>(paths: impl Iterator<Item = &'p [u8]>) -> BTreeSet<PathBuf> {
     paths.flat_map(above).collect()
 }
 
-/// Returns the folders above a path, up to the top.
+/// Returns the ancestors of a path, innermost first. The last one is the empty path, the top.
 fn above(path: &[u8]) -> impl Iterator<Item = PathBuf> {
     let above = Path::new(OsStr::from_bytes(path)).ancestors().skip(1);
     above.map(Path::to_owned)
@@ -189,7 +189,7 @@ mod tests {
 
     #[track_caller]
     fn check(paths: &[&str], expected: &[&str]) {
-        // What is called "new" is made, with what is in it.
+        // A directory named "new" is created, and so is everything in it.
         let stays = |folder: &Path| Ok(folder.iter().all(|part| part != "new"));
         let paths_of = paths.iter().map(|path| path.as_bytes());
         let found = folders_of(paths_of, stays).unwrap().unwrap();
@@ -206,7 +206,7 @@ mod tests {
         check(&["new/c", "new/d", "new/new/e"], &["", "new", "new/new"]);
     }
 
-    /// A sparse checkout left out what both trees have.
+    /// Simulates a sparse checkout that left out directories of both trees.
     #[test]
     fn a_folder_that_is_made_or_was_just_made_does_not_stay() {
         let outer = tempfile::tempdir().unwrap();

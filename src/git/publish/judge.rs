@@ -1,4 +1,4 @@
-//! The look before the first write: which paths are as the old tree says, and which are not.
+//! Classifies each change before the first write: already applied, applicable, or a conflict.
 
 use std::collections::BTreeSet;
 
@@ -11,31 +11,28 @@ use crate::git::place::{IfMissing, OnDisk, Place, Trace, WalkResult};
 use crate::git::version;
 use crate::git::version::Mark;
 
-/// A change that can be made.
 #[derive(Debug)]
 pub(super) struct PublishStep {
-    /// The change.
     pub(super) change: TreeChange,
-    /// What is on disk, known to be what the old tree says.
+    /// Content on disk, which equals the old tree's.
     pub(super) was: Mark,
-    /// How a file on disk was told from others when it was read.
+    /// Metadata of the file when its content was read; a cheap check that it did not change since.
     pub(super) trace: Option<Trace>,
-    /// The permissions of the file on disk.
     pub(super) permissions: Option<RawMode>,
 }
 
-/// What a change comes to.
 enum PathVerdict {
-    /// It is on disk already, or concerns a repository within.
+    /// Already applied, or a submodule on both sides.
     Nothing,
-    /// It can be made.
     Ready(Box<PublishStep>),
-    /// The path must stay as it is.
     Conflict,
 }
 
 impl Publisher<'_> {
-    /// Judges every change, deletions first, notes the conflicts, and returns what can be done.
+    /// Classifies all changes, records the conflicts and returns the applicable steps.
+    ///
+    /// Deletions are classified first: a new file can replace a directory only if everything in the
+    /// directory is deleted.
     pub(super) fn judge(&mut self, changes: &[TreeChange]) -> anyhow::Result<Vec<PublishStep>> {
         let (deletions, others): (Vec<_>, Vec<_>) =
             changes.iter().cloned().partition(|it| it.new.is_none());
@@ -63,7 +60,6 @@ impl Publisher<'_> {
         Ok(steps)
     }
 
-    /// Judges some changes, in their order.
     fn verdicts(
         &mut self,
         changes: Vec<TreeChange>,
@@ -79,7 +75,6 @@ impl Publisher<'_> {
         Ok(judged.into_iter().flatten().collect())
     }
 
-    /// Judges one change.
     fn verdict(
         &mut self,
         change: &TreeChange,
@@ -90,6 +85,7 @@ impl Publisher<'_> {
                 .as_ref()
                 .is_some_and(|entry| entry.mode == EntryMode::Gitlink)
         };
+        // Submodules are never touched.
         if gitlink(&change.old) || gitlink(&change.new) {
             let only = [&change.old, &change.new]
                 .into_iter()
@@ -114,7 +110,8 @@ impl Publisher<'_> {
             WalkResult::Blocked(end) if leaving.contains(&change.path[..end]) => {
                 return Ok(absent(change));
             }
-            // What is to go cannot be behind a file or a link: it is gone.
+            // A file or symlink is in place of a parent directory, so the file to delete does not
+            // exist.
             WalkResult::Blocked(_) if change.new.is_none() => return Ok(PathVerdict::Nothing),
             WalkResult::Blocked(_) | WalkResult::Boundary | WalkResult::Refused => {
                 return Ok(PathVerdict::Conflict);
@@ -128,13 +125,12 @@ impl Publisher<'_> {
         Ok(verdict)
     }
 
-    /// Notes a path at which nothing may be changed.
+    /// Records a conflict on a path that the user has no permission to change.
     fn closed(&mut self, change: &TreeChange) -> PathVerdict {
         self.done.closed.push(change.path.clone());
         PathVerdict::Conflict
     }
 
-    /// Returns whether the folders that are missing on the way to a path can be made.
     fn has_room(&self, path: &[u8]) -> anyhow::Result<bool> {
         let ends = path
             .iter()
@@ -150,13 +146,13 @@ impl Publisher<'_> {
         Ok(true)
     }
 
-    /// Compares what is on disk with what both trees say.
     fn compare(
         &mut self,
         change: &TreeChange,
         place: &Place,
         leaving: &BTreeSet<Vec<u8>>,
     ) -> anyhow::Result<PathVerdict> {
+        // Content and writers are then those of the same inode, even if the name changes hands.
         let here = place.find()?;
         let found = version::look_at(self.repository, &here)?;
         if found.seen.is_folder()
@@ -166,6 +162,7 @@ impl Publisher<'_> {
             return Ok(PathVerdict::Conflict);
         }
 
+        // Already applied, by an interrupted run or by the user.
         if self.new.is(&change.path, change.new.as_ref(), &found)? {
             return Ok(PathVerdict::Nothing);
         }
@@ -181,7 +178,7 @@ impl Publisher<'_> {
             return Ok(PathVerdict::Conflict);
         }
 
-        // What it writes now, or keeps in memory to write, would go into a file without a name.
+        // Anything that process writes after the swap would go into an unlinked file.
         if here.writers().are_there() {
             self.done.busy.push(change.path.clone());
             return Ok(PathVerdict::Conflict);
@@ -200,7 +197,7 @@ impl Publisher<'_> {
         })))
     }
 
-    /// Returns whether everything in a folder is among what leaves, so that a file can take its
+    /// Returns whether everything in a directory is to be deleted, so that a file can take its
     /// name.
     fn leaves_whole(
         &self,
@@ -227,7 +224,7 @@ impl Publisher<'_> {
         Ok(true)
     }
 
-    /// Returns whether a path is one of those that no snapshot holds, or lies in one.
+    /// Returns whether a path, or a directory above it, is excluded from snapshots.
     fn is_untouchable(&self, path: &[u8]) -> bool {
         let ends = path
             .iter()
@@ -239,7 +236,6 @@ impl Publisher<'_> {
     }
 }
 
-/// Returns the paths of some changes.
 fn paths_of(changes: &[TreeChange]) -> Vec<&[u8]> {
     changes
         .iter()
@@ -247,7 +243,6 @@ fn paths_of(changes: &[TreeChange]) -> Vec<&[u8]> {
         .collect()
 }
 
-/// Judges a change whose place on disk is empty.
 fn absent(change: &TreeChange) -> PathVerdict {
     match (&change.old, &change.new) {
         (_, None) => PathVerdict::Nothing,
@@ -257,7 +252,7 @@ fn absent(change: &TreeChange) -> PathVerdict {
             trace: None,
             permissions: None,
         })),
-        // The user deleted what is to be changed.
+        // The user deleted a file that is to be changed.
         (Some(_), Some(_)) => PathVerdict::Conflict,
     }
 }

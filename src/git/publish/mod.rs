@@ -1,12 +1,21 @@
-//! Publishing: brings the user's files from one tree to another without losing a byte.
+//! Updates the user's files from one tree to another without losing a byte.
 //!
-//! Each path is compared with what the old tree says and exchanged in one step; what was there is
-//! compared once more afterwards, and given back if somebody changed it in between or has it open
-//! for writing. Even then it is not removed but put away until the next command, for a program that
-//! found the file before the exchange and writes to it after the last look. So each file is old or
-//! new and never torn, a user's save at any moment survives, and a run that was interrupted is
-//! finished by running it again. Nothing outside the two trees is touched:
-//! ignored files, repositories within, and what no snapshot holds.
+//! For each path:
+//!
+//! 1. The file on disk is compared with the old tree, and the kernel is asked whether a process has
+//!    it open for writing. Either makes the path a conflict.
+//! 2. The new version is staged next to it and swapped in with one rename, so the file is old or
+//!    new and never torn.
+//! 3. The displaced old version is compared again. If it changed in between or a process has it
+//!    open, it is swapped back.
+//! 4. The old version then moves to `undo/displaced` until the next command, because a program that
+//!    resolved the name before the swap can still write to it.
+//!
+//! A run that was interrupted is finished by running it again. Paths outside the two trees are
+//! never touched: ignored files, nested repositories, and what no snapshot includes.
+//!
+//! Limitations: step 1 and 3 need leases (Linux, own files, a local file system); step 4 needs
+//! `.git` on the same file system. See docs/decisions/0012-late-writes.md.
 
 mod apply;
 pub mod displaced;
@@ -35,60 +44,59 @@ use crate::git::diff;
 use crate::git::object::TreeId;
 use crate::git::version;
 
-/// What a publication must respect.
+/// Options of a publication.
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
-    /// Names the temporary files; letters, digits and `-` only.
+    /// Part of each temporary name; letters, digits and `-` only.
     pub operation: String,
-    /// Files and folders that no snapshot holds and that must therefore stay.
+    /// Files and directories that no snapshot includes. They are never changed.
     pub untouchable: BTreeSet<Vec<u8>>,
-    /// What to do when a path is not as the old tree says.
+    /// What to do if a path differs from the old tree.
     pub overlap: OverlapRule,
-    /// Whether what was written must survive a power cut once this returns.
+    /// Whether the result must survive a power cut once [`publish`] returns.
     pub durable: bool,
 }
 
-/// What to do when a path is neither as the old tree says nor as the new one.
+/// What to do about a conflict: a path that differs from both the old and the new tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OverlapRule {
-    /// Nothing at all is written.
+    /// Write no file at all.
     #[default]
     Stop,
-    /// The path is left alone and the others go on: for finishing what was begun.
+    /// Skip the path and write the others; used to finish an interrupted publication.
     PassOver,
 }
 
-/// What a publication did.
+/// Result of a publication.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Published {
-    /// Written, sorted.
+    /// Paths that were written, sorted.
     pub written: Vec<Vec<u8>>,
-    /// Deleted, sorted.
+    /// Paths that were deleted, sorted.
     pub deleted: Vec<Vec<u8>>,
-    /// Left as they are, because they are neither as the old tree says nor as the new one.
+    /// Paths left unchanged because they differ from both trees, sorted.
     pub conflicts: Vec<Vec<u8>>,
-    /// Those among the conflicts that another program has open for writing.
+    /// Subset of `conflicts` that another process has open for writing.
     pub busy: Vec<Vec<u8>>,
-    /// Those among the conflicts that may not be changed: the folder, or the file itself, is
-    /// protected.
+    /// Subset of `conflicts` that the user has no permission to change, because of the file or its
+    /// directory.
     pub closed: Vec<Vec<u8>>,
-    /// Why the new version of a conflict could not be made, a filter that failed say.
+    /// Why the new version of a conflict could not be produced, for example a failed filter.
     pub failed: Vec<String>,
-    /// Bytes of unknown origin, moved to where they can be read.
+    /// Files with unknown content that were moved out of the way.
     pub rescued: Vec<Rescued>,
 }
 
-/// A file of unknown bytes that was found in the place of one of ours.
+/// A file with unexpected content that was found under one of our temporary names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rescued {
-    /// The path beside which it was.
+    /// Path that the file belonged to.
     pub path: Vec<u8>,
-    /// Where it is now.
+    /// Where the file is now, below `undo/rescued`.
     pub kept: PathBuf,
 }
 
 impl Published {
-    /// Adds what a part of the publication did.
     fn add(&mut self, part: Published) {
         self.written.extend(part.written);
         self.deleted.extend(part.deleted);
@@ -100,49 +108,40 @@ impl Published {
     }
 }
 
-/// A publication under way.
 struct Publisher<'repo> {
-    /// The repository whose worktree it is.
     repository: &'repo Repository,
-    /// Its top.
+    /// Top directory of the worktree, open.
     top: Arc<Top>,
-    /// The folder below it that was walked to last.
     recent: Recent,
-    /// The tree that the files are brought from.
     from: TreeId,
-    /// The tree that they are brought to.
     to: TreeId,
-    /// How the old tree's files look on disk.
+    /// Converts the old tree's entries to their form on disk, with filters applied.
     old: TreeVersion<'repo>,
-    /// How the new tree's files look on disk.
+    /// The same for the new tree.
     new: TreeVersion<'repo>,
-    /// The names in folders, where case is ignored.
+    /// Finds case collisions; used if the file system ignores case.
     twins: CaseTwins,
-    /// What to respect.
     guard: &'repo Guard,
-    /// The folders in which names may change, relative to the top; nothing if they are many.
+    /// Directories to flush at the end, relative to the top. `None` if there are too many to flush
+    /// one by one.
     folders: Option<BTreeSet<PathBuf>>,
-    /// How the new versions become durable.
     flush: Flush,
-    /// What was moved aside and is not yet given up.
+    /// Displaced files that `settle` has yet to compare.
     held: Vec<DisplacedFile>,
-    /// How many temporary names were given out.
+    /// Number of temporary names used; the next name counts on from it.
     names: usize,
-    /// Where files are put away, once one was.
+    /// `undo/displaced`, once it is open.
     away_folder: Option<Place>,
-    /// How many files were put away.
+    /// Number of displaced names used.
     away: usize,
-    /// What was done.
     done: Published,
 }
 
-/// Brings the worktree's files from tree `from` to tree `to`; the caller holds the lock.
+/// Updates the worktree's files from tree `from` to tree `to`. The caller holds the repository
+/// lock.
 ///
-/// Can be run again after a crash: what is done is passed over, what is not is done.
-///
-/// # Errors
-/// Where an object cannot be read, a filter fails or a file cannot be written; then what was
-/// done so far stays, each file whole, and another run finishes it.
+/// Idempotent: run again after a crash or an error, it skips what is already applied and finishes
+/// the rest. An error leaves every file whole, either old or new.
 pub fn publish(
     repository: &Repository,
     from: TreeId,
@@ -163,7 +162,8 @@ pub fn publish(
     Ok(publisher.finish())
 }
 
-/// Takes the old side off changes of files that a sparse checkout leaves out: on disk there is none.
+/// Clears the old side of changes to files that a sparse checkout leaves out, because they do not
+/// exist on disk.
 fn show_hidden(repository: &Repository, changes: &mut [TreeChange]) -> anyhow::Result<()> {
     let hidden = Hidden::of(repository)?;
     let changes = changes.iter_mut().filter(|change| hidden.has(&change.path));
@@ -171,7 +171,6 @@ fn show_hidden(repository: &Repository, changes: &mut [TreeChange]) -> anyhow::R
     Ok(())
 }
 
-/// Gathers what a publication needs, and what the trees differ in.
 fn publisher<'repo>(
     repository: &'repo Repository,
     from: TreeId,
@@ -211,8 +210,9 @@ fn publisher<'repo>(
 }
 
 impl Publisher<'_> {
-    /// Does a part of the work on items; many are spread over the cores, and what each part did is
-    /// gathered. What a part needs of the two trees is what they say of `paths`.
+    /// Runs `work` on parts of `items` in parallel and merges their results.
+    ///
+    /// `paths` returns the paths that a part needs of the two trees.
     fn spread<T: Send, R: Send>(
         &mut self,
         items: Vec<T>,
@@ -241,7 +241,8 @@ impl Publisher<'_> {
                 folders: None,
                 flush,
                 held: Vec::new(),
-                // Names that other parts take are passed over: none is ever overwritten.
+                // Parts can pick the same name. That is safe: a name that exists is skipped, never
+                // overwritten.
                 names: names + start,
                 away_folder: None,
                 away: away + start,
@@ -263,7 +264,6 @@ impl Publisher<'_> {
             .collect())
     }
 
-    /// Returns what was done, sorted.
     fn finish(mut self) -> Published {
         let done = &mut self.done;
         for paths in [
@@ -280,18 +280,15 @@ impl Publisher<'_> {
         self.done
     }
 
-    /// Walks to the folder of a path, unless it was just there.
     fn walk(&mut self, path: &[u8], missing: IfMissing) -> std::io::Result<WalkResult> {
         self.recent.walk(&self.top, path, missing)
     }
 
-    /// Notes a path that must stay as it is.
     fn conflict(&mut self, path: &[u8]) {
         self.done.conflicts.push(path.to_vec());
     }
 }
 
-/// Says what failed.
 fn cannot_write(path: &[u8]) -> String {
     format!("cannot write `{}`", String::from_utf8_lossy(path))
 }

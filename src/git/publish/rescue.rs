@@ -1,4 +1,4 @@
-//! Temporary files: their names, and what becomes of one whose bytes nobody knows.
+//! Names temporary files, and disposes of them without losing bytes of the user's.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -12,16 +12,13 @@ use crate::git::repository::Repository;
 use crate::git::version;
 use crate::git::version::{Mark, Marked};
 
-/// How every temporary file in the user's worktree begins.
+/// Prefix of every temporary file in the user's worktree.
 pub const TEMPORARY: &str = ".teddy-tmp-";
 
-/// Removes the temporary files that an interrupted publication left, once no other is running.
+/// Removes the temporary files of an interrupted publication. No other publication may run.
 ///
-/// One whose bytes are in neither tree is a save of the user's that was moved aside: it goes
-/// to `undo/rescued` in TeDDy's folder and is named.
-///
-/// # Errors
-/// Where a file cannot be read, moved or removed.
+/// A file whose content is in neither tree is a save of the user's that was displaced. It moves to
+/// `undo/rescued` and is returned.
 pub fn sweep_temporaries(
     repository: &Repository,
     from: TreeId,
@@ -65,7 +62,7 @@ pub fn sweep_temporaries(
             )?;
         }
 
-        // What was moved aside kept its folder from going with it.
+        // The temporary file kept its directory from being removed.
         if !names.is_empty() {
             publisher.remove_empty_folders(&[folder.as_slice(), b"x"].concat())?;
         }
@@ -74,19 +71,17 @@ pub fn sweep_temporaries(
     Ok(publisher.done.rescued)
 }
 
-/// Returns the next temporary name.
 pub(super) fn temporary(publisher: &mut Publisher<'_>) -> Vec<u8> {
     publisher.names += 1;
     [prefix(publisher), publisher.names.to_string().into_bytes()].concat()
 }
 
-/// Returns how the temporary names of this operation begin.
 fn prefix(publisher: &Publisher<'_>) -> Vec<u8> {
     format!("{TEMPORARY}{}-", publisher.guard.operation).into_bytes()
 }
 
-/// Puts a temporary file out of the way, if its bytes are known and nobody writes to it; else
-/// keeps it where it can be read.
+/// Disposes of a temporary file: to `undo/displaced` if its content is `known` and no process has
+/// it open for writing, else to `undo/rescued`, where the user finds it.
 pub(super) fn let_go(
     publisher: &mut Publisher<'_>,
     temporary: &Place,
@@ -112,10 +107,11 @@ pub(super) fn let_go(
     displaced::put_away(publisher, temporary, &mark, path)
 }
 
-/// Removes one temporary file of an interrupted run.
+/// Disposes of one temporary file of an interrupted run.
 ///
-/// Its name does not say of which change it is. Its bytes mostly do, by their id; only what a
-/// filter made is compared with each change.
+/// Its name doesn't tell which change it belongs to. Its content usually does, by blob id; only the
+/// output of filters must be compared with each change. An empty file is one that was not written
+/// yet.
 fn sweep(
     publisher: &mut Publisher<'_>,
     temporary: &Place,
@@ -144,7 +140,7 @@ fn sweep(
     let_go(publisher, temporary, &mark, path)
 }
 
-/// Returns whether bytes are those of either version of a change, whatever their mode.
+/// Returns whether the content equals either version of a change, regardless of the executable bit.
 fn is_either(
     publisher: &mut Publisher<'_>,
     change: &TreeChange,
@@ -171,7 +167,7 @@ fn is_either(
     Ok(false)
 }
 
-/// Returns the folders of a path, each with its final `/`; the top is empty.
+/// Returns the directories of a path, each with a final `/`. The first is the top, an empty path.
 fn folders_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let ends = path
         .iter()

@@ -1,4 +1,4 @@
-//! What somebody wrote to a file of ours meanwhile, kept where the user finds it.
+//! Keeps files with unexpected content in `undo/rescued`, where the user finds them.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Read};
@@ -13,7 +13,6 @@ use crate::git::place::{FileBody, OnDisk, Place};
 use crate::git::repository::Repository;
 use crate::host::file::make_folders;
 
-/// Moves a file to where bytes of unknown origin are kept, and returns where that is.
 pub(super) fn rescue(
     repository: &Repository,
     file: &Place,
@@ -24,8 +23,10 @@ pub(super) fn rescue(
     keep(&folder, file, path)
 }
 
-/// Moves unknown bytes to a name that is free: the very file, so that what somebody still writes to
-/// it is kept as well; a copy of it from another file system.
+/// Moves a file to a free name.
+///
+/// A rename keeps the inode, so what a process still writes to it is kept too. Across file systems
+/// it is a copy, which misses later writes.
 fn keep(folder: &Path, temporary: &Place, path: &[u8]) -> anyhow::Result<PathBuf> {
     let name = OsStr::from_bytes(path.rsplit(|&byte| byte == b'/').next().unwrap_or(path));
     for number in 1.. {
@@ -51,8 +52,7 @@ fn keep(folder: &Path, temporary: &Place, path: &[u8]) -> anyhow::Result<PathBuf
     anyhow::bail!("no free name in `{}`", folder.display())
 }
 
-/// Copies unknown bytes to a name that is free, makes them durable, and only then removes the
-/// original.
+/// Copies a file to a free name, flushes it, and only then removes the original.
 fn copy_out(temporary: &Place, kept: &Path) -> std::io::Result<()> {
     match temporary.look()? {
         OnDisk::Link(target) => std::os::unix::fs::symlink(OsStr::from_bytes(&target), kept)?,
@@ -65,10 +65,11 @@ fn copy_out(temporary: &Place, kept: &Path) -> std::io::Result<()> {
         }
     }
 
+    // Last, because until now it was the only durable copy.
     temporary.remove()
 }
 
-/// Writes a new file that only the user can read.
+/// Creates a file with mode 0600 and flushes it.
 fn write_private(path: &Path, bytes: &mut dyn Read) -> std::io::Result<()> {
     let mut file = std::fs::OpenOptions::new()
         .write(true)

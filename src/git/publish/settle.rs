@@ -1,4 +1,5 @@
-//! The last look at what was moved aside, once nobody can be writing to it any more.
+//! Compares displaced files a final time, when no process can have them open for writing, and
+//! restores those that changed.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -13,24 +14,23 @@ use crate::git::publish::rescue;
 use crate::git::version;
 use crate::git::version::Mark;
 
-/// What was moved aside, as long as somebody may still write to it.
+/// A replaced or deleted file that a process might still write to.
 pub(super) struct DisplacedFile {
-    /// The path that it was at.
     pub(super) path: Vec<u8>,
-    /// The temporary name.
     pub(super) temporary: Vec<u8>,
-    /// What it was when it was judged.
+    /// Content when the change was judged.
     pub(super) was: Mark,
-    /// What is at the path now; nothing after a deletion.
+    /// Content that we put in its place; `Absent` after a deletion.
     pub(super) ours: Mark,
-    /// Where it lies, as of what is prepared.
+    /// Open handle, as in `StagedVersion`.
     pub(super) lies: Option<Arc<Place>>,
 }
 
-/// Puts away what was moved aside, if nobody wrote or writes to it; else it gets its name back.
+/// Moves displaced files to `undo/displaced`. A file that changed, or that a process has open for
+/// writing, gets its name back and becomes a conflict.
 pub(super) fn settle(publisher: &mut Publisher<'_>) -> anyhow::Result<()> {
     let held = std::mem::take(&mut publisher.held);
-    // What is settled is known by its own bytes: the trees are not asked.
+    // Displaced files are compared with their own mark, so the trees are not needed.
     let settled = publisher.spread(
         held,
         |_| Vec::new(),
@@ -50,7 +50,7 @@ pub(super) fn settle(publisher: &mut Publisher<'_>) -> anyhow::Result<()> {
     outcomes.into_iter().collect()
 }
 
-/// Does the work of [`Publisher::settle`]; `undone` are the paths that got their file back.
+/// `undone` collects the paths of restored files, also if an error follows.
 fn settle_all(
     publisher: &mut Publisher<'_>,
     all: Vec<DisplacedFile>,
@@ -58,7 +58,7 @@ fn settle_all(
 ) -> anyhow::Result<()> {
     for held in all {
         let WalkResult::Place(place) = publisher.walk(&held.path, IfMissing::Stop)? else {
-            // Its folder was moved away with it.
+            // The directory was renamed, and the displaced file with it.
             held.lies.as_ref().map_or(Ok(()), |lies| {
                 rescue::let_go(publisher, lies, &held.was, &held.path)
             })?;
@@ -67,6 +67,8 @@ fn settle_all(
 
         let temporary = place.sibling(&held.temporary);
         let found = temporary.find()?;
+        // Ask for writers before reading: a process that writes in between is then noticed either
+        // way.
         let writers = found.writers();
         if version::look_at(publisher.repository, &found)?.mark == held.was {
             if !writers.are_there() {
@@ -84,7 +86,10 @@ fn settle_all(
     Ok(())
 }
 
-/// Gives the user's bytes their name back after an exchange or a deletion that came too late.
+/// Restores the user's file after a swap or deletion of a file that had changed.
+///
+/// A newer save of the user's that has taken the name since keeps it; the file in `temporary` is
+/// then rescued.
 pub(super) fn give_back(
     publisher: &mut Publisher<'_>,
     place: &Place,
@@ -94,7 +99,7 @@ pub(super) fn give_back(
     if held.ours == Mark::Absent {
         return match temporary.move_to(place) {
             Ok(()) => Ok(()),
-            // The user saved anew: that save keeps the name.
+            // The user saved again: that save keeps the name.
             Err(_) => rescue::let_go(publisher, temporary, &Mark::Absent, &held.path),
         };
     }
@@ -105,7 +110,8 @@ pub(super) fn give_back(
         Err(error) => return Err(error).with_context(|| cannot_write(&held.path)),
     };
     if returned && version::look(publisher.repository, temporary)?.mark != held.ours {
-        // The user saved over our version meanwhile: the newer save keeps the name.
+        // The user replaced our version after the swap: swap again, so the newer save keeps the
+        // name.
         let _ = temporary.exchange(place);
     }
 

@@ -1,20 +1,20 @@
-//! Names that a file system which ignores case takes for one.
+//! Detects names that are the same on a file system that ignores case.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 use crate::git::place::Place;
 
-/// The names of folders, each read once however many of its files are asked about.
+/// Names of directories, each directory read once.
 #[derive(Debug, Default)]
 pub(super) struct CaseTwins {
-    /// By folder and by name without case, the names.
+    /// Directory -> lower-case name -> names.
     folders: HashMap<Vec<u8>, HashMap<String, Vec<Vec<u8>>>>,
 }
 
 impl CaseTwins {
-    /// Returns whether another name in the folder of a path, which does not leave it, is the same
-    /// to a file system that ignores case.
+    /// Returns whether the path's directory has another name that differs only in case and is not
+    /// to be deleted.
     pub(super) fn has(
         &mut self,
         place: &Place,
@@ -36,7 +36,6 @@ impl CaseTwins {
     }
 }
 
-/// Gathers names that differ in case alone.
 fn by_case(names: Vec<Vec<u8>>) -> HashMap<String, Vec<Vec<u8>>> {
     let mut found: HashMap<String, Vec<Vec<u8>>> = HashMap::new();
     for name in names {
@@ -45,7 +44,6 @@ fn by_case(names: Vec<Vec<u8>>) -> HashMap<String, Vec<Vec<u8>>> {
     found
 }
 
-/// Returns a name as a file system that ignores case compares it.
 fn without_case(name: &[u8]) -> String {
     String::from_utf8_lossy(name).to_lowercase()
 }
@@ -81,7 +79,7 @@ mod tests {
         assert!(!has("d/Read", &[]));
         assert!(has("Top", &[]));
         assert!(!has("Other", &[]));
-        // What was read is not read again.
+        // The directory is not read again.
         std::fs::write(outer.path().join("d/Late"), "").unwrap();
         assert!(!has("d/late", &[]));
     }

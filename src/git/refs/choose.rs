@@ -1,4 +1,4 @@
-//! Which store a repository has.
+//! Selects the ref store of a repository.
 
 use std::path::Path;
 
@@ -6,10 +6,8 @@ use super::files::FileRefs;
 use super::reftable::Reftable;
 use super::store::RefStore;
 
-/// Returns the store that the configuration of a repository names.
-///
-/// # Errors
-/// The name of a format that we do not know.
+/// Returns the store that `extensions.refStorage` selects, or the name of an unknown format as the
+/// error.
 pub(in crate::git) fn of(
     gix: &gix::Repository,
     common: &Path,

@@ -1,8 +1,8 @@
-//! Refs of ours that a crash damaged, and locks that one left: found, and put right.
+//! Finds and repairs refs that a crash damaged, and lock files that one left.
 //!
-//! Power that is lost before a ref's bytes are on disk leaves an empty file, which breaks the
-//! user's own `git gc` and `git fetch` too. Locks that are not of TeDDy's refs are never touched,
-//! but for the one lock of a reftable (docs/decisions/0005-ref-stores.md).
+//! Power loss before a ref is flushed leaves an empty file, which breaks the user's `git gc` and
+//! `git fetch` too. Only lock files of TeDDy's refs are removed, and the one lock of a reftable
+//! (docs/decisions/0005-ref-stores.md).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,37 +17,33 @@ use crate::git::object::tag::signed_tag;
 use crate::git::repository::Repository;
 use crate::git::spread::spread;
 
-/// Where the refs of checkouts are: every turn stands on these.
+/// Refs of checkouts, which every turn depends on.
 const OF_CHECKOUTS: [&str; 2] = ["refs/teddy/snapshots/", "refs/teddy/published/"];
-/// How often a ref is looked at before it counts as broken: while git repacks, an object can hide
+/// Number of attempts before a ref counts as broken: while git repacks, an object can be invisible
 /// for a moment.
 const LOOKS: u32 = 4;
-/// How long is waited between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A lock of git's own.
+/// A lock file of git's own.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ForeignLock {
-    /// The file.
+    /// Path of the lock file.
     pub path: PathBuf,
-    /// How long it has been there, in seconds.
+    /// Its age in seconds.
     pub seconds: u64,
 }
 
-/// Which refs are looked at.
+/// Which refs to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefScan {
-    /// All; but those of checkouts alone where there are many, and all could be read since the
-    /// machine started.
+    /// Only the refs of checkouts, if there are many refs and all were readable since the system
+    /// started; otherwise all.
     Quick,
-    /// All.
+    /// All refs.
     Whole,
 }
 
-/// Returns the refs below `refs/teddy/` that name no object that is there, sorted.
-///
-/// # Errors
-/// Where the refs cannot be listed.
+/// Returns the refs below `refs/teddy/` whose object is missing or unreadable, sorted.
 pub fn broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<String>> {
     let scan = match scan {
         RefScan::Quick if readable::is_noted(repository) => RefScan::Quick,
@@ -58,6 +54,7 @@ pub fn broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<Stri
         if broken.is_empty() {
             break;
         }
+        // Gives a concurrent repack time to finish.
         std::thread::sleep(PAUSE * look);
         let again = seemingly_broken(&anew(repository)?, scan)?;
         broken.retain(|name| again.contains(name));
@@ -66,7 +63,7 @@ pub fn broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<Stri
     Ok(broken)
 }
 
-/// Opens a repository once more, to see what came meanwhile.
+/// Opens the repository again, so that gix sees new packs.
 fn anew(repository: &Repository) -> anyhow::Result<Repository> {
     match repository.is_bare() {
         true => Ok(Repository::discover_record(repository.git_dir(), None)?),
@@ -74,7 +71,6 @@ fn anew(repository: &Repository) -> anyhow::Result<Repository> {
     }
 }
 
-/// Returns the refs that name no object that is found at once.
 fn seemingly_broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<String>> {
     let (mut broken, prefixes) = match scan {
         RefScan::Quick => (Vec::new(), &OF_CHECKOUTS[..]),
@@ -101,8 +97,8 @@ fn seemingly_broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Ve
     Ok(broken)
 }
 
-/// Returns whether what a ref of ours names can be read: a commit with its tree, or where
-/// signatures are any object. Whether that is a good one is not a question of damage.
+/// Returns whether the object of a ref is readable: a commit with its tree, or any object below the
+/// signature prefixes. Whether the signature is good is checked elsewhere.
 fn is_sound(repository: &Repository, name: &str, id: CommitId) -> bool {
     if !is_of_signature(name) {
         return damaged::is_readable(repository, id);
@@ -113,7 +109,7 @@ fn is_sound(repository: &Repository, name: &str, id: CommitId) -> bool {
     }
 }
 
-/// Returns what a ref pointed at by its log and what is there, newest first.
+/// Returns the existing objects that a ref's log names, newest first.
 pub fn logged(repository: &Repository, name: &str) -> Vec<CommitId> {
     let mut logged = repository.refs.logged(name);
     if is_of_signature(name) {
@@ -124,12 +120,8 @@ pub fn logged(repository: &Repository, name: &str) -> Vec<CommitId> {
     logged
 }
 
-/// Gives a broken ref what it had before, or takes it away where there is none; what it was is kept
-/// in
-/// `aside`.
-///
-/// # Errors
-/// Where the ref cannot be written.
+/// Repairs a broken ref: sets it to `commit`, or deletes it if `None`. The old ref and its log are
+/// kept in `aside`.
 pub fn mend(
     repository: &Repository,
     name: &str,
@@ -140,11 +132,8 @@ pub fn mend(
     repository.refs.mend(name, commit, aside, &is_there)
 }
 
-/// Removes the locks of refs that a process of ours left which is gone; returns what they were for.
-/// The caller holds the lock of the repository; `is_in_use` knows the refs that move without it.
-///
-/// # Errors
-/// Where one cannot be removed.
+/// Removes ref locks that a killed TeDDy process left, and returns the names of their refs. The
+/// caller holds the repository lock. `is_in_use` returns true for refs that move without that lock.
 pub fn remove_stale_locks(
     repository: &Repository,
     is_in_use: &dyn Fn(&str) -> bool,
@@ -152,7 +141,7 @@ pub fn remove_stale_locks(
     repository.refs.remove_stale_locks(is_in_use)
 }
 
-/// Returns the locks of git's own that stand in the way of the user's git.
+/// Returns git's own lock files, which block the user's git.
 pub fn foreign_locks(repository: &Repository) -> Vec<ForeignLock> {
     let common = repository.common_dir();
     let names = ["index.lock", "config.lock", "shallow.lock"];

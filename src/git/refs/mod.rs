@@ -1,6 +1,6 @@
-//! Refs: read, listed, moved and mended, whatever the format in which the repository keeps them.
+//! Reads, lists, updates and repairs refs in either format.
 //!
-//! Which store a repository has is decided once, when it is opened, from its configuration
+//! `extensions.refStorage` selects the store once, when the repository is opened
 //! (docs/decisions/0005-ref-stores.md).
 
 pub(in crate::git) mod choose;
@@ -20,35 +20,25 @@ use crate::git::keep::durable;
 use crate::git::object::id::{CommitId, TreeId};
 use crate::git::object::{absent, staged};
 
-/// Returns the commit that a ref points at, or nothing where there is no such ref.
-///
-/// # Errors
-/// Where the ref cannot be read or points at something else than a commit.
+/// Returns the commit that a ref points at; `None` if it does not exist. Fails if the object is not
+/// a commit.
 pub fn read(repository: &Repository, name: &str) -> anyhow::Result<Option<CommitId>> {
     repository.refs.read(name)
 }
 
-/// Returns what a ref holds, which below [`signed::SIGNED`] is the id of a tag; nothing where there
-/// is no such ref.
-///
-/// # Errors
-/// Where the ref cannot be read.
+/// Returns the id in a ref without reading its object, which is a tag below [`signed::SIGNED`].
+/// `None` if the ref does not exist.
 pub fn held(repository: &Repository, name: &str) -> anyhow::Result<Option<CommitId>> {
     repository.refs.held(name)
 }
 
-/// Returns the refs below a prefix such as `refs/teddy/sessions/`, sorted by name.
-///
-/// # Errors
-/// Where the ref store cannot be read; a single damaged ref is left out.
+/// Returns the refs below a prefix such as `refs/teddy/sessions/`, sorted by name. Leaves out
+/// single damaged refs.
 pub fn list(repository: &Repository, prefix: &str) -> anyhow::Result<Vec<Reference>> {
     repository.refs.list(prefix)
 }
 
-/// Moves a ref, if it is still what the caller saw; its log gets a line.
-///
-/// # Errors
-/// As for [`apply`].
+/// Updates one ref by compare-and-swap and logs it. Fails like [`apply`].
 pub fn move_to(
     repository: &Repository,
     (name, expected): (&str, Expected),
@@ -58,80 +48,60 @@ pub fn move_to(
     apply(repository, &[RefMove { name, expected, to }], log)
 }
 
-/// Moves refs, if all of them are still what the caller saw; their logs get a line.
+/// Updates refs by compare-and-swap and logs them. Fails with [`MoveError::Moved`] if one of them
+/// changed; none is updated then.
 ///
-/// What they point at is durable before, whoever calls; the moves themselves are after [`sync`].
-///
-/// # Errors
-/// [`MoveError::Moved`] if one is not, and nothing is changed.
+/// The new objects are flushed first. The updates themselves are durable after [`sync`].
 pub fn apply(repository: &Repository, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError> {
     debug_assert!(
         moves.iter().all(|step| !staged::has(repository, step.to)),
         "no ref reaches what is in memory only"
     );
+    // A ref must never become durable before its objects.
     durable::flush(repository)?;
     repository.refs.apply(moves, log)
 }
 
-/// Deletes a ref, packed or not, if it is still what the caller saw.
-///
-/// # Errors
-/// [`MoveError::Moved`] where it is not, and nothing is changed.
+/// Deletes a ref, packed or not, by compare-and-swap. Fails with [`MoveError::Moved`] if it
+/// changed.
 pub fn delete(repository: &Repository, name: &str, expected: Expected) -> Result<(), MoveError> {
     repository.refs.delete(name, expected)
 }
 
-/// Deletes a ref if that takes no lock of git's that a crash could leave for ever; false where it
-/// would.
-///
-/// # Errors
-/// Where it cannot be locked or removed.
+/// Deletes a ref unless that needs a lock file of git's own, which a crash would leave behind
+/// forever. Returns `false` then.
 pub fn discard(repository: &Repository, name: &str) -> anyhow::Result<bool> {
     repository.refs.discard(name)
 }
 
-/// Makes the newest move of a ref durable.
-///
-/// # Errors
-/// As for [`durable::flush`].
+/// Flushes the latest update of a ref.
 pub fn sync(repository: &Repository, name: &str) -> anyhow::Result<()> {
     repository.refs.sync(name)
 }
 
-/// Returns the commit that HEAD points at, or nothing on an unborn branch.
-///
-/// # Errors
-/// Where HEAD is damaged.
+/// Returns the commit of HEAD; `None` on an unborn branch.
 pub fn head(repository: &Repository) -> anyhow::Result<Option<CommitId>> {
     Ok(repository.refs.head()?.commit)
 }
 
-/// Returns the short name of the branch that HEAD is on, or nothing when it is detached.
-///
-/// # Errors
-/// Where HEAD is damaged.
+/// Returns the short name of the current branch; `None` if HEAD is detached.
 pub fn branch(repository: &Repository) -> anyhow::Result<Option<String>> {
     let branch = repository.refs.head()?.branch;
     Ok(branch.map(|name| name.shorten().to_string()))
 }
 
-/// Returns whether a ref may have this name, all of it.
+/// Returns whether `name` is a valid full ref name.
 pub fn is_name(name: &str) -> bool {
     gix::validate::reference::name(name.into()).is_ok()
 }
 
-/// Returns what `git rev-parse --abbrev-ref HEAD` says: the branch, `HEAD` when it is detached.
-///
-/// # Errors
-/// Where HEAD is damaged.
+/// Returns the output of `git rev-parse --abbrev-ref HEAD`: the branch, or `HEAD` if it is
+/// detached.
 pub fn branch_or_head(repository: &Repository) -> anyhow::Result<String> {
     Ok(branch(repository)?.unwrap_or_else(|| "HEAD".to_owned()))
 }
 
-/// Returns the tree of HEAD, or the empty tree on an unborn branch.
-///
-/// # Errors
-/// Where HEAD is damaged.
+/// Returns the tree of HEAD; the empty tree on an unborn branch.
 pub fn head_tree(repository: &Repository) -> anyhow::Result<TreeId> {
     let Some(commit) = head(repository)? else {
         return Ok(repository.empty_tree());
@@ -140,10 +110,7 @@ pub fn head_tree(repository: &Repository) -> anyhow::Result<TreeId> {
     Ok(TreeId(commit.tree_id().during("reading HEAD")?.detach()))
 }
 
-/// Returns the commit that an expression of `git rev-parse` names.
-///
-/// # Errors
-/// Where it names nothing, or something that is no commit.
+/// Resolves a revision expression to a commit.
 pub fn resolve(repository: &Repository, expression: &str) -> anyhow::Result<CommitId> {
     repository.refs.resolve(expression)
 }

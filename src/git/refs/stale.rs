@@ -1,14 +1,13 @@
-//! Locks whose holder is gone.
+//! Detects stale lock files.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a lock must stand unchanged before nobody can be about to use it.
+/// A lock file that is unchanged for this long is stale.
 const STALE: Duration = Duration::from_secs(1);
-/// How often a lock that is waited for is looked at.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Waits a moment for a lock to go or to be taken anew; returns whether it is still the same one.
+/// Waits until a lock file is one second old. Returns whether it is still the same one.
 pub(super) fn outlives(path: &Path) -> bool {
     let look = || {
         std::fs::symlink_metadata(path)

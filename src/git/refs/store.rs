@@ -1,4 +1,4 @@
-//! What is asked of a store of refs, whatever its format.
+//! The interface of ref stores, independent of the format.
 
 use std::path::{Path, PathBuf};
 
@@ -7,31 +7,29 @@ use gix::refs::{FullName, Target};
 use crate::git::object::id::CommitId;
 use crate::text::shell_word::shell_word;
 
-/// Where TeDDy's refs are.
 pub(in crate::git) const OURS: &str = "refs/teddy/";
 
-/// A ref and what it points at.
+/// A ref and its commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
-    /// The full name.
+    /// Full name.
     pub name: String,
-    /// The commit.
+    /// The commit that it points at.
     pub target: CommitId,
 }
 
-/// What a ref must be before it is changed.
+/// Required state of a ref before an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// It must not exist.
+    /// The ref must not exist.
     Absent,
-    /// It must point here.
+    /// The ref must point at this commit.
     At(CommitId),
-    /// It may be anything.
+    /// Any state.
     Any,
 }
 
 impl Expected {
-    /// Returns whether a ref is as it must be.
     pub(in crate::git) fn is_met(self, now: Option<CommitId>) -> bool {
         match self {
             Expected::Absent => now.is_none(),
@@ -41,41 +39,41 @@ impl Expected {
     }
 }
 
-/// A ref that is to point at another commit.
+/// A compare-and-swap of one ref.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefMove<'a> {
-    /// Its full name.
+    /// Full name.
     pub name: &'a str,
-    /// What it must be before.
+    /// Required state before the update.
     pub expected: Expected,
-    /// What it is to point at.
+    /// New commit.
     pub to: CommitId,
 }
 
-/// Why a ref was not moved.
+/// Reason why a ref was not updated.
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {
-    /// Someone else moved it meanwhile.
+    /// Another process updated it first.
     #[error("`{name}` was moved by someone else meanwhile")]
     Moved {
-        /// The ref.
+        /// Full name of the ref.
         name: String,
     },
-    /// The ref store cannot be written.
+    /// The ref store failed.
     #[error(transparent)]
     Store(#[from] anyhow::Error),
 }
 
-/// Another process keeps the refs locked.
+/// Another process has the refs locked.
 #[derive(Debug, thiserror::Error)]
 #[error("another process holds the lock `{}`", lock.display())]
 pub struct RefsLocked {
-    /// The lock.
+    /// Path of the lock file.
     pub lock: PathBuf,
 }
 
 impl RefsLocked {
-    /// Returns what the user can do about it.
+    /// Returns a hint for the user.
     pub fn hint(&self) -> String {
         format!(
             "try again; if no git is at work here, `rm {}` removes what one left that was killed",
@@ -84,18 +82,18 @@ impl RefsLocked {
     }
 }
 
-/// A table of refs, or the list of them, is not what git wrote.
+/// A reftable, or the list of tables, is damaged.
 #[derive(Debug, thiserror::Error)]
 #[error("`{}` is damaged: {why}", path.display())]
 pub struct DamagedTable {
-    /// The file.
+    /// Path of the damaged file.
     pub path: PathBuf,
-    /// Why.
+    /// What is wrong with it.
     pub why: &'static str,
 }
 
 impl DamagedTable {
-    /// Returns what the user can do about it.
+    /// Returns a hint for the user.
     pub fn hint(&self) -> String {
         "every ref is in such a table, your branches too, so nothing is changed; restore it from a \
          backup, or let `git fsck --lost-found` find the commits"
@@ -103,73 +101,65 @@ impl DamagedTable {
     }
 }
 
-/// What HEAD says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::git) struct HeadTarget {
-    /// The full name of the branch that it is on; nothing where it is detached.
+    /// Full name of the current branch; `None` if HEAD is detached.
     pub(in crate::git) branch: Option<FullName>,
-    /// The commit; nothing on a branch without one.
+    /// `None` on an unborn branch.
     pub(in crate::git) commit: Option<CommitId>,
 }
 
-/// Every ref of a repository.
 #[derive(Debug, Default)]
 pub(in crate::git) struct All {
-    /// Those that can be read.
     pub(in crate::git) refs: Vec<(FullName, Target)>,
-    /// How many cannot.
+    /// Number of unreadable refs, at most 255.
     pub(in crate::git) damaged: u8,
 }
 
-/// Where refs are kept, and how.
+/// Storage of refs in one format.
 ///
-/// To a store an id is an id. That a ref of ours points at a commit, or below `signed::SIGNED` at a
-/// tag, is the business of whoever moves it.
+/// A store does not interpret ids. The code that updates a ref ensures that it points at a commit,
+/// or below `signed::SIGNED` at a tag.
 ///
-/// Moves are all or nothing, each with what its ref must be before. What they point at is durable
-/// when they are asked for; they themselves are after [`RefStore::sync`].
+/// Updates are compare-and-swap and all or nothing. The caller flushes their objects before; the
+/// updates are durable after [`RefStore::sync`].
 pub(in crate::git) trait RefStore {
-    /// Returns the commit that a ref points at, or nothing where there is no such ref.
+    /// Returns the commit that a ref points at; `None` if the ref does not exist.
     fn read(&self, name: &str) -> anyhow::Result<Option<CommitId>>;
 
-    /// Returns the id that a ref holds, whatever object it is of; nothing where there is no such
-    /// ref, or it is symbolic.
+    /// Returns the id in a ref without reading the object; `None` if the ref does not exist or is
+    /// symbolic.
     fn held(&self, name: &str) -> anyhow::Result<Option<CommitId>>;
 
-    /// Returns the refs below a prefix that are not symbolic, sorted by name; a single damaged one
-    /// is left out.
+    /// Returns the refs below a prefix that are not symbolic, sorted by name. Leaves out damaged
+    /// refs.
     fn list(&self, prefix: &str) -> anyhow::Result<Vec<Reference>>;
 
-    /// Returns every ref.
     fn all(&self) -> anyhow::Result<All>;
 
-    /// Returns what HEAD of this worktree says.
     fn head(&self) -> anyhow::Result<HeadTarget>;
 
-    /// Returns the commit that an expression of `git rev-parse` names.
     fn resolve(&self, expression: &str) -> anyhow::Result<CommitId>;
 
-    /// Moves refs, or none of them; the log of each gets a line.
+    /// Updates all refs, or none, and logs each.
     fn apply(&self, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError>;
 
-    /// Deletes a ref with its log.
     fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError>;
 
-    /// Deletes a ref if that takes no lock of git's that a crash could leave for ever; false where
-    /// it would.
+    /// Deletes a ref unless that needs a lock file of git's own, which a crash would leave behind
+    /// forever. Returns `false` then.
     fn discard(&self, name: &str) -> anyhow::Result<bool>;
 
-    /// Makes the newest move of a ref durable.
     fn sync(&self, name: &str) -> anyhow::Result<()>;
 
-    /// Returns what a ref of ours pointed at by its log, newest first, be it there or not.
+    /// Returns the commits in a ref's log, newest first. They can be missing.
     fn logged(&self, name: &str) -> Vec<CommitId>;
 
-    /// Returns the refs of ours that hold no id at all.
+    /// Returns TeDDy's refs that contain no id.
     fn damaged(&self) -> anyhow::Result<Vec<String>>;
 
-    /// Gives a broken ref a commit, or takes it away where there is none, and takes the lines out
-    /// of its log that name what `is_there` does not know; what it was is kept in `aside`.
+    /// Repairs a broken ref: sets it to `commit`, or deletes it if `None`. Removes the log lines of
+    /// commits for which `is_there` is false. The old state is kept in `aside`.
     fn mend(
         &self,
         name: &str,
@@ -178,14 +168,14 @@ pub(in crate::git) trait RefStore {
         is_there: &dyn Fn(CommitId) -> bool,
     ) -> anyhow::Result<()>;
 
-    /// Removes locks of refs that a process of ours left which is gone; returns what they were for.
-    /// `is_in_use` knows the refs that move without the lock of the repository.
+    /// Removes ref locks that a killed TeDDy process left, and returns the names of their refs.
+    /// `is_in_use` returns true for refs that move without the repository lock.
     fn remove_stale_locks(&self, is_in_use: &dyn Fn(&str) -> bool) -> anyhow::Result<Vec<String>>;
 
-    /// Returns where git's own locks of refs are.
+    /// Returns the paths of git's own lock files for refs.
     fn locks(&self) -> Vec<PathBuf>;
 
-    /// Returns what of the user's is in the store besides refs, by name: HEAD, the log of the
+    /// Returns the user's data in the store other than refs, by name: HEAD and the log of the
     /// stash.
     fn users(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>>;
 }

@@ -1,4 +1,4 @@
-//! What a remote lacks, as far as its refs here say.
+//! Computes what a remote lacks, according to its remote-tracking refs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,32 +12,28 @@ use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::git::user_git::feed;
 
-/// How many branches of a remote are looked at.
 const MOST_BRANCHES: usize = 1000;
 
-/// How much a remote lacks.
+/// Amount of data that a remote lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Lacking {
-    /// As many objects.
+    /// Number of objects.
     pub objects: u64,
-    /// As many bytes, as they are stored here.
+    /// Their size in bytes, as stored locally.
     pub bytes: u64,
 }
 
-/// A file's content that a remote lacks.
+/// A file content that a remote lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LackingFile {
-    /// A path that it has.
+    /// One of its paths.
     pub path: Vec<u8>,
-    /// The content.
+    /// The blob.
     pub blob: BlobId,
 }
 
-/// Returns how much of what some objects reach a remote lacks that has other ones. Nothing is
-/// fetched for it.
-///
-/// # Errors
-/// git cannot list them.
+/// Returns the amount of data that some objects reach and the remote lacks. `there` are objects
+/// that it has. Fetches nothing.
 pub fn lacking(
     repository: &Repository,
     remote: &RemoteName,
@@ -55,10 +51,7 @@ pub fn lacking(
     })
 }
 
-/// Returns the contents of files that some commits reach and a remote lacks, by path.
-///
-/// # Errors
-/// As for [`lacking`].
+/// Returns the file contents that some commits reach and the remote lacks, sorted by path.
 pub fn lacking_files(
     repository: &Repository,
     remote: &RemoteName,
@@ -91,10 +84,7 @@ pub fn lacking_files(
     Ok(files)
 }
 
-/// Returns those of some paths that no branch of a remote has, as far as is known here.
-///
-/// # Errors
-/// The refs or a tree cannot be read.
+/// Returns the paths that no known branch of the remote contains.
 pub fn in_no_branch<'p>(
     repository: &Repository,
     remote: &RemoteName,
@@ -118,14 +108,13 @@ pub fn in_no_branch<'p>(
     Ok(left.into_iter().collect())
 }
 
-/// Returns the branches of a remote, as they were when it was asked last.
 fn branches(repository: &Repository, remote: &RemoteName) -> anyhow::Result<Vec<CommitId>> {
     let listed = refs::list(repository, &format!("refs/remotes/{remote}/"))?;
     let tips = listed.into_iter().map(|reference| reference.target);
     Ok(tips.take(MOST_BRANCHES).collect())
 }
 
-/// Returns what git reads: what is wanted, and without what.
+/// Returns the input for `git rev-list`: wanted objects, then exclusions.
 fn input(
     repository: &Repository,
     remote: &RemoteName,
@@ -145,7 +134,6 @@ fn input(
     Ok(text.into_bytes())
 }
 
-/// Runs `git rev-list`.
 fn rev_list(repository: &Repository, args: &[&str], input: &[u8]) -> anyhow::Result<Vec<u8>> {
     let mut command = repository.git()?;
     command.args(args);

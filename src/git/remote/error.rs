@@ -1,42 +1,42 @@
-//! Why git could not fetch from a remote, or push to it, and what helps.
+//! Classifies failures of `git fetch` and `git push`, and offers help.
 
 use crate::text::near::nearest;
 use crate::text::visible::visible;
 
 use super::RemoteName;
 
-/// What kind of trouble it is.
+/// Kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoteTrouble {
-    /// The configuration has no such remote, or none at all.
+    /// No remote is configured, or none with this name.
     NotConfigured,
-    /// There is no repository, or none that may be seen.
+    /// The repository does not exist, or the user cannot see it.
     NotThere,
-    /// The server does not know the user, or does not let them.
+    /// Authentication or authorization failed.
     Denied,
-    /// The server cannot be reached.
+    /// The server is unreachable.
     Unreachable,
-    /// The connection ended before everything had come or gone.
+    /// The connection was lost.
     Dropped,
-    /// The server does not take refs outside of branches and tags, or not these.
+    /// The server does not accept these refs, or any outside of branches and tags.
     RefRefused,
-    /// The server takes nothing from a clone without all of the history.
+    /// The server does not accept a push from a shallow clone.
     Shallow,
-    /// The object ids there are made with another hash function.
+    /// The remote uses another hash function.
     OtherHash,
     /// A hook declined: the user's `pre-push` or one of the server's.
     HookDeclined,
-    /// The remote has something that is not here.
+    /// The remote has commits that are missing here.
     NotFastForward,
-    /// An object that came is not sound, or is missing.
+    /// A received object is invalid or missing.
     Unsound,
-    /// A ref that was asked for is not there.
+    /// A requested ref does not exist.
     NoSuchRef,
-    /// Something else; git's words say what.
+    /// Anything else; git's message explains it.
     Other,
 }
 
-/// What git says, in lower case, and what it means; the first one that occurs counts.
+/// Parts of git's messages in lower case. The first match counts.
 const SIGNS: [(&str, RemoteTrouble); 40] = [
     ("fetch first", RemoteTrouble::NotFastForward),
     ("non-fast-forward", RemoteTrouble::NotFastForward),
@@ -84,7 +84,7 @@ const SIGNS: [(&str, RemoteTrouble); 40] = [
 ];
 
 impl RemoteTrouble {
-    /// Tells from git's words what kind of trouble it was.
+    /// Classifies git's messages.
     pub fn judge(words: &str) -> RemoteTrouble {
         let words = words.to_lowercase();
         let found = SIGNS.iter().find(|(sign, _)| words.contains(sign));
@@ -92,22 +92,22 @@ impl RemoteTrouble {
     }
 }
 
-/// git could not reach a remote, or the remote did not do what it was asked.
+/// A failed operation on a remote.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct RemoteError {
-    /// What kind of trouble it is.
+    /// Kind of failure.
     pub trouble: RemoteTrouble,
-    /// The remote, if one was chosen.
+    /// The remote, if one was selected.
     pub remote: Option<RemoteName>,
-    /// What happened, with git's own words.
+    /// What failed, with git's message.
     what: String,
-    /// What helps, if that is more than the kind of trouble says.
+    /// Help that is more specific than the kind of failure.
     help: Option<String>,
 }
 
 impl RemoteError {
-    /// Makes one of git's words.
+    /// Returns the error for git's messages.
     pub fn of(remote: RemoteName, trouble: RemoteTrouble, words: &str) -> RemoteError {
         RemoteError {
             trouble,
@@ -117,7 +117,7 @@ impl RemoteError {
         }
     }
 
-    /// Says that the configuration has no remote of a name.
+    /// Returns the error for a remote that is not configured.
     pub fn unknown(name: &str, known: &[RemoteName]) -> RemoteError {
         let near = nearest(name, known.iter().map(RemoteName::as_str));
         RemoteError {
@@ -135,7 +135,7 @@ impl RemoteError {
         }
     }
 
-    /// Says that no remote is the one to use.
+    /// Returns the error if no default remote can be determined.
     pub fn none_chosen(known: &[RemoteName]) -> RemoteError {
         let (what, help) = match known {
             [] => (
@@ -155,7 +155,7 @@ impl RemoteError {
         }
     }
 
-    /// Says that a remote has no session of a name.
+    /// Returns the error if a remote lacks a session.
     pub fn no_session(remote: RemoteName, session: &str) -> RemoteError {
         RemoteError {
             trouble: RemoteTrouble::NoSuchRef,
@@ -165,13 +165,13 @@ impl RemoteError {
         }
     }
 
-    /// Says what helps, where more is known than the kind of trouble.
+    /// Adds specific help.
     pub fn helped(mut self, help: impl Into<String>) -> RemoteError {
         self.help = Some(help.into());
         self
     }
 
-    /// Returns what the user can do about it.
+    /// Returns a hint for the user.
     pub fn hint(&self) -> Option<String> {
         let remote = self.remote.as_ref().map_or("origin", RemoteName::as_str);
         let hint = match self.trouble {
@@ -214,17 +214,16 @@ impl RemoteError {
     }
 }
 
-/// Returns names as a list.
 fn listed(known: &[RemoteName]) -> String {
     let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
 
-/// Returns the lines of git's words that say why it failed, without progress, without advice, and
-/// without what stands in an address before its host.
+/// Returns the lines of git's messages that contain the reason, without progress and advice, and
+/// without credentials in URLs.
 fn essence(words: &str) -> String {
     let is_reason = |line: &&str| {
-        // What git adds to every trouble with a connection says nothing of this one.
+        // git adds this line to every connection failure.
         if line.ends_with("Could not read from remote repository.") {
             return false;
         }
@@ -252,7 +251,7 @@ fn essence(words: &str) -> String {
     plain.collect::<Vec<_>>().join("; ")
 }
 
-/// Returns a line without the names and passwords of addresses: `https://ada:secret@host/`.
+/// Removes user names and passwords from URLs, as in `https://ada:secret@host/`.
 pub fn without_secrets(line: &str) -> String {
     let mut rest = line;
     let mut plain = String::with_capacity(line.len());

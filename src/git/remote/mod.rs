@@ -1,7 +1,7 @@
-//! Remotes, as the user's own git reaches them: with their credentials, proxies and settings.
+//! Accesses remotes with the user's own git: with their credentials, proxies and settings.
 //!
-//! git moves the bytes, and it alone talks to the network. What a remote sends is a stranger's: git
-//! checks every object that comes in, and names are checked by who asks for them.
+//! Only git accesses the network. Received data is untrusted: git checks every object, and callers
+//! validate names.
 
 pub mod beyond;
 pub mod error;
@@ -16,16 +16,16 @@ use super::repository::Repository;
 use super::user_git::{in_checkout, silent_git, user_git};
 use error::{RemoteError, RemoteTrouble};
 
-/// The last bytes of what git said that are looked at, to tell what went wrong.
+/// Number of bytes at the end of git's messages that are kept to classify a failure.
 const WORDS: usize = 16 * 1024;
 
-/// The name of a remote that the user's configuration has.
+/// Name of a configured remote.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
 pub struct RemoteName(String);
 
 impl RemoteName {
-    /// Returns the name as text.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -37,25 +37,25 @@ impl std::fmt::Display for RemoteName {
     }
 }
 
-/// A ref as a remote lists it.
+/// A ref as listed by a remote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteRef {
-    /// The full name there.
+    /// Full name on the remote.
     pub name: String,
-    /// What it points at, as hexadecimal digits: nothing of it need be here.
+    /// Object id in hexadecimal. The object need not exist locally.
     pub target: String,
 }
 
-/// Whether hooks of the user's run while git moves something.
+/// Whether the user's hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunHooks {
-    /// They do: `pre-push`.
+    /// Run hooks such as `pre-push`.
     Yes,
-    /// They do not.
+    /// Disable hooks.
     No,
 }
 
-/// Returns the names of the remotes that the configuration has, sorted.
+/// Returns the names of the configured remotes, sorted.
 pub fn names(repository: &Repository) -> Vec<RemoteName> {
     let settings = repository.config_section("remote").into_iter();
     let mut names: Vec<RemoteName> = settings
@@ -67,10 +67,7 @@ pub fn names(repository: &Repository) -> Vec<RemoteName> {
     names
 }
 
-/// Returns the remote of a name.
-///
-/// # Errors
-/// There is none of this name.
+/// Returns the remote with this name, or an error with suggestions.
 pub fn named(repository: &Repository, name: &str) -> Result<RemoteName, RemoteError> {
     let known = names(repository);
     let found = known.iter().find(|remote| remote.as_str() == name);
@@ -79,19 +76,12 @@ pub fn named(repository: &Repository, name: &str) -> Result<RemoteName, RemoteEr
         .ok_or_else(|| RemoteError::unknown(name, &known))
 }
 
-/// Returns the remote from which git would fetch here: that of the branch, the only one, or
-/// `origin`.
-///
-/// # Errors
-/// There is none of these.
+/// Returns the default remote for fetching: the branch's, the only one, or `origin`.
 pub fn to_fetch_from(repository: &Repository) -> Result<RemoteName, RemoteError> {
     chosen(repository, &["branch.{}.remote"])
 }
 
-/// Returns the remote to which git would push here.
-///
-/// # Errors
-/// As for [`to_fetch_from`].
+/// Returns the default remote for pushing.
 pub fn to_push_to(repository: &Repository) -> Result<RemoteName, RemoteError> {
     let keys = [
         "branch.{}.pushRemote",
@@ -101,7 +91,7 @@ pub fn to_push_to(repository: &Repository) -> Result<RemoteName, RemoteError> {
     chosen(repository, &keys)
 }
 
-/// Returns the remote that one of these settings names, else the only one, else `origin`.
+/// Returns the remote named by the first of these settings, else the only one, else `origin`.
 fn chosen(repository: &Repository, keys: &[&str]) -> Result<RemoteName, RemoteError> {
     let branch = refs::branch(repository).ok().flatten();
     let key = |key: &&str| match (key.contains("{}"), &branch) {
@@ -120,18 +110,14 @@ fn chosen(repository: &Repository, keys: &[&str]) -> Result<RemoteName, RemoteEr
     }
 }
 
-/// Returns whether a name can be part of a ref's, and is no option of git's.
+/// Returns whether a remote's name can be part of a ref and is not an option of git's.
 fn is_usable(name: &str) -> bool {
     let reference = format!("refs/teddy/remotes/{name}/a");
     let is_ref = gix::validate::reference::name(reference.as_str().into()).is_ok();
     is_ref && !name.starts_with('-') && name != "change" && !name.ends_with("/change")
 }
 
-/// Lists the refs of a remote below these prefixes, such as `refs/teddy/sessions/`. No object is
-/// fetched.
-///
-/// # Errors
-/// The remote cannot be reached or read.
+/// Lists refs of a remote below prefixes such as `refs/teddy/sessions/`. Fetches no objects.
 pub fn list(
     repository: &Repository,
     remote: &RemoteName,
@@ -144,7 +130,7 @@ pub fn list(
 
     let listed = said.lines().filter_map(|line| {
         let (target, name) = line.split_once('\t')?;
-        // To git a pattern may begin at any `/` of a name.
+        // git matches a pattern at any `/` of a name.
         let is_wanted = prefixes.iter().any(|prefix| name.starts_with(prefix));
         let is_id = target.bytes().all(|byte| byte.is_ascii_hexdigit());
         (is_wanted && is_id).then(|| RemoteRef {
@@ -155,10 +141,7 @@ pub fn list(
     Ok(listed.collect())
 }
 
-/// Returns git, ready to talk to a remote.
-///
-/// # Errors
-/// git is not installed.
+/// Returns a git command that can access a remote.
 pub(in crate::git) fn transport(
     repository: &Repository,
     hooks: RunHooks,
@@ -168,10 +151,11 @@ pub(in crate::git) fn transport(
         RunHooks::No => silent_git(repository.workdir())?,
     };
 
-    // Its words are read, and so are they by the user.
+    // In English, because TeDDy parses the messages.
     command
         .env("LC_ALL", "C")
         .env("GIT_NO_REPLACE_OBJECTS", "1");
+    // Otherwise git would ask for credentials where no user can answer.
     if !io::stdin().is_terminal() {
         command.env("GIT_TERMINAL_PROMPT", "0");
     }
@@ -184,19 +168,16 @@ pub(in crate::git) fn transport(
     Ok(in_checkout(command, repository))
 }
 
-/// Whether what git says of its progress is passed on.
+/// Whether git's progress is displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FetchProgress {
-    /// To standard error.
+    /// Pass it on to standard error.
     Shown,
-    /// Nothing is.
+    /// Discard it.
     Hidden,
 }
 
-/// Runs git and returns what it printed.
-///
-/// # Errors
-/// [`RemoteError`] if git fails, with its own words.
+/// Runs git and returns its output. Fails with [`RemoteError`] if git fails.
 pub(in crate::git) fn run(
     mut command: Command,
     remote: &RemoteName,
@@ -208,6 +189,7 @@ pub(in crate::git) fn run(
         .stderr(Stdio::piped())
         .spawn()?;
     let stderr = child.stderr.take();
+    // In a thread: git blocks if either pipe is full.
     let reader = std::thread::spawn(move || stderr.map(|pipe| listen(pipe, progress)));
     let mut said = Vec::new();
     if let Some(mut pipe) = child.stdout.take() {
@@ -220,18 +202,18 @@ pub(in crate::git) fn run(
         return Ok(String::from_utf8_lossy(&said).into_owned());
     }
 
-    // What a push did to each ref stands on standard output.
+    // `git push` reports the result of each ref on standard output.
     let words = format!("{words}{}", String::from_utf8_lossy(&said));
     Err(RemoteError::of(remote.clone(), RemoteTrouble::judge(&words), &words).into())
 }
 
-/// Returns bytes without what would steer a terminal: a server's words are among them.
+/// Removes control characters, because a server's messages must not control the terminal.
 fn plain(bytes: &[u8]) -> Vec<u8> {
     let is_plain = |byte: &u8| !byte.is_ascii_control() || b"\n\r\t".contains(byte);
     bytes.iter().copied().filter(is_plain).collect()
 }
 
-/// Reads what git says to its end, passes it on, and returns the last of it.
+/// Reads git's messages, passes them on, and returns the end of them.
 fn listen(mut pipe: impl Read, progress: FetchProgress) -> String {
     let (mut last, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = pipe.read(&mut buffer) {

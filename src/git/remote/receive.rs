@@ -1,4 +1,4 @@
-//! Fetching refs from a remote to a place where nobody takes them for anything yet.
+//! Fetches refs of a remote into a temporary namespace.
 
 use super::{FetchProgress, RemoteName, RunHooks, run, transport};
 use crate::git::refs::signed::INCOMING;
@@ -6,44 +6,39 @@ use crate::git::refs::{self, Expected, Reference};
 use crate::git::repository::Repository;
 use crate::host::lock::{Lock, patience};
 
-/// The place of the lock, which no session can have.
+/// Name of the lock. No session can have it.
 const LOCK: &str = "_fetch";
 
-/// Every character with which one session's name can go on where another one's ends.
+/// All characters that can continue the name of a session.
 const GOES_ON: &str = "-abcdefghijklmnopqrstuvwxyz0123456789";
 
-/// Refs of a remote that are wanted.
+/// Refs to fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedRef<'a> {
-    /// Every ref below a prefix.
+    /// All refs below a prefix.
     Below(&'a str),
-    /// One ref, if it is there.
+    /// One ref, if it exists.
     One(&'a str),
 }
 
-/// What came in. It lies in a place of its own, which is nobody else's meanwhile, until this is
-/// dropped; then it stays only where another ref reaches it.
+/// Fetched refs in the temporary namespace. Dropping this deletes them; the objects stay only if
+/// another ref reaches them.
 pub struct IncomingRefs<'r> {
     /// The refs, by their names on the remote.
     pub refs: Vec<Reference>,
-    /// The repository.
     repository: &'r Repository,
-    /// Two at once would take each other's for what a killed one left.
+    /// Held because concurrent fetches would delete each other's refs as leftovers.
     _lock: Lock,
 }
 
 impl Drop for IncomingRefs<'_> {
     fn drop(&mut self) {
-        // What is left here is read by nobody, and the next one begins with removing it.
+        // Ignore errors: the next fetch deletes leftovers first.
         let _ = forget(self.repository);
     }
 }
 
-/// Fetches refs and everything that they reach; git checks each object. Returns those of them that
-/// are there.
-///
-/// # Errors
-/// The remote cannot be reached, what it sends is not sound, or another fetch takes too long.
+/// Fetches refs with everything they reach, and returns those that exist. git checks each object.
 pub fn receive<'r>(
     repository: &'r Repository,
     remote: &RemoteName,
@@ -57,6 +52,7 @@ pub fn receive<'r>(
         repository,
         _lock: lock,
     };
+    // Left by a killed fetch.
     forget(repository)?;
 
     let mut command = transport(repository, RunHooks::No)?;
@@ -79,14 +75,15 @@ pub fn receive<'r>(
         "--no-recurse-submodules",
         "--no-auto-maintenance",
     ]);
-    // In a partial clone, too, what was recorded is to be read without a server.
+    // Recorded data must be readable offline, even in a partial clone.
     command.arg("--no-filter");
     command.arg(match progress {
         FetchProgress::Shown => "--progress",
         FetchProgress::Hidden => "--no-progress",
     });
     command.args(["--", remote.as_str()]);
-    // A git whose fetch was killed may still be at work, for another remote.
+    // The git of a killed fetch can still be running, for another remote. So each process has its
+    // own namespace.
     let place = format!("{INCOMING}{}/", std::process::id());
     let wanted = wanted.iter();
     command.args(wanted.flat_map(|wanted| refspecs(wanted, &place)));
@@ -101,7 +98,6 @@ pub fn receive<'r>(
     Ok(incoming)
 }
 
-/// Forgets what was received.
 fn forget(repository: &Repository) -> anyhow::Result<()> {
     for reference in refs::list(repository, INCOMING)? {
         refs::delete(repository, &reference.name, Expected::Any)?;
@@ -109,11 +105,10 @@ fn forget(repository: &Repository) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns what git is told, so that it asks the server for no other refs than these and puts them
-/// in a place.
+/// Returns the refspecs that fetch exactly these refs into the temporary namespace.
 ///
-/// One ref is asked for as a pattern, because git fails as a whole if a ref is missing that it was
-/// told by its name. What else has the same beginning is taken out again.
+/// A single ref is requested as a pattern, because `git fetch` fails entirely if a ref that was
+/// requested by name is missing. Longer names with the same prefix are excluded.
 fn refspecs(wanted: &WantedRef<'_>, place: &str) -> Vec<String> {
     let to = |name: &str| name.replacen("refs/teddy/", place, 1);
     match wanted {

@@ -1,32 +1,29 @@
-//! Sending objects to refs of a remote: never by force.
+//! Pushes objects to refs of a remote, never with force.
 
 use super::error::{RemoteError, RemoteTrouble};
 use super::{FetchProgress, RemoteName, RunHooks, run, transport};
 use crate::git::repository::Repository;
 
-/// What becomes of a ref of a remote.
+/// An update of a remote ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefUpdate {
-    /// Its full name there.
+    /// Full name on the remote.
     pub name: String,
-    /// What becomes of it.
+    /// New state.
     pub to: SentRef,
 }
 
-/// What a ref of a remote gets.
+/// New state of a remote ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SentRef {
-    /// It points at this object, if that is ahead of what it points at.
+    /// Fast-forward to this object.
     Object(String),
-    /// It goes, if it still points at this object.
+    /// Delete the ref, if it still points at this object.
     Gone(String),
 }
 
-/// Sends objects, so that all of these refs are changed, or none of them where the server can do
-/// that. The user's own `pre-push` hook is asked.
-///
-/// # Errors
-/// [`RemoteError`]: a ref has moved, or the server or a hook refuses.
+/// Pushes all updates, atomically if the server supports that. Runs the user's `pre-push` hook.
+/// Fails with [`RemoteError`] if a ref has moved, or the server or a hook declines.
 pub fn send(
     repository: &Repository,
     remote: &RemoteName,
@@ -35,11 +32,12 @@ pub fn send(
 ) -> anyhow::Result<()> {
     let is_several = updates.len() > 1;
     match push(repository, remote, (updates, is_several), progress) {
+        // The server cannot update refs atomically.
         Err(error) if is_several && error.to_string().contains("--atomic") => {}
         other => return other,
     }
 
-    // What takes the place of something is there before that goes.
+    // New refs first: an object that moves to another ref is then never unreachable.
     let (sent, gone): (Vec<_>, Vec<_>) = updates
         .iter()
         .cloned()
@@ -52,7 +50,6 @@ pub fn send(
     Ok(())
 }
 
-/// Has git push.
 fn push(
     repository: &Repository,
     remote: &RemoteName,
@@ -60,7 +57,7 @@ fn push(
     progress: FetchProgress,
 ) -> anyhow::Result<()> {
     let mut command = transport(repository, RunHooks::Yes)?;
-    // With this setting git would take no list of refs.
+    // git rejects refspecs for a mirror remote.
     command.args(["-c", &format!("remote.{remote}.mirror=false")]);
     command.args(["push", "--no-follow-tags", "--recurse-submodules=no"]);
     command.arg(match progress {
@@ -84,7 +81,6 @@ fn push(
         .map_err(|error| of_hook(error, remote))
 }
 
-/// Returns what git is told of a ref.
 fn refspec(update: &RefUpdate) -> String {
     match &update.to {
         SentRef::Object(id) => format!("{id}:{}", update.name),
@@ -92,7 +88,7 @@ fn refspec(update: &RefUpdate) -> String {
     }
 }
 
-/// Says that it was the user's own hook that declined, which git does not say.
+/// Replaces the error if the user's own hook declined, which git does not report.
 fn of_hook(error: anyhow::Error, remote: &RemoteName) -> anyhow::Error {
     let words = error.to_string();
     let is_other = error

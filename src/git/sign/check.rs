@@ -1,4 +1,4 @@
-//! Checking a signed tag, by git and by what the user has told it about keys.
+//! Verifies signed tags with git and the user's configuration of trusted keys.
 
 use super::ask_nobody;
 use crate::git::object::id::TagId;
@@ -9,16 +9,13 @@ use crate::text::visible::visible;
 /// A signature that git accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
-    /// Whose key it is, as the user's own list of keys says.
+    /// Owner of the key according to the user's configuration.
     pub signer: String,
-    /// The key, as the program that checks calls it.
+    /// The key, as named by the verifying program.
     pub key: String,
 }
 
-/// Has git check the signature of a tag.
-///
-/// # Errors
-/// git cannot be started. What is wrong with the signature is the inner error, in words.
+/// Lets git verify a tag's signature. The inner error is the reason why it is not valid.
 pub fn check(repository: &Repository, tag: TagId) -> anyhow::Result<Result<Accepted, String>> {
     let mut git = user_git(repository.workdir())?;
     ask_nobody(&mut git);
@@ -35,7 +32,6 @@ pub fn check(repository: &Repository, tag: TagId) -> anyhow::Result<Result<Accep
     })
 }
 
-/// Reads whose signature was accepted.
 fn accepted(words: &str) -> Option<Accepted> {
     let of_ssh = |line: &str| {
         let rest = line.strip_prefix("Good \"git\" signature for ")?;
@@ -54,7 +50,6 @@ fn accepted(words: &str) -> Option<Accepted> {
     Some(Accepted { signer, key })
 }
 
-/// Says why a signature was not accepted.
 fn refused(words: &str) -> String {
     let after = |start: &str| {
         let mut lines = words.lines();

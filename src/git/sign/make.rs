@@ -1,8 +1,8 @@
-//! Making a signed tag, which is in nobody's refs until somebody puts it there.
+//! Creates signed tag objects without a ref in the user's repository.
 //!
-//! `git tag` can only write to `refs/tags`, which is the user's. So it runs in an empty repository
-//! of its own that borrows the objects of the user's, with what the user's git settings say here
-//! about identity, keys and programs. What it makes is read from there.
+//! `git tag` only writes to `refs/tags`, which belongs to the user. So it runs in an empty scratch
+//! repository that borrows the user's objects, with the user's settings for identity, keys and
+//! programs. The tag object is read from there.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,48 +22,47 @@ use crate::host::file::{make_folders, read_regular};
 use crate::host::foreground::{self, Foreground};
 use crate::host::interrupt;
 
-/// The sections of the user's settings that say who signs with what.
+/// Sections of the user's settings that determine identity, keys and programs.
 const SECTIONS: [&str; 4] = ["author.", "committer.", "gpg.", "user."];
-/// Where git and what it starts say why they failed.
+/// File for the messages of git and its child processes.
 const WORDS: &str = "words";
-/// No more of that is read.
 const MAX_WORDS: u64 = 16 << 10;
 
 /// A tag to sign.
 pub struct TagWanted<'a> {
-    /// Its name.
+    /// Name of the tag.
     pub name: &'a str,
-    /// The commit.
+    /// The commit to tag.
     pub commit: CommitId,
-    /// The message.
+    /// Message of the tag.
     pub message: &'a str,
 }
 
-/// Whether a person can be asked for a passphrase.
+/// Whether the user can be asked for a passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passphrase {
-    /// They sit at the terminal.
+    /// The user is at the terminal.
     Ask,
-    /// Nobody is there: a key that needs one cannot be used.
+    /// No user is present, so a key that needs a passphrase cannot be used.
     Never,
 }
 
-/// Why there is no signature.
+/// Reason why there is no signature.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
-    /// No key is named, and git does not look for one.
+    /// No key is configured.
     #[error("git has no key to sign with: `user.signingKey` is not set")]
     NoKey,
-    /// git made no tag, and said why where the user saw it.
+    /// git failed, and the user saw its messages at the terminal.
     #[error("git made no signature ({0})")]
     Seen(ExitStatus),
-    /// git made no tag.
+    /// git failed with these messages.
     #[error("git made no signature: {0}")]
     Told(String),
 }
 
 impl SignError {
-    /// Returns what the user can do about it.
+    /// Returns a hint for the user.
     pub fn hint(&self) -> String {
         match self {
             SignError::NoKey => {
@@ -85,12 +84,11 @@ impl SignError {
     }
 }
 
-/// Has git sign a tag, and returns the bytes of the object. `all` is a folder for scratch
-/// repositories.
+/// Lets git sign a tag and returns the content of the tag object. `all` is the directory for
+/// scratch repositories.
 ///
-/// # Errors
-/// [`SignError`], [`Obstacle`](crate::git::land::branch::Obstacle) where git does not know who the
-/// user is, or the folder cannot be written.
+/// Fails with [`SignError`], or with [`Obstacle`](crate::git::land::branch::Obstacle) if the user's
+/// identity is unknown.
 pub fn signed(
     repository: &Repository,
     all: &Path,
@@ -114,7 +112,6 @@ pub fn signed(
     Ok(bytes)
 }
 
-/// Returns the settings that say who signs with what, as they hold in the user's repository.
 fn settings(repository: &Repository) -> anyhow::Result<Vec<(String, OsString)>> {
     let mut git = in_checkout(user_git(repository.workdir())?, repository);
     let listed = answer(git.args(["config", "--list", "-z"]), "list its settings")?;
@@ -122,7 +119,7 @@ fn settings(repository: &Repository) -> anyhow::Result<Vec<(String, OsString)>> 
     let entries = listed.split(|&byte| byte == 0).filter_map(|entry| {
         let (key, value) = match entry.iter().position(|&byte| byte == b'\n') {
             Some(at) => (&entry[..at], &entry[at + 1..]),
-            // A key alone is true.
+            // A key without a value means true.
             None => (entry, &b"true"[..]),
         };
         let key = std::str::from_utf8(key).ok()?.to_owned();
@@ -133,8 +130,8 @@ fn settings(repository: &Repository) -> anyhow::Result<Vec<(String, OsString)>> 
     Ok(entries.collect())
 }
 
-/// Refuses a signature with ssh where no key is named: git's own words for that differ from version
-/// to version, and gpg finds a key by itself.
+/// Rejects an ssh signature without a configured key, because git's message for that depends on its
+/// version. gpg finds a key without a setting.
 fn check_key(settings: &[(String, OsString)]) -> anyhow::Result<()> {
     let value = |key: &str| settings.iter().rev().find(|(name, _)| name == key);
     let is_ssh = value("gpg.format").is_some_and(|(_, format)| format == "ssh");
@@ -144,7 +141,6 @@ fn check_key(settings: &[(String, OsString)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns whether words tell of a passphrase that nobody was asked for.
 fn needs_passphrase(words: &str) -> bool {
     let words = words.to_lowercase();
     ["passphrase", "ioctl", "pinentry", "no tty"]
@@ -152,16 +148,13 @@ fn needs_passphrase(words: &str) -> bool {
         .any(|sign| words.contains(sign))
 }
 
-/// An empty repository that borrows the user's objects; removed when dropped.
+/// An empty scratch repository that borrows the user's objects. Dropping it deletes it.
 struct SigningRepository<'a> {
-    /// The user's repository.
     repository: &'a Repository,
-    /// The git directory.
     folder: tempfile::TempDir,
 }
 
 impl<'a> SigningRepository<'a> {
-    /// Makes it.
     fn make(repository: &'a Repository, all: &Path) -> anyhow::Result<SigningRepository<'a>> {
         let made =
             make_folders(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
@@ -175,7 +168,7 @@ impl<'a> SigningRepository<'a> {
             .arg(scratch.path());
         answer(&mut git, "make a scratch repository for the signature")?;
 
-        // Not by a variable: there paths end at a colon.
+        // Not with GIT_ALTERNATE_OBJECT_DIRECTORIES, which splits paths at colons.
         let mut objects = repository.common_dir().join("objects").into_os_string();
         objects.push("\n");
         let info = scratch.path().join("objects").join("info");
@@ -185,12 +178,10 @@ impl<'a> SigningRepository<'a> {
         Ok(scratch)
     }
 
-    /// Returns the git directory.
     fn path(&self) -> PathBuf {
         self.folder.path().join("git")
     }
 
-    /// Has git make the tag.
     fn tag(
         &self,
         wanted: &TagWanted<'_>,
@@ -236,7 +227,6 @@ impl<'a> SigningRepository<'a> {
         .into())
     }
 
-    /// Returns the bytes of the tag.
     fn read(&self, name: &str) -> anyhow::Result<Vec<u8>> {
         let name = format!("refs/tags/{name}");
         answer(
@@ -245,8 +235,8 @@ impl<'a> SigningRepository<'a> {
         )
     }
 
-    /// Returns git in this repository, where relative paths in settings mean what they mean to the
-    /// user's git.
+    /// Returns git for the scratch repository, in the user's worktree, so relative paths in
+    /// settings stay valid.
     fn git(&self) -> anyhow::Result<Command> {
         let mut git = silent_git(self.repository.workdir())?;
         git.env("GIT_DIR", self.path());
@@ -254,7 +244,6 @@ impl<'a> SigningRepository<'a> {
     }
 }
 
-/// Returns what git and the program that signs have said, in a line.
 fn told(words: &Path) -> String {
     let words = read_regular(words, MAX_WORDS).unwrap_or_default();
     let words = String::from_utf8_lossy(&words);
@@ -264,7 +253,8 @@ fn told(words: &Path) -> String {
         line.strip_prefix("fatal: ").unwrap_or(line)
     });
 
-    // Status lines are for programs, and a message that was left in the scratch repository is gone.
+    // Skip status lines for programs, and the path of a message file that is deleted with the
+    // scratch repository.
     let said = lines.filter(|line| {
         !line.is_empty() && !line.starts_with("[GNUPG:]") && !line.contains("TAG_EDITMSG")
     });

@@ -1,15 +1,14 @@
-//! Signatures: made and checked by git, with the user's settings, keys and programs.
+//! Signatures, created and verified by git with the user's settings, keys and programs.
 
 pub mod check;
 pub mod make;
 
 use std::process::Command;
 
-/// What could open a window, or ask at a terminal that is not ours to ask at.
+/// Variables through which a program could open a window or ask at another terminal.
 const PROMPTS: [&str; 4] = ["DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY", "SSH_ASKPASS"];
 
-/// Takes every way to ask for a passphrase from a program and what it starts: what would wait for
-/// an answer fails.
+/// Makes programs fail instead of asking for a passphrase.
 fn ask_nobody(command: &mut Command) {
     for name in PROMPTS {
         command.env_remove(name);
@@ -17,8 +16,8 @@ fn ask_nobody(command: &mut Command) {
 
     command
         .env("GIT_TERMINAL_PROMPT", "0")
-        // ssh-keygen finds the terminal of its session even if no stream of it is one; it does not
-        // look for it if it must ask a program, and this one has no answer.
+        // ssh-keygen opens the terminal of its session even if none of its streams is one. With
+        // SSH_ASKPASS_REQUIRE=force it runs a program instead, and this one fails.
         .env("SSH_ASKPASS_REQUIRE", "force")
         .env("SSH_ASKPASS", "false");
 }

@@ -1,28 +1,24 @@
-//! Numbers, times and stats as bytes of the private index, and the sum that guards them.
+//! Fixed-size encoding of the private index: numbers, times, stats, and a checksum.
 //!
-//! What reads them is inlined whatever the program is optimized for: every look at the files reads
-//! millions of bytes through them.
+//! The readers are `#[inline(always)]` because every snapshot decodes megabytes with them, also in
+//! debug builds.
 
 use gix::index::entry::Stat;
 use gix::index::entry::stat::Time;
 
-/// Returns a sum over bytes that tells a torn or rotten file.
 pub(super) fn checksum(bytes: &[u8]) -> u64 {
     u64::from(crc32fast::hash(bytes))
 }
 
-/// Appends a number.
 pub(super) fn put(to: &mut Vec<u8>, number: u32) {
     to.extend_from_slice(&number.to_le_bytes());
 }
 
-/// Appends a time.
 pub(super) fn put_time(to: &mut Vec<u8>, time: Time) {
     put(to, time.secs);
     put(to, time.nsecs);
 }
 
-/// Appends a stat.
 pub(super) fn put_stat(to: &mut Vec<u8>, s: &Stat) {
     put_time(to, s.mtime);
     put_time(to, s.ctime);
@@ -31,7 +27,6 @@ pub(super) fn put_stat(to: &mut Vec<u8>, s: &Stat) {
         .for_each(|&n| put(to, n));
 }
 
-/// Reads a number.
 #[inline(always)]
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(
@@ -41,7 +36,6 @@ pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     )
 }
 
-/// Reads a long number.
 #[inline(always)]
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(
@@ -51,7 +45,6 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     )
 }
 
-/// Reads a time.
 #[inline(always)]
 pub(super) fn time_at(bytes: &[u8], at: usize) -> Time {
     Time {
@@ -60,7 +53,6 @@ pub(super) fn time_at(bytes: &[u8], at: usize) -> Time {
     }
 }
 
-/// Reads a stat.
 #[inline(always)]
 pub(super) fn stat_at(bytes: &[u8], at: usize) -> Stat {
     let n = |offset| u32_at(bytes, at + offset);

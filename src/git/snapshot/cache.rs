@@ -1,9 +1,9 @@
-//! The private index: what the last snapshot saw, folder by folder, so that the next one reads
-//! only what has changed.
+//! The private index: files and directories as the last snapshot saw them, so that the next one
+//! reads only what changed.
 //!
-//! One file of fixed-size records that are decoded where they are looked at: loading costs one
-//! read and one pass of a checksum. It is only a cache: whatever is wrong with it, it is as if
-//! there were none. It is replaced by rename, so that several programs may use it at once.
+//! One file of fixed-size records that are decoded on access, so loading costs one read and one
+//! checksum. A damaged or outdated file is treated as missing. It is replaced by rename, so several
+//! processes can use it at the same time.
 
 mod name;
 mod write;
@@ -24,21 +24,20 @@ use crate::host::file::open_regular;
 pub(super) use name::{CacheOrigin, CachedName, FreshName};
 pub(super) use write::{Sizes, Writer};
 
-/// An index of ten million files is smaller.
+/// Larger than an index of ten million files.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// What opens the file; the number changes with the format.
+/// First bytes of the file. The number changes with the format.
 const MAGIC: &[u8; 8] = b"TeDDyix5";
-/// The length of the header.
 const HEADER: usize = 144;
-/// The length of a folder's record without its tree id.
+/// Length of a directory's record without its tree id.
 const FOLDER: usize = 44;
-/// The length of a folder's times, with which that ends.
+/// Length of the times at the end of a directory's record.
 const TIMES: usize = 20;
-/// The length of an entry's record without its id.
+/// Length of an entry's record without its id.
 const ENTRY: usize = 48;
 
-/// The kinds of entries, by the number that the file has for them.
+/// Kinds of entries, by their number in the file.
 const KINDS: [EntryKind; 5] = [
     EntryKind::Blob,
     EntryKind::BlobExecutable,
@@ -47,14 +46,12 @@ const KINDS: [EntryKind; 5] = [
     EntryKind::Tree,
 ];
 
-/// A folder's own times; they change with its names.
+/// Times of a directory. They change with its names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Times {
-    /// Of the last change of a name.
     pub(super) mtime: Time,
-    /// Of the last change of the folder.
     pub(super) ctime: Time,
-    /// The folder's number.
+    /// Low bits of the inode number.
     pub(super) ino: u32,
 }
 
@@ -68,70 +65,63 @@ impl From<&Stat> for Times {
     }
 }
 
-/// What is known of a folder beside its entries; bits.
+/// Flags of a directory.
 pub(super) mod mark {
-    /// Its names must be read again each time: something in it was left out.
+    /// Something in it was left out, so its names must be read each time.
     pub(in crate::git) const RELIST: u32 = 1;
-    /// It is not on disk; only what the user's index holds still is below it.
+    /// Not on disk. It only contains entries of the user's index.
     pub(in crate::git) const VIRTUAL: u32 = 2;
-    /// It is a repository of its own.
+    /// A nested repository.
     pub(in crate::git) const EMBEDDED: u32 = 4;
-    /// It has rules of its own: `.gitignore` or `.gitattributes`.
+    /// Contains `.gitignore` or `.gitattributes`.
     pub(in crate::git) const RULES: u32 = 8;
-    /// Something in it may have been taken only because it was to be, even where it is ignored.
+    /// Contains a name that is possibly included only because it was forced, although it is
+    /// ignored.
     pub(in crate::git) const FORCED: u32 = 16;
 }
 
-/// A folder.
 #[derive(Debug, Clone)]
 pub(super) struct CachedFolder<'a> {
-    /// Its path.
     pub(super) path: &'a [u8],
-    /// The record of its parent; its own for the root.
+    /// Number of the parent's record. The root has its own number.
     pub(super) parent: u32,
-    /// The records of its entries.
     pub(super) entries: std::ops::Range<usize>,
-    /// Bits of [`mark`].
+    /// Flags, see [`mark`].
     pub(super) marks: u32,
-    /// Its times.
     pub(super) times: Times,
-    /// The tree; null where nothing is in it.
+    /// Null if the directory contains nothing.
     pub(super) tree: ObjectId,
 }
 
-/// A folder and its entries, as they are stored.
 struct RawFolder<'a> {
-    /// The record of the folder.
     record: &'a [u8],
-    /// The records of its entries.
     entries: &'a [u8],
-    /// The names of these and the folder's path.
+    /// Names of the entries, then the path of the directory.
     names: &'a [u8],
-    /// Where these begin among all names.
+    /// Offset of `names` among all names.
     names_at: u32,
 }
 
-/// What holds for the whole cache.
+/// State that the whole cache depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Basis {
-    /// A hash of the settings that decide what a file becomes.
+    /// Hash of the settings that decide which object a file becomes.
     pub(super) settings: u64,
-    /// A hash of what else decides which names are taken.
+    /// Hash of the other settings that decide which names are included.
     pub(super) choice: u64,
-    /// A hash of what is taken even where it is ignored.
+    /// Hash of the forced paths.
     pub(super) force: u64,
-    /// The stat of the user's index.
+    /// Stat of the user's index.
     pub(super) index: Stat,
-    /// A hash of what the user's index tracks; git writes it anew for other reasons, too.
+    /// Hash of the tracked paths. git also rewrites the index without changing these.
     pub(super) tracking: u64,
-    /// The time before the walk.
+    /// Time before the walk.
     pub(super) stamp: Stamp,
-    /// The tree of the whole.
     pub(super) root: ObjectId,
 }
 
-/// Reads a file whose header says that it is a cache of this length. Any other, be it of gigabytes,
-/// is not read beyond that.
+/// Reads a file if its header is valid and fits its length. Any other file is not read any further,
+/// however large it is.
 fn whole_file(path: &Path) -> Option<Vec<u8>> {
     let mut file = open_regular(path).ok()?;
     let length = file.metadata().ok()?.len();
@@ -149,7 +139,7 @@ fn whole_file(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Returns how long a file is by its header, with ids of so many bytes.
+/// Returns the length of the file according to its header, with ids of `hash` bytes.
 fn length_of(header: &[u8], hash: usize) -> u64 {
     let [folders, entries, names] = [72, 76, 80].map(|at| u64::from(u32_at(header, at)));
     let [folder, entry] = [FOLDER + hash, ENTRY + hash].map(|length| length as u64);
@@ -159,34 +149,26 @@ fn length_of(header: &[u8], hash: usize) -> u64 {
     length.saturating_add(HEADER as u64 + names)
 }
 
-/// The cache, loaded.
 pub(super) struct Cache {
-    /// The file.
     bytes: Vec<u8>,
-    /// What holds for all of it.
     pub(super) basis: Basis,
-    /// How many folders.
     folders: usize,
-    /// How many entries.
     entries: usize,
-    /// The length of an id.
     hash: usize,
-    /// The children of each folder: `children[starts[n]..starts[n + 1]]`.
+    /// The children of directory `n` are `children[starts[n]..starts[n + 1]]`.
     starts: Vec<u32>,
-    /// Folder numbers, grouped by parent.
+    /// Numbers of directories, grouped by parent.
     children: Vec<u32>,
 }
 
 impl Cache {
-    /// Loads a cache; nothing if it is missing, damaged, or of another hash function.
+    /// Loads a cache; `None` if it is missing, damaged, or uses another hash function.
     pub(super) fn load(path: &Path, hash: gix::hash::Kind) -> Option<Cache> {
         let bytes = whole_file(path)?;
         let is_whole = u64_at(&bytes, 8) == checksum(&bytes[16..]);
         is_whole.then(|| Cache::read(bytes, hash.len_in_bytes()))?
     }
 
-    /// Takes the bytes of a file whose sum is right; nothing if they are of another hash function,
-    /// or not as many as they say.
     fn read(bytes: Vec<u8>, hash: usize) -> Option<Cache> {
         let (folders, entries) = (u32_at(&bytes, 72) as usize, u32_at(&bytes, 76) as usize);
         let expected = length_of(&bytes, hash);
@@ -217,7 +199,6 @@ impl Cache {
         Some(cache)
     }
 
-    /// Groups folders by parent.
     fn group(&mut self) {
         let parents: Vec<u32> = (0..self.folders)
             .map(|n| u32_at(&self.bytes, self.folder_at(n) + 8))
@@ -239,13 +220,11 @@ impl Cache {
         self.starts = starts;
     }
 
-    /// Returns where a folder's record starts.
     #[inline(always)]
     fn folder_at(&self, n: usize) -> usize {
         HEADER + n * (FOLDER + self.hash)
     }
 
-    /// Returns the bytes of a name or path.
     #[inline(always)]
     fn name(&self, offset: u32, len: usize) -> &[u8] {
         let start = HEADER
@@ -255,7 +234,6 @@ impl Cache {
         &self.bytes[start..start + len]
     }
 
-    /// Returns a folder.
     pub(super) fn folder(&self, n: usize) -> CachedFolder<'_> {
         let (at, b) = (self.folder_at(n), &self.bytes);
         let first = u32_at(b, at + 12) as usize;
@@ -273,7 +251,6 @@ impl Cache {
         }
     }
 
-    /// Returns an entry.
     pub(super) fn entry(&self, n: usize) -> CachedName<&[u8]> {
         let (at, b) = (
             self.folder_at(self.folders) + n * (ENTRY + self.hash),
@@ -293,8 +270,7 @@ impl Cache {
         }
     }
 
-    /// Returns a folder and its entries as they are stored. A folder's names, and its path behind
-    /// them, stand together.
+    /// Returns the encoded directory. Its names and its path are adjacent.
     fn raw(&self, n: usize) -> RawFolder<'_> {
         let (at, folder) = (self.folder_at(n), self.folder(n));
         let (entries, length) = (self.folder_at(self.folders), ENTRY + self.hash);
@@ -312,7 +288,6 @@ impl Cache {
         }
     }
 
-    /// Returns how much a folder takes in a cache.
     pub(super) fn sizes(&self, n: usize) -> Sizes {
         let raw = self.raw(n);
         Sizes {
@@ -322,7 +297,7 @@ impl Cache {
         }
     }
 
-    /// Returns the paths and times of the folders that changed last.
+    /// Returns paths and times of the `count` directories with the newest mtime.
     pub(super) fn newest_folders(&self, count: usize) -> Vec<(&[u8], Times)> {
         let folders = (0..self.folders).map(|n| self.folder(n));
         let mut newest: Vec<_> = folders.map(|f| (f.times, f.path)).collect();
@@ -337,7 +312,6 @@ impl Cache {
             .collect()
     }
 
-    /// Returns the number of the folder at a path.
     pub(super) fn find_folder(&self, path: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (0, self.folders);
         while low < high {
@@ -352,7 +326,6 @@ impl Cache {
         None
     }
 
-    /// Returns the name of an entry.
     #[inline(always)]
     fn entry_name(&self, n: usize) -> &[u8] {
         let (at, b) = (
@@ -363,7 +336,6 @@ impl Cache {
         self.name(u32_at(b, at), usize::from(len))
     }
 
-    /// Returns the entry of a name in a folder.
     pub(super) fn find_entry(
         &self,
         folder: &CachedFolder<'_>,
@@ -382,8 +354,8 @@ impl Cache {
         None
     }
 
-    /// As [`Cache::find_entry`], for names that are asked for in their order: `next` says how many
-    /// of the folder's entries come before what is asked for.
+    /// Like [`Cache::find_entry`], but faster if names are looked up in order. `next` is the
+    /// position after the previous name.
     pub(super) fn find_next(
         &self,
         folder: &CachedFolder<'_>,
@@ -400,17 +372,14 @@ impl Cache {
         is_there.then(|| self.entry(at))
     }
 
-    /// Returns how many folders there are.
     pub(super) fn folder_count(&self) -> usize {
         self.folders
     }
 
-    /// Returns how many entries all folders have.
     pub(super) fn entry_count(&self) -> usize {
         self.entries
     }
 
-    /// Returns the numbers of a folder's sub-folders.
     pub(super) fn children(&self, n: usize) -> &[u32] {
         &self.children[self.starts[n] as usize..self.starts[n + 1] as usize]
     }

@@ -1,6 +1,6 @@
-//! Contents: a file's or link's bytes as git stores them.
+//! Reads files and symlinks and converts them to the form in which git stores them.
 //!
-//! Filters run as the user's own configuration says; `.gitattributes` only chooses among them.
+//! Only filters of the user's own configuration run; `.gitattributes` selects among them.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -33,54 +33,37 @@ use crate::git::object::writer::Sink;
 use crate::git::stat::{self, NameKind, is_absent, is_exhausted};
 use crate::host::threads::{at_once, cores};
 
-/// As many files are worth a thread.
 const PER_THREAD: usize = 16;
 
-/// A file to read.
 struct ReadJob {
-    /// The folder's position in the scan.
     folder: usize,
-    /// The entry's position in the folder.
     entry: usize,
-    /// The path.
     path: Vec<u8>,
-    /// What it was when the folder was listed.
     kind: EntryKind,
-    /// Its size then, or what git's index keeps of it.
+    /// Size at that time, modulo 2^32 as in git's index.
     size: u32,
-    /// Whether git tracks it.
     tracked: bool,
 }
 
-/// What came of reading a file.
 pub(super) enum ReadOutcome {
-    /// It is this object; the stat is null if the file would not stand still.
+    /// The object. The stat is null if the file kept changing, so the next snapshot reads it again.
     Read(ObjectId, Stat),
-    /// It is gone.
     Gone,
-    /// It cannot be read.
     Unreadable(String),
-    /// It is not taken.
     LeftOut(Reason),
 }
 
-/// What is at a path.
 enum PathContent {
-    /// These bytes.
     Bytes(Vec<u8>, Stat),
-    /// A large file, open.
     Large(File),
 }
 
-/// What filters make of a file.
 pub(super) enum Filtered {
-    /// What it is.
     Unchanged,
-    /// These bytes.
     Bytes(Vec<u8>),
 }
 
-/// Reads every file whose id is not known and fills the ids in.
+/// Reads every file without a known id and fills in the ids.
 pub(super) fn read_all(
     scan: &ScanContext<'_>,
     scanned: &mut [Scanned],
@@ -91,16 +74,18 @@ pub(super) fn read_all(
         return Ok(());
     }
 
-    // What the user's index has, has a basis.
+    // Tracked files do not count towards the limits.
     let new = jobs.iter().filter(|job| !job.tracked);
     let new = new.map(|job| (job.path.as_slice(), u64::from(job.size)));
 
+    // Before any file is read, so nothing is written if there are too many.
     scan.limits.allow(new)?;
     let threads = cores().min(jobs.len().div_ceil(PER_THREAD));
     let part = jobs.len().div_ceil(threads);
     let run = |jobs: &[ReadJob]| -> anyhow::Result<Vec<ReadOutcome>> {
         let mut repo = scan.shared.to_thread_local();
-        // An object that is not found is new: looking for packs made meanwhile, each time, is slow.
+        // An unknown object is new. Searching for packs that appeared in the meantime would be
+        // slow.
         repo.objects.refresh_never();
         let mut reader = ContentReader::new(scan, &repo, sink);
         jobs.iter()
@@ -111,7 +96,7 @@ pub(super) fn read_all(
     let outcomes = at_once(jobs.chunks(part), run).into_iter();
     let outcomes: Vec<Vec<ReadOutcome>> = outcomes.collect::<anyhow::Result<_>>()?;
 
-    // From the last to the first, so that removing an entry moves none that is still to come.
+    // Last to first, so removing an entry moves none of those that are still to come.
     let outcomes: Vec<ReadOutcome> = outcomes.into_iter().flatten().collect();
     for (job, outcome) in jobs.iter().zip(outcomes).rev() {
         settle(scan, &mut scanned[job.folder], job, outcome)?;
@@ -120,7 +105,6 @@ pub(super) fn read_all(
     Ok(())
 }
 
-/// Lists the files to read.
 fn jobs(scanned: &[Scanned]) -> Vec<ReadJob> {
     let mut jobs = Vec::new();
     for (folder, scan) in scanned.iter().enumerate() {
@@ -132,7 +116,7 @@ fn jobs(scanned: &[Scanned]) -> Vec<ReadJob> {
                     path: join(&scan.path, &entry.name),
                     kind: entry.kind,
                     size: entry.stat.size,
-                    // What the user's index has, has a basis.
+                    // Entries in the user's index have a basis.
                     tracked: entry.basis != 0,
                 });
             }
@@ -142,7 +126,6 @@ fn jobs(scanned: &[Scanned]) -> Vec<ReadJob> {
     jobs
 }
 
-/// Writes what came of reading into the scan.
 fn settle(
     scan: &ScanContext<'_>,
     folder: &mut Scanned,
@@ -176,6 +159,7 @@ fn settle(
                 path: shown(&job.path),
                 reason: Reason::Unreadable(why),
             });
+            // A tracked file that is unreadable is not deleted: record it as in the index.
             let tracked = scan.index()?.state.entry_by_path(job.path.as_bstr());
             match tracked
                 .and_then(|entry| Some((entry.mode.to_tree_entry_mode()?.kind(), entry.id)))
@@ -191,20 +175,15 @@ fn settle(
     Ok(())
 }
 
-/// Reads files for one thread.
 pub(super) struct ContentReader<'g, 'r> {
-    /// The snapshot.
     pub(super) scan: &'g ScanContext<'g>,
-    /// The thread's own handle.
     pub(super) repo: &'r gix::Repository,
-    /// Where objects go.
     pub(super) sink: &'g Sink,
-    /// The filters, once a file needed them.
+    /// Loaded when the first file needs them.
     filters: Option<Pipeline<'r>>,
 }
 
 impl<'g, 'r> ContentReader<'g, 'r> {
-    /// Starts without filters.
     pub(super) fn new(
         scan: &'g ScanContext<'g>,
         repo: &'r gix::Repository,
@@ -218,7 +197,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         }
     }
 
-    /// Reads a file or link into an object; one that git does not track only if it is no secret.
+    /// Reads a file or symlink into an object. An untracked secret is left out.
     pub(super) fn read(
         &mut self,
         path: &[u8],
@@ -247,7 +226,6 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         self.take(path, data, stat, tracked)
     }
 
-    /// Takes a file's bytes.
     pub(super) fn take(
         &mut self,
         path: &[u8],
@@ -266,6 +244,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
             Ok(Filtered::Bytes(data)) => data,
             Err(error) => return self.unfiltered(path, error),
         };
+        // After the filters, because the turn's version is stored filtered.
         if let Some(reason) = secret.filter(|_| !self.is_made(path, &data)) {
             return Ok(ReadOutcome::LeftOut(reason));
         }
@@ -276,13 +255,13 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         ))
     }
 
-    /// Returns what comes of a file whose filter failed.
+    /// Result for a file whose filter failed.
     pub(super) fn unfiltered(
         &self,
         path: &[u8],
         error: anyhow::Error,
     ) -> anyhow::Result<ReadOutcome> {
-        // Git refuses to add it; that is no reason to refuse every turn.
+        // `git add` refuses the file too, but that is no reason to refuse the whole snapshot.
         if self.has_encoding(path)? {
             let why = "its content is not in its `working-tree-encoding`";
             return Ok(ReadOutcome::Unreadable(why.to_owned()));
@@ -290,7 +269,6 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         Err(error)
     }
 
-    /// Returns why a file looks like a secret, if it does.
     fn secret(&self, path: &[u8], data: &[u8]) -> Option<Reason> {
         let limits = self.scan.limits;
         if limits.is_secret(path) {
@@ -299,19 +277,17 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         limits.key_in(path, data).map(Reason::Key)
     }
 
-    /// Returns whether a file is just what a turn made of it.
+    /// Returns whether a turn created exactly this content.
     pub(super) fn is_made(&self, path: &[u8], data: &[u8]) -> bool {
         let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, data);
         id.is_ok_and(|id| self.is_made_as(path, id))
     }
 
-    /// Returns whether a turn made a file with this content.
     pub(super) fn is_made_as(&self, path: &[u8], id: ObjectId) -> bool {
         let made = self.scan.forced(path).and_then(|forced| forced.made);
         made.is_some_and(|made| BlobId::of(id) == made.id)
     }
 
-    /// Reads a link's target.
     fn link(&self, path: &[u8]) -> std::io::Result<(Vec<u8>, Stat)> {
         let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
         let folder = self.scan.open(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
@@ -319,7 +295,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         Ok((target.into_bytes(), stat::look(&folder, name)?.stat))
     }
 
-    /// Reads a file, or opens it if it is large.
+    /// Reads a file, or only opens it if it is large.
     fn file(&self, path: &[u8]) -> std::io::Result<PathContent> {
         let file = File::from(self.scan.open(path, OFlags::RDONLY)?);
         let seen = stat::look_at(file.as_fd())?;
@@ -329,7 +305,6 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         read_still(&file).map(|(data, stat)| PathContent::Bytes(data, stat))
     }
 
-    /// Returns whether git's attributes give a file an encoding of its own.
     fn has_encoding(&self, path: &[u8]) -> anyhow::Result<bool> {
         let index = self.scan.index()?;
         let mut attributes = self
@@ -348,7 +323,6 @@ impl<'g, 'r> ContentReader<'g, 'r> {
             .any(|attribute| is_value(attribute.assignment.state)))
     }
 
-    /// Returns a file's bytes as git stores them, where a filter changes them.
     pub(super) fn filtered(&mut self, path: &[u8], data: impl Read) -> anyhow::Result<Filtered> {
         let index = self.scan.index()?;
         let filters = match &mut self.filters {
@@ -383,7 +357,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
     }
 }
 
-/// Returns what comes of a file that cannot be read.
+/// Result for a file that cannot be read. Fails if the process or system ran out of resources.
 pub(super) fn failed(path: &[u8], error: std::io::Error) -> anyhow::Result<ReadOutcome> {
     if is_exhausted(&error) {
         return Err(error).with_context(|| format!("cannot read `{}`", shown(path)));

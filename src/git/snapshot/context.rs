@@ -1,4 +1,4 @@
-//! What every part of one snapshot shares: the repository, the user's index, the cache, settings.
+//! State shared by all parts of one snapshot: repository, user's index, cache, settings.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -22,43 +22,35 @@ use crate::git::sparse::is_on;
 use crate::git::stat::{self, NameKind, NameStat, Stamp, look_at};
 use crate::host::file::read_regular;
 
-/// Files of rules are far smaller.
 const MAX_RULES: u64 = 64 << 20;
-/// So many folders are looked at to guess whether something changed.
+/// Number of directories that [`ScanContext::expects_index`] checks.
 const GLANCES: usize = 4;
 
-/// What one snapshot stands on.
 pub(super) struct ScanContext<'a> {
-    /// The repository, to be had once per thread.
+    /// Each thread makes its own handle of it.
     pub(super) shared: gix::ThreadSafeRepository,
-    /// The top of the worktree, open.
     pub(super) top: OwnedFd,
-    /// The same as a path.
     pub(super) workdir: &'a Path,
-    /// What to leave out.
     pub(super) limits: &'a SnapshotLimits,
-    /// Paths to take even where they are ignored, sorted.
+    /// Paths to include even if they are ignored, sorted.
     pub(super) force: Vec<&'a Forced>,
-    /// What the last snapshot saw.
     pub(super) cache: Option<Arc<Cache>>,
-    /// What this snapshot stands on; its root is not known before the end.
+    /// Basis of the new cache. The root is set at the end.
     pub(super) basis: Basis,
-    /// How stats compare.
     pub(super) options: Options,
-    /// Whether the executable bit on disk means something.
+    /// `core.fileMode`: the executable bit on disk is meaningful.
     pub(super) file_mode: bool,
-    /// Whether links on disk are links.
+    /// `core.symlinks`: symlinks are not checked out as files.
     pub(super) links: bool,
-    /// Whether a sparse checkout leaves files out.
     pub(super) sparse: bool,
-    /// The user's index, decoded when something needs it.
+    /// Decoded on first use.
     index: OnceLock<Result<Arc<Index>, String>>,
-    /// Whether names in the cache still stand.
+    /// Result of [`ScanContext::names_stand`].
     names: OnceLock<bool>,
 }
 
 impl<'a> ScanContext<'a> {
-    /// Opens the worktree and loads the cache, if its objects are still there.
+    /// Opens the worktree. [`ScanContext::with_cache`] adds the cache.
     pub(super) fn new(
         repository: &'a Repository,
         limits: &'a SnapshotLimits,
@@ -101,14 +93,12 @@ impl<'a> ScanContext<'a> {
         })
     }
 
-    /// Sets what the last snapshot saw.
     pub(super) fn with_cache(mut self, cache: Option<Arc<Cache>>, stamp: Stamp) -> ScanContext<'a> {
         self.cache = cache;
         self.basis.stamp = stamp;
         self
     }
 
-    /// Returns the user's index.
     pub(super) fn index(&self) -> anyhow::Result<&Index> {
         let loaded = self.index.get_or_init(|| {
             let gix = self.shared.to_thread_local();
@@ -119,8 +109,8 @@ impl<'a> ScanContext<'a> {
         loaded.map_err(|error| anyhow::anyhow!("{error}"))
     }
 
-    /// Returns whether the user's index will be needed, as far as a glance at the folders that
-    /// changed last can tell: what changes often changes again.
+    /// Guesses whether the user's index will be needed, by checking the directories that changed
+    /// last: they often change again. Loading it can then overlap with the walk.
     pub(super) fn expects_index(&self) -> bool {
         let Some(cache) = self.cache.as_ref().filter(|_| self.index.get().is_none()) else {
             return false;
@@ -133,8 +123,8 @@ impl<'a> ScanContext<'a> {
         })
     }
 
-    /// Returns the names of a folder that a sparse index has as a tree, or below one; none where the
-    /// tree has no such folder.
+    /// Returns the names of a directory at or below one that the sparse index has as a tree. Empty
+    /// if the tree has no such directory.
     pub(super) fn names_of(&self, tree: ObjectId, path: &[u8]) -> anyhow::Result<Names<'static>> {
         let gix = self.shared.to_thread_local();
         let reading = "reading a folder of a sparse index";
@@ -151,7 +141,7 @@ impl<'a> ScanContext<'a> {
         }
     }
 
-    /// Keeps the user's index for whoever needs it next, if it was read.
+    /// Keeps the decoded user's index for the next snapshot of this process.
     pub(super) fn keep_index(&self, repository: &Repository) {
         if let Some(Ok(index)) = self.index.get() {
             let (then, stamp) = (&self.basis.index, self.basis.stamp);
@@ -159,14 +149,15 @@ impl<'a> ScanContext<'a> {
         }
     }
 
-    /// Returns whether ids in the cache still stand: the settings that made them are the same.
+    /// Returns whether ids in the cache are still valid: the settings that produced them are the
+    /// same.
     pub(super) fn ids_stand(&self) -> bool {
         self.cache
             .as_ref()
             .is_some_and(|cache| cache.basis.settings == self.basis.settings)
     }
 
-    /// Returns whether a folder that did not change still has the same names to take.
+    /// Returns whether an unchanged directory still includes the same names.
     pub(super) fn names_stand(&self) -> bool {
         *self.names.get_or_init(|| {
             let then = self
@@ -179,16 +170,16 @@ impl<'a> ScanContext<'a> {
         })
     }
 
-    /// Returns whether the names of a folder that did not change stand, too: nothing in it was taken
-    /// only because it was forced, and nothing is now.
+    /// Like [`ScanContext::names_stand`], and forced paths make no difference in this directory
+    /// either: none was included before, none is to be included now.
     pub(super) fn names_stand_in(&self, cache: &Cache, folder: &CachedFolder<'_>) -> bool {
         let is_same = cache.basis.force == self.basis.force;
         let was_forced = folder.marks & mark::FORCED != 0;
         self.names_stand() && (is_same || !(was_forced || self.forces_more(cache, folder)))
     }
 
-    /// Returns whether a folder may have more in it because of what is forced: what git tracks, and
-    /// folders that were looked into, are in it anyway.
+    /// Returns whether a forced path can add names to a directory. Tracked files and known
+    /// subdirectories are included anyway.
     fn forces_more(&self, cache: &Cache, folder: &CachedFolder<'_>) -> bool {
         self.forced_below(folder.path).any(|rest| {
             let (name, is_folder) = match rest.find_byte(b'/') {
@@ -205,13 +196,12 @@ impl<'a> ScanContext<'a> {
         })
     }
 
-    /// Returns whether the user's index is still the very file that it was.
+    /// Returns whether the user's index is the same file as before.
     pub(super) fn index_stands(&self) -> bool {
         let then = self.cache.as_ref().map(|cache| &cache.basis);
         then.is_some_and(|then| then.index == self.basis.index && !then.stamp.is_racy(&then.index))
     }
 
-    /// Returns a hash of what the user's index tracks.
     pub(super) fn tracking(&self) -> anyhow::Result<u64> {
         match self.cache.as_ref().filter(|_| self.index_stands()) {
             Some(cache) => Ok(cache.basis.tracking),
@@ -219,7 +209,6 @@ impl<'a> ScanContext<'a> {
         }
     }
 
-    /// Returns whether an entry of the cache is still what is on disk.
     pub(super) fn unchanged(&self, entry: &CachedName<&[u8]>, seen: &NameStat) -> bool {
         use gix::objs::tree::EntryKind;
 
@@ -240,8 +229,8 @@ impl<'a> ScanContext<'a> {
             && !cache.basis.stamp.is_racy(&seen.stat)
     }
 
-    /// Returns what is known of a path that is to be taken even where it is ignored; of several
-    /// that say so, one that knows more.
+    /// Returns the forced path, if it is one. If several equal it, the one with `made` sorts last
+    /// and wins.
     pub(super) fn forced(&self, path: &[u8]) -> Option<&'a Forced> {
         let end = self
             .force
@@ -250,12 +239,11 @@ impl<'a> ScanContext<'a> {
         last.filter(|forced| forced.path == path)
     }
 
-    /// Returns whether something below a folder is to be taken even where it is ignored.
     pub(super) fn forces_below(&self, folder: &[u8]) -> bool {
         self.forced_below(folder).next().is_some()
     }
 
-    /// Returns what is to be taken below a folder even where it is ignored, by its path from there.
+    /// Returns the forced paths below a directory, relative to it.
     fn forced_below(&self, folder: &[u8]) -> impl Iterator<Item = &'a [u8]> {
         let mut prefix = folder.to_vec();
         if !prefix.is_empty() {
@@ -269,14 +257,14 @@ impl<'a> ScanContext<'a> {
             .map_while(move |forced| forced.path.strip_prefix(prefix.as_slice()))
     }
 
-    /// Opens a path below the top, no link followed.
+    /// Opens a path below the top without following symlinks.
     pub(super) fn open(&self, path: &[u8], flags: OFlags) -> std::io::Result<OwnedFd> {
         stat::open_below(self.top.as_fd(), path, flags)
     }
 }
 
-/// Hashes the settings and files that decide what bytes a file becomes, or whether they may be
-/// taken.
+/// Hashes the settings and files that decide which object a file becomes, or whether it can be
+/// included.
 fn settings(repository: &Repository, limits: &SnapshotLimits) -> u64 {
     let mut hash = DefaultHasher::new();
     (limits.leave_secrets, &limits.include).hash(&mut hash);
@@ -294,15 +282,14 @@ fn settings(repository: &Repository, limits: &SnapshotLimits) -> u64 {
     hash.finish()
 }
 
-/// Hashes one thing.
 fn hash_of(what: impl Hash) -> u64 {
     let mut hash = DefaultHasher::new();
     what.hash(&mut hash);
     hash.finish()
 }
 
-/// Hashes what decides, beside the index, `.gitignore` files and what is forced, which names are
-/// taken.
+/// Hashes the settings and files, other than the index, `.gitignore` files and forced paths, that
+/// decide which names are included.
 fn choice(repository: &Repository, limits: &SnapshotLimits) -> u64 {
     let mut hash = DefaultHasher::new();
     (limits.max_file_size, limits.leave_secrets, &limits.exclude).hash(&mut hash);
@@ -316,7 +303,7 @@ fn choice(repository: &Repository, limits: &SnapshotLimits) -> u64 {
     hash.finish()
 }
 
-/// Hashes a small file's content: its times would miss two changes within one tick.
+/// Hashes the content of a small file. Its mtime would miss two changes within one clock tick.
 fn add_file(hash: &mut DefaultHasher, path: &Path) {
     read_regular(path, MAX_RULES).ok().hash(hash);
 }

@@ -1,4 +1,4 @@
-//! Repositories inside the worktree: opaque, recorded by the commit that they are at.
+//! Detects nested repositories. A snapshot records their HEAD and not their files.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -9,19 +9,16 @@ use super::context::ScanContext;
 use crate::git::open::plain;
 use crate::git::refs::choose;
 
-/// What a folder with a `.git` is.
 pub(super) enum Embedded {
-    /// A repository at this commit.
     At(ObjectId),
-    /// A repository without a commit, or one that we cannot read.
+    /// A repository without a commit, or an unreadable one.
     Unborn,
-    /// One with another hash function, whose ids no tree of this repository can have.
+    /// A repository with another hash function, whose ids no tree of this repository can contain.
     OtherHash,
-    /// No repository: `.git` is something else.
+    /// Not a repository: `.git` is something else.
     None,
 }
 
-/// Returns what a folder with a `.git` is.
 pub(super) fn look(scan: &ScanContext<'_>, path: &[u8]) -> Embedded {
     let top = scan
         .workdir
@@ -34,19 +31,17 @@ pub(super) fn look(scan: &ScanContext<'_>, path: &[u8]) -> Embedded {
     match gix::open_opts(&top, plain()) {
         Ok(repo) if repo.object_hash() != scan.basis.root.kind() => Embedded::OtherHash,
         Ok(repo) => head(&repo).map_or(Embedded::Unborn, Embedded::At),
-        // A repository in a format that we do not know is still not ours to enter.
+        // A repository in an unknown format is still a repository.
         Err(_) if git.join("HEAD").exists() && git.join("objects").is_dir() => Embedded::Unborn,
         Err(_) => Embedded::None,
     }
 }
 
-/// Returns the commit at HEAD of a repository, if there is one that can be read.
 fn head(repo: &gix::Repository) -> Option<ObjectId> {
     let refs = choose::of(repo, repo.common_dir()).ok()?;
     Some(refs.head().ok()?.commit?.into())
 }
 
-/// Returns the commit that an embedded repository is at.
 pub(super) fn commit(scan: &ScanContext<'_>, path: &[u8]) -> Option<ObjectId> {
     match look(scan, path) {
         Embedded::At(id) => Some(id),

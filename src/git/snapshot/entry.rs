@@ -1,4 +1,4 @@
-//! What a file or link on disk becomes in the tree, as far as that is known without reading it.
+//! Converts a file or symlink on disk to a tree entry, as far as possible without reading it.
 
 use gix::ObjectId;
 use gix::index::entry::stat::Options;
@@ -10,7 +10,7 @@ use super::context::ScanContext;
 use super::tracked::Tracked;
 use crate::git::stat::{NameKind, NameStat};
 
-/// Returns what a file or link is in the tree; its id is null if it must be read.
+/// Returns the entry. Its id is null if the file must be read.
 pub(super) fn judge(
     scan: &ScanContext<'_>,
     name: Vec<u8>,
@@ -28,7 +28,8 @@ pub(super) fn judge(
         standing: CacheOrigin::Seen,
     };
 
-    // Git itself, as most build it, counts an index entry of the index's own second as racy.
+    // Compare seconds: git without `USE_NSEC`, the usual build, treats an entry of the index's own
+    // second as racy.
     if let Some(tracked) = tracked
         && tracked.settled
         && (tracked.mode == Mode::SYMLINK) == (kind == EntryKind::Link)
@@ -58,7 +59,6 @@ pub(super) fn judge(
     Ok(entry)
 }
 
-/// Returns what git would record a file or link as.
 pub(super) fn kind_of(scan: &ScanContext<'_>, seen: &NameStat, before: Option<Mode>) -> EntryKind {
     match (seen.kind, before) {
         (NameKind::Link, _) => EntryKind::Link,
@@ -69,12 +69,11 @@ pub(super) fn kind_of(scan: &ScanContext<'_>, seen: &NameStat, before: Option<Mo
     }
 }
 
-/// Returns the start of an id.
 pub(super) fn basis(id: &ObjectId) -> u32 {
     u32::from_le_bytes(id.as_slice()[..4].try_into().expect("an id has four bytes"))
 }
 
-/// Returns an entry that the disk is not asked about.
+/// Returns an entry that is not compared with the disk.
 pub(super) fn inherited(name: &[u8], kind: EntryKind, id: ObjectId) -> CachedName {
     CachedName {
         name: name.to_vec(),
@@ -86,7 +85,6 @@ pub(super) fn inherited(name: &[u8], kind: EntryKind, id: ObjectId) -> CachedNam
     }
 }
 
-/// Returns whether git takes a name into a tree.
 pub(super) fn is_name(name: &[u8]) -> bool {
     let options = gix::validate::path::component::Options {
         protect_windows: false,

@@ -1,4 +1,4 @@
-//! A folder of a walk: what is asked about it, and what came out.
+//! Input and result of scanning one directory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,20 +10,18 @@ use rustix::process::{Resource, getrlimit};
 use super::cache::{Cache, CachedName, FreshName, Times};
 use super::limits::LeftOut;
 
-/// So many folders are held open for what is in them, and no more than this part of the files that
-/// the process may have open.
+/// Upper bound on open directory handles: 100, or a quarter of `RLIMIT_NOFILE`.
 const MOST_HELD: (usize, u64) = (100, 4);
 
-/// How many are held open.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// A folder that is held open while those in it wait: from it they are opened by a name and not by
-/// the whole path.
+/// A directory that stays open while its subdirectories are queued, so they are opened by name
+/// instead of by path.
 #[derive(Debug)]
 pub(super) struct HeldFolder(pub(super) OwnedFd);
 
 impl HeldFolder {
-    /// Holds a folder open, unless too many are.
+    /// Keeps a directory open, unless too many are open already.
     pub(super) fn hold(folder: OwnedFd) -> Option<Arc<HeldFolder>> {
         let held = HeldFolder(folder);
         let before = HELD.fetch_add(1, Ordering::Relaxed);
@@ -31,7 +29,6 @@ impl HeldFolder {
     }
 }
 
-/// Returns how many folders may be held open.
 fn most_held() -> usize {
     static MOST: OnceLock<usize> = OnceLock::new();
     *MOST.get_or_init(|| {
@@ -47,54 +44,45 @@ impl Drop for HeldFolder {
     }
 }
 
-/// A folder to look at.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FolderTask {
-    /// Its path; empty for the top.
     pub(super) path: Vec<u8>,
-    /// The folder that it is in, if that is held open.
+    /// The parent directory, if it is still open.
     pub(super) above: Option<Arc<HeldFolder>>,
-    /// Its number in the cache, where that is known already.
+    /// Number of the directory in the cache, if known.
     pub(super) known: Option<usize>,
-    /// Ignore rules above it changed: what is in it must be judged anew.
+    /// Ignore rules above it changed, so its names must be listed again.
     pub(super) relist: bool,
-    /// Attributes above it changed: ids in the cache prove nothing.
+    /// Attributes above it changed, so ids in the cache are invalid.
     pub(super) distrust: bool,
-    /// It is not on disk; what the index holds still is taken from there.
+    /// Not on disk. Its frozen entries are taken from the user's index.
     pub(super) absent: bool,
-    /// It cannot be read: everything tracked in it is taken from the index.
+    /// Unreadable. All its tracked entries are taken from the user's index.
     pub(super) unreadable: bool,
 }
 
-/// What came out of a folder.
 pub(super) struct Scanned {
-    /// Its path.
     pub(super) path: Vec<u8>,
-    /// Bits of [`mark`].
     pub(super) marks: u32,
-    /// Its times.
     pub(super) times: Times,
-    /// Its names.
     pub(super) listing: Listing,
-    /// The commit, if it is a repository of its own.
+    /// HEAD, if it is a nested repository.
     pub(super) link: Option<ObjectId>,
-    /// What is not in the snapshot.
     pub(super) left: Vec<LeftOut>,
 }
 
-/// The names of a folder.
 pub(super) enum Listing {
-    /// All as the folder of this number in the cache.
+    /// Unchanged: the directory with this number in the cache.
     Kept(usize),
-    /// As the folder of this number in the cache, but for some names, in order: a folder may have very
-    /// many. A file whose id is null must be read.
+    /// The directory with this number in the cache, except for some entries, in order; a directory
+    /// can have many entries. A file with a null id must be read.
     Mended(usize, Vec<FreshName>),
-    /// These, in order; a file whose id is null must be read.
+    /// Listed again, in order. A file with a null id must be read.
     Read(Vec<CachedName>),
 }
 
 impl Listing {
-    /// Goes through the names that were looked at anew, each with its place among all.
+    /// Calls `add` for each new or changed entry and its position.
     pub(super) fn each_fresh<'l>(&'l self, mut add: impl FnMut(usize, &'l CachedName)) {
         match self {
             Listing::Kept(_) => {}
@@ -106,7 +94,7 @@ impl Listing {
         }
     }
 
-    /// Returns the name at a place, if it was looked at anew.
+    /// Returns the entry at a position, if it is new or changed.
     pub(super) fn fresh_at(&mut self, place: usize) -> Option<&mut CachedName> {
         match self {
             Listing::Kept(_) => None,
@@ -118,7 +106,6 @@ impl Listing {
         }
     }
 
-    /// Takes the name at a place out.
     pub(super) fn remove(&mut self, place: usize, cache: Option<&Cache>) {
         if let (Listing::Mended(..), Some(_)) = (&self, cache) {
             let mut all = Vec::new();
@@ -130,7 +117,7 @@ impl Listing {
         }
     }
 
-    /// Goes through all names; `cache` is the one whose folders it speaks of.
+    /// Calls `add` for each entry. `cache` is the cache that the numbers refer to.
     pub(super) fn each<'l>(
         &'l self,
         cache: Option<&'l Cache>,
@@ -156,7 +143,6 @@ impl Listing {
     }
 }
 
-/// Returns the path of a name in a folder.
 pub(super) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
     let mut path = Vec::with_capacity(folder.len() + 1 + name.len());
     if !folder.is_empty() {

@@ -1,4 +1,4 @@
-//! What the last snapshot saw of the user's files, one after another as git's index has them.
+//! Lists the files of the last snapshot in the order of git's index, without reading trees.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -13,31 +13,29 @@ use super::folder::join;
 use crate::git::object::{Leaf, TreeId};
 use crate::git::repository::Repository;
 
-/// A file that a snapshot saw.
+/// A file in the last snapshot.
 pub struct KnownFile<'a> {
-    /// Its path.
+    /// Path from the top of the worktree.
     pub path: &'a [u8],
-    /// What it is.
+    /// Mode in the tree.
     pub mode: Mode,
-    /// Its content.
+    /// Id of the content.
     pub id: ObjectId,
-    /// Its stat; none of it where it may have changed once more.
+    /// Stat on disk; null if the file can have changed within the same clock tick.
     pub stat: Stat,
 }
 
-/// A folder in a folder.
 struct ChildFolder<'a> {
-    /// Its name.
     name: &'a [u8],
-    /// Whether it is a repository of its own, which is as a file for the one around it.
+    /// A nested repository, which sorts like a file.
     embedded: bool,
-    /// Its number.
     number: usize,
 }
 
-/// Goes through the files of a tree, in the order of git's index, with what was seen of them when a
-/// snapshot made it. Returns nothing, perhaps after some of them, where the private index at `index`
-/// is that of another tree, or says less.
+/// Calls `add` for each file of `tree` in the order of git's index.
+///
+/// Returns `None`, possibly after some calls, if the private index at `index` belongs to another
+/// tree or lacks files.
 pub fn each_known_file(
     repository: &Repository,
     index: &Path,
@@ -46,7 +44,7 @@ pub fn each_known_file(
 ) -> Option<()> {
     let cache = cache_of(repository, index, tree)?;
     let add = &mut |path: &[u8], entry: &CachedName<&[u8]>| {
-        // What changed in the moment of the snapshot may have changed once more.
+        // A file that changed at the moment of the snapshot can have changed again.
         let is_sure =
             entry.standing == CacheOrigin::Seen && !cache.basis.stamp.is_racy(&entry.stat);
         add(KnownFile {
@@ -64,17 +62,17 @@ pub fn each_known_file(
     each_in(&cache, 0, &mut Vec::new(), add)
 }
 
-/// What the last snapshot saw of a tree; another thread can have it, too.
+/// The private index of one tree. It can move to another thread.
 pub struct KnownTree(Arc<Cache>);
 
 impl KnownTree {
-    /// Returns what is known of a tree; nothing where the private index at `index` is that of another.
+    /// Returns the private index at `index`; `None` if it belongs to another tree.
     pub fn of(repository: &Repository, index: &Path, tree: TreeId) -> Option<KnownTree> {
         cache_of(repository, index, tree).map(KnownTree)
     }
 
-    /// Returns its files, sorted, as [`Repository::leaves`] does, without reading a folder of it;
-    /// nothing where not all of them are known.
+    /// Returns the files, sorted, like [`Repository::leaves`] but without reading trees. `None` if
+    /// the index lacks files.
     pub fn leaves(&self) -> Option<Vec<Leaf>> {
         let mut leaves = Vec::with_capacity(self.0.entry_count());
         each_in(&self.0, 0, &mut Vec::new(), &mut |path, entry| {
@@ -86,15 +84,14 @@ impl KnownTree {
     }
 }
 
-/// Returns a private index, if it is that of a tree.
 fn cache_of(repository: &Repository, index: &Path, tree: TreeId) -> Option<Arc<Cache>> {
     let hash = repository.gix.object_hash();
     let cache = repository.loaded.private_index(index, hash);
     cache.filter(|cache| cache.basis.root == tree.0)
 }
 
-/// Goes through the files below a folder; `path` is room for a path. Returns nothing where the
-/// cache does not know all of them.
+/// Calls `add` for each file below a directory. `path` is a reused buffer. `None` if the cache
+/// lacks files.
 fn each_in(
     cache: &Cache,
     number: usize,
@@ -125,9 +122,9 @@ fn each_in(
         let entry = cache.entry(at);
         match (entry.standing, entry.kind) {
             (CacheOrigin::Watched, _) => continue,
-            // A sparse index says no more of a folder than its tree.
+            // A sparse index has only the tree of this directory.
             (_, EntryKind::Tree) => return None,
-            // A folder on disk wins over what only the user's index has.
+            // A directory on disk takes precedence over an entry of the user's index.
             (CacheOrigin::Inherited, _)
                 if cache.find_folder(&join(folder.path, entry.name)).is_some() =>
             {
@@ -153,19 +150,17 @@ fn each_in(
 }
 
 impl ChildFolder<'_> {
-    /// Returns its name as what is in it has it in git's index.
     fn in_index(&self) -> impl Iterator<Item = u8> {
         let slash = (!self.embedded).then_some(b'/');
         self.name.iter().copied().chain(slash)
     }
 
-    /// Returns whether what is in it comes before a file of this name.
+    /// Returns whether the directory's files sort before a file of this name.
     fn is_before(&self, name: &[u8]) -> bool {
         self.in_index().cmp(name.iter().copied()) == Ordering::Less
     }
 }
 
-/// Returns what is known of a folder that is a repository of its own, at this commit.
 fn link_to(id: ObjectId) -> CachedName<&'static [u8]> {
     CachedName {
         name: b"",

@@ -1,6 +1,6 @@
-//! Large files, taken block by block: hashed, then compressed on their way into a pack.
+//! Reads large files in blocks: hashes them, then compresses them into a pack.
 //!
-//! git holds a file in memory as a whole up to `core.bigFileThreshold`; the id is the same.
+//! git keeps a file below `core.bigFileThreshold` in memory; the id is the same.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,11 +15,10 @@ use crate::git::object::large::{From, hash_of};
 use crate::git::stat::{self, NameStat};
 use crate::host::interrupt;
 
-/// Reads until the program is asked to end: a file with a hole of terabytes takes hours.
+/// Reads until ctrl-c: a sparse file of terabytes takes hours.
 struct UntilAsked<R> {
-    /// What it reads.
     source: R,
-    /// Whether the program was asked before, and goes on all the same.
+    /// Whether an interruption had been requested before, and the program continues anyway.
     before: bool,
 }
 
@@ -33,13 +32,14 @@ impl<R: Read> Read for UntilAsked<R> {
 }
 
 impl ContentReader<'_, '_> {
-    /// Takes a large file, block by block.
+    /// Reads a large file into an object, retrying while it changes.
     pub(super) fn large(
         &mut self,
         path: &[u8],
         file: &File,
         tracked: bool,
     ) -> anyhow::Result<ReadOutcome> {
+        // After an earlier ctrl-c the program finishes its work, so only a new one stops the read.
         let asked = interrupt::requested();
         for _ in 0..ATTEMPTS {
             let before = match stat::look_at(file.as_fd()) {
@@ -59,14 +59,14 @@ impl ContentReader<'_, '_> {
             }
         }
 
-        // It will not stand still, or cannot be read.
+        // It keeps changing, or is unreadable.
         match read_still(file) {
             Ok((data, stat)) => self.take(path, data, stat, tracked),
             Err(error) => failed(path, error),
         }
     }
 
-    /// Takes a large file, unless it changes meanwhile.
+    /// Reads a large file once. `None` if it must be read again.
     fn large_once(
         &mut self,
         path: &[u8],
@@ -106,7 +106,6 @@ impl ContentReader<'_, '_> {
         Ok(id.map(|id| ReadOutcome::Read(id, seen.stat)))
     }
 
-    /// Returns why a large file looks like a secret, if it does.
     fn secret_in(&self, path: &[u8], file: &File) -> std::io::Result<Option<Reason>> {
         let limits = self.scan.limits;
         if limits.is_secret(path) {

@@ -1,4 +1,4 @@
-//! Limits: what a snapshot leaves out although git would take it, and why.
+//! Limits of a snapshot: what it leaves out although `git add -A` would include it, and why.
 
 mod keys;
 
@@ -8,46 +8,45 @@ use std::fmt;
 use crate::git::object::BlobId;
 use crate::text::counted;
 
-/// What is left out of a snapshot; tracked files and what the plan wrote are always taken.
+/// Limits for untracked files. Tracked files and files that a plan wrote are always included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotLimits {
-    /// The size, in bytes, over which an untracked file is left out.
+    /// Size in bytes above which an untracked file is left out.
     pub max_file_size: u64,
-    /// As many untracked files may be new in one snapshot: more are a folder that nobody meant to
-    /// record.
+    /// Maximum number of new untracked files in one snapshot. More are probably a directory that
+    /// belongs in `.gitignore`.
     pub max_new_files: usize,
-    /// As many bytes may be in them.
+    /// Maximum number of bytes in all of them.
     pub max_new_size: u64,
-    /// Whether untracked files that look like secrets, by their name or by what is in them, are
-    /// left out.
+    /// Whether to leave out untracked files that look like secrets, by name or content.
     pub leave_secrets: bool,
-    /// More names that are left out; `*` stands for any characters.
+    /// More names to leave out; `*` matches any characters.
     pub exclude: Vec<String>,
-    /// Names, and paths where there is a slash, that are taken though they look like a secret.
+    /// Names, or paths if they contain a slash, to include although they look like secrets.
     pub include: Vec<String>,
 }
 
-/// A path that is taken even where git ignores it; a secret is not.
+/// A path to include even if git ignores it. A secret is left out all the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Forced {
-    /// The path.
+    /// Path from the top of the worktree.
     pub path: Vec<u8>,
-    /// What a turn made of it: with just this content neither its size nor a key in it matter,
-    /// since it is in a commit already.
+    /// Version that a turn created. Exactly this version is included regardless of its size and of
+    /// keys in it, because a commit already contains it.
     pub made: Option<MadeFile>,
 }
 
-/// A file as a turn made it.
+/// A file as a turn created it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MadeFile {
-    /// What it is in the tree.
+    /// Its object.
     pub id: BlobId,
-    /// Its size on disk, in bytes.
+    /// Its size on disk in bytes.
     pub size: u64,
 }
 
 impl Forced {
-    /// Returns a path of which nothing is known.
+    /// Returns a forced path without a known version.
     pub fn new(path: impl Into<Vec<u8>>) -> Forced {
         Forced {
             path: path.into(),
@@ -70,7 +69,7 @@ impl Default for SnapshotLimits {
 }
 
 impl SnapshotLimits {
-    /// Returns limits that leave nothing out, as git does.
+    /// Returns limits that leave nothing out, like git.
     pub fn none() -> SnapshotLimits {
         SnapshotLimits {
             max_file_size: u64::MAX,
@@ -82,7 +81,7 @@ impl SnapshotLimits {
         }
     }
 
-    /// Returns whether a file is a secret by its name.
+    /// Returns whether a file's name looks like a secret.
     pub fn is_secret(&self, path: &[u8]) -> bool {
         if !self.leave_secrets {
             return false;
@@ -101,14 +100,13 @@ impl SnapshotLimits {
         (key || custom) && !self.is_included(path)
     }
 
-    /// Returns whether the user wants a file in snapshots whatever it looks like.
+    /// Returns whether the user's settings include the file although it looks like a secret.
     fn is_included(&self, path: &[u8]) -> bool {
         self.include.iter().any(|pattern| fits(pattern, path))
     }
 }
 
-/// Returns whether a file fits a pattern of the configuration: the path, where it has a slash, else
-/// the name.
+/// Matches a pattern with the path if it contains a slash, else with the file name.
 fn fits(pattern: &str, path: &[u8]) -> bool {
     let pattern = pattern.to_ascii_lowercase();
     let subject = if pattern.contains('/') {
@@ -119,12 +117,10 @@ fn fits(pattern: &str, path: &[u8]) -> bool {
     matches(pattern.as_bytes(), &subject.to_ascii_lowercase())
 }
 
-/// Returns the last component of a path.
 fn name_of(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
-/// Names that secrets have by custom, in lower case.
 pub(super) const SECRETS: [&str; 14] = [
     ".env*",
     "*.pem",
@@ -142,10 +138,10 @@ pub(super) const SECRETS: [&str; 14] = [
     ".pypirc",
 ];
 
-/// Returns whether a name matches a pattern in which `*` stands for any characters.
+/// Returns whether a name matches a pattern in which `*` matches any characters.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut here) = (0, 0);
-    // Where the last star was, and how far it reaches: only that one need ever reach further.
+    // Position of the last star and the end of its match. Backtracking to that star alone suffices.
     let mut star = None;
     while here < name.len() {
         match pattern.get(at) {
@@ -167,7 +163,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[at..].iter().all(|&byte| byte == b'*')
 }
 
-/// More is new than a snapshot may take; nothing was recorded.
+/// A snapshot would contain too many new files, so none was recorded.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "{files} untracked files with {size} bytes would be recorded for the first time, most of them in `{most}`; \
@@ -176,20 +172,20 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     counted(*max_size, "byte")
 )]
 pub struct OverBudget {
-    /// How many files.
+    /// Number of new files.
     pub files: usize,
-    /// Their bytes.
+    /// Their total size in bytes.
     pub size: u64,
-    /// The name at the top that has most of them.
+    /// Top-level name that contains most of them.
     pub most: String,
-    /// As many may be new.
+    /// Maximum number of new files.
     pub max_files: usize,
-    /// As many bytes may be.
+    /// Maximum total size in bytes.
     pub max_size: u64,
 }
 
 impl OverBudget {
-    /// Returns what the user can do about it.
+    /// Returns a hint for the user.
     pub fn hint(&self) -> String {
         let setting = if self.files > self.max_files {
             format!("snapshot.max_new_files={}", self.files)
@@ -197,7 +193,7 @@ impl OverBudget {
             format!("snapshot.max_new_size={}", self.size)
         };
 
-        // A name that a shell reads otherwise is not to be pasted.
+        // Don't offer a command for a name that the shell would interpret.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let ignore = if self.most.chars().all(is_plain) {
             format!("`echo '/{}' >> .gitignore` leaves them out", self.most)
@@ -209,10 +205,6 @@ impl OverBudget {
 }
 
 impl SnapshotLimits {
-    /// Finds out whether the new files, given by path and size, are few and small enough.
-    ///
-    /// # Errors
-    /// Where they are not.
     pub(super) fn allow<'a>(
         &self,
         new: impl Iterator<Item = (&'a [u8], u64)>,
@@ -245,35 +237,35 @@ impl SnapshotLimits {
     }
 }
 
-/// Something that is not in a snapshot, or not as it stands on disk.
+/// A path that is not in the snapshot, or not in its current state.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeftOut {
-    /// The path from the top of the worktree; bytes that are not UTF-8 are written `\xNN`.
+    /// Path from the top of the worktree. Bytes that are not UTF-8 are written as `\xNN`.
     pub path: String,
-    /// Why.
+    /// Reason.
     pub reason: Reason,
 }
 
-/// Why something was left out.
+/// Reason why a path was left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// It is untracked and has more than [`SnapshotLimits::max_file_size`] bytes, namely these.
+    /// Untracked and larger than [`SnapshotLimits::max_file_size`]; its size in bytes.
     TooLarge(u64),
-    /// It is untracked and looks like a secret by its name.
+    /// Untracked, with a name like a secret's.
     Secret,
-    /// It is untracked and has something in it that looks like a key, of this kind.
+    /// Untracked, with content that looks like a key of this kind.
     Key(&'static str),
-    /// It cannot be read; if it is tracked, the state that git knows stands in.
+    /// Unreadable. A tracked file is recorded as in the index.
     Unreadable(String),
-    /// It is a pipe, a socket or a device.
+    /// A pipe, socket or device.
     Special,
-    /// It is a repository of its own that has no commit yet.
+    /// A nested repository without a commit.
     EmbeddedWithoutCommit,
-    /// It is a repository of its own with another hash function.
+    /// A nested repository with another hash function.
     EmbeddedOtherHash,
-    /// Git refuses its name.
+    /// A name that git refuses.
     Name,
-    /// It is a folder whose path is longer than the system takes.
+    /// A directory whose path is longer than the system allows.
     TooDeep,
 }
 

@@ -1,4 +1,4 @@
-//! A folder read name by name: each is tracked, forced, untracked, or left out.
+//! Lists a directory and classifies each name as tracked, forced, untracked or left out.
 
 use gix::index::entry::Mode;
 use gix::objs::tree::EntryKind;
@@ -15,47 +15,34 @@ use super::share::look_at_all;
 use super::tracked::{Frozen, Name, Names, Tracked};
 use crate::git::stat::{NameKind, NameStat, look, names};
 
-/// The longest path that the system takes, with its final zero.
+/// `PATH_MAX` of Linux, with the final NUL.
 const MAX_PATH: usize = 4096;
-/// The file of rules that is looked for in every folder.
+/// Rule file that gix opens by path in each directory.
 const RULES: &[u8] = b"/.gitignore";
 
-/// A folder being listed.
 pub(super) struct FolderListing<'a, 'r> {
-    /// The snapshot.
     scan: &'a ScanContext<'a>,
-    /// The ignore rules.
     rules: &'a mut IgnoreRules<'r>,
-    /// What was asked.
     task: FolderTask,
-    /// What the index has in it and was not met yet.
+    /// Names in the user's index that were not met on disk yet.
     tracked: Names<'a>,
-    /// The folder in the last snapshot.
+    /// The directory in the last snapshot.
     was: Option<CachedFolder<'a>>,
-    /// How many of its names come before the one that is met.
+    /// Cursor for [`super::cache::Cache::find_next`].
     passed: usize,
-    /// The names taken.
     entries: Vec<CachedName>,
-    /// The folders to look at next.
     tasks: Vec<FolderTask>,
-    /// The rest of the result.
     pub(super) scanned: Scanned,
 }
 
-/// A name met on disk.
 struct ListedName<'n> {
-    /// The name.
     name: &'n [u8],
-    /// Its path.
     path: Vec<u8>,
-    /// What is there.
     seen: NameStat,
-    /// What the index has there.
     tracked: Name,
 }
 
 impl<'a, 'r> FolderListing<'a, 'r> {
-    /// Starts with what the index has in the folder.
     pub(super) fn new(
         scan: &'a ScanContext<'a>,
         rules: &'a mut IgnoreRules<'r>,
@@ -92,13 +79,12 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         })
     }
 
-    /// Reads the folder's names and takes each as it is due.
     pub(super) fn read(mut self, folder: &OwnedFd) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
         let mut names = match names(folder) {
             Ok(read) => read,
             Err(error) => return self.unreadable(&error),
         };
-        // What the index and the last snapshot have is met in step.
+        // Sorted like the index and the cache, so each lookup continues from the last one.
         names.sort_unstable();
         let is_git = |name: &[u8]| name.eq_ignore_ascii_case(b".git");
         if !self.task.path.is_empty()
@@ -119,6 +105,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             }
         }
 
+        // First, because changed attributes invalidate the cached ids of this directory.
         self.compare_rules(folder, &names)?;
         let mut seen = look_at_all(folder, &names).into_iter();
         for (name, _) in &names {
@@ -133,7 +120,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         self.finish()
     }
 
-    /// Records a folder that can be opened but not read.
+    /// Result for a directory that can be opened but not listed.
     fn unreadable(mut self, error: &std::io::Error) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
         self.task.unreadable = true;
         self.leave(
@@ -143,14 +130,14 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         self.finish()
     }
 
-    /// Records the folder as a repository of its own.
     fn embedded(mut self, id: gix::ObjectId) -> (Scanned, Vec<FolderTask>) {
         self.scanned.link = Some(id);
         self.scanned.marks |= mark::EMBEDDED;
         self.end()
     }
 
-    /// Finds out whether the folder's own rules are still what they were.
+    /// Sets `relist` or `distrust` if the directory's rule files changed, so its subdirectories are
+    /// scanned again too.
     fn compare_rules(
         &mut self,
         folder: &OwnedFd,
@@ -190,7 +177,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         Ok(())
     }
 
-    /// Takes one name; a folder was not looked at.
+    /// Classifies one name. `seen` is `None` for a directory.
     fn meet(&mut self, name: &[u8], seen: Option<std::io::Result<NameStat>>) -> anyhow::Result<()> {
         let tracked = self.tracked.take(name);
         let path = join(&self.task.path, name);
@@ -215,7 +202,6 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         }
     }
 
-    /// Takes a sub-folder.
     fn meet_folder(&mut self, name: &[u8], path: Vec<u8>, tracked: &Name) -> anyhow::Result<()> {
         if let Some(file) = &tracked.file {
             if file.mode == Mode::COMMIT {
@@ -253,17 +239,16 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         Ok(())
     }
 
-    /// Returns whether the rules in a folder have too long a path to be read, as all that git could
-    /// name in it has.
+    /// Returns whether gix cannot open the directory's rule files by path, because it is too long.
+    /// git cannot name any file in it either.
     fn is_too_deep(&self, path: &[u8]) -> bool {
         let top = self.scan.workdir.as_os_str().len();
         top + path.len() + RULES.len() >= MAX_PATH
     }
 
-    /// Takes a file, a link or something special.
     fn meet_file(&mut self, met: ListedName<'_>) -> anyhow::Result<()> {
         let taken = match met.tracked.file {
-            // A file where a sparse index has a folder.
+            // A file has taken the place of a directory of the sparse index.
             Some(folder) if folder.mode == Mode::DIR => {
                 let taken = self.meet_untracked(&met)?;
                 self.inherit(met.name, (!taken).then_some(&folder));
@@ -272,14 +257,13 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             Some(file) => self.meet_tracked(&met, &file)?,
             None => self.meet_untracked(&met)?,
         };
-        // A file that is taken hides what the index may still hold below its name.
+        // A file hides the entries that the index has below its name.
         if !taken {
             self.descend_absent(met.path, &met.tracked)?;
         }
         Ok(())
     }
 
-    /// Takes a tracked file.
     fn meet_tracked(&mut self, met: &ListedName<'_>, file: &Tracked) -> anyhow::Result<bool> {
         if file
             .frozen
@@ -298,20 +282,21 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         self.take(met)
     }
 
-    /// Returns whether git does not look at a file that is there, and no turn has to do with it. What
-    /// a sparse checkout leaves out counts once it is there, for git too.
+    /// Returns whether git ignores changes of this file, and it is not forced. A sparse checkout's
+    /// file counts if it exists on disk, as in git.
     fn is_passed_over(&mut self, frozen: Frozen, path: &[u8]) -> bool {
         let is_left_out = frozen == Frozen::LeftOut && self.scan.sparse;
         !is_left_out && !self.is_forced(self.scan.forced(path).is_some())
     }
 
-    /// Notes that a name may be in the folder only because it is forced, where that is so.
+    /// Sets the flag that the directory possibly contains a name only because it is forced.
     fn is_forced(&mut self, is_forced: bool) -> bool {
         self.scanned.marks |= if is_forced { mark::FORCED } else { 0 };
         is_forced
     }
 
-    /// Takes an untracked file, if it is not ignored and within the limits.
+    /// Includes an untracked file if it is neither ignored nor beyond the limits. Returns whether
+    /// it was included.
     fn meet_untracked(&mut self, met: &ListedName<'_>) -> anyhow::Result<bool> {
         let forced = self.scan.forced(&met.path);
         if !self.is_forced(forced.is_some())
@@ -344,7 +329,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         let reason = match met.seen.kind {
             NameKind::Special => Some(Reason::Special),
             _ if !is_name(met.name) => Some(Reason::Name),
-            // With a content that is known, reading tells.
+            // If the content is known, `content` compares it after reading.
             _ if made.is_none() && limits.is_secret(&met.path) => Some(Reason::Secret),
             _ if is_large => Some(Reason::TooLarge(met.seen.size)),
             _ => None,
@@ -359,7 +344,6 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         }
     }
 
-    /// Takes a file into the snapshot.
     fn take(&mut self, met: &ListedName<'_>) -> anyhow::Result<bool> {
         let trusted = self.scan.ids_stand() && !self.task.distrust;
         let cached = self.was.as_ref().filter(|_| trusted);
@@ -378,7 +362,6 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         Ok(true)
     }
 
-    /// Takes what the index says of a name.
     fn inherit(&mut self, name: &[u8], tracked: Option<&Tracked>) {
         let Some(tracked) = tracked else { return };
         if let Some(mode) = tracked.mode.to_tree_entry_mode() {
@@ -390,7 +373,6 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         }
     }
 
-    /// Notes a sub-folder to be looked at.
     fn descend(&mut self, path: Vec<u8>, absent: bool) {
         let FolderTask {
             relist,
@@ -408,7 +390,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         });
     }
 
-    /// Notes a sub-folder that is not there, if the index still holds something of it.
+    /// Queues a missing subdirectory if the index has entries in it that stay in the snapshot.
     fn descend_absent(&mut self, path: Vec<u8>, tracked: &Name) -> anyhow::Result<()> {
         let below = tracked.below.clone();
         if !below.is_empty() && (self.task.unreadable || self.scan.index()?.any_frozen(below)) {
@@ -417,7 +399,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         Ok(())
     }
 
-    /// Leaves a path out; the folder is then read anew each time.
+    /// Leaves a path out. The directory must then be listed each time, to report the path again.
     fn leave(&mut self, path: &[u8], reason: Reason) {
         self.scanned.marks |= mark::RELIST;
         self.scanned.left.push(LeftOut {
@@ -426,7 +408,8 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         });
     }
 
-    /// Takes what the index holds of the names that were not met.
+    /// Adds the index's entries that were not met on disk: frozen ones, or all if the directory is
+    /// unreadable.
     pub(super) fn finish(mut self) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
         for (name, tracked) in std::mem::take(&mut self.tracked).into_rest() {
             if let Some(file) = tracked
@@ -441,7 +424,6 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         Ok(self.end())
     }
 
-    /// Returns the result.
     fn end(mut self) -> (Scanned, Vec<FolderTask>) {
         self.entries.sort_by(|a, b| a.name.cmp(&b.name));
         self.scanned.listing = Listing::Read(self.entries);

@@ -1,5 +1,7 @@
-//! Indexes that this process has read, the user's own and private ones, for whoever asks next: a
-//! turn looks at the files more than once, and with many files each index is large.
+//! Caches decoded indexes in memory, the user's and private ones: a turn takes several snapshots,
+//! and an index of many files is large.
+//!
+//! A large private index is read and written by a background thread.
 
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
@@ -14,61 +16,55 @@ use super::cache::Cache;
 use super::tracked::Index;
 use crate::git::stat::{NameStat, Stamp};
 
-/// A private index of fewer bytes is read when it is needed.
+/// Below this size, a private index is not read ahead.
 const LARGE: u32 = 256 << 10;
-/// One of fewer names is made and written before the work goes on.
+/// Below this number of names, a private index is encoded and written synchronously.
 const MANY: usize = 2048;
 
-/// What was read.
 #[derive(Default)]
 pub(in crate::git) struct Loaded {
-    /// The user's index, with the stat that its file had.
+    /// The user's index with the stat of its file.
     user: RefCell<Option<(Stat, Arc<Index>)>>,
-    /// The private index that was read or made last.
     private: RefCell<Option<PrivateIndex>>,
 }
 
-/// A private index, which may still be read or made by a thread.
+/// A private index, possibly still being read or written by a thread.
 struct PrivateIndex {
-    /// Its file.
     path: PathBuf,
-    /// What is in it, once that is there.
+    /// Received from `coming` on first use.
     cache: OnceCell<Arc<Cache>>,
-    /// Where it comes from.
     coming: Receiver<Arc<Cache>>,
-    /// What becomes of the file.
     file: IndexFile,
 }
 
-/// What becomes of the file of a private index.
 enum IndexFile {
-    /// It had this stat.
+    /// Stat of the file; `None` if reading or writing failed.
     Known(Option<Stat>),
-    /// It is being read or written.
+    /// A thread is reading or writing it.
     Busy(JoinHandle<Option<Stat>>),
 }
 
 impl Loaded {
-    /// Returns the user's index as it was read, if it still has this stat.
+    /// Returns the user's index if its stat is still `now`.
     pub(in crate::git) fn user_index(&self, now: &Stat) -> Option<Arc<Index>> {
         let user = self.user.borrow();
         let found = user.as_ref().filter(|(then, _)| then == now);
         found.map(|(_, index)| Arc::clone(index))
     }
 
-    /// Keeps the user's index, unless it may have changed once more since it was read.
+    /// Keeps the user's index, unless it can have changed again within the same clock tick.
     pub(super) fn keep_user_index(&self, then: &Stat, stamp: Stamp, index: &Arc<Index>) {
         if !stamp.is_racy(then) {
             *self.user.borrow_mut() = Some((*then, Arc::clone(index)));
         }
     }
 
-    /// Takes an index for the user's where there is no file of one.
+    /// Sets an index to use if the user's index file does not exist.
     pub(in crate::git) fn take_for_users(&self, state: State) {
         *self.user.borrow_mut() = Some((Stat::default(), Arc::new(Index { state })));
     }
 
-    /// Begins to read a large private index, for whoever asks for it in a moment.
+    /// Starts to read a large private index in the background.
     pub(super) fn read_ahead(&self, path: &Path, hash: gix::hash::Kind) {
         let mut private = self.private.borrow_mut();
         let is_large = || stat_of(path).is_some_and(|stat| stat.size >= LARGE);
@@ -77,8 +73,7 @@ impl Loaded {
         }
     }
 
-    /// Returns a private index. It is read anew only if it is another file than the one that was
-    /// read or written last.
+    /// Returns a private index. It is read again only if its file was replaced.
     pub(super) fn private_index(&self, path: &Path, hash: gix::hash::Kind) -> Option<Arc<Cache>> {
         let mut private = self.private.borrow_mut();
         if let Some(known) = private.as_mut()
@@ -89,14 +84,14 @@ impl Loaded {
             return Some(cache);
         }
 
-        // A file that is still being written gets its name first.
+        // Dropping it waits for its thread, so a new file has its name before we read it.
         *private = None;
         *private = Some(PrivateIndex::read(path, hash, false));
         private.as_ref().and_then(PrivateIndex::cache)
     }
 
-    /// Replaces a private index by what `make` makes of so many names, many of them while the work goes
-    /// on. It only saves time: a full disk is no reason to fail.
+    /// Replaces a private index by the result of `make`, in the background if there are `MANY`
+    /// names. Ignores errors, for example a full disk: the index only saves time.
     pub(super) fn save(
         &self,
         (names, make): (usize, impl FnOnce() -> Option<Cache> + Send + 'static),
@@ -114,15 +109,13 @@ impl Loaded {
         *private = Some(made);
     }
 
-    /// Forgets the private index that was read or written last.
     pub(super) fn forget_private_index(&self) {
         *self.private.borrow_mut() = None;
     }
 }
 
 impl PrivateIndex {
-    /// Returns the one at a path, of which `work` sends what is in it and says which stat its file has,
-    /// on a thread if it is to.
+    /// Runs `work`, which sends the index and returns the stat of its file.
     fn of(
         path: &Path,
         on_thread: bool,
@@ -145,7 +138,6 @@ impl PrivateIndex {
         }
     }
 
-    /// Reads the one at a path.
     fn read(path: &Path, hash: gix::hash::Kind, on_thread: bool) -> PrivateIndex {
         PrivateIndex::of(path, on_thread, move |path, send| {
             let then = stat_of(path)?;
@@ -154,7 +146,7 @@ impl PrivateIndex {
         })
     }
 
-    /// Returns what is in it, if it could be read or made.
+    /// Returns the index, waiting for its thread; `None` if it failed.
     fn cache(&self) -> Option<Arc<Cache>> {
         if self.cache.get().is_none()
             && let Ok(cache) = self.coming.recv()
@@ -164,8 +156,9 @@ impl PrivateIndex {
         self.cache.get().map(Arc::clone)
     }
 
-    /// Returns whether nobody has written a newer one.
+    /// Returns whether no other process replaced the file.
     fn is_newest(&mut self) -> bool {
+        // Our own thread is still reading or writing it.
         if let IndexFile::Busy(busy) = &self.file
             && !busy.is_finished()
         {
@@ -175,7 +168,6 @@ impl PrivateIndex {
         matches!(&self.file, IndexFile::Known(then) if then.is_some() && *then == stat_of(&self.path))
     }
 
-    /// Waits until the file is read or written.
     fn wait(&mut self) {
         let file = std::mem::replace(&mut self.file, IndexFile::Known(None));
         self.file = match file {
@@ -191,7 +183,6 @@ impl Drop for PrivateIndex {
     }
 }
 
-/// Returns the stat of a file.
 pub(in crate::git) fn stat_of(path: &Path) -> Option<Stat> {
     let seen = rustix::fs::lstat(path).ok()?;
     Some(NameStat::from(seen).stat)
@@ -205,7 +196,6 @@ mod tests {
     use crate::git::snapshot::limits::SnapshotLimits;
     use crate::git::snapshot::{forget, snapshot};
 
-    /// Makes a repository with so many files.
     fn repository(files: usize) -> (tempfile::TempDir, Repository) {
         let folder = tempfile::tempdir().unwrap();
         gix::init(folder.path()).unwrap();
@@ -234,14 +224,14 @@ mod tests {
             let second = take(&repository);
             assert_ne!(second, first);
 
-            // The end of its repository waits for it, and another process reads the same.
+            // Dropping the repository waits for the thread.
             drop(repository);
             let cache = Cache::load(&index, gix::hash::Kind::Sha1).unwrap();
             assert_eq!(cache.basis.root, second.0);
             let anew = || Repository::open(folder.path()).unwrap();
             assert_eq!(take(&anew()), second);
 
-            // One that was read ahead of its time is not believed once there is another.
+            // An index that was read ahead is outdated once the file was replaced.
             let known = |early: &Repository| {
                 let cache = early.loaded.private_index(&index, gix::hash::Kind::Sha1);
                 TreeId(cache.unwrap().basis.root)

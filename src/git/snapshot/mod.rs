@@ -1,9 +1,12 @@
-//! The snapshot: the user's files as a git tree, as `git add -A && git write-tree` would make it.
+//! Records the user's files as a git tree, as `git add -A && git write-tree` would.
 //!
-//! Tracked is what the user's own index tracks, which is read and never written; untracked files
-//! are taken unless git ignores them or the limits leave them out. What a snapshot saw is kept in
-//! a private index, so that the next one reads only what has changed since. Embedded repositories
-//! are opaque. New objects are staged, or written if they are many; no ref is moved here.
+//! The user's index determines what is tracked; it is read and never written. Untracked files are
+//! included unless git ignores them or [`limits`] leaves them out. Nested repositories are recorded
+//! as submodules, by their HEAD. A private index remembers the stats, so the next snapshot reads
+//! only files that changed.
+//!
+//! New objects are staged in memory, or written as a kept pack if there are many. No ref is updated
+//! here.
 
 mod bytes;
 mod cache;
@@ -47,23 +50,20 @@ use crate::host::file::make_folders;
 /// The user's files at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The tree.
+    /// The recorded tree.
     pub tree: TreeId,
-    /// What is not in it, sorted by path.
+    /// Paths that are not included, sorted.
     pub left_out: Vec<LeftOut>,
-    /// The `.keep` file of the pack that was written, if anything was new; [`keep::release`]
-    /// it when a ref reaches the tree.
+    /// `.keep` file of the written pack, if there were new objects. Pass it to [`keep::release`]
+    /// once a ref reaches the tree.
     pub keep: Option<PathBuf>,
 }
 
 /// Records the files of this worktree.
 ///
-/// `index` is the private index of this worktree; it is made and replaced as needed. Paths in
-/// `force` are taken even where they are ignored, or larger than untracked files may be.
-///
-/// # Errors
-/// Where a required filter fails, git's index is damaged or the object store cannot be
-/// written. A file that cannot be read is left out instead.
+/// `index` is the path of the worktree's private index, created or replaced as needed. Paths in
+/// `force` are included even if they are ignored or too large. A file that cannot be read is left
+/// out.
 pub fn snapshot(
     repository: &Repository,
     index: &Path,
@@ -73,10 +73,8 @@ pub fn snapshot(
     take(repository, index, (limits, force), Sink::finish)
 }
 
-/// As [`snapshot`], for who makes a ref reach the tree: few new objects are only staged.
-///
-/// # Errors
-/// As for [`snapshot`].
+/// Like [`snapshot`], but only stages a small number of new objects. The caller makes a ref reach
+/// the tree.
 pub fn staged_snapshot(
     repository: &Repository,
     index: &Path,
@@ -86,14 +84,13 @@ pub fn staged_snapshot(
     take(repository, index, (limits, force), Sink::stage)
 }
 
-/// Records the files and does with new objects what `store` does.
 fn take(
     repository: &Repository,
     index: &Path,
     (limits, force): (&SnapshotLimits, &[Forced]),
     store: impl FnOnce(Sink, &Repository) -> anyhow::Result<Option<PathBuf>>,
 ) -> anyhow::Result<Snapshot> {
-    // What the tree reaches already, git may have written a moment ago, and not flushed.
+    // git can have written existing objects of the tree moments ago without flushing them.
     durable::note_written();
 
     let folder = index.parent().context("the private index has no folder")?;
@@ -103,6 +100,7 @@ fn take(
         Some(beside(folder)?)
     };
 
+    // Taken before any file is read: a file that changes later counts as racy.
     let stamp = file
         .as_ref()
         .map(|file| stat::look_at(file.as_file()))
@@ -151,14 +149,14 @@ fn take(
     })
 }
 
-/// Returns whether the objects that a private index names are still there: it is no root for
-/// `git gc`, which keeps all that a tree reaches or nothing.
+/// Returns whether the objects in a private index still exist. It is not a root for `git gc`, which
+/// keeps all objects of a tree or none.
 fn is_whole(repository: &Repository, cache: &Cache) -> bool {
     cache.basis.root == repository.gix.empty_tree().id || repository.has(cache.basis.root)
 }
 
-/// Makes the file that becomes the private index. Its time is the file system's own, and older than
-/// whatever is seen from here on.
+/// Creates the temporary file of the private index. Its mtime comes from the file system's clock
+/// and precedes every stat of this snapshot.
 fn beside(folder: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
     make_folders(folder).with_context(|| format!("making `{}`", folder.display()))?;
     let file = tempfile::Builder::new()
@@ -167,13 +165,13 @@ fn beside(folder: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
     file.with_context(|| format!("writing into `{}`", folder.display()))
 }
 
-/// Begins to read a private index, which is large where many files are: a snapshot comes soon.
+/// Starts to read a large private index in the background, for a snapshot that follows soon.
 pub fn expect(repository: &Repository, index: &Path) {
     let hash = repository.gix.object_hash();
     repository.loaded.read_ahead(index, hash);
 }
 
-/// Forgets what is known of the files in a private index, so that all of them are read anew.
+/// Deletes a private index, so the next snapshot reads every file.
 pub fn forget(repository: &Repository, index: &Path) {
     repository.loaded.forget_private_index();
     let _ = std::fs::remove_file(index);

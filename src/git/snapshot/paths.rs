@@ -1,4 +1,4 @@
-//! Few paths: a tree with just these read again, for who knows what was written.
+//! Records single paths: a tree with only these paths read again.
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
@@ -19,16 +19,14 @@ use crate::git::object::{EntryMode, TreeEntry};
 use crate::git::repository::Repository;
 use crate::git::stat::{self, NameKind, is_absent};
 
-/// A file or link on disk: its path, what it is, and the object.
+/// Path, kind and object of a file or symlink on disk.
 type FoundFile<'p> = (&'p [u8], (EntryKind, ObjectId));
 
-/// Returns a tree like `base` in which these paths are as on disk: files and links recorded,
-/// what is not there removed. Neither ignore rules nor limits are asked. A folder on disk
-/// takes the place of a file only if a path below it is given too. New objects are staged.
+/// Returns a copy of `base` in which these paths are as on disk: files and symlinks are recorded,
+/// missing paths removed.
 ///
-/// # Errors
-/// Where a path cannot be read, a required filter fails, or the object store cannot be read or
-/// written.
+/// Ignore rules and limits do not apply. A directory on disk replaces a file only if `paths` also
+/// contains a path below it. New objects are staged.
 pub fn snapshot_paths(
     repository: &Repository,
     base: TreeId,
@@ -48,7 +46,7 @@ pub fn snapshot_paths(
         }
     }
 
-    // Where no name comes or goes, large trees need not be taken apart.
+    // If no name is added or removed, large trees can be patched instead of decoded.
     if gone.is_empty()
         && let Some(tree) = replaced(repository, base.0, 0, &found, &sink)?
     {
@@ -66,7 +64,7 @@ pub fn snapshot_paths(
     let mut editor =
         gix::objs::tree::Editor::new(root, &repository.gix.objects, repository.gix.object_hash());
 
-    // Removals first: a file may have made room for a folder.
+    // Removals first: the name of a removed file can become a directory.
     for path in gone {
         let removed = editor.remove_if_leaf(parts(path));
         removed.during("editing a tree")?;
@@ -89,9 +87,8 @@ pub fn snapshot_paths(
     })
 }
 
-/// Returns a tree like `base`, that of the folder which so many bytes of each path name, in which
-/// these files are others; nothing where one of them is not a file there, or the paths are in no
-/// order.
+/// Returns a copy of the tree `base` with these files replaced; `None` if one is not a file in it,
+/// or `files` is not sorted. `start` is the length of the tree's own path with its slash.
 fn replaced(
     repository: &Repository,
     base: ObjectId,
@@ -136,14 +133,11 @@ fn replaced(
     made.transpose()
 }
 
-/// Returns whether the files at these paths are as in a tree. A folder on disk is not looked into.
-///
-/// # Errors
-/// If a path cannot be read, a required filter fails, or the object store cannot be read.
+/// Returns whether the files at these paths equal the tree's. Does not descend into directories.
 pub fn are_as_in(repository: &Repository, tree: TreeId, paths: &[Vec<u8>]) -> anyhow::Result<bool> {
     let limits = SnapshotLimits::none();
     let scan = ScanContext::new(repository, &limits, &[])?;
-    // What is new is read, and not kept.
+    // Its objects are dropped.
     let sink = Sink::new(repository);
     let mut reader = ContentReader::new(&scan, &repository.gix, &sink);
     let known = repository.entries_at(tree, &paths.iter().map(Vec::as_slice).collect())?;
@@ -163,7 +157,8 @@ pub fn are_as_in(repository: &Repository, tree: TreeId, paths: &[Vec<u8>]) -> an
     Ok(true)
 }
 
-/// Returns what a path is on disk; nothing where there is neither file nor link nor repository.
+/// Returns the kind and object of a path on disk; `None` if it is not a file, symlink or
+/// repository.
 fn read_path(
     reader: &mut ContentReader<'_, '_>,
     scan: &ScanContext<'_>,
@@ -204,7 +199,6 @@ fn read_path(
     }
 }
 
-/// Returns the components of a path.
 fn parts(path: &[u8]) -> impl Iterator<Item = &gix::bstr::BStr> {
     path.split(|&byte| byte == b'/').map(|part| part.as_bstr())
 }

@@ -1,4 +1,4 @@
-//! Git's ignore rules, as one thread asks for them.
+//! Evaluates git's ignore rules; one instance per thread.
 
 use gix::AttributeStack;
 use gix::bstr::ByteSlice as _;
@@ -12,25 +12,23 @@ use super::limits::shown;
 use crate::git::During;
 use crate::git::stat::{NameKind, look};
 
-/// git itself refuses files of attributes of more than 100 MiB. Files of rules are far smaller, and
-/// reading one takes many times its size.
+/// git refuses attribute files above 100 MiB. Real rule files are far smaller, and gix needs many
+/// times their size to read them.
 const MAX_RULES: u64 = 8 << 20;
 
-/// Ignore rules: `.gitignore` files, `info/exclude`, the user's own file. Read when first asked.
+/// Ignore rules from `.gitignore`, `info/exclude` and `core.excludesFile`, read on first use.
 pub(super) struct IgnoreRules<'r> {
-    /// The repository, this thread's own.
     repo: &'r gix::Repository,
-    /// The rules on the way to the path that was asked for last.
+    /// Rules on the path that was queried last.
     stack: Option<AttributeStack<'r>>,
 }
 
 impl<'r> IgnoreRules<'r> {
-    /// Starts without having read any.
     pub(super) fn new(repo: &'r gix::Repository) -> IgnoreRules<'r> {
         IgnoreRules { repo, stack: None }
     }
 
-    /// Returns whether git ignores a path, or a folder above it, if it is not tracked.
+    /// Returns whether git ignores an untracked path or a directory above it.
     pub(super) fn is_ignored(
         &mut self,
         scan: &ScanContext<'_>,
@@ -57,8 +55,8 @@ impl<'r> IgnoreRules<'r> {
     }
 }
 
-/// Refuses what has the name of a file of rules, in an open folder, and must not be opened by it:
-/// reading a pipe would wait for ever, and a large file fills the memory.
+/// Refuses a rule file that gix must not open: reading a pipe would block forever, and a huge file
+/// would exhaust memory.
 pub(super) fn check(folder: &OwnedFd, path: &[u8], kind: NameKind) -> anyhow::Result<()> {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
     let why = match kind {

@@ -1,4 +1,5 @@
-//! The scan of one folder: its names as they were in the last snapshot, or listed anew.
+//! Scans one directory: keeps its names from the last snapshot if they are unchanged, or lists it
+//! again.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
@@ -24,7 +25,6 @@ use crate::git::stat::{
 };
 use crate::host::threads::beside;
 
-/// Looks at a folder; returns what is in it and the folders to look at next.
 pub(super) fn scan_folder(
     scan: &ScanContext<'_>,
     rules: &mut IgnoreRules<'_>,
@@ -68,14 +68,14 @@ pub(super) fn scan_folder(
     Ok(holding(folder, read))
 }
 
-/// Takes what is known of a folder that cannot be opened.
+/// Result for a directory that cannot be opened: its tracked files are taken from the index.
 fn scan_closed(
     scan: &ScanContext<'_>,
     rules: &mut IgnoreRules<'_>,
     mut task: FolderTask,
     error: std::io::Error,
 ) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
-    // What is in the folder is not known, and not gone.
+    // Running out of descriptors or memory proves nothing about the files.
     if is_exhausted(&error) {
         let what = || format!("cannot open the directory `{}`", shown(&task.path));
         return Err(error).with_context(what);
@@ -94,7 +94,7 @@ fn scan_closed(
     Ok(scanned)
 }
 
-/// Opens a folder, from the one that it is in where that is held open.
+/// Opens a directory, relative to its parent if that is open.
 fn open(scan: &ScanContext<'_>, task: &FolderTask) -> std::io::Result<OwnedFd> {
     match &task.above {
         Some(above) => {
@@ -105,7 +105,7 @@ fn open(scan: &ScanContext<'_>, task: &FolderTask) -> std::io::Result<OwnedFd> {
     }
 }
 
-/// Holds a folder open for those in it that are to be looked at.
+/// Keeps a directory open for the tasks of its subdirectories.
 fn holding(
     folder: OwnedFd,
     (scanned, mut tasks): (Scanned, Vec<FolderTask>),
@@ -119,7 +119,7 @@ fn holding(
     (scanned, tasks)
 }
 
-/// Takes from the index what it holds still of a folder that is not there.
+/// Result for a missing directory: only the frozen entries of the index.
 fn scan_absent(
     scan: &ScanContext<'_>,
     rules: &mut IgnoreRules<'_>,
@@ -137,27 +137,24 @@ fn scan_absent(
     list.finish()
 }
 
-/// A folder whose names may be what they were.
+/// A directory whose names are possibly unchanged.
 struct Keep<'a> {
-    /// The snapshot.
     scan: &'a ScanContext<'a>,
-    /// What was.
     cache: &'a Cache,
-    /// The folder.
     folder: &'a OwnedFd,
-    /// Its number in the cache.
     number: usize,
-    /// Its times now.
     times: Times,
 }
 
-/// Returns the folder's names as they were, if they are; files that changed are to be read.
+/// Returns the directory with the names of the last snapshot, and changed files marked as to be
+/// read. `None` if it must be listed.
 fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
     let was = at.cache.folder(at.number);
     if was.marks & (mark::RELIST | mark::VIRTUAL) != 0 {
         return Ok(None);
     }
 
+    // A second change within the clock tick of the last snapshot leaves the times as they are.
     let stands = was.times == at.times && at.times.mtime < at.cache.basis.stamp.0;
     if was.marks & mark::EMBEDDED != 0 {
         let link = if stands {
@@ -179,9 +176,10 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
     Ok(Some((scanned, tasks)))
 }
 
-/// Returns which of a folder's names have changed, counted from its first; nothing where it has to
-/// be listed anew. Where its times have changed, its names may still be the same: a turn replaces
-/// a file by a rename.
+/// Returns the entries that changed, by position; `None` if the directory must be listed.
+///
+/// If its times changed, its names can still be the same, because a turn replaces files by rename.
+/// Then the names are compared too, in parallel with the stats.
 fn compare(at: &Keep<'_>, was: &CachedFolder<'_>, stands: bool) -> Option<Vec<(usize, NameStat)>> {
     let is_other = AtomicBool::new(false);
     let look_at_all = || {
@@ -203,7 +201,7 @@ fn compare(at: &Keep<'_>, was: &CachedFolder<'_>, stands: bool) -> Option<Vec<(u
     parts.filter(|_| is_same).map(|parts| parts.concat())
 }
 
-/// Returns whether a folder has the very names that it had, and folders where it had them.
+/// Returns whether the directory has exactly the cached names, with directories in the same places.
 fn has_names(at: &Keep<'_>, was: &CachedFolder<'_>) -> bool {
     let mut expected = NameSum::default();
     for n in was.entries.clone() {
@@ -234,21 +232,19 @@ fn has_names(at: &Keep<'_>, was: &CachedFolder<'_>) -> bool {
     listed.is_ok() && found == expected
 }
 
-/// The names in a folder, as one number: two of the same key are the same for the same names in any
-/// order, and for others as good as never. Nobody knows the key. To sort tens of thousands of names
-/// takes as long as to look at the files.
+/// Order-independent hash of a set of names.
+///
+/// The key is random, so names with equal sums cannot be chosen on purpose. Sorting tens of
+/// thousands of names would take as long as reading all their stats.
 #[derive(Default)]
 struct NameSum {
-    /// The key.
     key: RandomState,
-    /// How many names.
     count: usize,
-    /// The sum of their hashes.
     sum: u64,
 }
 
 impl NameSum {
-    /// Returns one of the same key without a name.
+    /// Returns an empty sum with the same key.
     fn without_names(&self) -> NameSum {
         NameSum {
             key: self.key.clone(),
@@ -256,7 +252,6 @@ impl NameSum {
         }
     }
 
-    /// Adds a name.
     fn add(&mut self, name: &[u8], is_folder: bool) {
         self.count += 1;
         self.sum = self.sum.wrapping_add(self.key.hash_one((name, is_folder)));
@@ -269,8 +264,7 @@ impl PartialEq for NameSum {
     }
 }
 
-/// Returns which of some of a folder's names have changed, counted from its first; nothing where it
-/// has to be listed anew, or `is_other` says so meanwhile.
+/// Like [`compare`], for one part of the entries. `None` also if `is_other` is set in the meantime.
 fn changed(
     at: &Keep<'_>,
     was: &CachedFolder<'_>,
@@ -299,6 +293,7 @@ fn changed(
                 let rule = matches!(entry.name, b".gitignore" | b".gitattributes");
                 let other = matches!(seen.kind, NameKind::Folder | NameKind::Special)
                     || seen.size > at.scan.limits.max_file_size;
+                // Changed rules, and files that are now left out, need a new listing.
                 if rule || other || entry.standing == CacheOrigin::Watched {
                     return None;
                 }
@@ -311,7 +306,7 @@ fn changed(
     Some(changed)
 }
 
-/// Returns the names that changed, to be read.
+/// Returns the changed entries, without ids, so they are read.
 fn reread(
     at: &Keep<'_>,
     was: &CachedFolder<'_>,
@@ -327,7 +322,8 @@ fn reread(
     judged.collect()
 }
 
-/// Returns a folder as it was, and its sub-folders to look at.
+/// Returns a directory as in the last snapshot with its current times, and tasks for its
+/// subdirectories.
 fn as_before(at: &Keep<'_>, link: Option<ObjectId>) -> (Scanned, Vec<FolderTask>) {
     let (scanned, tasks) = as_cached(at.cache, at.number, link);
     (
@@ -339,7 +335,7 @@ fn as_before(at: &Keep<'_>, link: Option<ObjectId>) -> (Scanned, Vec<FolderTask>
     )
 }
 
-/// Returns a folder as the cache has it, and its sub-folders to look at.
+/// Returns a directory as in the cache, and tasks for its subdirectories.
 fn as_cached(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, Vec<FolderTask>) {
     let was = cache.folder(number);
     let scanned = Scanned {
@@ -353,8 +349,7 @@ fn as_cached(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, 
 
     let task = |&child: &u32| {
         let folder = cache.folder(child as usize);
-        // One that could not be read may be there again, or still not be readable: it is tried
-        // anew.
+        // A directory that was unreadable can exist or be readable now, so it is tried again.
         let absent = folder.marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL;
         FolderTask {
             path: folder.path.to_vec(),

@@ -1,8 +1,8 @@
-//! Files that are called as secrets are, wherever they lie: where git ignores them, too.
+//! Finds files with names of secrets anywhere in the worktree, including ignored directories.
 //!
-//! Every folder has to be asked. What was found is kept in a file of its own, in the form of a
-//! private index: folders with their times, and the secrets in each. A folder that did not change
-//! since is not listed again.
+//! This requires a walk over all directories. The result is cached in the format of a private
+//! index, with the times of each directory and its secrets, so an unchanged directory is not listed
+//! again.
 
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -27,67 +27,50 @@ use super::share::{FOLDERS, in_parts};
 use crate::git::repository::Repository;
 use crate::git::stat::{NameKind, Stamp, is_absent, look, look_at, names, open_below};
 
-/// The folder that belongs to git.
 const GIT: &[u8] = b".git";
-/// How a folder is opened to be listed.
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// Finds secrets by their names.
 struct SecretFinder<'a> {
-    /// The user's folder.
     workdir: PathBuf,
-    /// What names a secret.
     limits: &'a SnapshotLimits,
 }
 
-/// A search for the secrets among the user's files; it may run in a thread of its own.
+/// A search for secrets among the user's files. It can run in its own thread.
 pub struct SecretSearch<'a> {
-    /// Lists folders.
     finder: SecretFinder<'a>,
-    /// The file that keeps what was found.
     kept: PathBuf,
-    /// What holds for that file.
     basis: Basis,
 }
 
-/// What an earlier search kept.
 struct KeptFolders {
-    /// Folders and the secrets in them.
     cache: Cache,
-    /// Which of the folders have not changed since.
+    /// By directory number, whether it is unchanged.
     same: Vec<bool>,
 }
 
-/// A folder, and what is in it.
 struct SearchedFolder {
-    /// Its path.
     path: Vec<u8>,
-    /// Its times; nothing where it could not be listed.
+    /// `None` if the directory could not be listed.
     times: Option<Times>,
-    /// The folders in it.
     folders: Vec<Vec<u8>>,
-    /// The names in it that are called as secrets are.
+    /// Names of its secrets.
     secrets: Vec<Vec<u8>>,
 }
 
-/// What a search has found, and has still to look into.
 #[derive(Default)]
 struct FoundFolders {
-    /// The numbers of folders that are as they were kept.
+    /// Numbers of unchanged directories in the cache.
     same: Vec<usize>,
-    /// Folders that were listed.
     listed: Vec<SearchedFolder>,
-    /// Folders that are to be listed.
     unknown: Vec<Vec<u8>>,
 }
 
-/// Returns the paths of the secrets in some folders of the user's, which have no link in their
-/// paths. Nothing of that is kept.
+/// Returns the paths of secrets in the given directories of the worktree, whose paths contain no
+/// symlink. Uses no cache.
 ///
-/// # Errors
-/// Where a folder cannot be listed that a command could list.
+/// Fails if a directory cannot be listed that a plan's command could list.
 pub fn secrets_in(
     workdir: &Path,
     limits: &SnapshotLimits,
@@ -117,9 +100,8 @@ pub fn secrets_in(
 }
 
 impl<'a> SecretSearch<'a> {
-    /// Returns the search in the folder of a worktree. `kept` is where it keeps what it finds;
-    /// `index` is the private index of the last snapshot: folders that changed since are listed
-    /// the next time, too.
+    /// Prepares a search. `kept` is its cache. `index` is the private index of the last snapshot:
+    /// directories that changed after that snapshot are listed again next time.
     pub fn new(
         repository: &Repository,
         limits: &'a SnapshotLimits,
@@ -130,7 +112,7 @@ impl<'a> SecretSearch<'a> {
         let mut choice = DefaultHasher::new();
         (limits.leave_secrets, &limits.exclude, &limits.include).hash(&mut choice);
         repository.workdir().hash(&mut choice);
-        // Another version may know more of them.
+        // Another version can know other patterns.
         (SECRETS, env!("CARGO_PKG_VERSION")).hash(&mut choice);
 
         SecretSearch {
@@ -154,10 +136,8 @@ impl<'a> SecretSearch<'a> {
         }
     }
 
-    /// Returns the paths of all secrets.
-    ///
-    /// # Errors
-    /// Where a folder cannot be listed that a command could list.
+    /// Returns the paths of all secrets. Fails if a directory cannot be listed that a plan's
+    /// command could list.
     pub fn run(&self) -> anyhow::Result<Vec<Vec<u8>>> {
         if !self.finder.limits.leave_secrets {
             return Ok(Vec::new());
@@ -184,11 +164,11 @@ impl<'a> SecretSearch<'a> {
         Ok(secrets)
     }
 
-    /// Keeps what was found for the next search. It only saves time: what cannot be written is no
-    /// reason to fail.
+    /// Writes the cache. Ignores errors: it only saves time.
     fn keep(&self, kept: Option<&KeptFolders>, found: FoundFolders) {
         let is_known =
             found.listed.is_empty() && kept.is_some_and(|kept| kept.same.len() == found.same.len());
+        // Without the time of a snapshot, no directory could be trusted later.
         if is_known || self.basis.stamp == Stamp::default() {
             return;
         }
@@ -205,7 +185,6 @@ impl<'a> SecretSearch<'a> {
         }
     }
 
-    /// Returns folders, sorted by path, in the form of a private index.
     fn written(&self, found: &[SearchedFolder]) -> Option<Cache> {
         let length = |folder: &SearchedFolder| {
             let names = folder.secrets.iter().map(Vec::len);
@@ -240,13 +219,11 @@ impl<'a> SecretSearch<'a> {
 }
 
 impl SecretFinder<'_> {
-    /// Opens the user's folder.
     fn open(&self) -> io::Result<OwnedFd> {
         let top = rustix::fs::open(&self.workdir, FOLDER, rustix::fs::Mode::empty())?;
         Ok(top)
     }
 
-    /// Lists folders, some in each thread.
     fn list_all(&self, top: &OwnedFd, folders: &[Vec<u8>]) -> io::Result<Vec<SearchedFolder>> {
         let parts = in_parts(0..folders.len(), FOLDERS, |part| {
             let listed = folders[part].iter().map(|path| self.list(top, path));
@@ -258,8 +235,8 @@ impl SecretFinder<'_> {
         Ok(parts.into_iter().flatten().collect())
     }
 
-    /// Lists a folder; nothing where it is gone. What cannot be listed, and commands could list, is
-    /// an error: nothing in it would be hidden.
+    /// Lists a directory; `None` if it is missing. Fails if commands could list it and we cannot,
+    /// because its secrets would not be hidden from them.
     fn list(&self, top: &OwnedFd, path: &[u8]) -> io::Result<Option<SearchedFolder>> {
         let mut listed = SearchedFolder {
             path: path.to_vec(),
@@ -274,7 +251,7 @@ impl SecretFinder<'_> {
         let folder = match folder {
             Ok(folder) => folder,
             Err(error) if is_absent(&error) => return Ok(None),
-            // Commands cannot list it either, unless they may give themselves the permission.
+            // Commands cannot list it either, unless the user owns it and they change its mode.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !self.is_own(path) => {
                 return Ok(Some(listed));
             }
@@ -296,7 +273,6 @@ impl SecretFinder<'_> {
         Ok(Some(listed))
     }
 
-    /// Returns whether a folder is the user's own, whoever may list it.
     fn is_own(&self, path: &[u8]) -> bool {
         let own = rustix::process::geteuid().as_raw();
         let found = self
@@ -308,7 +284,6 @@ impl SecretFinder<'_> {
 }
 
 impl KeptFolders {
-    /// Finds out which folders have not changed.
     fn compare(cache: Cache, top: &OwnedFd) -> KeptFolders {
         let same = in_parts(0..cache.folder_count(), FOLDERS, |part| {
             let same = part.map(|number| is_same(&cache, number, top));
@@ -318,13 +293,12 @@ impl KeptFolders {
         KeptFolders { cache, same }
     }
 
-    /// Returns the names of the secrets in a folder.
     fn secrets(&self, number: usize) -> impl Iterator<Item = &[u8]> {
         let entries = self.cache.folder(number).entries;
         entries.map(|at| self.cache.entry(at).name)
     }
 
-    /// Returns a folder as it was kept; what is in its folders is kept with these.
+    /// Returns a directory without its subdirectories, which have records of their own.
     fn folder(&self, number: usize) -> SearchedFolder {
         let folder = self.cache.folder(number);
         SearchedFolder {
@@ -337,7 +311,8 @@ impl KeptFolders {
 }
 
 impl FoundFolders {
-    /// Takes a folder, and those in it, as they were kept; notes which are to be listed.
+    /// Adds a directory: unchanged ones from the cache, with their subdirectories, the others to
+    /// the list of directories to list.
     fn enter(&mut self, kept: Option<&KeptFolders>, path: &[u8]) {
         let known = kept.and_then(|kept| Some((kept, kept.cache.find_folder(path)?)));
         let Some((kept, first)) = known else {
@@ -357,7 +332,6 @@ impl FoundFolders {
         }
     }
 
-    /// Returns the paths of the secrets.
     fn secrets(&self, kept: Option<&KeptFolders>) -> Vec<Vec<u8>> {
         let listed = self.listed.iter().flat_map(|folder| {
             let names = folder.secrets.iter();
@@ -373,7 +347,8 @@ impl FoundFolders {
     }
 }
 
-/// Returns whether a folder has not changed since it was kept.
+/// Returns whether a directory is unchanged. Times within the clock tick of the snapshot prove
+/// nothing.
 fn is_same(cache: &Cache, number: usize, top: &OwnedFd) -> bool {
     let kept = cache.folder(number);
     let seen = match kept.path.is_empty() {
@@ -387,13 +362,11 @@ fn is_same(cache: &Cache, number: usize, top: &OwnedFd) -> bool {
     })
 }
 
-/// Returns the path of the folder in which a path lies.
 fn parent(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|&byte| byte == b'/');
     &path[..end.unwrap_or_default()]
 }
 
-/// Returns what is kept of a secret: its name.
 fn secret(name: &[u8], none: ObjectId) -> CachedName<&[u8]> {
     CachedName {
         name,

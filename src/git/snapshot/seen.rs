@@ -1,4 +1,4 @@
-//! What a walk saw, on its way into the private index.
+//! Converts the result of a walk to a private index.
 
 use std::sync::Arc;
 
@@ -6,22 +6,19 @@ use super::cache::{Basis, Cache, CachedFolder, CachedName, FreshName, Sizes, Wri
 use super::folder::{Listing, Scanned};
 use super::tree::FolderTrees;
 
-/// The folders of a walk and what became of them.
 pub(super) struct SeenFiles {
-    /// What the last snapshot saw.
+    /// The private index before the walk.
     pub(super) before: Option<Arc<Cache>>,
-    /// Whether what decides about names is what it was then.
+    /// Whether everything that decides about names is unchanged.
     pub(super) stands: bool,
-    /// The folders, in the order of their paths.
+    /// Sorted by path.
     pub(super) folders: Vec<Scanned>,
-    /// Their trees.
     pub(super) trees: FolderTrees,
-    /// What the walk stands on.
     pub(super) basis: Basis,
 }
 
 impl SeenFiles {
-    /// Returns whether the private index on disk says just this.
+    /// Returns whether the private index on disk has the same content, so it need not be written.
     pub(super) fn is_as_saved(&self) -> bool {
         let Some(before) = self.before.as_ref().filter(|_| self.stands) else {
             return false;
@@ -31,7 +28,6 @@ impl SeenFiles {
             && self.folders.iter().all(|now| is_as_cached(before, now))
     }
 
-    /// Returns about how many names there are.
     pub(super) fn size(&self) -> usize {
         let sizes = self.folders.iter().map(|folder| match &folder.listing {
             Listing::Read(names) => names.len(),
@@ -43,7 +39,6 @@ impl SeenFiles {
         sizes.sum()
     }
 
-    /// Returns the private index that says this.
     pub(super) fn into_cache(self) -> Option<Cache> {
         let mut sizes = Sizes::default();
         for folder in &self.folders {
@@ -88,8 +83,8 @@ impl SeenFiles {
         writer.finish(&self.basis)
     }
 
-    /// Returns the number of a folder in the private index before, that index, and what is not as
-    /// it says; nothing for a folder that was listed anew.
+    /// Returns the number of a directory in the old index, that index, and the entries that
+    /// changed; `None` if the directory was listed again.
     fn kept<'s>(&'s self, folder: &'s Scanned) -> Option<(usize, &'s Cache, &'s [FreshName])> {
         let before = self.before.as_deref()?;
         match &folder.listing {
@@ -101,8 +96,8 @@ impl SeenFiles {
     }
 }
 
-/// Returns whether a folder is as the private index has it. One that was read anew may be: for paths
-/// in it that are to be taken whatever the rules say, now and then.
+/// Returns whether a directory equals the old index. One that was listed again can be equal too,
+/// for example because of forced paths in it.
 fn is_as_cached(before: &Cache, folder: &Scanned) -> bool {
     let number = match &folder.listing {
         Listing::Kept(number) | Listing::Mended(number, _) => Some(*number),

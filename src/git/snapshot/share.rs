@@ -1,5 +1,5 @@
-//! What is to be looked at, shared out among threads: one folder may hold as many names as a whole
-//! project.
+//! Splits work among threads by names instead of directories, because one directory can contain
+//! most names of a project.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,14 +9,13 @@ use rustix::fd::OwnedFd;
 use crate::git::stat::{NameKind, NameStat, look};
 use crate::host::threads::{at_once, cores};
 
-/// As many names are worth a thread.
+/// Number of names that make another thread worthwhile.
 pub(super) const NAMES: usize = 4096;
-/// As many folders are worth a thread.
+/// Number of directories that make another thread worthwhile.
 pub(super) const FOLDERS: usize = 256;
-/// So many parts a thread would take if all were as fast.
+/// Number of parts for each thread, so a slow thread does not delay the result.
 const PARTS: usize = 8;
 
-/// Looks at the names of a folder that are no folders.
 pub(super) fn look_at_all(
     folder: &OwnedFd,
     names: &[(Vec<u8>, NameKind)],
@@ -30,9 +29,8 @@ pub(super) fn look_at_all(
     parts.into_iter().flatten().collect()
 }
 
-/// Returns what comes of each part of some numbers, in their order. As many as are worth a thread
-/// have one; fewer are one part, for which none is started. A thread that is done takes the next
-/// part: others may be held up by what runs beside them.
+/// Runs `run` on parts of a range, with one thread for every `worth` numbers, and returns the
+/// results in order. A thread that finishes takes the next part.
 pub(super) fn in_parts<T: Send>(
     numbers: Range<usize>,
     worth: usize,
@@ -67,7 +65,6 @@ pub(super) fn in_parts<T: Send>(
 mod tests {
     use super::*;
 
-    /// Checks that every number is met once, in order.
     fn check(numbers: Range<usize>) {
         let met: Vec<usize> =
             in_parts(numbers.clone(), 8, |part| part.collect::<Vec<_>>()).concat();

@@ -1,4 +1,4 @@
-//! The reading of a file that others may write to meanwhile.
+//! Reads files that other processes can write to at the same time.
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
@@ -8,19 +8,21 @@ use gix::index::entry::Stat;
 use crate::git::stat::{self, NameKind};
 use crate::host::file::read_sized;
 
-/// How often a file that changes while it is read is read again.
 pub(super) const ATTEMPTS: usize = 3;
 
-/// Reads a file until it stands still.
+/// Reads a file until its stat is the same before and after. The stat is null after `ATTEMPTS`
+/// changes, so the next snapshot reads the file again.
 pub(super) fn read_still(file: &File) -> std::io::Result<(Vec<u8>, Stat)> {
     let mut data = Vec::new();
     for _ in 0..ATTEMPTS {
         let before = stat::look_at(file.as_fd())?;
+        // Something else has taken the file's name since it was listed.
         if before.kind != NameKind::File {
             return Err(std::io::ErrorKind::NotFound.into());
         }
 
-        // As git does, which knows no more of it: a log that grows while it is read has no end.
+        // Read at most the size in the stat, like git: a log that grows while it is read has no
+        // end.
         data = read_sized(file, before.size, before.size)?;
         data.truncate(usize::try_from(before.size).unwrap_or(usize::MAX));
         if stat::look_at(file.as_fd())?.stat == before.stat {
@@ -38,7 +40,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_file_is_read_no_further_than_the_system_says() {
-        // It has bytes, and a size of none.
+        // It has content, but its size is 0.
         let (data, _) = read_still(&File::open("/proc/self/maps").unwrap()).unwrap();
         assert_eq!(data, b"");
         let (data, stat) = read_still(&File::open("Cargo.toml").unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What the user's index tracks, read only, folder by folder.
+//! Reads the user's index, directory by directory. Never writes it.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,56 +12,49 @@ use gix::objs::tree::EntryKind;
 
 use crate::git::During;
 
-/// The user's index.
 pub(in crate::git) struct Index {
-    /// The decoded index; empty where there is none.
+    /// Empty if the index file does not exist.
     pub(in crate::git) state: State,
 }
 
-/// A tracked path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tracked {
-    /// The object in the index.
     pub(super) id: ObjectId,
-    /// What it is there.
     pub(super) mode: Mode,
-    /// The file's stat when git last compared it.
+    /// Stat of the file when git last compared it.
     pub(super) stat: Stat,
-    /// Whether git is told not to look at the file.
+    /// Set if the user has made git ignore changes of the file.
     pub(super) frozen: Option<Frozen>,
-    /// Whether the id stands for the file's content: not where a merge or `add -N` left it open.
+    /// Whether the id is the content: not for conflicts and `add -N`.
     pub(super) settled: bool,
 }
 
-/// Why git does not look at a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Frozen {
-    /// It is not to be on disk: a sparse checkout leaves it out.
+    /// `skip-worktree`: a sparse checkout leaves it out.
     LeftOut,
-    /// It is assumed to be unchanged.
+    /// `assume-unchanged`.
     Assumed,
 }
 
-/// What the index has at one name of a folder.
+/// Entries of the index for one name in a directory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Name {
-    /// The file, link or submodule of this name.
     pub(super) file: Option<Tracked>,
-    /// The entries below a folder of this name.
+    /// Range of the entries below a directory with this name.
     pub(super) below: Range<usize>,
 }
 
-/// What the index has in a folder, in the order of the names.
+/// Entries of the index for one directory, sorted by name.
 #[derive(Default)]
 pub(super) struct Names<'i> {
-    /// The names.
     names: Vec<(Cow<'i, [u8]>, Name)>,
-    /// The place after the name that was taken last.
+    /// Position after the name that was taken last.
     next: usize,
 }
 
 impl Index {
-    /// Decodes the user's index; an empty one where there is none.
+    /// Decodes the user's index. Empty if the file does not exist.
     pub(in crate::git) fn load(gix: &gix::Repository) -> anyhow::Result<Index> {
         if !gix.index_path().exists() {
             return Ok(Index {
@@ -75,7 +68,6 @@ impl Index {
         })
     }
 
-    /// Returns the entries below a folder.
     pub(super) fn below(&self, folder: &[u8]) -> Range<usize> {
         if folder.is_empty() {
             return 0..self.state.entries().len();
@@ -88,8 +80,8 @@ impl Index {
             .unwrap_or_default()
     }
 
-    /// Returns the tree that a sparse index has instead of the files of a folder, or of one above
-    /// it, and the path from there.
+    /// Returns the tree that a sparse index has in place of the directory or one of its parents,
+    /// and the remaining path.
     pub(super) fn collapsed<'p>(&self, folder: &'p [u8]) -> Option<(ObjectId, &'p [u8])> {
         if folder.is_empty() || !self.state.is_sparse() {
             return None;
@@ -104,7 +96,7 @@ impl Index {
         })
     }
 
-    /// Returns the names in a folder, of which these are the entries.
+    /// Groups `entries`, those of `folder`, by name.
     pub(super) fn names(&self, folder: &[u8], entries: Range<usize>) -> Names<'_> {
         let skip = if folder.is_empty() {
             0
@@ -126,7 +118,7 @@ impl Index {
                 continue;
             };
             match end {
-                // A sparse index has whole folders as entries that end in a slash.
+                // A sparse index has entries for whole directories, which end with a slash.
                 Some(end) if end + 1 < rest.len() => add_below(known, at),
                 _ => add_file(known, entry),
             }
@@ -135,10 +127,9 @@ impl Index {
         Names::new(names)
     }
 
-    /// Returns the file, link or submodule that the index has at a path.
     pub(super) fn file(&self, path: &[u8]) -> Option<Tracked> {
         let mut name = Name::default();
-        // A sparse index has whole folders as entries that end in a slash.
+        // A sparse index has entries for whole directories, which end with a slash.
         for path in [path, &[path, b"/"].concat()] {
             let range = self.state.entry_range(path.as_bstr()).unwrap_or_default();
             self.state.entries()[range]
@@ -149,8 +140,7 @@ impl Index {
         name.file
     }
 
-    /// Returns a hash of all that is tracked and how; when git last compared the files is not in
-    /// it.
+    /// Returns a hash of the tracked paths, ids, modes and flags, but not of the stats.
     pub(super) fn tracking(&self) -> u64 {
         let mut hash = DefaultHasher::new();
         for entry in self.state.entries() {
@@ -170,7 +160,7 @@ impl Index {
         hash.finish()
     }
 
-    /// Returns whether git is told not to look at something among these entries.
+    /// Returns whether git ignores changes of one of these entries.
     pub(super) fn any_frozen(&self, entries: Range<usize>) -> bool {
         self.state.entries()[entries]
             .iter()
@@ -179,8 +169,8 @@ impl Index {
 }
 
 impl<'i> Names<'i> {
-    /// Sorts names, of which a folder's come after files that sort before its slash, and joins what
-    /// is said of one.
+    /// Sorts by name and merges duplicates: in the index, entries below directory `a` come after
+    /// the file `a-b`.
     fn new(mut names: Vec<(Cow<'i, [u8]>, Name)>) -> Names<'i> {
         names.sort_by(|(a, _), (b, _)| a.cmp(b));
         names.dedup_by(|(later, more), (name, known)| {
@@ -196,7 +186,6 @@ impl<'i> Names<'i> {
         Names { names, next: 0 }
     }
 
-    /// Returns the names of a tree that a sparse index has instead of its files.
     pub(super) fn of_tree(tree: &gix::Tree<'_>) -> anyhow::Result<Names<'static>> {
         let mut names = Vec::new();
         for entry in tree.iter() {
@@ -224,13 +213,11 @@ impl<'i> Names<'i> {
         Ok(Names::new(names))
     }
 
-    /// Returns whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// Takes what is known of a name out; nothing where the index does not have it. What is asked
-    /// for in the order of names is found at once.
+    /// Removes and returns the entries of a name. Fast if the names are requested in order.
     pub(super) fn take(&mut self, name: &[u8]) -> Name {
         let is_next = self
             .names
@@ -248,13 +235,12 @@ impl<'i> Names<'i> {
         std::mem::take(&mut self.names[at].1)
     }
 
-    /// Returns what was not taken; nothing is said of names that were.
+    /// Returns all names; those that were taken are empty.
     pub(super) fn into_rest(self) -> impl Iterator<Item = (Cow<'i, [u8]>, Name)> {
         self.names.into_iter()
     }
 }
 
-/// Notes an entry below a folder.
 fn add_below(name: &mut Name, at: usize) {
     let below = &mut name.below;
     *below = if Range::is_empty(below) {
@@ -264,7 +250,7 @@ fn add_below(name: &mut Name, at: usize) {
     };
 }
 
-/// Notes one stage of a path; the user's own side of a conflict wins.
+/// Adds one stage of a path. The user's own side of a conflict wins.
 fn add_file(name: &mut Name, entry: &Entry) {
     let stage = entry.stage();
     if name.file.is_some() && stage != Stage::Ours {
@@ -280,7 +266,6 @@ fn add_file(name: &mut Name, entry: &Entry) {
     });
 }
 
-/// Returns why git is told not to look at the file of an entry, if it is.
 fn frozen(entry: &Entry) -> Option<Frozen> {
     let is_plain =
         entry.stage() == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD);
@@ -295,7 +280,6 @@ fn frozen(entry: &Entry) -> Option<Frozen> {
 mod tests {
     use super::*;
 
-    /// Returns the hash of an index with one path.
     fn tracking(path: &str, id: u8, mode: Mode, (flags, mtime): (Flags, u32)) -> u64 {
         let mut state = State::new(gix::hash::Kind::Sha1);
         let mut stat = Stat::default();

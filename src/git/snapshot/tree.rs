@@ -1,4 +1,4 @@
-//! Trees: from what the folders have to objects, the innermost first.
+//! Writes the trees of a snapshot, innermost first.
 
 use std::collections::HashSet;
 
@@ -14,15 +14,14 @@ use crate::git::object::tree::{NewTree, put_entry};
 use crate::git::object::writer::Sink;
 use crate::git::repository::Repository;
 
-/// The trees of folders, and where these are.
 pub(super) struct FolderTrees {
-    /// The tree of each folder, null where nothing is in it.
+    /// Tree of each directory, or null if it is empty.
     pub(super) ids: Vec<ObjectId>,
-    /// The position of each folder's parent; of the first folder its own.
+    /// Index of each directory's parent. The first directory has its own index.
     pub(super) parents: Vec<usize>,
 }
 
-/// Writes the trees that are new. The folders are in the order of their paths.
+/// Writes the new trees. `folders` must be sorted by path.
 pub(super) fn write(
     scan: &ScanContext<'_>,
     repository: &Repository,
@@ -51,13 +50,12 @@ pub(super) fn write(
     })
 }
 
-/// Returns the position of each folder's parent.
 fn parents(folders: &[Scanned]) -> Vec<usize> {
     let mut parents = Vec::with_capacity(folders.len());
     for folder in folders {
         let end = folder.path.iter().rposition(|&byte| byte == b'/');
         let path = &folder.path[..end.unwrap_or(0)];
-        // Most folders stand behind their parent, or behind one that has the same.
+        // Most directories follow their parent or a sibling.
         let last = parents.len().saturating_sub(1);
         let near = [Some(last), parents.last().copied()];
         let near = near
@@ -73,22 +71,19 @@ fn parents(folders: &[Scanned]) -> Vec<usize> {
     parents
 }
 
-/// The trees, as far as they are made.
 struct TreeBuilder<'a> {
-    /// The snapshot.
     scan: &'a ScanContext<'a>,
-    /// The folders.
     folders: &'a [Scanned],
-    /// Their trees.
     trees: Vec<ObjectId>,
-    /// Whether they are as in the last snapshot.
+    /// Whether each directory and all of its subdirectories are unchanged.
     same: Vec<bool>,
-    /// Their sub-folders, the last first.
+    /// Subdirectories of each directory, last first.
     children: Vec<Vec<usize>>,
 }
 
 impl TreeBuilder<'_> {
-    /// Returns whether a folder has what it had in the last snapshot.
+    /// Returns whether a directory contains what it did in the last snapshot. Its subdirectories
+    /// must be done.
     fn is_same(&self, at: usize) -> bool {
         let (Listing::Kept(number), Some(cache)) = (&self.folders[at].listing, &self.scan.cache)
         else {
@@ -102,7 +97,6 @@ impl TreeBuilder<'_> {
             && link.is_none_or(|link| link == cache.folder(*number).tree)
     }
 
-    /// Returns a folder's tree, written if it is new.
     fn tree(&self, at: usize, repository: &Repository, sink: &Sink) -> anyhow::Result<ObjectId> {
         let folder = &self.folders[at];
         if let Some(link) = folder.link {
@@ -126,6 +120,7 @@ impl TreeBuilder<'_> {
             Some(tree) => tree,
             None => {
                 let entries = self.entries(at);
+                // git has no empty trees, except the top one.
                 if entries.is_empty() && at > 0 {
                     return Ok(repository.gix.object_hash().null());
                 }
@@ -135,8 +130,8 @@ impl TreeBuilder<'_> {
         sink.add_tree(&repository.memory, known, tree)
     }
 
-    /// Returns the tree of a folder of very many files of which some changed, made of the one that it
-    /// had; nothing where it has to be made anew.
+    /// Patches the previous tree of a very large directory in which only some files changed; `None`
+    /// if the tree must be encoded from scratch.
     fn mended(&self, at: usize, repository: &Repository) -> Option<NewTree> {
         let Listing::Mended(number, fresh) = &self.folders[at].listing else {
             return None;
@@ -163,8 +158,8 @@ impl TreeBuilder<'_> {
         repository.stored_tree(was.tree).ok()?.with(&others).ok()?
     }
 
-    /// Returns a folder's entries in git's order; a folder that has something in it wins over a
-    /// file of its name that only the index has.
+    /// Returns the entries of a directory in git's order. A non-empty directory on disk wins over a
+    /// file of the same name that only the index has.
     fn entries(&self, at: usize) -> Vec<TreeName<'_>> {
         let skip = if self.folders[at].path.is_empty() {
             0
@@ -200,18 +195,14 @@ impl TreeBuilder<'_> {
     }
 }
 
-/// An entry of a tree to be, its name borrowed: there may be very many.
+/// An entry of a new tree. Borrows the name, because a tree can have very many.
 struct TreeName<'n> {
-    /// What it is.
     kind: EntryKind,
-    /// Its name.
     name: &'n [u8],
-    /// The object.
     id: ObjectId,
 }
 
 impl TreeName<'_> {
-    /// Returns it as git's.
     fn as_entry(&self) -> EntryRef<'_> {
         EntryRef {
             mode: self.kind.into(),
@@ -221,10 +212,8 @@ impl TreeName<'_> {
     }
 }
 
-/// Returns a tree as git stores it.
-///
-/// # Errors
-/// A name that no tree may have: git could not read it, nor pack anything with it.
+/// Encodes a tree. Fails on a name that no tree can contain: git could neither read the tree nor
+/// repack.
 fn encoded(entries: &[TreeName<'_>]) -> anyhow::Result<Vec<u8>> {
     for entry in entries {
         let is_sound = !entry.name.is_empty() && !entry.name.contains(&b'/');

@@ -1,4 +1,4 @@
-//! How much of a tree git does not track.
+//! Counts the files of a tree that git does not track.
 
 use std::path::Path;
 
@@ -9,21 +9,14 @@ use crate::git::ignore::user_index;
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 
-/// Counts files that an index does not have.
 struct Counter<'a> {
-    /// The index.
     tracked: &'a State,
-    /// How many of its entries come before the next file.
     next: usize,
-    /// How many files it does not have.
     untracked: usize,
 }
 
-/// Returns how many files of a tree git does not track in this worktree; ours do not count. `index`
-/// is the private index of the worktree.
-///
-/// # Errors
-/// Where the tree or git's index cannot be read.
+/// Returns how many files of a tree git does not track in this worktree, except those below
+/// `.teddy/`. `index` is the private index of the worktree.
 pub fn untracked(repository: &Repository, index: &Path, tree: TreeId) -> anyhow::Result<usize> {
     let tracked = &user_index(repository)?.state;
     let mut counter = Counter::new(tracked);
@@ -36,7 +29,6 @@ pub fn untracked(repository: &Repository, index: &Path, tree: TreeId) -> anyhow:
 }
 
 impl Counter<'_> {
-    /// Returns one that has counted nothing.
     fn new(tracked: &State) -> Counter<'_> {
         Counter {
             tracked,
@@ -45,7 +37,7 @@ impl Counter<'_> {
         }
     }
 
-    /// Counts a file; they come in their order.
+    /// Counts a file. Files must be added in order.
     fn add(&mut self, path: &[u8]) {
         let entries = self.tracked.entries();
         let known = |at: usize| Some(&**entries.get(at)?.path(self.tracked));

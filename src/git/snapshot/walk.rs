@@ -1,4 +1,4 @@
-//! The walk over the worktree: folders in parallel, each by whichever thread is free.
+//! Walks the worktree with several threads; each takes directories from a shared queue.
 
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
@@ -9,36 +9,30 @@ use super::rules::IgnoreRules;
 use super::scan::scan_folder;
 use crate::host::threads::{at_once, beside, cores};
 
-/// How many folders make another thread worth its start.
+/// Number of directories that make another thread worthwhile.
 const SHARE: usize = 32;
-/// The most threads: more than cores, since a cold disk is what they wait for.
+/// Upper bound on threads. More than cores, because on a cold cache they wait for the disk.
 const MOST_THREADS: usize = 8;
-/// Those beyond the cores begin after so long: by then most walks are done that wait for no disk.
+/// Threads beyond the number of cores start after this delay: a walk that does not wait for the
+/// disk is usually done by then.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// How many folders a thread takes at once.
 const BATCH: usize = 8;
 
-/// Folders that wait for a thread.
 struct Queue {
-    /// What waits, and how many threads may still add to it.
     state: Mutex<QueueState>,
-    /// Told when something was added or all is done.
+    /// Notified when a task was added, or when all are done.
     wake: Condvar,
-    /// Told when all is done.
+    /// Notified when all are done.
     done: Condvar,
 }
 
-/// What a queue holds.
 struct QueueState {
-    /// The folders.
     tasks: Vec<FolderTask>,
-    /// How many threads are at work.
+    /// Number of threads that can still add tasks.
     busy: usize,
-    /// What failed first.
     failed: Option<anyhow::Error>,
 }
 
-/// Looks at every folder of the worktree; the result is in the order of their paths.
 pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
     let state = QueueState {
         tasks: vec![FolderTask::default()],
@@ -54,7 +48,7 @@ pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
     let threads = threads(scan);
     let look = || look_in(threads, &queue, || work(scan, &queue));
     let scanned = if scan.expects_index() {
-        // Whoever needs it finds what went wrong, too.
+        // The user of the index gets the error, if any.
         beside(|| scan.index().is_ok(), look).1
     } else {
         look()
@@ -74,8 +68,8 @@ pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
     Ok(in_order(scanned, places))
 }
 
-/// Puts folders in the order of their paths. Those that are in the cache, which has so many, have
-/// their places there: to compare the paths of thousands takes longer.
+/// Sorts directories by path. Those in the cache have their order there; `places` is their number.
+/// That is faster than comparing thousands of paths.
 fn in_order(scanned: Vec<Scanned>, places: usize) -> Vec<Scanned> {
     let mut known: Vec<Option<Scanned>> = Vec::new();
     known.resize_with(places, || None);
@@ -104,7 +98,6 @@ fn in_order(scanned: Vec<Scanned>, places: usize) -> Vec<Scanned> {
     all
 }
 
-/// Returns how many threads are worth it.
 fn threads(scan: &ScanContext<'_>) -> usize {
     let worth = scan
         .cache
@@ -113,7 +106,8 @@ fn threads(scan: &ScanContext<'_>) -> usize {
     worth.clamp(1, MOST_THREADS.min(4 * cores()))
 }
 
-/// Works in so many threads: those beyond the cores begin late, if there is something left to do.
+/// Runs `work` in several threads. Those beyond the number of cores start late, and only if there
+/// is work left.
 fn look_in<R: Send>(threads: usize, queue: &Queue, work: impl Fn() -> R + Sync) -> Vec<R> {
     let now = threads.min(cores());
     let work_in = |threads| at_once(0..threads, |_| work());
@@ -130,7 +124,6 @@ fn look_in<R: Send>(threads: usize, queue: &Queue, work: impl Fn() -> R + Sync) 
     done
 }
 
-/// Takes folders from the queue until there are none.
 fn work(scan: &ScanContext<'_>, queue: &Queue) -> Vec<Scanned> {
     let repo = scan.shared.to_thread_local();
     let mut rules = IgnoreRules::new(&repo);
@@ -150,14 +143,12 @@ fn work(scan: &ScanContext<'_>, queue: &Queue) -> Vec<Scanned> {
 }
 
 impl QueueState {
-    /// Returns whether no folder is left, or something has failed.
     fn is_done(&self) -> bool {
         self.failed.is_some() || (self.tasks.is_empty() && self.busy == 0)
     }
 }
 
 impl Queue {
-    /// Returns whether there is nothing more to do, once that is so or this time has passed.
     fn is_done_within(&self, time: Duration) -> bool {
         let state = self.state.lock().expect("no thread panics with the lock");
         let waited = self
@@ -167,7 +158,7 @@ impl Queue {
         state.is_done()
     }
 
-    /// Takes some folders; nothing once all are done or something has failed.
+    /// Takes some directories. `None` once all are done or one has failed.
     fn take(&self) -> Option<Vec<FolderTask>> {
         let mut state = self.state.lock().expect("no thread panics with the lock");
         loop {
@@ -177,6 +168,7 @@ impl Queue {
 
             if !state.tasks.is_empty() {
                 state.busy += 1;
+                // At most a quarter of the queue, so other threads find work too.
                 let rest = state
                     .tasks
                     .len()
@@ -195,7 +187,6 @@ impl Queue {
         }
     }
 
-    /// Gives back what was found while looking at some.
     fn put(&self, found: Vec<FolderTask>, failed: Option<anyhow::Error>) {
         let mut state = self.state.lock().expect("no thread panics with the lock");
         state.busy -= 1;
@@ -215,7 +206,6 @@ mod tests {
     use super::super::cache::Times;
     use super::*;
 
-    /// Orders folders of these paths, some with a place in a cache, and compares what comes out.
     #[track_caller]
     fn check(folders: &[(&str, Option<usize>)], places: usize, expected: &str) {
         let folder = |(path, place): &(&str, Option<usize>)| Scanned {

@@ -1,8 +1,7 @@
-//! What git ignores and a plan's commands need all the same: copied from the user's workspace, or
-//! linked to it.
+//! Copies or links ignored files from the workspace that a plan's commands need.
 //!
-//! Only ignored files are brought, and never by a hard link: writing to one would write to the
-//! user's file. An ignored folder is looked into only where a pattern names something in it.
+//! Only ignored files are transferred, and never as hard links, because writing to one would write
+//! to the user's file. An ignored directory is searched only if a pattern names a path in it.
 
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -24,71 +23,56 @@ use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::file::Root;
 
-/// The file of the workspace that lists what to copy, in the syntax of `.gitignore`.
+/// File in the workspace that lists what to copy, in the syntax of `.gitignore`.
 pub const INCLUDE_FILE: &str = ".worktreeinclude";
-/// The largest one that is read, in bytes.
 const MAX_INCLUDE: u64 = 1 << 20;
 
-/// What to bring, in the syntax of `.gitignore`.
+/// Patterns of ignored files to transfer, in the syntax of `.gitignore`.
 #[derive(Debug, Clone, Default)]
 pub struct Bring {
-    /// To copy, beside what [`INCLUDE_FILE`] says; secrets by name are copied only if this names them.
+    /// Files to copy, in addition to [`INCLUDE_FILE`]. Files with names of secrets are copied only
+    /// if listed here.
     pub copy: Vec<String>,
-    /// To link to.
+    /// Files and directories to link to.
     pub link: Vec<String>,
 }
 
-/// What was brought.
+/// Result of the transfer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BroughtFiles {
-    /// Copied files and links; those that were there already are left out.
+    /// Copied files and symlinks, except those that were up to date.
     pub copied: Vec<Vec<u8>>,
-    /// Links to the workspace: a snapshot must leave them out where no rule ignores a link.
+    /// Symlinks to the workspace. A snapshot must leave them out even if no rule ignores a symlink.
     pub linked: Vec<Vec<u8>>,
-    /// Not brought, because something else is there.
+    /// Paths that were not transferred because something else exists there.
     pub in_the_way: Vec<Vec<u8>>,
 }
 
-/// A walk through the workspace.
 struct Walker<'a> {
-    /// The top of the workspace.
     from: &'a Path,
-    /// The worktree's top.
     to: Top,
-    /// What to copy.
     copy: Patterns,
-    /// The secrets that may be copied.
+    /// Patterns of secrets that can be copied.
     shown: TextRules,
-    /// What says which files are secrets.
     limits: &'a SnapshotLimits,
-    /// What to link to.
     link: Patterns,
-    /// What was done.
     done: BroughtFiles,
 }
 
-/// Patterns, and where they lead.
 struct Patterns {
-    /// gix's form.
     rules: TextRules,
-    /// The patterns that name a path and not only a name, without `/` at either end.
+    /// Patterns that contain a path, without `/` at either end.
     paths: Vec<Vec<u8>>,
 }
 
-/// A name in the workspace.
 struct WorkspaceName {
-    /// Its path from the top.
     path: Vec<u8>,
-    /// Whether it is a folder.
     folder: bool,
-    /// Whether git ignores it, or a folder above it.
+    /// Whether git ignores the path or a directory above it.
     ignored: bool,
 }
 
-/// Brings what is ignored in `workspace` and fits; what is there already and the same stays.
-///
-/// # Errors
-/// Where a file cannot be read or written.
+/// Transfers the ignored files of `workspace` that match. Files that are up to date stay.
 pub fn bring(
     worktree: &SessionWorktree,
     workspace: &Repository,
@@ -112,10 +96,10 @@ pub fn bring(
     Ok(walker.done)
 }
 
-/// Returns what the project's list of files to copy says. A turn may have written it: it shows no
-/// secrets.
+/// Returns the content of [`INCLUDE_FILE`]. A turn can have written it, so it does not make secrets
+/// readable.
 fn included(workspace: &Repository) -> anyhow::Result<Vec<u8>> {
-    // A link or a pipe of this name is no list: it can lead out of the project, or never end.
+    // Opened without following symlinks: the file could lead out of the project or be a pipe.
     match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -124,7 +108,6 @@ fn included(workspace: &Repository) -> anyhow::Result<Vec<u8>> {
 }
 
 impl Walker<'_> {
-    /// Walks through the workspace and brings what fits.
     fn walk(&mut self, workspace: &Repository) -> anyhow::Result<()> {
         let index = &user_index(workspace)?.state;
         let mut rules = workspace
@@ -165,7 +148,6 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// Returns whether something in a folder can fit.
     fn leads_on(&self, folder: &WorkspaceName) -> bool {
         if folder.ignored {
             return self.copy.leads_into(&folder.path) || self.link.leads_into(&folder.path);
@@ -173,7 +155,7 @@ impl Walker<'_> {
         !self.source(&folder.path).join(".git").exists()
     }
 
-    /// Returns what is in a folder of the workspace; a folder that may not be read is empty.
+    /// Lists a directory of the workspace. An unreadable directory counts as empty.
     fn inside(&self, folder: &WorkspaceName) -> anyhow::Result<Vec<WorkspaceName>> {
         let entries = match std::fs::read_dir(self.source(&folder.path)) {
             Ok(entries) => entries,
@@ -210,7 +192,6 @@ impl Walker<'_> {
         Ok(found)
     }
 
-    /// Copies a file, a link, or a folder with all that is in it.
     fn copy(&mut self, found: WorkspaceName) -> anyhow::Result<()> {
         let mut all = vec![found];
         while let Some(found) = all.pop() {
@@ -225,7 +206,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// Copies one file or link, its time included; what is the same already stays.
+    /// Copies one file or symlink with its mtime. Skips a file with the same type, size and mtime.
     fn copy_file(&mut self, path: &[u8]) -> anyhow::Result<()> {
         let source = self.source(path);
         let metadata = std::fs::symlink_metadata(&source)?;
@@ -266,7 +247,6 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// Makes a link to a file or folder of the workspace.
     fn link_to(&mut self, path: &[u8]) -> anyhow::Result<()> {
         let target = self.source(path).into_os_string().into_vec();
         let WalkResult::Place(place) = self.to.walk(path, IfMissing::Make)? else {
@@ -289,14 +269,12 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// Returns the path of something in the workspace.
     fn source(&self, path: &[u8]) -> PathBuf {
         self.from.join(std::ffi::OsStr::from_bytes(path))
     }
 }
 
 impl Patterns {
-    /// Reads patterns, one each line.
     fn parse(text: &[u8]) -> Patterns {
         let paths = text
             .lines()
@@ -308,9 +286,8 @@ impl Patterns {
         }
     }
 
-    /// Returns whether a name fits.
     fn fits(&self, found: &WorkspaceName) -> bool {
-        // A folder fits where everything in it does.
+        // A directory matches if everything in it does.
         if found.folder {
             self.rules
                 .excludes(&[&found.path, b"/\0".as_slice()].concat())
@@ -319,7 +296,7 @@ impl Patterns {
         }
     }
 
-    /// Returns whether a pattern names something in an ignored folder.
+    /// Returns whether a pattern names a path in an ignored directory.
     fn leads_into(&self, folder: &[u8]) -> bool {
         self.paths.iter().any(|path| {
             path.strip_prefix(folder)

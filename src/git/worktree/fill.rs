@@ -1,5 +1,4 @@
-//! What is told while the files of a worktree are written: nothing in the first second, and then
-//! how many of how many there are.
+//! Reports progress while a worktree is filled, starting after one second.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -12,39 +11,32 @@ use gix::progress::Count;
 use crate::host::threads::beside;
 use crate::host::{fault, interrupt};
 
-/// Who waits as long as this is told why.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The time between two looks.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How far a worktree is filled.
+/// Progress of filling a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filled {
-    /// How many files are there.
+    /// Number of files written.
     pub files: usize,
-    /// How many there will be.
+    /// Total number of files.
     pub of: usize,
 }
 
-/// Who hears how far it is; nothing, once, when it is over.
+/// Callback for progress. Called with `None` once at the end, if it was called before.
 pub type FillWatch<'a> = &'a dyn Fn(Option<Filled>);
 
-/// A worktree that is being filled.
+/// A worktree that is being filled. Dropping it makes the last call of the callback.
 pub(super) struct Filling<'a> {
-    /// Who hears of it.
     watch: FillWatch<'a>,
-    /// How many files there will be.
     of: usize,
-    /// How many there are.
     done: Arc<AtomicUsize>,
-    /// When something is to be told next.
+    /// Time of the next report.
     due: Cell<Instant>,
-    /// Whether anything was told.
     told: Cell<bool>,
 }
 
 impl<'a> Filling<'a> {
-    /// Begins with nothing.
     pub(super) fn begin(watch: FillWatch<'a>, of: usize) -> Filling<'a> {
         let patience = match fault::emulated("no-patience") {
             Some(_) => Duration::ZERO,
@@ -59,26 +51,22 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Returns what counts the files in other threads.
     pub(super) fn counter(&self) -> FileCounter {
         FileCounter(Arc::clone(&self.done))
     }
 
-    /// Counts one more file.
-    ///
-    /// # Errors
-    /// The user has had enough.
+    /// Counts one file. Fails if the user pressed ctrl-c.
     pub(super) fn one_more(&self) -> anyhow::Result<()> {
         self.done.fetch_add(1, Ordering::Relaxed);
         self.look(Instant::now());
         self.is_on()
     }
 
-    /// Does the work of other threads in one, and looks at it from here.
+    /// Runs `work` in another thread and reports progress from this one.
     pub(super) fn during<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         let (sender, receiver) = mpsc::channel();
         let other = move || {
-            // It hangs up when it ends, however it does.
+            // Closing the channel, also by a panic, ends the loop below.
             let _sender: mpsc::Sender<()> = sender;
             work()
         };
@@ -90,10 +78,7 @@ impl<'a> Filling<'a> {
         beside(other, look).0
     }
 
-    /// Makes sure that it goes on.
-    ///
-    /// # Errors
-    /// The user has had enough.
+    /// Fails if the user pressed ctrl-c.
     pub(super) fn is_on(&self) -> anyhow::Result<()> {
         anyhow::ensure!(
             !interrupt::requested(),
@@ -102,7 +87,6 @@ impl<'a> Filling<'a> {
         Ok(())
     }
 
-    /// Tells how far it is, if that is due.
     fn look(&self, now: Instant) {
         if now < self.due.get() {
             return;
@@ -110,7 +94,7 @@ impl<'a> Filling<'a> {
 
         self.due.set(now + TICK);
         self.told.set(true);
-        // Files of attributes that are there already are counted, too.
+        // gix also counts attribute files that exist already.
         let files = self.done.load(Ordering::Relaxed).min(self.of);
         (self.watch)(Some(Filled { files, of: self.of }));
     }
@@ -124,7 +108,6 @@ impl Drop for Filling<'_> {
     }
 }
 
-/// Counts files.
 pub(super) struct FileCounter(Arc<AtomicUsize>);
 
 impl Count for FileCounter {

@@ -1,8 +1,8 @@
-//! Worktrees that a version before this one registered with git, as `git worktree add` does.
+//! Takes over worktrees that an earlier version registered with git, as `git worktree add` does.
 //!
-//! A command could write in git's record of them. So nothing in a record is believed but that it is
-//! ours, by the reason of its lock or by the place that it names, which must be where we would have
-//! put it; the worktree is taken over where it should be, and the record is removed.
+//! A plan's command could write to such a record. So the record is only used to find the session,
+//! by the lock's reason or by a path where we would have created the worktree. The worktree is
+//! taken over at its usual place, and the record is removed.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,15 +16,14 @@ use crate::git::worktree::record;
 use crate::host::file::{FileKind, Root};
 use crate::host::file::{open_up, remove_below};
 
-/// What the lock of such a worktree begins with; the session's name follows.
+/// Prefix of the lock's reason, before the session's name.
 const LOCK: &str = "teddy session ";
-/// The folder of git's records.
 const RECORDS: &str = "worktrees";
-/// More bytes than this are in no file that git wrote there.
+/// git writes no larger file there.
 const MAX_FILE: u64 = 16 * 1024;
 
-/// Returns the sessions whose worktrees git knows, as far as that can be told, sorted. `root` is
-/// the folder of worktrees.
+/// Returns the sessions with a worktree registered with git, sorted. `root` is the directory of
+/// worktrees.
 pub fn former_worktrees(repository: &Repository, root: &Path) -> Vec<String> {
     let Ok(records) = git_records(repository) else {
         return Vec::new();
@@ -40,10 +39,7 @@ pub fn former_worktrees(repository: &Repository, root: &Path) -> Vec<String> {
     sessions
 }
 
-/// Takes over the worktree of a session that git knows. The caller holds the session's lock.
-///
-/// # Errors
-/// Where git's record of it cannot be removed.
+/// Takes over the registered worktree of a session. The caller holds the session's lock.
 pub fn take_over_worktree(
     repository: &Repository,
     root: &Path,
@@ -53,7 +49,6 @@ pub fn take_over_worktree(
     take_over(repository, &root, session)
 }
 
-/// Takes over the worktree of a session that git knows, if it does.
 pub(super) fn take_over(
     repository: &Repository,
     root: &WorktreeRoot,
@@ -77,17 +72,16 @@ pub(super) fn take_over(
             .with_context(|| format!("removing git's record of the worktree of `{session}`"))?;
     }
 
-    // As git does once the last one is gone.
+    // git also removes the directory with the last record.
     let _ = std::fs::remove_dir(repository.common_dir().join(RECORDS));
     Ok(())
 }
 
-/// Opens the folder of git's records.
 fn git_records(repository: &Repository) -> std::io::Result<Root> {
     Root::open_strictly(&repository.common_dir().join(RECORDS))
 }
 
-/// Returns the session for which a version before this one made a record.
+/// Returns the session of a record, if an earlier version of TeDDy made it.
 fn session_of(records: &Root, name: &OsStr, root: &Path) -> Option<String> {
     if records.kind(Path::new(name)).ok()? != Some(FileKind::Folder) {
         return None;

@@ -1,9 +1,8 @@
-//! The look at a few paths of a worktree, in the form of a look at all of it.
+//! Checks a few paths of a worktree, with the same result type as a scan of all of it.
 //!
-//! The rules that hold for a path, in the files for ignoring and attributes on the way to it, are
-//! looked at with it. What the index says of the other files is believed: a command that is not run
-//! sees none of them, and the index keeps what it knows, so that the next look at everything finds
-//! what was changed.
+//! The `.gitignore` and `.gitattributes` files that apply to the paths are checked too. For all
+//! other files the index is trusted. Commands see every file, so they get a full scan; the index
+//! keeps the old stats, so that scan still finds the changes.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +15,9 @@ use super::path::{folders_above, parent};
 use super::survey::{IndexFacts, Other, Survey};
 use crate::git::place::{IfMissing, Top, WalkResult};
 
-/// The files that say how others in their folder are treated.
+/// Files whose rules apply to other files in their directory.
 const RULES: [&[u8]; 2] = [b".gitattributes", b".gitignore"];
 
-/// Compares some paths of a worktree with an index.
-///
-/// # Errors
-/// Where a folder cannot be read.
 pub(super) fn glance<'a>(
     top: &Top,
     index: &State,
@@ -48,7 +43,7 @@ pub(super) fn glance<'a>(
     Ok(survey)
 }
 
-/// Adds the files with rules for these paths.
+/// Adds the rule files that apply to the paths.
 pub(super) fn with_rules<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> BTreeSet<Vec<u8>> {
     let (mut all, mut folders) = (BTreeSet::new(), BTreeSet::new());
     for path in paths {
@@ -65,7 +60,7 @@ pub(super) fn with_rules<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> BTreeS
     all
 }
 
-/// Adds the files and links that the index has in the place of a folder above these paths.
+/// Adds the files and symlinks that the index has in place of a parent directory.
 fn with_blocking(index: &State, mut paths: BTreeSet<Vec<u8>>) -> BTreeSet<Vec<u8>> {
     let above = paths.iter().flat_map(|path| folders_above(path));
     let blocking = above.filter(|folder| index.entry_by_path(folder.as_bstr()).is_some());
@@ -74,14 +69,13 @@ fn with_blocking(index: &State, mut paths: BTreeSet<Vec<u8>>) -> BTreeSet<Vec<u8
     paths
 }
 
-/// Looks at one path.
 fn look(top: &Top, known: &IndexFacts<'_>, path: &[u8], survey: &mut Survey) -> anyhow::Result<()> {
     let entry = known
         .index
         .entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
     let found = match top.walk(path, IfMissing::Stop)? {
         WalkResult::Place(place) => place.stat()?,
-        // A file or link in the place of a folder.
+        // A file or symlink is in place of a parent directory.
         WalkResult::Blocked(end) => {
             if known.index.entry_by_path(path[..end].as_bstr()).is_none() {
                 survey.others.push(Other {
@@ -108,7 +102,7 @@ fn look(top: &Top, known: &IndexFacts<'_>, path: &[u8], survey: &mut Survey) -> 
         .index
         .prefixed_entries_range([path, b"/"].concat().as_bstr());
     if let Some(below) = below.filter(|_| !found.as_ref().is_some_and(is_folder)) {
-        // With a folder, all that was in it is gone.
+        // Everything in the directory is gone.
         survey.same[below].fill(false);
     }
 

@@ -1,8 +1,8 @@
 //! The index of a session's worktree, and a note of the tree that it was written for.
 //!
-//! With the note a switch reads only the trees that differ, and it alone says that all of the tree
-//! is there. It holds for the very file that was written with it. Both lie where no command can
-//! write; what a power cut took of them counts for nothing, and every file is compared.
+//! The note is valid only for exactly the index file that it was written with. It means that the
+//! worktree has all files of the tree, and lets a switch compare two trees instead of every file.
+//! Commands can write neither file. If a power cut damaged one, every file is compared.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -19,27 +19,25 @@ use crate::git::object::{EntryMode, TreeId};
 use crate::git::repository::Repository;
 use crate::host::file::{read_regular_text, write_cache};
 
-/// The file with the note, beside the index.
+/// File with the note, next to the index.
 pub(super) const NOTE: &str = "tree";
-/// About what an index has besides its entries.
+/// Approximate size of an index without entries.
 const HEADER: usize = 1 << 10;
-/// What an entry takes at most, besides its path.
+/// Maximum size of an entry without its path.
 const ENTRY: usize = 96;
-/// It is one line.
+/// Upper bound for the note, which is one line.
 const MAX_NOTE: u64 = 4 << 10;
 
-/// What is known of a worktree's files.
 pub(super) struct KnownIndex {
-    /// The index; empty where there is none that can be read.
+    /// Empty if the index is missing or unreadable.
     pub(super) index: State,
-    /// What a tree changes in the one that the index was written for, where that is known.
+    /// Changes from the noted tree to the target. `None` without a valid note.
     pub(super) changes: Option<Vec<TreeChange>>,
 }
 
-/// Reads what is known of a worktree's files, for a switch to a tree.
 pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<KnownIndex> {
     let Ok(index) = read(repository) else {
-        // Whoever reads it after the switch must not meet it either, even if nothing is written.
+        // Otherwise a switch that writes no index would leave the broken one behind.
         let _ = std::fs::remove_file(repository.gix.index_path());
         return Ok(KnownIndex {
             index: State::new(repository.gix.object_hash()),
@@ -53,7 +51,6 @@ pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<Kno
     Ok(KnownIndex { index, changes })
 }
 
-/// Reads the index of a worktree.
 pub(super) fn read(repository: &Repository) -> anyhow::Result<State> {
     let options = gix::index::decode::Options::default();
     let index = File::at(
@@ -73,8 +70,8 @@ pub(super) fn read(repository: &Repository) -> anyhow::Result<State> {
     Ok(state)
 }
 
-/// Returns the index of a tree, made from `old` where it is known what changes; what `old` knows of
-/// files is in it or is not.
+/// Returns the index of a tree, derived from `old` if the changes are known. The stats of changed
+/// files are reset.
 pub(super) fn for_tree(
     repository: &Repository,
     old: &State,
@@ -114,7 +111,7 @@ pub(super) fn for_tree(
     Ok(index)
 }
 
-/// Returns what an index says of an entry of a tree; nothing of a folder.
+/// Converts a mode; `None` for a tree.
 pub(super) fn mode(mode: EntryMode) -> Option<IndexMode> {
     match mode {
         EntryMode::File => Some(IndexMode::FILE),
@@ -125,9 +122,10 @@ pub(super) fn mode(mode: EntryMode) -> Option<IndexMode> {
     }
 }
 
-/// Writes the index of a whole worktree, and notes its tree.
+/// Writes the index of a complete worktree, and the note of its tree.
 pub(super) fn write(repository: &Repository, index: State, tree: TreeId) -> anyhow::Result<()> {
     write_part(repository, index)?;
+    // After the index, because the note identifies that very file.
     let Some(identity) = identity(repository) else {
         return Ok(());
     };
@@ -135,15 +133,14 @@ pub(super) fn write(repository: &Repository, index: State, tree: TreeId) -> anyh
     Ok(write_cache(&note(repository), text.as_bytes())?)
 }
 
-/// Writes the index of a worktree of which a part is there: no note says otherwise.
+/// Writes the index of an incomplete worktree. The note must have been removed before.
 pub(super) fn write_part(repository: &Repository, mut index: State) -> anyhow::Result<()> {
     index.remove_tree();
     let length = HEADER + index.entries().len() * ENTRY + index.path_backing().len();
     let mut bytes = Vec::with_capacity(length);
     let file = File::from_state(index, repository.gix.index_path());
 
-    // Git has done without the sum over the whole file since 2.40, and before it asked for it in
-    // `fsck` only.
+    // git accepts a null checksum: always since 2.40, before that except in `fsck`.
     let options = gix::index::write::Options {
         skip_hash: true,
         ..Default::default()
@@ -153,20 +150,20 @@ pub(super) fn write_part(repository: &Repository, mut index: State) -> anyhow::R
     Ok(write_cache(&repository.gix.index_path(), &bytes)?)
 }
 
-/// Forgets that everything of a tree is there, if that was noted.
+/// Removes the note that the worktree has all files of a tree.
 pub(super) fn forget_tree(repository: &Repository) {
-    // One that stays holds for an index that is no more.
+    // If removal fails, the note does not match the index that is written next.
     let _ = std::fs::remove_file(note(repository));
 }
 
-/// Returns the tree that the index was written for, if it is still the file that we wrote.
+/// Returns the noted tree if the index file is the one that we wrote.
 fn noted(repository: &Repository) -> Option<TreeId> {
     let text = read_regular_text(&note(repository), MAX_NOTE).ok()?;
     let (tree, known) = text.trim_end().split_once(' ')?;
     (identity(repository)? == known).then(|| tree.parse().ok())?
 }
 
-/// Returns what tells the index file from every other.
+/// Returns the identity of the index file: inode, size and times.
 fn identity(repository: &Repository) -> Option<String> {
     let of = std::fs::symlink_metadata(repository.gix.index_path()).ok()?;
     Some(format!(
@@ -180,7 +177,6 @@ fn identity(repository: &Repository) -> Option<String> {
     ))
 }
 
-/// Returns where the note is.
 fn note(repository: &Repository) -> PathBuf {
     repository.gix.index_path().with_file_name(NOTE)
 }

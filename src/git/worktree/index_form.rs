@@ -1,18 +1,17 @@
-//! The form of git's index file (`gitformat-index`), as far as one is written or read here.
+//! Layout of git's index file, as far as we read or write it (`gitformat-index`).
 
-/// How an index begins.
 pub(super) const MAGIC: &[u8] = b"DIRC";
-/// Where its version stands.
+/// Offset of the version.
 pub(super) const VERSION: usize = 4;
-/// Where its number of entries stands.
+/// Offset of the number of entries.
 pub(super) const COUNT: usize = 8;
-/// Where the entries begin.
+/// Offset of the first entry.
 pub(super) const HEADER: usize = 12;
-/// So many bytes of an entry, in front of its id, are times and numbers.
+/// Bytes of an entry before its id.
 pub(super) const STAT: usize = 40;
-/// The length of the flags behind the id.
+/// Length of the flags after the id.
 pub(super) const FLAGS: usize = 2;
-/// The flag that says that as many more follow.
+/// Flag: two more bytes of flags follow.
 pub(super) const EXTENDED: u16 = 0x4000;
-/// An entry's length is a multiple of this, with at least one zero at its end, but in version 4.
+/// Entries are padded with at least one NUL to a multiple of this, except in version 4.
 pub(super) const ALIGNMENT: usize = 8;

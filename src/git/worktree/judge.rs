@@ -1,7 +1,6 @@
-//! What is at the places of files that a switch would write: the very file already, something else
-//! that goes first, or nothing.
+//! Checks the paths that a switch would write: up to date, occupied or free.
 //!
-//! Nothing is changed meanwhile, so that all processors can look at once.
+//! Changes nothing, so all cores can work on it.
 
 use gix::bstr::ByteSlice as _;
 use gix::index::entry::{Mode, Stage, Stat};
@@ -15,17 +14,16 @@ use crate::git::stat::as_in_index;
 use crate::git::version;
 use crate::git::version::TreeVersion;
 
-/// What a switch has to write.
 #[derive(Debug, Default)]
 pub(super) struct Writes {
-    /// The entries whose files are written, in order.
+    /// Index entries of the files, in order.
     pub(super) files: Vec<usize>,
-    /// Those among them with something in their place, or on the way to it.
+    /// Subset of `files` whose path, or a parent of it, is occupied.
     pub(super) occupied: Vec<usize>,
 }
 
 impl Writes {
-    /// Returns the files of these entries, for a place with nothing in it.
+    /// Returns the entries as writes to an empty worktree.
     pub(super) fn into_nothing(entries: &[usize]) -> Writes {
         Writes {
             files: entries.to_vec(),
@@ -34,33 +32,25 @@ impl Writes {
     }
 }
 
-/// What is at the place of a file.
 enum Occupancy {
-    /// What the new tree says, with its times and numbers.
+    /// The new version, with its stat.
     Right(Box<Stat>),
-    /// Something else, or nobody looked.
+    /// Something else, or not checked.
     Occupied,
-    /// Nothing.
     Free,
 }
 
-/// A worktree before files are written.
 pub(super) struct BeforeWriting<'a> {
-    /// The repository.
     pub(super) repository: &'a Repository,
-    /// The top of the worktree.
     pub(super) top: &'a Top,
-    /// What the index said.
     pub(super) old: &'a State,
-    /// For each entry of it, whether the file is surely as it says.
+    /// For each entry of `old`, whether the file is certainly unchanged.
     pub(super) same: &'a [bool],
-    /// The new tree.
     pub(super) tree: TreeId,
 }
 
 impl BeforeWriting<'_> {
-    /// Looks at the places of entries; what is right already gets its times and numbers, and the
-    /// others are returned.
+    /// Checks the paths of entries. Sets the stat of up-to-date files and returns the others.
     pub(super) fn judge(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<Writes> {
         let (top, old, same) = (self.top, self.old, self.same);
         let (tree, known) = (self.tree, &*new);
@@ -80,7 +70,7 @@ impl BeforeWriting<'_> {
                 let judge = |(at, path): (usize, &Vec<u8>)| {
                     let before =
                         old.entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
-                    // What is surely as it was is not what the new tree says.
+                    // A file that equals the old index does not equal the new tree.
                     let found = match before.is_some_and(|before| same[before]) {
                         true => Occupancy::Occupied,
                         false => look.at(path, known.entry(at))?,
@@ -108,22 +98,16 @@ impl BeforeWriting<'_> {
     }
 }
 
-/// A look at places under way, in one thread.
 struct PlaceLook<'a> {
-    /// The repository.
     repository: &'a Repository,
-    /// The top of the worktree.
     top: &'a Top,
-    /// The new tree.
     tree: TreeId,
-    /// The places.
     paths: &'a [Vec<u8>],
-    /// How the files of the tree look on disk, once that matters.
+    /// Loaded with the first file that exists.
     version: Option<TreeVersion<'a>>,
 }
 
 impl PlaceLook<'_> {
-    /// Looks at the place of an entry.
     fn at(&mut self, path: &[u8], entry: &Entry) -> anyhow::Result<Occupancy> {
         let Some(entry) = entry_of(entry) else {
             return Ok(Occupancy::Occupied);
@@ -140,14 +124,13 @@ impl PlaceLook<'_> {
         }
     }
 
-    /// Compares what is at a place with what the new tree says.
     fn found(
         &mut self,
         path: &[u8],
         entry: &TreeEntry,
         place: &Place,
     ) -> anyhow::Result<Occupancy> {
-        // The time is taken before the file is read: a later write shows.
+        // The stat is taken before reading, so a later write is noticed.
         let Some(stat) = place.stat()? else {
             return Ok(Occupancy::Free);
         };
@@ -167,7 +150,7 @@ impl PlaceLook<'_> {
     }
 }
 
-/// Returns the file or link of an index's entry.
+/// Returns the tree entry of a file or symlink; `None` for a submodule.
 pub(super) fn entry_of(entry: &Entry) -> Option<TreeEntry> {
     let mode = match entry.mode {
         Mode::FILE => EntryMode::File,

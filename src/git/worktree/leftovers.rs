@@ -1,5 +1,4 @@
-//! What earlier turns left in a worktree: removed, unless a rule ignores it or it is a repository
-//! of its own.
+//! Removes what earlier turns left in a worktree, except ignored files and nested repositories.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +13,12 @@ use super::switch::Switch;
 use crate::git::During;
 use crate::git::place::{IfMissing, Place, WalkResult};
 
-/// What lies in so many folders below each other is removed unseen. No build goes that deep, and
-/// looking for what a rule ignores down there would take a time that grows with its square.
+/// Directories below this depth are removed without checking for ignored files: no build is that
+/// deep, and the check takes quadratic time.
 const DEEPEST: usize = 128;
 
 impl Switch<'_> {
-    /// Removes what an earlier turn left and nothing ignores; repositories of their own stay.
+    /// Removes everything that is neither in the index nor ignored. Nested repositories stay.
     pub(super) fn remove_leftovers(&self, new: &State) -> anyhow::Result<()> {
         if self.survey.others.is_empty() {
             return Ok(());
@@ -75,8 +74,8 @@ impl Switch<'_> {
         self.remove_empty_folders(folders)
     }
 
-    /// Removes pipes, sockets and devices, whatever ignores them: one with the name of a rule file
-    /// would be waited at.
+    /// Removes pipes, sockets and devices, even ignored ones: reading a pipe named like a rule file
+    /// would block.
     fn without_pipes(&self, mut others: Vec<Other>) -> anyhow::Result<Vec<Other>> {
         let mut removed = Ok(());
         others.retain(|other| {
@@ -97,7 +96,6 @@ impl Switch<'_> {
         Ok(others)
     }
 
-    /// Removes a folder with all that is in it.
     fn remove_whole(&self, path: &[u8]) -> anyhow::Result<()> {
         match self.top.walk(path, IfMissing::Stop)? {
             WalkResult::Place(place) => Ok(place.remove_all()?),
@@ -105,7 +103,7 @@ impl Switch<'_> {
         }
     }
 
-    /// Returns what is in a folder that is no repository of its own.
+    /// Lists a directory; empty if it is a nested repository.
     fn inside(&self, path: &[u8]) -> anyhow::Result<Vec<Other>> {
         let WalkResult::Place(inside) = self.top.walk(&[path, b"/x"].concat(), IfMissing::Stop)?
         else {

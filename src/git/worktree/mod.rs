@@ -1,13 +1,13 @@
-//! Session worktrees: folders in which plans run, apart from the user's files.
+//! Session worktrees: directories in which plans run, apart from the user's files.
 //!
-//! One per session, outside the repository, kept between turns: a switch writes only what differs,
-//! and what is ignored (a build's caches) stays. Until a command needs it, it has only a part of
-//! the files. One that is lost or damaged is made anew. Where
-//! none can be made that is an error, and never a reason to run in the user's files.
+//! There is one for each session, outside the repository. It is kept between turns, so a switch
+//! writes only what differs, and ignored files such as build caches stay. Until a command needs all
+//! files, it contains only some of them. A lost or damaged worktree is created again. If that
+//! fails, it is an error; a plan never runs in the user's files instead.
 //!
-//! git does not know them: what is remembered of one lies in `.git/teddy/worktrees`, where no
-//! command can write, and only while commands run has it a `.git` of its own ([`private`]). What a
-//! command could write decides nothing but what the plan's result is.
+//! git does not know these worktrees. TeDDy's record is in `.git/teddy/worktrees`, where commands
+//! cannot write, and a worktree has a `.git` of its own only while commands run ([`private`]).
+//! Whatever commands can write is untrusted: it determines the plan's result and nothing else.
 
 pub mod bring;
 pub mod fill;
@@ -46,32 +46,31 @@ use crate::git::object::{CommitId, TreeId};
 use crate::host::file::{FileKind, Root, read_regular};
 use crate::host::interrupt;
 
-/// More bytes than this of an index are not read.
 const MAX_INDEX: u64 = 256 << 20;
 
-/// How much of a worktree must be as its commit says.
+/// Which files of a worktree must equal its commit.
 #[derive(Debug, Clone, Copy)]
 pub enum Extent<'a> {
-    /// Everything: a command sees every file.
+    /// All files, because a command can read each of them.
     Whole,
-    /// These paths: nothing else is looked at, and nothing else is brought to a worktree that is
-    /// not whole. One that is stays so: what differs from the commit before is brought.
+    /// Only these paths. In an incomplete worktree no other path is checked or written. A complete
+    /// one stays complete: it also gets everything that differs from the previous commit.
     Paths(&'a [Vec<u8>]),
 }
 
-/// What a worktree is brought to.
+/// Target of a switch.
 #[derive(Clone, Copy)]
 pub struct WorktreeAim<'a> {
     /// The commit.
     pub at: CommitId,
-    /// How much of it must be there.
+    /// The files that must be up to date.
     pub extent: Extent<'a>,
-    /// Who hears how far it is.
+    /// Receives progress.
     pub watch: FillWatch<'a>,
 }
 
 impl<'a> WorktreeAim<'a> {
-    /// Returns an aim that nobody waits for.
+    /// Returns a target without progress reports.
     pub fn unwatched(at: CommitId, extent: Extent<'a>) -> WorktreeAim<'a> {
         let watch: FillWatch<'_> = &|_| ();
         WorktreeAim { at, extent, watch }
@@ -80,51 +79,44 @@ impl<'a> WorktreeAim<'a> {
 
 /// A worktree in which the plans of a session run.
 pub struct SessionWorktree {
-    /// The repository, with this as its worktree and an index of its own.
+    /// The repository with this worktree and its own index.
     pub repository: Repository,
-    /// Its top, as commands see it.
+    /// Top directory, as commands see it.
     pub path: PathBuf,
-    /// Where its files lie: the same, or the layer that takes what commands change.
+    /// Directory with the files: the same, or the overlay's upper directory.
     files: PathBuf,
-    /// What these are a layer over, where they are one.
+    /// Lower directory of the overlay. `None` for a copy.
     below: Option<Below>,
-    /// Whether it was made just now, so that nothing ignored is in it.
+    /// Whether the worktree was just created, so it contains no ignored files.
     pub fresh: bool,
-    /// The name of the session's folder.
+    /// Name of the session, also of its directory.
     session: String,
-    /// The folder in which it is.
     root: WorktreeRoot,
-    /// What is remembered of it.
     record: WorktreeRecord,
 }
 
-/// The user's files, which commands see below a layer.
 struct Below {
-    /// Their folder.
     files: PathBuf,
-    /// The index that commands begin with.
+    /// The index with which commands start.
     index: Arc<LayerIndex>,
 }
 
-/// A worktree that is remembered.
+/// A worktree with a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RememberedWorktree {
-    /// The session.
+    /// Name of the session.
     pub session: String,
-    /// Its top, which may be lost.
+    /// Top directory, which is possibly missing.
     pub path: PathBuf,
-    /// The session's layer, which may not be there.
+    /// Directory of the session's layer, which is possibly missing.
     pub layer: PathBuf,
-    /// The file that was written when it was used.
+    /// File whose mtime is the time of the last use.
     pub used: PathBuf,
 }
 
-/// Returns the session's worktree below `root`, as far as `aim` says with the files of its commit
-/// and nothing else that is not ignored; makes it where there is none. The caller holds the
-/// session's lock.
-///
-/// # Errors
-/// Where something else is in its place, or a file cannot be read or written.
+/// Returns the session's worktree below `root`, creating it if necessary. The files selected by
+/// `aim` then equal its commit, and other files that git does not ignore are removed. The caller
+/// holds the session's lock.
 pub fn session_worktree(
     repository: &Repository,
     root: &Path,
@@ -147,7 +139,7 @@ pub fn session_worktree(
     let found = make_room(&root, session)?;
     root.clear(session).with_context(during)?;
 
-    // A git directory of a run that was cut short.
+    // Left by an interrupted run.
     root.remove_git_dir(session).with_context(during)?;
     root.worktree(session).with_context(during)?;
     record.check_index();
@@ -166,7 +158,7 @@ pub fn session_worktree(
     Ok(worktree)
 }
 
-/// Returns the worktrees of sessions that are remembered, sorted by session.
+/// Returns the recorded worktrees, sorted by session.
 pub fn session_worktrees(repository: &Repository) -> Vec<RememberedWorktree> {
     let listed = |session: String| {
         let record = record::worktree_record(repository, &session);
@@ -182,39 +174,33 @@ pub fn session_worktrees(repository: &Repository) -> Vec<RememberedWorktree> {
     sessions.filter_map(listed).collect()
 }
 
-/// Removes the worktree of a session, and what is remembered of it; false where there is none.
-/// The caller holds the session's lock.
-///
-/// # Errors
-/// Where it cannot be moved out of the way.
+/// Removes the worktree of a session and its record. Returns `false` if there is none. The caller
+/// holds the session's lock.
 pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
     let record = record::worktree_record(repository, session);
     let Some(path) = record.root() else {
         return Ok(false);
     };
 
-    // What was made for another repository, such as the one that this is a copy of, is not ours
-    // to remove.
+    // Keep worktrees of another repository, for example the one that this is a copy of.
     let root = own_root(repository, &path).filter(|root| root.is_ours(session));
     if let Some(root) = root {
         let during = || format!("removing `{}`", root.place(session).display());
         root.remove_worktree(session).with_context(during)?;
         match root.forget(session) {
-            // What is mounted in it is not ours to remove, and stops nobody: tried again later.
+            // Something is mounted in it. Leave it for a later attempt.
             Err(error) if error.kind() == ErrorKind::CrossesDevices => return Ok(true),
             forgotten => forgotten.with_context(during)?,
         }
     }
 
+    // Last, so an interrupted removal is found and completed later.
     record.remove()?;
     Ok(true)
 }
 
-/// Puts right what a command or a crash left in a session's worktree, and returns whether
-/// anything was. The caller holds the session's lock.
-///
-/// # Errors
-/// Where something cannot be moved out of the way.
+/// Cleans up after a command or a crash in a session's worktree. Returns whether there was anything
+/// to do. The caller holds the session's lock.
 pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
     let record = record::worktree_record(repository, session);
     let root = record.root().and_then(|path| own_root(repository, &path));
@@ -231,20 +217,19 @@ pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::
     Ok(left)
 }
 
-/// Makes sure that a session's name can be that of a folder.
+/// Checks that a session's name can be the name of a directory.
 fn is_plain_session(session: &str) -> anyhow::Result<()> {
     anyhow::ensure!(is_plain(session), "`{session}` cannot name a worktree");
     Ok(())
 }
 
-/// Opens the folder of worktrees at a path that was noted.
+/// Opens the directory of worktrees that a record names.
 fn own_root(repository: &Repository, path: &Path) -> Option<WorktreeRoot> {
     WorktreeRoot::open(path, &repository.common_dir())
 }
 
-/// Removes a worktree and a layer that are of a repository at this path, and not known to this one:
-/// of one that was here before, and had a session of the same name. What git ignores in them is
-/// another project's.
+/// Removes a worktree and layer without a record, left by an earlier repository at this path with a
+/// session of the same name. Its ignored files belong to another project.
 fn remove_unknown(
     root: &WorktreeRoot,
     record: &WorktreeRecord,
@@ -259,22 +244,21 @@ fn remove_unknown(
     Ok(())
 }
 
-/// What is at the place of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AtPlace {
-    /// Nothing, or an empty folder.
+    /// Nothing, or an empty directory.
     Nothing,
-    /// The worktree.
     Worktree,
 }
 
-/// Makes room for a session's worktree, where what is in its place is ours.
+/// Checks that the path of a session's worktree can be used. Fails if something of another owner is
+/// there.
 fn make_room(root: &WorktreeRoot, session: &str) -> anyhow::Result<AtPlace> {
     let (kind, ours) = (root.look(session)?, root.is_ours(session));
     let foreign = match kind {
         None => return Ok(AtPlace::Nothing),
         Some(FileKind::Folder) if ours => return Ok(AtPlace::Worktree),
-        // A folder cannot become anything else but by a command that was not confined.
+        // Only an unconfined command can have replaced the directory.
         Some(_) if ours => {
             root.remove_worktree(session)?;
             return Ok(AtPlace::Nothing);
@@ -292,7 +276,8 @@ fn make_room(root: &WorktreeRoot, session: &str) -> anyhow::Result<AtPlace> {
 }
 
 impl SessionWorktree {
-    /// Brings it to a commit; where it resists, as one does that is damaged, it is made anew.
+    /// Switches to a commit. If that fails, for example in a damaged worktree, the worktree is
+    /// created again.
     fn bring_to(&mut self, user: &Repository, aim: WorktreeAim<'_>) -> anyhow::Result<()> {
         self.keep_record()?;
         if self.fresh {
@@ -302,15 +287,13 @@ impl SessionWorktree {
 
         match to_commit::switch(self, user, aim) {
             Ok(()) => Ok(()),
+            // Ctrl-c is not damage.
             Err(error) if interrupt::requested() => Err(error),
             Err(_) => self.make_anew(user, aim),
         }
     }
 
-    /// Removes what there is and makes it anew.
-    ///
-    /// # Errors
-    /// Where a file cannot be written, or what there is cannot be moved away.
+    /// Deletes the worktree and creates it again.
     pub fn make_anew(&mut self, user: &Repository, aim: WorktreeAim<'_>) -> anyhow::Result<()> {
         self.root.remove_worktree(&self.session)?;
         self.record.forget_files();
@@ -320,41 +303,31 @@ impl SessionWorktree {
         to_commit::switch(self, user, aim)
     }
 
-    /// Puts the files right that a set-up changed.
-    ///
-    /// # Errors
-    /// Where a file cannot be read or written.
+    /// Restores the files that a set-up command changed.
     pub fn put_right(&self, user: &Repository, aim: WorktreeAim<'_>) -> anyhow::Result<()> {
         to_commit::switch(self, user, aim)
     }
 
-    /// Returns whether its files are a layer over the user's.
+    /// Returns whether the worktree is an overlay layer.
     pub fn is_layered(&self) -> bool {
         self.below.is_some()
     }
 
-    /// Returns whether a set-up has run in it.
+    /// Returns whether this set-up command has run.
     pub fn is_set_up(&self, setup: &str) -> bool {
         self.record.setup(self.is_layered()).as_deref() == Some(setup)
     }
 
-    /// Notes that a set-up has run in it.
-    ///
-    /// # Errors
-    /// Where the note cannot be written.
+    /// Records that a set-up command has run.
     pub fn keep_setup(&self, setup: &str) -> anyhow::Result<()> {
         Ok(self.record.keep_setup(self.is_layered(), setup)?)
     }
 
-    /// Notes that a turn was recorded, from its files as they were to what the turn made of them.
-    /// What is in these is no build's file: it is gone here once it is gone from the user's files,
-    /// even if git ignores it by then.
-    ///
-    /// # Errors
-    /// Where the note cannot be written.
+    /// Records the trees of a turn. Files in them are not build output: they are removed here when
+    /// they disappear from the user's files, even if git ignores them by then.
     pub fn keep_recorded(&self, [before, after]: [TreeId; 2]) -> anyhow::Result<()> {
         let layered = self.is_layered();
-        // A copy has an index, which knows what the turn began with.
+        // A copy has an index, which contains the tree before the turn.
         let trees = if layered {
             &[after, before][..]
         } else {
@@ -363,15 +336,14 @@ impl SessionWorktree {
         Ok(self.record.keep_recorded(layered, trees)?)
     }
 
-    /// Returns the trees of the last turn that was recorded here, without `now` and without any
-    /// that a run which was killed did not store.
+    /// Returns the trees of the last recorded turn, except `now` and trees that a killed run did
+    /// not store.
     fn recorded(&self, now: TreeId) -> Vec<TreeId> {
         let mut trees = self.record.recorded(self.is_layered());
         trees.retain(|tree| *tree != now && self.repository.has(tree.0));
         trees
     }
 
-    /// Opens the folder in which its files lie.
     fn top(&self) -> std::io::Result<Root> {
         match self.is_layered() {
             true => Root::open_strictly(&self.files),
@@ -379,7 +351,6 @@ impl SessionWorktree {
         }
     }
 
-    /// Returns the index that commands begin with.
     fn index(&self) -> std::io::Result<Cow<'_, [u8]>> {
         match &self.below {
             Some(below) => Ok(Cow::Borrowed(&below.index.bytes)),
@@ -387,7 +358,7 @@ impl SessionWorktree {
         }
     }
 
-    /// Notes that it is ours and used.
+    /// Records that the worktree is ours, and the time of use.
     fn keep_record(&self) -> anyhow::Result<()> {
         Ok(self.record.keep_root(self.root.path())?)
     }

@@ -1,8 +1,8 @@
-//! What commands did in a worktree where no snapshot looks: files of the commit that they moved
-//! there, and repositories within that they worked in.
+//! Finds out what commands did in paths that no snapshot includes: tracked files that they moved
+//! there, and nested repositories in which they worked.
 //!
-//! A moved file keeps its size and its time, and has the content that it had; so it is told from
-//! what a command made. Nothing is opened whose size and time are not those of a file that is gone.
+//! A moved file keeps its size, mtime and content. Only files with the size and mtime of a missing
+//! file are opened and compared.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,51 +27,42 @@ use crate::git::place::{IfMissing, Top, WalkResult};
 use crate::git::version;
 use crate::host::file::{open_regular, read_regular_text};
 
-/// More names than this are not looked at.
 const MAX_NAMES: usize = 1_000_000;
-/// A file that says where a git directory is has no more bytes.
 const MAX_LINK: u64 = 64 << 10;
 
-/// Files that are gone from their places, by size and time.
+/// Missing files by size and mtime.
 type Lost<'a> = BTreeMap<(u32, u32, u32), Vec<(&'a [u8], &'a TreeEntry)>>;
 
-/// The files of a worktree before commands run in it.
+/// Files of a worktree before commands run.
 pub enum Before {
-    /// What the index of a worktree says.
+    /// Index of a copy.
     Read(Box<State>),
-    /// What the index of a layer says, which is read when something is gone.
+    /// Index of a layer, decoded only if a file is missing.
     Written(Arc<LayerIndex>),
 }
 
-/// A look into a worktree.
 struct Look<'a>(&'a SessionWorktree);
 
-/// A file of the commit that is elsewhere now.
+/// A tracked file that was moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
-    /// Where it was.
+    /// Old path.
     pub from: Vec<u8>,
-    /// Where it is.
+    /// New path.
     pub to: Vec<u8>,
-    /// Whether that is in a repository of its own.
+    /// Whether the new path is in a nested repository.
     pub opaque: bool,
 }
 
-/// A name found in the worktree.
 struct WorktreeName {
-    /// Its path.
     path: Vec<u8>,
-    /// Whether it is in a repository of its own.
+    /// Whether it is in a nested repository.
     opaque: bool,
-    /// What the system tells of it.
     metadata: Metadata,
 }
 
 impl Before {
-    /// Notes what the files are before commands run.
-    ///
-    /// # Errors
-    /// Where git's index of the worktree cannot be read.
+    /// Records the state before commands run.
     pub fn of(worktree: &SessionWorktree) -> anyhow::Result<Before> {
         match &worktree.below {
             Some(below) => Ok(Before::Written(Arc::clone(&below.index))),
@@ -79,11 +70,8 @@ impl Before {
         }
     }
 
-    /// Returns which files are gone from their places and are where a tree has nothing; `old` is
-    /// the tree that they were of.
-    ///
-    /// # Errors
-    /// Where a file cannot be compared.
+    /// Returns the moved files among `gone`: those whose new path is not in `tree`. `old` is the
+    /// tree before.
     pub fn moved(
         &self,
         worktree: &SessionWorktree,
@@ -114,7 +102,7 @@ impl Before {
             let Some(same) = lost.get_mut(&key(&found.metadata)) else {
                 continue;
             };
-            // A tree has nothing of what is in a repository within.
+            // Files in a nested repository are not in the tree.
             if !found.opaque && worktree.repository.entry(tree, &found.path)?.is_some() {
                 continue;
             }
@@ -136,10 +124,7 @@ impl Before {
         Ok(moved)
     }
 
-    /// Returns the repositories within in which something changed since a moment.
-    ///
-    /// # Errors
-    /// Where a folder cannot be read.
+    /// Returns the nested repositories in which something changed since a moment.
     pub fn worked_in(
         &self,
         worktree: &SessionWorktree,
@@ -167,7 +152,6 @@ impl Before {
         Ok(worked_in)
     }
 
-    /// Returns the files with what is known of them.
     fn state(&self) -> anyhow::Result<Cow<'_, State>> {
         Ok(match self {
             Before::Read(state) => Cow::Borrowed(&**state),
@@ -175,7 +159,6 @@ impl Before {
         })
     }
 
-    /// Returns the repositories within.
     fn repositories(&self) -> Vec<Vec<u8>> {
         match self {
             Before::Written(index) => index.repositories.clone(),
@@ -191,7 +174,7 @@ impl Before {
 }
 
 impl Look<'_> {
-    /// Returns when a repository within was made, and when its HEAD moved.
+    /// Returns the times at which a nested repository was created and at which its HEAD moved.
     fn moves_of(&self, path: &[u8]) -> Vec<Moment> {
         let top = self.place(path);
         let git = top.join(".git");
@@ -208,7 +191,7 @@ impl Look<'_> {
         metadata.map(|metadata| Moment::of(&metadata)).collect()
     }
 
-    /// Returns whether a file is what a tree says of another path.
+    /// Returns whether a file equals the tree's entry of another path.
     fn is_same(
         &self,
         old: TreeId,
@@ -237,13 +220,12 @@ impl Look<'_> {
         )
     }
 
-    /// Returns every file and link of the worktree.
     fn names(&self) -> anyhow::Result<Vec<WorktreeName>> {
         self.names_in(vec![(Vec::new(), false)], false)
     }
 
-    /// Returns every file and link in some folders, and if wanted the folders within; what may not
-    /// be read is passed over.
+    /// Lists directories recursively, optionally with subdirectories. Unreadable directories are
+    /// skipped.
     fn names_in(
         &self,
         mut folders: Vec<(Vec<u8>, bool)>,
@@ -286,7 +268,7 @@ impl Look<'_> {
         Ok(names)
     }
 
-    /// Returns whether a folder is a repository of its own, here or where the user has it.
+    /// Returns whether a directory is a nested repository, here or in the user's files.
     fn is_repository(&self, folder: &[u8]) -> bool {
         let folder = Path::new(OsStr::from_bytes(folder)).join(".git");
         let below = self.0.below.as_ref().map(|below| &below.files);
@@ -294,13 +276,12 @@ impl Look<'_> {
         tops.map(|top| top.join(&folder)).any(|git| git.exists())
     }
 
-    /// Returns where a path of the worktree is.
     fn place(&self, path: &[u8]) -> PathBuf {
         self.0.files.join(OsStr::from_bytes(path))
     }
 }
 
-/// Returns what a moved file keeps, as git's index has it: size and time.
+/// Returns the size and mtime, truncated as in git's index. A move changes neither.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

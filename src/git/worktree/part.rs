@@ -1,10 +1,10 @@
-//! A worktree that has only what plans without commands named: the paths themselves, what is on
-//! the way to them, and the rule files that hold there.
+//! A worktree that contains only what plans without commands named: the paths, their parent
+//! directories, and the rule files that apply to them.
 //!
-//! Nothing marks such a worktree. Only the note of a tree beside the index says that everything is
-//! there, and it goes before a part is brought. So nothing that a crash leaves is taken for whole.
-//! The index has what was brought; what else lies in the worktree nobody looks at until a command
-//! needs everything.
+//! There is no marker for such a worktree. The note of a tree next to the index means that all
+//! files are there, and it is removed before a part is written. So a crash cannot make an
+//! incomplete worktree look complete. The index lists what was written. Other files in the worktree
+//! are ignored until a command needs all files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,18 +24,18 @@ use crate::git::place::{IfMissing, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::host::fault;
 
-/// What a plan without commands sees of a tree.
 pub(super) struct VisiblePart {
-    /// The index of the worktree: what these paths are in the tree, and what earlier plans saw.
+    /// New index: these paths in the tree, and the paths of earlier plans.
     index: State,
-    /// What has to be as the tree says.
+    /// Paths that must equal the tree.
     wanted: BTreeSet<Vec<u8>>,
-    /// Folders of the tree among these, which are there even if nothing in them is brought.
+    /// Directories of the tree among the paths and their parents. They exist even if no file in
+    /// them is written.
     folders: Vec<Vec<u8>>,
 }
 
 impl VisiblePart {
-    /// Finds what some paths are in a tree; `old` is the index as it was.
+    /// Looks the paths up in a tree. `old` is the current index.
     pub(super) fn of(
         repository: &Repository,
         tree: TreeId,
@@ -63,7 +63,6 @@ impl VisiblePart {
         })
     }
 
-    /// Compares the worktree with its index, as far as it matters.
     pub(super) fn look(
         &self,
         top: &Top,
@@ -71,7 +70,7 @@ impl VisiblePart {
         options: StatOptions,
     ) -> anyhow::Result<Survey> {
         let mut survey = glance(top, old, options, self.wanted.iter())?;
-        // What is in a folder of the tree stays: it is nobody's concern now.
+        // Other files in a directory of the tree stay.
         let is_kept = |path: &Vec<u8>| self.folders.binary_search(path).is_ok();
         survey
             .others
@@ -80,8 +79,7 @@ impl VisiblePart {
     }
 }
 
-/// Returns an index of what was found at the paths that were asked for, and of everything that an
-/// index had and that is not in the way of these.
+/// Returns an index of the entries found, and of those old entries that do not collide with them.
 fn index_of(
     repository: &Repository,
     old: &State,
@@ -122,13 +120,13 @@ fn index_of(
     index
 }
 
-/// Brings a part of the tree; what else is in the worktree stays as it is.
 pub(super) fn bring_part(switch: &Switch<'_>, part: VisiblePart) -> anyhow::Result<()> {
     let VisiblePart {
         index: mut new,
         wanted,
         folders,
     } = part;
+    // Before any file changes, so a crash cannot leave a note that claims a complete worktree.
     index::forget_tree(switch.repository);
     fault::point("before-part")?;
     hide(switch.user, &mut new)?;
@@ -146,7 +144,7 @@ pub(super) fn bring_part(switch: &Switch<'_>, part: VisiblePart) -> anyhow::Resu
     index::write_part(switch.repository, new)
 }
 
-/// Makes folders of the tree, whatever is in their places.
+/// Creates directories of the tree, replacing files and symlinks.
 fn make_folders(switch: &Switch<'_>, folders: &[Vec<u8>]) -> anyhow::Result<()> {
     for folder in folders {
         let inside = [folder, b"/x".as_slice()].concat();
@@ -158,7 +156,7 @@ fn make_folders(switch: &Switch<'_>, folders: &[Vec<u8>]) -> anyhow::Result<()> 
             walked => walked,
         };
 
-        // As for a file in it: then the worktree is made anew.
+        // The caller creates the worktree again, as for a file that cannot be written.
         anyhow::ensure!(
             matches!(walked, WalkResult::Place(_)),
             "`{}` cannot be made",

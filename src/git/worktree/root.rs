@@ -1,9 +1,9 @@
-//! The folder that holds the worktrees of a repository's sessions.
+//! The directory that contains the session worktrees of a repository.
 //!
-//! Commands write in the worktrees and nowhere else in it. So what proves that a worktree is ours
-//! lies beside them: a folder of the session's name in [`OWN`] that names the repository.
-//! Everything is reached from one open folder and through no link; what goes is moved away first,
-//! so that nothing that resists its removal stops a session.
+//! Commands can write into the worktrees and nowhere else in it. So the proof of ownership is next
+//! to them: a directory in [`OWN`] with the session's name that names the repository. All paths are
+//! resolved from one open directory without following symlinks. Whatever is removed is first
+//! renamed into [`OWN`], so undeletable files cannot block a session.
 
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -15,43 +15,37 @@ use anyhow::Context as _;
 use crate::host::file::{FileKind, FileMode, Root};
 use crate::host::file::{open_up, remove_below};
 
-/// Our own part of the folder: a folder for each session that has a worktree.
+/// Our subdirectory, with one directory for each session that has a worktree.
 const OWN: &str = ".teddy-worktrees";
-/// The file in such a folder that names the repository, by its common git directory.
+/// File in such a directory that names the repository by its common git directory.
 const OWNER: &str = "owner";
-/// The folder with the session's layer.
 const LAYER: &str = "layer";
-/// What is no leftover among these.
+/// Names that are not leftovers.
 const STAYS: [&str; 2] = [OWNER, LAYER];
-/// A path has no more bytes.
 const MAX_OWNER: u64 = 64 * 1024;
-/// How what is on its way out is called; a number follows.
+/// Prefix of the names of things that are being removed.
 const OLD: &str = "old-";
-/// So often something is moved away and is there again before it is an error.
 const MOST_NAMES: u32 = 10_000;
-/// The git directory of a worktree.
 pub(super) const GIT: &str = ".git";
-/// Rules that hide the folder from a project in which it lies.
+/// Ignores the directory, in case it is inside a project.
 const HIDDEN: &[u8] = b"*\n";
 
-/// The folder of worktrees, open.
 pub(super) struct WorktreeRoot {
-    /// Its path, without links.
+    /// Canonical path.
     path: PathBuf,
-    /// The folder.
     folder: Root,
-    /// Our own part of it.
+    /// Our subdirectory [`OWN`].
     own: Root,
-    /// The common git directory of the repository.
+    /// Common git directory of the repository.
     owner: Vec<u8>,
 }
 
 impl WorktreeRoot {
-    /// Opens the folder, and makes it where there is none.
+    /// Opens the directory, creating it if necessary.
     pub(super) fn make(path: &Path, owner: &Path) -> anyhow::Result<WorktreeRoot> {
         use std::os::unix::fs::DirBuilderExt as _;
 
-        // The project may be where nobody else looks into: so is its copy.
+        // The project is possibly private, so its copy must be, too.
         let made = std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -82,7 +76,7 @@ impl WorktreeRoot {
         })
     }
 
-    /// Opens the folder; nothing where it is not there, or is none of ours.
+    /// Opens the directory; `None` if it does not exist or is not ours.
     pub(super) fn open(path: &Path, owner: &Path) -> Option<WorktreeRoot> {
         let folder = Root::open_strictly(path).ok()?;
         let own = folder.folder(Path::new(OWN)).ok()?;
@@ -94,29 +88,26 @@ impl WorktreeRoot {
         })
     }
 
-    /// Returns the folder's path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns where a session's worktree is.
     pub(super) fn place(&self, session: &str) -> PathBuf {
         self.path.join(session)
     }
 
-    /// Returns what is at the place of a session's worktree.
     pub(super) fn look(&self, session: &str) -> anyhow::Result<Option<FileKind>> {
         Ok(self.folder.kind(Path::new(session))?)
     }
 
-    /// Returns whether what is there was made for this repository.
+    /// Returns whether the worktree was created for this repository.
     pub(super) fn is_ours(&self, session: &str) -> bool {
         let named = self.own.read(&Path::new(session).join(OWNER), MAX_OWNER);
         named.is_ok_and(|named| named == self.owner)
     }
 
-    /// Says that the worktree of a session is ours, before it is made; returns our own folder
-    /// beside it.
+    /// Records that the session's worktree is ours, before it is created. Returns our directory for
+    /// the session.
     pub(super) fn claim(&self, session: &str) -> anyhow::Result<Root> {
         let own = self.own.make_folder(Path::new(session))?;
         if !self.is_ours(session) {
@@ -126,33 +117,29 @@ impl WorktreeRoot {
         Ok(own)
     }
 
-    /// Opens a session's worktree, and makes it where there is none.
     pub(super) fn worktree(&self, session: &str) -> std::io::Result<Root> {
         self.folder.make_folder(Path::new(session))
     }
 
-    /// Opens the folder with a session's layer, and makes it where there is none.
     pub(super) fn layer(&self, session: &str) -> anyhow::Result<Root> {
         Ok(self.claim(session)?.make_folder(Path::new(LAYER))?)
     }
 
-    /// Returns where the folder with a session's layer is.
     pub(super) fn layer_place(&self, session: &str) -> PathBuf {
         layer_place(&self.path, session)
     }
 
-    /// Removes a session's layer.
     pub(super) fn remove_layer(&self, session: &str) -> anyhow::Result<()> {
         let own = self.claim(session)?;
         Ok(remove_below(&own, OsStr::new(LAYER))?)
     }
 
-    /// Removes a session's worktree, which is ours, whatever it has become.
+    /// Removes a session's worktree, which must be ours.
     pub(super) fn remove_worktree(&self, session: &str) -> anyhow::Result<()> {
         move_away(&self.folder, OsStr::new(session), &self.claim(session)?)
     }
 
-    /// Removes what is called `.git` in a session's worktree, whatever it has become.
+    /// Removes `.git` from a session's worktree, whatever it is.
     pub(super) fn remove_git_dir(&self, session: &str) -> anyhow::Result<()> {
         if self.look(session)? != Some(FileKind::Folder) {
             return Ok(());
@@ -162,23 +149,22 @@ impl WorktreeRoot {
         self.remove_git_dir_of(session, &worktree)
     }
 
-    /// Removes what is called `.git` in the files of a session.
     pub(super) fn remove_git_dir_of(&self, session: &str, files: &Root) -> anyhow::Result<()> {
         move_away(files, OsStr::new(GIT), &self.claim(session)?)
     }
 
-    /// Removes what an earlier process began to remove or to make for a session.
+    /// Removes what an earlier process left half created or half removed.
     pub(super) fn clear(&self, session: &str) -> anyhow::Result<()> {
         let own = self.claim(session)?;
         let names = own.names()?.into_iter();
         let names = names.filter(|name| !STAYS.iter().any(|stays| name == stays));
-        // What still resists is tried again the next time.
+        // Files that resist are left for the next attempt.
         names.for_each(|name| drop(remove_below(&own, &name)));
         Ok(())
     }
 
-    /// Returns whether a session's worktree has a git directory, or our own folder beside it has
-    /// something on its way in or out.
+    /// Returns whether a session's worktree has a git directory, or something is left half created
+    /// or half removed.
     pub(super) fn has_leftovers(&self, session: &str) -> bool {
         let git = Path::new(session).join(GIT);
         let beside = self
@@ -192,18 +178,17 @@ impl WorktreeRoot {
             })
     }
 
-    /// Forgets a session whose worktree is gone.
+    /// Removes the proof of ownership, once the worktree is gone.
     pub(super) fn forget(&self, session: &str) -> std::io::Result<()> {
         remove_below(&self.own, OsStr::new(session))
     }
 }
 
-/// Returns where the folder with a session's layer is in a folder of worktrees.
 pub(super) fn layer_place(root: &Path, session: &str) -> PathBuf {
     root.join(OWN).join(session).join(LAYER)
 }
 
-/// Moves a name out of a folder into one of ours, and removes it there as far as it can be.
+/// Moves a name into one of our directories and removes it there as far as possible.
 fn move_away(folder: &Root, name: &OsStr, own: &Root) -> anyhow::Result<()> {
     if folder.kind(Path::new(name))?.is_none() {
         return Ok(());
@@ -214,6 +199,7 @@ fn move_away(folder: &Root, name: &OsStr, own: &Root) -> anyhow::Result<()> {
         let free = OsString::from(format!("{OLD}{number}"));
         match folder.move_to(name, own, &free) {
             Ok(()) => {
+                // Undeletable files stay here, where they do not block the session.
                 let _ = remove_below(own, &free);
                 return Ok(());
             }
@@ -225,7 +211,7 @@ fn move_away(folder: &Root, name: &OsStr, own: &Root) -> anyhow::Result<()> {
     anyhow::bail!("too much lies in the folder for what is removed")
 }
 
-/// Returns whether a session's name is that of one folder.
+/// Returns whether a session's name is a single path component.
 pub(super) fn is_plain(session: &str) -> bool {
     let mut components = Path::new(session).components();
     matches!(

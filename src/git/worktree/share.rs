@@ -1,8 +1,8 @@
-//! Files of a session's worktree that need no second copy: the user has them with the very same
-//! bytes, and the file system can share blocks.
+//! Creates files of a session's worktree by sharing blocks with the user's files, if these have the
+//! same content.
 //!
-//! That the user's file is the right one is asked of the new file once it has the blocks: what the
-//! user writes from then on is not in it.
+//! The comparison is made with the new file after it was cloned, so a later write to the user's
+//! file does not matter.
 
 use crate::git::filter;
 use crate::git::place::share;
@@ -18,22 +18,20 @@ use crate::git::filter::Filter;
 use crate::git::place::{FileBody, IfMissing, OnDisk, Place, Top, WalkResult};
 use crate::git::stat::as_in_index;
 
-/// Smaller files are written as fast as they are compared, and fill a block or a few.
+/// Smaller files are written as fast as they are compared.
 const LARGE: u64 = 16 << 10;
 
-/// What came of an attempt.
 enum ShareAttempt {
-    /// The file is there; its bytes are still to be compared.
+    /// The file was cloned. Its content must still be compared.
     Made(Place),
-    /// It has to be written.
     Write,
-    /// So have all others: the file system does not share.
+    /// All remaining files must be written: the file system cannot share blocks.
     Stop,
 }
 
 impl Switch<'_> {
-    /// Makes files from the blocks of the user's, as far as these are the same, and returns the
-    /// others. Nothing may be where they are to be.
+    /// Clones files from the user's, and returns the entries that must be written. The paths must
+    /// be free.
     pub(super) fn share(
         &self,
         new: &mut State,
@@ -75,13 +73,13 @@ impl Switch<'_> {
         Ok(left)
     }
 
-    /// Returns the top of the user's files, if those of the worktree could share their blocks.
+    /// Returns the top of the user's files, if both directories can share blocks.
     fn may_share(&self) -> Option<Top> {
         let may = self.top.may_share_blocks();
         may.then(|| Top::open(self.user.workdir()).ok()).flatten()
     }
 
-    /// Tries to make the file of an entry from the user's of the same size.
+    /// Tries to clone the file of an entry from a user's file of the same size.
     fn attempt(&self, user: &Top, new: &State, at: usize) -> anyhow::Result<ShareAttempt> {
         let (entry, path) = (new.entry(at), new.entry(at).path(new));
         let is_executable = entry.mode == IndexMode::FILE_EXECUTABLE;
@@ -89,7 +87,7 @@ impl Switch<'_> {
             return Ok(ShareAttempt::Write);
         }
 
-        // What cannot be read here a checkout says.
+        // Treated as small. The checkout reports an unreadable object.
         let size = self.repository.gix.find_header(entry.id);
         let size = size.map(|header| header.size()).unwrap_or_default();
         if size < LARGE {
@@ -119,13 +117,12 @@ impl Switch<'_> {
         )
     }
 
-    /// Returns the filters of the files to write.
     pub(super) fn filter_of(&self, new: &State, to_write: &[usize]) -> anyhow::Result<Filter<'_>> {
         let paths = to_write.iter().map(|&at| new.entry(at).path(new).as_ref());
         filter::filter(self.repository, self.tree, paths)
     }
 
-    /// Returns the times and numbers of a new file, if it has just what a checkout writes.
+    /// Returns the stat of a new file, if its content is exactly what a checkout would write.
     fn compare(
         &self,
         filter: &mut Filter<'_>,
@@ -134,7 +131,7 @@ impl Switch<'_> {
         place: &Place,
     ) -> anyhow::Result<Option<Stat>> {
         let (entry, path) = (new.entry(at), new.entry(at).path(new));
-        // The time is taken before the file is read: a later write shows.
+        // The stat is taken before reading, so a later write is noticed.
         let stat = place.stat()?.context("a new file is gone")?;
         let OnDisk::File { body, .. } = place.look()? else {
             return Ok(None);

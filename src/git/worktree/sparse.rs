@@ -1,4 +1,4 @@
-//! What the user's sparse checkout leaves out is not in a session's worktree either.
+//! Applies the user's sparse checkout to a session's worktree.
 
 use gix::bstr::ByteSlice as _;
 use gix::index::entry::Flags;
@@ -8,8 +8,7 @@ use crate::git::ignore::user_index;
 use crate::git::repository::Repository;
 use crate::git::sparse::Hidden;
 
-/// Marks the entries that the user's index has and their worktree has not; returns whether any mark
-/// changed.
+/// Sets `skip-worktree` as in the user's index. Returns whether any entry changed.
 pub(super) fn hide(user: &Repository, index: &mut State) -> anyhow::Result<bool> {
     let hidden = Hidden::of(user)?;
     let mut changed = false;
@@ -26,7 +25,7 @@ pub(super) fn hide(user: &Repository, index: &mut State) -> anyhow::Result<bool>
     Ok(changed)
 }
 
-/// Returns those of some folders of which the user's worktree has something.
+/// Returns the directories that exist in the user's sparse checkout.
 pub(super) fn without_hidden(
     user: &Repository,
     mut folders: Vec<Vec<u8>>,

@@ -1,6 +1,7 @@
-//! The look at a whole worktree: which tracked files are as the index says, and what else is there.
+//! Compares a whole worktree with its index: which tracked files are unchanged, and which other
+//! names exist.
 //!
-//! Folders of one depth are looked at by all processors; no file is read.
+//! Directories of one level are read in parallel. No file is read.
 
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -17,59 +18,44 @@ use crate::git::stat::{NameKind, as_in_index, look};
 use crate::host::file::{Mounts, open_beneath};
 use crate::host::threads::{at_once, cores};
 
-/// The most threads that look at once; more than that wait for each other.
+/// Upper bound on threads. More of them would wait for each other.
 const MAX_THREADS: usize = 8;
 
-/// What a look at the worktree found.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
-    /// For each entry of the index, whether the file on disk is surely the same.
+    /// For each entry of the index, whether the file on disk is certainly unchanged.
     pub(super) same: Vec<bool>,
-    /// Names that the index does not have; a folder stands for all that is in it.
+    /// Names that are not in the index. A directory represents everything in it.
     pub(super) others: Vec<Other>,
 }
 
-/// Something that the index does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Other {
-    /// Its path.
     pub(super) path: Vec<u8>,
-    /// Whether it is a folder.
     pub(super) folder: bool,
 }
 
-/// A folder to look at, and the entries of the index below it.
+/// A directory to list, and its entries in the index.
 #[derive(Debug)]
 struct SurveyedFolder {
-    /// Its path with the final `/`; empty for the top.
+    /// Path with a final `/`; empty for the top.
     path: Vec<u8>,
-    /// The entries below it.
     entries: Range<usize>,
 }
 
-/// What was found in some folders.
 #[derive(Debug, Default)]
 struct SurveyResult {
-    /// Entries that are the same on disk.
     same: Vec<usize>,
-    /// Names that the index does not have.
     others: Vec<Other>,
-    /// Folders below.
+    /// Subdirectories to list next.
     below: Vec<SurveyedFolder>,
 }
 
-/// What the index says about a name.
 enum Child {
-    /// A file, link or gitlink.
     Leaf(usize),
-    /// A folder and the entries below it.
     Folder(Range<usize>),
 }
 
-/// Compares the worktree at `top` with an index.
-///
-/// # Errors
-/// Where a folder cannot be read.
 pub(super) fn survey(top: &Path, index: &State, options: Options) -> anyhow::Result<Survey> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let look = SurveyRun {
@@ -102,24 +88,18 @@ pub(super) fn survey(top: &Path, index: &State, options: Options) -> anyhow::Res
     Ok(survey)
 }
 
-/// A look under way.
 struct SurveyRun<'a> {
-    /// The top of the worktree.
     top: OwnedFd,
-    /// What the index says.
     known: IndexFacts<'a>,
 }
 
-/// What an index says of files, to compare them with.
 pub(super) struct IndexFacts<'a> {
-    /// The index.
     pub(super) index: &'a State,
-    /// Which times and numbers of a file count.
+    /// Which fields of the stat are compared.
     pub(super) options: Options,
 }
 
 impl SurveyRun<'_> {
-    /// Looks at folders, some in each thread.
     fn at_all(&self, folders: &[SurveyedFolder]) -> anyhow::Result<Vec<SurveyResult>> {
         let threads = cores().min(MAX_THREADS);
         let share = folders.len().div_ceil(threads).max(16);
@@ -131,7 +111,6 @@ impl SurveyRun<'_> {
         found.into_iter().collect()
     }
 
-    /// Looks at some folders.
     fn at_some(&self, folders: &[SurveyedFolder]) -> anyhow::Result<SurveyResult> {
         let mut found = SurveyResult::default();
         for folder in folders {
@@ -140,11 +119,11 @@ impl SurveyRun<'_> {
         Ok(found)
     }
 
-    /// Looks at one folder.
     fn at(&self, folder: &SurveyedFolder, found: &mut SurveyResult) -> anyhow::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = folder.path.strip_suffix(b"/").unwrap_or_default();
-        // A command may still be at work, and put a link where a folder was.
+        // Resolved without following symlinks: a command that is still running could replace the
+        // directory.
         let path = Path::new(OsStr::from_bytes(path));
         let mut open = Dir::new(open_beneath(&self.top, path, flags, Mounts::Entered)?)?;
         let children = self.children(folder);
@@ -157,7 +136,7 @@ impl SurveyRun<'_> {
             }
 
             let is_folder = match entry.file_type() {
-                // Not every file system says it.
+                // Not every file system returns the type.
                 FileType::Unknown => look(open.fd()?, name)?.kind == NameKind::Folder,
                 kind => kind == FileType::Directory,
             };
@@ -185,7 +164,7 @@ impl SurveyRun<'_> {
         Ok(())
     }
 
-    /// Returns what the index says about the names in a folder, sorted by name.
+    /// Returns the index's names in a directory, sorted.
     fn children(&self, folder: &SurveyedFolder) -> Vec<(&[u8], Child)> {
         let entries = self.known.index.entries();
         let mut children = Vec::new();
@@ -211,7 +190,6 @@ impl SurveyRun<'_> {
         children
     }
 
-    /// Returns whether what is on disk is surely what the index says.
     fn is_same(&self, folder: impl AsFd, name: &[u8], at: usize) -> bool {
         rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| self.known.is_same(at, &stat))
@@ -219,7 +197,7 @@ impl SurveyRun<'_> {
 }
 
 impl IndexFacts<'_> {
-    /// Returns whether a file is surely what an entry says.
+    /// Returns whether a file certainly equals an entry.
     pub(super) fn is_same(&self, at: usize, stat: &rustix::fs::Stat) -> bool {
         let entry = &self.index.entries()[at];
         if entry.mode == Mode::COMMIT {
@@ -233,8 +211,8 @@ impl IndexFacts<'_> {
                 .matches(&as_in_index(stat), self.options_for(entry))
     }
 
-    /// Returns whether an entry is merged, and its file was not written in the moment in which the
-    /// index was.
+    /// Returns whether an entry is merged, not flagged, and not racy: its file was not written in
+    /// the same tick as the index.
     pub(super) fn is_plain(&self, entry: &Entry) -> bool {
         let odd = Flags::INTENT_TO_ADD | Flags::ASSUME_VALID;
         let is_racy = entry
@@ -243,9 +221,8 @@ impl IndexFacts<'_> {
         entry.stage() == Stage::Unconflicted && !entry.flags.intersects(odd) && !is_racy
     }
 
-    /// Returns which times and numbers count for an entry: to the nanosecond, or nothing of the
-    /// second in which the index was written could be trusted, unless the file system keeps whole
-    /// seconds.
+    /// Compares nanoseconds if the file system has them. With whole seconds, no file of the second
+    /// in which the index was written could be trusted.
     fn options_for(&self, entry: &Entry) -> Options {
         Options {
             use_nsec: entry.stat.mtime.nsecs != 0,
@@ -254,7 +231,6 @@ impl IndexFacts<'_> {
     }
 }
 
-/// Returns whether type and executable bit are those of an entry.
 fn is_mode(mode: Mode, raw: rustix::fs::RawMode) -> bool {
     match FileType::from_raw_mode(raw) {
         FileType::RegularFile if raw & 0o100 != 0 => mode == Mode::FILE_EXECUTABLE,

@@ -1,10 +1,10 @@
-//! The switch of a worktree to another commit: what differs is written, what an earlier turn left
-//! and nothing ignores is removed.
+//! Switches a worktree to another commit: writes what differs, and removes what an earlier turn
+//! left and git does not ignore.
 //!
-//! A plan may have done anything to the files, the index and HEAD. So each file is compared with
-//! what the index says, and one that differs is read: if it is what the new tree says already, it
-//! keeps its time, and a build tool sees nothing new. Where no command will see the files, only
-//! those are looked at that matter; the next whole switch finds the others.
+//! A plan can have changed files and index in any way. So each file is compared with the index, and
+//! one that differs is read. If it already equals the new tree, it keeps its mtime, so build tools
+//! do not see a change. If no command will run, only the relevant files are checked; the next
+//! complete switch finds the others.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -28,42 +28,39 @@ use crate::git::stat::as_in_index;
 use crate::git::version;
 use crate::host::interrupt;
 
-/// So few files are written faster by one thread than by several that have to be started.
+/// Up to this number of files, starting threads costs more than it saves.
 const FEW: usize = 64;
 
-/// A switch under way.
 pub(super) struct Switch<'a> {
-    /// The worktree.
     pub(super) repository: &'a Repository,
-    /// Its top.
     pub(super) top: Top,
-    /// The user's own files.
+    /// Repository with the user's files.
     pub(super) user: &'a Repository,
-    /// The tree to switch to.
     pub(super) tree: TreeId,
-    /// What the index said.
+    /// The index before the switch.
     pub(super) old: State,
-    /// What is in the worktree.
+    /// Result of the comparison of the worktree with `old`.
     pub(super) survey: Survey,
-    /// Who hears how far it is.
     pub(super) watch: FillWatch<'a>,
 }
 
 impl Switch<'_> {
-    /// Puts the files right that differ, and removes what neither the tree nor a rule knows.
+    /// Writes the files that differ, and removes those that are neither in the tree nor ignored.
     pub(super) fn put(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<()> {
+        // A new worktree has nothing to compare.
         let writes = match self.is_empty() {
             true => Writes::into_nothing(differing),
             false => self.before().judge(new, differing)?,
         };
 
+        // Deletions first: a deleted file can be in the way of a new directory.
         self.delete(new)?;
         self.make(new, &writes)?;
+        // After the new files, because their ignore rules apply.
         self.remove_leftovers(new)?;
         make_gitlink_folders(self.repository, new)
     }
 
-    /// Returns how things are before a file is written.
     fn before(&self) -> BeforeWriting<'_> {
         BeforeWriting {
             repository: self.repository,
@@ -74,13 +71,11 @@ impl Switch<'_> {
         }
     }
 
-    /// Returns whether nothing is there yet.
     fn is_empty(&self) -> bool {
         self.old.entries().is_empty() && self.survey.others.is_empty()
     }
 
-    /// Takes over what the index knows of files that stay as they are, and returns the other
-    /// entries.
+    /// Copies the stats of unchanged files from the old index, and returns the other entries.
     pub(super) fn take_over(&self, new: &mut State) -> Vec<usize> {
         let (mut at, old) = (0, self.old.entries());
         let mut differing = Vec::new();
@@ -107,7 +102,7 @@ impl Switch<'_> {
         differing
     }
 
-    /// Returns whether another index has the same files as the one that there was.
+    /// Returns whether an index has the same files as the old one.
     pub(super) fn has_same_files(&self, new: &State) -> bool {
         let files = |state: &State| -> Vec<_> {
             let entries = state.entries().iter();
@@ -117,7 +112,7 @@ impl Switch<'_> {
         files(&self.old) == files(new)
     }
 
-    /// Deletes the files that only the old index has, or that a sparse checkout leaves out now.
+    /// Deletes files that are only in the old index, or that a sparse checkout now leaves out.
     fn delete(&self, new: &State) -> anyhow::Result<()> {
         let mut folders = BTreeSet::new();
         for entry in self.old.entries() {
@@ -136,7 +131,6 @@ impl Switch<'_> {
         self.remove_empty_folders(folders)
     }
 
-    /// Makes files, of the blocks of the user's where that can be done.
     fn make(&self, new: &mut State, writes: &Writes) -> anyhow::Result<()> {
         for &at in &writes.occupied {
             self.clear(new.entry(at).path(new))?;
@@ -147,8 +141,8 @@ impl Switch<'_> {
         self.write(new, &to_write, &filling)
     }
 
-    /// Writes files; with gix neither the large ones, each of which it has in memory as a whole, nor
-    /// those in UTF-16, as which it writes UTF-8.
+    /// Writes files. Large files are not written with gix, which reads each into memory, and
+    /// neither are UTF-16 files, which gix writes as UTF-8.
     fn write(
         &self,
         new: &mut State,
@@ -163,7 +157,6 @@ impl Switch<'_> {
         self.write_large(new, &own, filling)
     }
 
-    /// Returns those of some files that are in UTF-16.
     fn in_utf16(&self, new: &State, to_write: &[usize]) -> anyhow::Result<HashSet<usize>> {
         if !filter::mentions_encodings(self.repository, new) {
             return Ok(HashSet::new());
@@ -178,7 +171,7 @@ impl Switch<'_> {
         Ok(found)
     }
 
-    /// Writes files one after another, each block by block if it is large and no filter changes it.
+    /// Writes files one after another: block by block if a file is large and no filter changes it.
     fn write_large(
         &self,
         new: &mut State,
@@ -213,7 +206,6 @@ impl Switch<'_> {
         Ok(())
     }
 
-    /// Writes files as a checkout does, with all processors.
     fn check_out(
         &self,
         new: &mut State,
@@ -279,7 +271,7 @@ impl Switch<'_> {
         Ok(())
     }
 
-    /// Returns an index of the files to write, and of the attribute files that tell how.
+    /// Returns an index of the files to write, and of the attribute files that apply to them.
     fn partial(&self, new: &State, to_write: &[usize]) -> State {
         let mut partial = State::new(self.repository.gix.object_hash());
         let mut to_write = to_write.iter().copied().peekable();
@@ -298,10 +290,11 @@ impl Switch<'_> {
         partial
     }
 
-    /// Removes whatever is where a file is to be written, or a link or file on the way.
+    /// Removes whatever occupies a path that is to be written, including a file or symlink in place
+    /// of a parent directory.
     ///
-    /// A checkout writes into what is there: it would wait at a pipe for ever, and a hard link has
-    /// another name.
+    /// gix writes into an existing file: it would block on a pipe, and change all other names of a
+    /// hard link.
     fn clear(&self, path: &[u8]) -> anyhow::Result<()> {
         match self.top.walk(path, IfMissing::Stop)? {
             WalkResult::Place(place) => match place.look_kind()? {
@@ -323,18 +316,16 @@ impl Switch<'_> {
         }
     }
 
-    /// Removes a file or link, if it is there.
     pub(super) fn remove_file(&self, path: &[u8]) -> anyhow::Result<()> {
         remove_file(&self.top, path)
     }
 
-    /// Removes folders that are empty, and those above them.
     pub(super) fn remove_empty_folders(&self, folders: BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
         remove_empty_folders(&self.top, &folders)
     }
 }
 
-/// Removes a file or link below a top, if it is there.
+/// Removes a file or symlink, if it exists.
 pub(super) fn remove_file(top: &Top, path: &[u8]) -> anyhow::Result<()> {
     let WalkResult::Place(place) = top.walk(path, IfMissing::Stop)? else {
         return Ok(());
@@ -345,7 +336,7 @@ pub(super) fn remove_file(top: &Top, path: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// Removes folders below a top that are empty, and those above them.
+/// Removes directories if they are empty, and then their empty parents.
 pub(super) fn remove_empty_folders(top: &Top, folders: &BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
     for folder in folders.iter().rev() {
         let mut path = Some(folder.as_slice());
@@ -363,12 +354,11 @@ pub(super) fn remove_empty_folders(top: &Top, folders: &BTreeSet<Vec<u8>>) -> an
     Ok(())
 }
 
-/// Returns whether a sparse checkout leaves an entry out.
 fn is_hidden(entry: &IndexEntry) -> bool {
     entry.flags.contains(Flags::SKIP_WORKTREE)
 }
 
-/// Makes the empty folders that stand for repositories within, as git does.
+/// Creates an empty directory for each submodule, as git does.
 fn make_gitlink_folders(repository: &Repository, index: &State) -> anyhow::Result<()> {
     let top = Top::open_own(repository.workdir())?;
     for entry in index

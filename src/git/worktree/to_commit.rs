@@ -1,4 +1,4 @@
-//! The way of a worktree to a commit, with all of its files or a part of them.
+//! Switches a worktree to a commit, with all files or some of them.
 
 use std::collections::BTreeSet;
 
@@ -22,10 +22,7 @@ use crate::git::place::Top;
 use crate::git::repository::Repository;
 use crate::host::fault;
 
-/// Brings a worktree to a commit: files and index.
-///
-/// # Errors
-/// Where a file cannot be read or written; then another switch finishes it.
+/// Switches the files and the index. After an error, the next switch completes it.
 pub(super) fn switch(
     worktree: &SessionWorktree,
     user: &Repository,
@@ -34,7 +31,7 @@ pub(super) fn switch(
     let repository = &worktree.repository;
     let tree = repository.commit(aim.at)?.tree;
     let options = StatOptions {
-        // It is our own folder: nobody has a reason to change times, and a command could.
+        // The directory is ours. No user changes its times, but a command could.
         trust_ctime: true,
         ..repository
             .gix
@@ -79,11 +76,11 @@ pub(super) fn switch(
     }
 }
 
-/// Removes the files of the last turn that are not in the new tree. The index has only what the
-/// turn began with, and rules that came since could ignore what it made.
+/// Removes files of the last turn that are not in the new tree. The index contains only the files
+/// from before the turn, and newer ignore rules could match what the turn created.
 fn remove_recorded(worktree: &SessionWorktree, top: &Top, new: TreeId) -> anyhow::Result<()> {
     let recorded = worktree.recorded(new).into_iter();
-    // What a power cut took of a turn counts for nothing here.
+    // Skip trees that a power cut damaged.
     let changes = recorded.flat_map(|tree| diff::changes(&worktree.repository, tree, new));
     let mut folders = BTreeSet::new();
     for change in changes.flatten().filter(|change| change.new.is_none()) {
@@ -96,8 +93,8 @@ fn remove_recorded(worktree: &SessionWorktree, top: &Top, new: TreeId) -> anyhow
     Ok(())
 }
 
-/// Returns how much is brought: on a file system that takes one name for another all of it, as a
-/// plan meets files there that it does not name.
+/// Returns what must be switched. On a file system that ignores case it is always everything,
+/// because a plan can open files there under other names.
 fn reach<'a>(repository: &Repository, extent: Extent<'a>) -> Extent<'a> {
     let is_wanted = fault::emulated("whole-worktree").is_some();
     if is_wanted || version::abilities(repository).ignores_case {
@@ -107,8 +104,7 @@ fn reach<'a>(repository: &Repository, extent: Extent<'a>) -> Extent<'a> {
     }
 }
 
-/// Brings everything; `changes` are what the tree changes in the one that was there, if that is
-/// known.
+/// Switches all files. `changes` is the difference to the previous tree, if known.
 fn bring_whole(switch: &Switch<'_>, changes: Option<&[TreeChange]>) -> anyhow::Result<()> {
     let mut new = index::for_tree(switch.repository, &switch.old, switch.tree, changes)?;
     let hidden = hide(switch.user, &mut new)?;

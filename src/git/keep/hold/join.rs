@@ -1,9 +1,9 @@
-//! Packs of earlier turns that a new pack takes in, so that they do not become many.
+//! Absorbs packs of earlier turns into a new one, to limit their number.
 //!
-//! Small ones go by their size: each newer pack takes in those that are at most twice as large, and
-//! their number grows with the logarithm of what was written, up to [`LARGE`]. The tree of a folder
-//! of very many files alone is larger than that, and each turn makes a new one: the pack of the turn
-//! before is taken in with its tree as a delta of the new one.
+//! A new pack absorbs small packs of at most twice its size, so their number grows with the
+//! logarithm of the data, up to [`LARGE`]. The tree of a very large directory is larger than that,
+//! and each turn creates a new one. So the pack of the previous turn is absorbed with its tree
+//! stored as a delta of the new one.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -21,23 +21,25 @@ use crate::git::object::tree::StoredTree;
 use crate::git::repository::Repository;
 use crate::host::file::write_cache;
 
-/// So many packs are on the list of ours, of which most are gone, before it is written anew.
+/// Length of the list of our packs above which deleted ones are removed from it.
 const MOST_LISTED: usize = 100;
-/// Packs of this size are taken in only if a tree of theirs becomes a delta.
+/// Size in bytes from which a pack is absorbed only if one of its trees becomes a delta.
 const LARGE: u64 = 1024 * 1024;
-/// So many packs of this size are looked into, those made last.
+/// Number of newest large packs that are considered.
 const LARGE_ONES: usize = 2;
-/// A pack with so many deltas gets no more: as deep as git's own chains of deltas.
+/// Number of deltas at which a pack gets no more; git's default depth of delta chains.
 const MOST_DELTAS: usize = 50;
-/// A delta takes at most one part in so many of what the object takes, or the object stays whole.
+/// A delta must be at most this fraction (1/`WORTH`) of the object's size.
 const WORTH: u64 = 4;
-/// Git itself takes a `gc.pid` that is older for one that a crash left.
+/// git considers an older `gc.pid` stale.
 const STALE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Adds to the objects of a new pack of this size what small packs of ours hold, from the smallest,
-/// while each is at most twice the size so far, and what a large one holds beside an older version of
-/// a large tree; returns them. Older versions of large trees become deltas, as far as this process
-/// has read them.
+/// Adds objects of older packs of ours to a new pack of the given size, and returns the absorbed
+/// packs.
+///
+/// Small packs are absorbed smallest first, while each is at most twice the size so far. A large
+/// one is absorbed if one of its large trees becomes a delta of a new one. Only trees that this
+/// process has read become deltas.
 pub(super) fn take_in(
     repository: &Repository,
     entries: &mut Vec<PackedBytes>,
@@ -48,7 +50,7 @@ pub(super) fn take_in(
         return Vec::new();
     }
 
-    // What somebody keeps is in use.
+    // A pack with a `.keep` file is in use.
     let packs = own_packs(repository).into_iter();
     let packs = packs.filter(|pack| !pack.with_extension("keep").exists());
     let packs = packs.map(|pack| (size_of(&pack), pack));
@@ -67,7 +69,7 @@ pub(super) fn take_in(
         if length > 2 * size {
             break;
         }
-        // One that cannot be read stays as it is.
+        // An unreadable pack stays.
         let found = OldPack::open(&pack, hash).and_then(|pack| {
             with_deltas(&pack, [&old, &new]).or_else(|| pack.entries_without(&[], LARGE))
         });
@@ -92,8 +94,8 @@ pub(super) fn take_in(
     taken
 }
 
-/// Returns what is in a pack, with older large trees as deltas of new ones; nothing where it has none
-/// of them, has too many deltas already, or is large without them.
+/// Returns the objects of a pack, with its large trees as deltas of new ones. `None` if it has no
+/// such tree, too many deltas, or is large even without the trees.
 fn with_deltas(pack: &OldPack, [older, new]: [&[Arc<StoredTree>]; 2]) -> Option<Vec<PackedBytes>> {
     let mut deltas = Vec::new();
     for tree in older {
@@ -115,13 +117,12 @@ fn with_deltas(pack: &OldPack, [older, new]: [&[Arc<StoredTree>]; 2]) -> Option<
     (!is_deep).then_some(entries)
 }
 
-/// Returns a tree as a delta of another one, if that is much shorter than this length.
+/// Returns a tree as a delta of another one, if it is much shorter than `length`.
 fn delta_of(tree: &StoredTree, base: &StoredTree, length: u64) -> Option<PackedBytes> {
     let entry = deflated_delta((base.id(), base.data()), tree.data()).ok()?;
     (entry.len() as u64 <= length / WORTH).then(|| (tree.id(), entry))
 }
 
-/// Returns the large tree that was made last of some objects.
 pub(super) fn newest_of(
     repository: &Repository,
     objects: &HashSet<ObjectId>,
@@ -130,11 +131,8 @@ pub(super) fn newest_of(
     trees.into_iter().find(|tree| objects.contains(&tree.id()))
 }
 
-/// Returns a staged object as a pack stores it that has this tree, too: another large tree, that of
-/// the user's files say, is stored as a delta of it.
-///
-/// # Errors
-/// If it cannot be compressed.
+/// Encodes a staged object. Another large tree, for example that of the user's files, becomes a
+/// delta of `base`, which must be in the same pack.
 pub(super) fn packed(
     repository: &Repository,
     object: &NewObject,
@@ -151,8 +149,8 @@ pub(super) fn packed(
     }
 }
 
-/// Returns whether git puts the packs together itself: a `git gc` that runs has listed them and
-/// fails where one goes, and an index over several packs would name the ones that are taken in.
+/// Returns whether we must not delete packs: a running `git gc` has listed them and would fail, or
+/// a multi-pack index refers to them.
 pub(super) fn is_gits_to_pack(repository: &Repository) -> bool {
     let age = |path: &Path| {
         std::fs::metadata(path)
@@ -167,7 +165,6 @@ pub(super) fn is_gits_to_pack(repository: &Repository) -> bool {
         .any(|name| keep::pack_folder(repository).join(name).exists())
 }
 
-/// Takes packs that are gone off the list of ours, once it names many.
 pub(super) fn forget_gone(repository: &Repository) {
     if keep::listed_packs(repository).len() <= MOST_LISTED {
         return;
@@ -176,20 +173,18 @@ pub(super) fn forget_gone(repository: &Repository) {
         .iter()
         .filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?)))
         .collect();
-    // The list only saves room: nothing depends on it.
+    // Nothing depends on the list.
     let _ = write_cache(&repository.teddy_dir().join(LIST), names.as_bytes());
 }
 
-/// Returns the packs that were made here and are still there, without their endings.
 pub(super) fn own_packs(repository: &Repository) -> Vec<PathBuf> {
-    // Most of those on the list are gone: the folder is read rather than asked for each.
+    // One directory listing, because most listed packs are deleted by now.
     let there = keep::pack_files(repository);
     let mut own = keep::listed_packs(repository);
     own.retain(|pack| there.contains(&pack.with_extension("idx")));
     own
 }
 
-/// Returns the size of a pack, given by the path of any of its files.
 pub(super) fn size_of(pack: &Path) -> u64 {
     std::fs::metadata(pack.with_extension("pack")).map_or(0, |metadata| metadata.len())
 }

@@ -1,4 +1,4 @@
-//! What is held, taken in and let go.
+//! Protection, absorption and release of packs.
 
 use crate::git::keep::hold;
 use crate::git::keep::missing;
@@ -9,7 +9,7 @@ use gix::objs::{Kind, Write as _, WriteTo as _};
 use super::*;
 use crate::git::object::NewCommit;
 
-/// Writes a commit with one file, all of it loose, as git does.
+/// Writes a commit with one file as loose objects, as git does.
 fn commit(repository: &Repository, content: &str) -> CommitId {
     let write = |kind, bytes: &[u8]| repository.gix.objects.write_buf(kind, bytes).unwrap();
     let blob = write(Kind::Blob, content.as_bytes());
@@ -35,7 +35,6 @@ fn commit(repository: &Repository, content: &str) -> CommitId {
     CommitId(write(Kind::Commit, &commit))
 }
 
-/// Returns whether all of a commit's files are there.
 fn is_whole(repository: &Repository, id: CommitId) -> bool {
     let tree = repository.commit(id).unwrap().tree;
     let beyond = missing::beyond(repository, tree, &[], &HashSet::new()).unwrap();
@@ -43,7 +42,6 @@ fn is_whole(repository: &Repository, id: CommitId) -> bool {
     beyond.gone.is_empty() && beyond.there.iter().all(is_there)
 }
 
-/// Makes a repository.
 pub(super) fn repository() -> (tempfile::TempDir, Repository) {
     let folder = tempfile::tempdir().unwrap();
     gix::init(folder.path()).unwrap();
@@ -52,7 +50,7 @@ pub(super) fn repository() -> (tempfile::TempDir, Repository) {
     (folder, repository)
 }
 
-/// Removes all loose objects, as `git prune --expire=now` does with those that no ref reaches.
+/// Removes all loose objects, as `git prune --expire=now` does with unreachable ones.
 fn prune(repository: &Repository) {
     for folder in std::fs::read_dir(repository.common_dir().join("objects"))
         .unwrap()

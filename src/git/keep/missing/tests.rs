@@ -1,4 +1,4 @@
-//! What a tree holds beyond others, against a comparison path by path.
+//! Compares the result with a comparison of every path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::git::sample::{blob, files, near, write};
 
-/// Folders and files by their paths: whether each is a folder, and its object.
+/// Path -> whether it is a directory, and its object.
 type Flat = BTreeMap<String, (bool, ObjectId)>;
 
-/// Returns every folder and file below a tree, and the tree itself.
 fn flat(repository: &Repository, tree: TreeId) -> Flat {
     let mut found = BTreeMap::from([(String::new(), (true, tree.0))]);
     let mut folders = vec![(String::new(), tree.0)];
@@ -28,7 +27,6 @@ fn flat(repository: &Repository, tree: TreeId) -> Flat {
     found
 }
 
-/// Returns what is beyond others, path by path.
 fn expected(
     repository: &Repository,
     tree: TreeId,

@@ -1,22 +1,22 @@
-//! Deltas: an object as what it has in common with another one, and what is its own.
+//! Deltas in git's format (`gitformat-pack`, "Deltified representation"): both sizes, then pieces
+//! that are copied from the base or inserted.
 //!
-//! The format is git's (`gitformat-pack`, "Deltified representation"): the sizes of both, then
-//! pieces, each to be copied from the base or given. Made here are deltas of objects that are
-//! nearly the same, such as trees of the same folder in which a few files changed.
+//! The algorithm is for objects that are nearly equal, such as trees of the same directory with a
+//! few changed files.
 
 use memchr::memmem;
 
-/// Bytes that are the same in this number are no chance.
+/// Length from which equal bytes count as a match.
 const ANCHOR: usize = 32;
-/// So far the place is looked for from which both go on alike.
+/// Distance within which the next match is searched.
 const WINDOW: usize = 16 << 10;
-/// The largest piece that one instruction copies.
+/// Maximum length of one copy instruction.
 const MOST_COPIED: usize = 0xff_ffff;
-/// The largest piece that one instruction gives.
+/// Maximum length of one insert instruction.
 const MOST_GIVEN: usize = 0x7f;
 
-/// Returns the delta that makes `target` of `base`. It may be longer than the target, if these
-/// have little in common.
+/// Returns the delta from `base` to `target`. It can be longer than the target if they have little
+/// in common.
 pub(super) fn between(base: &[u8], target: &[u8]) -> Vec<u8> {
     let mut delta = Vec::new();
     put_size(&mut delta, base.len());
@@ -35,7 +35,6 @@ pub(super) fn between(base: &[u8], target: &[u8]) -> Vec<u8> {
     delta
 }
 
-/// Returns how many bytes two texts have in common at their start.
 fn same_start(one: &[u8], other: &[u8]) -> usize {
     const BLOCK: usize = 1024;
     let blocks = one.chunks_exact(BLOCK).zip(other.chunks_exact(BLOCK));
@@ -44,8 +43,7 @@ fn same_start(one: &[u8], other: &[u8]) -> usize {
     whole + rest.take_while(|(one, other)| one == other).count()
 }
 
-/// Returns how many bytes to pass over in each of two texts to come to where they are alike; where
-/// that is too far away, they are passed over as far as was looked.
+/// Returns how many bytes to skip in each until they match again, at most the search distance.
 fn next_alike(old: &[u8], new: &[u8]) -> [usize; 2] {
     let [near_old, near_new] = [old, new].map(|text| &text[..text.len().min(WINDOW)]);
     let anchor = |text: &[u8], near: &[u8]| {
@@ -61,7 +59,6 @@ fn next_alike(old: &[u8], new: &[u8]) -> [usize; 2] {
     nearest.unwrap_or([near_old.len(), near_new.len()])
 }
 
-/// Returns from where on two texts are alike.
 fn same_place(one: &[u8], other: &[u8]) -> Option<usize> {
     let mut run = 0;
     for (at, (one, other)) in one.iter().zip(other).enumerate() {
@@ -73,7 +70,6 @@ fn same_place(one: &[u8], other: &[u8]) -> Option<usize> {
     None
 }
 
-/// Appends a size, seven bits in a byte.
 fn put_size(delta: &mut Vec<u8>, mut size: usize) {
     while size > 0x7f {
         delta.push(size as u8 | 0x80);
@@ -82,7 +78,6 @@ fn put_size(delta: &mut Vec<u8>, mut size: usize) {
     delta.push(size as u8);
 }
 
-/// Appends what copies a piece of the base.
 fn put_copy(delta: &mut Vec<u8>, mut start: usize, mut length: usize) {
     while length > 0 {
         let piece = length.min(MOST_COPIED);
@@ -90,7 +85,7 @@ fn put_copy(delta: &mut Vec<u8>, mut start: usize, mut length: usize) {
         delta.push(0x80);
         let [start_bytes, length_bytes] =
             [start, piece].map(|number| (number as u32).to_le_bytes());
-        // Bytes that are zero are left out, and a bit says so.
+        // Zero bytes are omitted; a bit mask tells which bytes follow.
         for (bit, byte) in start_bytes.into_iter().chain(length_bytes).enumerate() {
             if byte != 0 {
                 delta.push(byte);
@@ -101,7 +96,6 @@ fn put_copy(delta: &mut Vec<u8>, mut start: usize, mut length: usize) {
     }
 }
 
-/// Appends a piece that is given.
 fn put_given(delta: &mut Vec<u8>, bytes: &[u8]) {
     for piece in bytes.chunks(MOST_GIVEN) {
         delta.push(piece.len() as u8);
@@ -115,7 +109,6 @@ mod tests {
 
     use super::*;
 
-    /// Reads a size.
     fn size(delta: &mut &[u8]) -> usize {
         let (mut size, mut shift) = (0, 0);
         loop {
@@ -129,7 +122,6 @@ mod tests {
         }
     }
 
-    /// Applies a delta as `gitformat-pack` says.
     fn apply(base: &[u8], mut delta: &[u8]) -> Vec<u8> {
         assert_eq!(size(&mut delta), base.len());
         let length = size(&mut delta);
@@ -161,14 +153,12 @@ mod tests {
         target
     }
 
-    /// Checks what a delta makes, and how long it may be.
     fn check(base: &[u8], target: &[u8], expected: usize) {
         let delta = between(base, target);
         assert!(apply(base, &delta) == target, "{base:?} {target:?}");
         assert!(delta.len() <= expected, "{} bytes", delta.len());
     }
 
-    /// Returns a tree of so many files.
     fn tree(files: usize, id: impl Fn(usize) -> usize) -> Vec<u8> {
         let mut data = Vec::new();
         for file in 0..files {
@@ -194,7 +184,7 @@ mod tests {
         check(&base, &changed, 300);
         check(&base, &tree(4990, |file| file), 20);
         check(&base, &tree(5010, |file| file), 500);
-        // One is added at the start, one is removed there.
+        // One file is added at the start, one is removed there.
         check(&base[41..], &base, 70);
         check(&base, &base[41..], 20);
     }

@@ -1,27 +1,19 @@
-//! The index of a pack, version 2: which objects it has, and where.
+//! Encodes the index of a pack, version 2.
 
 use anyhow::Context as _;
 use gix::ObjectId;
 
-/// What an index begins with.
 const HEADER: &[u8; 8] = b"\xfftOc\0\0\0\x02";
-/// The bit of an offset that says that it stands in the table of large ones.
+/// Flag: the offset is in the table of 64-bit offsets.
 const LARGE: u32 = 1 << 31;
 
-/// An object of a pack.
 pub(super) struct PackedObject {
-    /// The object.
     pub(super) id: ObjectId,
-    /// The checksum of its bytes in the pack.
+    /// CRC-32 of the encoded entry.
     pub(super) crc: u32,
-    /// Where it begins.
     pub(super) offset: u64,
 }
 
-/// Returns the index of a pack with these objects and this checksum.
-///
-/// # Errors
-/// Where there are too many, or they cannot be hashed.
 pub(super) fn bytes(
     mut entries: Vec<PackedObject>,
     pack: ObjectId,
@@ -88,7 +80,6 @@ pub(super) fn bytes(
 mod tests {
     use super::*;
 
-    /// Checks that gix finds the objects where they are.
     fn check(offsets: &[(u8, u64)]) {
         let hash = gix::hash::Kind::Sha1;
         let id = |n: u8| ObjectId::from_bytes_or_panic(&[n; 20]);

@@ -1,4 +1,4 @@
-//! `.keep` files: which packs no git may touch, and whose they are.
+//! `.keep` files: they protect packs from git, and a lock shows which process needs them.
 
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -13,31 +13,28 @@ use super::{LIST, TEMPORARY, own};
 use crate::git::repository::Repository;
 use crate::host::file::{append_regular, make_folders, open_regular, read_regular_text};
 
-/// The list names some dozen packs.
 const MAX_LIST: u64 = 16 << 20;
-/// The list of an earlier version, which takes a pack for torn whose name is not its checksum.
+/// List of an earlier version, which considers a pack torn if its name is not its checksum.
 const FORMER_LIST: &str = "packs";
-/// A `.keep` file of ours is one line; the user's may be longer, and stay.
+/// Upper bound for our `.keep` files. The user's can be longer, and stay.
 const MAX_KEEP: u64 = 4 << 10;
 
-/// How our `.keep` files begin; the process that needs the pack follows.
+/// Prefix of our `.keep` files; the process id follows.
 const KEEP: &str = "teddy ";
 
-/// How often a lock of ours is looked at that is still held after it was given up, and how long
-/// each time.
+/// Number of attempts to remove a `.keep` file whose lock is still held, and the delay between
+/// them.
 const MOST_LOOKS: u32 = 20;
-/// As [`MOST_LOOKS`].
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Makes a `.keep` file ours.
+/// Creates and locks a `.keep` file, and records it for this process.
 pub(super) fn claim(repository: &Repository, keep: &Path) -> anyhow::Result<()> {
     let lock = sign(keep).context("keeping a pack")?;
     own::add(&repository.common, keep, lock);
     Ok(())
 }
 
-/// Makes a `.keep` file that says whose it is and is locked before it has its name; one that is
-/// there is shared.
+/// Creates a `.keep` file that is locked before it has its name. An existing one is shared.
 fn sign(keep: &Path) -> std::io::Result<File> {
     loop {
         let mut new = super::temporary(keep.parent().unwrap_or(keep))?;
@@ -51,7 +48,7 @@ fn sign(keep: &Path) -> std::io::Result<File> {
         match taken {
             Ok(file) => {
                 lock(&file)?;
-                // Whoever had it may have removed it before it was locked.
+                // Its owner can have deleted it before we locked it.
                 if keep
                     .metadata()
                     .is_ok_and(|named| file.metadata().is_ok_and(|open| open.ino() == named.ino()))
@@ -65,8 +62,8 @@ fn sign(keep: &Path) -> std::io::Result<File> {
     }
 }
 
-/// Says that this process needs a file, as long as it has it open; who removes it has it for a
-/// moment.
+/// Takes a shared lock, which says that this process needs the file. Removing the file takes an
+/// exclusive lock.
 pub(super) fn lock(file: &File) -> std::io::Result<()> {
     match file.lock_shared() {
         Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
@@ -74,29 +71,23 @@ pub(super) fn lock(file: &File) -> std::io::Result<()> {
     }
 }
 
-/// Lets `git gc` have a pack, now that a ref reaches what is in it.
-///
-/// # Errors
-/// Where the `.keep` file cannot be removed.
+/// Removes the `.keep` file, now that a ref reaches the objects, so `git gc` can repack them.
 pub fn release(keep: &Path) -> anyhow::Result<()> {
     own::remove(keep);
     for _ in 0..MOST_LOOKS {
         if remove_unneeded(keep).context("releasing a pack")? || !keep.exists() {
             break;
         }
-        // A program that this process starts just now has what is open here until it runs; else
-        // somebody shares it.
+        // Either another process shares the lock, or a child between fork and exec, which has our
+        // descriptors for a moment.
         std::thread::sleep(LOOK);
     }
 
     Ok(())
 }
 
-/// Lets `git gc` have the packs whose runs are over, and removes what these did not finish;
-/// returns how many packs. The caller holds the lock and has made its own objects reachable.
-///
-/// # Errors
-/// Where a file of ours cannot be removed.
+/// Removes the `.keep` files and unfinished packs of processes that have ended; returns the number
+/// of packs. The caller holds the repository lock and has made its own objects reachable.
 pub fn release_all(repository: &Repository) -> anyhow::Result<usize> {
     let mut over = 0;
     for keep in keep_files(repository) {
@@ -106,7 +97,6 @@ pub fn release_all(repository: &Repository) -> anyhow::Result<usize> {
     Ok(over)
 }
 
-/// Removes the packs that were begun by processes that are no more.
 fn remove_unfinished(repository: &Repository) -> anyhow::Result<()> {
     for file in std::fs::read_dir(pack_folder(repository))
         .into_iter()
@@ -127,7 +117,7 @@ fn remove_unfinished(repository: &Repository) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the packs that were made here by their list, without their endings; some are gone.
+/// Returns our packs according to the list, without extension. Some are deleted by now.
 pub(in crate::git) fn listed_packs(repository: &Repository) -> Vec<PathBuf> {
     let (folder, list) = (
         pack_folder(repository),
@@ -146,7 +136,6 @@ pub(in crate::git) fn listed_packs(repository: &Repository) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Notes that a pack was made here.
 pub(super) fn list_pack(repository: &Repository, keep: &Path) -> std::io::Result<()> {
     let name = keep
         .file_stem()
@@ -160,19 +149,17 @@ pub(super) fn list_pack(repository: &Repository, keep: &Path) -> std::io::Result
     )
 }
 
-/// Returns the folder of packs.
 pub(in crate::git) fn pack_folder(repository: &Repository) -> PathBuf {
     repository.gix.objects.store_ref().path().join("pack")
 }
 
-/// Returns the files in the folder of packs, sorted.
 pub(in crate::git) fn pack_files(repository: &Repository) -> BTreeSet<PathBuf> {
     let files = std::fs::read_dir(pack_folder(repository));
     let files = files.into_iter().flatten();
     files.filter_map(|file| Some(file.ok()?.path())).collect()
 }
 
-/// Returns the `.keep` files that are there, ours or not.
+/// Returns all `.keep` files, ours or not.
 pub(in crate::git) fn keep_files(repository: &Repository) -> Vec<PathBuf> {
     let files = pack_files(repository).into_iter();
     files
@@ -180,7 +167,7 @@ pub(in crate::git) fn keep_files(repository: &Repository) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Removes a `.keep` file of ours that nobody needs; returns whether it did. The user's stay.
+/// Removes a `.keep` file of ours that no process needs; returns whether it did. The user's stay.
 fn remove_unneeded(keep: &Path) -> std::io::Result<bool> {
     let Some(_locked) = owner_of(keep).and_then(|owner| unneeded(keep, owner)) else {
         return Ok(false);
@@ -191,8 +178,8 @@ fn remove_unneeded(keep: &Path) -> std::io::Result<bool> {
     }
 }
 
-/// Locks a file against who would begin to need it; nothing where somebody does. Where there are no
-/// locks, the process counts that it names.
+/// Locks a file exclusively; `None` if a process needs it. On a file system without locks, the
+/// process id decides.
 fn unneeded(path: &Path, owner: u32) -> Option<File> {
     let file = open_regular(path).ok()?;
     match file.try_lock() {
@@ -204,7 +191,6 @@ fn unneeded(path: &Path, owner: u32) -> Option<File> {
     }
 }
 
-/// Returns the process that a `.keep` file of ours names.
 fn owner_of(keep: &Path) -> Option<u32> {
     let text = read_regular_text(keep, MAX_KEEP).ok()?;
     Some(text.strip_prefix(KEEP)?.trim().parse().unwrap_or(0))
@@ -215,7 +201,8 @@ mod tests {
     use super::*;
     use crate::git::object::batch;
 
-    /// A process of many turns kept the pack of each merge, one descriptor each, until it ended.
+    /// A process of many turns must not keep the pack of each merge, with one descriptor each,
+    /// until it ends.
     #[test]
     fn what_is_kept_is_let_go_with_the_last_handle_of_its_repository() {
         let folders = [0; 2].map(|_| tempfile::tempdir().unwrap());

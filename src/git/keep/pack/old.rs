@@ -1,4 +1,4 @@
-//! A pack that was made here before, as a newer one takes it in.
+//! Reads packs of earlier turns, to absorb them into newer ones.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -12,38 +12,29 @@ use gix_pack::index::File as Index;
 use super::{DELTA, HEADER};
 use crate::host::file::open_regular;
 
-/// A pack and its index.
 pub(in crate::git) struct OldPack {
-    /// The pack.
     file: File,
-    /// Its index.
     index: Index,
-    /// Where its objects end.
     end: u64,
-    /// Its objects, in the order of their places, once somebody asked; nothing where its index is
-    /// damaged.
+    /// Entries sorted by offset, read on first use. `None` if the index is damaged.
     entries: OnceCell<Option<Vec<OldEntry>>>,
 }
 
-/// An object of a pack.
 #[derive(Clone, Copy)]
 struct OldEntry {
-    /// The object.
     id: ObjectId,
-    /// Where it begins.
     start: u64,
-    /// Where it ends.
     end: u64,
-    /// The checksum of its bytes.
+    /// CRC-32 of the encoded entry.
     crc: u32,
 }
 
-/// An object as a pack stores it.
+/// An encoded object.
 pub(in crate::git) type PackedBytes = (ObjectId, Vec<u8>);
 
 impl OldPack {
-    /// Opens a pack, given without its ending; nothing where that cannot be done, or its index is
-    /// that of another one.
+    /// Opens a pack, given its path without extension. `None` if it is unreadable or its index
+    /// belongs to another pack.
     pub(in crate::git) fn open(pack: &Path, hash: gix::hash::Kind) -> Option<OldPack> {
         let index = Index::at(pack.with_extension("idx"), hash).ok()?;
         let file = open_regular(&pack.with_extension("pack")).ok()?;
@@ -63,24 +54,21 @@ impl OldPack {
         })
     }
 
-    /// Returns whether the pack has an object. This alone costs the same in a pack of any size.
+    /// Returns whether the pack has an object. Takes the same time for a pack of any size.
     pub(in crate::git) fn has(&self, id: &oid) -> bool {
         self.index.lookup(id).is_some()
     }
 
-    /// Returns how many bytes an object takes, if the pack has it.
     pub(in crate::git) fn length_of(&self, id: &oid) -> Option<u64> {
         let entry = self.entries()?.iter().find(|entry| *entry.id == *id)?;
         Some(entry.end - entry.start)
     }
 
-    /// Returns the objects, in the order of their places.
     fn entries(&self) -> Option<&[OldEntry]> {
         let entries = self.entries.get_or_init(|| self.read_entries());
         entries.as_deref()
     }
 
-    /// Reads the objects from the index.
     fn read_entries(&self) -> Option<Vec<OldEntry>> {
         let mut entries = Vec::with_capacity(self.index.num_objects() as usize);
         for entry in self.index.iter() {
@@ -102,9 +90,10 @@ impl OldPack {
         is_sound.then_some(entries)
     }
 
-    /// Returns the objects but for some; nothing where one cannot be read, is damaged or is not as we
-    /// write them, or they have more than so many bytes. Damage that came in here would stop
-    /// every turn, or be given a new name and outlive the old one.
+    /// Returns the encoded objects except some. `None` if one is damaged, unreadable or depends on
+    /// another pack, or if they have more than `most` bytes.
+    ///
+    /// Absorbing damage would fail every turn, or copy the damage into a new pack.
     pub(in crate::git) fn entries_without(
         &self,
         left_out: &[ObjectId],
@@ -122,7 +111,7 @@ impl OldPack {
             return None;
         }
 
-        // What lies side by side is read at once.
+        // Adjacent entries are read with one call.
         let runs = wanted.chunk_by(|before, after| before.end == after.start);
         let mut found = Vec::with_capacity(wanted.len());
         for run in runs {
@@ -141,7 +130,7 @@ impl OldPack {
         Some(found)
     }
 
-    /// Returns whether an entry needs nothing that is not in this pack.
+    /// Returns whether an entry does not depend on objects outside this pack.
     fn stands_alone(&self, entry: &[u8]) -> bool {
         match kind_of(entry) {
             Some(1..=4) => true,
@@ -153,17 +142,15 @@ impl OldPack {
     }
 }
 
-/// Returns whether an entry is a delta.
 pub(in crate::git) fn is_delta(entry: &[u8]) -> bool {
     kind_of(entry) == Some(DELTA)
 }
 
-/// Returns the kind of an entry.
 fn kind_of(entry: &[u8]) -> Option<u8> {
     Some(entry.first()? >> 4 & 7)
 }
 
-/// Returns what a delta is to be applied to; it comes after the size.
+/// Returns the base of a delta, which follows the size.
 fn base_of(entry: &[u8], hash: gix::hash::Kind) -> Option<&oid> {
     let start = entry.iter().position(|byte| byte & 0x80 == 0)? + 1;
     let end = start + hash.len_in_bytes();

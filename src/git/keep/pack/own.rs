@@ -1,4 +1,4 @@
-//! Which packs this process keeps, and for how long: no longer than it has their repository open.
+//! Packs that this process protects, at most for as long as it has their repository open.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,29 +6,26 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-/// The `.keep` files that this process has written and not removed, by name.
+/// `.keep` files of this process by name.
 static OWN: Mutex<BTreeMap<OsString, KeptPack>> = Mutex::new(BTreeMap::new());
-/// How many handles this process has of a repository, by its git directory.
+/// Number of open handles by git directory.
 static HANDLES: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
 
-/// A pack that nobody may touch while this lives.
 struct KeptPack {
-    /// The git directory of the repository that has it.
     common: PathBuf,
-    /// The `.keep` file, open and locked: the number of a crashed process can be that of another one
-    /// now, and means nothing in another container; a lock ends with its process.
+    /// The open, locked `.keep` file. A process id alone is not enough: it is reused, and means
+    /// nothing in another container. The lock ends with the process.
     _lock: File,
 }
 
-/// A handle of a repository. With the last one everything ends that this process keeps there:
-/// not every tree that was made comes to a ref, and a process of many turns would keep them all.
+/// A handle of a repository. When the last one is dropped, all packs that this process protects
+/// there are released: not every new tree gets a ref, and a process of many turns would keep them
+/// all.
 pub(in crate::git) struct Keeping {
-    /// Its git directory.
     common: PathBuf,
 }
 
 impl Keeping {
-    /// Counts one more.
     pub(in crate::git) fn of(common: &Path) -> Keeping {
         *handles().entry(common.to_owned()).or_default() += 1;
         Keeping {
@@ -50,7 +47,6 @@ impl Drop for Keeping {
     }
 }
 
-/// Notes a `.keep` file of a repository, which is open and locked.
 pub(super) fn add(common: &Path, keep: &Path, lock: File) {
     let kept = KeptPack {
         common: common.to_owned(),
@@ -59,23 +55,20 @@ pub(super) fn add(common: &Path, keep: &Path, lock: File) {
     own().extend(keep.file_name().map(|name| (name.to_owned(), kept)));
 }
 
-/// Forgets one, which is not locked any more.
+/// Forgets a `.keep` file, which releases its lock.
 pub(super) fn remove(keep: &Path) {
     keep.file_name().map(|name| own().remove(name));
 }
 
-/// Returns whether this process keeps a pack by this `.keep` file.
 pub(in crate::git) fn is_own(keep: &Path) -> bool {
     keep.file_name()
         .is_some_and(|name| own().contains_key(name))
 }
 
-/// Returns what this process keeps.
 fn own() -> MutexGuard<'static, BTreeMap<OsString, KeptPack>> {
     OWN.lock().expect("nothing panics with the lock")
 }
 
-/// Returns how many handles there are.
 fn handles() -> MutexGuard<'static, BTreeMap<PathBuf, usize>> {
     HANDLES.lock().expect("nothing panics with the lock")
 }

@@ -1,4 +1,4 @@
-//! Names in trees of any size and order, and trees that are cut short.
+//! Lookups in trees of any size and order, and damaged trees.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use gix::objs::{Kind, Tree, Write as _, WriteTo as _};
 use super::*;
 use crate::git::repository::Repository;
 
-/// Makes a tree of names, each a folder or not, in this order.
+/// Builds a tree from names in this order, each with whether it is a directory.
 fn tree(names: &[(&str, bool)]) -> StoredTree {
     let id = ObjectId::empty_blob(gix::hash::Kind::Sha1);
     let mut data = Vec::new();
@@ -20,7 +20,6 @@ fn tree(names: &[(&str, bool)]) -> StoredTree {
     StoredTree::new(id, data)
 }
 
-/// Checks that names are found, the second time for whoever looks up many.
 fn check(tree: &StoredTree, name: &str, expected: Option<bool>) {
     for found in [tree.find(name.as_bytes()), tree.bisect(name.as_bytes())] {
         let found = found.unwrap().map(|entry| entry.mode.is_tree());
@@ -106,7 +105,7 @@ fn entries_are_replaced_where_they_are() {
     };
     assert_eq!(names(&after), names(&before));
 
-    // What is known of the places of entries holds for those of the new tree.
+    // The known offsets are also those of the new tree.
     assert!(after.starts.get().is_some());
     let anew = StoredTree::new(after.id, after.data.clone())
         .starts()

@@ -1,6 +1,6 @@
-//! Reading one ref with as few looks as git needs: its own file, and `packed-refs` if it has none.
+//! Reads one ref with as few system calls as git: its own file, then `packed-refs`.
 //!
-//! gix maps `packed-refs` anew for every ref that is read, and a turn reads dozens of refs.
+//! gix maps `packed-refs` again for every ref that it reads, and a turn reads dozens of refs.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -14,39 +14,34 @@ use crate::git::object::id::CommitId;
 use crate::git::stat::NameStat;
 use crate::host::file::read_regular_text;
 
-/// A ref's file is far smaller.
 const MAX_REF: u64 = 8 << 10;
-/// A file of more bytes among the refs is not read as one that is damaged: gix reads it whole.
+/// Listing does not report a longer file as a damaged ref but fails: gix would read all of it.
 const MAX_DAMAGED: u64 = 1 << 20;
-/// How often a ref is looked for while git packs it.
+/// Number of attempts while git packs a ref concurrently.
 const LOOKS: u32 = 5;
 /// Refs that each linked worktree has for itself.
 const OF_WORKTREES: [&str; 3] = ["refs/worktree/", "refs/bisect/", "refs/rewritten/"];
 
-/// What a ref holds, as far as its files say so plainly.
 pub(super) enum Direct {
-    /// This id, or nothing.
+    /// This id, or no such ref.
     Holds(Option<CommitId>),
-    /// It is a symbolic ref, damaged, or of one worktree only: gix knows more.
+    /// A symbolic ref, a damaged one, or one of a single worktree. gix must read it.
     Unclear,
 }
 
-/// What is in a ref's own file.
 enum Loose {
-    /// This id.
     Holds(CommitId),
-    /// There is none.
     Missing,
-    /// It cannot be read, or holds something else.
+    /// Unreadable, or not an id.
     Unclear,
 }
 
 impl FileRefs {
-    /// Reads a ref's files.
+    /// Reads the file of a ref, then `packed-refs`, then the file again.
     ///
-    /// While git packs refs, a ref is in `packed-refs` before its own file goes, so that it is in
-    /// one of them if they are looked at in this order. If its own file is there again by then, it
-    /// has moved since.
+    /// The order matters: `git pack-refs` writes `packed-refs` before it deletes the file, so the
+    /// ref is always in one of them. If the file exists on the second read, the ref moved in
+    /// between and the loop starts over.
     pub(super) fn read_directly(&self, name: &str) -> anyhow::Result<Direct> {
         let is_shared =
             name.starts_with("refs/") && OF_WORKTREES.iter().all(|one| !name.starts_with(one));
@@ -74,16 +69,16 @@ impl FileRefs {
         Ok(Direct::Unclear)
     }
 
-    /// Refuses a ref whose own file is longer than a ref can be, before gix reads it.
+    /// Rejects a ref whose file is too long, before gix reads it whole.
     pub(super) fn refuse_endless(&self, name: &str) -> anyhow::Result<()> {
         no_longer(&self.common.join(name), MAX_REF)
     }
 
-    /// As [`FileRefs::refuse_endless`], for all refs below a prefix.
+    /// Like [`FileRefs::refuse_endless`], for all refs below a prefix.
     pub(super) fn refuse_endless_below(&self, prefix: &str) -> anyhow::Result<()> {
         let mut folders = vec![self.common.join(prefix)];
         while let Some(folder) = folders.pop() {
-            // What is not there, or cannot be listed, is told by whoever lists it.
+            // Listing the refs reports what is missing or unreadable.
             let Ok(entries) = std::fs::read_dir(&folder) else {
                 continue;
             };
@@ -98,12 +93,12 @@ impl FileRefs {
         Ok(())
     }
 
-    /// Returns what `packed-refs` has for a ref. It is read anew if it is another file than before.
+    /// Looks a ref up in `packed-refs`, which is read again if its stat changed.
     fn packed_directly(&self, name: &FullName) -> anyhow::Result<Option<CommitId>> {
         let now = stat_of(&self.common.join("packed-refs"));
         if now.is_none() || self.packed.get() != now {
-            // There may be none. gix itself tells a new one by its time alone, and of two that git
-            // writes within a tick of the clock it would go on with the first.
+            // Ignore the error: the file can be missing. gix itself compares only the mtime, and
+            // would miss the second of two writes within one clock tick.
             let _ = self.gix.refs.force_refresh_packed_buffer();
             self.packed.set(now);
         }
@@ -121,7 +116,6 @@ impl FileRefs {
     }
 }
 
-/// Refuses a file that has more bytes.
 fn no_longer(path: &Path, most: u64) -> anyhow::Result<()> {
     let size = std::fs::metadata(path)
         .ok()
@@ -135,9 +129,8 @@ fn no_longer(path: &Path, most: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads a ref's own file.
 fn loose(path: &Path) -> Loose {
-    // git has links there only if somebody made one.
+    // git creates symlinks there only with `core.preferSymlinkRefs`; gix handles them.
     if path.is_symlink() {
         return Loose::Unclear;
     }
@@ -153,7 +146,6 @@ fn loose(path: &Path) -> Loose {
     }
 }
 
-/// Returns the stat of a file.
 fn stat_of(path: &Path) -> Option<Stat> {
     let seen = rustix::fs::stat(path).ok()?;
     Some(NameStat::from(seen).stat)
@@ -165,7 +157,6 @@ mod tests {
     use crate::git::refs;
     use crate::git::repository::Repository;
 
-    /// The name of a ref.
     const NAME: &str = "refs/teddy/sessions/x";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Files of refs that a crash damaged, and lock files that one left.
+//! Repairs ref files that a crash damaged, and removes the lock files that one left.
 
 use std::path::{Path, PathBuf};
 
@@ -11,11 +11,10 @@ use crate::git::refs::stale::outlives;
 use crate::git::refs::store::{Expected, OURS, RefStore as _, Reference};
 use crate::host::file::{make_folders, read_regular};
 
-/// A ref is an id and a line end, or another ref's name.
 const MAX_REF: u64 = 8 << 10;
 
 impl FileRefs {
-    /// Returns the refs of ours whose files hold neither an id nor another ref's name.
+    /// Returns TeDDy's refs whose files contain neither an id nor the name of another ref.
     pub(super) fn without_id(&self) -> anyhow::Result<Vec<String>> {
         let mut found = Vec::new();
         let files = self.loose()?;
@@ -31,7 +30,6 @@ impl FileRefs {
         Ok(found)
     }
 
-    /// Keeps what the file of a ref is.
     pub(super) fn keep(&self, name: &str, aside: &Path) -> anyhow::Result<()> {
         let path = self.common.join(name);
         if path.is_file() {
@@ -42,7 +40,8 @@ impl FileRefs {
         Ok(())
     }
 
-    /// Takes a broken ref away.
+    /// Deletes a broken ref. Its entry in `packed-refs` goes too, but only if that is broken as
+    /// well.
     pub(super) fn take_away(
         &self,
         name: &str,
@@ -62,7 +61,7 @@ impl FileRefs {
         Ok(())
     }
 
-    /// Points a ref at a commit, whatever its file is now.
+    /// Writes a ref, even if its file is damaged.
     pub(super) fn put(&self, name: &str, commit: CommitId) -> anyhow::Result<()> {
         let mut locked = Locked::take(self, name)?;
         locked
@@ -71,8 +70,8 @@ impl FileRefs {
             .with_context(|| format!("writing `{name}`"))
     }
 
-    /// Takes the lines out of a ref's log that name commits which are gone: `git fsck` reports each
-    /// of them for ever. The log as it was is kept in `aside`.
+    /// Removes lines from a ref's log that name missing commits, because `git fsck` would report
+    /// them forever. The old log is kept in `aside`.
     pub(super) fn trim_log(
         &self,
         name: &str,
@@ -104,7 +103,7 @@ impl FileRefs {
             .with_context(|| format!("writing the log of `{name}`"))
     }
 
-    /// Removes the lock files of our refs whose process is gone.
+    /// Removes lock files of TeDDy's refs whose process is gone.
     pub(super) fn unlock_stale(
         &self,
         is_in_use: &dyn Fn(&str) -> bool,
@@ -114,6 +113,7 @@ impl FileRefs {
             let Some(name) = self.name_of(&path.with_extension("")) else {
                 continue;
             };
+            // A ref that moves without the repository lock can be locked right now.
             if !is_in_use(&name) && outlives(&path) {
                 std::fs::remove_file(&path)
                     .with_context(|| format!("removing `{}`", path.display()))?;
@@ -124,7 +124,6 @@ impl FileRefs {
         Ok(removed)
     }
 
-    /// Returns every file below `refs/teddy/`.
     fn loose(&self) -> anyhow::Result<Vec<PathBuf>> {
         let mut folders = vec![self.common.join(OURS)];
         let mut files = Vec::new();
@@ -149,7 +148,6 @@ impl FileRefs {
         Ok(files)
     }
 
-    /// Returns the name of the ref that a file holds.
     fn name_of(&self, path: &Path) -> Option<String> {
         let name = path.strip_prefix(&self.common).ok()?.to_str()?;
         gix::refs::FullName::try_from(name)
@@ -158,7 +156,6 @@ impl FileRefs {
     }
 }
 
-/// Returns whether a file is a ref's lock.
 fn is_lock(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "lock")
 }

@@ -1,9 +1,10 @@
-//! Moving a ref as git does: its own lock, its own file, a line in its log. `packed-refs` and the
-//! lock of it are never taken.
+//! Updates one ref as git does: its own lock file, its own file, a line in its log. `packed-refs`
+//! and its lock are never touched.
 //!
-//! gix locks `packed-refs` for every move where that file is there, as it is in every clone. Who is
-//! killed in that moment leaves a lock of git's own for ever: the user's git could neither delete
-//! nor pack a ref, and nobody could tell whose it is. A lock of one of our refs is ours to remove.
+//! gix locks `packed-refs` for every update if that file exists, as it does in every clone. A
+//! process killed at that moment leaves git's own lock behind: the user's git can then neither
+//! delete nor pack a ref, and nothing tells whose lock it is. A lock of one of TeDDy's refs is ours
+//! to remove.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
@@ -18,30 +19,24 @@ use crate::git::object::id::CommitId;
 use crate::git::refs::store::RefsLocked;
 use crate::host::file::{make_folders, read_regular_text};
 
-/// A ref is an id and a line end, or another ref's name.
 const MAX_REF: u64 = 8 << 10;
 
-/// How long another's lock of a ref is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it is looked at.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A ref that nobody else moves while this is held.
+/// A locked ref. Dropping it removes the lock file.
 pub(super) struct Locked<'a> {
-    /// The store.
     files: &'a FileRefs,
-    /// The ref's full name.
     name: gix::refs::FullName,
-    /// Its file.
     path: PathBuf,
-    /// The lock; nothing once it has become the file.
+    /// The lock file. `None` once it was renamed to the ref's file.
     lock: Option<PathBuf>,
-    /// The lock, open.
     file: File,
 }
 
 impl<'a> Locked<'a> {
-    /// Locks a ref; git and gix wait for the same file.
+    /// Locks a ref with the lock file that git and gix use too. Fails with [`RefsLocked`] after
+    /// `PATIENCE`.
     pub(super) fn take(files: &'a FileRefs, name: &str) -> anyhow::Result<Locked<'a>> {
         let full =
             gix::refs::FullName::try_from(name).map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -63,16 +58,15 @@ impl<'a> Locked<'a> {
         })
     }
 
-    /// Returns the file of the ref.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns what the ref points at, or nothing where there is none.
+    /// Returns the ref's current id; `None` if it does not exist.
     pub(super) fn now(&self) -> anyhow::Result<Option<CommitId>> {
         match read_regular_text(&self.path, MAX_REF) {
             Ok(text) => text.trim_end().parse().map(Some),
-            // git leaves empty folders where refs were.
+            // git leaves empty directories behind after it deletes refs.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => {
                 self.packed()
             }
@@ -80,10 +74,9 @@ impl<'a> Locked<'a> {
         }
     }
 
-    /// Returns what `packed-refs` says.
     pub(super) fn packed(&self) -> anyhow::Result<Option<CommitId>> {
         let refs = &self.files.gix.refs;
-        // See `FileRefs::find`; there may be none.
+        // The error means that the file is missing. `FileRefs::find` explains the forced refresh.
         let _ = refs.force_refresh_packed_buffer();
         let Some(packed) = refs
             .cached_packed_buffer()
@@ -100,14 +93,14 @@ impl<'a> Locked<'a> {
             .transpose()
     }
 
-    /// Writes what the ref is to point at; nobody sees it before [`Locked::set`].
+    /// Writes the new id to the lock file. It takes effect with [`Locked::set`].
     pub(super) fn write(&mut self, new: CommitId) -> anyhow::Result<()> {
         self.file.write_all(format!("{new}\n").as_bytes())?;
-        // A power cut must not leave a name without a content.
+        // Otherwise a power cut after the rename leaves an empty ref.
         Ok(self.file.sync_data()?)
     }
 
-    /// Points the ref at what was written: whoever looks sees the old file or the new one.
+    /// Renames the lock file to the ref's file, so readers see the old id or the new one.
     pub(super) fn set(mut self) -> anyhow::Result<()> {
         let Some(lock) = &self.lock else {
             return Ok(());
@@ -120,7 +113,7 @@ impl<'a> Locked<'a> {
             renamed => renamed?,
         }
 
-        // The next lock of this name is somebody else's.
+        // Another process can lock the ref from now on, and `drop` must not remove its lock file.
         self.lock = None;
         Ok(())
     }
@@ -132,7 +125,7 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// Removes a folder in which there are only folders, as git leaves them where refs were.
+/// Removes a directory tree that contains no files, as git leaves behind after it deletes refs.
 fn remove_empty(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -143,13 +136,13 @@ fn remove_empty(folder: &Path) -> std::io::Result<()> {
     std::fs::remove_dir(folder)
 }
 
-/// Makes a lock file, once nobody else has it.
+/// Creates a lock file, waiting up to `PATIENCE` for another process to remove its own.
 fn create(lock: &Path) -> std::io::Result<File> {
     let started = Instant::now();
     loop {
         let made = lock.parent().map_or(Ok(()), make_folders);
         match made.and_then(|()| File::options().write(true).create_new(true).open(lock)) {
-            // `git pack-refs` removes folders that have become empty.
+            // `git pack-refs` can remove the directory, which is empty, between both calls.
             Err(error)
                 if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound)
                     && started.elapsed() < PATIENCE =>

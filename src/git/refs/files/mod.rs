@@ -1,5 +1,8 @@
-//! Refs as files, each with a log, and `packed-refs`: git's format since its beginning, through
-//! gix.
+//! Stores refs as files with logs and `packed-refs`: git's `files` format. gix reads them; updates
+//! are in `lock`.
+//!
+//! [`RefStore::apply`] locks and compares all refs before the first rename. A crash between two
+//! renames leaves the later refs unchanged; recovery completes the turn from its journal.
 
 mod direct;
 mod heal;
@@ -25,27 +28,23 @@ use crate::git::object::id::CommitId;
 use crate::host::clock;
 use crate::host::file::{append_regular, make_folders, read_regular};
 
-/// How often a ref is looked up until two looks agree.
+/// Upper bound for reading a ref until two results agree.
 const LOOKS: u32 = 5;
 
-/// A log of a million moves is smaller.
+/// Larger than the log of a million updates.
 const MAX_LOG: u64 = 256 << 20;
 
-/// How many lines of a ref's log are looked at.
 const MOST_LINES: usize = 50;
 
-/// The refs of a repository that keeps them as files.
 pub(in crate::git) struct FileRefs {
-    /// gix's handle.
     gix: gix::Repository,
-    /// The git directory that all linked worktrees share, without links.
+    /// The common git directory, canonical.
     common: PathBuf,
-    /// The stat of `packed-refs` as it was read last.
+    /// Stat of `packed-refs` when it was read last.
     packed: Cell<Option<Stat>>,
 }
 
 impl FileRefs {
-    /// Takes the refs of a repository.
     pub(in crate::git) fn of(gix: gix::Repository, common: PathBuf) -> FileRefs {
         FileRefs {
             gix,
@@ -54,11 +53,10 @@ impl FileRefs {
         }
     }
 
-    /// Finds a ref, as it is now.
     fn find(&self, name: &str) -> anyhow::Result<Option<gix::Reference<'_>>> {
-        // gix tells a new `packed-refs` from the one that it has read by the time alone: of two
-        // that git writes within a tick of the clock it would go on with the first, and a turn on
-        // an older one would be lost. There may be none.
+        // gix compares only the mtime of `packed-refs`, and would miss the second of two writes
+        // within one clock tick. A turn based on the older id would be lost. Ignore the error: the
+        // file can be missing.
         let _ = self.gix.refs.force_refresh_packed_buffer();
         self.refuse_endless(name)?;
         self.gix
@@ -66,14 +64,14 @@ impl FileRefs {
             .during(format_args!("reading `{name}`"))
     }
 
-    /// Looks once at what a ref holds.
+    /// Returns the id of a ref that is not symbolic.
     fn look_at(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
         let found = self.find(name)?;
         let id = found.and_then(|reference| Some(reference.target().try_id()?.to_owned()));
         Ok(id.map(CommitId))
     }
 
-    /// Looks a ref up once.
+    /// Returns the commit that a ref leads to.
     fn look_up(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
         let Some(mut reference) = self.find(name)? else {
             return Ok(None);
@@ -83,7 +81,6 @@ impl FileRefs {
         Ok(Some(CommitId(commit.id)))
     }
 
-    /// Returns the commit that an object of a ref is or names.
     fn peeled(&self, name: &str, id: CommitId) -> anyhow::Result<CommitId> {
         let during = || format!("reading `{name}`");
         let header = absent::find(|| self.gix.find_header(id.0));
@@ -95,7 +92,8 @@ impl FileRefs {
         Ok(CommitId(commit.during(during())?.id))
     }
 
-    /// Refuses a ref below a link: what lies there is not ours to move.
+    /// Rejects a ref whose path goes through a symlink: it would be repaired outside the
+    /// repository.
     fn refuse_links(&self, name: &str) -> anyhow::Result<()> {
         let path = self.common.join(name);
         let folders = path.ancestors().skip(1);
@@ -107,12 +105,10 @@ impl FileRefs {
         }
     }
 
-    /// Returns where the log of a ref is.
     fn log_of(&self, name: &str) -> PathBuf {
         self.common.join("logs").join(name)
     }
 
-    /// Adds a line to the log of a ref.
     fn log(
         &self,
         name: &str,
@@ -135,8 +131,8 @@ impl RefStore for FileRefs {
         }
         let mut found = self.look_up(name)?;
 
-        // While git packs refs, one can leave its own file after `packed-refs` was read and before
-        // the file was looked for: it seems to be gone, or older than it is.
+        // `git pack-refs` can delete the ref's file after gix has read `packed-refs` and before it
+        // opens the file. The ref then seems missing or outdated, so read until two results agree.
         for _ in 0..LOOKS {
             let again = self.look_up(name)?;
             if again == found {
@@ -153,7 +149,7 @@ impl RefStore for FileRefs {
             return Ok(found);
         }
         let mut found = self.look_at(name)?;
-        // As for `read`.
+        // See `read`.
         for _ in 0..LOOKS {
             let again = self.look_at(name)?;
             if again == found {
@@ -221,7 +217,7 @@ impl RefStore for FileRefs {
     }
 
     fn apply(&self, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError> {
-        // In one order, so that nobody waits for somebody who waits for them.
+        // All processes lock in the same order, so two of them cannot wait for each other.
         let mut moves: Vec<&RefMove<'_>> = moves.iter().collect();
         moves.sort_by_key(|wish| wish.name);
 
@@ -240,9 +236,10 @@ impl RefStore for FileRefs {
             locked.push((lock, wish, old));
         }
 
+        // Only now, with all refs locked and compared: if one has moved, none is changed.
         for (lock, wish, old) in locked {
-            // As git does, while the ref is locked. The log tells what was; without a line in it
-            // nothing is lost but that.
+            // git also logs while the ref is locked. Ignore errors: a missing log line loses no
+            // ref.
             let _ = self.log(wish.name, (old, wish.to), log);
             lock.set()
                 .with_context(|| format!("cannot write `{}`", wish.name))?;
@@ -278,8 +275,8 @@ impl RefStore for FileRefs {
         ))
     }
 
-    /// A packed ref stays: an older commit would show again if only its file went, one whose
-    /// objects may be gone.
+    /// Leaves a packed ref alone. Deleting only its file would reactivate the packed id, which is
+    /// older and whose objects can be gone; deleting the packed entry takes git's own lock.
     fn discard(&self, name: &str) -> anyhow::Result<bool> {
         let locked = Locked::take(self, name)?;
         if locked.packed()?.is_some() {
@@ -295,7 +292,7 @@ impl RefStore for FileRefs {
         }
     }
 
-    /// The name of the file, and the folders that were made for it.
+    /// Flushes the directories of the ref's file, because they can be new.
     fn sync(&self, name: &str) -> anyhow::Result<()> {
         let path = self.common.join(name);
 
@@ -353,12 +350,11 @@ impl RefStore for FileRefs {
     }
 
     fn users(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
-        // Their files are.
+        // HEAD and the stash's log are files, which the caller reads itself.
         Ok(Vec::new())
     }
 }
 
-/// Returns gix's form of an expectation.
 fn previous(expected: Expected) -> PreviousValue {
     match expected {
         Expected::Absent => PreviousValue::MustNotExist,

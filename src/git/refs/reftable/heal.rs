@@ -1,4 +1,4 @@
-//! What a crash left of a reftable: refs without their objects, and the lock of all refs.
+//! Repairs a reftable after a crash: refs without objects, and a stale lock.
 
 use std::path::Path;
 
@@ -12,23 +12,21 @@ use crate::host::boot;
 use crate::host::file::{make_folders, write_atomic};
 use crate::host::lock::{Lock, patience};
 
-/// How many lines of a ref's log are looked at.
 const MOST_LINES: usize = 50;
 
 impl Reftable {
-    /// Returns the newest lines of a ref's log, newest first: their numbers, and what each names if
-    /// that object is there.
+    /// Returns the newest lines of a ref's log, newest first: their index, and their commit if that
+    /// exists.
     pub(super) fn log_of(&self, name: &str) -> anyhow::Result<Vec<(usize, Option<CommitId>)>> {
         let asked: String = (0..MOST_LINES)
             .map(|number| format!("{name}@{{{number}}}\n"))
             .collect();
-        // Git stops at the end of the log.
+        // git prints nothing for indexes beyond the end of the log.
         let told = self.tell(&["cat-file", "--batch-check=%(objectname)"], &asked)?;
         let ids = told.lines().map(|line| line.parse().ok());
         Ok(ids.enumerate().collect())
     }
 
-    /// Keeps what a ref is, and what its log says.
     pub(super) fn keep(&self, name: &str, aside: &Path) -> anyhow::Result<()> {
         let now = self.seen()?.refs.get(name).copied();
         let mut text = now.map(|id| format!("{id}\n")).unwrap_or_default();
@@ -41,8 +39,8 @@ impl Reftable {
             .with_context(|| format!("keeping what `{name}` was"))
     }
 
-    /// Takes the lines out of a ref's log that name commits which are gone: `git fsck` reports each
-    /// of them for ever.
+    /// Removes lines from a ref's log that name missing commits, because `git fsck` would report
+    /// them forever.
     pub(super) fn trim_log(
         &self,
         name: &str,
@@ -50,7 +48,7 @@ impl Reftable {
     ) -> anyhow::Result<()> {
         let log = self.log_of(name)?.into_iter().rev();
         let gone = log.filter(|(_, id)| !id.is_some_and(is_there));
-        // The last ones first: whatever goes gives its number to the one behind it.
+        // Highest index first: deleting a line renumbers the later ones.
         let gone: Vec<_> = gone
             .map(|(number, _)| format!("{name}@{{{number}}}"))
             .collect();
@@ -65,8 +63,8 @@ impl Reftable {
         Ok(())
     }
 
-    /// Waits for a git that outlives the process which started it, and removes the lock of all refs
-    /// if one of ours left it or the system went down since.
+    /// Waits for a git process that survived its TeDDy, then removes `tables.list.lock` if one of
+    /// our processes left it or it is older than the system start.
     pub(super) fn unlock_stale(&self) -> anyhow::Result<Vec<String>> {
         let folder = transaction::lock_folder(self);
         let lock = tables::lock(&self.common);
@@ -74,6 +72,7 @@ impl Reftable {
             return Ok(Vec::new());
         }
 
+        // Also waits for a git that outlived its TeDDy, because it inherited this lock.
         let held = Lock::insist(&folder, "removing locks", patience())?;
         if !held.abandoned && !is_of_an_earlier_start(&lock) {
             return Ok(Vec::new());
@@ -86,8 +85,8 @@ impl Reftable {
             .collect())
     }
 
-    /// Removes the lock of all refs if nobody takes it anew within a moment; false where there is
-    /// none. The caller holds the lock of ours.
+    /// Removes `tables.list.lock` if it stays unchanged for a moment. Returns `false` if it doesn't
+    /// exist. The caller holds TeDDy's own lock of the refs.
     pub(super) fn unlock(&self) -> anyhow::Result<bool> {
         let lock = tables::lock(&self.common);
         if !outlives(&lock) {
@@ -98,7 +97,7 @@ impl Reftable {
     }
 }
 
-/// Returns whether a file was last written before the system started: no process does that again.
+/// Returns whether a file was written before the system started, so that its process cannot exist.
 fn is_of_an_earlier_start(path: &Path) -> bool {
     let written = path
         .symlink_metadata()

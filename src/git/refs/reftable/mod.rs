@@ -1,8 +1,8 @@
-//! Refs in a reftable, through git itself: gix cannot read them.
+//! Stores refs in a reftable, through git, because gix cannot read the format.
 //!
-//! A process of git costs milliseconds, and a turn asks for its refs some thirty times. So HEAD and
-//! TeDDy's refs are read with one process and kept for as long as the list of tables is the same:
-//! tables never change, and a list that names the same ones says the same.
+//! A git process costs milliseconds, and a turn reads refs some thirty times. So HEAD and TeDDy's
+//! refs are read with one process and cached until `tables.list` changes: tables are immutable, so
+//! the same list means the same refs.
 
 mod heal;
 mod program;
@@ -26,39 +26,32 @@ use crate::git::During as _;
 use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 
-/// How git is to tell of a ref: its name, its object, the ref that it leads to.
 const FORMAT: &str = "--format=%(refname)%00%(objectname)%00%(symref)";
 
-/// A ref as git lists it: its name, its object, the ref that it leads to.
 type Row = (FullName, ObjectId, Option<FullName>);
 
-/// The refs of a repository that keeps them in a reftable.
 pub(in crate::git) struct Reftable {
-    /// gix's handle, for objects.
+    /// Reads objects, never refs.
     gix: gix::Repository,
-    /// The git directory that all linked worktrees share, without links.
     common: PathBuf,
-    /// The git directory of this worktree, without links.
+    /// The git directory of this worktree, canonical.
     own: PathBuf,
-    /// What was last read.
     seen: RefCell<Option<Arc<TableRefs>>>,
-    /// The tables that are known to be on the disk.
+    /// Tables that were flushed already.
     flushed: RefCell<BTreeSet<String>>,
 }
 
-/// What the tables say of HEAD and of TeDDy's refs.
+/// HEAD and TeDDy's refs at one state of the tables.
 #[derive(Clone)]
 struct TableRefs {
-    /// The lists of tables that were there before it was read.
+    /// Lists of tables, read before the refs.
     lists: TableLists,
-    /// HEAD.
     head: HeadTarget,
-    /// The refs that are not symbolic.
+    /// Refs that are not symbolic.
     refs: BTreeMap<String, ObjectId>,
 }
 
 impl Reftable {
-    /// Takes the refs of a repository.
     pub(in crate::git) fn of(gix: gix::Repository, common: PathBuf) -> Reftable {
         let own = gix.git_dir();
         let own = own.canonicalize().unwrap_or_else(|_| own.to_owned());
@@ -71,8 +64,9 @@ impl Reftable {
         }
     }
 
-    /// Returns what the tables say now.
+    /// Returns the current refs, from the cache if the tables did not change.
     fn seen(&self) -> anyhow::Result<Arc<TableRefs>> {
+        // Read before the refs: if the tables change in between, the cache merely seems outdated.
         let lists = TableLists::read(&self.common, &self.own)?;
         if let Some(seen) = &*self.seen.borrow()
             && seen.lists == lists
@@ -80,7 +74,7 @@ impl Reftable {
             return Ok(Arc::clone(seen));
         }
 
-        // To git a table that a power cut emptied is one without refs.
+        // git reads a table that power loss emptied as one without refs.
         let lists = lists.sound(&self.common, &self.own)?;
 
         let mut seen = TableRefs {
@@ -99,6 +93,7 @@ impl Reftable {
             }
         }
 
+        // `for-each-ref` omits an unborn HEAD.
         if seen.head.commit.is_none() {
             seen.head.branch = Some(self.unborn()?);
         }
@@ -108,14 +103,15 @@ impl Reftable {
         Ok(seen)
     }
 
-    /// Notes what a transaction of ours made of refs. If it is the only one since the tables were
-    /// read, what was seen is true again, without asking git.
+    /// Updates the cache after a transaction of ours, if it is the only one since the tables were
+    /// read. Otherwise the next read asks git.
     fn note<'a>(&self, changes: impl IntoIterator<Item = (&'a str, Option<ObjectId>)>) {
         let mut seen = self.seen.borrow_mut();
         let (Some(seen), Ok(now)) = (seen.as_mut(), TableLists::read(&self.common, &self.own))
         else {
             return;
         };
+        // Another process updated refs too.
         if !now.is_next_of(&seen.lists) {
             return;
         }
@@ -130,7 +126,6 @@ impl Reftable {
         }
     }
 
-    /// Returns the branch without a commit that HEAD is on.
     fn unborn(&self) -> anyhow::Result<FullName> {
         let name = self
             .ask(&["symbolic-ref", "HEAD"])
@@ -138,25 +133,21 @@ impl Reftable {
         full_name(name.trim_end().as_bstr()).context("reading HEAD")
     }
 
-    /// Returns the refs that git lists.
     fn listed(&self, which: &[&str]) -> anyhow::Result<Vec<Row>> {
         let args = [&["for-each-ref", FORMAT], which].concat();
         let text = self.ask(&args).context("listing refs")?;
         text.lines().map(|line| row(line.as_bstr())).collect()
     }
 
-    /// Returns what git lists of one ref.
     fn row_of(&self, name: &str) -> anyhow::Result<Option<Row>> {
         let mut rows = self.listed(&["--include-root-refs", name])?.into_iter();
         Ok(rows.find(|(found, ..)| found.as_bstr() == name))
     }
 
-    /// Makes durable what the tables say.
     fn flush(&self) -> anyhow::Result<()> {
         tables::flush(&self.common, &mut self.flushed.borrow_mut())
     }
 
-    /// Returns the commit that an object is or leads to.
     fn peeled(&self, id: ObjectId, what: &str) -> anyhow::Result<CommitId> {
         let object =
             absent::find(|| self.gix.find_object(id)).during(format_args!("reading `{what}`"))?;
@@ -274,13 +265,13 @@ impl RefStore for Reftable {
         Err(error.context(format!("cannot delete `{name}`")).into())
     }
 
-    /// All refs have one lock: there is none that a deletion could do without.
+    /// Same as a deletion: all refs share one lock anyway.
     fn discard(&self, name: &str) -> anyhow::Result<bool> {
         self.delete(name, Expected::Any)?;
         Ok(true)
     }
 
-    /// The names of the tables and of their list; what is in them was flushed with the move.
+    /// Flushes the names of the tables and of their list. Their content was flushed by the update.
     fn sync(&self, name: &str) -> anyhow::Result<()> {
         for folder in [tables::folder(&self.common), self.common.clone()] {
             File::open(folder)
@@ -295,8 +286,8 @@ impl RefStore for Reftable {
         entries.into_iter().filter_map(|(_, id)| id).collect()
     }
 
-    /// None: a ref in a table has an id, or the whole table is damaged. What is sound now is made
-    /// durable: the user's git does not do it, and a power cut would take every ref.
+    /// Always empty: a ref in a table has an id, or the whole table is damaged. Also flushes all
+    /// tables, because the user's git does not and power loss would take every ref.
     fn damaged(&self) -> anyhow::Result<Vec<String>> {
         self.seen()?;
         self.flush()?;
@@ -335,14 +326,13 @@ impl RefStore for Reftable {
         };
         let mut parts = vec![("HEAD".to_owned(), head.into_bytes())];
 
-        // There may be none.
+        // Fails if there is no stash.
         let stash = self.ask(&["reflog", "show", "--format=%H", "refs/stash", "--"]);
         parts.extend(stash.ok().map(|log| ("logs/refs/stash".to_owned(), log)));
         Ok(parts)
     }
 }
 
-/// Reads a line of git's list.
 fn row(line: &BStr) -> anyhow::Result<Row> {
     let mut fields = line.split_str(b"\0");
     let mut next = || fields.next().unwrap_or_default();
@@ -353,7 +343,6 @@ fn row(line: &BStr) -> anyhow::Result<Row> {
     Ok((full_name(name.as_bstr())?, id, target.transpose()?))
 }
 
-/// Returns the full name of a ref.
 fn full_name(name: &BStr) -> anyhow::Result<FullName> {
     FullName::try_from(name)
         .map_err(|error| anyhow::anyhow!("{error}").context(format!("the ref name `{name}`")))

@@ -1,4 +1,4 @@
-//! Asking git.
+//! Runs git.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -8,21 +8,16 @@ use anyhow::Context as _;
 use super::Reftable;
 use crate::git::command::git_in;
 
-/// What a git says that does not know the format.
+/// Part of git's message if it does not know the format.
 const TOO_OLD: &str = "unknown repository extension";
 
 impl Reftable {
-    /// Returns git for this repository; the caller adds the arguments.
     pub(super) fn git(&self) -> anyhow::Result<Command> {
         let mut command = git_in(&self.own)?;
         command.arg("--git-dir").arg(&self.own);
         Ok(command)
     }
 
-    /// Returns what git prints.
-    ///
-    /// # Errors
-    /// Git's own words, if it fails.
     pub(super) fn ask(&self, args: &[&str]) -> anyhow::Result<Vec<u8>> {
         let output = self.git()?.args(args).output().context("starting git")?;
         let name = args.first().copied().unwrap_or_default();
@@ -41,7 +36,7 @@ impl Reftable {
         anyhow::bail!("git {name} failed: {}{hint}", words.trim());
     }
 
-    /// Returns what git prints before it stops, given lines on its standard input.
+    /// Returns git's output for the given input lines, even if git exits early.
     pub(super) fn tell(&self, args: &[&str], lines: &str) -> anyhow::Result<String> {
         let mut command = self.git()?;
         command
@@ -52,7 +47,7 @@ impl Reftable {
         let mut child = command.spawn().context("starting git")?;
 
         if let Some(mut stdin) = child.stdin.take() {
-            // It need not read them all.
+            // git can exit before it reads all lines.
             let _ = stdin.write_all(lines.as_bytes());
         }
 

@@ -1,9 +1,8 @@
-//! The tables of a reftable: which there are, and whether each is whole.
+//! Reads the list of tables and checks each table.
 //!
-//! Git takes a table that is empty for one without refs, and a list that is empty for a repository
-//! without any. After a power cut that would be "no sessions", said with exit code 0. So what a
-//! table begins and ends with is looked at before git is asked, as the format says it
-//! (gitformat-reftable).
+//! git reads an empty table as one without refs, and an empty list as a repository without refs.
+//! After power loss that would be "no sessions" with exit code 0. So the header, footer and
+//! checksum of each table are verified before git is asked (gitformat-reftable).
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
@@ -14,22 +13,19 @@ use anyhow::Context as _;
 use crate::git::refs::store::DamagedTable;
 use crate::host::file::{open_regular, read_regular_text};
 
-/// Lists of tables have a few lines.
 const MAX_LIST: u64 = 1 << 20;
-/// While git puts tables together, one of a list can be gone before it is opened.
+/// Number of attempts: git can compact the tables of a list before we open them.
 const LOOKS: u32 = 5;
 
-/// What every table begins with, and its end.
 const MAGIC: &[u8] = b"REFT";
-/// How long the end of a table is in the first version of the format, and in the second.
+/// Length of the footer in version 1 and version 2 of the format.
 const ENDS: [usize; 2] = [68, 72];
 
-/// The lists of tables of a worktree: the one that all share, and its own.
+/// Content of `tables.list`: the shared one, and that of this linked worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TableLists(Vec<String>);
 
 impl TableLists {
-    /// Reads them.
     pub(super) fn read(common: &Path, own: &Path) -> anyhow::Result<TableLists> {
         let both = [common, own];
         let stacks = &both[..if common == own { 1 } else { 2 }];
@@ -50,10 +46,10 @@ impl TableLists {
         Ok(TableLists(lists.collect::<anyhow::Result<_>>()?))
     }
 
-    /// Returns whether exactly one transaction came after other lists, in what all worktrees share.
+    /// Returns whether exactly one transaction of the shared tables happened since `before`.
     ///
-    /// Each has a number, one more than the last; the name of a table says which are in it. Putting
-    /// tables together makes no new number.
+    /// Each transaction has an update index, one more than the last, and the name of a table
+    /// contains its range of indexes. Compaction uses no index.
     pub(super) fn is_next_of(&self, before: &TableLists) -> bool {
         let newest = |lists: &TableLists| {
             let name = lists.0.first()?.lines().last()?;
@@ -66,7 +62,7 @@ impl TableLists {
         now == then + 1 && self.0[1..] == before.0[1..]
     }
 
-    /// Looks at every table; returns the lists as they are then.
+    /// Checks every table and returns the lists that were current then.
     pub(super) fn sound(self, common: &Path, own: &Path) -> anyhow::Result<TableLists> {
         let (mut lists, mut looks) = (self, 0);
         loop {
@@ -75,6 +71,7 @@ impl TableLists {
             };
             looks += 1;
             let now = TableLists::read(common, own)?;
+            // The list is unchanged, so this is damage and not a compaction in progress.
             if now == lists || looks == LOOKS {
                 return Err(error);
             }
@@ -83,7 +80,6 @@ impl TableLists {
         }
     }
 
-    /// Looks at every table.
     fn check(&self, common: &Path, own: &Path) -> anyhow::Result<()> {
         for (list, git_dir) in self.0.iter().zip([common, own]) {
             for name in list.lines() {
@@ -105,9 +101,10 @@ impl TableLists {
     }
 }
 
-/// Makes the tables of a git directory durable. A list that is durable must name none that a power
-/// cut could still empty; but the user's git flushes no table by default, and git 2.47 writes the
-/// end of each after it has flushed it. `done` are those that were made durable before.
+/// Flushes the tables of a git directory, except those in `done`.
+///
+/// The list must not become durable before its tables. git does not flush tables by default, and
+/// git 2.47 writes the footer after it flushed the table.
 pub(super) fn flush(git_dir: &Path, done: &mut BTreeSet<String>) -> anyhow::Result<()> {
     let list = || read_regular_text(&folder(git_dir).join("tables.list"), MAX_LIST);
     let mut names = list().context("making refs durable")?;
@@ -119,7 +116,7 @@ pub(super) fn flush(git_dir: &Path, done: &mut BTreeSet<String>) -> anyhow::Resu
             }
 
             match open_regular(&path).and_then(|table| table.sync_all()) {
-                // It was put together with others meanwhile.
+                // git compacted it in the meantime; the new list names its replacement.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 flushed => {
                     flushed.with_context(|| format!("making `{}` durable", path.display()))?;
@@ -139,23 +136,20 @@ pub(super) fn flush(git_dir: &Path, done: &mut BTreeSet<String>) -> anyhow::Resu
     Ok(())
 }
 
-/// Returns the folder of the tables of a git directory.
 pub(super) fn folder(git_dir: &Path) -> PathBuf {
     git_dir.join("reftable")
 }
 
-/// Returns git's own lock of the tables of a git directory.
+/// Returns git's own lock file of the tables.
 pub(super) fn lock(git_dir: &Path) -> PathBuf {
     folder(git_dir).join("tables.list.lock")
 }
 
-/// Returns the error for a file.
 fn damaged(path: PathBuf, why: &'static str) -> anyhow::Error {
     DamagedTable { path, why }.into()
 }
 
-/// Returns whether a table begins and ends as the format says; the end repeats the beginning and
-/// has a checksum.
+/// Returns whether header, footer and checksum are valid. The footer repeats the header.
 fn ends_rightly(path: &Path) -> std::io::Result<bool> {
     let mut file = open_regular(path)?;
     let mut start = [0; 5];
@@ -164,7 +158,7 @@ fn ends_rightly(path: &Path) -> std::io::Result<bool> {
     }
 
     let Some(&length) = ENDS.get(usize::from(start[4]).wrapping_sub(1)) else {
-        // A later version: git knows whether it can read it.
+        // A newer version: git decides whether it can read it.
         return Ok(true);
     };
 
@@ -183,7 +177,7 @@ fn ends_rightly(path: &Path) -> std::io::Result<bool> {
     Ok(crc32fast::hash(body).to_be_bytes() == sum)
 }
 
-/// Fills a buffer; nothing where the file is shorter.
+/// Fills a buffer; `None` if the file is too short.
 fn read_all(file: &mut std::fs::File, buffer: &mut [u8]) -> std::io::Result<Option<()>> {
     match file.read_exact(buffer) {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
@@ -195,7 +189,6 @@ fn read_all(file: &mut std::fs::File, buffer: &mut [u8]) -> std::io::Result<Opti
 mod tests {
     use super::*;
 
-    /// Returns lists with these tables.
     fn lists(shared: &[&str], own: &str) -> TableLists {
         TableLists(vec![shared.join("\n"), own.to_owned()])
     }

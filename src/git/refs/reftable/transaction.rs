@@ -1,9 +1,9 @@
-//! Moving refs in one transaction of `git update-ref`.
+//! Updates refs in one transaction of `git update-ref`.
 //!
-//! All refs have one lock, `tables.list.lock`, which git removes when it ends by itself. One that
-//! is killed leaves it, and then neither TeDDy nor the user's git can move any ref. So who moves
-//! refs holds a lock of TeDDy's as well, which git inherits: whoever finds that one abandoned knows
-//! that nobody of ours is at work any more, and that what stands there is ours to remove.
+//! All refs share one lock file, `tables.list.lock`. If git is killed, the file stays, and neither
+//! TeDDy nor the user's git can update any ref. So TeDDy also holds a lock of its own, which git
+//! inherits. If that lock was abandoned, no git of ours is running, and a remaining
+//! `tables.list.lock` is ours to remove.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -19,33 +19,31 @@ use crate::git::refs::store::{Expected, RefMove, RefsLocked};
 use crate::host::clock;
 use crate::host::lock::{Lock, patience};
 
-/// How long another's lock of the refs is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it is tried.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What git says if somebody else has the lock, or was faster.
+/// Parts of git's messages if another process has the lock or won the race.
 const IS_LOCKED: [&str; 3] = [
     "cannot lock references",
     "data is locked",
     "data concurrently modified",
 ];
 
-/// What git is told: to make the move durable before it is seen, and to wait for the lock itself,
-/// which it can since 2.48.
+/// Settings for git: flush tables before they are listed; wait for the lock (since git 2.48).
 const SETTINGS: [&str; 3] = [
     "core.fsync=reference",
     "core.fsyncMethod=fsync",
     "reftable.lockTimeout=2000",
 ];
 
-/// Has git carry out a transaction: all of it, or nothing.
 pub(super) fn transact(refs: &Reftable, script: &[u8], log: &str) -> anyhow::Result<()> {
     let held = Lock::insist(&lock_folder(refs), "moving refs", patience())?;
+    // The previous holder was killed, so a lock that git left is stale.
     if held.abandoned {
         refs.unlock()?;
     }
 
+    // Tables of the user's git are possibly not flushed, and the new list will name them too.
     refs.flush()?;
 
     let started = Instant::now();
@@ -53,6 +51,7 @@ pub(super) fn transact(refs: &Reftable, script: &[u8], log: &str) -> anyhow::Res
         let output = update_ref(refs, script, log, &held)?.wait_with_output();
         let output = output.context("waiting for git update-ref")?;
         if output.status.success() {
+            // Despite `core.fsync`: git 2.47 writes the footer after it has flushed the table.
             return refs.flush();
         }
 
@@ -72,7 +71,6 @@ pub(super) fn transact(refs: &Reftable, script: &[u8], log: &str) -> anyhow::Res
     }
 }
 
-/// Starts git, and gives it its orders.
 fn update_ref(refs: &Reftable, script: &[u8], log: &str, held: &Lock) -> anyhow::Result<Child> {
     let mut command = refs.git()?;
     let seconds = clock::now().timestamp().as_second();
@@ -87,27 +85,26 @@ fn update_ref(refs: &Reftable, script: &[u8], log: &str, held: &Lock) -> anyhow:
     command.args(["update-ref", "--stdin", "-z", "--create-reflog", "-m", log]);
     command
         .stdin(Stdio::piped())
-        // The lock of ours is held until git has ended, even if this process is killed.
+        // git keeps our lock held until it ends, even if this process is killed.
         .stdout(held.share().context("sharing the lock of the refs")?)
         .stderr(Stdio::piped())
-        // Ctrl-c is for this process, which decides what is still done.
+        // Ctrl-c must not stop git between two refs; this process decides when to stop.
         .process_group(0);
     let mut child = command.spawn().context("starting git update-ref")?;
 
     if let Some(mut stdin) = child.stdin.take() {
-        // Git stops reading at a mistake, and says which.
+        // git stops reading at an invalid command and reports it.
         let _ = stdin.write_all(script);
     }
 
     Ok(child)
 }
 
-/// Returns the folder of the lock that who moves refs holds.
+/// Returns the directory of the lock that every update of refs holds.
 pub(super) fn lock_folder(refs: &Reftable) -> PathBuf {
     refs.common.join("teddy").join("refs")
 }
 
-/// Returns the orders for moving refs.
 pub(super) fn moving(moves: &[RefMove<'_>]) -> anyhow::Result<Vec<u8>> {
     let mut orders = String::new();
     for RefMove { name, expected, to } in moves {
@@ -125,7 +122,6 @@ pub(super) fn moving(moves: &[RefMove<'_>]) -> anyhow::Result<Vec<u8>> {
     Ok(whole(&orders))
 }
 
-/// Returns the orders for deleting a ref.
 pub(super) fn deleting(name: &str, expected: Expected) -> anyhow::Result<Vec<u8>> {
     full_name(name.as_bytes().as_bstr())?;
     let old = match expected {
@@ -135,7 +131,6 @@ pub(super) fn deleting(name: &str, expected: Expected) -> anyhow::Result<Vec<u8>
     Ok(whole(&format!("option no-deref\0delete {name}\0{old}\0")))
 }
 
-/// Returns a transaction of these orders.
 fn whole(orders: &str) -> Vec<u8> {
     format!("start\0{orders}prepare\0commit\0").into_bytes()
 }

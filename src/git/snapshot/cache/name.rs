@@ -1,56 +1,49 @@
-//! One name of a folder, as the private index keeps it.
+//! An entry of the private index.
 
 use gix::ObjectId;
 use gix::index::entry::Stat;
 use gix::objs::tree::EntryKind;
 
-/// How an entry came into the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::git::snapshot) enum CacheOrigin {
-    /// It is on disk, with this stat.
+    /// On disk, with this stat.
     Seen,
-    /// The user's index says so; the disk is not asked.
+    /// From the user's index, not compared with the disk.
     Inherited,
-    /// It is not in the tree, but a change of it matters (an ignored `.gitignore`).
+    /// Not in the tree, but changes matter: an ignored `.gitignore`.
     Watched,
 }
 
-/// One name of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::git::snapshot) struct CachedName<N = Vec<u8>> {
-    /// The name.
     pub(in crate::git::snapshot) name: N,
-    /// What it is in the tree.
     pub(in crate::git::snapshot) kind: EntryKind,
-    /// The object; null where it is not made yet or not in the tree.
+    /// Null if the object is not written yet or not in the tree.
     pub(in crate::git::snapshot) id: ObjectId,
-    /// The stat when it was read.
+    /// Stat when the file was read.
     pub(in crate::git::snapshot) stat: Stat,
-    /// The start of the id that the user's index had for it: line-end rules depend on it.
+    /// First bytes of the id in the user's index, or 0: the conversion of line endings depends on
+    /// it.
     pub(in crate::git::snapshot) basis: u32,
-    /// How it came here.
     pub(in crate::git::snapshot) standing: CacheOrigin,
 }
 
-/// A name that was looked at anew, with its place among all of its folder.
+/// A new or changed entry, with its position in the directory.
 pub(in crate::git::snapshot) type FreshName = (usize, CachedName);
 
 impl CachedName {
-    /// Returns the entry with its name borrowed.
     pub(in crate::git::snapshot) fn borrowed(&self) -> CachedName<&[u8]> {
         self.with_name(&self.name)
     }
 }
 
 impl CachedName<&[u8]> {
-    /// Returns the entry with a name of its own.
     pub(in crate::git::snapshot) fn into_owned(self) -> CachedName {
         self.with_name(self.name.to_vec())
     }
 }
 
 impl<N> CachedName<N> {
-    /// Returns what is known of the entry under another form of its name.
     fn with_name<M>(&self, name: M) -> CachedName<M> {
         CachedName {
             name,

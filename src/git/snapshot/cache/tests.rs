@@ -1,13 +1,11 @@
-//! What is saved is loaded, and nothing else is.
+//! Round trips of the private index, and damaged files.
 
 use super::*;
 
-/// Returns an id.
 fn id(byte: u8) -> ObjectId {
     ObjectId::from_bytes_or_panic(&[byte; 20])
 }
 
-/// Returns an entry.
 fn entry(name: &[u8], kind: EntryKind, standing: CacheOrigin) -> CachedName<&[u8]> {
     let time = Time { secs: 5, nsecs: 6 };
     let stat = Stat {
@@ -29,7 +27,6 @@ fn entry(name: &[u8], kind: EntryKind, standing: CacheOrigin) -> CachedName<&[u8
     }
 }
 
-/// Saves a cache of three folders and returns its file.
 fn saved(folder: &Path) -> std::path::PathBuf {
     let sizes = Sizes {
         folders: 3,

@@ -1,4 +1,4 @@
-//! A cache being written, record by record, where it will be read.
+//! Encodes the private index into one buffer of the final size.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -9,34 +9,27 @@ use super::{
 };
 use crate::git::snapshot::bytes::{checksum, put, put_stat, put_time, u32_at};
 
-/// How much a cache will hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::git) struct Sizes {
-    /// How many folders.
     pub(in crate::git) folders: usize,
-    /// How many entries.
     pub(in crate::git) entries: usize,
-    /// How many bytes of names and paths.
     pub(in crate::git) names: usize,
 }
 
-/// A cache in the making: folders in the order of their paths, each followed by its entries.
+/// A cache under construction. The directories must be added in order of their paths, each followed
+/// by its entries.
 ///
-/// With many files it is large, so it is not put together from parts: what is in it has its place
-/// from the beginning.
+/// A cache can be large, so each record is written to its final position instead of being assembled
+/// from parts.
 pub(in crate::git) struct Writer {
-    /// The file.
     bytes: Vec<u8>,
-    /// What it will hold.
     sizes: Sizes,
-    /// What it holds already.
     done: Sizes,
-    /// The length of an id.
     hash: usize,
 }
 
 impl Writer {
-    /// Starts a cache that will hold so much, with ids of so many bytes.
+    /// Returns an empty cache of this size, with ids of `hash` bytes.
     pub(in crate::git) fn new(sizes: Sizes, hash: usize) -> Writer {
         let length =
             HEADER + sizes.folders * (FOLDER + hash) + sizes.entries * (ENTRY + hash) + sizes.names;
@@ -48,23 +41,19 @@ impl Writer {
         }
     }
 
-    /// Returns where the record of the next folder goes.
     fn folder_at(&self) -> usize {
         HEADER + self.done.folders * (FOLDER + self.hash)
     }
 
-    /// Returns where the record of the next entry goes.
     fn entry_at(&self) -> usize {
         let folders = self.sizes.folders * (FOLDER + self.hash);
         HEADER + folders + self.done.entries * (ENTRY + self.hash)
     }
 
-    /// Writes bytes at a place.
     fn write(&mut self, at: usize, bytes: &[u8]) {
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Adds names or a path.
     fn name(&mut self, name: &[u8]) {
         let entries = self.sizes.entries * (ENTRY + self.hash);
         let at = HEADER + self.sizes.folders * (FOLDER + self.hash) + entries + self.done.names;
@@ -72,7 +61,7 @@ impl Writer {
         self.done.names += name.len();
     }
 
-    /// Adds a folder, whose entries `add` adds.
+    /// Adds a directory. `add` adds its entries.
     pub(in crate::git) fn folder(
         &mut self,
         folder: &CachedFolder<'_>,
@@ -99,8 +88,8 @@ impl Writer {
         self.done.folders += 1;
     }
 
-    /// Adds a folder of an earlier cache with all its entries as they were but for `fresh` ones, and
-    /// what else `now` says of it. Where nothing changed, this is what a save costs.
+    /// Copies a directory and its entries from an earlier cache, except for the `fresh` entries and
+    /// the flags, times and tree of `now`. If nothing changed, a save costs little more than this.
     pub(in crate::git) fn kept(
         &mut self,
         cache: &Cache,
@@ -139,7 +128,6 @@ impl Writer {
         self.done.entries += raw.entries.len() / length;
     }
 
-    /// Adds an entry to the folder that is being added.
     pub(in crate::git) fn entry(&mut self, entry: &CachedName<&[u8]>) {
         let record = self.record(self.done.names as u32, entry);
         self.name(entry.name);
@@ -147,7 +135,6 @@ impl Writer {
         self.done.entries += 1;
     }
 
-    /// Returns the record of an entry whose name begins here among all names.
     fn record(&self, name: u32, entry: &CachedName<&[u8]>) -> Vec<u8> {
         let kind = KINDS.iter().position(|&kind| kind == entry.kind);
         let mut record = Vec::with_capacity(ENTRY + self.hash);
@@ -161,7 +148,7 @@ impl Writer {
         record
     }
 
-    /// Returns the cache, with what holds for all of it.
+    /// Adds the header. `None` if the contents don't have the announced sizes.
     pub(in crate::git) fn finish(mut self, basis: &Basis) -> Option<Cache> {
         let mut head = Vec::with_capacity(HEADER);
         head.extend_from_slice(MAGIC);
@@ -192,7 +179,6 @@ impl Writer {
     }
 }
 
-/// Appends a folder's times to its record.
 fn with_times(mut record: Vec<u8>, times: &Times) -> Vec<u8> {
     put_time(&mut record, times.mtime);
     put_time(&mut record, times.ctime);
@@ -201,7 +187,6 @@ fn with_times(mut record: Vec<u8>, times: &Times) -> Vec<u8> {
 }
 
 impl Cache {
-    /// Replaces the file at a path by this cache.
     pub(in crate::git) fn save(
         &self,
         mut file: tempfile::NamedTempFile,

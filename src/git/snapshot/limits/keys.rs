@@ -1,21 +1,20 @@
-//! Keys in the text of files.
+//! Finds keys in the content of text files.
 
 use std::io::{self, Read};
 
 use super::SnapshotLimits;
 use crate::text::secret;
 
-/// So many bytes tell text from anything else, as in git.
+/// A NUL in this many first bytes makes a file binary, as in git.
 const BINARY: usize = 8000;
 
-/// As much of a large file is looked through at once.
 const PART: usize = 4 << 20;
 
-/// As much is looked at in two parts: no key is longer.
+/// Overlap of the blocks. No key is longer.
 const OVERLAP: usize = 64 << 10;
 
 impl SnapshotLimits {
-    /// Returns what looks like a key in a file, by its kind.
+    /// Returns the kind of a key in a file, if there is one.
     pub fn key_in(&self, path: &[u8], bytes: &[u8]) -> Option<&'static str> {
         if !self.looks_for_keys(path, bytes) {
             return None;
@@ -23,10 +22,7 @@ impl SnapshotLimits {
         secret::find(&String::from_utf8_lossy(bytes))
     }
 
-    /// Returns what looks like a key in a large file, by its kind.
-    ///
-    /// # Errors
-    /// It cannot be read.
+    /// Like [`SnapshotLimits::key_in`], for a large file.
     pub(in crate::git::snapshot) fn key_in_parts(
         &self,
         path: &[u8],
@@ -50,12 +46,11 @@ impl SnapshotLimits {
                 return Ok(None);
             }
 
-            // What begins in one part may end in the next.
+            // A key can continue in the next block.
             part.drain(..part.len() - OVERLAP);
         }
     }
 
-    /// Returns whether keys in a file that begins with these bytes matter.
     fn looks_for_keys(&self, path: &[u8], start: &[u8]) -> bool {
         let is_binary = || memchr::memchr(0, &start[..start.len().min(BINARY)]).is_some();
         self.leave_secrets && !is_binary() && !self.is_included(path)
@@ -66,7 +61,6 @@ impl SnapshotLimits {
 mod tests {
     use super::*;
 
-    /// Finds a key behind so many bytes of text.
     fn found_behind(length: usize) -> Option<&'static str> {
         let mut text = b"plain words\n".repeat(length / 12 + 1);
         text.truncate(length);

@@ -1,4 +1,4 @@
-//! The search for secrets, against one for which nothing was kept.
+//! Compares the search for secrets with one that has no cache.
 
 use std::time::Duration;
 
@@ -8,38 +8,32 @@ use super::*;
 use crate::git::snapshot::snapshot;
 use crate::host::file::Root;
 
-/// A project in a folder.
 struct Project(tempfile::TempDir);
 
 impl Project {
-    /// Makes one without files.
     fn new() -> Project {
         let folder = tempfile::tempdir().unwrap();
         gix::init(folder.path()).unwrap();
         Project(folder)
     }
 
-    /// Makes a file and its folders.
     fn put(&self, path: &str) {
         let path = self.0.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "").unwrap();
     }
 
-    /// Returns the secrets, sorted, behind a snapshot if there is to be one.
     fn secrets(&self, after_snapshot: bool) -> anyhow::Result<Vec<String>> {
         let kept = self.0.path().join(".git/teddy/secrets/main");
         self.secrets_with(&kept, after_snapshot)
     }
 
-    /// Returns the secrets as a search finds them for which nothing was kept.
     fn anew(&self) -> Vec<String> {
         let elsewhere = tempfile::tempdir().unwrap();
         let kept = elsewhere.path().join("kept");
         self.secrets_with(&kept, false).unwrap()
     }
 
-    /// Returns the secrets as a search finds them with what is kept in a file.
     fn secrets_with(&self, kept: &Path, after_snapshot: bool) -> anyhow::Result<Vec<String>> {
         let repository = Repository::open(self.0.path())?;
         let limits = SnapshotLimits::default();
@@ -83,7 +77,7 @@ fn a_folder_that_did_not_change_is_not_listed_again() {
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(project.secrets(true).unwrap(), ["a/.env"]);
 
-    // Whoever finds something where nothing is has not looked.
+    // A changed cache shows that the directory was not listed.
     let kept = project.0.path().join(".git/teddy/secrets/main");
     let text = std::fs::read(&kept).unwrap();
     let at = text.windows(4).position(|part| part == b".env").unwrap();
@@ -94,26 +88,20 @@ fn a_folder_that_did_not_change_is_not_listed_again() {
     std::fs::write(&kept, &other).unwrap();
     assert_eq!(project.secrets(false).unwrap(), ["a/.abc"]);
 
-    // What a disk made of it counts for nothing.
+    // A cache with a wrong checksum is ignored.
     other[at] = b'x';
     std::fs::write(&kept, &other).unwrap();
     assert_eq!(project.secrets(false).unwrap(), ["a/.env"]);
 }
 
-/// What the user does to their files.
 #[derive(Debug, Clone)]
 enum Deed {
-    /// Makes a file.
     Put(String),
-    /// Removes what there is, with all that is in it.
     Remove(String),
-    /// Gives something another name.
     Move(String, String),
-    /// Makes a link.
     Link(String, String),
 }
 
-/// Returns any deed.
 fn deeds() -> impl Strategy<Value = Deed> {
     let folder = prop::sample::select(vec!["a", "a/b", "c", "c/d/e", "m"]);
     let name = prop::sample::select(vec![".env", "key.pem", "x.txt", "id_rsa"]);
@@ -129,7 +117,6 @@ fn deeds() -> impl Strategy<Value = Deed> {
 }
 
 impl Project {
-    /// Does something, if it can be done.
     fn act(&self, deed: &Deed) -> std::io::Result<()> {
         let at = |path: &str| self.0.path().join(path);
         match deed {
@@ -157,7 +144,7 @@ proptest! {
             let found = project.secrets(after_snapshot).unwrap();
             prop_assert_eq!(&found, &project.secrets(false).unwrap());
             prop_assert_eq!(found, project.anew());
-            // Times of the file system move in steps of some milliseconds.
+            // The file system's clock ticks every few milliseconds.
             if waits {
                 std::thread::sleep(Duration::from_millis(6));
             }

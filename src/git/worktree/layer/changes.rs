@@ -1,5 +1,5 @@
-//! What is in a layer, as the kernel writes it there: files, what is gone from below, folders that
-//! hide the one below.
+//! Reads the contents of an overlay layer as the kernel writes it: files, whiteouts and opaque
+//! directories.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,32 +12,28 @@ use crate::git::worktree::root::GIT;
 use crate::host::file::Root;
 use crate::host::overlay::hides_below;
 
-/// A longer path cannot be opened by its name, and git has none of it.
+/// A longer path cannot be opened by name.
 const MAX_PATH: usize = 4000;
 
-/// What a name of a layer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LayerEntry {
-    /// A folder; whether it hides the one below.
     Folder {
-        /// Whether nothing of the folder below is seen in it.
+        /// Whether it hides the directory below.
         opaque: bool,
     },
-    /// A file, a link, or what else has a name.
+    /// A file, symlink or special file.
     Leaf,
-    /// Nothing: what is below is gone.
+    /// A whiteout: the file below is deleted.
     Gone,
 }
 
-/// One folder of a layer, listed.
 pub(super) struct LayerFolder {
-    /// Its path; the top's is empty.
+    /// Empty for the top.
     pub(super) path: Vec<u8>,
-    /// What is in it.
     pub(super) names: Vec<(OsString, LayerEntry)>,
 }
 
-/// Lists a folder of a layer, open at its top; nothing where it cannot be read or lies too deep.
+/// Lists a directory of a layer; `None` if it is unreadable or too deep.
 pub(super) fn list(top: &Root, files: &Path, path: &[u8]) -> Option<LayerFolder> {
     if path.len() + files.as_os_str().len() > MAX_PATH {
         return None;
@@ -57,12 +53,10 @@ pub(super) fn list(top: &Root, files: &Path, path: &[u8]) -> Option<LayerFolder>
     })
 }
 
-/// Returns whether a path of a layer says that what is below is gone.
 pub(super) fn is_whiteout(files: &Path, path: &[u8]) -> bool {
     look(files, path) == Some(LayerEntry::Gone)
 }
 
-/// Returns what a path of a layer is.
 fn look(files: &Path, path: &[u8]) -> Option<LayerEntry> {
     let at = place(files, path);
     let stat = rustix::fs::statat(CWD, &at, AtFlags::SYMLINK_NOFOLLOW).ok()?;

@@ -1,8 +1,7 @@
-//! The index that commands begin with in a layer: the user's files, with what is known of them where
-//! they lie below.
+//! The index with which commands start in a layer: the user's files with their known stats.
 //!
-//! It is written straight from what the last snapshot saw, as git has it (`gitformat-index`,
-//! version 2, or 3 where a sparse checkout leaves something out).
+//! It is encoded directly from the private index of the last snapshot, in version 2, or in version
+//! 3 for a sparse checkout (`gitformat-index`).
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
@@ -16,26 +15,21 @@ use crate::git::snapshot::known::{KnownFile, each_known_file};
 use crate::git::sparse::Hidden;
 use crate::git::worktree::index_form::{ALIGNMENT, COUNT, EXTENDED, MAGIC, STAT};
 
-/// Longer names have this as their length. No system opens them.
+/// Length in the flags of an entry with a longer name.
 const LONG_NAME: usize = 0xfff;
-/// The flag, among those of an entry that has more, of a file that a sparse checkout leaves out.
+/// Extended flag of a file that a sparse checkout leaves out.
 const SKIP_WORKTREE: u16 = 0x4000;
-/// About so many bytes are in an entry.
 const ENTRY: usize = 128;
 
-/// An index that commands begin with.
+/// The index with which commands start.
 #[derive(Debug)]
 pub struct LayerIndex {
-    /// The file.
     pub(in crate::git::worktree) bytes: Vec<u8>,
-    /// The repositories within.
     pub(in crate::git::worktree) repositories: Vec<Vec<u8>>,
-    /// The hash function of its ids.
     hash: gix::hash::Kind,
 }
 
 impl LayerIndex {
-    /// Returns the index of the user's files.
     pub(super) fn of(user: &Repository, below: &LowerFiles<'_>) -> anyhow::Result<LayerIndex> {
         let hidden = Hidden::of(user)?;
         let mut index = LayerIndex::new(user, &hidden);
@@ -57,14 +51,12 @@ impl LayerIndex {
             }
         }
 
-        // Git has done without the sum over the whole file since 2.40, and before it asked for it
-        // in `fsck` only.
+        // git accepts a null checksum: always since 2.40, before that except in `fsck`.
         let none = ObjectId::null(index.hash);
         index.bytes.extend_from_slice(none.as_slice());
         Ok(index)
     }
 
-    /// Returns an index without files.
     fn new(user: &Repository, hidden: &Hidden) -> LayerIndex {
         let version: u32 = if hidden.is_empty() { 2 } else { 3 };
         let known = user.gix.index_path().metadata();
@@ -80,7 +72,7 @@ impl LayerIndex {
         }
     }
 
-    /// Adds a file behind the others.
+    /// Appends an entry. Entries must be added in order.
     fn add(&mut self, file: &KnownFile<'_>, is_hidden: bool) {
         if file.mode == Mode::COMMIT {
             self.repositories.push(file.path.to_vec());
@@ -123,7 +115,6 @@ impl LayerIndex {
         self.bytes.resize(start + length * ALIGNMENT, 0);
     }
 
-    /// Reads it again.
     pub(in crate::git::worktree) fn state(&self) -> anyhow::Result<State> {
         let options = gix::index::decode::Options::default();
         let time = State::new(self.hash).timestamp();
@@ -138,7 +129,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns what is in an index, as it is read.
     fn read(index: &LayerIndex) -> Vec<(String, Mode, u32, bool)> {
         let state = index.state().unwrap();
         let entries = state.entries().iter();

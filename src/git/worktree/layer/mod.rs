@@ -1,10 +1,9 @@
-//! The layer of a session: what the commands of its plans changed of the user's own files, which
-//! they see below it.
+//! The overlay layer of a session: the changes that its commands made on top of the user's files.
 //!
-//! Only what git ignores stays in it from turn to turn, a build's files say; everything else is in
-//! the record of its turn, and comes from below again once it was brought there. The layer lies
-//! beside the worktree, where no confined command writes but through the overlay. What is in it is
-//! a stranger's: it says what a plan's result is, and nothing else.
+//! Only ignored files, such as build output, stay in the layer between turns. All other changes are
+//! recorded in a turn and come back from the lower directory once they are applied there. Confined
+//! commands write to the layer only through the overlay. Its contents are untrusted: they determine
+//! a plan's result and nothing else.
 
 mod changes;
 pub(super) mod index;
@@ -31,26 +30,23 @@ use index::LayerIndex;
 pub use result::LayerScan;
 pub use secrets::hide_secrets;
 
-/// What takes the changes.
+/// The overlay's upper directory.
 const FILES: &str = "files";
-/// What the kernel needs to work.
+/// The overlay's work directory.
 const WORK: &str = "work";
 
-/// The user's files, which are seen below a layer.
+/// The user's files, the lower directory of the overlay.
 pub struct LowerFiles<'a> {
-    /// Their tree.
+    /// Tree of a snapshot of the files.
     pub tree: TreeId,
-    /// The private index that the tree was made with.
+    /// The private index of that snapshot.
     pub known: &'a Path,
-    /// What names a secret.
+    /// Defines which names are secrets.
     pub limits: &'a SnapshotLimits,
 }
 
-/// Returns the session's layer, with nothing in it but what git ignores and a git directory with
-/// HEAD still to be made; makes it where there is none. The caller holds the session's lock.
-///
-/// # Errors
-/// Where something else is in its place, or a file cannot be read or written.
+/// Returns the session's layer, creating it if necessary. It then contains only ignored files, and
+/// no git directory yet. The caller holds the session's lock.
 pub fn session_layer(
     user: &Repository,
     root: &Path,
@@ -70,6 +66,7 @@ pub fn session_layer(
     root.remove_git_dir(session).with_context(during)?;
     root.worktree(session).with_context(during)?;
     let layer = root.layer(session).with_context(during)?;
+    // overlayfs requires an empty work directory.
     remove_below(&layer, OsStr::new(WORK)).with_context(during)?;
     layer.make_folder(Path::new(WORK)).with_context(during)?;
 
@@ -97,10 +94,7 @@ pub fn session_layer(
 }
 
 impl SessionWorktree {
-    /// Returns the folders of the overlay in which commands see this layer over the user's files.
-    ///
-    /// # Errors
-    /// The user's folder has no path without links.
+    /// Returns the directories of the overlay mount.
     pub fn overlay(&self, user: &Repository) -> anyhow::Result<OverlayFolders> {
         let lower = user.workdir();
         Ok(OverlayFolders {
@@ -113,46 +107,34 @@ impl SessionWorktree {
         })
     }
 
-    /// Lets the git directory of the layer hide the user's.
-    ///
-    /// # Errors
-    /// Where the file system has no attributes for it.
+    /// Makes the layer's git directory opaque, so it hides the user's.
     pub fn hide_users_git_dir(&self) -> anyhow::Result<()> {
         let git = self.files.join(GIT);
         overlay::hide_below(&git).with_context(|| format!("marking `{}`", git.display()))
     }
 
-    /// Removes what is in the layer besides ignored files, as after a set-up.
-    ///
-    /// # Errors
-    /// Where something cannot be removed.
+    /// Removes everything except ignored files, for example after a set-up.
     pub fn sweep_layer(&self, user: &Repository, below: &LowerFiles<'_>) -> anyhow::Result<()> {
         sweep::sweep(user, below, &self.recorded(below.tree), &self.files)?;
         self.record.forget_recorded(true);
         Ok(())
     }
 
-    /// Removes the layer whole; it is made anew when it is needed.
-    ///
-    /// # Errors
-    /// Where something cannot be removed.
+    /// Removes the layer.
     pub fn remove_layer(&self) -> anyhow::Result<()> {
         self.record.forget_layer();
         self.root.remove_layer(&self.session)
     }
 
-    /// Removes what the kernel needed to work, once nothing is mounted any more.
+    /// Removes the overlay's work directory after the unmount.
     pub fn remove_work(&self) {
-        // What is left is removed before the next mount.
+        // Leftovers are removed before the next mount.
         if let Ok(layer) = self.root.layer(&self.session) {
             let _ = remove_below(&layer, OsStr::new(WORK));
         }
     }
 
-    /// Removes everything in the layer, ignored or not.
-    ///
-    /// # Errors
-    /// Where something cannot be removed.
+    /// Removes everything in the layer, including ignored files.
     pub fn clear_layer(&self) -> anyhow::Result<()> {
         let layer = self.root.layer(&self.session)?;
         for name in [FILES, WORK] {
@@ -163,12 +145,10 @@ impl SessionWorktree {
     }
 }
 
-/// Returns where a path of a folder is.
 fn place(folder: &Path, path: &[u8]) -> PathBuf {
     folder.join(OsStr::from_bytes(path))
 }
 
-/// Returns the path of a name in a folder.
 fn below(folder: &[u8], name: &OsStr) -> Vec<u8> {
     if folder.is_empty() {
         return name.as_bytes().to_vec();

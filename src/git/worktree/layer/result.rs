@@ -1,5 +1,5 @@
-//! What commands did, read from their layer: a tree like the one that they began at, with what the
-//! layer has in it and without what it hides.
+//! Converts a layer to a tree: the tree that the commands started from, with the layer's files and
+//! without what it hides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -25,61 +25,58 @@ use crate::git::worktree::root::GIT;
 use crate::git::worktree::sparse::hide;
 use crate::host::file::{FileMode, Root, remove_file};
 
-/// Files that say what git does with others.
 const RULES: [&str; 2] = [".gitignore", ".gitattributes"];
-/// git itself refuses larger ones.
+/// git refuses larger ones.
 const MAX_RULES: u64 = 100 << 20;
-/// The private index of a layer is of no use to the next one.
+/// Private index of the snapshot. It is removed afterwards.
 const SEEN: &str = "layer-seen";
 
-/// What is in a layer.
 #[derive(Default)]
 struct LayerNames {
-    /// Files and what else is no folder.
+    /// Everything that is not a directory or whiteout.
     leaves: Vec<Vec<u8>>,
-    /// What is gone.
+    /// Whiteouts.
     gone: Vec<Vec<u8>>,
-    /// Folders.
     folders: Vec<Vec<u8>>,
-    /// Those among them that hide the one below.
+    /// Subset of `folders` that hides the directory below.
     opaque: Vec<Vec<u8>>,
-    /// Repositories of the user's within.
+    /// The user's nested repositories.
     repositories: Vec<Vec<u8>>,
-    /// Files of rules that lie below and count here, too.
+    /// Rule files of the lower directory that apply in the layer.
     rules: Vec<Vec<u8>>,
 }
 
-/// A layer, which is looked at after commands ran.
+/// A layer after commands ran.
 pub struct LayerScan<'a> {
-    /// The worktree.
+    /// The session's worktree.
     pub worktree: &'a SessionWorktree,
-    /// The repository of the user's files below.
+    /// The user's repository, the lower directory.
     pub user: &'a Repository,
-    /// The tree of these files.
+    /// Tree of the lower directory.
     pub base: TreeId,
 }
 
 impl LayerScan<'_> {
-    /// Records what is in the layer, on the tree that it lies on.
-    ///
-    /// # Errors
-    /// As for [`snapshot::snapshot`].
+    /// Records the layer on top of its base tree.
     pub fn snapshot(&self, limits: &SnapshotLimits, force: &[Forced]) -> anyhow::Result<Snapshot> {
         let (worktree, files) = (self.worktree, &self.worktree.files);
         let top = Root::open_strictly(files)?;
         let names = self.names(&top)?;
         let known = self.known(&names)?;
-        // What is gone is known by now, and no file for whoever looks.
+        // Whiteouts are known by now. The snapshot would report them as special files.
         let is_known = |path: &&Vec<u8>| known.contains_key(path.as_slice()) || is_rules(path);
         for path in names.gone.iter().filter(is_known) {
             std::fs::remove_file(place(files, path))?;
         }
 
+        // gix reads rule files in the layer only, but those of the lower directory apply too.
         let lent = self.lend_rules(&top, &names.rules)?;
         let tracked = tracked(self.user, &self.with_insides(&known)?)?;
+        // The snapshot uses this index in place of the user's.
         worktree.repository.loaded.take_for_users(tracked);
         let seen = worktree.record.layer_index().with_file_name(SEEN);
         let taken = snapshot::snapshot(&worktree.repository, &seen, limits, force);
+        // Also if the snapshot failed: the copies must not stay in the layer.
         for path in &lent {
             remove_file(&top, Path::new(OsStr::from_bytes(path)))?;
         }
@@ -102,7 +99,7 @@ impl LayerScan<'_> {
         }
 
         taken.tree = diff::tree_with(&worktree.repository, self.base, &edits)?;
-        // One below an ignored folder may be seen by rules that the commands changed.
+        // A whiteout in a directory that was ignored can appear if commands changed the rules.
         let is_gone = |path: &str| is_whiteout(files, path.as_bytes());
         let within = |path: &str| {
             let folders = names.repositories.iter();
@@ -116,11 +113,11 @@ impl LayerScan<'_> {
         Ok(taken)
     }
 
-    /// Returns the names in the layer, besides what git ignores anyway.
+    /// Lists the layer, except in ignored directories.
     fn names(&self, top: &Root) -> anyhow::Result<LayerNames> {
         let mut rules = LazyRules::new(self.user);
         let mut names = LayerNames::default();
-        // With whether something of the user's can be seen in the folder.
+        // Directories with whether the user's directory is visible through them.
         let mut folders = vec![(Vec::new(), true)];
         while let Some((path, shows)) = folders.pop() {
             let Some(folder) = list(top, &self.worktree.files, &path) else {
@@ -157,8 +154,8 @@ impl LayerScan<'_> {
         Ok(names)
     }
 
-    /// Notes what of the user's folder below counts for a folder of the layer: that it is a
-    /// repository, and its rules.
+    /// Records the state of the user's directory that applies to one of the layer: nested
+    /// repository, rule files.
     fn look_below(
         &self,
         path: &[u8],
@@ -181,13 +178,14 @@ impl LayerScan<'_> {
         }
     }
 
-    /// Puts the user's files of rules into the layer as long as it is looked at; returns them.
+    /// Copies the user's rule files into the layer for the duration of the snapshot; returns their
+    /// paths.
     fn lend_rules(&self, top: &Root, rules: &[Vec<u8>]) -> anyhow::Result<BTreeSet<Vec<u8>>> {
         let below = Root::open(self.user.workdir())?;
         let mut lent = BTreeSet::new();
         for path in rules {
             let at = Path::new(OsStr::from_bytes(path));
-            // What cannot be read is no rule for anybody.
+            // A file that cannot be read contains no rules for git either.
             if let Ok(text) = below.read(at, MAX_RULES)
                 && top.create_new(at, &text, FileMode::Plain).is_ok()
             {
@@ -197,7 +195,7 @@ impl LayerScan<'_> {
         Ok(lent)
     }
 
-    /// Returns what the tree has at the names of the layer.
+    /// Returns the base tree's entries for the layer's names.
     fn known<'n>(&self, names: &'n LayerNames) -> anyhow::Result<BTreeMap<&'n [u8], TreeEntry>> {
         let all = names.leaves.iter().chain(&names.gone).chain(&names.folders);
         self.worktree
@@ -205,8 +203,8 @@ impl LayerScan<'_> {
             .entries_at(self.base, &all.map(Vec::as_slice).collect())
     }
 
-    /// Adds a file of each folder of the tree in which the commands made a repository: git tracks
-    /// what is in it, and takes no such folder for an embedded repository.
+    /// Adds one file of each tracked directory in which commands created a `.git`. With a tracked
+    /// file in it, the snapshot does not treat the directory as a nested repository.
     fn with_insides(
         &self,
         known: &BTreeMap<&[u8], TreeEntry>,
@@ -228,7 +226,6 @@ impl LayerScan<'_> {
         Ok(all)
     }
 
-    /// Returns the removal of everything that the layer hides.
     fn removals(
         &self,
         names: &LayerNames,
@@ -249,7 +246,7 @@ impl LayerScan<'_> {
             }
         }
 
-        // A folder in the place of a file; a repository within is opaque and stays.
+        // A directory in place of a file. A nested repository is opaque and stays.
         for path in &names.folders {
             let entry = known.get(path.as_slice());
             if entry.is_some_and(|it| !matches!(it.mode, EntryMode::Tree | EntryMode::Gitlink)) {
@@ -260,8 +257,8 @@ impl LayerScan<'_> {
     }
 }
 
-/// Returns an index with those names of the layer that the tree has: what else it has is not looked
-/// for in the layer.
+/// Returns an index with those names of the layer that the tree has. Other tracked files must not
+/// be expected in the layer.
 fn tracked(user: &Repository, known: &BTreeMap<Vec<u8>, TreeEntry>) -> anyhow::Result<State> {
     let mut state = State::new(user.gix.object_hash());
     for (path, entry) in known {
@@ -276,13 +273,11 @@ fn tracked(user: &Repository, known: &BTreeMap<Vec<u8>, TreeEntry>) -> anyhow::R
     Ok(state)
 }
 
-/// Returns whether a path is called as files of rules are.
 fn is_rules(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
     RULES.iter().any(|rules| rules.as_bytes() == name)
 }
 
-/// Returns whether a path lies below a folder.
 fn is_below(path: &[u8], folder: &[u8]) -> bool {
     path.strip_prefix(folder)
         .is_some_and(|rest| rest.starts_with(b"/"))

@@ -1,4 +1,4 @@
-//! Files of the user's that commands are not to see although they see the others: secrets by name.
+//! Hides secrets, recognized by name, from commands that see the user's files.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -10,11 +10,8 @@ use crate::git::ignore::TextRules;
 use crate::git::repository::Repository;
 use crate::host::file::{Root, remove_below};
 
-/// Hides secrets that were found among the user's files in a view of these, open at its top: all
-/// that are not in the tree, but for those that `copy` names in the syntax of `.gitignore`.
-///
-/// # Errors
-/// Where the tree cannot be read, or a file cannot be hidden.
+/// Hides the secrets among `found` in a mounted view of the user's files: all that are not in the
+/// tree, except those that `copy` lists in the syntax of `.gitignore`.
 pub fn hide_secrets(
     user: &Repository,
     below: &LowerFiles<'_>,
@@ -31,7 +28,7 @@ pub fn hide_secrets(
         .filter(|path| !known.contains_key(path.as_slice()))
     {
         let at = Path::new(OsStr::from_bytes(path));
-        // What is hidden already, or lies on another file system, is not seen.
+        // Skip files that are hidden already or on another file system.
         if let (Some(folder), Some(name)) = (at.parent(), at.file_name())
             && view.kind(at).is_ok_and(|kind| kind.is_some())
         {

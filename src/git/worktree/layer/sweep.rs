@@ -1,4 +1,4 @@
-//! A layer before a turn: what git ignores stays, everything else goes.
+//! Cleans a layer before a turn: ignored files stay, everything else is removed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -16,9 +16,8 @@ use crate::git::worktree::root::GIT;
 use crate::host::file::{Root, open_up, remove_below};
 use crate::host::overlay::show_below;
 
-/// Removes from a layer all that git does not ignore, and what hides files below
-/// that are called as secrets are: these are found anew. What is in one of the trees that were
-/// `recorded` of the layer goes, too, whether git ignores it now or not.
+/// Removes everything that git does not ignore, and whiteouts of secrets, which are searched again.
+/// Files of the `recorded` trees are removed even if git ignores them by now.
 pub(super) fn sweep(
     user: &Repository,
     lower: &LowerFiles<'_>,
@@ -32,7 +31,7 @@ pub(super) fn sweep(
     while let Some(path) = folders.pop() {
         let root = top.folder(Path::new(OsStr::from_bytes(&path)))?;
         let Some(folder) = list(top, files, &path) else {
-            // Whatever it is, no command can use it.
+            // Unreadable or too deep, so no command can use it.
             remove_all(&root)?;
             continue;
         };
@@ -43,7 +42,7 @@ pub(super) fn sweep(
             .map(|(name, _)| below(&path, name))
             .collect();
         let asked: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
-        // What a power cut took of a turn counts for nothing here: the layer is ours to lose.
+        // Skip trees that a power cut damaged: nothing in the layer is precious.
         let earlier = recorded.iter().map(|tree| user.entries_at(*tree, &asked));
         let mut known: Vec<_> = earlier.flatten().collect();
         known.push(user.entries_at(lower.tree, &asked)?);
@@ -64,7 +63,7 @@ pub(super) fn sweep(
         entered.push(path);
     }
 
-    // The deepest first: what is empty goes, and what is not shows what is below again.
+    // Deepest first. A directory that is not empty becomes transparent again.
     for path in entered.iter().rev().filter(|path| !path.is_empty()) {
         let at = place(files, path);
         if std::fs::remove_dir(&at).is_err() {
@@ -75,17 +74,15 @@ pub(super) fn sweep(
     Ok(())
 }
 
-/// What becomes of a name.
 enum Fate {
-    /// It stays, with all that is in it.
+    /// Keep it, recursively.
     Stays,
-    /// It goes, with all that is in it.
+    /// Remove it, recursively.
     Goes,
-    /// It is a folder that is looked into.
+    /// Descend into the directory.
     Entered,
 }
 
-/// Returns what becomes of a name.
 fn fate(
     (entry, tracked): (LayerEntry, Option<&TreeEntry>),
     ignored: bool,
@@ -93,7 +90,7 @@ fn fate(
 ) -> Fate {
     let tracked = tracked.map(|entry| entry.mode);
     match (entry, tracked) {
-        // A repository within: nothing of what was done in it was recorded.
+        // A nested repository: no change in it was recorded.
         (_, Some(EntryMode::Gitlink)) => Fate::Goes,
         (LayerEntry::Folder { .. }, Some(EntryMode::Tree)) => Fate::Entered,
         (LayerEntry::Folder { .. }, _) if ignored => Fate::Stays,
@@ -105,7 +102,6 @@ fn fate(
     }
 }
 
-/// Removes everything in a folder.
 fn remove_all(folder: &Root) -> anyhow::Result<()> {
     for name in folder.names().unwrap_or_default() {
         remove_below(folder, &name)?;

@@ -1,9 +1,9 @@
-//! The configuration of a git directory for commands: what of the user's says how git treats files
-//! and history, and nothing that runs a program but filters.
+//! Generates the configuration of the commands' git directory: settings of the user's repository
+//! that affect files and history, but none that runs a program except filters.
 //!
-//! The user's own configuration in their home is read by git itself. Filters (LFS, say) of the
-//! repository are copied, as files would get other bytes without them; they run as everything that
-//! a command starts does, and nobody else runs git in this directory.
+//! git reads the user's global configuration itself. Filters of the repository, for example LFS,
+//! are copied because files would have other content without them. They run with the rights of the
+//! command, and only commands run git in this directory.
 
 use std::fmt::Write as _;
 
@@ -13,10 +13,9 @@ use gix::config::Source;
 use crate::git::repository::Repository;
 use crate::host::clock;
 
-/// A section, whether its keys stand below a name of its own, and the keys that are copied.
+/// Section, whether the keys are in subsections, and the keys to copy.
 type Harmless = (&'static str, bool, &'static [&'static str]);
 
-/// What is copied.
 const HARMLESS: [Harmless; 18] = [
     (
         "core",
@@ -105,10 +104,10 @@ const HARMLESS: [Harmless; 18] = [
     ("versionsort", false, &["suffix"]),
 ];
 
-/// What holds for commands, whatever the user's own configuration says: no hooks of the project, no
-/// programs beside git, no key that nobody is there to unlock, no work in the background. Whoever
-/// fetches must not ask the repository that lends its objects for its refs: commands cannot open
-/// it, and have a copy of them.
+/// Settings for commands that override the user's: no hooks, no other programs, no signing because
+/// no user can unlock the key, no background maintenance. `alternateRefsCommand` keeps `git fetch`
+/// from listing the refs of the repository whose objects are borrowed: commands cannot open it, and
+/// have a copy of its refs.
 const FIXED: &str = "\
 [core]
 \tbare = false
@@ -133,7 +132,6 @@ const FIXED: &str = "\
 \tdetachedHead = false
 ";
 
-/// Returns the configuration.
 pub(super) fn of(user: &Repository) -> Vec<u8> {
     let mut text = format_of(user).into_bytes();
     let snapshot = user.gix.config_snapshot();
@@ -177,7 +175,7 @@ pub(super) fn of(user: &Repository) -> Vec<u8> {
     text
 }
 
-/// Returns what git must know of the repository's format before anything else.
+/// Returns the repository format, which must come first.
 fn format_of(user: &Repository) -> String {
     let sha256 = user.gix.object_hash() != gix::hash::Kind::Sha1;
     let promisor = user.config("extensions.partialClone");
@@ -201,14 +199,12 @@ fn format_of(user: &Repository) -> String {
     text
 }
 
-/// Returns the keys of a section that are copied, if any are.
 fn keys_of(section: &str, below: bool) -> Option<&'static [&'static str]> {
     let is_it =
         |(name, named, _): &&Harmless| name.eq_ignore_ascii_case(section) && *named == below;
     HARMLESS.iter().find(is_it).map(|(_, _, keys)| *keys)
 }
 
-/// Returns the line that begins a section.
 fn head(name: &str, below: Option<&BStr>) -> Vec<u8> {
     let mut text = format!("[{name}").into_bytes();
     if let Some(below) = below {
@@ -226,7 +222,6 @@ fn head(name: &str, below: Option<&BStr>) -> Vec<u8> {
     text
 }
 
-/// Returns the line of a value.
 fn line(key: &str, value: &[u8]) -> Vec<u8> {
     let mut text = format!("\t{key} = \"").into_bytes();
     for &byte in value {
@@ -234,7 +229,7 @@ fn line(key: &str, value: &[u8]) -> Vec<u8> {
             b'"' | b'\\' => text.extend([b'\\', byte]),
             b'\n' => text.extend(b"\\n"),
             b'\t' => text.extend(b"\\t"),
-            // git takes none, and ours would end in front of it.
+            // git does not allow NUL, and gix would end the value there.
             0 => {}
             _ => text.push(byte),
         }
@@ -244,7 +239,7 @@ fn line(key: &str, value: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns a value without the password of an address.
+/// Removes the password or token from a URL.
 fn without_password(value: &BString) -> BString {
     let Some((scheme, rest)) = value.split_once_str("://") else {
         return value.clone();
@@ -255,7 +250,7 @@ fn without_password(value: &BString) -> BString {
     };
     let user = &rest[..at];
 
-    // The name in `ssh://git@host` is none; a token stands alone in `https://token@host`.
+    // `git` in `ssh://git@host` is a user name, but `https://token@host` contains a token.
     let keeps = !user.contains(&b':') && scheme.eq_ignore_ascii_case(b"ssh");
     if keeps {
         return value.clone();

@@ -1,10 +1,9 @@
-//! The git directory of a worktree while commands run: a repository of its own, which borrows the
-//! objects of the user's and has a copy of their refs.
+//! The commands' git directory: a repository of its own that borrows the user's objects and has a
+//! copy of their refs.
 //!
-//! Nothing of the user's is writable to a command, and nothing needs to be: what it commits, its
-//! branches, tags, stashes and settings go to this repository. It is made aside, where no command
-//! writes, and moved into place as one; afterwards it is read as a stranger's (`git::incoming`) and
-//! thrown away.
+//! Nothing of the user's is writable to commands. Their commits, branches, tags, stashes and
+//! settings go into this repository. It is prepared where commands cannot write, and renamed into
+//! place. Afterwards it is read like an untrusted push ([`crate::git::incoming`]) and deleted.
 
 mod config;
 mod refs;
@@ -27,35 +26,32 @@ use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::file::{Root, open_up, remove_below};
 
-/// What commands left in a worktree besides files.
+/// Commits and tracked paths that commands left in the git directory.
 #[derive(Debug, Default)]
 pub struct TakenBack {
-    /// The newest of the commits that they made, if any were taken.
+    /// Their newest commit, if commits were imported.
     pub commit: Option<CommitId>,
-    /// Paths that they track, beside those that were tracked before.
+    /// Paths that they added to the index or committed.
     pub tracked: Vec<Vec<u8>>,
-    /// What was not taken, and why.
+    /// What was not imported, and why.
     pub remarks: Vec<String>,
 }
 
-/// The folder while it is made.
+/// Name of the directory while it is prepared.
 const NEW: &str = "new";
-/// More bytes than this of rules or edges are not copied.
 const MAX_COPIED: u64 = 16 << 20;
-/// Files below a git directory that say how git behaves, besides its configuration.
+/// Files of a git directory that change git's behavior, apart from its configuration.
 const RULES: [&str; 3] = ["info/exclude", "info/attributes", "info/grafts"];
 
 impl SessionWorktree {
-    /// Gives the worktree a git directory for commands, with HEAD at a commit.
-    ///
-    /// # Errors
-    /// Where the user's refs or settings cannot be read, or a file cannot be written.
+    /// Creates the git directory for commands, with HEAD at a commit.
     pub fn make_git_dir(&self, user: &Repository, at: CommitId) -> anyhow::Result<()> {
         let made = || {
             self.remove_git_dir()?;
             let beside = self.root.claim(&self.session)?;
             remove_below(&beside, OsStr::new(NEW))?;
             self.fill(&beside.make_folder(Path::new(NEW))?, user, at)?;
+            // One rename, so no command sees a partial git directory.
             beside.move_to(OsStr::new(NEW), &self.top()?, OsStr::new(GIT))?;
             Ok::<_, anyhow::Error>(())
         };
@@ -67,10 +63,7 @@ impl SessionWorktree {
         })
     }
 
-    /// Takes the git directory away again, whatever commands made of it.
-    ///
-    /// # Errors
-    /// Where it cannot be moved away.
+    /// Removes the git directory, whatever commands did to it.
     pub fn remove_git_dir(&self) -> anyhow::Result<()> {
         match self.is_layered() {
             true => self.root.remove_git_dir_of(&self.session, &self.top()?),
@@ -78,10 +71,7 @@ impl SessionWorktree {
         }
     }
 
-    /// Takes in what commands committed and which paths they track.
-    ///
-    /// # Errors
-    /// Where the user's repository cannot be read or written.
+    /// Imports the commits of commands and the paths that they track.
     pub fn take_back(&self, user: &Repository, before: CommitId) -> anyhow::Result<TakenBack> {
         let Some(git) = self.left_git_dir() else {
             return Ok(TakenBack::default());
@@ -105,14 +95,14 @@ impl SessionWorktree {
         })
     }
 
-    /// Opens what commands left of the git directory: nobody knows what is in it.
+    /// Opens the git directory that commands left. Its content is untrusted.
     fn left_git_dir(&self) -> Option<Root> {
         let worktree = self.top().ok()?;
         open_up(&worktree, OsStr::new(GIT));
         worktree.folder(Path::new(GIT)).ok()
     }
 
-    /// Returns the paths in the commands' index that were not in ours.
+    /// Returns the paths in the commands' index that are not in ours.
     fn staged(&self, git: &Root, hash: gix::hash::Kind) -> BTreeSet<Vec<u8>> {
         let path = Path::new("index");
         let Ok(ours) = self.index() else {
@@ -132,7 +122,6 @@ impl SessionWorktree {
         theirs
     }
 
-    /// Writes the files of a git directory.
     fn fill(&self, git: &Root, user: &Repository, at: CommitId) -> anyhow::Result<()> {
         let put = |name: &str, bytes: &[u8]| git.create_aside(Path::new(name), bytes);
         for folder in ["refs/heads", "refs/tags", "objects/pack", "objects/info"] {
@@ -174,14 +163,13 @@ impl SessionWorktree {
     }
 }
 
-/// Reads a file of the user's that need not be there.
 fn copied(path: &Path, limit: u64) -> Option<Vec<u8>> {
     let folder = Root::open(path.parent()?).ok()?;
     folder.read(Path::new(path.file_name()?), limit).ok()
 }
 
-/// Returns the list of object folders that are borrowed: the user's, and those from which they
-/// borrow themselves, as git follows such lists to some depth only.
+/// Returns the list of borrowed object directories: the user's and their alternates. They are
+/// listed one by one because git follows alternates only five levels deep.
 fn alternates(user: &Repository) -> anyhow::Result<Vec<u8>> {
     let store = user.gix.objects.store_ref();
     let others = store.alternate_db_paths().during("reading alternates")?;
@@ -195,8 +183,7 @@ fn alternates(user: &Repository) -> anyhow::Result<Vec<u8>> {
     Ok(list)
 }
 
-/// Returns a path as such a list has it: quoted as in C, so that a line is a path whatever is in
-/// it.
+/// Quotes a path for `objects/info/alternates` as in C, so that it stays one line.
 fn quoted(path: &Path) -> Vec<u8> {
     let mut text = vec![b'"'];
     for &byte in path.as_os_str().as_bytes() {

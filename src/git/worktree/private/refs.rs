@@ -1,14 +1,13 @@
-//! A copy of the user's refs, for commands to read: one file, however many there are.
+//! Copies the user's refs for commands into one `packed-refs` file.
 
 use gix::refs::Target;
 
 use crate::git::repository::Repository;
 
-/// The first line of the file. It does not promise that annotated tags are followed: git does that
-/// when it needs to.
+/// The header does not claim `peeled`, so git peels annotated tags itself.
 const HEADER: &[u8] = b"# pack-refs with: sorted \n";
-/// Refs that are no command's business: what TeDDy keeps, a stash that a careless `git stash pop`
-/// would take for its own, and what belongs to one checkout.
+/// Refs that are not copied: TeDDy's, the stash, which a careless `git stash pop` would use, and
+/// refs of one worktree.
 const LEFT_OUT: [&[u8]; 5] = [
     b"refs/teddy/",
     b"refs/stash",
@@ -17,19 +16,14 @@ const LEFT_OUT: [&[u8]; 5] = [
     b"refs/worktree/",
 ];
 
-/// The refs of a repository as files of another one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refs {
-    /// What is to be in `packed-refs`.
     pub(super) packed: Vec<u8>,
-    /// Symbolic refs, which cannot be packed: name and content.
+    /// Symbolic refs, which cannot be packed, as name and file content.
     pub(super) symbolic: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Copies the user's refs; one that cannot be read is left out.
-///
-/// # Errors
-/// Where they cannot be listed.
+/// Copies the user's refs. Unreadable refs are left out.
 pub(super) fn of(user: &Repository) -> anyhow::Result<Refs> {
     let (mut direct, mut symbolic) = (Vec::new(), Vec::new());
     for (name, target) in user.refs.all()?.refs {

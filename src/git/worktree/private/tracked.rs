@@ -1,7 +1,7 @@
-//! Which paths an index has that a command wrote.
+//! Reads the paths from an index that commands wrote.
 //!
-//! What a command adds is part of the plan's result although a rule ignores it. Only names are
-//! read, and they are names to look for: nothing else of such an index is used.
+//! A path that a command adds is part of the plan's result even if it is ignored. The index is
+//! untrusted, so only its names are used, as paths to look at.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,12 @@ use crate::git::worktree::index_form::{
     ALIGNMENT, COUNT, EXTENDED, FLAGS, HEADER, MAGIC, STAT, VERSION,
 };
 
-/// No path of git's is longer.
 const MAX_PATH: usize = 4096;
-/// More bytes than this are in no names of an index that is believed. Version 4 repeats what a path
-/// begins with: a small file may be made to stand for more than any memory has.
+/// Upper bound for the sum of all paths. Version 4 compresses common prefixes, so a small file
+/// could expand to more than the memory.
 const MAX_NAMES: usize = 128 << 20;
 
-/// Returns the paths in an index; nothing where it is not one.
+/// Returns the paths in an index; `None` if it is invalid.
 pub(super) fn paths(bytes: &[u8], hash: gix::hash::Kind) -> Option<BTreeSet<Vec<u8>>> {
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     if !bytes.starts_with(MAGIC) {
@@ -57,7 +56,7 @@ pub(super) fn paths(bytes: &[u8], hash: gix::hash::Kind) -> Option<BTreeSet<Vec<
     Some(paths)
 }
 
-/// Reads a number as packs have it in front of what a delta stands on; returns its length, too.
+/// Decodes a number as in the offsets of pack deltas; also returns its length.
 fn varint(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut value = 0_usize;
     for (at, &byte) in bytes.iter().take(8).enumerate() {
@@ -74,7 +73,6 @@ fn varint(bytes: &[u8]) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    /// Returns an index with entries of these names.
     fn index(version: u32, names: &[&str]) -> Vec<u8> {
         let mut bytes = [MAGIC, &version.to_be_bytes()].concat();
         bytes.extend(u32::try_from(names.len()).unwrap().to_be_bytes());
@@ -125,7 +123,7 @@ mod tests {
         let mut many = index(4, &["a"]);
         many[8..12].fill(0xff);
         assert_eq!(paths(&many, gix::hash::Kind::Sha1), None);
-        // Each path is the one before it and a letter.
+        // Each path extends the previous one by a letter.
         let grown = |count: usize| {
             let mut bytes = index(4, &vec!["a"; count]);
             let entry = STAT + 20 + FLAGS + 3;
@@ -134,7 +132,7 @@ mod tests {
         };
         assert_eq!(grown(MAX_PATH), Some(MAX_PATH));
         assert_eq!(grown(MAX_PATH + 1), None);
-        // More is cut off from a path than it has.
+        // An entry removes more bytes than the previous path has.
         let mut cut = index(4, &["a"]);
         cut[HEADER + STAT + 20 + FLAGS] = 0x7f;
         assert_eq!(paths(&cut, gix::hash::Kind::Sha1), None);

@@ -1,4 +1,4 @@
-//! Trees of many files, which are stored as deltas of newer ones.
+//! Large trees are stored as deltas of newer ones.
 
 use gix::objs::{Kind, Write as _};
 use gix_pack::index::File as Index;
@@ -13,7 +13,7 @@ use crate::git::keep::hold::join;
 use crate::git::object::batch;
 use crate::git::object::{BlobId, CommitId, NewCommit, TreeId};
 
-/// Returns the names of very many files, which no compression makes much shorter.
+/// Returns names of very many files that do not compress well.
 fn many_names() -> Vec<String> {
     let hash = gix::hash::Kind::Sha1;
     let name = |n: u32| gix::objs::compute_hash(hash, Kind::Blob, &n.to_be_bytes());
@@ -22,7 +22,7 @@ fn many_names() -> Vec<String> {
     names
 }
 
-/// Stages a commit of a tree with these files, one of which is as of this turn.
+/// Stages a commit with a tree of these files, one of which changes with the turn.
 fn staged_commit(repository: &Repository, names: &[String], turn: usize) -> (TreeId, CommitId) {
     let blob = |text: &str| {
         let written = repository
@@ -60,7 +60,6 @@ fn staged_commit(repository: &Repository, names: &[String], turn: usize) -> (Tre
     (tree, id)
 }
 
-/// Holds and settles such a commit.
 fn hold_large_tree(repository: &Repository, names: &[String], turn: usize) -> (TreeId, CommitId) {
     let (tree, id) = staged_commit(repository, names, turn);
     let held = hold::hold(repository, &[id], &[], Older::Join).unwrap();
@@ -85,7 +84,7 @@ fn trees_of_very_many_files_are_kept_as_deltas_of_newer_ones() {
             first = size;
             assert!(first > 1 << 20, "{first}");
         }
-        // After so many deltas another tree is whole.
+        // After 50 deltas, the next tree is stored whole.
         let whole = 1 + u64::from(turn > 50);
         assert_eq!(packs.len() as u64, whole, "turn {turn}");
         assert!(size < first * whole + (64 << 10), "turn {turn}: {size}");
@@ -165,22 +164,17 @@ fn a_damaged_pack_of_a_large_tree_is_not_taken_in() {
     assert_eq!(join::own_packs(&repository).len(), 2);
 }
 
-/// What happens to a repository between two turns, or in one.
+/// An event between two turns or in one.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Some files of a folder get other contents, and so many go at its end, or come back.
+    /// Some files of a directory change, and the number of files at its end.
     Turn(usize, Vec<prop::sample::Index>, usize),
-    /// Both folders change in one turn, for the user and for the plan.
     TwoTrees,
-    /// A turn has a tree that one had before.
     Again(prop::sample::Index),
-    /// Another process goes on.
     Another,
-    /// Git puts all packs together.
     Repack,
 }
 
-/// Returns random steps.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let files = prop::collection::vec(any::<prop::sample::Index>(), 1..5);
     let step = prop_oneof![
@@ -196,7 +190,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
-    /// Whatever is taken in, and as a delta of what, every tree of every turn stays what it was.
+    /// Every tree of every turn stays readable, however packs are absorbed.
     #[test]
     fn trees_of_many_files_outlive_all_that_happens(steps in steps()) {
         let (folder, mut repository) = repository();
@@ -273,8 +267,8 @@ proptest! {
     }
 }
 
-/// Holds a commit of each of some trees, as the user's files and the result of a turn are, and settles
-/// them once refs name them.
+/// Protects one commit per tree, as for the user's files and the result of a turn, and releases
+/// them once refs point at them.
 fn hold_and_name(repository: &Repository, trees: &[TreeId]) {
     let batch = batch::batch(repository);
     let commits: Vec<CommitId> = trees
