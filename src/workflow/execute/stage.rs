@@ -99,8 +99,7 @@ pub(in crate::workflow) fn perform(
     if began.is_some() {
         prepared.tell_of_room(user);
     }
-    // Before the files are read: the layer alone is the result, and a process of the view cannot
-    // write to it any more.
+    // Unmounting takes a while. Start now, because only the layer is read from here on.
     prepared.release();
     let taken = match outlived {
         Some(error) => Err(error),

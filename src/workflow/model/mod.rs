@@ -1,4 +1,4 @@
-//! The model of a turn: chosen, opened, paid for and asked.
+//! Chooses, opens, pays and asks the model of a turn.
 
 pub mod agents;
 pub mod budget;
