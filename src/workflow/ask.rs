@@ -12,7 +12,6 @@ use crate::workspace::notice::FilesNotice;
 
 /// How many rounds of reading a model gets before it must answer.
 const MAX_LOOKS: usize = 5;
-/// Message for the round after the model read files.
 const GO_ON: &str =
     "The files that you wanted to read are in the context now. Answer the question.";
 
@@ -66,6 +65,7 @@ pub fn ask(
             message: Some(text.to_owned()),
             model: options.model.clone(),
             depth: options.depth,
+            // `Loop` keeps our own message out of the user's requests.
             origin,
             question: true,
             ..PlanOptions::default()
@@ -116,7 +116,6 @@ fn take_turns(
     }
 }
 
-/// `None` if the plan has no message for the user.
 fn answer(recorded: &RecordedTurn) -> Option<String> {
     let actions = recorded.plan.actions.iter();
     let told: Vec<&str> = actions.filter_map(|action| action.kind.message()).collect();

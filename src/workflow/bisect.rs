@@ -85,11 +85,9 @@ pub struct Bisected {
     pub runs: Vec<BisectRun>,
 }
 
-/// The files at one moment of the session.
 struct TestedState {
     /// The turn that left them; for the files before the first turn, the first turn.
     turn: Turn,
-    /// 0 for the files before the first turn.
     number: u64,
     commit: CommitId,
     tree: TreeId,
@@ -163,6 +161,8 @@ pub fn bisect(
         Ok(verdict)
     };
 
+    // Test both ends first. Without a failure at one and a success at the other, the search would
+    // blame an arbitrary turn.
     for (at, expected) in [(bad, TestVerdict::Bad), (good, TestVerdict::Good)] {
         let found = judge(at)?;
         anyhow::ensure!(found == expected, Unfit::of(&states[at], found));
@@ -227,6 +227,7 @@ fn search(
     loop {
         let middle = good + (bad - good) / 2;
         let untold = (good + 1..bad).filter(|at| !skipped.contains(at));
+        // The position nearest to the middle that has not been skipped.
         let Some(at) = untold.min_by_key(|at| at.abs_diff(middle)) else {
             return Ok((good + 1, bad));
         };
@@ -239,7 +240,6 @@ fn search(
     }
 }
 
-/// Oldest first.
 fn turns(project: &Project, session: &SessionName) -> anyhow::Result<Vec<Turn>> {
     let store = project.store();
     let turns = store.history(store.tip(session)?);
@@ -266,8 +266,6 @@ fn number_of(
     ))
 }
 
-/// All recorded states of the files, starting before the first turn. Turns without files are left
-/// out.
 fn states(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<TestedState>> {
     let mut states = Vec::new();
     for turn in turns {

@@ -167,7 +167,6 @@ pub fn request(project: &Project, session: &str, commit: CommitId) -> anyhow::Re
     Ok(String::new())
 }
 
-/// The lines of a file that neither history contains.
 fn untold(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<BlamedLine>> {
     anyhow::ensure!(
         range.is_none(),
@@ -187,22 +186,18 @@ fn untold(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<BlamedLine>> {
     Ok(lines.collect())
 }
 
-/// Index of the turn that added each line; `None` if unknown.
 type LineTurns = Rc<[Option<usize>]>;
 
 /// Traces commits to turns. Caches everything, because neighboring lines usually share a commit.
 struct Tracer<'p> {
     project: &'p Project,
-    /// Turns of each session, newest first; empty if the session does not exist.
     rows: HashMap<SessionName, Vec<LogRow>>,
     /// Maps the commits of a session's code to turns.
     turns: HashMap<SessionName, Rc<HashMap<CommitId, usize>>>,
-    /// By session, commit and path.
     landed: HashMap<(SessionName, CommitId, String), LineTurns>,
 }
 
 impl Tracer<'_> {
-    /// The source of a line that the user's history contains.
     fn committed(
         &mut self,
         told: &Blame,
@@ -327,7 +322,6 @@ impl Tracer<'_> {
             .or_insert_with(|| rows(project, session).unwrap_or_default())
     }
 
-    /// The source of a line that is in no commit of the user's.
     fn in_session(
         &mut self,
         told: &Blame,
@@ -381,7 +375,6 @@ fn code_of(repository: &Repository, rows: &[LogRow]) -> anyhow::Result<HashMap<C
     Ok(turns)
 }
 
-/// Returns `true` if the turn added the line.
 fn brought(repository: &Repository, row: &LogRow, path: &str, line: &str) -> bool {
     let has = |commit: Option<CommitId>| {
         let file = commit.and_then(|commit| {

@@ -77,6 +77,7 @@ impl ChainCache {
         let mut first = 0;
         while let Some(id) = next {
             if let Some(number) = self.numbers.get(&id) {
+                // The rest of the chain is known from a session that shares it.
                 first = number + 1;
                 break;
             }

@@ -149,7 +149,6 @@ fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
     })
 }
 
-/// Falls back to the tip of a session if no turn of the current session has this name.
 fn turn(project: &Project, name: &str) -> anyhow::Result<Turn> {
     let store = project.store();
     let found = store.turn(&project.session_of(name)?, name);
@@ -220,6 +219,7 @@ fn measure(
         let texts =
             read::text_of(repository, old.as_ref())?.zip(read::text_of(repository, new.as_ref())?);
         let counted = texts.map(|(old, new)| counts(&old, &new));
+        // One unknown file makes the sum unknown.
         lines = lines
             .zip(counted)
             .map(|(sum, one)| (sum.0 + one.added, sum.1 + one.removed));
@@ -263,7 +263,6 @@ fn measure(
     })
 }
 
-/// The newest turn of a side that recorded files.
 fn last(chosen: &ComparedSide) -> anyhow::Result<(&Turn, &Workspace)> {
     let mut turns = chosen.turns.iter();
     let found = turns.find_map(|turn| Some((turn, turn.meta.workspace.as_ref()?)));
@@ -276,14 +275,12 @@ fn last(chosen: &ComparedSide) -> anyhow::Result<(&Turn, &Workspace)> {
     found.with_context(|| format!("`{}` has no files: no plan has run in it", chosen.name))
 }
 
-/// `None` for turns of early versions.
 fn seconds(turn: &Turn) -> Option<f64> {
     let time = |text: &Option<String>| text.as_ref()?.parse::<jiff::Timestamp>().ok();
     let (started, ended) = (time(&turn.meta.started)?, time(&turn.meta.ended)?);
     Some(ended.duration_since(started).as_secs_f64())
 }
 
-/// To the millisecond.
 fn rounded(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e3).round() / 1e3
 }

@@ -55,7 +55,7 @@ pub fn dry_run_at(
     dry_run_of(project, (tip, draft), (reading_of(draft)?, tree))
 }
 
-/// Parses the waiting plan. Prefers the raw reply to the repaired plan.
+/// Parses the waiting plan.
 fn reading_of(draft: &Draft) -> anyhow::Result<Reading> {
     anyhow::ensure!(
         draft.is_planned(),
@@ -63,6 +63,7 @@ fn reading_of(draft: &Draft) -> anyhow::Result<Reading> {
         draft.meta.number
     );
     let written = draft.artifacts.text_or_empty(artifact::PLAN);
+    // The raw reply, as `execute` reads it.
     let text = draft.artifacts.text(artifact::REPLY).unwrap_or(written);
     Ok(crate::plan::reading::read(&text))
 }
@@ -83,7 +84,6 @@ fn dry_run_of(
     Ok(collect(judge(project, reading, &ground)?))
 }
 
-/// Combines the actions on each file, and drops files that end up unchanged.
 fn collect(judged: Judged) -> DryRun {
     let Judged {
         plan, simulation, ..

@@ -129,6 +129,7 @@ pub fn offered(
         let fetched = here
             .get(&session)
             .is_some_and(|tip| tip.to_string() == target);
+        // If a remote has both, the session with its code wins over the record.
         let known = sessions.get(&session).is_some_and(|known| known.code);
         if known {
             continue;
@@ -174,12 +175,10 @@ fn remote_of(project: &Project, wanted: Option<&str>) -> Result<RemoteName, Remo
     }
 }
 
-/// The refs under which a remote can have a session.
 fn references(session: &SessionName) -> [String; 3] {
     [SESSIONS, RECORDS, SIGNED].map(|prefix| format!("{prefix}{session}"))
 }
 
-/// Refs of a session on the remote.
 #[derive(Default)]
 struct RemoteOffer {
     code: Option<CommitId>,
@@ -187,7 +186,6 @@ struct RemoteOffer {
     signature: Option<CommitId>,
 }
 
-/// Checks what was received, and points refs at what is valid.
 fn take(
     project: &Project,
     remote: &RemoteName,
@@ -221,6 +219,7 @@ fn take(
     let missing = wish.sessions.iter().filter(|name| !is_there(name));
     result.missing = missing.cloned().collect();
 
+    // A fetch of single sessions says nothing about the others.
     if wish.prune && wish.sessions.is_empty() {
         result.pruned = prune(project, remote, &is_there)?;
     }
@@ -263,7 +262,7 @@ struct PlannedMove {
 }
 
 impl PlannedMove {
-    /// Unconditional: the remote's state replaces ours.
+    /// Unconditional, because the remote's state replaces ours.
     fn of(&self) -> RefMove<'_> {
         RefMove {
             name: &self.name,
@@ -319,6 +318,7 @@ impl Taker<'_> {
         self.plan(
             &session,
             tip,
+            // A signature covers the session, not a record of it.
             offer.signature.filter(|_| prefix == SESSIONS),
         )?;
         Ok(Ok(FetchedSession {
@@ -375,7 +375,6 @@ impl Taker<'_> {
     }
 }
 
-/// `None` if the chain is accepted.
 fn fault(checked: &Checked, is_known: bool, is_code: bool) -> Option<String> {
     if is_known {
         return None;

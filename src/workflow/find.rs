@@ -22,9 +22,7 @@ use crate::text::path::lossy;
 use crate::workflow::chains::{ChainTurn, chains};
 use crate::workflow::project::Project;
 
-/// Larger files are skipped.
 const MAX_BYTES: u64 = 64 << 20;
-/// Size limit for a compiled pattern, in bytes.
 const MAX_PATTERN: usize = 16 << 20;
 /// A NUL within this many bytes makes a file binary, as in git.
 const FIRST: usize = 8_000;
@@ -61,7 +59,6 @@ pub struct Query {
 
 /// A pattern that is matched against lines.
 pub struct LinePattern {
-    /// Matches a single line.
     line: Regex,
     /// Multi-line variant: matches a file if it matches a line, to skip files quickly. `None` if
     /// the pattern has anchors that differ between the two.
@@ -97,7 +94,6 @@ pub struct FindResult {
 }
 
 struct SearchedFile {
-    /// Index of the turn.
     turn: usize,
     part: TurnPart,
     name: String,
@@ -105,9 +101,7 @@ struct SearchedFile {
 }
 
 enum Searched {
-    /// Matching lines, with their numbers.
     Lines(Vec<(usize, String)>),
-    /// A binary file that contains the pattern.
     Binary,
     /// Not searched, with the reason.
     Skipped(&'static str),
@@ -155,7 +149,6 @@ impl LinePattern {
         self.line.find(line.as_bytes()).map(|found| found.range())
     }
 
-    /// Searches a file line by line.
     fn search(&self, bytes: &[u8]) -> Searched {
         if self
             .whole
@@ -165,6 +158,7 @@ impl LinePattern {
             return Searched::Lines(Vec::new());
         }
         let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
+        // No empty line after the last newline.
         if bytes.is_empty() || bytes.ends_with(b"\n") {
             lines.pop();
         }
@@ -199,6 +193,7 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     })?;
     let files: Vec<SearchedFile> = files.into_iter().flatten().flatten().collect();
 
+    // Search each object once, however many turns contain it.
     let mut seen = HashSet::new();
     let blobs = files.iter().map(|file| file.blob);
     let blobs: Vec<BlobId> = blobs.filter(|blob| seen.insert(*blob)).collect();
@@ -256,7 +251,6 @@ impl FindResult {
     }
 }
 
-/// Lists the files of a turn to search.
 fn files_of(
     repository: &Repository,
     query: &Query,

@@ -6,7 +6,6 @@ use std::error::Error;
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct Hinted {
-    /// What failed, and why.
     what: String,
     /// What helps, usually a command.
     pub hint: String,

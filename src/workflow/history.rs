@@ -138,7 +138,6 @@ pub fn remote_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
     rows_of(project, project.store().remote_sessions(None)?)
 }
 
-/// Leaves out unreadable sessions.
 fn rows_of(
     project: &Project,
     sessions: Vec<(SessionName, CommitId)>,
@@ -161,6 +160,7 @@ fn rows_of(
 /// Status of the current session.
 pub fn standing(project: &Project) -> anyhow::Result<SessionStatus> {
     let hook_troubles = trouble::noted(&hooks::folder(&project.repository.teddy_dir()));
+    // `status` must work without a session.
     let Ok(session) = project.session() else {
         return Ok(SessionStatus {
             state: "none",

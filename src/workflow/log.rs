@@ -122,6 +122,7 @@ fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Res
             met = Some(turn.commit);
             break;
         }
+        // `NewRows::after` fills in the depth.
         let row = row_at(project, &turn, 0, &mut new.budget)?;
         new.add(&turn, row);
     }
@@ -136,7 +137,6 @@ fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Res
     Ok(rows)
 }
 
-/// New rows, computed from the newest turn backwards.
 #[derive(Default)]
 struct NewRows {
     /// Newest first, each with its caller.
@@ -189,7 +189,6 @@ pub fn one_row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
     Ok(row)
 }
 
-/// Fills in `not_brought` for the turn whose result was not applied.
 fn mark_not_brought(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyhow::Result<()> {
     if tip.session.remote().is_some() {
         return Ok(());
@@ -278,7 +277,6 @@ fn files_between(
     }
 }
 
-/// Length of the call chain above a turn.
 fn nesting(project: &Project, turn: &Turn) -> anyhow::Result<usize> {
     let (mut depth, mut caller) = (0, turn.meta.caller_turn_id);
     // A fetched turn can claim to be its own caller.

@@ -15,7 +15,6 @@ use crate::workspace::complete::SessionMove;
 use crate::workspace::stack::record::Written;
 use crate::workspace::transaction::Transaction;
 
-/// Initial content of `session.context`.
 const SESSION_CONTEXT: &str =
     "# Files, folders, patterns and pages that every turn of this session shows, one a line.\n";
 

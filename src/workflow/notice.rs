@@ -1,4 +1,4 @@
-//! Events during a workflow that the user should hear of. The wording is in `ui`.
+//! Events during a workflow that `ui` shows to the user.
 
 use crate::change::finding::Finding;
 use crate::session::meta::NotCaptured;

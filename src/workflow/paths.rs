@@ -8,7 +8,6 @@ use crate::git::repository::Repository;
 use crate::text::context_list::escaped;
 use crate::text::resource::{Artifact, is_url};
 
-/// The context list entry for the whole project.
 const EVERYTHING: &str = "**";
 
 /// An empty path, for example from an unset variable in a script. Refused, because it would

@@ -67,11 +67,9 @@ pub struct PickedTurn {
     pub deleted: Vec<String>,
 }
 
-/// A turn, merged into the files.
 struct Fitted {
     source: Turn,
     files: FileMove,
-    /// Conflicting paths.
     met: Vec<Vec<u8>>,
 }
 
@@ -106,6 +104,7 @@ pub fn pick(
 
     done.overlaps.sort();
     done.overlaps.dedup();
+    // All or nothing: no turn is recorded before all merges are known to work.
     if wish.on_overlap == OnOverlap::Stop && !done.overlaps.is_empty() {
         return Ok(done);
     }
@@ -204,7 +203,6 @@ fn carry_out(
     Ok(())
 }
 
-/// Writes the turn that records a pick.
 fn write(
     project: &Project,
     tip: &Turn,

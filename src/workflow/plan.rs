@@ -332,7 +332,6 @@ pub fn drop_question(project: &Project, tip: &Turn, draft: &mut Draft) -> anyhow
     Ok(())
 }
 
-/// Resets a draft, and sets an earlier answer aside.
 fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.set_answer_aside();
     let is_stale = |name: &str| {

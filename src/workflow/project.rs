@@ -29,7 +29,6 @@ use crate::workflow::user::{User, telling};
 use crate::workspace::transaction::Transaction;
 use crate::workspace::{Checkout, recover};
 
-/// In bytes.
 const MAX_NAME: u64 = 1024;
 
 /// Locations of the user's own files.
@@ -121,7 +120,6 @@ impl Project {
         Project::of(repository, places, wanted)
     }
 
-    /// Reads and merges the settings.
     fn of(
         repository: Repository,
         places: UserFolders,
@@ -142,6 +140,7 @@ impl Project {
         ];
 
         if !trusted {
+            // Without trust, a repository can lower limits but not raise them.
             ignored.extend(own.lower(&layer::merge(&users)?));
         }
 
@@ -152,6 +151,7 @@ impl Project {
             own,
             Layer::from_pairs(error::CALL, &wanted.settings)?,
         ])?;
+        // From here on, child processes do not inherit variables with keys.
         process::withhold(
             Outside::default()
                 .keys
@@ -300,6 +300,7 @@ impl Project {
 
     /// Takes the lock of a session, which covers its draft and its worktree.
     pub fn lock_session(&self, session: &SessionName, command: &str) -> anyhow::Result<Lock> {
+        // Fetched sessions are read-only.
         session.writable()?;
         let lock = Lock::take(
             &self

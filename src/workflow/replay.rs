@@ -62,6 +62,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
         patience(),
     )?;
     let tree = run_again(project, &turn, (&plan, &workspace), user);
+    // Also if the run failed.
     worktree::remove_session_worktree(&project.repository, WORKTREE)?;
     let tree = tree?;
     let expected = project.repository.commit(workspace.after)?.tree;
@@ -76,7 +77,6 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
     })
 }
 
-/// The plan that ran, and the workspace of the turn.
 fn recorded(repository: &Repository, turn: &Turn) -> anyhow::Result<(Plan, Workspace)> {
     let (number, status) = (turn.number(), turn.meta.status);
     anyhow::ensure!(

@@ -99,7 +99,6 @@ fn source_of(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Res
     )
 }
 
-/// Returns the first unused name `<session>-retry-<n>`.
 fn free_name(repository: &Repository, session: &SessionName) -> anyhow::Result<SessionName> {
     let base = session.as_str().replace('/', "-");
     let mut number = 1;
@@ -112,7 +111,6 @@ fn free_name(repository: &Repository, session: &SessionName) -> anyhow::Result<S
     }
 }
 
-/// Asks in the session that was just created.
 fn ask_again(
     project: &Project,
     turn: &Turn,
@@ -193,7 +191,6 @@ fn tell_other_steps(
     Ok(())
 }
 
-/// Sets a draft to the state of the turn before its answer.
 fn take_over(repository: &Repository, turn: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
     let files = repository.files(turn.tree)?;
     for name in RECORDED {

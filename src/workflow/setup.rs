@@ -16,13 +16,10 @@ use crate::model::outside::Outside;
 use crate::model::settings::ModelConfig;
 use crate::model::{ModelError, ModelRequest};
 
-/// Prompt for trying a model.
 const QUESTION: &str = "Reply with the single word: ready";
 /// A local server may have to load the model first.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// Environment variable; `off` prevents starting programs and asking servers.
 const DISCOVERY: &str = "TEDDY_DISCOVERY";
-/// Environment variable with a list of servers to ask.
 const SERVERS: &str = "TEDDY_SERVERS";
 
 /// A model that answered.
@@ -67,7 +64,6 @@ pub fn look(repository: Option<&Path>, named: &[ServerAddress]) -> FoundModels {
     FoundModels::look(&places, &env::var)
 }
 
-/// Servers from the environment variable, or the usual local ones.
 fn servers() -> Vec<ServerAddress> {
     if !env::is_set(SERVERS) {
         return server::usual(&env::var);
@@ -156,7 +152,6 @@ mod tests {
         }
     }
 
-    /// Expects the file to be left alone for this reason.
     #[track_caller]
     fn refused(file: &Path, words: &str) {
         let before = std::fs::read(file).ok();

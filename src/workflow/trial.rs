@@ -20,33 +20,28 @@ use crate::workflow::user::{Approved, User};
 
 /// Not a valid session name, so it cannot collide.
 const WORKTREE: &str = "_trial";
-/// Lines of output to keep.
 const LAST_LINES: usize = 10;
 
 /// Runs trials, and removes the worktree when dropped.
 pub(in crate::workflow) struct Trials<'p> {
     project: &'p Project,
-    /// Only one process runs trials at a time.
     _lock: Lock,
 }
 
-/// Result of a trial.
 #[derive(Debug, Clone)]
 pub(in crate::workflow) struct Trial {
     /// Exit code; 124 after a timeout, 128 + n after signal n.
     pub exit_code: i32,
-    /// Duration.
     pub duration: Duration,
-    /// Last lines of the output.
     pub tail: Vec<String>,
 }
 
 impl<'p> Trials<'p> {
-    /// Waits for other processes to end their trials.
     pub(in crate::workflow) fn begin(project: &'p Project, word: &str) -> anyhow::Result<Self> {
         let lock = project.repository.teddy_dir().join("locks").join(WORKTREE);
         Ok(Trials {
             project,
+            // Trials share one worktree.
             _lock: Lock::take(&lock, word, patience())?,
         })
     }
@@ -93,7 +88,6 @@ impl Drop for Trials<'_> {
     }
 }
 
-/// Without escape sequences.
 pub(in crate::workflow) fn last_lines(output: &[u8], most: usize) -> Vec<String> {
     let output = String::from_utf8_lossy(output);
     let lines: Vec<&str> = output.lines().collect();

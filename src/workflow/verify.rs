@@ -62,7 +62,6 @@ fn one(project: &Project, session: SessionName, tip: CommitId) -> anyhow::Result
     })
 }
 
-/// All commits that a turn references.
 fn commits_of(turn: &CheckedTurn) -> Vec<CommitId> {
     let mut commits = vec![turn.commit];
     commits.extend(turn.code.into_iter().flatten());

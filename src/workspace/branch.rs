@@ -6,7 +6,6 @@ use crate::git::refs;
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
 
-/// Bounds the search for the last turn that ran in this checkout.
 const MAX_BACK: usize = 32;
 
 /// The user is on a different branch than at the last turn in this checkout.

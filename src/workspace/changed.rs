@@ -60,11 +60,12 @@ pub fn changed_since(checkout: &Checkout<'_>, tip: &Turn) -> Changed {
     }
 }
 
-/// If the files hold something else than this turn left, the base is the last publication:
-/// otherwise the changes of other turns would count as the user's.
+/// Compares the files with the newest turn.
 fn compare_with(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Changed> {
     let now = snapshot::snapshot(checkout, &[])?;
     let drift = drift(checkout, tip, now.tree)?;
+    // If the files hold another turn's result, compare with that. Otherwise its changes would count
+    // as the user's.
     let last = match drift.same_turns {
         Some(false) => complete::stacks(checkout.repository)
             .last()?

@@ -52,6 +52,7 @@ pub(super) fn complete(
     files: Option<&FileMove>,
 ) -> anyhow::Result<Completed> {
     let journal = checkout.journal();
+    // `None` if the files stay as they are and nothing is published; no intent is needed then.
     let needed = to_publish(checkout.repository, turn, files)?;
     let tip = refs::read(checkout.repository, &session.reference())?
         .map(|tip| checkout.repository.commit(tip))
@@ -68,6 +69,7 @@ pub(super) fn complete(
     )?;
 
     fault::point("before-objects-sync")?;
+    // The ref must never survive a power cut without its objects.
     durable::flush(checkout.repository)?;
     if let Some(files) = needed {
         fault::point("before-intent")?;
@@ -76,10 +78,12 @@ pub(super) fn complete(
             .context("writing the journal")?;
     }
 
+    // The last check for an interrupt. Once the ref moves, the turn is completed regardless.
     let begun = fault::point("after-intent").and_then(|()| turn.heed_interrupt());
     let branch = turn.branch.as_ref().filter(|_| begun.is_ok());
     let landed = branch.map(|branch| landing::advance(checkout.repository, branch));
     let landed = landed.transpose().or_else(|error| {
+        // The branch did not move, so the intent is void.
         journal.finish()?;
         Err(error)
     })?;
@@ -101,6 +105,7 @@ pub(super) fn complete(
             != Some(turn.new)
         {
             if let Some(branch) = branch {
+                // The branch moved already. The intent stays, so that recovery records the landing.
                 return Err(landing::not_recorded(branch, error));
             }
             journal.finish()?;
@@ -121,7 +126,6 @@ pub(super) fn complete(
     })
 }
 
-/// `None` if the files stay as they are and nothing is published, so no intent is needed.
 fn to_publish<'f>(
     repository: &Repository,
     turn: &SessionMove,
@@ -132,7 +136,7 @@ fn to_publish<'f>(
     Ok(files.filter(|files| is_new || files.from != files.to || turn.branch.is_some()))
 }
 
-/// Everything after the commit point. Recovery can repeat each step.
+/// Recovery can repeat each step.
 fn after_the_ref(
     checkout: &Checkout<'_>,
     session: &SessionName,
@@ -142,7 +146,10 @@ fn after_the_ref(
 ) -> anyhow::Result<Completed> {
     let (journal, mut tip) = (checkout.journal(), turn.new);
     fault::point("after-ref-before-sync")?;
+    // The ref must be durable before the user's files change. Otherwise a power cut could leave a
+    // turn's changes without the turn.
     refs::sync(checkout.repository, &session.reference())?;
+    // A copy, from which recovery repairs a damaged ref.
     journal.keep_tip(session, tip)?;
     hold::settle(checkout.repository, held)?;
     fault::point("after-ref")?;
@@ -156,6 +163,7 @@ fn after_the_ref(
     };
 
     if let Some(files) = files {
+        // The next snapshot must include ignored files that the turn created.
         kept::note_brought(&checkout.limits, checkout.repository, files, &published)?;
     }
 
@@ -248,6 +256,7 @@ pub fn note_publication(
 ) -> anyhow::Result<()> {
     let name = Stacks::new(checkout).reference();
     let Some(id) = publication else { return Ok(()) };
+    // Recovery calls this again for a finished turn.
     if refs::read(repository, &name)? == Some(id) {
         return Ok(());
     }
@@ -268,7 +277,6 @@ pub fn stacks(repository: &Repository) -> Stacks<'_> {
     Stacks::new(repository)
 }
 
-/// Protects the objects of a turn that no ref reaches yet from a concurrent `git gc`.
 fn hold_turn(
     checkout: &Checkout<'_>,
     session: &SessionName,
@@ -300,6 +308,7 @@ fn hold_turn(
     }
 
     known.push(snapshot::kept_tree(checkout.repository)?);
+    // Also merges small packs of earlier turns (docs/decisions/0006-kept-packs.md).
     if let Some(held) = hold::hold(repository, &commits, &known, Older::Join)? {
         return Ok(held);
     }
@@ -358,7 +367,6 @@ pub struct SessionMove {
 }
 
 impl SessionMove {
-    /// The last check for an interrupt: once the ref moves, the turn is completed regardless.
     fn heed_interrupt(&self) -> anyhow::Result<()> {
         anyhow::ensure!(
             self.anyway || !interrupt::requested(),

@@ -22,7 +22,6 @@ use crate::workspace::stack::series::{PathStacks, differences};
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 use crate::workspace::turn_files::files_of;
 
-/// Bounds the search for the last turn that changed files or ran in this checkout.
 const MAX_BACK: usize = 32;
 
 /// A turn of any session.
@@ -96,8 +95,7 @@ pub fn drift(checkout: &Checkout<'_>, tip: &Turn, now: TreeId) -> anyhow::Result
     Ok(drift)
 }
 
-/// Compares the stack in the files with the stack that the newest turn wants. Single files are
-/// compared only if the stacks agree.
+/// Compares the stack in the files with the one that the newest turn wants.
 fn compare(
     checkout: &Checkout<'_>,
     stacks: &Stacks<'_>,
@@ -112,6 +110,8 @@ fn compare(
 
     let is_same = extra.is_empty() && lacking.is_empty();
     drift.same_turns = Some(is_same);
+    // Single files are compared only if the stacks agree; otherwise every file of the differing
+    // turns would be listed.
     if is_same {
         let own = diff::changes(checkout.repository, files_of(checkout, tip)?, now)?;
         drift.missing = missing(checkout, tip, stacks, (&wanted, &own))?;
@@ -185,6 +185,8 @@ fn left_by(
         checkout.repository.commit(workspace.before)?.tree,
         checkout.repository.commit(workspace.after)?.tree,
     )? {
+        // A file can contain the change and differ, because it was edited or another turn changed
+        // it since.
         let differs = checkout.repository.entry(now, &change.path)? != change.new;
         if differs && !there.has(&change, [&here, &wanted])? {
             files.push(lossy(&change.path));

@@ -86,6 +86,7 @@ pub fn note_brought(
     for ((path, made), standing) in brought.into_iter().zip(standing) {
         let is_untracked = !standing.tracked
             && (standing.ignored || is_passed_over(limits, checkout, &path, made));
+        // git does not look at tracked files that are marked `--assume-unchanged`.
         if standing.marked || is_untracked {
             kept.insert(path, made);
         }
@@ -98,7 +99,6 @@ pub fn note_brought(
     Ok(())
 }
 
-/// The rules by which a snapshot leaves out untracked files that git does not ignore.
 fn is_passed_over(
     limits: &SnapshotLimits,
     checkout: &Repository,
@@ -126,11 +126,12 @@ fn place(checkout: &Repository) -> PathBuf {
         .join(checkout.worktree_name())
 }
 
-/// An unreadable list or record counts as absent. Records are `<blob> <size> <path>`,
-/// NUL-terminated.
+/// An unreadable list or record counts as absent.
 fn read(checkout: &Repository) -> Kept {
     let bytes = read_regular(&place(checkout), MAX_NOTE).unwrap_or_default();
     let record = |record: &[u8]| {
+        // `<blob> <size> <path>`, NUL-terminated. The path comes last because it can contain
+        // spaces.
         let mut parts = record.splitn(3, |&byte| byte == b' ');
         let mut number = || std::str::from_utf8(parts.next()?).ok();
         let (id, size) = (number()?.parse().ok()?, number()?.parse().ok()?);

@@ -40,9 +40,6 @@ impl MovedBranch<'_> {
 }
 
 /// Moves a branch: the commit point of a landing.
-///
-/// The new index is written first, under `index.lock`, so that after the move only a rename is left
-/// to do.
 pub(super) fn advance<'a>(
     repository: &'a Repository,
     to: &BranchMove,
@@ -50,6 +47,8 @@ pub(super) fn advance<'a>(
     let new = repository.commit(to.new)?.tree;
     let index = to
         .is_current
+        // Written under `index.lock` before the branch moves, so that only a rename is left
+        // afterwards.
         .then(|| NewIndex::prepare(repository, to.old_tree, new))
         .transpose()?;
     fault::point("before-branch")?;
@@ -130,9 +129,9 @@ pub(super) fn resume(
     Ok(())
 }
 
-/// Returns `true` if the branch ever reached the new commit. The user can have reset it since, so
-/// the reflog counts too.
+/// Returns `true` if the branch ever reached the new commit.
 fn has_moved(repository: &Repository, to: &BranchMove) -> anyhow::Result<bool> {
+    // The user can have reset the branch since, so its reflog counts too.
     let reaches = match refs::read(repository, &to.name)? {
         Some(now) => repository.has(to.new) && revision::is_ancestor(repository, to.new, now)?,
         None => false,

@@ -16,7 +16,6 @@ use crate::workspace::Checkout;
 use crate::workspace::branch::other_branch;
 use crate::workspace::stack::{Patch, PatchId, Stacks};
 
-/// Bounds how many turns of the stack are searched for a file.
 const MAX_ASKED: usize = 32;
 
 /// A file that is not as the turns left it.
@@ -73,6 +72,7 @@ pub fn missing(
             (Some(_), Some(now)) => {
                 open.insert(&change.path, now);
             }
+            // A new file is the user's own.
             (None, _) => {}
         }
     }

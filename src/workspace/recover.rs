@@ -39,7 +39,6 @@ use crate::workspace::notice::{FilesNotice, ReferenceRepair, Tell, obstacles};
 use crate::workspace::stack::record::amend;
 use crate::workspace::worktrees;
 
-/// How much of what the refs reach is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
     /// The commits at the tips of refs.
@@ -74,6 +73,7 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
     // Before any git process reads the worktree records: if a command replaced one with a FIFO, git
     // would block on it forever.
     let mut found = worktrees::take_over_worktrees(checkout, tell)?;
+    // Before refs are checked, so that no object is found in such a pack.
     found |= set_torn_packs_aside(checkout.repository, tell)?;
     if was_down || depth == Depth::Everything {
         found |= set_damaged_objects_aside(checkout.repository, tell)?;
@@ -99,8 +99,7 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
     Ok(found)
 }
 
-/// Quarantines packs that a power cut truncated. Runs before refs are checked, so that no object is
-/// found in such a pack.
+/// Quarantines packs that a power cut truncated.
 fn set_torn_packs_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let torn = torn_packs::set_torn_packs_aside(repository)?;
     for name in &torn {
@@ -149,7 +148,6 @@ pub fn foreign_locks(repository: &Repository) -> Vec<ForeignLock> {
     refs::heal::foreign_locks(repository)
 }
 
-/// Removes lock files of our refs that a crash left behind.
 fn remove_stale_locks(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let removed = refs::heal::remove_stale_locks(checkout.repository, &|name| {
         is_in_use(checkout.repository, name)

@@ -28,7 +28,6 @@ use crate::workspace::kept;
 use crate::workspace::kept::kept;
 use crate::workspace::notice::{FilesNotice, Tell};
 
-/// Attempts before we give up on a concurrent `git gc`.
 const MAX_RECORDS: u32 = 4;
 /// Workspace commits of a session whose objects count as reachable: of the last turn, of the one
 /// before, and the one from which this turn started. An undo usually returns to one of these.
@@ -51,8 +50,7 @@ pub struct RecordedFiles {
     pub took: Duration,
 }
 
-/// Bounds for how long a snapshot counts as fresh. Within the time that a scan takes, a second scan
-/// tells no more than the first. Overwritten paths are compared one by one in any case.
+/// Bounds for how long a snapshot counts as fresh.
 const BLINK: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
 /// Above this, a snapshot is cheaper than reading the paths one by one.
@@ -72,6 +70,8 @@ impl RecordedFiles {
 
     /// Returns `true` if the scan is so recent that another would not be more exact.
     pub fn is_fresh(&self) -> bool {
+        // Files can change during a scan as well. Within the time of one, a second scan tells no
+        // more than the first. Overwritten paths are compared one by one in any case.
         self.seen.elapsed() < self.took.clamp(BLINK[0], BLINK[1])
     }
 
@@ -161,6 +161,7 @@ pub(super) fn record(
     force: &[Vec<u8>],
 ) -> anyhow::Result<RecordedFiles> {
     fault::point("before-record")?;
+    // Before the scan, which includes the files that are still listed.
     kept::forget_removed(checkout.repository)?;
     for _ in 0..MAX_RECORDS {
         let began = Instant::now();
@@ -250,6 +251,7 @@ pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> an
     let (name, repository) = (kept_reference(checkout.repository), checkout.repository);
     let old = refs::read(repository, &name)?;
     let new = match old {
+        // Already the newest.
         Some(old) if old == commit || repository.commit(old)?.parents.first() == Some(&commit) => {
             return Ok(true);
         }

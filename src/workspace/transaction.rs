@@ -25,6 +25,7 @@ impl Transaction {
         command: &str,
         tell: &mut Tell<'_>,
     ) -> anyhow::Result<Transaction> {
+        // Reads the index in the background during the wait for the lock.
         snapshot::expect(checkout);
         let lock = checkout.lock(command)?;
         fault::point("after-lock")?;

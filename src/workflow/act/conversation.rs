@@ -16,7 +16,6 @@ use crate::text::beginning;
 use crate::text::path::lossy;
 use crate::text::visible::visible;
 
-/// In bytes.
 const MAX_REPORT: usize = 64 << 10;
 const MAX_NAMED: usize = 100;
 
@@ -43,6 +42,7 @@ impl EarlierTalk {
         request: &ModelRequest,
     ) -> anyhow::Result<String> {
         let mut text = format!("# Your last changes\n\n{}\n", fate(room.tip));
+        // If everything was applied as proposed, the report tells the model nothing new.
         if !is_taken_whole(room)? {
             let report = room.tip.text(&room.project.repository, artifact::REPORT)?;
             let report = report.unwrap_or_default();

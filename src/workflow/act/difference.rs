@@ -24,9 +24,8 @@ use crate::workflow::hinted::hinted;
 use crate::workflow::notice::Notice;
 use crate::workflow::user::Event;
 
-/// In bytes. Both sides of a change are read into memory.
+/// Both sides of a change are read into memory.
 const MAX_FILE: u64 = 100 << 20;
-/// In bytes, summed over all files of a plan.
 const MAX_ALL: u64 = 400 << 20;
 /// In characters.
 const MAX_TITLE: usize = 72;
@@ -67,7 +66,6 @@ pub(super) fn plan_from(
     Ok(planned)
 }
 
-/// Removes the files that are too large and returns them with the reason.
 fn take_too_large(
     repository: &Repository,
     changes: &mut Vec<TreeChange>,
@@ -101,6 +99,7 @@ fn take_too_large(
 fn exact(changes: &[MadeChange], words: &AgentWords<'_>) -> anyhow::Result<WrittenPlan> {
     let mut whole = BTreeSet::new();
     loop {
+        // Each round takes at least one more path as a whole, so the loop ends.
         let planned = plan_taking(changes, words, &whole);
         let wrong = not_as_made(changes, &planned)?;
         if wrong.is_empty() {
@@ -115,7 +114,6 @@ fn exact(changes: &[MadeChange], words: &AgentWords<'_>) -> anyhow::Result<Writt
     }
 }
 
-/// Returns the paths for which the plan produces something else than the model did.
 fn not_as_made(changes: &[MadeChange], planned: &WrittenPlan) -> anyhow::Result<Vec<Vec<u8>>> {
     let (plan, _) = crate::plan::parse(&planned.text);
     let taken: TakenBytes = planned.taken.iter().cloned().collect();
@@ -152,13 +150,12 @@ fn not_as_made(changes: &[MadeChange], planned: &WrittenPlan) -> anyhow::Result<
     Ok(wrong.map(|change| change.path.clone()).collect())
 }
 
-/// Only files that the program created count, never an existing file of the user's.
 fn is_note(change: &TreeChange, leaves: &[String]) -> bool {
     let begins = |name: &String| change.path.starts_with(name.as_bytes());
+    // Only a file that the program created, never one of the user's.
     change.old.is_none() && leaves.iter().any(begins)
 }
 
-/// Reports work that is not in the plan.
 fn tell_left_out(room: &ActingRoom<'_, '_>, left: &WorktreeResult, planned: &WrittenPlan) {
     let cannot = planned.left_out.iter().map(|(path, reason)| NotCaptured {
         path: lossy(path),
@@ -222,7 +219,6 @@ fn state(
     Ok(Some(FileState { mode, content }))
 }
 
-/// The first sentence of the message, without Markdown markup.
 fn title(message: &str) -> String {
     let lines = message
         .lines()

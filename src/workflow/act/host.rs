@@ -29,7 +29,6 @@ const CHOICES: [Choice<'static>; 3] = [
 pub(super) struct WatchingUser<'a, 'u> {
     user: &'a SharedUser<'u>,
     name: &'a str,
-    /// Budget of the program.
     purse: Purse<'a>,
     over: bool,
 }
@@ -48,7 +47,6 @@ impl<'a, 'u> WatchingUser<'a, 'u> {
         }
     }
 
-    /// Returns `true` if the program exceeded its budget.
     pub(super) fn is_over_budget(&self) -> bool {
         self.over
     }

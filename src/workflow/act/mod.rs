@@ -60,7 +60,6 @@ pub struct ActedRecord {
     told: Option<String>,
     /// Contents that the plan refers to by artifact name.
     taken: Vec<(String, Vec<u8>)>,
-    /// The plan was generated from changes.
     is_made: bool,
     /// Cost in dollars of work that produced no plan.
     lost: f64,
@@ -110,6 +109,7 @@ impl Room for ActingRoom<'_, '_> {
             tip: self.tip,
             before: self.recorded.commit,
             tree: self.recorded.tree,
+            // An agent always works in a copy (docs/decisions/0027-worktrees.md).
             users_own: false,
             reach: Reach::AsConfigured,
             artifacts: &artifacts,
@@ -119,6 +119,7 @@ impl Room for ActingRoom<'_, '_> {
         let room = WorkRoom::open(self.project, env, &mut **self.user.borrow_mut());
         let room = room.map_err(|error| self.trouble(error))?;
         let worked = self.work(model, request, purse, room.worktree());
+        // Even if the model failed, so that the worktree's git directory is removed.
         let left = room.close();
         let worked = worked?;
         let cost = purse.used(worked.usage, worked.cost);
@@ -132,7 +133,6 @@ impl Room for ActingRoom<'_, '_> {
 }
 
 impl ActingRoom<'_, '_> {
-    /// Runs the model in the worktree.
     fn work(
         &self,
         model: &dyn ActingModel,
@@ -207,7 +207,6 @@ impl ActingRoom<'_, '_> {
         });
     }
 
-    /// Keeps the transcript and cost of a failed run, and returns the reason.
     fn keep_failure(&self, failure: AgentFailure, over: bool, purse: Purse<'_>) -> ModelError {
         let mut record = self.record.borrow_mut();
         record.lost = purse.used(failure.work.usage, failure.work.cost);
@@ -219,7 +218,6 @@ impl ActingRoom<'_, '_> {
         failure.error
     }
 
-    /// Writes the plan from the worktree.
     fn propose(
         &self,
         model: &dyn ActingModel,
@@ -244,7 +242,6 @@ impl ActingRoom<'_, '_> {
         })
     }
 
-    /// Keeps the error with its hint, and returns a model error with its text.
     fn trouble(&self, error: anyhow::Error) -> ModelError {
         let detail = format!("{error:#}");
         self.record.borrow_mut().trouble = Some(error);
@@ -264,7 +261,6 @@ fn first(request: &ModelRequest) -> String {
     request.whole_text()
 }
 
-/// Wraps a text in a fence longer than any inside it.
 fn fenced(text: &str) -> String {
     let fence = fence_for(text, 4);
     format!("{fence}\n{}\n{fence}\n", text.trim_end())

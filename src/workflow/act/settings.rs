@@ -23,7 +23,6 @@ const SETTINGS: [&str; 12] = [
     "opencode.jsonc",
 ];
 
-/// Reports the settings that an acting model will find in its copy of the project.
 pub(super) fn tell(room: &ActingRoom<'_, '_>) -> anyhow::Result<()> {
     let repository = &room.project.repository;
     let mut found = Vec::new();

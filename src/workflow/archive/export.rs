@@ -119,6 +119,7 @@ impl SessionBundle {
         let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let during = |error: std::io::Error| failure("write", path, error);
+        // Without a name until it is complete: a crash leaves no partial bundle.
         let unnamed = UnnamedFile::make(folder).map_err(during)?;
         self.write(project, unnamed.file().try_clone().map_err(during)?)?;
         unnamed.file().sync_all().map_err(during)?;
@@ -148,7 +149,6 @@ fn taken(path: &Path) -> anyhow::Error {
     )
 }
 
-/// Adds a hint to a bundle error.
 pub(super) fn explained(error: anyhow::Error) -> anyhow::Error {
     let hint = error.downcast_ref().and_then(BundleError::hint);
     match hint {

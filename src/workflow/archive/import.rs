@@ -111,6 +111,7 @@ pub fn import(
 
     let arrivals = chosen.iter().map(|(name, refs)| {
         let called = wish.called.as_ref().unwrap_or(name);
+        // Check all sessions before keeping any.
         look(project, &received, (name, called), refs)
     });
     let arrivals: Vec<Arrival> = arrivals.collect::<anyhow::Result<_>>()?;
@@ -127,7 +128,6 @@ pub fn import(
     })
 }
 
-/// A checked session.
 struct Arrival {
     session: ImportedSession,
     /// Empty if the session is already here.
@@ -179,7 +179,6 @@ fn wanted(found: &BundleRefs, chosen: &[(SessionName, SessionRefs)]) -> Vec<(Str
     wanted
 }
 
-/// The refs of a session under the given name.
 fn named(name: &SessionName, refs: &SessionRefs) -> Vec<(String, CommitId)> {
     let signature = refs.signature.map(|tag| (name.signed_reference(), tag));
     let draft = refs.draft.map(|draft| (name.draft_reference(), draft));
@@ -190,7 +189,6 @@ fn named(name: &SessionName, refs: &SessionRefs) -> Vec<(String, CommitId)> {
         .collect()
 }
 
-/// Checks the manifest against the refs.
 fn agree(manifest: &Manifest, chosen: &[(SessionName, SessionRefs)]) -> Result<(), String> {
     for (name, refs) in chosen {
         let said = manifest.sessions.iter().find(|it| it.name == name.as_str());
@@ -260,7 +258,6 @@ fn look(
     })
 }
 
-/// Verifies the chain, the signature and the draft of a session.
 fn truth(
     seen: &Repository,
     name: &SessionName,

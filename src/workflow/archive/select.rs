@@ -20,7 +20,6 @@ pub(super) struct BundleRefs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SessionRefs {
     pub(super) tip: CommitId,
-    /// The tag that signs it.
     pub(super) signature: Option<CommitId>,
     pub(super) draft: Option<CommitId>,
 }
@@ -76,7 +75,6 @@ fn ours(name: &[u8]) -> Option<&str> {
     is_ours.then(|| str::from_utf8(name).ok())?
 }
 
-/// Refs below a prefix, with the prefix removed.
 fn below<'a>(
     named: &'a BTreeMap<&str, CommitId>,
     prefix: &'a str,
@@ -85,7 +83,6 @@ fn below<'a>(
     all.filter_map(move |(name, target)| Some((name.strip_prefix(prefix)?, *target)))
 }
 
-/// Escapes a name for display.
 fn shown(name: &[u8]) -> String {
     visible(&visible_bytes(name)).into_owned()
 }

@@ -13,7 +13,6 @@ use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::workflow::log::LogRow;
 
-/// A file of a commit that names turns of a session.
 pub(super) struct LandedFile<'a> {
     pub repository: &'a Repository,
     /// Newest first.
@@ -23,7 +22,6 @@ pub(super) struct LandedFile<'a> {
     /// Indices into `rows` of the named turns, newest first.
     pub named: &'a [usize],
     pub commit: CommitId,
-    /// Path of the file in that commit.
     pub path: &'a str,
 }
 
@@ -63,6 +61,7 @@ impl LandedFile<'_> {
     /// wrote during the landing is assigned to the newest turn that changed the file.
     pub(super) fn by_content(&self, line: &str) -> Option<usize> {
         let has = |at: &&usize| brought(self.repository, &self.rows[**at], self.path, line);
+        // `named` is newest first: the last turn that added the line wins.
         if let Some(at) = self.named.iter().find(has) {
             return Some(*at);
         }

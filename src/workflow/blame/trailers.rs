@@ -2,15 +2,13 @@
 
 use crate::session::name::SessionName;
 
-/// A turn named in a trailer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) number: u64,
     pub(super) id: String,
 }
 
-/// Returns the sessions and turns that a message names. Malformed trailers are skipped, because
-/// anyone can write a message.
+/// Malformed trailers are skipped, because anyone can write a message.
 pub(super) fn names(message: &str) -> (Vec<SessionName>, Vec<Named>) {
     let (mut sessions, mut turns) = (Vec::new(), Vec::new());
     for line in message.lines() {

@@ -90,7 +90,6 @@ pub fn archive(
     }
 }
 
-/// Returns the changed files, or the conflicts.
 fn merge(
     transaction: &Transaction,
     project: &Project,
@@ -197,7 +196,7 @@ fn sides(
     Ok((base, target))
 }
 
-/// Records the archive. The caller holds the lock.
+/// The caller holds the lock.
 fn record(project: &Project, change: &mut Change, done: &[String]) -> anyhow::Result<()> {
     let names: Vec<String> = change
         .documents

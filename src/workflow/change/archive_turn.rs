@@ -18,12 +18,10 @@ use crate::workspace::stack::record::{Written, publish_turn};
 pub(super) struct ArchiveTurn<'a> {
     pub id: &'a ChangeId,
     pub tip: &'a Turn,
-    /// The user's files before.
     pub recorded: &'a RecordedFiles,
     pub files: &'a FileMove,
 }
 
-/// Returns the move of the session's ref, and the report lines.
 pub(super) fn write(
     project: &Project,
     writing: &ArchiveTurn<'_>,

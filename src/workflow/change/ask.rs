@@ -18,23 +18,17 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-/// Attempts before we give up.
 const MAX_ANSWERS: u64 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Writes the documents.
     Author,
-    /// Challenges them.
     Challenger,
-    /// Implements them.
     Implementer,
-    /// Reviews the implementation.
     Reviewer,
 }
 
 impl Role {
-    /// Name of the role in the configuration.
     pub(super) fn word(self) -> &'static str {
         match self {
             Role::Author => "author",
@@ -45,18 +39,15 @@ impl Role {
     }
 }
 
-/// A question to a role.
 pub(super) struct RoleQuestion<'a> {
     pub role: Role,
     /// What the answer is, for messages: `proposal.md`.
     pub about: &'a str,
-    /// System prompt.
     pub system: String,
     pub input: &'a str,
     pub message: String,
 }
 
-/// Parses an answer, or returns its mistakes, one line each.
 pub(super) type ReadAnswer<'a, T> = &'a dyn Fn(&str) -> Result<T, Vec<String>>;
 
 /// The model for a role: the option, the role's setting, or the default model.
@@ -81,7 +72,6 @@ pub(super) fn role_model(
         .ok_or(NoModel::Document)?)
 }
 
-/// Asks questions for one change.
 pub(super) struct RoleClient<'a> {
     pub project: &'a Project,
     pub id: &'a ChangeId,
@@ -128,6 +118,7 @@ impl RoleClient<'_> {
         };
         loop {
             let answer = self.answer(&model, &request, &mut taken)?;
+            // Redact before the answer is parsed and recorded.
             let text = redact(&answer.text).into_owned();
             let mistakes = match read(&text) {
                 Ok(value) => return Ok((value, taken)),

@@ -22,7 +22,6 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-/// System prompt of the challenger.
 const CHALLENGER: &str = include_str!("../../../prompts/change/challenger.md");
 
 /// Result of a challenge or review.
@@ -96,6 +95,7 @@ pub(super) fn judge(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::R
     let issues = review.issues();
     let text = review::append(change.documents.text(proposal::FILE), &review);
     change.documents.put(proposal::FILE, text);
+    // The verdict covers exactly these documents. Later edits show up as stale.
     change.state.seal(&change.documents, &now());
     let entry = ChangeEntry {
         verdict: Some(verdict),
@@ -148,7 +148,6 @@ pub(super) fn require_usable(
     .into())
 }
 
-/// Parses a review with one verdict.
 pub(super) fn read(text: &str) -> Result<(String, ReviewVerdict), Vec<String>> {
     let body = answer::review(text);
     match verdict::read(&body) {
@@ -174,7 +173,6 @@ pub(super) fn block(
     }
 }
 
-/// One line for each issue: severity and title.
 pub(super) fn titles(body: &str) -> Vec<String> {
     let sections = section::read(body);
     let Some(all) = section::find(&sections, 2, "issues") else {

@@ -83,7 +83,6 @@ impl ImplementStop {
     }
 }
 
-/// Result of the tasks and the fix.
 enum TaskProgress {
     Ready,
     Stopped(ImplementStop),
@@ -194,7 +193,6 @@ fn begin(
     Ok(change)
 }
 
-/// Implements open tasks in order, then applies what the last review asked for.
 fn tasks_and_fix(
     project: &mut Project,
     change: &mut Change,

@@ -84,8 +84,8 @@ pub struct Total {
 }
 
 impl Total {
-    /// The sums treat unknown numbers as zero, so a sum of zero despite answers means unknown.
     fn of(usage: &ChangeUsage) -> Total {
+        // Unknown numbers are added as zero, so a sum of zero despite answers means unknown.
         let is_known = |is_more: bool| usage.calls == 0 || is_more;
         Total {
             calls: usage.calls,

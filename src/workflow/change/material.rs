@@ -12,9 +12,9 @@ use crate::text::fence::fence_for;
 use crate::text::redact::redact;
 use crate::text::visible::visible;
 
-/// In bytes. A larger file is only mentioned.
+/// A larger file is only mentioned.
 const MAX_FILE: usize = 64 * 1024;
-/// In bytes, for all project files together.
+/// For all project files together.
 const MAX_FILES: usize = 400 * 1024;
 
 /// Renders the input for a role, redacted.
@@ -66,7 +66,6 @@ pub(super) fn material(
     Ok(redact(&text).into_owned())
 }
 
-/// Files to include: specs, the readme, and files that the proposal names.
 fn wanted(documents: &Documents, paths: &[String]) -> Vec<String> {
     let named = proposal::read(documents.text(proposal::FILE)).files;
     let shown = |path: &&String| {
@@ -95,7 +94,6 @@ pub(super) fn document(text: &mut String, path: &str, content: &str) {
     text.push('\n');
 }
 
-/// The documents without their reviews, for the implementer.
 pub(super) fn agreed(documents: &Documents) -> String {
     let mut text = String::new();
     for (path, content) in documents

@@ -44,16 +44,12 @@ pub struct ChangeOptions {
     pub message: Option<String>,
 }
 
-/// A step to record.
 struct ChangeStep {
     event: ChangeEvent,
     /// Name of the command, for messages.
     wanted: &'static str,
-    /// Entry in the state.
     entry: ChangeEntry,
-    /// Commit subject.
     title: String,
-    /// Commit body.
     lines: Vec<String>,
 }
 
@@ -86,7 +82,6 @@ fn lock_change(project: &Project, id: &ChangeId, command: &str) -> Result<Lock, 
     )
 }
 
-/// Takes a snapshot of the user's files.
 fn files_now(project: &Project) -> anyhow::Result<TreeId> {
     let _lock = project.lock("change")?;
     Ok(snapshot::snapshot(&project.checkout(), &[])
@@ -170,7 +165,6 @@ pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyho
     Ok(count)
 }
 
-/// Checks whether the phase allows a step, before any model is asked.
 fn allow(change: &Change, event: ChangeEvent, wanted: &'static str) -> Result<(), ChangeError> {
     let phase = Some(change.state.phase);
     phase::next(phase, event)

@@ -111,8 +111,6 @@ pub fn plan(
     Ok(planned)
 }
 
-/// Writes missing documents, then challenges and revises at most `change.planning_iterations`
-/// times.
 fn cycle(
     desk: &mut RoleClient<'_>,
     description: Option<&str>,

@@ -21,13 +21,9 @@ use crate::workflow::change::material::material;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// Shared system prompt of the author.
 pub(super) const AUTHOR: &str = include_str!("../../../prompts/change/author.md");
-/// Instructions for the proposal.
 const PROPOSAL: &str = include_str!("../../../prompts/change/proposal.md");
-/// Instructions for a spec.
 const SPEC: &str = include_str!("../../../prompts/change/spec.md");
-/// Instructions for the tasks.
 const TASKS: &str = include_str!("../../../prompts/change/tasks.md");
 
 /// A change whose documents are to be written.
@@ -65,6 +61,7 @@ pub(super) fn propose(
     description: Option<&str>,
 ) -> anyhow::Result<(Change, usize)> {
     let mut change = open(desk.project, desk.id, description)?;
+    // A new change has no commit yet, and so no phase to check.
     if change.commit.is_some() {
         allow(&change, Happened::Propose, "proposal")?;
     }
@@ -81,7 +78,6 @@ pub(super) fn complete(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow
     Ok(written)
 }
 
-/// Reads a change, or creates it from a description.
 fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::Result<Change> {
     if refs::read(&project.repository, &id.reference())?.is_some() {
         return change(project, id);
@@ -153,7 +149,6 @@ fn write(
     )
 }
 
-/// Parses an answer as a document, or returns its mistakes.
 pub(super) fn read(id: &ChangeId, path: &str, answer: &str) -> Result<String, Vec<String>> {
     let text = answer::unwrap(answer);
     // Authors sometimes copy or invent reviews. Only reviews that we record count.
@@ -174,7 +169,6 @@ pub(super) fn read(id: &ChangeId, path: &str, answer: &str) -> Result<String, Ve
     }
 }
 
-/// Subject and body of a document's commit.
 fn words(change: &Change, written: &MissingDocument) -> (String, Vec<String>) {
     match written {
         MissingDocument::Proposal => {

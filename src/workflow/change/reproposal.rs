@@ -15,7 +15,6 @@ use crate::workflow::change::material::material;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// Instructions for a revision.
 const REVISION: &str = include_str!("../../../prompts/change/revision.md");
 
 /// Asks the author to revise the documents after a challenge. `message` is the user's own request.
@@ -99,7 +98,6 @@ pub(super) fn revise(
     complete(desk, change).map(|_| ())
 }
 
-/// Parses an answer as documents. A single mistake rejects all.
 fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>> {
     let files = answer::files(&answer::unwrap(text));
     if files.is_empty() {
@@ -108,6 +106,7 @@ fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>>
 
     let (mut found, mut mistakes) = (Vec::new(), Vec::new());
     for (path, text) in files {
+        // The path is the model's. Only documents of a change can be written.
         if !can_be_revised(&path) {
             mistakes.push(format!(
                 "`{}` is not a document of a change",
@@ -129,8 +128,6 @@ fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>>
     }
 }
 
-/// Returns `true` for the documents that an author writes. Everything else in an answer is refused,
-/// whatever its path.
 fn can_be_revised(path: &str) -> bool {
     matches!(path, proposal::FILE | tasks::FILE)
         || spec::id_of(path).is_some_and(crate::change::id::is_id)

@@ -25,9 +25,8 @@ use crate::workflow::change::material::material;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// System prompt of the reviewer.
 const REVIEWER: &str = include_str!("../../../prompts/change/reviewer.md");
-/// In bytes. Files beyond this are only named.
+/// Files beyond this are only named.
 const MAX_DIFF: usize = 600 * 1024;
 
 /// Reviews the implementation of a change.
@@ -122,7 +121,6 @@ pub(super) fn review_locked(
     })
 }
 
-/// Number and text of the last review of the implementation.
 pub(super) fn last_review(change: &Change) -> Option<(usize, String)> {
     let reviews = review::read(change.documents.text(REVIEW));
     let latest = review::latest(&reviews)?;
@@ -158,7 +156,6 @@ pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeI
     )))
 }
 
-/// Unified diff of everything that the session changed.
 fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
     let Some((before, after)) = span_of(project, id)? else {
         return Ok("(nothing)\n".to_owned());

@@ -29,14 +29,10 @@ use crate::workflow::plan::{self, Start};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// Instructions for the implementer.
 const IMPLEMENTER: &str = include_str!("../../../prompts/change/implementer.md");
-/// Agent of a change's session.
 const AGENT: &str = "developer";
-/// Limit for one piece of work in one call.
 const MAX_TURNS: u32 = 6;
 
-/// A piece of work.
 pub(super) struct Work {
     /// First line of its message. Identifies its turns.
     pub key: String,
@@ -46,7 +42,6 @@ pub(super) struct Work {
     pub files: Vec<String>,
 }
 
-/// Result of a piece of work.
 pub(super) enum Worked {
     /// Completed by the turn of this number.
     Done(u64, Option<StepUsage>),
@@ -93,7 +88,6 @@ impl Work {
         }
     }
 
-    /// The fixes for the issues of a review.
     pub(super) fn fix(change: &Change, number: usize, review: &str) -> Work {
         let tasks = crate::change::tasks::read(change.documents.text(crate::change::tasks::FILE));
         Work {
@@ -140,7 +134,6 @@ pub(super) fn open_work(
     Ok(())
 }
 
-/// Runs turn after turn until the work is completed or something stops it.
 pub(super) fn work(
     project: &mut Project,
     change: &Change,
@@ -151,6 +144,8 @@ pub(super) fn work(
     let model = ask::role_model(project, Role::Implementer, wish)?;
     let mut said: Option<String> = None;
     for _ in 0..MAX_TURNS {
+        // Checked first: an earlier call can have been killed between the turn and its entry in the
+        // change.
         if let Some((turn, taken)) = settled(project, change, work)? {
             return Ok(Worked::Done(turn, taken));
         }
@@ -275,7 +270,6 @@ fn settled(
     Ok(None)
 }
 
-/// A turn completes the work if the model concluded, or the plan changed files and asked nothing.
 fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
     if turn.conclusion(repository)?.is_some() {
         return Ok(true);
@@ -293,7 +287,6 @@ fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
             .any(|action| action.kind.message().is_some()))
 }
 
-/// The user's message that led to a turn: its own, or that of the turn whose plan it corrects.
 fn words_of(project: &Project, turn: &Turn) -> anyhow::Result<String> {
     for turn in project.store().history(turn.clone()) {
         let turn = turn?;
@@ -306,7 +299,6 @@ fn words_of(project: &Project, turn: &Turn) -> anyhow::Result<String> {
     Ok(String::new())
 }
 
-/// Sums the usage of the turns after turn `noted`.
 fn taken_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Option<StepUsage>> {
     let mut sum: Option<StepUsage> = None;
     for turn in project.store().history(tip.clone()) {
@@ -333,7 +325,6 @@ fn taken_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Opti
     Ok(sum)
 }
 
-/// Returns `true` if the user has to look at the turn before the work can continue.
 fn must_stop(recorded: &RecordedTurn) -> bool {
     let is_settled = match &recorded.ending {
         TurnEnding::Ran { .. } => true,
@@ -356,7 +347,6 @@ fn answer_to(
     }
 }
 
-/// Fails if tasks are open.
 pub(super) fn require_done(change: &Change) -> Result<(), ChangeError> {
     let open = tasks::read(change.documents.text(tasks::FILE))
         .iter()

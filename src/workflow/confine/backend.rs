@@ -11,9 +11,7 @@ use crate::workflow::project::Project;
 
 use super::private::private_places;
 
-/// In bytes.
 const MAX_NOTE: u64 = 4 << 10;
-/// Cached result of a successful probe.
 const CAN: &str = "yes";
 
 /// How commands see the user's files.
@@ -41,7 +39,6 @@ pub fn tried(project: &Project) -> CommandFiles {
     judged(project, || attempt(project))
 }
 
-/// Checks the settings, and calls `can` only if they allow an overlay.
 fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> CommandFiles {
     let settings = &project.settings;
     let why = match settings.worktree.backend {
@@ -64,10 +61,11 @@ fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> Comman
     }
 }
 
-/// Describes a private path inside the project that an overlay would expose. The project can be the
-/// user's configuration directory, and the git directory need not be named `.git`.
+/// Describes a private path inside the project that an overlay would expose.
 fn private_inside(project: &Project) -> Option<String> {
     let top = project.repository.workdir();
+    // The git directory can have another name, and the project can be the directory of the user's
+    // configuration.
     let git = top.join(".git");
     let dirs = [
         project.repository.git_dir().to_owned(),
@@ -85,7 +83,6 @@ fn private_inside(project: &Project) -> Option<String> {
     ))
 }
 
-/// Probes the machine and caches the result together with the boot id.
 fn attempt(project: &Project) -> Result<(), String> {
     let can = overlay::probe(&project.worktrees());
     if let Some(boot) = boot::id() {
@@ -96,7 +93,6 @@ fn attempt(project: &Project) -> Result<(), String> {
     can
 }
 
-/// The cached result; `None` if it is from an earlier boot.
 fn remembered(project: &Project) -> Option<Result<(), String>> {
     if let Err(why) = overlay::allowed() {
         return Some(Err(why));
@@ -112,9 +108,9 @@ fn remembered(project: &Project) -> Option<Result<(), String>> {
     })
 }
 
-/// Path of the cache. A worktree root of its own can be on another file system, so it has its own
-/// cache.
+/// Path of the cache.
 fn note(project: &Project) -> PathBuf {
+    // A worktree root of its own can be on another file system, with another answer.
     let name = match &project.settings.worktree.root {
         Some(_) => format!("overlay-{}", project.repository.identity()),
         None => "overlay".to_owned(),

@@ -56,8 +56,7 @@ pub(super) fn prepare(folder: &Path, opened: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// Environment variables that point tools to the directory. Without network, downloaded packages
-/// are taken from the user's caches, because nothing could be downloaded into an empty one.
+/// Environment variables that point tools to the directory.
 pub(super) fn variables(folder: &Path, network: Network) -> Vec<(String, String)> {
     let Some(folder) = folder.to_str() else {
         return Vec::new();
@@ -69,6 +68,7 @@ pub(super) fn variables(folder: &Path, network: Network) -> Vec<(String, String)
     ];
     let fetched = match network {
         Network::On => &[("npm_config_cache", "/npm"), ("GOMODCACHE", "/go-mod")][..],
+        // Without network an empty cache could not be filled, so packages are read from the user's.
         Network::Off => &[],
     };
 

@@ -103,7 +103,6 @@ pub fn tool_caches(project: &Project) -> PathBuf {
     tools.join(project.repository.identity())
 }
 
-/// The policy according to the settings.
 fn policy_of(project: &Project, places: RunPaths<'_>) -> Option<Policy> {
     let settings = &project.settings.execute;
     if settings.sandbox == Sandbox::Off {
@@ -135,10 +134,10 @@ fn policy_of(project: &Project, places: RunPaths<'_>) -> Option<Policy> {
     Some(policy)
 }
 
-/// Directories in `PATH` below the project are readable, so secrets next to the programs are hidden
-/// one by one.
+/// Secrets next to programs in `PATH`.
 fn secrets_beside_programs(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
     let workdir = project.repository.workdir();
+    // Their directories are readable, so the secrets inside must be hidden one by one.
     let folders = policy::programs_inside(workdir).into_iter();
     let folders = folders.filter_map(|folder| {
         let inside = folder.strip_prefix(workdir).ok()?;

@@ -6,7 +6,6 @@ use super::private::private;
 use crate::host::env;
 use crate::host::sandbox::{Network, Policy};
 
-/// Paths of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunPaths<'p> {
     /// The worktree, with a git directory of its own.
@@ -14,11 +13,9 @@ pub(super) struct RunPaths<'p> {
     pub common_dir: &'p Path,
     /// The user's files. Hidden, because the snapshot can have left out secrets in them.
     pub workspace: &'p Path,
-    /// Writable caches.
     pub caches: &'p Path,
 }
 
-/// Devices without side effects.
 const DEVICES: [&str; 5] = [
     "/dev/null",
     "/dev/zero",
@@ -58,8 +55,6 @@ pub(super) fn standard(places: RunPaths<'_>) -> Policy {
     policy
 }
 
-/// Directories of the workspace from which the user runs programs, such as an active virtual
-/// environment.
 pub(super) fn programs_inside(workspace: &Path) -> Vec<PathBuf> {
     programs(&env::var("PATH").unwrap_or_default(), workspace)
 }

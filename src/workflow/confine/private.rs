@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use crate::host::env;
 
-/// Relative to the home directory.
 const HOME: &[&str] = &[
     // Keys.
     ".ssh",
@@ -87,7 +86,6 @@ const HOME: &[&str] = &[
     ".zsh_history",
 ];
 
-/// Relative to the configuration directory.
 const CONFIG: &[&str] = &[
     "teddy",
     // Keys.
@@ -128,7 +126,6 @@ const CONFIG: &[&str] = &[
     "google-chrome",
 ];
 
-/// Relative to the cache directory.
 const CACHE: &[&str] = &[
     "teddy",
     "BraveSoftware",

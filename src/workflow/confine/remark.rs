@@ -5,11 +5,8 @@
 
 use crate::host::sandbox::{Network, Policy};
 
-/// How much of the end of the output is searched, in bytes.
 const TAIL: usize = 64 * 1024;
-/// Messages of programs that cannot open a pseudo-terminal.
 const TERMINAL: [&str; 3] = ["out of pty devices", "openpty", "forkpty"];
-/// Messages of programs that cannot open a socket or resolve a name.
 const NETWORK: [&str; 12] = [
     "Operation not permitted",
     "EPERM",
@@ -24,7 +21,6 @@ const NETWORK: [&str; 12] = [
     "getaddrinfo",
     "dial tcp",
 ];
-/// Messages of programs that cannot access a file.
 const FILES: [&str; 3] = ["Permission denied", "permission denied", "EACCES"];
 
 fn says(text: &str, words: &[&str]) -> bool {
@@ -37,6 +33,7 @@ pub(in crate::workflow) fn remark(
     exit_code: i32,
     output: &[u8],
 ) -> Option<&'static str> {
+    // The error is usually at the end.
     let text = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
     (exit_code != 0).then(|| blame(policy, &text)).flatten()
 }

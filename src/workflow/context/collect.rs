@@ -48,7 +48,6 @@ pub struct Sources<'a> {
 struct ListedFiles {
     /// Sorted by path.
     leaves: Vec<Leaf>,
-    /// The rendered directory tree.
     structure: String,
 }
 
@@ -61,12 +60,10 @@ struct Gatherer<'a, 'f> {
     root: &'a Root,
     /// Requests are rendered in a section of their own, and not again as artifacts.
     requests: &'a Requests,
-    /// The global list is not tracked by git, so its author is the user.
     own_global: bool,
     /// Cached by blob id.
     tokens: TokenCache,
     fetch: Fetch<'f>,
-    /// Names of resources that are already included.
     seen: BTreeSet<String>,
     shown: Vec<Shown>,
 }
@@ -152,7 +149,6 @@ impl ListedFiles {
     }
 }
 
-/// Like `git status --short --branch`, against the snapshot.
 fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
     let branch = refs::branch(&project.repository)?;
     let mut text = match (branch, refs::head(&project.repository)?) {
@@ -245,7 +241,6 @@ impl Gatherer<'_, '_> {
         })
     }
 
-    /// Adds a file, or all files of a directory.
     fn path(&mut self, scope: ListScope, path: &str) -> anyhow::Result<()> {
         if let Ok(at) = self
             .leaves
@@ -266,10 +261,10 @@ impl Gatherer<'_, '_> {
         inside.into_iter().try_for_each(|at| self.leaf(scope, at))
     }
 
-    /// Reads an ignored file from disk. Only for entries that the user listed: a model could
-    /// otherwise read any ignored file by adding it to its list, and so could the author of a
-    /// fetched session or repository.
+    /// Reads an ignored file from disk, if the user listed it.
     fn outside_the_snapshot(&mut self, scope: ListScope, path: &str) -> ResourceBody {
+        // Otherwise a model could read any ignored file by adding it to its list, and so could the
+        // author of a fetched session or repository.
         let own = match scope {
             ListScope::Turn => false,
             ListScope::Session => adopt::is_own_tip(self.project, self.tip),
@@ -334,7 +329,6 @@ impl Gatherer<'_, '_> {
         (self.fetch)(url).map_or_else(ResourceBody::Failed, ResourceBody::Text)
     }
 
-    /// Adds the turns before the previous one.
     fn history(&mut self, depth: u64) -> anyhow::Result<()> {
         let number = self.tip.number();
         for back in 1..=depth.min(number.saturating_sub(1)) {
@@ -401,7 +395,6 @@ impl Gatherer<'_, '_> {
     }
 }
 
-/// Name and version of the kernel.
 fn system() -> String {
     let kernel = rustix::system::uname();
     format!(

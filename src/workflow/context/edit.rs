@@ -200,6 +200,7 @@ pub fn write_context(
 ) -> anyhow::Result<()> {
     change_list(project, scope, user, &mut |now| {
         anyhow::ensure!(
+            // The list was open in an editor without a lock.
             now == before,
             "the list was changed by somebody else meanwhile, and is left as it is; your text was:\n{text}"
         );
@@ -221,7 +222,6 @@ pub fn read_context(project: &Project, scope: ListScope) -> anyhow::Result<Strin
         .text_or_empty(file(scope)))
 }
 
-/// Changes a list where it is stored: in the draft, or for the global list in the workspace.
 fn change_list(
     project: &Project,
     scope: ListScope,

@@ -83,6 +83,7 @@ pub fn make_input(
         }));
     }
 
+    // After rendering, so that a key in any part of the input is found.
     let text = redact_values(&input::render(&material), &[])
         .text
         .into_owned();
@@ -92,7 +93,6 @@ pub fn make_input(
     })
 }
 
-/// The three largest resources.
 fn largest(material: &Material) -> Vec<(String, usize)> {
     let mut resources: Vec<_> = material.resources.iter().collect();
     resources.sort_by_key(|shown| std::cmp::Reverse(shown.tokens));

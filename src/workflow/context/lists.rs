@@ -159,7 +159,6 @@ impl ListedResource {
 mod tests {
     use super::*;
 
-    /// `path` must be covered by a list with this entry.
     fn check(entry: &str, path: &str, expected: bool) {
         let lists = ContextLists::read(&Artifacts::default(), entry, &|_| false);
         assert_eq!(

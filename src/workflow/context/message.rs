@@ -9,7 +9,6 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, NobodyToAsk, Question, User};
 
-/// In characters.
 const MAX_NAMED: usize = 80;
 
 /// The model waits for an answer to this question, and the user gave none.
@@ -38,7 +37,6 @@ pub(in crate::workflow) fn said(
     Some((waiting, origin))
 }
 
-/// Prompts for the message: an answer to the model's question, or the next request.
 pub(in crate::workflow) fn ask_for_message(
     draft: &Draft,
     tip: &Turn,

@@ -14,7 +14,6 @@ use crate::session::turn::Turn;
 use crate::text::digest;
 use crate::workflow::project::Project;
 
-/// Reason for a page that the original turn did not have.
 const NOT_THEN: &str = "there was nothing when the turn ran";
 
 /// The pages of a turn.
@@ -171,7 +170,6 @@ fn engine(project: &Project) -> SearchEngine {
     }
 }
 
-/// The usual environment variable for the key of an engine.
 fn usual_key(engine: Option<settings::EngineKind>) -> Option<&'static str> {
     match engine? {
         settings::EngineKind::Brave => Some("BRAVE_API_KEY"),

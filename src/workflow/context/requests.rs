@@ -122,7 +122,6 @@ pub fn asked_with(project: &Project, turn: &Turn) -> anyhow::Result<Option<Strin
     Ok(holding.next().map(|request| request.text))
 }
 
-/// The requests that a turn carries.
 fn requests_after(project: &Project, turn: &Turn) -> anyhow::Result<Requests> {
     match turn.text(&project.repository, &in_next(artifact::REQUESTS))? {
         Some(text) => Requests::read(&text),
@@ -162,7 +161,6 @@ fn requests_of_chain(project: &Project, from: &Turn) -> anyhow::Result<Requests>
     Ok(Requests::of(found).within(limit))
 }
 
-/// The first request of a session, searched in the turns before `end`.
 fn first_request(
     repository: &Repository,
     from: &Turn,
@@ -206,7 +204,6 @@ fn request_of_turn(
     }))
 }
 
-/// The request in a draft; `None` if TeDDy wrote the message.
 fn request_of(tip: &Turn, draft: &Draft) -> Option<UserRequest> {
     let (text, origin) = draft.message()?;
     (origin == MessageOrigin::User).then(|| UserRequest {

@@ -48,7 +48,6 @@ pub fn demo(folder: &Path, stage: &mut dyn DemoStage) -> anyhow::Result<PathBuf>
     Ok(project)
 }
 
-/// Writes the program, the recorded answers and the settings.
 fn prepare(folder: &Path) -> anyhow::Result<()> {
     let write = |path: PathBuf, text: &str| {
         std::fs::write(&path, text).with_context(|| format!("writing `{}`", path.display()))
@@ -69,7 +68,6 @@ fn prepare(folder: &Path) -> anyhow::Result<()> {
     )
 }
 
-/// Runs one command line and shows its output. Fails on an unexpected exit code.
 fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> anyhow::Result<()> {
     stage.command(line);
     let words = shlex::split(line).context("a step of the demo is no command line")?;
@@ -82,6 +80,7 @@ fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> a
     for (name, _) in env::all().filter(|(name, _)| {
         name.to_string_lossy().starts_with("GIT_") || name.to_string_lossy().starts_with("TEDDY_")
     }) {
+        // The demo must not depend on the user's environment.
         command.env_remove(name);
     }
 

@@ -6,11 +6,9 @@ pub(super) enum DemoStep {
     Run(&'static str, i32),
 }
 
-/// The program that the session works on.
 pub(super) const FILES: [(&str, &str); 1] =
     [("greet.sh", "#!/bin/sh\n# Greets.\necho \"Hello!\"\n")];
 
-/// In order.
 pub(super) const ANSWERS: [(&str, &str); 4] = [
     ("01.md", include_str!("../../../fixtures/demo/01.md")),
     ("02.md", include_str!("../../../fixtures/demo/02.md")),

@@ -31,7 +31,6 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// `None` if the settings have no hook of ours.
 fn entry(agent: HookedAgent, scope: &str, file: &HookFile) -> Option<HealthCheck> {
     let (name, path) = (agent.name(), shown(&file.path()));
     let reinstall =

@@ -8,7 +8,6 @@ use crate::host::file::read_regular;
 use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 
-/// In bytes.
 const MAX_HOOK: u64 = 64 << 10;
 const MOST_HOOKS: usize = 50;
 
@@ -46,6 +45,7 @@ fn hooks(repository: &Repository) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.path())
+        // Not the `.sample` files.
         .filter(|path| path.extension().is_none())
         .take(MOST_HOOKS)
         .collect();
@@ -60,7 +60,6 @@ fn is_sending(path: &Path) -> bool {
     lines.any(|line| !line.starts_with('#') && sends_all(line))
 }
 
-/// Returns `true` if a command line pushes all refs or `refs/teddy`.
 fn sends_all(line: &str) -> bool {
     let mut words = line.split(|c: char| c.is_whitespace() || "'\";&|".contains(c));
     words.any(|word| word == "push")

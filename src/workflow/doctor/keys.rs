@@ -65,6 +65,7 @@ fn users(file: &Path) -> HealthCheck {
         return HealthCheck::ok("keys", "no key is written down");
     };
     let mode = metadata.permissions().mode();
+    // Writable is worse than readable: the file names programs that run as the user.
     if mode & 0o022 != 0 {
         let reason = format!(
             "others can write `{name}` (mode {:03o}), which says what programs run as you",
@@ -90,10 +91,10 @@ fn users(file: &Path) -> HealthCheck {
         .remedy("teddy setup  # `api_key_env` names a variable with it, `api_key_command` a program that prints it")
 }
 
-/// Adds a repair, unless the file is a symlink.
 fn closed(state: HealthState, reason: String, file: &Path) -> HealthCheck {
     let check = HealthCheck::new("keys", state, reason);
     let check = check.remedy(format!("chmod go-rwx {}", path_word(file)));
+    // `--fix` changes only a regular file.
     match file.is_symlink() {
         true => check,
         false => check.repair(Repair::Close(file.to_owned())),
@@ -125,7 +126,6 @@ fn key_in(text: &str) -> Option<WrittenKey> {
 mod tests {
     use super::*;
 
-    /// Expects a key in this line.
     fn check(text: &str, expected: Option<usize>) {
         assert_eq!(key_in(text).map(|found| found.line), expected, "{text}");
     }

@@ -11,7 +11,6 @@ use crate::text::visible::visible;
 use crate::workflow::confine::backend::{self, CommandFiles};
 use crate::workflow::project::Project;
 
-/// Timeout for `git --version`.
 const LIMIT: Duration = Duration::from_secs(2);
 /// Needed for `git repack --geometric` (git 2.32).
 const OLDEST: GitVersion = GitVersion([2, 32, 0]);
@@ -33,7 +32,6 @@ const BAD: [GitVersion; 7] = [
 struct GitVersion([u32; 3]);
 
 impl GitVersion {
-    /// Parses the output of `git --version`. Suffixes of distributors are ignored.
     fn parse(said: &str) -> Option<GitVersion> {
         let words = said.trim().strip_prefix("git version ")?;
         let word = words.split_whitespace().next()?;
@@ -41,6 +39,7 @@ impl GitVersion {
         Some(GitVersion([
             numbers.next()?,
             numbers.next()?,
+            // Distributors append suffixes: `2.39.5 (Apple Git-154)`, `2.51.GIT`.
             numbers.next().unwrap_or(0),
         ]))
     }
@@ -135,9 +134,9 @@ fn sandbox(wanted: Sandbox) -> HealthCheck {
     }
 }
 
-/// Probes again, because the machine can have changed since the last probe.
 fn command_files(project: &Project) -> HealthCheck {
     let wanted = project.settings.worktree.backend;
+    // A fresh probe, because the machine can have changed.
     match backend::tried(project) {
         CommandFiles::Overlay => {
             HealthCheck::ok("overlay", "commands run over your files, in an overlay")
@@ -161,7 +160,6 @@ mod tests {
     use super::*;
     use crate::workflow::doctor::HealthState;
 
-    /// Expects a state and a reason.
     fn check(said: &str, oldest: GitVersion, expected: (HealthState, &str)) {
         let found = judge(said, oldest);
         assert_eq!((found.state, found.reason.as_str()), expected, "{said}");

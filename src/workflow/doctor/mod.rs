@@ -64,7 +64,6 @@ pub struct HealthCheck {
 }
 
 impl HealthCheck {
-    /// `in_group` sets the group.
     fn new(name: &'static str, state: HealthState, reason: impl Into<String>) -> HealthCheck {
         HealthCheck {
             group: "",
@@ -181,7 +180,6 @@ fn in_group(group: &'static str, mut found: Vec<HealthCheck>) -> Vec<HealthCheck
     found
 }
 
-/// The user's settings, if there is no project.
 fn users_settings(
     places: &UserFolders,
     wanted: &ProjectOptions,
@@ -197,12 +195,10 @@ fn users_settings(
     }
 }
 
-/// Quotes a path for a command line.
 fn path_word(path: &Path) -> String {
     shell_word(path.as_os_str().as_encoded_bytes())
 }
 
-/// Escapes a path for display.
 fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }

@@ -16,9 +16,7 @@ use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 use crate::workflow::setup;
 
-/// Timeout for connecting to the server.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Extra time for the thread that connects.
 const GRACE: Duration = Duration::from_millis(500);
 const MOST_OTHERS: usize = 50;
 
@@ -97,7 +95,6 @@ fn others(patient: &Patient, in_use: Option<&str>) -> Vec<HealthCheck> {
         .collect()
 }
 
-/// Something that a model lacks.
 struct Lack {
     what: String,
     remedy: String,
@@ -112,7 +109,6 @@ impl From<ModelError> for Lack {
     }
 }
 
-/// Describes a model in a few words, or returns what it lacks.
 fn find(patient: &Patient, name: &str) -> Result<String, Lack> {
     let config = ModelConfig::named(name, &patient.settings)?;
     let outside = Outside::default();
@@ -166,7 +162,6 @@ fn program(name: &str, program: &str) -> Result<String, Lack> {
     }
 }
 
-/// Recorded answers come from a file, a directory or a session.
 fn replay(patient: &Patient, name: &str, config: &ModelConfig) -> Result<String, Lack> {
     let path = config.path.clone().unwrap_or_default();
     let project = patient.project.as_ref().ok();

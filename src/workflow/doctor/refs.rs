@@ -12,12 +12,10 @@ use crate::text::visible::visible;
 const OURS: &str = "refs/teddy/";
 /// Refs fetched from others; a fetch is expected to overwrite them.
 const FETCHED: &str = "refs/teddy/remotes/";
-/// Negative refspec that excludes our refs.
 const EXCLUSION: &str = "'^refs/teddy/*'";
 
 #[derive(Debug, Default)]
 struct RemoteSettings {
-    /// `remote.<name>.mirror` is set.
     is_mirror: bool,
     push: Vec<String>,
     fetch: Vec<String>,
@@ -60,7 +58,6 @@ fn head(repository: &Repository) -> HealthCheck {
     }
 }
 
-/// Checks whether `git log` decorates commits with session refs.
 fn decoration(repository: &Repository) -> HealthCheck {
     let hidden = repository.config_section("log");
     let mut hidden = hidden
@@ -78,13 +75,11 @@ fn decoration(repository: &Repository) -> HealthCheck {
         .repair(Repair::HideDecoration)
 }
 
-/// Returns `true` if a value of `log.excludeDecoration` covers our refs.
 fn hides(pattern: &str) -> bool {
     let whole = pattern.trim_end_matches('*').trim_end_matches('/');
     ["refs", "refs/teddy"].contains(&whole)
 }
 
-/// Groups the settings by remote.
 fn remotes(section: Vec<(String, String)>) -> BTreeMap<String, RemoteSettings> {
     let mut remotes: BTreeMap<String, RemoteSettings> = BTreeMap::new();
     for (key, value) in section {
@@ -102,9 +97,9 @@ fn remotes(section: Vec<(String, String)>) -> BTreeMap<String, RemoteSettings> {
     remotes
 }
 
-/// git's boolean syntax; a key without a value is true.
 fn is_true(value: &str) -> bool {
     let value = value.to_ascii_lowercase();
+    // As in git: a key without a value is true.
     ["", "true", "yes", "on", "1"].contains(&value.as_str())
 }
 
@@ -164,13 +159,10 @@ fn fetched(name: &str, settings: &RemoteSettings, is_bare: bool) -> Vec<HealthCh
     told.collect()
 }
 
-/// A parsed refspec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Refspec<'a> {
     text: &'a str,
-    /// Starts with `+`.
     is_forced: bool,
-    /// Starts with `^`.
     is_negative: bool,
     source: &'a str,
     target: &'a str,
@@ -215,7 +207,6 @@ fn reaches(pattern: &str) -> bool {
     }
 }
 
-/// Returns `true` if a pattern matches all of our refs.
 fn is_covered_by(pattern: &str) -> bool {
     pattern
         .strip_suffix('*')
@@ -226,7 +217,6 @@ fn is_covered_by(pattern: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Expects these findings for the settings of a remote.
     fn check(settings: &[(&str, &str)], expected: &[&str]) {
         let pairs = settings
             .iter()

@@ -18,13 +18,13 @@ const LITTLE: u64 = 1 << 30;
 const FEW_FILES: u64 = 10_000;
 /// Worktrees and caches above this are worth a hint.
 const MUCH: u64 = 5 << 30;
-/// Time limit for measuring.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let mut seen = Vec::new();
     let mut checks = Vec::new();
     for (what, path) in places(patient) {
+        // Directories on the same file system are reported once.
         let Some(space) = space(&path).filter(|space| !seen.contains(&space.device)) else {
             continue;
         };
@@ -36,7 +36,6 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Directories that need free space, with their purpose.
 fn places(patient: &Patient) -> Vec<(&'static str, PathBuf)> {
     let project = patient.project.as_ref().ok();
     let repository = project.map(|project| ("the repository", project.repository.common_dir()));
@@ -103,10 +102,8 @@ fn caches(patient: &Patient) -> HealthCheck {
     HealthCheck::ok("caches", reason)
 }
 
-/// Size of some directories.
 struct CountedSize {
     bytes: u64,
-    /// `false` if the time limit ended the count.
     is_whole: bool,
 }
 
@@ -129,7 +126,6 @@ fn size(mut folders: Vec<PathBuf>, deadline: Instant) -> CountedSize {
     }
 }
 
-/// Sums the files of one directory and adds its subdirectories to `below`.
 fn size_of(folder: &Path, below: &mut Vec<PathBuf>) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut bytes: u64 = 0;
@@ -151,7 +147,6 @@ fn size_of(folder: &Path, below: &mut Vec<PathBuf>) -> u64 {
 mod tests {
     use super::*;
 
-    /// Expects a state and a reason.
     fn check(free: u64, files: Option<u64>, expected: &str) {
         let space = DiskSpace {
             free,

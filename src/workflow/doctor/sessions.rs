@@ -28,11 +28,8 @@ const OTHERS: [&str; 7] = [
     RECORDS,
     CHANGES,
 ];
-/// Time limit for reading turns.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Turns to read of each session.
 const TURNS: usize = 3;
-/// More findings of a kind are only counted.
 const MOST: usize = 5;
 
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
@@ -53,7 +50,6 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Finds refs that point at missing objects.
 fn damaged(project: &Project) -> Vec<HealthCheck> {
     let broken = match refs::heal::broken(&project.repository, RefScan::Whole) {
         Ok(broken) => broken,
@@ -74,7 +70,6 @@ fn damaged(project: &Project) -> Vec<HealthCheck> {
     told.collect()
 }
 
-/// Finds refs of ours that belong to no session.
 fn stray(listed: &[Reference]) -> Vec<HealthCheck> {
     let sessions: HashSet<&str> = listed
         .iter()
@@ -96,7 +91,6 @@ fn stray(listed: &[Reference]) -> Vec<HealthCheck> {
     told.collect()
 }
 
-/// `None` if the ref belongs to something.
 fn why_stray(name: &str, sessions: &HashSet<&str>) -> Option<&'static str> {
     if let Some(session) = name.strip_prefix(SESSIONS) {
         return SessionName::from_ref(session)
@@ -120,6 +114,7 @@ fn why_stray(name: &str, sessions: &HashSet<&str>) -> Option<&'static str> {
 fn turns(project: &Project) -> Vec<HealthCheck> {
     let mut sessions = project.store().sessions().unwrap_or_default();
     if let Ok(in_use) = project.session() {
+        // The current session first: there might not be time for all.
         sessions.sort_by_key(|(name, _)| *name != in_use);
     }
 
@@ -145,7 +140,6 @@ fn turns(project: &Project) -> Vec<HealthCheck> {
     checks
 }
 
-/// The result without faults; says if not all sessions were read.
 fn sound(read: usize, all: usize) -> HealthCheck {
     let sessions = counted(all, "session");
     if read < all {

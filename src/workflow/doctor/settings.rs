@@ -46,7 +46,6 @@ fn repository(error: &OpenError) -> HealthCheck {
     }
 }
 
-/// Checks whether settings of the repository wait for trust.
 fn trust(project: &Project) -> HealthCheck {
     let files = project.proposed.len();
     let waiting = ignored(project, takes_trust);
@@ -85,18 +84,17 @@ fn forbidden(project: &Project) -> Option<HealthCheck> {
     (!forbidden.is_empty()).then(check)
 }
 
-/// The ignored settings of a kind.
 fn ignored(project: &Project, is_kind: impl Fn(&str) -> bool) -> Vec<&String> {
     let names = project.ignored.iter();
     names.filter(|name| is_kind(name)).collect()
 }
 
-/// Escapes and lists names, which are untrusted.
 fn listed(names: &[&String]) -> String {
     let shown = names.iter().take(8).map(|name| format!("`{name}`"));
     let mut text = shown.collect::<Vec<_>>().join(", ");
     if names.len() > 8 {
         text.push_str(&format!(" and {} more", names.len() - 8));
     }
+    // The names come from the repository and are untrusted.
     crate::text::visible::visible(&text).into_owned()
 }

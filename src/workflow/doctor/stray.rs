@@ -15,11 +15,8 @@ use crate::workflow::project::Project;
 const OWN: &str = ".teddy-worktrees";
 /// File that names the owning repository.
 const OWNER: &str = "owner";
-/// Longer than any path, in bytes.
 const MAX_OWNER: u64 = 64 * 1024;
-/// Limit for directory entries that are read.
 const MOST_LOOKED_AT: usize = 1000;
-/// Limit for findings.
 const MOST: usize = 5;
 
 pub(super) fn look(patient: &Patient, project: Option<&Project>) -> Vec<HealthCheck> {
@@ -30,7 +27,6 @@ pub(super) fn look(patient: &Patient, project: Option<&Project>) -> Vec<HealthCh
     checks
 }
 
-/// Worktrees of deleted repositories.
 fn of_lost_repositories(root: &Path) -> Vec<HealthCheck> {
     let lost = folders(root).into_iter().filter_map(|folder| {
         let claim = folders(&folder.join(OWN)).into_iter().next()?;
@@ -50,7 +46,6 @@ fn of_lost_repositories(root: &Path) -> Vec<HealthCheck> {
     told.collect()
 }
 
-/// Worktrees of this repository that it has no record of.
 fn forgotten(project: &Project) -> Vec<HealthCheck> {
     let root = project.worktrees();
     let listed = worktree::session_worktrees(&project.repository);
@@ -76,7 +71,6 @@ fn forgotten(project: &Project) -> Vec<HealthCheck> {
     told.collect()
 }
 
-/// Subdirectories, sorted.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -89,9 +83,9 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The repository that owns a worktree.
 fn owner(claim: &Path) -> Option<PathBuf> {
     let bytes = read_regular(&claim.join(OWNER), MAX_OWNER).ok()?;
     let path = Path::new(OsStr::from_bytes(&bytes));
+    // A relative path is not ours; the caller would resolve it against the current directory.
     path.is_absolute().then(|| path.to_owned())
 }

@@ -19,9 +19,7 @@ use crate::workspace::recover;
 
 /// In seconds. An older lock of git's was left by a dead process.
 const OLD: u64 = 60 * 60;
-/// In bytes.
 const MAX_HOLDER: u64 = 400;
-/// Limit for findings of a kind.
 const MOST: usize = 5;
 
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
@@ -37,7 +35,6 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Checks recorded worktrees.
 fn worktrees(project: &Project) -> Vec<HealthCheck> {
     let listed = worktree::session_worktrees(&project.repository);
     let references = refs::list(&project.repository, SESSIONS).unwrap_or_default();
@@ -70,7 +67,6 @@ fn worktrees(project: &Project) -> Vec<HealthCheck> {
     checks
 }
 
-/// A recorded worktree that does not exist.
 fn lost_one(listed: &RememberedWorktree) -> HealthCheck {
     let reason = format!(
         "the worktree of `{}` is gone, and what was known of its files is not ({}); it is made anew when it is needed",
@@ -82,7 +78,6 @@ fn lost_one(listed: &RememberedWorktree) -> HealthCheck {
         .repair(Repair::ForgetWorktree(listed.session.clone()))
 }
 
-/// A worktree whose session was deleted.
 fn orphan(listed: &RememberedWorktree) -> HealthCheck {
     let reason = format!(
         "the worktree `{}` is of the session `{}`, which is gone",
@@ -92,7 +87,6 @@ fn orphan(listed: &RememberedWorktree) -> HealthCheck {
     HealthCheck::note("worktrees", reason).remedy("teddy gc")
 }
 
-/// Checks our own locks.
 fn locks(project: &Project) -> Vec<HealthCheck> {
     let folder = project.repository.teddy_dir();
     let of_sessions = files_below(&folder.join("locks")).into_iter();
@@ -124,6 +118,7 @@ fn holder(path: &Path) -> Option<String> {
 
 /// Whether a process holds the `flock`.
 fn is_held(path: &Path) -> bool {
+    // The name in a lock file outlives a killed process; the `flock` does not.
     let free = Lock::outlast(path, Duration::ZERO);
     matches!(free, Err(LockError::Busy { .. }))
 }
@@ -164,7 +159,6 @@ fn locks_of_git(project: &Project) -> Vec<HealthCheck> {
     checks
 }
 
-/// In seconds.
 fn age(path: &Path) -> Option<u64> {
     let metadata = std::fs::symlink_metadata(path).ok()?;
     let age = metadata.modified().ok()?.elapsed().unwrap_or_default();
@@ -178,7 +172,6 @@ fn hours(seconds: u64) -> String {
     }
 }
 
-/// Checks for an interrupted turn in the journal.
 fn pending(project: &Project) -> HealthCheck {
     let folder = project.repository.teddy_dir();
     if folder.join("pending.json").symlink_metadata().is_err() {
@@ -194,7 +187,6 @@ fn pending(project: &Project) -> HealthCheck {
     .remedy("teddy recover")
 }
 
-/// Checks for rescued versions of the user's files.
 fn set_aside(project: &Project) -> Option<HealthCheck> {
     let saves: Vec<PathBuf> = files_below(&project.repository.teddy_dir().join("undo/rescued"));
     let first = saves.first()?;

@@ -25,26 +25,19 @@ use crate::workflow::execute::run_env::RunEnv;
 use crate::workflow::project::Project;
 use crate::workspace::snapshot::not_captured;
 
-/// Reported for nested repositories.
 const OPAQUE: &str = "a repository of its own, in which the plan worked";
 
-/// A worktree after a run.
 pub(super) struct UsedWorktree<'a> {
     pub worktree: &'a SessionWorktree,
     /// Symlinks to the user's directory.
     pub linked: &'a [Vec<u8>],
-    /// Paths that the plan itself wrote.
     pub written: &'a [Vec<u8>],
-    /// State before the run.
     pub before: &'a Before,
-    /// Start of the run.
     pub began: Moment,
 }
 
-/// Recorded files of a worktree.
 pub(super) struct RecordedWorktree {
     pub tree: TreeId,
-    /// Files that were left out.
     pub not_captured: Vec<NotCaptured>,
 }
 
@@ -73,6 +66,7 @@ pub(super) fn capture(
         }
         false => snapshot::snapshot(repository, &index, &limits, &written)?,
     };
+    // The content is in the plan anyway, so leaving the file out would hide nothing.
     add_written(repository, &mut snapshot, opened.written)?;
 
     let mut captured = RecordedWorktree {
@@ -86,8 +80,7 @@ pub(super) fn capture(
     Ok(captured)
 }
 
-/// Adds files that the plan itself wrote and the snapshot left out as secrets. Their content is in
-/// the plan anyway.
+/// Adds files that the plan itself wrote and the snapshot left out as secrets.
 fn add_written(
     repository: &Repository,
     snapshot: &mut Snapshot,
@@ -110,7 +103,6 @@ fn add_written(
     Ok(())
 }
 
-/// Restores the original entries at our symlinks.
 fn leave_links(
     repository: &Repository,
     env: &RunEnv<'_>,
@@ -126,7 +118,6 @@ fn leave_links(
     captured.edit(repository, &edits)
 }
 
-/// Restores the entries of nested repositories, and reports those in which the plan worked.
 fn leave_repositories(
     repository: &Repository,
     env: &RunEnv<'_>,

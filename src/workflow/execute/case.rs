@@ -18,9 +18,7 @@ use crate::workspace::snapshot::RecordedFiles;
 
 /// A validated plan with everything that its review and run need.
 pub(super) struct PlanInReview<'a> {
-    /// Newest turn of the session.
     pub(super) tip: &'a Turn,
-    /// The draft with the plan.
     pub(super) draft: Draft,
     pub(super) recorded: RecordedFiles,
     pub(super) lists: ContextLists,
@@ -28,9 +26,7 @@ pub(super) struct PlanInReview<'a> {
     pub(super) caller: Option<Caller>,
     /// The model's question that this turn answers.
     pub(super) question: Option<String>,
-    /// The user's requests, including this turn's.
     pub(super) requests: Requests,
-    /// The validated plan.
     pub(super) judged: Judged,
     /// Difference between the user's files and the newest turn.
     pub(super) drift: Drift,
@@ -39,7 +35,6 @@ pub(super) struct PlanInReview<'a> {
 }
 
 impl PlanInReview<'_> {
-    /// The turn as input of the transition.
     pub(super) fn current<'a>(
         &'a self,
         context: &'a [context_list::ListEntry],

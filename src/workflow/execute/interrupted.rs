@@ -73,7 +73,6 @@ pub(super) fn record(
     Ok(recorded)
 }
 
-/// Makes the interrupted plan the next draft, in its proposed form.
 fn wait_again(project: &Project, run: &FinishedRun<'_>) -> anyhow::Result<()> {
     let old = &run.case.draft;
     let tip = project.store().tip(&run.case.tip.session)?;

@@ -64,7 +64,6 @@ pub struct ExecuteOptions {
 }
 
 impl ExecuteOptions {
-    /// Translates line numbers of the repaired plan to those of the user's file.
     fn placed(&self, mistakes: &[Diagnostic], plan: &Repaired) -> Vec<Diagnostic> {
         match &self.file {
             Some(file) => file.placed(mistakes, &plan.text),
@@ -135,7 +134,6 @@ pub fn execute_text(
     finish(project, case, options, user).map(ExecuteResult::Reviewed)
 }
 
-/// Reviews, runs and records a validated plan, then asks the user the model's question.
 fn finish(
     project: &Project,
     case: PlanInReview<'_>,
@@ -174,7 +172,6 @@ fn refused(
     }
 }
 
-/// Starts a session named after the plan.
 fn begin(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Result<SessionName> {
     let agent = agents::agent(project, &project.settings.agent.clone())?;
     let transaction = project.enter("new", user)?;
@@ -184,7 +181,6 @@ fn begin(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Res
     Ok(name)
 }
 
-/// Makes a given plan the plan of the draft, and validates it.
 fn adopt<'a>(
     project: &Project,
     mut start: Start<'a>,
@@ -200,12 +196,12 @@ fn adopt<'a>(
     case.draft.begin();
     case.draft.artifacts.remove(artifact::INPUT);
     keep_plan(&mut case.draft, text, &case.judged);
+    // Before the review: if it is aborted, the plan is still waiting.
     project.store().save_draft(case.tip, &mut case.draft)?;
 
     Ok(case)
 }
 
-/// What is known before validation.
 enum Known {
     /// A recent snapshot, if there is one.
     Seen(Option<RecordedFiles>),
@@ -213,7 +209,6 @@ enum Known {
     Approved(Approved),
 }
 
-/// Takes a snapshot and validates the draft's plan.
 fn open_case<'a>(
     project: &Project,
     start: Start<'a>,
@@ -313,7 +308,6 @@ pub(in crate::workflow) fn forced(plan: &Plan) -> Vec<Vec<u8>> {
     paths
 }
 
-/// Asks the user the model's question. The answer becomes the message of the next turn.
 fn ask_for_answer(
     project: &Project,
     recorded: &mut RecordedTurn,

@@ -14,7 +14,6 @@ pub struct PlanFile {
 }
 
 impl PlanFile {
-    /// Translates line numbers of the repaired plan to those of this file.
     pub(super) fn placed(&self, mistakes: &[Diagnostic], repaired: &str) -> Vec<Diagnostic> {
         let [own, plan] = [&self.text, repaired].map(|text| text.lines().collect::<Vec<_>>());
         let changed = changed(&own, &plan);
@@ -49,7 +48,6 @@ impl PlanFile {
 mod tests {
     use super::*;
 
-    /// Pairs of lines: in the repaired plan, and in the file.
     fn check(own: &str, repaired: &str, expected: &[(usize, usize)]) {
         let file = PlanFile {
             name: "a.md".to_owned(),

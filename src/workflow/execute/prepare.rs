@@ -25,10 +25,9 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-/// In bytes. Programs write in blocks, so a full disk still has some bytes free.
+/// Programs write in blocks, so a full disk still has some bytes free.
 const LITTLE: u64 = 64 << 10;
 
-/// A worktree that is ready for a run.
 pub(super) struct PreparedWorktree {
     pub worktree: SessionWorktree,
     /// Symlinks that lead out of it.
@@ -145,7 +144,6 @@ pub(super) fn prepare(
     })
 }
 
-/// Adds a hint if the disk is full.
 fn unmade(error: anyhow::Error) -> anyhow::Error {
     let is_full = |cause: &std::io::Error| {
         matches!(
@@ -166,7 +164,6 @@ fn unmade(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Runs `work` and reports progress while it fills the worktree.
 fn filling<T>(
     (env, extent): (&RunEnv<'_>, Extent<'_>),
     user: &mut dyn User,
@@ -181,8 +178,7 @@ fn filling<T>(
     })
 }
 
-/// Runs `worktree.setup` if it has not run yet. The worktree is created anew for that, so that the
-/// script does not run on files that a plan wrote and the user never reviewed.
+/// Runs `worktree.setup` if it has not run yet.
 fn set_up(
     project: &Project,
     env: &RunEnv<'_>,
@@ -198,6 +194,8 @@ fn set_up(
         return Ok(());
     };
 
+    // The script runs with its own network setting. It must not run on files that a plan wrote and
+    // the user never reviewed.
     if !worktree.fresh {
         filling((env, Extent::Whole), user, |aim| {
             worktree.make_anew(&project.repository, aim)
@@ -221,7 +219,6 @@ fn set_up(
     worktree.keep_setup(setup)
 }
 
-/// Runs the script in the sandbox of commands, with the network as `worktree.network` says.
 fn run_setup(
     project: &Project,
     env: &RunEnv<'_>,
@@ -263,7 +260,6 @@ fn run_setup(
     Ok(finished.end)
 }
 
-/// Copies or links the ignored files that the settings name.
 fn bring(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<BroughtFiles> {
     let settings = &project.settings.worktree;
     bring::bring(

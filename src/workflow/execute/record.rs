@@ -27,10 +27,8 @@ use crate::workspace::fit::{Fit, fit};
 use crate::workspace::snapshot::newly_left_out;
 use crate::workspace::transaction::Transaction;
 
-/// Attempts to get the lock after a plan has run.
 const MAX_WAITS: u32 = 20;
 
-/// Runs the approved plan and records the turn, as interrupted if necessary.
 pub(super) fn run_and_record(
     project: &Project,
     mut case: PlanInReview<'_>,
@@ -64,6 +62,7 @@ pub(super) fn run_and_record(
     let transaction = enter_at_last(project, user)?;
     if run.left.ran.interruption.is_none() && !interrupt::requested() {
         match bring(&transaction, project, &run) {
+            // Nothing was committed, so the run can still be recorded as interrupted.
             Err(error) if !is_recorded(project, &run.case)? => run.left.ran.cut_short(&error),
             done => return done,
         }
@@ -76,7 +75,6 @@ pub(super) fn run_and_record(
     interrupted::record(&transaction, project, run, user)
 }
 
-/// Returns `true` if the turn reached its commit point.
 fn is_recorded(project: &Project, case: &PlanInReview<'_>) -> anyhow::Result<bool> {
     let tip = refs::read(&project.repository, &case.tip.session.reference())?;
     Ok(tip != Some(case.tip.commit))

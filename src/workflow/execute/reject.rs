@@ -75,7 +75,6 @@ pub(super) fn reject(
 }
 
 struct ReplanRequest<'a> {
-    /// `None` for the configured model.
     model: Option<String>,
     /// The plan is the answer to a question.
     question: bool,
@@ -110,7 +109,6 @@ fn record(
     finish(&transaction, project, case, writing, None)
 }
 
-/// Refuses another attempt after too many, or if the correction repeats a mistake.
 fn worth_asking(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoReplan> {
     let max = project.settings.replan.max;
     if case.draft.meta.replans >= max {
@@ -133,7 +131,6 @@ fn worth_asking(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoRepl
     Ok(())
 }
 
-/// Asks the model again. If that fails, the session stays ready for another call.
 fn replan(
     project: &Project,
     tip: &Turn,

@@ -17,7 +17,6 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Decision, Event, ReviewRequest, User};
 use crate::workspace::snapshot;
 
-/// Limit for repeated reviews.
 const MAX_REVIEWS: u32 = 3;
 
 /// Reviews a plan and does everything after that. The caller holds the session lock.
@@ -71,7 +70,6 @@ pub(super) fn review_and_run(
     unreachable!("the last review leads to a run")
 }
 
-/// Returns `true` if the user's files are as reviewed.
 fn is_still_so(
     project: &Project,
     case: &mut PlanInReview<'_>,
@@ -110,7 +108,6 @@ fn turn_down(
     reject::reject(project, case, options, user).map(recorded)
 }
 
-/// Returns `true` if the selected parts of a plan are valid.
 fn fits(project: &Project, case: &PlanInReview<'_>, chosen: &Approved) -> anyhow::Result<bool> {
     let plan = Plan {
         actions: chosen.running().cloned().collect(),

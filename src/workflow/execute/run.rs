@@ -10,13 +10,11 @@ use crate::workspace::snapshot;
 
 pub(super) struct FinishedRun<'a> {
     pub case: PlanInReview<'a>,
-    /// The plan as approved.
     pub approved: Approved,
     pub left: RunResult,
 }
 
 impl FinishedRun<'_> {
-    /// Writes the workspace commit with the result.
     pub(super) fn commit(
         &self,
         project: &Project,

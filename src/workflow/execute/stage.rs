@@ -35,30 +35,24 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, User};
 use crate::workspace::snapshot::not_captured;
 
-/// Result of a run.
 pub(in crate::workflow) struct RunResult {
-    /// Outcome of the actions.
     pub ran: Ran,
-    /// Web pages that it used.
     pub pages: Pages,
-    /// State of the worktree.
     pub taken: WorktreeResult,
 }
 
 /// State of a worktree after a run, and side effects on the repository.
 pub(in crate::workflow) struct WorktreeResult {
-    /// The recorded files.
     pub tree: TreeId,
     /// The commit below them: the one before the run, or one that the plan's commands made on it.
     pub base: CommitId,
     /// Changes to the user's repository, and work of commands that was not imported.
     pub repository_changes: Vec<String>,
-    /// Files that were left out.
     pub not_captured: Vec<NotCaptured>,
 }
 
 impl WorktreeResult {
-    /// The result of a worktree that cannot be read: its initial state.
+    /// What is known of a worktree that cannot be read: its initial state.
     fn nothing(env: &RunEnv<'_>) -> WorktreeResult {
         WorktreeResult {
             tree: env.tree,
@@ -125,9 +119,7 @@ pub(in crate::workflow) fn perform(
 pub(in crate::workflow) struct WorkRoom<'a> {
     project: &'a Project,
     env: RunEnv<'a>,
-    /// State of the worktree.
     prepared: PreparedWorktree,
-    /// State before the work.
     began: Began,
 }
 
@@ -221,9 +213,9 @@ fn run_in(
     Ok((ran, tools.pages, outlived))
 }
 
-/// Applies the memos, but only of a plan that completed: they describe the state after all its
-/// actions.
+/// Applies the memos of a plan that completed.
 fn finish_memos(prepared: &PreparedWorktree, approved: &Approved, ran: &Ran) -> anyhow::Result<()> {
+    // A memo describes the state after the whole plan.
     if ran.is_whole() {
         fault::point("before-memos")?;
         apply_memos(&prepared.root()?, approved).context("applying the memos")?;
@@ -254,6 +246,7 @@ fn take(
         });
     };
 
+    // First, so that nothing below reads a forged object.
     let mut repository_changes = began.false_objects(project)?;
     let TakenBack {
         commit,
@@ -272,6 +265,8 @@ fn take(
     let RecordedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
     staged::take_over(&project.repository, &worktree.repository)?;
+    // Files in these trees are not build output. The worktree loses them together with the user,
+    // even if git ignores them by then.
     worktree.keep_recorded([env.tree, tree])?;
     fault::point("after-run-snapshot")?;
 
@@ -285,12 +280,10 @@ fn take(
     })
 }
 
-/// State before commands run.
 struct Began {
     /// Fingerprint of the user's repository; `None` if a sandbox protects it.
     unconfined: Option<Fingerprint>,
     moment: Moment,
-    /// State of the worktree.
     files: Before,
 }
 
@@ -312,8 +305,9 @@ impl Began {
         })
     }
 
-    /// Quarantines objects with a wrong hash. Unconfined commands can write to the object store.
+    /// Quarantines objects with a wrong hash.
     fn false_objects(&self, project: &Project) -> anyhow::Result<Vec<String>> {
+        // A sandboxed command cannot write to the user's object store.
         if self.unconfined.is_none() {
             return Ok(Vec::new());
         }
@@ -325,7 +319,6 @@ impl Began {
             .collect())
     }
 
-    /// Describes changes to the user's repository.
     fn changes(&self, project: &Project) -> anyhow::Result<Vec<String>> {
         let Some(before) = &self.unconfined else {
             return Ok(Vec::new());
@@ -335,14 +328,12 @@ impl Began {
     }
 }
 
-/// Returns `true` if a command will run.
 pub(super) fn runs_commands(approved: &Approved) -> bool {
     approved
         .running()
         .any(|action| action.kind.command().is_some())
 }
 
-/// Applies the approved memos in the worktree.
 fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
     let changes: Vec<MemoChange> = approved.memos().cloned().collect();
     if changes.is_empty() {
@@ -380,7 +371,6 @@ fn targets(approved: &Approved) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Paths that the plan itself wrote.
 fn written(ran: &Ran, approved: &Approved) -> Vec<Vec<u8>> {
     let paths = ran.outcomes.iter().flat_map(|outcome| &outcome.written);
     let mut unique: BTreeMap<Vec<u8>, ()> = paths

@@ -16,26 +16,18 @@ use crate::workflow::confine;
 use crate::workflow::context::pages::Pages;
 use crate::workflow::user::{Event, User};
 
-/// In bytes.
 const CAPTURE: usize = 4 << 20;
 
-/// Tools of one run.
 pub struct Equipment<'a> {
-    /// Directory of the worktree.
     pub worktree: &'a Path,
-    /// Settings for commands.
     pub settings: &'a settings::ExecuteSettings,
-    /// Starts commands, in a sandbox if one is configured.
     pub launcher: Launcher,
     /// Environment variables of all commands; the plan's own override them.
     pub variables: Vec<(String, String)>,
-    /// Web pages of the turn.
     pub pages: Pages,
-    /// Returns whether an artifact exists.
     pub artifacts: &'a dyn Fn(&Artifact) -> bool,
     /// Artifacts of the plan's own turn.
     pub own: &'a Artifacts,
-    /// Receives progress.
     pub user: &'a mut dyn User,
     /// Processes that could not be ended. Once there is one, no further action runs.
     pub left: Vec<String>,
@@ -85,6 +77,7 @@ impl Tools for Equipment<'_> {
         self.own.0.get(name).cloned()
     }
 
+    // No action runs next to a process that could not be ended.
     fn interrupted(&self) -> bool {
         interrupt::requested() || !self.left.is_empty()
     }

@@ -30,7 +30,6 @@ use crate::workspace::transaction::Transaction;
 /// `plan.md` has the full text.
 const MOST_SAID: usize = MAX_SAID - 64;
 
-/// Data of a turn to write.
 pub(super) struct EndedTurn<'a> {
     pub ending: TurnEnding,
     /// The plan as it ran, or as it was proposed.
@@ -39,11 +38,8 @@ pub(super) struct EndedTurn<'a> {
     pub approved: Option<String>,
     /// Whether each memo was applied.
     pub memos: &'a [bool],
-    /// Changes made in the review, by action.
     pub modifications: &'a [(usize, Modification)],
-    /// Initial state of the next turn.
     pub next: Next,
-    /// Workspace after the turn.
     pub workspace: Workspace,
     /// Changes to the repository itself, made by commands.
     pub repository_changes: Vec<String>,
@@ -51,7 +47,6 @@ pub(super) struct EndedTurn<'a> {
     pub not_captured: Vec<NotCaptured>,
 }
 
-/// Writes the turn and completes it.
 pub(super) fn finish(
     transaction: &Transaction,
     project: &Project,
@@ -206,7 +201,6 @@ fn report(
     crate::text::redact::redact(&text).into_owned()
 }
 
-/// Stores the full output of commands.
 fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
     for (index, outcome) in outcomes
         .iter()
@@ -221,7 +215,6 @@ fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
     }
 }
 
-/// Stores diffs that the report truncates.
 fn changes(artifacts: &mut Artifacts, writing: &EndedTurn<'_>, limit: usize) {
     let ran = writing.ending.outcomes().iter().enumerate();
     let ran = ran.map(|(index, outcome)| (difference_name(index), &outcome.difference));
@@ -232,13 +225,13 @@ fn changes(artifacts: &mut Artifacts, writing: &EndedTurn<'_>, limit: usize) {
 
     for (name, change) in ran.chain(proposed) {
         let change = crate::text::redact::redact(change);
+        // Only if the report truncates it.
         if bounded(&change, limit).is_some() {
             artifacts.put(&name, change.into_owned());
         }
     }
 }
 
-/// Stores the initial state of the next turn.
 fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
     let meta = NextMeta {
         schema: SCHEMA,
@@ -286,7 +279,6 @@ fn reached(repository: &Repository, workspace: &Workspace) -> anyhow::Result<Vec
         .collect())
 }
 
-/// One line for each action and file.
 fn summary(repository: &Repository, writing: &EndedTurn<'_>) -> anyhow::Result<Vec<String>> {
     let actions = writing.plan.actions.iter().zip(writing.ending.outcomes());
     let mut lines: Vec<String> = actions

@@ -137,7 +137,6 @@ pub(in crate::workflow) fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Bytes of the files below a directory.
 pub(in crate::workflow) fn size(folder: &Path) -> u64 {
     size_of(&files_below(folder))
 }

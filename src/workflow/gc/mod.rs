@@ -68,7 +68,6 @@ pub struct GcResult {
 
 #[derive(Debug, Clone)]
 struct RemovedWorktree {
-    /// Directory name of its session.
     session: String,
     bytes: u64,
 }
@@ -134,14 +133,11 @@ pub fn plan(project: &Project, wish: &GcOptions) -> anyhow::Result<GcResult> {
     })
 }
 
-/// Everything to remove, except sessions.
 struct Waste {
     worktrees: IdleWorktrees,
-    /// `None` if the caches stay.
     caches: Option<PathBuf>,
     /// Published refs of deleted linked worktrees.
     checkouts: Vec<(String, Reference)>,
-    /// Files of our own.
     files: Vec<PathBuf>,
     /// Untrusted leftovers of killed processes.
     left: Vec<PathBuf>,
@@ -157,6 +153,7 @@ fn look(project: &Project, wish: &GcOptions) -> anyhow::Result<Waste> {
     left.extend(files::left_in(&sign::scratch_dir(repository))?);
 
     Ok(Waste {
+        // A running command can be using the caches.
         caches: (is_old && worktrees.in_use.is_empty()).then_some(caches),
         worktrees,
         checkouts: worktrees::gone_checkouts(project)?,

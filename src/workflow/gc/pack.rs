@@ -4,9 +4,7 @@ use anyhow::Context as _;
 
 use crate::git::repository::Repository;
 
-/// Larger files are stored without delta compression.
 const LARGE: &str = "core.bigFileThreshold=8m";
-/// Memory for delta compression, per thread.
 const WINDOW: &str = "pack.windowMemory=128m";
 
 /// Packs loose objects and small packs. Unreachable objects are left to the user's own `git gc`.

@@ -18,7 +18,6 @@ use crate::workflow::project::Project;
 
 /// Directory for bundles of deleted sessions, below `teddy/`.
 pub(in crate::workflow) const ARCHIVE: &str = "archive";
-/// Digits of a commit id in a file name.
 const SHORT: usize = 8;
 
 /// A bundled session.
@@ -60,14 +59,12 @@ pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Resul
     })
 }
 
-/// The first fault of a session, if any.
 pub(super) fn fault(project: &Project, session: &SessionName) -> anyhow::Result<Option<String>> {
     let tip = project.store().tip_id(session)?;
     let faults = check(&project.repository, session, tip).faults;
     Ok(faults.first().map(ToString::to_string))
 }
 
-/// An unused path for the bundle of a session.
 pub(super) fn free_file(project: &Project, session: &SessionName) -> anyhow::Result<PathBuf> {
     let tip = project.store().tip_id(session)?.to_string();
     let folder = project.repository.teddy_dir().join(ARCHIVE);

@@ -11,17 +11,14 @@ use crate::git::repository::Repository;
 use crate::host::{clock, fault};
 use crate::workspace::snapshot::KEEPER;
 
-/// A ref with expired snapshots.
 #[derive(Debug)]
 pub(super) struct AgedSnapshots {
     reference: Reference,
     /// Remaining snapshots, newest first.
     kept: Vec<CommitId>,
-    /// Number of expired snapshots.
     pub(super) old: usize,
 }
 
-/// Finds refs with expired snapshots.
 pub(super) fn aged(repository: &Repository, days: u32) -> anyhow::Result<Vec<AgedSnapshots>> {
     let oldest = clock::now().timestamp().as_second() - i64::from(days) * 24 * 60 * 60;
     let mut found = Vec::new();
@@ -82,7 +79,6 @@ fn chain(repository: &Repository, kept: &[CommitId]) -> anyhow::Result<Vec<Commi
     Ok(made)
 }
 
-/// Moves a ref to the rebuilt chain.
 fn move_to(
     repository: &Repository,
     reference: &Reference,

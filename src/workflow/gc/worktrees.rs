@@ -10,13 +10,10 @@ use crate::session::name::SessionName;
 use crate::workflow::project::Project;
 use crate::workspace::worktrees;
 
-/// Prefix of the published refs of linked worktrees.
 const PUBLISHED: &str = "refs/teddy/published/linked-";
 
-/// Idle worktrees.
 #[derive(Default)]
 pub(super) struct IdleWorktrees {
-    /// Removable ones, with their locks.
     pub(super) idle: Vec<(RemovedWorktree, Lock)>,
     /// Sessions of idle worktrees that a process is using.
     pub(super) in_use: Vec<String>,

@@ -8,7 +8,6 @@ use super::HookedAgent;
 use crate::text::json_edit;
 use crate::workflow::hinted::hinted;
 
-/// In seconds. A hook takes a few milliseconds.
 const TIMEOUT: u32 = 10;
 
 /// State of our entry in an agent's settings.
@@ -105,7 +104,6 @@ pub fn removed(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The events for a prompt's start and end.
 fn events(agent: HookedAgent) -> [&'static str; 2] {
     match agent {
         HookedAgent::Gemini => ["BeforeAgent", "AfterAgent"],
@@ -113,9 +111,9 @@ fn events(agent: HookedAgent) -> [&'static str; 2] {
     }
 }
 
-/// The entry for one event. It always succeeds silently: a missing or failing TeDDy must not
-/// disturb the agent.
+/// The entry for one event.
 fn group(agent: HookedAgent) -> Value {
+    // Silent and always successful: a missing or failing TeDDy must not disturb the agent.
     let command = format!("teddy hook {} 2>/dev/null || true", agent.name());
     match agent {
         // Gemini counts milliseconds.
@@ -128,7 +126,6 @@ fn group(agent: HookedAgent) -> Value {
     }
 }
 
-/// Index of our entry for an event.
 fn ours(agent: HookedAgent, value: &Value, event: &str) -> Option<usize> {
     let is_ours = |hook: &Value| {
         let command = hook["command"].as_str().unwrap_or_default();
@@ -146,7 +143,6 @@ fn is_our_command(agent: HookedAgent, words: &[&str]) -> bool {
     our_program(agent, words).is_some()
 }
 
-/// The program, if the words call our hook for this agent.
 fn our_program<'w>(agent: HookedAgent, words: &[&'w str]) -> Option<&'w str> {
     let mut calls = words.windows(3);
     let call = calls.find(|words| {
@@ -156,7 +152,6 @@ fn our_program<'w>(agent: HookedAgent, words: &[&'w str]) -> Option<&'w str> {
     call.map(|words| words[0])
 }
 
-/// Parses JSON settings; an empty file is an empty object.
 fn value(text: &str) -> anyhow::Result<Value> {
     if text.trim().is_empty() {
         return Ok(json!({}));
@@ -172,7 +167,6 @@ fn toml(text: &str) -> anyhow::Result<DocumentMut> {
     parsed.map_err(|error| anyhow::anyhow!("it is not TOML: {}", error.message()))
 }
 
-/// State of Codex's `notify`, which names a single program.
 fn notify_state(document: &DocumentMut) -> anyhow::Result<EntryState> {
     let Some(notify) = document.get("notify") else {
         return Ok(EntryState::Absent);
@@ -216,7 +210,6 @@ fn without_notify(text: &str) -> anyhow::Result<String> {
 mod tests {
     use super::*;
 
-    /// Adding and removing our entry must restore the text.
     #[track_caller]
     fn check(agent: HookedAgent, text: &str) -> String {
         let with = added(agent, text).unwrap();

@@ -8,9 +8,7 @@ use serde_json::Value;
 
 use super::HookedAgent;
 
-/// In bytes.
 const MAX_WORDS: usize = 256 << 10;
-/// In bytes.
 const MAX_ID: usize = 200;
 
 /// When a hook is called.
@@ -88,6 +86,7 @@ pub fn read(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>>
         agent,
         moment,
         conversation: id.to_owned(),
+        // A relative path would depend on where the queue is handled.
         folder: path("cwd").filter(|folder| folder.is_absolute()),
         words: cut(&words).to_owned(),
         said: cut(said).to_owned(),

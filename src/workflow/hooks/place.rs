@@ -10,7 +10,6 @@ use crate::host::env;
 use crate::host::file::{FileMode, Root, remove_below};
 use crate::workflow::hinted::{hinted, with_hint};
 
-/// In bytes.
 const MAX_FILE: u64 = 4 << 20;
 
 /// Owner of the settings.

@@ -10,7 +10,6 @@ use crate::host::lock::{Lock, LockError, patience};
 
 /// If this many events are waiting, nothing has handled the queue for a long time.
 const MAX_WAITING: usize = 1000;
-/// In bytes.
 const MAX_EVENT: u64 = 4 << 20;
 
 /// Appends an event.
@@ -91,7 +90,6 @@ mod tests {
     use super::super::event::HookMoment;
     use super::*;
 
-    /// An event with this prompt.
     fn event(words: &str) -> HookEvent {
         HookEvent {
             agent: HookedAgent::Claude,

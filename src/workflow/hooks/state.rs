@@ -11,10 +11,8 @@ use crate::host::file::{make_folders, read_regular, write_atomic};
 use crate::text::digest;
 use crate::workflow::record::RecordStart;
 
-/// In bytes.
 const MAX_FILE: u64 = 4 << 20;
 
-/// A conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Conversation {
     pub session: String,
@@ -24,7 +22,6 @@ pub(super) struct Conversation {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OpenPrompt {
-    /// The user's prompt.
     pub words: String,
     /// Workspace commit when the prompt arrived.
     pub files: CommitId,
@@ -64,6 +61,7 @@ fn file(hooks: &Path, event: &HookEvent) -> PathBuf {
     let name = format!(
         "{}-{}.json",
         event.agent.name(),
+        // The id is the agent's and could contain a path.
         digest(&event.conversation)
     );
     hooks.join("conversations").join(name)

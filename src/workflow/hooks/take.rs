@@ -79,7 +79,6 @@ fn known(
     Ok(Some(known))
 }
 
-/// Records the changes since the start of the prompt, or without one, since the newest turn.
 fn finish(
     project: &mut Project,
     event: &HookEvent,
@@ -139,20 +138,21 @@ fn written(
     excerpt.or(said)
 }
 
-/// Length of the transcript. Zero unless it is append-only (JSON lines), because others are
-/// rewritten as a whole.
+/// Length of the transcript.
 fn transcript_size(project: &Project, event: &HookEvent) -> u64 {
     let size = event.transcript.as_deref().and_then(|path| {
         let (root, below) = beneath(project, event.agent, path)?;
+        // Only JSON lines are appended to. Other formats are rewritten as a whole, so the old
+        // length means nothing.
         let is_added_to = below.extension().is_some_and(|ending| ending == "jsonl");
         is_added_to.then_some(root.entry(&below).ok()??.size)
     });
     size.unwrap_or_default()
 }
 
-/// Splits a transcript path into a trusted directory and the rest. Only the agent's directories and
-/// the project are allowed, because the path comes from the event.
+/// Splits a transcript path into a trusted directory and the rest.
 fn beneath(project: &Project, agent: HookedAgent, path: &Path) -> Option<(Root, PathBuf)> {
+    // The path comes from the event and is untrusted. Only these directories are allowed.
     let own = agent.folder_variable().and_then(env::folder);
     let home = project.places.home.as_ref();
     let homes = home.map(|home| home.join(agent.folder()));

@@ -6,9 +6,8 @@ use crate::host::clock;
 use crate::host::file::{append_regular, make_folders, read_regular};
 use crate::text::visible::visible;
 
-/// In bytes; further errors are dropped.
+/// Further errors are dropped.
 const MAX_FILE: u64 = 32 << 10;
-/// In characters.
 const MAX_LINE: usize = 500;
 
 /// Notes an error. Fails silently, because there is no one to tell.

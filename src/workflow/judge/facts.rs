@@ -15,30 +15,22 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::context::lists::ContextLists;
 
-/// Facts from one snapshot.
 pub struct Snapshotted<'a> {
-    /// The repository.
     pub repository: &'a Repository,
-    /// Tree of the user's files.
     pub tree: TreeId,
     /// The user's directory, to explain paths that the snapshot lacks.
     pub workspace: &'a Root,
-    /// The context lists.
     pub lists: &'a ContextLists,
-    /// Artifacts of the plan's own turn.
     pub own: &'a Artifacts,
     /// The plan was generated from an agent's changes, so it can edit files that are in no context
     /// list.
     pub is_made: bool,
-    /// The memos.
     pub memos: &'a [String],
-    /// Available agents.
     pub agents: BTreeSet<String>,
     /// Agents that only an untrusted repository defines.
     pub untrusted_agents: BTreeSet<String>,
     /// Why RESEARCH cannot search; `None` if it can.
     pub search_obstacle: Option<String>,
-    /// Returns whether an artifact exists.
     pub artifacts: &'a dyn Fn(&Resource) -> bool,
 }
 
@@ -72,6 +64,7 @@ impl Facts for Snapshotted<'_> {
                 Some(EntryMode::Link) => return Ok(Entry::Link),
                 Some(EntryMode::Gitlink) => return Ok(Entry::Repository),
                 Some(EntryMode::File | EntryMode::Executable) => {
+                    // A file where the path needs a directory. Its content does not matter.
                     return Ok(Entry::File { bytes: Vec::new() });
                 }
                 None => break,

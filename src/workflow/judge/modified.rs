@@ -32,7 +32,6 @@ pub fn modifications(
         .collect()
 }
 
-/// The diff that a proposed action would have made. `None` if unknown.
 fn proposed_file(kind: &ActionKind, step: &Step) -> Option<String> {
     let path = kind.path()?;
     let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();

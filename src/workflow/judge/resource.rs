@@ -11,7 +11,6 @@ use crate::workflow::context::artifacts;
 use crate::workflow::project::Project;
 use crate::workflow::user::ResourceContent;
 
-/// In bytes.
 const MAX_SHOWN: u64 = 16 << 20;
 
 /// Where resources are looked up.
@@ -43,7 +42,6 @@ pub fn look(
     }
 }
 
-/// Content of a file, or the files of a directory.
 fn look_at_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<ResourceContent> {
     let entry = project.repository.entry(tree, path.as_bytes())?;
     Ok(match entry.as_ref().map(|entry| entry.mode) {
@@ -58,6 +56,7 @@ fn look_at_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<R
             let leaves = project.repository.leaves(tree)?;
             let inside = leaves
                 .iter()
+                // With the slash, so that `src` does not match `src2`.
                 .filter(|leaf| leaf.path.starts_with(below.as_bytes()));
             ResourceContent::Folder(
                 inside
@@ -76,7 +75,6 @@ fn is_large(repository: &Repository, entry: Option<&TreeEntry>) -> anyhow::Resul
     Ok(size.transpose()?.is_some_and(|size| size > MAX_SHOWN))
 }
 
-/// A page that an earlier turn fetched.
 fn look_at_page(
     project: &Project,
     ground: &ResourceScope<'_>,

@@ -27,16 +27,14 @@ pub struct Remembered {
     places: HashMap<CommitId, usize>,
 }
 
-/// First line of the file.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 struct CacheHeader {
     schema: u32,
-    /// Checksum of the other lines. The file is not flushed, so a power cut can truncate it.
+    /// The file is not flushed, so a power cut can truncate it.
     crc: u32,
 }
 
 impl Remembered {
-    /// Reads the cached rows of a session.
     pub fn read(repository: &Repository, session: &SessionName) -> Remembered {
         let path = path(repository, session);
         let bytes = read_regular(&path, MAX_BYTES).unwrap_or_default();
@@ -46,15 +44,14 @@ impl Remembered {
         Remembered { path, rows, places }
     }
 
-    /// Returns `true` if a turn is cached.
     pub fn has(&self, turn: CommitId) -> bool {
         self.places.contains_key(&turn)
     }
 
-    /// Takes the rows up to a turn, oldest first. They are valid in any session that contains the
-    /// turn.
+    /// Takes the rows up to a turn, oldest first.
     pub fn take_up_to(&mut self, turn: Option<CommitId>) -> Vec<LogRow> {
         let at = turn.and_then(|turn| self.places.get(&turn));
+        // Rows up to a turn are the same in every session that contains it.
         let mut rows = std::mem::take(&mut self.rows);
         rows.truncate(at.map_or(0, |at| at + 1));
         rows
@@ -77,12 +74,10 @@ impl Remembered {
     }
 }
 
-/// Path of a session's cache.
 pub fn path(repository: &Repository, session: &SessionName) -> PathBuf {
     repository.teddy_dir().join(FOLDER).join(session.folder())
 }
 
-/// `None` if the file is incomplete or of another version.
 fn rows_of(bytes: &[u8]) -> Option<Vec<LogRow>> {
     let end = bytes.iter().position(|&byte| byte == b'\n')?;
     let (head, body) = (&bytes[..end], &bytes[end + 1..]);

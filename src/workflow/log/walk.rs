@@ -33,7 +33,6 @@ pub fn walk(project: &Project, session: &SessionName, most: usize) -> WalkedRows
     WalkedRows { rows, ailing }
 }
 
-/// Reads rows backwards and records the first error.
 fn rows(
     project: &Project,
     (session, tip): (&SessionName, CommitId),

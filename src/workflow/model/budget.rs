@@ -16,7 +16,6 @@ use crate::workflow::model::spent::spent_on_turns;
 use crate::workflow::project::Project;
 use crate::workflow::user::Estimate;
 
-/// For estimates.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// Estimates the tokens of requests: exact for counted resources, approximate for the rest. Does
@@ -150,7 +149,6 @@ impl MeteredModel<'_> {
         self.chosen.estimate(self.weight.of(request))
     }
 
-    /// Sends a request without checking the limit.
     fn ask(
         &self,
         request: &ModelRequest,
@@ -193,6 +191,8 @@ impl Model for MeteredModel<'_> {
         request: &ModelRequest,
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, ModelError> {
+        // Only the input is estimated. The length of the answer is unknown, so the last request can
+        // exceed the limit.
         let CostBudget { spent, limit } = &*self.budget;
         if let Estimate::Dollars(estimate, _) = self.estimate(request)
             && spent.get() + estimate > *limit
@@ -231,7 +231,6 @@ mod tests {
     use crate::model::replay::Replay;
     use crate::workflow::model::choose::Notes;
 
-    /// Sends a request of a million tokens at this price for a million input tokens.
     fn check(price: Option<f64>, spent: f64, expected: Result<&str, &str>) {
         let price = price.map(|input| Price {
             input,

@@ -163,7 +163,6 @@ impl PricedModel {
     }
 }
 
-/// The environment that models need.
 fn outside(
     project: &Project,
     settings: &ModelConfig,
@@ -179,6 +178,7 @@ fn outside(
         ..Outside::default()
     };
 
+    // Programs of a model must not inherit other models' keys.
     outside.keys.extend(project.settings.key_variables());
     if settings.kind == ModelKind::Replay {
         outside.replayed = answered;
@@ -255,7 +255,6 @@ fn answers_of(project: &Project, session: &SessionName) -> anyhow::Result<Vec<St
     Ok(texts)
 }
 
-/// Outputs of a turn's pipeline, in order.
 fn outputs(repository: &Repository, turn: &Turn) -> anyhow::Result<Vec<String>> {
     if turn.meta.pipeline.is_none() {
         return Ok(Vec::new());

@@ -15,7 +15,6 @@ use crate::workflow::model::choose;
 use crate::workflow::model::choose::{OpenedModel, PricedModel};
 use crate::workflow::project::Project;
 
-/// Directory of pipelines, in `.teddy/` and in the user's configuration.
 const FOLDER: &str = "pipelines";
 
 /// A pipeline that is ready to run.
@@ -28,7 +27,6 @@ pub struct PreparedPipeline {
     pub models: HashMap<Option<String>, PricedModel>,
 }
 
-/// Contents by file name.
 type PipelineFiles = BTreeMap<String, String>;
 
 /// Finds, checks and opens a pipeline. `model` is for steps that name none.
@@ -105,11 +103,11 @@ pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> 
     .with_context(|| format!("pipeline `{name}`"))
 }
 
-/// Text of a pipeline and the files next to it. A trusted repository takes precedence over the
-/// user's own.
+/// Text of a pipeline and the files next to it.
 fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFiles)> {
     let shown = crate::text::visible::visible(name);
     anyhow::ensure!(
+        // The name becomes a file name.
         !name.contains(['/', '\\']) && !name.starts_with('.'),
         "`{shown}` is not a valid pipeline name"
     );
@@ -119,6 +117,7 @@ fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFi
         trust::folder(&project.places.config, FOLDER),
     );
 
+    // A trusted repository takes precedence over the user's own.
     for files in [&theirs]
         .into_iter()
         .filter(|_| project.trusted)

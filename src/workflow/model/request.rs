@@ -38,9 +38,7 @@ pub struct PlanRequest<'a> {
     pub weight: TokenEstimate,
 }
 
-/// A failed request.
 struct RequestFailure {
-    /// The failed step of a pipeline.
     step: Option<String>,
     error: ModelError,
 }
@@ -116,6 +114,7 @@ pub fn ask(
     record.keep_in(keeper.draft);
     match answer {
         Ok(text) => {
+            // Before the answer is parsed, because it has been paid for.
             keeper.keep_answer(&text)?;
             fault::point("after-answer")?;
             Ok(text)
@@ -147,7 +146,6 @@ impl<'a> SharedMeans<'a> {
 
 struct Keeper<'a> {
     project: &'a Project,
-    /// Newest turn.
     tip: &'a Turn,
     draft: &'a mut Draft,
 }
@@ -157,8 +155,7 @@ impl Keeper<'_> {
         self.project.store().save_draft(self.tip, self.draft)
     }
 
-    /// Saves a complete answer before it is parsed, because it has been paid for. It is saved as a
-    /// plan; `execute` repairs and validates it.
+    /// Saved as a plan; `execute` repairs and validates it.
     fn keep_answer(&mut self, text: &str) -> anyhow::Result<()> {
         self.draft.artifacts.put(artifact::PLAN, text);
         self.draft.meta.status = Status::Planned;
@@ -294,7 +291,6 @@ pub fn hear(notes: &[Notes], text: &str, user: &mut dyn User) {
     user.tell(Event::Received { text });
 }
 
-/// Fails if the answer is incomplete.
 fn whole(answer: ModelAnswer) -> Result<String, ModelError> {
     match answer.finish {
         Finish::Stop => Ok(answer.text),
@@ -328,7 +324,6 @@ fn used(model: &MeteredModel<'_>, answer: &ModelAnswer) -> ModelUse {
     }
 }
 
-/// Adds the usage of an answer to the draft.
 fn note_use(
     draft: &mut Draft,
     (model, answer): (&MeteredModel<'_>, &ModelAnswer),
@@ -362,7 +357,6 @@ pub fn tell_unknown(model: &str, price: Option<&Price>, usage: TokenUsage, user:
     }
 }
 
-/// Saves the partial answer of a failed request, and returns the error.
 fn keep(
     project: &Project,
     (tip, draft): (&Turn, &mut Draft),

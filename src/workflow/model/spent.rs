@@ -10,7 +10,6 @@ use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 
 const FOLDER: &str = "spent";
-/// Enough for an id and a number.
 const MAX_BYTES: u64 = 4096;
 /// The cache is only updated after reading more turns than this.
 const FEW: usize = 8;
@@ -47,10 +46,10 @@ fn path(repository: &Repository, session: &SessionName) -> PathBuf {
     repository.teddy_dir().join(FOLDER).join(session.folder())
 }
 
-/// `None` if the file is incomplete.
 fn sum_of(text: &str) -> Option<(CommitId, f64)> {
     let (turn, sum) = text.strip_suffix('\n')?.split_once(' ')?;
     let sum: f64 = sum.parse().ok()?;
+    // A damaged cache must not disable the limit.
     (sum.is_finite() && sum >= 0.0).then_some((turn.parse().ok()?, sum))
 }
 

@@ -31,7 +31,6 @@ pub fn ask_watching(
     answer
 }
 
-/// Name of the program that is asked, if any.
 fn program(source: &PlanSource) -> Option<String> {
     match source {
         PlanSource::Model(model) => model.is_program.then(|| model.model.name().to_owned()),

@@ -9,12 +9,9 @@ use crate::text::leak::LeakKinds;
 use super::error::PushError;
 use super::preview::Sender;
 
-/// A record to push.
 pub(super) struct ChosenRecord<'a> {
     pub(super) record: Record,
-    /// Objects that only the record has.
     pub(super) batch: Batch<'a>,
-    /// The redacted kinds.
     pub(super) redacted: Option<LeakKinds>,
 }
 

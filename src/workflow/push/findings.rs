@@ -16,7 +16,6 @@ use crate::session::turn::Turn;
 use crate::text::leak::{Leak, LeakKind, LeakKinds, as_text, leaks, shown};
 use crate::text::path::lossy;
 
-/// Name for a commit message among the artifacts.
 const MESSAGE: &str = "message";
 
 /// Kind of a finding.
@@ -122,7 +121,6 @@ impl<'a> LeakSearch<'a> {
         self.artifacts(turn, Some(turn))
     }
 
-    /// Scans the artifacts of a turn and its commit message.
     fn artifacts(&mut self, turn: &Turn, sent: Option<&Turn>) -> anyhow::Result<()> {
         let mut leaves = self.repository.leaves_up_to(turn.tree, TreeLimit::SMALL)?;
         // Scan what the user and the model wrote first; a finding is named after its first
@@ -211,7 +209,6 @@ impl<'a> LeakSearch<'a> {
         Ok(())
     }
 
-    /// Scans a text.
     fn bytes(&mut self, bytes: &[u8], spot: Spot<'_>) {
         let text = as_text(bytes);
         let all = leaks(&text, self.home);
@@ -245,18 +242,15 @@ impl<'a> LeakSearch<'a> {
     }
 }
 
-/// Prefix of the names of a turn's findings.
 fn front(turn: &Turn) -> String {
     format!("{}:{}:", turn.session, turn.number())
 }
 
-/// Returns `true` for the input of a model.
 fn is_input(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     name == artifact::INPUT || name == artifact::TOLD
 }
 
-/// Position in the order of scanning.
 fn order(file: &str) -> usize {
     let first = [
         artifact::USER_PROMPT,

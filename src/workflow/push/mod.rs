@@ -155,10 +155,12 @@ impl ReadyPush<'_> {
                 continue;
             }
 
+            // Objects of a record are written only now; a preview leaves none.
             if let Some((record, batch)) = ready.record {
                 record.write(&batch)?;
                 batch.finish()?;
             }
+            // Never send what no one could fetch.
             check_as_fetched(project, &self.remote, &ready.preview)?;
             updates.extend(ready.updates);
             sent.push(ready.preview);
@@ -191,7 +193,6 @@ fn check_as_fetched(
     }
 }
 
-/// Asks the remote for its state after a failed push: the connection can break after the update.
 fn judge(
     error: anyhow::Error,
     project: &Project,
@@ -232,7 +233,6 @@ fn judge(
     Err(error.helped(hint).into())
 }
 
-/// Explains a lost race by the turns that someone else pushed.
 fn raced(
     error: RemoteError,
     project: &Project,

@@ -24,7 +24,6 @@ pub struct PushOptions {
 }
 
 impl PushOptions {
-    /// Returns `true` if the user allows a finding.
     pub(super) fn allows(&self, settings: &Settings, finding: &LeakFinding) -> bool {
         let kinds = settings.push.allow.iter().map(|kind| kind.name());
         let mut names = self.allow.iter().map(String::as_str).chain(kinds);

@@ -21,7 +21,6 @@ use super::options::PushOptions;
 use super::signature::{self, SignatureAtHand};
 use super::there::{Theirs, There, theirs};
 
-/// More files are only counted.
 const MOST_FILES: usize = 20;
 
 /// Local session compared with the remote's.
@@ -338,7 +337,6 @@ impl<'a> Sender<'a, '_> {
         })
     }
 
-    /// Scans the turns that the remote lacks, and files.
     fn search(
         &self,
         ready: &mut ReadySession<'a>,

@@ -14,7 +14,6 @@ use crate::workflow::project::Project;
 
 use super::error::TheirTurn;
 
-/// Limit for reading foreign turns.
 const MOST: usize = 1000;
 
 /// Refs of a session on a remote.

@@ -14,18 +14,14 @@ use super::{FinishedLane, LaneProgram, LaneRow, LaneState, Spectator, read_news}
 use crate::host::{interrupt, process};
 use crate::text::visible::visible;
 
-/// Interval for updates of the spectator.
 const TICK: Duration = Duration::from_millis(150);
 /// How long a stopped lane can take to end its model before it is killed.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// In bytes.
 const MAX_LINE: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RaceLimits {
-    /// Number of lanes that run at the same time.
     pub parallel: usize,
-    /// Cost limit for all lanes, in dollars.
     pub dollars: f64,
 }
 
@@ -47,6 +43,7 @@ struct LaneProcess {
 
 impl Drop for LaneProcess {
     fn drop(&mut self) {
+        // Closing stdin asks the lane to stop.
         self.stdin = None;
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
@@ -65,8 +62,6 @@ impl Drop for LaneProcess {
 /// A report of a lane, by index; `None` at the end of its stdout.
 type Told = (usize, Option<LaneNews>);
 
-/// Runs all lanes to their end. Returns their results in order, and the reason if they were
-/// stopped.
 pub(super) fn follow(
     program: &LaneProgram,
     orders: &[LaneOrder],

@@ -24,7 +24,6 @@ use crate::workflow::trial::{action_of, last_lines};
 use crate::workflow::user::{Approved, User};
 
 const LAST_LINES: usize = 20;
-/// In bytes.
 const MAX_ORDER: u64 = 64 << 20;
 
 /// Hidden command that starts a lane.
@@ -127,6 +126,7 @@ impl LaneOrder {
             ) {
                 rest.clear();
             }
+            // The race is over, or its process was killed.
             interrupt::flag().store(true, Ordering::SeqCst);
         });
         Ok(order)
@@ -177,8 +177,7 @@ pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow:
     Ok(told)
 }
 
-/// Runs the check on the files as the plan would leave them. The plan's own commands do not run,
-/// because the user has not reviewed them.
+/// Runs the check on the files as the plan would leave them.
 fn check(
     project: &Project,
     before: CommitId,
@@ -202,6 +201,7 @@ fn check(
 
     let text = draft.artifacts.text_or_empty(artifact::PLAN);
     let (plan, _) = crate::plan::parse(&text);
+    // Without the plan's own commands, which the user has not reviewed.
     let approved = approved(plan, command);
     let began = Instant::now();
     let left = perform(project, &env, &approved, user)?;
@@ -216,7 +216,6 @@ fn check(
     })
 }
 
-/// Selects the file changes of the plan and appends the check.
 fn approved(mut plan: Plan, command: &str) -> Approved {
     let mut actions: Vec<bool> = plan
         .actions
@@ -234,7 +233,6 @@ fn approved(mut plan: Plan, command: &str) -> Approved {
     }
 }
 
-/// Counts added and removed lines.
 fn lines(run: &DryRun) -> (Option<usize>, Option<usize>) {
     let mut sums = (Some(0), Some(0));
     for file in run.files.values() {

@@ -19,9 +19,8 @@ use crate::workflow::model::request::{announce, hear};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-/// System prompt of the judge.
 const JUDGING: &str = include_str!("../../../prompts/judge.xml");
-/// In bytes. A longer plan is truncated.
+/// A longer plan is truncated.
 const MAX_PLAN: usize = 200 << 10;
 
 /// A comparison by the judge.
@@ -95,7 +94,6 @@ fn cost(lane: &FinishedLane) -> Option<f64> {
     lane.plan.as_ref()?.cost
 }
 
-/// The judge's name for a lane.
 fn letter(race: &FinishedRace, lane: &FinishedLane) -> char {
     let place = race
         .lanes

@@ -16,7 +16,6 @@ use crate::workflow::project::Project;
 use crate::workspace::snapshot;
 use crate::workspace::stack::{PatchId, Stacks};
 
-/// Limit for turns that were applied during the work.
 const MAX_BETWEEN: usize = 64;
 
 /// Returns a commit with the files as the newest turn of the session left them. If another session
@@ -97,7 +96,6 @@ pub(super) fn without_session(project: &Project) -> anyhow::Result<TreeId> {
     )
 }
 
-/// The tree of the files after a publication.
 fn brought(
     repository: &Repository,
     id: CommitId,

@@ -32,7 +32,6 @@ use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;
 use crate::workspace::transaction::Transaction;
 
-/// Default session name.
 const UNNAMED: &str = "recorded";
 
 /// What to record besides the files.
@@ -40,7 +39,7 @@ const UNNAMED: &str = "recorded";
 pub struct RecordOptions {
     /// What was requested; can be empty.
     pub message: String,
-    /// Who did the work.
+    /// Author of the work.
     pub work: Recorded,
     /// The agent's transcript.
     pub transcript: Option<Transcript>,
@@ -94,6 +93,7 @@ pub fn record(
     let started = match project.session() {
         Err(error) if error.is::<NoSession>() => {
             if !wish.allow_empty {
+                // Before a session is started for nothing.
                 ensure_changes(project)?;
             }
             start(project, &wish.message, user)?;
@@ -162,7 +162,6 @@ pub fn take_back_start(project: &Project, user: &mut dyn User) -> anyhow::Result
     Ok(())
 }
 
-/// Fails if nothing changed, before a session is started for nothing.
 fn ensure_changes(project: &Project) -> anyhow::Result<()> {
     let now = snapshot::snapshot(&project.checkout(), &[])?.tree;
     if known::without_session(project)? == now {

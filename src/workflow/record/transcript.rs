@@ -9,7 +9,6 @@ use crate::text::redact::redact;
 
 /// In bytes. Of a longer transcript, the end is kept.
 pub const MAX_TRANSCRIPT: u64 = 2 << 20;
-/// Number of lines that determine the format.
 const LOOKED_AT: usize = 8;
 
 /// A transcript.
@@ -68,7 +67,6 @@ pub fn transcript(name: &str, end: FileEnd) -> Transcript {
     }
 }
 
-/// Returns `true` if the first lines are JSON objects.
 fn is_json_lines(text: &str) -> bool {
     let mut lines = text
         .lines()

@@ -19,7 +19,6 @@ use crate::workspace::file_move::FileMove;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::record::publish_turn;
 
-/// Writes the turn with the changes from `before` to the current snapshot.
 pub(super) fn write(
     project: &Project,
     tip: &Turn,
@@ -78,6 +77,7 @@ pub(super) fn write(
         anyway: true,
         branch: None,
     };
+    // The files stay as they are; only the publication is recorded.
     let stay = FileMove {
         from: recorded.tree,
         to: recorded.tree,
@@ -85,7 +85,6 @@ pub(super) fn write(
     Ok((step, stay))
 }
 
-/// A draft with the message of the work, and nothing from the waiting draft.
 fn beginning(project: &Project, tip: &Turn, message: &str) -> anyhow::Result<Draft> {
     let mut draft = project.store().draft(tip)?;
     draft.set_answer_aside();

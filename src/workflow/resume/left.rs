@@ -12,7 +12,6 @@ pub(super) enum LeftToDo {
     Work,
     /// Its plan was rejected too often. The user can let it try again.
     Retry,
-    /// Nothing is left to do.
     Nothing,
 }
 

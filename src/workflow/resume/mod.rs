@@ -12,7 +12,6 @@ use crate::workflow::plan::WaitingPlan;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// Limit for rejected corrections in a row, in a loop without a review.
 const YOLO_REPLANS: u32 = 2;
 
 /// Options of the loop.

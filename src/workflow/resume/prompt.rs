@@ -11,7 +11,6 @@ use crate::workflow::model::source::plan_source;
 use crate::workflow::user::{NobodyToAsk, Question, User};
 
 impl Rounds<'_> {
-    /// Decides what to do before the next plan.
     pub(super) fn next_step(
         &mut self,
         (tip, draft): (&Turn, &Draft),
@@ -66,7 +65,6 @@ impl Rounds<'_> {
         self.wish.alone || self.unseen || self.turns == 0
     }
 
-    /// Prompts for the next message and handles the input.
     fn ask(
         &mut self,
         (tip, draft): (&Turn, &Draft),
@@ -128,7 +126,6 @@ impl LoopPrompt {
         }
     }
 
-    /// How the loop ends if the user leaves the prompt.
     fn left(self) -> Ended {
         match self {
             LoopPrompt::Answer(question) => Ended::Question(question),
@@ -136,7 +133,6 @@ impl LoopPrompt {
         }
     }
 
-    /// How the loop ends if no user can be prompted.
     fn unanswered(self, error: anyhow::Error) -> anyhow::Result<NextStep> {
         match self {
             LoopPrompt::Answer(question) if error.is::<NobodyToAsk>() => {

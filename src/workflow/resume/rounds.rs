@@ -18,7 +18,6 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
 impl Rounds<'_> {
-    /// Runs the loop to its end.
     pub(super) fn run(
         &mut self,
         user: &mut dyn User,
@@ -128,7 +127,6 @@ impl Rounds<'_> {
         Ok(reviewed)
     }
 
-    /// The reason to end after a turn, if any.
     fn why_stop(&self, recorded: &RecordedTurn) -> anyhow::Result<Option<Ended>> {
         if recorded.interruption().is_some() {
             return Ok(Some(Ended::Left));
@@ -157,7 +155,6 @@ impl Rounds<'_> {
         self.why_stop_unseen(recorded)
     }
 
-    /// The reason to end after a turn without a review, if any.
     fn why_stop_unseen(&self, recorded: &RecordedTurn) -> anyhow::Result<Option<Ended>> {
         let is_rejected = matches!(
             recorded.ending,
@@ -195,7 +192,6 @@ fn in_progress(project: &Project) -> anyhow::Result<(Turn, Draft)> {
     Ok((tip, draft))
 }
 
-/// Returns `true` if the session's cost limit is reached.
 fn is_cost_limit(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref::<ModelError>(),

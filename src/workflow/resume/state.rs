@@ -7,7 +7,6 @@ use crate::workflow::plan::WaitingPlan;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// Message with which the model continues by itself.
 const GO_ON: &str = "Continue with the next step.";
 
 pub(super) enum NextStep {
@@ -19,7 +18,6 @@ pub(super) enum NextStep {
 }
 
 impl NextStep {
-    /// The model continues by itself.
     pub(super) fn go_on() -> NextStep {
         NextStep::Plan(Some(GO_ON.to_owned()), MessageOrigin::Loop)
     }
@@ -30,7 +28,6 @@ pub(super) struct Rounds<'a> {
     pub(super) wish: ResumeOptions,
     /// Plans run without a review.
     pub(super) unseen: bool,
-    /// Limit for turns.
     pub(super) most: Option<u32>,
     /// A message that no plan was made from yet.
     pub(super) message: Option<String>,

@@ -77,7 +77,6 @@ pub(super) fn decisions(
     Ok(found)
 }
 
-/// Changes and omissions in a review.
 fn changes(turn: &Turn, (proposed, approved): (&str, &str), report: &str) -> Vec<UserDecision> {
     let decision = |kind, about: String| UserDecision {
         turn: turn.number(),

@@ -12,9 +12,7 @@ use crate::text::visible::{visible, visible_block};
 
 /// Limit for the rendered text. Forges accept comments of 65,536 characters.
 pub const MAX_CHARACTERS: usize = 60_000;
-/// In characters.
 const MAX_LINE: usize = 160;
-/// Lines, and characters for each line.
 const MAX_REQUEST: (usize, usize) = (20, 400);
 const MAX_FILES: usize = 30;
 const MAX_TURNS: usize = 20;
@@ -84,7 +82,6 @@ fn files(files: &[DifferingFile]) -> String {
     list(&title, files.iter().map(line), (MAX_FILES, files.len()))
 }
 
-/// Lists turns. Earlier ones are only counted.
 fn turns(turns: &[TurnInShort]) -> String {
     let earlier = turns.len().saturating_sub(MAX_TURNS);
     let mut text = String::new();
@@ -102,7 +99,6 @@ fn turns(turns: &[TurnInShort]) -> String {
     }
 }
 
-/// Lists each command once, with the result of its last run.
 fn runs(runs: &[CommandRun]) -> String {
     let mut last: Vec<(&CommandRun, usize)> = Vec::new();
     for run in runs {
@@ -146,7 +142,6 @@ fn decisions(decisions: &[UserDecision]) -> String {
     list("Decisions", lines, (MAX_DECISIONS, decisions.len()))
 }
 
-/// Renders a list with a title and the number of omitted entries; empty without entries.
 fn list(title: &str, lines: impl Iterator<Item = String>, (most, count): (usize, usize)) -> String {
     if count == 0 {
         return String::new();

@@ -25,13 +25,10 @@ use crate::workflow::project::Project;
 pub use decisions::{DecisionKind, UserDecision};
 pub use runs::CommandRun;
 
-/// Current version of the format.
 const SCHEMA: u32 = 1;
-/// Limit for a text, in bytes.
 const MAX_TEXT: usize = 64 << 10;
-/// In bytes. A turn can come from someone else; our own artifacts are much smaller.
+/// A turn can come from someone else; our own artifacts are much smaller.
 const MAX_FILE: u64 = 64 << 20;
-/// Limit for files that are compared line by line.
 const MAX_COMPARED: usize = 2000;
 
 /// Summary of a session.
@@ -152,7 +149,6 @@ pub fn summary(project: &Project, session: &SessionName) -> anyhow::Result<Sessi
     })
 }
 
-/// Returns `true` if the user wrote the turn's message.
 fn is_users(turn: &Turn) -> bool {
     let meta = &turn.meta;
     meta.origin == MessageOrigin::User && meta.work.is_none() && meta.restored.is_none()
@@ -164,7 +160,6 @@ fn text_of(repository: &Repository, turn: &Turn, name: &str) -> anyhow::Result<O
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Redacts and truncates a text.
 fn kept(text: &str) -> String {
     beginning(redact(text.trim()).as_ref(), MAX_TEXT).into_owned()
 }
@@ -207,7 +202,6 @@ fn tokens(turns: &[Turn]) -> Option<(u64, u64)> {
     }))
 }
 
-/// Sum of the known costs.
 fn cost(turns: &[Turn]) -> Option<f64> {
     let known: Vec<f64> = turns.iter().filter_map(spent).collect();
     (!known.is_empty()).then(|| known.iter().sum())
@@ -246,7 +240,6 @@ fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>
     Ok(found)
 }
 
-/// Added and removed lines; `None` if one side is not text.
 fn lines(
     project: &Project,
     (old, new): (Option<&TreeEntry>, Option<&TreeEntry>),

@@ -8,7 +8,6 @@ use crate::session::artifact;
 use crate::session::report::read;
 use crate::session::turn::Turn;
 
-/// Caption of the command's block in a report.
 const COMMAND: &str = "Command:";
 
 /// A run of a plan's command.

@@ -8,7 +8,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 
-/// Limit for restores to look up. Each costs one commit.
+/// Each costs one commit.
 const MOST_RESTORES: usize = 500;
 
 /// Data of a session page.

@@ -18,19 +18,15 @@ use crate::text::path::lossy;
 use crate::workflow::log::{self, LogRow};
 use crate::workflow::project::Project;
 
-/// In bytes.
 const MAX_TEXT: usize = 1 << 20;
-/// In bytes, for one command.
 const MAX_OUTPUT: usize = 256 << 10;
-/// In bytes, for all commands of a turn.
 const MAX_OUTPUTS: usize = 4 << 20;
-/// In bytes. Larger artifacts are not read.
+/// Larger artifacts are not read.
 const MAX_READ: u64 = 64 << 20;
-/// In bytes. Larger files are not shown.
+/// Larger files are not shown.
 const MAX_FILE: u64 = 1 << 20;
 /// How much of `input.md` is parsed for its list of resources, which comes before their contents.
 const MAX_INPUT: u64 = 16 << 20;
-/// Limit for listed files.
 const MAX_FILES: usize = 1000;
 /// A NUL within this many bytes makes a file binary, as in git.
 const FIRST: usize = 8_000;
@@ -221,7 +217,6 @@ impl Parts<'_> {
         plain.unwrap_or(bytes)
     }
 
-    /// Reads an artifact as text, and truncates it.
     fn text(&mut self, name: &str) -> Option<String> {
         let bytes = self.bytes(name, MAX_READ)?;
         let (mut text, is_cut) = cut(&bytes, MAX_TEXT);
@@ -259,7 +254,6 @@ impl Parts<'_> {
         input.unwrap_or_default()
     }
 
-    /// The changed files, and how many more there are.
     fn files(&mut self, turn: &Turn) -> (Vec<ChangedFile>, usize) {
         let Some(workspace) = &turn.meta.workspace else {
             return (Vec::new(), 0);
@@ -365,6 +359,7 @@ fn cut(bytes: &[u8], most: usize) -> (String, bool) {
         return (lossy(bytes), false);
     }
 
+    // A character has at most four bytes in UTF-8.
     let mut ends = (most.saturating_sub(3)..=most).rev();
     let is_start = |at: &usize| bytes[*at] & 0xC0 != 0x80;
     let end = ends.find(is_start).unwrap_or(most);

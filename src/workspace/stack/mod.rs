@@ -22,7 +22,6 @@ use crate::session::publication::{Delta, Publication, Stack};
 use crate::session::store::Store;
 use crate::session::turn::Turn;
 
-/// Bounds how many turns of each session are searched for one that ran in a checkout.
 const MAX_BACK: usize = 32;
 
 /// Identifies a patch.
@@ -197,7 +196,6 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// Like `after`, for a turn that changed files and has no publication.
     fn after_patch(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
         let mut stack = Stack::of(Some(self.stands_for_itself(turn)));
         let workspace = turn.meta.workspace.iter();

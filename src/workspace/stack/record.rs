@@ -104,8 +104,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Writes a publication for a turn of an early version, and for those below it. Iterative,
-    /// because a session can be longer than the stack is deep.
+    /// Writes a publication for a turn of an early version, and for those below it.
     fn settle_patch(&mut self, id: PatchId) -> anyhow::Result<()> {
         let is_open = |recorder: &Recorder<'_>, id: &PatchId| {
             matches!(id, PatchId::Turn(_)) && !recorder.settled.contains_key(id)

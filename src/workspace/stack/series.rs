@@ -91,7 +91,6 @@ impl<'a> PathStacks<'a> {
         stack.at(self.path)
     }
 
-    /// The next lower patch in this subtree.
     fn below(&mut self, id: PatchId) -> anyhow::Result<Option<PatchId>> {
         let patch = self.stacks.patch(id)?;
         Ok(self.top(&patch.below))
@@ -138,6 +137,7 @@ impl<'a> PathStacks<'a> {
         let mut heads = [Vec::new(), Vec::new()];
 
         loop {
+            // Descend both stacks in step, so that the cost is the distance to the common patch.
             for side in [0, 1] {
                 let Some(id) = at[side] else { continue };
                 if let Some(length) = seen[1 - side].get(&id) {

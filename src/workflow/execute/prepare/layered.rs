@@ -51,7 +51,6 @@ pub(super) fn prepare(
     }
 }
 
-/// Opens and mounts the layer, or says why this machine cannot.
 fn open(
     project: &Project,
     env: &RunEnv<'_>,
@@ -110,7 +109,6 @@ fn mount(
     show(project, below, (found, mounted?), prepared)
 }
 
-/// Runs `work` while another thread searches for secrets. Returns both results.
 fn while_searching<T>(
     secrets: &SecretSearch<'_>,
     work: impl FnOnce() -> T,
