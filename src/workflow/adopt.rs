@@ -59,8 +59,8 @@ pub fn adopt(
     project.journal().keep_tip(session, tip.commit)?;
 
     if draft.commit.is_some() {
-        // A new turn id: whoever made the draft, or the session that it was copied from, can run it
-        // under the old one.
+        // A new turn id: the author of the draft, or the session that it was copied from, can still
+        // run it under the old one.
         draft.begin();
         project.store().save_draft(&tip, &mut draft)?;
     }

@@ -338,7 +338,7 @@ impl Tracer<'_> {
 
         let rows = &self.rows[session];
         let path = told.commits.get(&commit).map_or("", |origin| &origin.path);
-        // A restore only brings lines back. Name the turn that wrote them.
+        // A restore only restores lines. Name the turn that wrote them.
         let made = rows[found..].iter().find(|row| {
             row.status != Status::Restored
                 && brought(&self.project.repository, row, path, &told.lines[at].text)

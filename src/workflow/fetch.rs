@@ -61,7 +61,7 @@ pub struct FetchedSession {
     pub turns: u64,
     /// Title of that turn.
     pub title: String,
-    /// Comparison with what was here before.
+    /// Comparison with the session fetched before.
     pub state: FetchState,
     /// Includes the files; otherwise only a record.
     pub code: bool,

@@ -39,7 +39,8 @@ pub fn scratch_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("signing")
 }
 
-/// Signs the newest turn of a session. Holds the session lock, so no turn can be added meanwhile.
+/// Signs the newest turn of a session. No turn can be added meanwhile, because the session is
+/// locked.
 pub fn sign(
     project: &Project,
     session: &SessionName,

@@ -48,7 +48,7 @@ pub struct Drift {
     /// Whether the files contain exactly the turns that they contained after that turn. `None` if
     /// unknown, or before the first turn.
     pub same_turns: Option<bool>,
-    /// Turns in the files that were not there after that turn.
+    /// Turns in the files that were not in them after that turn.
     pub extra: Vec<TurnName>,
     /// Turns that were in the files after that turn and are not now.
     pub lacking: Vec<TurnName>,

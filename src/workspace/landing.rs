@@ -139,8 +139,7 @@ fn has_moved(repository: &Repository, to: &BranchMove) -> anyhow::Result<bool> {
     Ok(reaches || refs::heal::logged(repository, &to.name).contains(&to.new))
 }
 
-/// Moves the session's ref to the turn that records the landing, unless it is already there or
-/// another process moved it.
+/// Moves the session's ref to the turn that records the landing, unless it has moved already.
 fn record(checkout: &Checkout<'_>, session: &SessionName, pending: &Pending) -> anyhow::Result<()> {
     let repository = checkout.repository;
     let turn = Turn::read(repository, session, pending.commit)?;

@@ -61,8 +61,8 @@ pub fn recover_thoroughly(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyho
 fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     fault::point("recover-start")?;
     // A turn takes the lock several times and recovers in full only once. Damage from another
-    // process that crashes meanwhile can wait, except for an intent: it decides which files are
-    // there.
+    // process that crashes meanwhile can wait, but not an intent: it determines what the user's
+    // files should be.
     let again = depth == Depth::Tips && checkout.repository.is_looked_over();
     if again && !checkout.journal().has_intent() {
         return Ok(false);

@@ -246,7 +246,7 @@ fn place(repository: &Repository, tree: TreeId, tip: &Turn) -> anyhow::Result<Co
 /// available until `teddy gc` expires it. `reached` lists trees that need no protection from `git
 /// gc`.
 ///
-/// Returns `false` if `git gc` removed an object; the caller records the files again.
+/// Returns `false` if `git gc` removed an object.
 pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> anyhow::Result<bool> {
     let (name, repository) = (kept_reference(checkout.repository), checkout.repository);
     let old = refs::read(repository, &name)?;

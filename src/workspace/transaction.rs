@@ -18,8 +18,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// Takes the lock and recovers. The scan for the next snapshot starts in the background before
-    /// the wait.
+    /// Takes the lock and recovers.
     pub fn enter(
         checkout: &Checkout<'_>,
         command: &str,

@@ -134,7 +134,6 @@ fn merge(
         },
     )?;
     let published = transaction
-        // The files can change between the snapshot and here, so this can report conflicts too.
         .complete(&project.checkout(), &tip.session, &step, Some(&files))?
         .published;
     if published.conflicts.is_empty() {

@@ -148,8 +148,8 @@ fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyh
     Ok(())
 }
 
-/// Counts the answers of a model in a change and in its session. Selects the next recorded answer
-/// in tests and demos.
+/// Counts the answers of a model in a change and in its session. A replay continues with the answer
+/// after these.
 pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyhow::Result<usize> {
     let mut count = match refs::read(&project.repository, &id.reference())? {
         Some(_) => change(project, id)?.state.answers_of(model),

@@ -69,8 +69,8 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     Ok(policy)
 }
 
-/// The policy for an agent in a worktree: that for commands, with network access, and its state
-/// directories are writable.
+/// The policy for an agent in a worktree: like that for commands, but with network access and
+/// writable state directories.
 pub fn policy_for_agent(
     project: &Project,
     worktree: &SessionWorktree,

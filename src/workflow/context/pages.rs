@@ -92,7 +92,6 @@ impl Pages {
     /// Returns the hits of a search as text.
     pub fn search(&self, query: &str) -> Result<String, String> {
         if let Some(recorded) = &self.recorded {
-            // The original output is restored elsewhere; only success matters here.
             return if recorded.contains(&found_line(query)) {
                 Ok(String::new())
             } else {

@@ -72,8 +72,7 @@ pub fn requests_back_at(
     Ok(requests.within(max_requests_size(project)))
 }
 
-/// Saves the user's answer or wish in the draft when the turn's message is generated from other
-/// work. Returns it.
+/// Saves and returns what the user says besides the message that TeDDy generates for a turn.
 pub fn keep_said(
     project: &Project,
     tip: &Turn,

@@ -265,8 +265,8 @@ fn take(
     let RecordedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
     staged::take_over(&project.repository, &worktree.repository)?;
-    // Files in these trees are not build output. The worktree loses them together with the user,
-    // even if git ignores them by then.
+    // A file in one of these trees is not build output: once it is gone from the user's files, it
+    // is removed here too, even if git ignores it by then.
     worktree.keep_recorded([env.tree, tree])?;
     fault::point("after-run-snapshot")?;
 

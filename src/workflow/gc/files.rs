@@ -93,7 +93,7 @@ fn abandoned(repository: &Repository) -> impl Iterator<Item = PathBuf> {
     let of_sessions = OF_SESSIONS.map(|folder| repository.teddy_dir().join(folder));
     let is_temporary = move |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // A session can be named `tmp-index-x`. Only the first prefix cannot start a session name.
+        // Session names can start like our temporary files, except for the first prefix.
         let known = if of_sessions.iter().any(|folder| path.starts_with(folder)) {
             &TEMPORARY[..1]
         } else {
@@ -119,7 +119,7 @@ pub(super) fn age(path: &Path) -> Option<Duration> {
     Some(now.duration_since(modified).unwrap_or_default())
 }
 
-/// All files below a directory, and nothing if it is a symlink itself. Follows no symlink.
+/// All files below a directory. Follows no symlink, not even the directory itself.
 pub(in crate::workflow) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut folders = vec![folder.to_owned()];
     folders.retain(|folder| !folder.is_symlink());

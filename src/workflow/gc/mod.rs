@@ -1,7 +1,7 @@
 //! `gc`: frees disk space by removing idle worktrees and expired undo data, and by packing objects.
 //! Deletes a session only if it is named.
 //!
-//! Everything to remove is found first, so that `--dry-run` runs the same code.
+//! Everything to remove is found first, so that `--plan` runs the same code.
 
 mod files;
 mod pack;

@@ -1,4 +1,4 @@
-//! Chooses, opens, pays and asks the model of a turn.
+//! Chooses, opens and asks the model of a turn, within the cost limit.
 
 pub mod agents;
 pub mod budget;

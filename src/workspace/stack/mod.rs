@@ -138,8 +138,8 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// Finds the turn whose result is the workspace commit `brought`. Early versions recorded only
-    /// that commit in the published ref.
+    /// Finds the turn whose result is this workspace commit, which is all that early versions
+    /// recorded in the published ref.
     fn turn_that_brought(
         &self,
         brought: Option<CommitId>,
