@@ -1,6 +1,7 @@
-//! Where a session comes from: what this user made or accepted is noted in the git directory, which
-//! no fetch and no clone brings. What else is there is somebody else's: it can be looked at, and
-//! its plan does not run.
+//! Tells sessions that this user made or accepted from those of others, and accepts sessions.
+//!
+//! The record is in the git directory, which fetch and clone do not copy. A session of someone
+//! else's can be read, but its plan does not run.
 
 use crate::session::artifact;
 use crate::session::draft::Draft;
@@ -10,31 +11,28 @@ use crate::workflow::branch::branch;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// What is accepted.
+/// What was accepted.
 #[derive(Debug, Clone)]
 pub struct Adopted {
-    /// The number of the newest turn.
+    /// Number of the newest turn.
     pub turns: u64,
-    /// The text of the plan that waits, if one does.
+    /// Text of the waiting plan.
     pub plan: Option<String>,
 }
 
-/// Returns whether this user made or accepted the turn in progress.
+/// Returns `true` if this user made or accepted the draft.
 pub fn is_own_draft(project: &Project, tip: &Turn, draft: &Draft) -> bool {
     draft
         .commit
         .is_none_or(|commit| project.journal().own_drafts(&tip.session).contains(&commit))
 }
 
-/// Returns whether this user made or accepted the newest turn.
+/// Returns `true` if this user made or accepted the newest turn.
 pub fn is_own_tip(project: &Project, tip: &Turn) -> bool {
     project.journal().tip(tip.session.as_str()) == Some(tip.commit)
 }
 
-/// Accepts a session of a remote: makes it one of this repository, under its own name.
-///
-/// # Errors
-/// There is no such session, it came without its files, or there is one of this name already.
+/// Accepts a session of a remote: branches it to a local session of its own name.
 pub fn take_over(
     project: &mut Project,
     session: &SessionName,
@@ -45,10 +43,7 @@ pub fn take_over(
     adopt(project, &own, user)
 }
 
-/// Accepts a session as it is now, the plan that waits in it too.
-///
-/// # Errors
-/// Where there is no such session, or the git directory cannot be written.
+/// Accepts a session in its current state, including a waiting plan.
 pub fn adopt(
     project: &Project,
     session: &SessionName,
@@ -64,7 +59,8 @@ pub fn adopt(
     project.journal().keep_tip(session, tip.commit)?;
 
     if draft.commit.is_some() {
-        // Whoever made it, or the session that it was copied from, runs it under its old id.
+        // A new turn id: the author of the draft, or the session that it was copied from, can still
+        // run it under the old one.
         draft.begin();
         project.store().save_draft(&tip, &mut draft)?;
     }

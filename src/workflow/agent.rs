@@ -1,4 +1,4 @@
-//! Giving a session to another agent, from the turn in progress on.
+//! Hands the session to another agent, from its draft on.
 
 use crate::session::artifact;
 use crate::workflow::hinted::hinted;
@@ -6,11 +6,8 @@ use crate::workflow::model::agents;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// Lets another agent plan the session in use from the next plan on; returns its name. Nobody gets
-/// the session back from it.
-///
-/// # Errors
-/// Where there is no such agent, a plan waits, or the repository cannot be written.
+/// Sets the agent of the current session, starting with the next plan. Returns its name. The new
+/// agent has no caller, so its CONCLUDE ends the work.
 pub fn hand_to(project: &Project, name: &str, user: &mut dyn User) -> anyhow::Result<String> {
     let agent = agents::agent(project, name)?;
     let session = project.session()?;

@@ -1,4 +1,4 @@
-//! Asking a question about the files: the answer is a turn, and nothing is changed.
+//! `ask`: asks a question about the files. The answer is recorded as a turn and changes no file.
 
 use crate::session::meta::{MessageOrigin, ModelUse};
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan};
@@ -10,40 +10,35 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
 use crate::workspace::notice::FilesNotice;
 
-/// How often a model may look at files before it must answer.
+/// How many rounds of reading a model gets before it must answer.
 const MAX_LOOKS: usize = 5;
-/// What the model is told once it has looked.
 const GO_ON: &str =
     "The files that you wanted to read are in the context now. Answer the question.";
 
-/// What is wanted of an answer.
+/// Options of a question.
 #[derive(Debug, Clone, Default)]
 pub struct AskOptions {
     /// The question.
     pub question: String,
-    /// The model.
+    /// Model to ask instead of the configured one.
     pub model: Option<String>,
     /// How many turns before the previous one the model sees.
     pub depth: u64,
 }
 
-/// What came of a question.
+/// Result of a question.
 #[derive(Debug, Clone)]
 pub struct AnsweredQuestion {
-    /// The turns that it took, the last one with the answer.
+    /// The recorded turns; the last one has the answer.
     pub turns: Vec<RecordedTurn>,
-    /// What the model took for the last of them.
+    /// Model usage of the last turn.
     pub model: Option<ModelUse>,
-    /// The answer, in Markdown; without one, the model only wanted to see more, or its reply was
-    /// no answer.
+    /// The answer in Markdown. `None` if the model only read files, or its reply was not an answer.
     pub answer: Option<String>,
 }
 
-/// Asks a question in the session in use, lets the model look at the files that it wants to see,
-/// and records what it answers.
-///
-/// # Errors
-/// Where a plan waits, the model gives no whole answer, or the repository cannot be written.
+/// Asks a question in the current session. The model can read files for a few rounds before it
+/// answers.
 pub fn ask(
     project: &Project,
     options: &AskOptions,
@@ -70,6 +65,7 @@ pub fn ask(
             message: Some(text.to_owned()),
             model: options.model.clone(),
             depth: options.depth,
+            // `Loop` keeps our own message out of the user's requests.
             origin,
             question: true,
             ..PlanOptions::default()
@@ -87,8 +83,8 @@ pub fn ask(
     Ok(asked)
 }
 
-/// Executes the answer that waits, and those that the model gives instead of a wrong one. Returns
-/// whether nothing more can come.
+/// Executes the waiting answer, including corrected answers after a rejected one. Returns `true` if
+/// no further answer can follow.
 fn take_turns(
     project: &Project,
     asked: &mut AnsweredQuestion,
@@ -120,15 +116,14 @@ fn take_turns(
     }
 }
 
-/// Returns what a plan tells the user.
 fn answer(recorded: &RecordedTurn) -> Option<String> {
     let actions = recorded.plan.actions.iter();
     let told: Vec<&str> = actions.filter_map(|action| action.kind.message()).collect();
     (!told.is_empty()).then(|| told.join("\n\n"))
 }
 
-/// A user who is shown an answer: there is nothing to decide. Whatever else waits by now, as another
-/// process may have planned in between, is left for a person.
+/// Approves plans that only talk to the user. Leaves everything else for a review: another process
+/// could have saved a plan in between.
 struct AnswerUser<'a>(&'a mut dyn User);
 
 impl User for AnswerUser<'_> {
@@ -160,7 +155,7 @@ impl User for AnswerUser<'_> {
     }
 
     fn tell(&mut self, event: Event<'_>) {
-        // That an answer was said is told by the answer, and how the files are when it was asked.
+        // The answer itself is the output. A drift notice was shown when the question was asked.
         let is_told = matches!(
             event,
             Event::Started { .. }

@@ -1,4 +1,4 @@
-//! `bisect`: which turn made a command fail, in as few runs as there are halvings.
+//! `bisect`: finds the turn after which a command fails, by binary search.
 
 use std::collections::HashMap;
 
@@ -17,91 +17,86 @@ use crate::workflow::project::Project;
 use crate::workflow::trial::Trials;
 use crate::workflow::user::{Event, User};
 
-/// The exit code with which a command says that it cannot tell.
+/// Exit code for "cannot tell", as in `git bisect run`.
 const SKIP: i32 = 125;
-/// From this exit code on the search ends: a signal, or a shell that found nothing to run.
+/// Exit codes from here on abort: a signal, or a shell that found no command.
 const STOP: i32 = 128;
 
-/// What to search.
+/// Options of a search.
 pub struct BisectOptions<'a> {
     /// The command.
     pub command: &'a str,
-    /// A turn after which it succeeds; the files before the first turn if not given.
+    /// A turn after which it succeeds. Default: the files before the first turn.
     pub good: Option<&'a str>,
-    /// A turn after which it fails; the newest one if not given.
+    /// A turn after which it fails. Default: the newest.
     pub bad: Option<&'a str>,
 }
 
-/// What a run says of the files.
+/// Result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TestVerdict {
     /// The command succeeded.
     Good,
-    /// It failed.
+    /// The command failed.
     Bad,
-    /// It could not tell.
+    /// The command could not tell (exit code 125).
     Skip,
 }
 
-/// A run of the command.
+/// One run of the command.
 #[derive(Debug, Clone, Serialize)]
 pub struct BisectRun {
-    /// The turn on whose files it ran; 0 for those before the first turn.
+    /// The turn whose files it ran on; 0 for the files before the first turn.
     pub turn: u64,
-    /// Their tree.
+    /// Tree of those files.
     pub tree: TreeId,
-    /// How the command ended.
+    /// Exit code.
     pub exit_code: i32,
-    /// What that says.
+    /// Verdict.
     pub verdict: TestVerdict,
 }
 
-/// The turn that was found.
+/// A turn that may have introduced the failure.
 #[derive(Debug, Clone, Serialize)]
 pub struct Culprit {
-    /// Its number.
+    /// Turn number.
     pub turn: u64,
     /// Its commit.
     pub commit: CommitId,
     /// Its title.
     pub title: String,
-    /// The model that was asked.
+    /// The model that wrote its plan.
     pub model: Option<String>,
-    /// What the user asked for.
+    /// The user's request.
     pub request: String,
-    /// The files that it changed.
+    /// Files that it changed.
     pub files: Vec<String>,
 }
 
-/// What was found.
+/// Result of a search.
 #[derive(Debug, Clone, Serialize)]
 pub struct Bisected {
-    /// The session.
+    /// Session name.
     pub session: String,
-    /// The first bad turn; several where commands could not tell them apart.
+    /// The first bad turn, or several if skipped runs left them undistinguished.
     pub culprits: Vec<Culprit>,
-    /// The runs, in their order.
+    /// All runs, in order.
     pub runs: Vec<BisectRun>,
 }
 
-/// The files at one moment of the session.
 struct TestedState {
-    /// The turn after which they are so; the first one for the files before it.
+    /// The turn that left them; for the files before the first turn, the first turn.
     turn: Turn,
-    /// Its number; 0 for the files before the first turn.
     number: u64,
-    /// The files.
     commit: CommitId,
-    /// Their tree.
     tree: TreeId,
 }
 
-/// Searches the session of the bad turn, else that of the good one; without a name, the one in use.
+/// Searches the session of the bad turn, else that of the good turn, else the current session.
 ///
-/// # Errors
-/// A turn is not there, or not one of that session, the ends are not good and bad, the command
-/// cannot be run or says that the search is to stop.
+/// Fails with [`Unfit`] if the command does not fail at the bad end or does not succeed at the good
+/// end.
 pub fn bisect(
     project: &Project,
     wanted: &BisectOptions<'_>,
@@ -132,6 +127,7 @@ pub fn bisect(
     let (mut runs, mut known) = (Vec::new(), HashMap::new());
     let mut judge = |at: usize| -> anyhow::Result<TestVerdict> {
         let state = &states[at];
+        // Turns without changes, and undos, share a tree. Each tree is tested once.
         if let Some(verdict) = known.get(&state.tree) {
             return Ok(*verdict);
         }
@@ -165,6 +161,8 @@ pub fn bisect(
         Ok(verdict)
     };
 
+    // Test both ends first. Without a failure at one and a success at the other, the search would
+    // blame an arbitrary turn.
     for (at, expected) in [(bad, TestVerdict::Bad), (good, TestVerdict::Good)] {
         let found = judge(at)?;
         anyhow::ensure!(found == expected, Unfit::of(&states[at], found));
@@ -181,13 +179,13 @@ pub fn bisect(
     })
 }
 
-/// An end of the range is not what it has to be.
+/// An end of the range does not have the expected verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
-    /// The command succeeds where it has to fail.
+    /// The command succeeds at the bad end.
     #[error("the command succeeds {0}: there is nothing to find")]
     Good(String),
-    /// The command fails where it has to succeed.
+    /// The command fails at the good end.
     #[error("the command fails {0} already")]
     Bad(String),
     /// The command cannot tell.
@@ -196,7 +194,6 @@ pub enum Unfit {
 }
 
 impl Unfit {
-    /// Says what is wrong with an end.
     fn of(state: &TestedState, found: TestVerdict) -> Unfit {
         let place = match state.number {
             0 => "before the first turn".to_owned(),
@@ -209,7 +206,7 @@ impl Unfit {
         }
     }
 
-    /// Returns what the user can do about it.
+    /// How to continue.
     pub fn hint(&self) -> &'static str {
         match self {
             Unfit::Good(_) => "`--bad <turn>` names a turn after which it fails",
@@ -219,8 +216,8 @@ impl Unfit {
     }
 }
 
-/// Searches between a good and a bad position, and returns the first bad one; where some could not
-/// be told, the first and the last of those that may be it.
+/// Returns the range of positions that can be the first bad one, inclusive: one position, unless
+/// skips remain in between.
 fn search(
     mut good: usize,
     mut bad: usize,
@@ -230,6 +227,7 @@ fn search(
     loop {
         let middle = good + (bad - good) / 2;
         let untold = (good + 1..bad).filter(|at| !skipped.contains(at));
+        // The position nearest to the middle that has not been skipped.
         let Some(at) = untold.min_by_key(|at| at.abs_diff(middle)) else {
             return Ok((good + 1, bad));
         };
@@ -242,7 +240,6 @@ fn search(
     }
 }
 
-/// Returns the turns of a session, the oldest first.
 fn turns(project: &Project, session: &SessionName) -> anyhow::Result<Vec<Turn>> {
     let store = project.store();
     let turns = store.history(store.tip(session)?);
@@ -251,14 +248,14 @@ fn turns(project: &Project, session: &SessionName) -> anyhow::Result<Vec<Turn>> 
     Ok(turns)
 }
 
-/// Returns the number of a turn that has to be one of the session that is searched.
+/// Fails if the turn does not belong to the session.
 fn number_of(
     project: &Project,
     (session, turns): (&SessionName, &[Turn]),
     name: &str,
 ) -> anyhow::Result<u64> {
     let named = project.store().turn(&project.session_of(name)?, name)?;
-    // By its commit: a session that goes on from another one has turns of that one, too.
+    // Compare commits: a branched session shares turns with the session that it came from.
     if turns.iter().any(|turn| turn.commit == named.commit) {
         return Ok(named.number());
     }
@@ -269,7 +266,6 @@ fn number_of(
     ))
 }
 
-/// Lists what the files were, from before the first turn on.
 fn states(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<TestedState>> {
     let mut states = Vec::new();
     for turn in turns {
@@ -300,7 +296,6 @@ fn states(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<TestedState>>
     Ok(states)
 }
 
-/// Tells of a turn that was found.
 fn culprit(project: &Project, state: &TestedState) -> anyhow::Result<Culprit> {
     let (repository, turn) = (&project.repository, &state.turn);
     let workspace = turn.meta.workspace.as_ref();
@@ -323,8 +318,8 @@ fn culprit(project: &Project, state: &TestedState) -> anyhow::Result<Culprit> {
 mod tests {
     use super::*;
 
-    /// Searches positions of which these are good, bad and skipped, as letters; and checks what is
-    /// found and how many runs it takes at most.
+    /// One letter for each position: good, bad, or `?` for skipped. `most` bounds the number of
+    /// runs.
     #[track_caller]
     fn check(line: &str, expected: (usize, usize), most: usize) {
         let mut runs = 0;

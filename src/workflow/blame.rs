@@ -1,9 +1,9 @@
-//! `blame`: which turn each line of a file comes from, through landed commits too.
+//! `blame`: finds the turn that each line of a file comes from, also through landed commits.
 //!
-//! git tells which commit a line comes from, in the user's history and in the code of the session.
-//! A commit of the first that names turns is traced into the session: a landing of several turns by
-//! what each of them brought. The names of turns stand in the message, which a rebase, an amendment
-//! and a cherry-pick keep.
+//! `git blame` runs twice: on the user's history and on the code of the session. A commit of the
+//! user's history whose message names turns is traced into the session, and for a landing of
+//! several turns, to the one that added the line. Because turns are named in the commit message, a
+//! rebase, amend or cherry-pick keeps the connection.
 
 mod landed;
 mod trailers;
@@ -30,61 +30,58 @@ use crate::workflow::log::{LogRow, rows};
 use crate::workflow::project::Project;
 use trailers::{Named, names};
 
-/// So many commits of a plan's own are looked through for a line.
+/// Bounds how many commits made by a plan's own commands are searched.
 const MOST_COMMITS: usize = 1000;
 
-/// A line and where it comes from.
+/// A line with its source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Blamed {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Its text.
+    /// Text of the line.
     pub text: String,
-    /// Where it comes from.
+    /// Source of the line.
     #[serde(flatten)]
     pub source: LineSource,
 }
 
-/// Where a line comes from.
+/// Source of a line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum LineSource {
     /// A turn.
     Turn {
-        /// Its session.
+        /// Session name.
         session: String,
-        /// Its number.
+        /// Turn number.
         turn: u64,
-        /// Its commit; null if the session is not here.
+        /// Its commit; `None` if the session does not exist here.
         commit: Option<CommitId>,
-        /// Its title; null if the session is not here.
+        /// Its title; `None` if the session does not exist here.
         title: Option<String>,
-        /// The model that was asked.
+        /// The model that wrote its plan.
         model: Option<String>,
         /// When it was recorded.
         time: Option<String>,
-        /// The commit with which it landed, if it did.
+        /// The commit with which it landed.
         landed: Option<CommitId>,
     },
     /// A commit of the user's.
     Commit {
-        /// Which.
+        /// Its id.
         commit: CommitId,
-        /// The first line of its message.
+        /// First line of its message.
         title: String,
-        /// Who wrote it.
+        /// Its author.
         author: String,
-        /// When.
+        /// Author date.
         time: Option<String>,
     },
-    /// Nobody committed it, and no turn made it.
+    /// In no commit and no turn.
     Uncommitted,
 }
 
-/// Tells where the lines of a file come from, a path below the project's root.
-///
-/// # Errors
-/// There is no such file, git does not know the range, or the repository cannot be read.
+/// Returns the source of each line of a file. `path` is relative to the project's root.
 pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Result<Vec<Blamed>> {
     let repository = &project.repository;
     let file = repository.workdir().join(path);
@@ -118,6 +115,7 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
         }
         None => Ok(None),
     };
+    // The user's history wins: a line that landed is shown with its commit.
     let (history, code) = (told(refs::head(repository)?)?, told(code)?);
     let lines = match (&history, &code) {
         (Some(told), _) | (None, Some(told)) => told.lines.clone(),
@@ -152,11 +150,8 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
     sources.collect()
 }
 
-/// Returns what the user asked for that led to a turn: in it, or in the last one before it in which
-/// the user said something.
-///
-/// # Errors
-/// A turn cannot be read.
+/// Returns the user's message that led to a turn: its own, or that of the last turn before it with
+/// one.
 pub fn request(project: &Project, session: &str, commit: CommitId) -> anyhow::Result<String> {
     let session = SessionName::from_ref(session)?;
     let turn = Turn::read(&project.repository, &session, commit)?;
@@ -172,7 +167,6 @@ pub fn request(project: &Project, session: &str, commit: CommitId) -> anyhow::Re
     Ok(String::new())
 }
 
-/// Returns the lines of a file of which no history tells.
 fn untold(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<BlamedLine>> {
     anyhow::ensure!(
         range.is_none(),
@@ -192,23 +186,18 @@ fn untold(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<BlamedLine>> {
     Ok(lines.collect())
 }
 
-/// The turn that brought each line of a file, as far as it is known.
 type LineTurns = Rc<[Option<usize>]>;
 
-/// Traces commits to turns; what was worked out is kept.
+/// Traces commits to turns. Caches everything, because neighboring lines usually share a commit.
 struct Tracer<'p> {
-    /// The project.
     project: &'p Project,
-    /// The turns of sessions, newest first; nothing for one that is not here.
     rows: HashMap<SessionName, Vec<LogRow>>,
-    /// The turns whose code a commit is, by session.
+    /// Maps the commits of a session's code to turns.
     turns: HashMap<SessionName, Rc<HashMap<CommitId, usize>>>,
-    /// The turns that brought the lines of a file, as a commit has it, by session.
     landed: HashMap<(SessionName, CommitId, String), LineTurns>,
 }
 
 impl Tracer<'_> {
-    /// Tells of a line of the user's history.
     fn committed(
         &mut self,
         told: &Blame,
@@ -254,8 +243,8 @@ impl Tracer<'_> {
         })
     }
 
-    /// Returns the sessions that can be meant by these names: where one is not here, that of a
-    /// remote, as it was fetched.
+    /// The sessions that a name can refer to: the local one, or fetched ones of that name if there
+    /// is none.
     fn candidates(&self, named: Vec<SessionName>) -> anyhow::Result<Vec<SessionName>> {
         let store = self.project.store();
         let mut candidates = Vec::new();
@@ -272,7 +261,8 @@ impl Tracer<'_> {
         Ok(candidates)
     }
 
-    /// Returns which of the turns that a commit names brought a line of it.
+    /// Returns which of the named turns added a line of a commit. `None` if the line belongs to the
+    /// commit itself.
     fn landed(
         &mut self,
         session: &SessionName,
@@ -294,7 +284,7 @@ impl Tracer<'_> {
         let lines = match self.landed.get(&key) {
             Some(lines) => Rc::clone(lines),
             None => {
-                // Of an object that is gone git cannot tell; the content can.
+                // git fails if an object is missing; a search by content still works.
                 let lines: LineTurns = file.lines().unwrap_or_default().into();
                 self.landed.insert(key, Rc::clone(&lines));
                 lines
@@ -305,7 +295,6 @@ impl Tracer<'_> {
         Ok(told.or_else(|| file.by_content(&line.text)))
     }
 
-    /// Returns which turn of a session made each commit of its code.
     fn turns_of(&mut self, session: &SessionName) -> anyhow::Result<Rc<HashMap<CommitId, usize>>> {
         if let Some(turns) = self.turns.get(session) {
             return Ok(Rc::clone(turns));
@@ -315,7 +304,6 @@ impl Tracer<'_> {
         Ok(turns)
     }
 
-    /// Returns which turns of a session a message names, newest first.
     fn found(&mut self, session: &SessionName, named: &[Named]) -> Vec<usize> {
         let rows = self.rows_of(session).iter().enumerate();
         let is_named = |row: &LogRow| {
@@ -327,7 +315,6 @@ impl Tracer<'_> {
             .collect()
     }
 
-    /// Returns the turns of a session, newest first.
     fn rows_of(&mut self, session: &SessionName) -> &[LogRow] {
         let project = self.project;
         self.rows
@@ -335,7 +322,6 @@ impl Tracer<'_> {
             .or_insert_with(|| rows(project, session).unwrap_or_default())
     }
 
-    /// Tells of a line that no commit of the user's has: a turn may have made it.
     fn in_session(
         &mut self,
         told: &Blame,
@@ -346,13 +332,13 @@ impl Tracer<'_> {
             return Ok(LineSource::Uncommitted);
         };
         let Some(&found) = self.turns_of(session)?.get(&commit) else {
-            // What the user had in the files when a turn began.
+            // The commit is a snapshot of the user's files from when a turn began.
             return Ok(LineSource::Uncommitted);
         };
 
         let rows = &self.rows[session];
         let path = told.commits.get(&commit).map_or("", |origin| &origin.path);
-        // What a restore brought back, a turn before it had made.
+        // A restore only restores lines. Name the turn that wrote them.
         let made = rows[found..].iter().find(|row| {
             row.status != Status::Restored
                 && brought(&self.project.repository, row, path, &told.lines[at].text)
@@ -366,14 +352,13 @@ impl Tracer<'_> {
     }
 }
 
-/// Returns which turn made each commit of a session's code.
 fn code_of(repository: &Repository, rows: &[LogRow]) -> anyhow::Result<HashMap<CommitId, usize>> {
     let mut turns = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
         let (Some(before), Some(mut commit)) = (row.before, row.after) else {
             continue;
         };
-        // Commits that the plan's commands made are between the two.
+        // In between are commits that the plan's commands made.
         for _ in 0..MOST_COMMITS {
             if commit == before {
                 break;
@@ -390,7 +375,6 @@ fn code_of(repository: &Repository, rows: &[LogRow]) -> anyhow::Result<HashMap<C
     Ok(turns)
 }
 
-/// Returns whether a turn brought a line into a file.
 fn brought(repository: &Repository, row: &LogRow, path: &str, line: &str) -> bool {
     let has = |commit: Option<CommitId>| {
         let file = commit.and_then(|commit| {
@@ -402,12 +386,10 @@ fn brought(repository: &Repository, row: &LogRow, path: &str, line: &str) -> boo
     has(row.after) && !has(row.before)
 }
 
-/// Returns whether a file has a line.
 fn has_line(file: &[u8], line: &str) -> bool {
     lossy(file).lines().any(|one| one == line)
 }
 
-/// Returns a turn as the source of a line.
 fn turn(session: &SessionName, row: &LogRow, landed: Option<CommitId>) -> LineSource {
     LineSource::Turn {
         session: session.to_string(),

@@ -1,4 +1,4 @@
-//! Forking a session at a turn, and going on with another one.
+//! Branches a session at a turn, and switches sessions.
 
 use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected, MoveError};
@@ -8,11 +8,7 @@ use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// Starts a session whose newest turn is a turn of another one, and goes on with it. Your files
-/// stay as they are.
-///
-/// # Errors
-/// Where there is no such turn, or the name is taken.
+/// Starts a session at a turn of another one and switches to it. The user's files stay as they are.
 pub fn branch(
     project: &mut Project,
     turn: &str,
@@ -24,10 +20,7 @@ pub fn branch(
     Ok(commit)
 }
 
-/// Starts a session as [`branch`] does; the one in use stays in use.
-///
-/// # Errors
-/// As for [`branch`].
+/// Like [`branch`], without switching.
 pub(in crate::workflow) fn fork(
     project: &Project,
     turn: &str,
@@ -46,7 +39,7 @@ pub(in crate::workflow) fn fork(
         ));
     }
 
-    // A ref that is there already at this very commit would count as made.
+    // `Expected::Absent` alone is not enough: moving an existing ref to its own value succeeds.
     anyhow::ensure!(
         refs::read(&project.repository, &name.reference())?.is_none(),
         StoreError::Taken(name.clone())
@@ -63,7 +56,8 @@ pub(in crate::workflow) fn fork(
         MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(name.clone())),
         MoveError::Store(error) => error,
     })?;
-    // What others put into its context counts as theirs until it is adopted.
+    // A branch of a remote session counts as someone else's until it is adopted, because its
+    // context does.
     if from.session.remote().is_none() {
         project.journal().keep_tip(name, from.commit)?;
     }
@@ -71,10 +65,7 @@ pub(in crate::workflow) fn fork(
     Ok(from.commit)
 }
 
-/// Goes on with another session.
-///
-/// # Errors
-/// Where there is none of this name.
+/// Makes another session the current one.
 pub fn switch(project: &mut Project, name: &SessionName) -> anyhow::Result<()> {
     name.writable()?;
     project.store().tip(name)?;

@@ -1,5 +1,5 @@
-//! What waits for the next turn, carried over a turn that takes no part in it: a plan, a message,
-//! context lists.
+//! Carries a draft (plan, message, context lists) over a turn that does not use it, such as a
+//! restore.
 
 use crate::session::draft::Draft;
 use crate::session::meta::ModelUse;
@@ -7,21 +7,15 @@ use crate::session::turn::Turn;
 use crate::workflow::adopt::is_own_draft;
 use crate::workflow::project::Project;
 
-/// Returns what waits behind the newest turn. What somebody else made does not count: nobody here
-/// has looked at it.
-///
-/// # Errors
-/// If the repository cannot be read.
+/// Returns the draft behind the newest turn. Ignores a draft of someone else's: this user has not
+/// reviewed it.
 pub fn waiting(project: &Project, tip: &Turn) -> anyhow::Result<Option<Draft>> {
     let draft = project.store().draft(tip)?;
     let is_kept = draft.commit.is_some() && is_own_draft(project, tip, &draft);
     Ok(is_kept.then_some(draft))
 }
 
-/// Lets it wait behind the turn that was recorded since.
-///
-/// # Errors
-/// If the repository cannot be read or written.
+/// Saves the draft behind the turn that was recorded since.
 pub fn carry(project: &Project, before: &Turn, waiting: Draft) -> anyhow::Result<()> {
     let store = project.store();
     let tip = store.tip(&before.session)?;
@@ -33,7 +27,7 @@ pub fn carry(project: &Project, before: &Turn, waiting: Draft) -> anyhow::Result
 
     draft.meta.number = fresh.meta.number;
     draft.meta.parent_turn_id = fresh.meta.parent_turn_id;
-    // The turn that was recorded has paid for it.
+    // The recorded turn has already accounted for the cost.
     draft.meta.spent = None;
     draft.meta.model = draft.meta.model.map(|model| ModelUse {
         asked: model.asked,

@@ -1,4 +1,4 @@
-//! The turns of all sessions, as their commits alone tell: nothing of `meta.yaml` is read.
+//! Reads the turns of all sessions from commits alone, without parsing `meta.yaml`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,36 +6,34 @@ use crate::git::object::{Commit, CommitId, TreeId};
 use crate::session::name::SessionName;
 use crate::workflow::project::Project;
 
-/// A turn, as its commit tells.
+/// A turn, as far as its commit tells.
 #[derive(Debug, Clone)]
 pub struct ChainTurn {
-    /// The session in which it was recorded; the one that leads to it if that is gone.
+    /// The session in which it was recorded, or if that is gone, the one through which it was
+    /// found.
     pub session: SessionName,
-    /// Its number: how far it is from the start of the session.
+    /// Distance from the start of the session.
     pub number: u64,
-    /// The commit.
+    /// Its commit.
     pub commit: CommitId,
-    /// The tree with the artifacts.
+    /// Tree with the artifacts.
     pub tree: TreeId,
-    /// The workspace commit after it; nothing before the first plan.
+    /// Workspace commit after it; `None` before the first plan.
     pub workspace: Option<CommitId>,
-    /// When it was recorded, seconds since 1970.
+    /// Commit time, in seconds since the epoch.
     pub seconds: i64,
 }
 
-/// The turns of sessions, newest first, each once however many sessions share it.
+/// Turns of sessions, newest first. A turn that several sessions share appears once.
 #[derive(Debug, Default)]
 pub struct Chains {
     /// The turns.
     pub turns: Vec<ChainTurn>,
-    /// The sessions whose chain cannot be read, and why.
+    /// Sessions whose chain is unreadable, with the error.
     pub broken: Vec<(SessionName, String)>,
 }
 
 /// Reads the turns of one session, or of all.
-///
-/// # Errors
-/// There is no such session, or the refs cannot be listed.
 pub fn chains(project: &Project, only: Option<&SessionName>) -> anyhow::Result<Chains> {
     let store = project.store();
     let sessions = match only {
@@ -55,22 +53,19 @@ pub fn chains(project: &Project, only: Option<&SessionName>) -> anyhow::Result<C
         }
     }
 
-    // The number breaks the tie of turns that were recorded within a second.
+    // Commit times have a resolution of a second; the number orders turns within one.
     let newest = |turn: &ChainTurn| std::cmp::Reverse((turn.seconds, turn.number));
     chains.turns.sort_by_key(newest);
     Ok(chains)
 }
 
-/// What is known while chains are read.
 struct ChainCache {
-    /// The sessions.
     names: HashSet<SessionName>,
-    /// The numbers of the turns that were read.
     numbers: HashMap<CommitId, u64>,
 }
 
 impl ChainCache {
-    /// Reads a chain of turns back to its start, or to a turn that was read.
+    /// Reads a chain back to its start, or to a turn that an earlier chain contained.
     fn chain(
         &mut self,
         project: &Project,
@@ -82,6 +77,7 @@ impl ChainCache {
         let mut first = 0;
         while let Some(id) = next {
             if let Some(number) = self.numbers.get(&id) {
+                // The rest of the chain is known from a session that shares it.
                 first = number + 1;
                 break;
             }
@@ -105,7 +101,7 @@ impl ChainCache {
         Ok(turns.collect())
     }
 
-    /// Returns the session that a commit names, if it is still there.
+    /// `None` if the commit names no session, or a deleted one.
     fn recorded_in(&self, commit: &Commit) -> Option<SessionName> {
         let mut lines = commit.message.lines().rev();
         let named = lines.find_map(|line| line.strip_prefix("Teddy-Session: "))?;

@@ -1,4 +1,5 @@
-//! `compare`: turns or sessions side by side, and what a command says of each.
+//! `compare`: compares turns or sessions by size, cost and time, and optionally by running a
+//! command on each.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -20,36 +21,36 @@ use crate::workflow::project::Project;
 use crate::workflow::trial::Trials;
 use crate::workflow::user::User;
 
-/// One side.
+/// One side of a comparison.
 #[derive(Debug, Clone, Serialize)]
 pub struct Side {
-    /// How it was named.
+    /// The name that the user gave.
     pub name: String,
-    /// The newest turn of it.
+    /// Its newest turn with files.
     pub commit: CommitId,
-    /// How that ended.
+    /// Status of that turn.
     pub status: Status,
-    /// The models that were asked, each once.
+    /// Models, each once.
     pub models: Vec<String>,
-    /// How many turns it is.
+    /// Number of turns.
     pub turns: usize,
-    /// How many files differ between before and after it.
+    /// Number of changed files.
     pub files: usize,
-    /// The lines that came; null where a file is binary or too large to be compared.
+    /// Added lines; `None` if a file is binary or too large.
     pub added: Option<usize>,
-    /// The lines that went.
+    /// Removed lines; `None` like `added`.
     pub removed: Option<usize>,
-    /// The tokens read; null where no model told them.
+    /// Input tokens; `None` if unknown.
     pub tokens_in: Option<u64>,
-    /// The tokens written.
+    /// Output tokens; `None` if unknown.
     pub tokens_out: Option<u64>,
-    /// Dollars; null where no price is known.
+    /// Cost in dollars; `None` if unknown.
     pub cost: Option<f64>,
-    /// From the beginning to the end of its turns, in seconds; null where it is not recorded.
+    /// Total duration of its turns; `None` if not recorded.
     pub seconds: Option<f64>,
-    /// The files after it.
+    /// Tree after its newest turn.
     pub tree: TreeId,
-    /// What the command came to.
+    /// Result of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<CompareRun>,
 }
@@ -57,37 +58,32 @@ pub struct Side {
 /// A run of the command.
 #[derive(Debug, Clone, Serialize)]
 pub struct CompareRun {
-    /// Its exit code.
+    /// Exit code.
     pub exit_code: i32,
-    /// How long it took.
+    /// Duration.
     pub seconds: f64,
-    /// The last lines of its output.
+    /// Last lines of the output.
     pub tail: Vec<String>,
 }
 
-/// A side before it is measured.
 struct ComparedSide {
-    /// How it was named.
     name: String,
-    /// Its turns, newest first.
+    /// Newest first.
     turns: Vec<Turn>,
-    /// How many of these count: those that not all sessions share.
+    /// Length of the prefix of `turns` that is measured: shared turns are left out.
     own: usize,
-    /// Whether it is a session, and not a single turn.
+    /// The name denotes a session, not a turn.
     is_session: bool,
 }
 
 impl ComparedSide {
-    /// Returns the turns that count.
     fn own(&self) -> &[Turn] {
         &self.turns[..self.own]
     }
 }
 
-/// Compares turns and sessions; a session without the turns that all of the sides share.
-///
-/// # Errors
-/// One of them is not there or has no files, or the command cannot be run.
+/// Compares turns and sessions. Turns that all sessions share are left out. Runs `command` on the
+/// files of each side.
 pub fn compare(
     project: &Project,
     names: &[String],
@@ -112,15 +108,11 @@ pub fn compare(
     Ok(sides)
 }
 
-/// Compares turns and sessions as [`compare`] does, without a command.
-///
-/// # Errors
-/// One of them is not there or has no files.
+/// Like [`compare`], without a command.
 pub fn sides(project: &Project, names: &[String]) -> anyhow::Result<Vec<Side>> {
     measured(project, names).map(|(sides, _)| sides)
 }
 
-/// Measures turns and sessions, and returns the turns of each.
 fn measured(project: &Project, names: &[String]) -> anyhow::Result<(Vec<Side>, Vec<ComparedSide>)> {
     let mut chosen = names
         .iter()
@@ -131,7 +123,7 @@ fn measured(project: &Project, names: &[String]) -> anyhow::Result<(Vec<Side>, V
     Ok((sides.collect::<anyhow::Result<_>>()?, chosen))
 }
 
-/// Returns the turns that a name means: a session's, or the one.
+/// A session name selects all its turns; any other name selects one turn.
 fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
     let store = project.store();
     let session = SessionName::from_address(name).ok();
@@ -157,10 +149,6 @@ fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
     })
 }
 
-/// Returns a turn of the session in use, or of the one that its name has before it.
-///
-/// # Errors
-/// There is none; what has the form of a session's name is called a session then.
 fn turn(project: &Project, name: &str) -> anyhow::Result<Turn> {
     let store = project.store();
     let found = store.turn(&project.session_of(name)?, name);
@@ -175,7 +163,8 @@ fn turn(project: &Project, name: &str) -> anyhow::Result<Turn> {
     }
 }
 
-/// Counts no turns that all sessions share: where they come from says nothing about them. Returns what the files were after the last of these, if it has any.
+/// Excludes turns that all sessions share, which say nothing about their difference. Returns the
+/// workspace commit after the last shared turn.
 fn leave_shared_out(chosen: &mut [ComparedSide]) -> Option<CommitId> {
     let commits = |one: &ComparedSide| -> HashSet<CommitId> {
         one.turns.iter().map(|turn| turn.commit).collect()
@@ -186,7 +175,8 @@ fn leave_shared_out(chosen: &mut [ComparedSide]) -> Option<CommitId> {
     });
     let shared = shared.unwrap_or_default();
 
-    // The same thing twice shares everything, and shall not be nothing; who names a turn means it.
+    // Comparing a session with itself would leave nothing. A turn that is named explicitly always
+    // counts.
     let is_own = |one: &ComparedSide| one.turns.len() > shared.len();
     if !chosen.iter().all(|one| one.is_session) || !chosen.iter().any(is_own) {
         return None;
@@ -206,7 +196,7 @@ fn leave_shared_out(chosen: &mut [ComparedSide]) -> Option<CommitId> {
     base
 }
 
-/// Measures a side, against the files that all sides come from if there are such.
+/// Measures a side against `base`, or against the files before its first turn.
 fn measure(
     project: &Project,
     chosen: &ComparedSide,
@@ -229,6 +219,7 @@ fn measure(
         let texts =
             read::text_of(repository, old.as_ref())?.zip(read::text_of(repository, new.as_ref())?);
         let counted = texts.map(|(old, new)| counts(&old, &new));
+        // One unknown file makes the sum unknown.
         lines = lines
             .zip(counted)
             .map(|(sum, one)| (sum.0 + one.added, sum.1 + one.removed));
@@ -272,7 +263,6 @@ fn measure(
     })
 }
 
-/// Returns the newest turn of a side that has files, and these.
 fn last(chosen: &ComparedSide) -> anyhow::Result<(&Turn, &Workspace)> {
     let mut turns = chosen.turns.iter();
     let found = turns.find_map(|turn| Some((turn, turn.meta.workspace.as_ref()?)));
@@ -285,14 +275,12 @@ fn last(chosen: &ComparedSide) -> anyhow::Result<(&Turn, &Workspace)> {
     found.with_context(|| format!("`{}` has no files: no plan has run in it", chosen.name))
 }
 
-/// Returns how long a turn took.
 fn seconds(turn: &Turn) -> Option<f64> {
     let time = |text: &Option<String>| text.as_ref()?.parse::<jiff::Timestamp>().ok();
     let (started, ended) = (time(&turn.meta.started)?, time(&turn.meta.ended)?);
     Some(ended.duration_since(started).as_secs_f64())
 }
 
-/// Returns a duration in seconds, to the millisecond.
 fn rounded(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e3).round() / 1e3
 }

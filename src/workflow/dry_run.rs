@@ -1,4 +1,4 @@
-//! What the plan that waits would change in the user's files as they are now; nothing runs.
+//! Simulates the waiting plan against the user's current files. Runs nothing.
 
 use std::collections::BTreeMap;
 
@@ -16,42 +16,36 @@ use crate::workflow::judge::{JudgeInput, Judged};
 use crate::workflow::project::Project;
 use crate::workspace::snapshot;
 
-/// What a plan would do.
+/// Result of a simulation.
 #[derive(Debug, Clone)]
 pub struct DryRun {
-    /// The files that it would change itself, by path.
+    /// Files that the plan itself changes, by path.
     pub files: BTreeMap<String, Rewrite>,
-    /// How many commands it would run as well; what they change is known when they ran.
+    /// Number of commands. What they change is only known after a run.
     pub commands: usize,
-    /// Why it cannot run as things are.
+    /// Why the plan cannot run at the moment.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A file before a plan and after it.
+/// A file before and after a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewrite {
-    /// Its bytes now; nothing where there is none.
+    /// Current content; `None` if absent.
     pub before: Option<Vec<u8>>,
-    /// Its bytes then; nothing where there is none.
+    /// New content; `None` if deleted.
     pub after: Option<Vec<u8>>,
-    /// What it is, and not only its bytes, may be another thing.
+    /// Written by TAKE: type and mode can change too, not only the content.
     pub is_taken: bool,
 }
 
-/// Returns what the plan of a turn in progress would do.
-///
-/// # Errors
-/// Where no plan waits, or the files cannot be looked at.
+/// Simulates the plan of a draft against the user's current files.
 pub fn dry_run(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<DryRun> {
     let reading = reading_of(draft)?;
     let tree = snapshot::snapshot(&project.checkout(), &forced(&reading.plan))?.tree;
     dry_run_of(project, (tip, draft), (reading, tree))
 }
 
-/// Returns what the plan of a turn in progress would do to the files of a tree.
-///
-/// # Errors
-/// As for [`dry_run`].
+/// Simulates the plan of a draft against the files of a tree.
 pub fn dry_run_at(
     project: &Project,
     tip: &Turn,
@@ -61,7 +55,7 @@ pub fn dry_run_at(
     dry_run_of(project, (tip, draft), (reading_of(draft)?, tree))
 }
 
-/// Reads the plan that waits.
+/// Parses the waiting plan.
 fn reading_of(draft: &Draft) -> anyhow::Result<Reading> {
     anyhow::ensure!(
         draft.is_planned(),
@@ -69,11 +63,11 @@ fn reading_of(draft: &Draft) -> anyhow::Result<Reading> {
         draft.meta.number
     );
     let written = draft.artifacts.text_or_empty(artifact::PLAN);
+    // The raw reply, as `execute` reads it.
     let text = draft.artifacts.text(artifact::REPLY).unwrap_or(written);
     Ok(crate::plan::reading::read(&text))
 }
 
-/// Returns what a plan would do to the files of a tree.
 fn dry_run_of(
     project: &Project,
     (tip, draft): (&Turn, &Draft),
@@ -90,7 +84,6 @@ fn dry_run_of(
     Ok(collect(judge(project, reading, &ground)?))
 }
 
-/// Puts together what the actions of a plan do to each file.
 fn collect(judged: Judged) -> DryRun {
     let Judged {
         plan, simulation, ..
@@ -121,7 +114,6 @@ fn collect(judged: Judged) -> DryRun {
     }
 }
 
-/// Counts the commands of a plan.
 fn commands(plan: &Plan) -> usize {
     let kinds = plan.actions.iter().map(|action| &action.kind);
     kinds.filter(|kind| kind.command().is_some()).count()

@@ -1,4 +1,4 @@
-//! Where the room goes: what TeDDy keeps for a repository, in git and beside it.
+//! `du`: measures the disk space that TeDDy uses for a repository.
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -7,38 +7,35 @@ use crate::git::repository::Repository;
 use crate::git::worktree;
 use crate::workflow::gc::{ARCHIVE, files_below, size};
 
-/// What TeDDy keeps.
+/// Disk usage, in bytes.
 #[derive(Debug, Clone, Serialize)]
 pub struct DiskUsage {
-    /// Bytes of objects that only our refs reach.
+    /// Objects that only our refs reach.
     pub objects: u64,
-    /// The worktrees.
+    /// The session worktrees.
     pub worktrees: Vec<WorktreeUsage>,
-    /// Bytes below `teddy/undo`.
+    /// Files below `teddy/undo`.
     pub undo: u64,
-    /// Bytes of the bundles of deleted sessions.
+    /// Bundles of deleted sessions.
     pub archives: u64,
-    /// Files with bytes of the user's that were set aside, to be looked at.
+    /// Paths of rescued files, for the user to inspect.
     pub rescued: Vec<String>,
-    /// Bytes of indexes, copies and caches below `teddy`.
+    /// Indexes, copies and caches below `teddy`.
     pub state: u64,
 }
 
-/// A worktree and its size.
+/// Disk usage of a worktree.
 #[derive(Debug, Clone, Serialize)]
 pub struct WorktreeUsage {
-    /// The session.
+    /// Session name.
     pub session: String,
-    /// Where it is.
+    /// Path of the worktree.
     pub path: String,
-    /// Its bytes, what is ignored included.
+    /// Size in bytes, including ignored files.
     pub bytes: u64,
 }
 
-/// Measures what TeDDy keeps; takes no lock.
-///
-/// # Errors
-/// Where git is not installed, or the worktrees cannot be listed.
+/// Measures disk usage. Does not take a lock.
 pub fn du(repository: &Repository) -> anyhow::Result<DiskUsage> {
     let undo = repository.teddy_dir().join("undo");
     let all = size(&repository.teddy_dir());
@@ -65,7 +62,7 @@ pub fn du(repository: &Repository) -> anyhow::Result<DiskUsage> {
     })
 }
 
-/// Returns the bytes of the objects that nothing but our refs reaches.
+/// Asks git for the size of objects that only our refs reach.
 fn objects(repository: &Repository) -> anyhow::Result<u64> {
     let mut command = repository.git()?;
     command.args([

@@ -1,7 +1,7 @@
-//! `fetch`: sessions of a remote, to be looked at here.
+//! `fetch`: fetches the sessions of a remote for reading.
 //!
-//! What comes in is a stranger's until it was looked at: git checks every object, then each chain
-//! is checked as `verify` does, and only a sound one gets a name by which it can be read.
+//! Fetched refs are untrusted. git checks every object, then each chain is checked like `verify`
+//! does. Only a valid chain gets a name under which it can be read.
 
 use std::collections::BTreeMap;
 
@@ -21,97 +21,93 @@ use crate::session::verify::{Checked, Fault, check};
 use crate::text::visible::visible;
 use crate::workflow::project::Project;
 
-/// More faults of a session than these are not named.
 const MOST_FAULTS: usize = 3;
 
-/// What to fetch.
+/// Options of a fetch.
 #[derive(Debug, Clone, Default)]
 pub struct FetchOptions {
-    /// The remote; the one that git would fetch from if none is named.
+    /// Remote; default: the one that `git fetch` would use.
     pub remote: Option<String>,
-    /// The sessions, by their names there; all of them if none is named.
+    /// Sessions by their remote names; empty for all.
     pub sessions: Vec<SessionName>,
-    /// Forget sessions that the remote does not have any more.
+    /// Delete sessions that the remote does not have any more.
     pub prune: bool,
-    /// Whether git shows how far it is.
+    /// Show git's progress.
     pub progress: bool,
 }
 
-/// How a session here compares with what came.
+/// Comparison with what was fetched before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FetchState {
-    /// It was not here.
+    /// First fetch.
     New,
-    /// It has more turns.
+    /// More turns.
     Updated,
-    /// It is not what was fetched before with more turns, but another one.
+    /// History was rewritten: not a continuation of what was fetched before.
     Rewritten,
-    /// It is the same.
+    /// No change.
     Unchanged,
 }
 
-/// A session that was fetched.
+/// A fetched session.
 #[derive(Debug, Clone, Serialize)]
 pub struct FetchedSession {
-    /// Its name here, `<remote>/<session>`.
+    /// Its local name, `<remote>/<session>`.
     pub session: SessionName,
     /// Its newest turn.
     pub tip: CommitId,
-    /// The number of the newest turn.
+    /// Number of that turn.
     pub turns: u64,
-    /// The subject of the newest turn.
+    /// Title of that turn.
     pub title: String,
-    /// How it compares with what was here.
+    /// Comparison with the session fetched before.
     pub state: FetchState,
-    /// Whether it has the files, or is a record without them.
+    /// Includes the files; otherwise only a record.
     pub code: bool,
 }
 
-/// Something of the remote that was not taken.
+/// A ref that was refused.
 #[derive(Debug, Clone, Serialize)]
 pub struct RefusedRef {
-    /// The ref there.
+    /// Name on the remote, escaped.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// Whether it is a session that does not tell the truth, and not only a strange name.
+    /// The chain is invalid, as opposed to an unknown ref name.
     pub unsound: bool,
 }
 
-/// What came of it.
+/// Result of a fetch.
 #[derive(Debug, Clone, Serialize)]
 pub struct FetchResult {
     /// The remote.
     pub remote: RemoteName,
-    /// The sessions that are there and can be read now.
+    /// Sessions that can be read now.
     pub sessions: Vec<FetchedSession>,
-    /// What was not taken.
+    /// Refused refs.
     pub refused: Vec<RefusedRef>,
-    /// The sessions that were forgotten, as the remote does not have them any more.
+    /// Sessions that were deleted, because the remote does not have them any more.
     pub pruned: Vec<SessionName>,
-    /// The sessions that were asked for and are not there.
+    /// Requested sessions that the remote does not have.
     pub missing: Vec<SessionName>,
 }
 
-/// A session as a remote lists it.
+/// A session in the list of a remote.
 #[derive(Debug, Clone, Serialize)]
 pub struct OfferedSession {
-    /// The name that it would have here.
+    /// Its name after a fetch.
     pub session: SessionName,
     /// Its newest turn.
     pub tip: String,
-    /// Whether it has the files.
+    /// Includes the files.
     pub code: bool,
-    /// Whether exactly that is here already.
+    /// Exactly this turn is already here.
     pub fetched: bool,
 }
 
-/// Lists what a remote has; nothing is fetched.
-///
-/// # Errors
-/// The remote cannot be reached.
+/// Lists the sessions of a remote without fetching anything.
 pub fn offered(
     project: &Project,
     wanted: Option<&str>,
@@ -133,6 +129,7 @@ pub fn offered(
         let fetched = here
             .get(&session)
             .is_some_and(|tip| tip.to_string() == target);
+        // If a remote has both, the session with its code wins over the record.
         let known = sessions.get(&session).is_some_and(|known| known.code);
         if known {
             continue;
@@ -151,9 +148,6 @@ pub fn offered(
 }
 
 /// Fetches sessions.
-///
-/// # Errors
-/// The remote cannot be reached, what it sends is not sound, or the refs cannot be written.
 pub fn fetch(project: &Project, wish: &FetchOptions) -> anyhow::Result<FetchResult> {
     let remote = remote_of(project, wish.remote.as_deref())?;
     let repository = &project.repository;
@@ -174,7 +168,6 @@ pub fn fetch(project: &Project, wish: &FetchOptions) -> anyhow::Result<FetchResu
     take(project, &remote, &came.refs, wish)
 }
 
-/// Returns the remote that is meant.
 fn remote_of(project: &Project, wanted: Option<&str>) -> Result<RemoteName, RemoteError> {
     match wanted {
         Some(name) => remote::named(&project.repository, name),
@@ -182,23 +175,17 @@ fn remote_of(project: &Project, wanted: Option<&str>) -> Result<RemoteName, Remo
     }
 }
 
-/// Returns the refs in which a remote can have a session.
 fn references(session: &SessionName) -> [String; 3] {
     [SESSIONS, RECORDS, SIGNED].map(|prefix| format!("{prefix}{session}"))
 }
 
-/// What a remote has of a session.
 #[derive(Default)]
 struct RemoteOffer {
-    /// The session.
     code: Option<CommitId>,
-    /// The record.
     record: Option<CommitId>,
-    /// The tag that signs it.
     signature: Option<CommitId>,
 }
 
-/// Looks at what came, and gives what is sound its name.
 fn take(
     project: &Project,
     remote: &RemoteName,
@@ -232,13 +219,14 @@ fn take(
     let missing = wish.sessions.iter().filter(|name| !is_there(name));
     result.missing = missing.cloned().collect();
 
+    // A fetch of single sessions says nothing about the others.
     if wish.prune && wish.sessions.is_empty() {
         result.pruned = prune(project, remote, &is_there)?;
     }
     Ok(result)
 }
 
-/// Sorts what came by session; a ref whose name is none of a session's is refused.
+/// Groups refs by session. Refuses refs whose name is not valid for a session.
 fn offers(came: &[Reference], refused: &mut Vec<RefusedRef>) -> BTreeMap<SessionName, RemoteOffer> {
     let mut offers: BTreeMap<SessionName, RemoteOffer> = BTreeMap::new();
     for Reference { name, target } in came {
@@ -263,21 +251,18 @@ fn offers(came: &[Reference], refused: &mut Vec<RefusedRef>) -> BTreeMap<Session
         }
     }
 
-    // A signature without a session says nothing.
+    // A signature alone cannot be checked.
     offers.retain(|_, offer| offer.code.is_some() || offer.record.is_some());
     offers
 }
 
-/// A ref that is to be moved.
 struct PlannedMove {
-    /// The ref.
     name: String,
-    /// What it is to point at.
     to: CommitId,
 }
 
 impl PlannedMove {
-    /// Returns it as the refs take it: what is fetched is what the remote says, whatever was here.
+    /// Unconditional, because the remote's state replaces ours.
     fn of(&self) -> RefMove<'_> {
         RefMove {
             name: &self.name,
@@ -287,18 +272,14 @@ impl PlannedMove {
     }
 }
 
-/// Takes sessions.
 struct Taker<'p> {
-    /// The project.
     project: &'p Project,
-    /// The remote.
     remote: &'p RemoteName,
-    /// The refs that are to be moved.
     moves: Vec<PlannedMove>,
 }
 
 impl Taker<'_> {
-    /// Looks at one session.
+    /// Checks one session and plans the moves of its refs.
     fn session(
         &mut self,
         own: &SessionName,
@@ -322,7 +303,8 @@ impl Taker<'_> {
             return Ok(Err(unsound(why)));
         }
 
-        // What was here before was not judged again, and need not be readable.
+        // `fault` accepts an unchanged tip without checking it again, so it can still be
+        // unreadable.
         let newest = match Turn::read(repository, &session, tip) {
             Ok(newest) => newest,
             Err(error) => return Ok(Err(unsound(format!("{error:#}")))),
@@ -336,6 +318,7 @@ impl Taker<'_> {
         self.plan(
             &session,
             tip,
+            // A signature covers the session, not a record of it.
             offer.signature.filter(|_| prefix == SESSIONS),
         )?;
         Ok(Ok(FetchedSession {
@@ -348,8 +331,7 @@ impl Taker<'_> {
         }))
     }
 
-    /// Returns whether a chain goes on from what was here: that is part of it, or was the record
-    /// of a part of it.
+    /// Returns `true` if the old tip is an ancestor, or was a record of an ancestor.
     fn goes_on(
         &self,
         session: &SessionName,
@@ -369,7 +351,7 @@ impl Taker<'_> {
         })
     }
 
-    /// Notes the moves of refs that give a session its name, and its signature with it.
+    /// Plans the moves of a session's refs. A signature that the remote dropped is deleted.
     fn plan(
         &mut self,
         session: &SessionName,
@@ -393,7 +375,6 @@ impl Taker<'_> {
     }
 }
 
-/// Returns why a chain is not taken, if it is not: what is wrong with it.
 fn fault(checked: &Checked, is_known: bool, is_code: bool) -> Option<String> {
     if is_known {
         return None;
@@ -419,7 +400,6 @@ fn fault(checked: &Checked, is_known: bool, is_code: bool) -> Option<String> {
     Some(format!("it is not a sound session: {}", named.join("; ")))
 }
 
-/// Forgets what is here of sessions that a remote does not have any more.
 fn prune(
     project: &Project,
     remote: &RemoteName,

@@ -1,7 +1,7 @@
-//! `find`: where a pattern occurs in what sessions recorded.
+//! `find`: searches everything that sessions recorded for a pattern.
 //!
-//! An object is read once, however many turns have it. Lines are searched one by one, as `grep`
-//! does: no match goes over the end of a line.
+//! Each object is read once, however many turns contain it. Matching is line by line as in `grep`:
+//! a match never spans lines.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,103 +22,92 @@ use crate::text::path::lossy;
 use crate::workflow::chains::{ChainTurn, chains};
 use crate::workflow::project::Project;
 
-/// A larger file is not searched.
 const MAX_BYTES: u64 = 64 << 20;
-/// A pattern may not need more memory than this.
 const MAX_PATTERN: usize = 16 << 20;
-/// A file with a NUL among so many first bytes is binary, as for git.
+/// A NUL within this many bytes makes a file binary, as in git.
 const FIRST: usize = 8_000;
 
-/// A part of what a turn recorded.
+/// Part of a recorded turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TurnPart {
-    /// What the user asked for, and said about a declined plan.
+    /// The user's message, and their reply to a declined plan.
     Request,
-    /// The plan: as answered, as proposed, and as it ran.
+    /// The plan: raw reply, as proposed, and as it ran.
     Plan,
-    /// The report, with the differences that it tells of.
+    /// The report, with its diffs.
     Report,
-    /// The output of commands.
+    /// Output of commands.
     Output,
-    /// What the model got: files, prompts, web pages.
+    /// What the model received: files, prompts, web pages.
     Input,
-    /// The files that the turn changed, as they were after it.
+    /// Files that the turn changed, in their state after it.
     Code,
 }
 
-/// What is looked for.
+/// A search.
 pub struct Query {
     /// The pattern.
     pub pattern: LinePattern,
-    /// In which parts.
+    /// Parts to search.
     pub parts: Vec<TurnPart>,
-    /// In which files: names of artifacts, or paths of code.
+    /// Only files with a matching artifact name or path.
     pub path: Option<GlobMatcher>,
-    /// In which session only.
+    /// Only this session.
     pub session: Option<SessionName>,
 }
 
-/// A pattern for lines.
+/// A pattern that is matched against lines.
 pub struct LinePattern {
-    /// For one line.
     line: Regex,
-    /// For a whole file: matches wherever a line of it does. Nothing if there is no such pattern.
+    /// Multi-line variant: matches a file if it matches a line, to skip files quickly. `None` if
+    /// the pattern has anchors that differ between the two.
     whole: Option<Regex>,
 }
 
-/// A place where the pattern occurs.
+/// A match.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Match {
-    /// The session.
+    /// Session name.
     pub session: SessionName,
-    /// The number of the turn.
+    /// Turn number.
     pub turn: u64,
-    /// The commit of the turn.
+    /// Commit of the turn.
     pub commit: CommitId,
-    /// In what it is.
+    /// Part of the turn.
     pub part: TurnPart,
-    /// The artifact, or the path of a file.
+    /// Artifact name or path.
     pub file: String,
-    /// The line, from 1; null for a binary file.
+    /// Line number, from 1; `None` for a binary file.
     pub line: Option<usize>,
-    /// The text of the line; null for a binary file.
+    /// Text of the line; `None` for a binary file.
     pub text: Option<String>,
 }
 
-/// What was found.
+/// Result of a search.
 #[derive(Debug, Default)]
 pub struct FindResult {
-    /// Where, the newest turn first.
+    /// Matches, newest turn first.
     pub matches: Vec<Match>,
-    /// What was not searched, and why.
+    /// What was skipped, and why.
     pub skipped: Vec<String>,
 }
 
-/// A file of a turn.
 struct SearchedFile {
-    /// Which turn.
     turn: usize,
-    /// Its part.
     part: TurnPart,
-    /// Its name.
     name: String,
-    /// Its content.
     blob: BlobId,
 }
 
-/// What came of searching an object.
 enum Searched {
-    /// These lines.
     Lines(Vec<(usize, String)>),
-    /// It is binary and has the pattern.
     Binary,
-    /// It was not searched.
+    /// Not searched, with the reason.
     Skipped(&'static str),
 }
 
 impl Searched {
-    /// Returns whether the pattern occurs.
     fn is_match(&self) -> bool {
         match self {
             Searched::Lines(lines) => !lines.is_empty(),
@@ -130,9 +119,6 @@ impl Searched {
 
 impl LinePattern {
     /// Compiles a pattern.
-    ///
-    /// # Errors
-    /// It is no regular expression.
     pub fn new(text: &str, ignore_case: bool, fixed: bool) -> Result<LinePattern, regex::Error> {
         let text = if fixed {
             regex::escape(text)
@@ -148,7 +134,7 @@ impl LinePattern {
                 .size_limit(MAX_PATTERN)
                 .build()
         };
-        // The ends of the text are ends of a line only where a line is searched.
+        // These anchor to the text or change modes, so they mean something else in a whole file.
         let has_ends = ["\\A", "\\z", "(?-m", "(?R"]
             .iter()
             .any(|end| text.contains(end));
@@ -158,12 +144,11 @@ impl LinePattern {
         })
     }
 
-    /// Returns where the pattern occurs first in a line: for what is to be set off.
+    /// Position of the first match in a line, for highlighting.
     pub fn place(&self, line: &str) -> Option<std::ops::Range<usize>> {
         self.line.find(line.as_bytes()).map(|found| found.range())
     }
 
-    /// Searches a file.
     fn search(&self, bytes: &[u8]) -> Searched {
         if self
             .whole
@@ -173,6 +158,7 @@ impl LinePattern {
             return Searched::Lines(Vec::new());
         }
         let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
+        // No empty line after the last newline.
         if bytes.is_empty() || bytes.ends_with(b"\n") {
             lines.pop();
         }
@@ -190,10 +176,7 @@ impl LinePattern {
     }
 }
 
-/// Searches what sessions recorded.
-///
-/// # Errors
-/// There is no such session, or the repository cannot be read.
+/// Searches recorded turns.
 pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     let chains = chains(project, query.session.as_ref())?;
     let mut found = FindResult::default();
@@ -210,6 +193,7 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     })?;
     let files: Vec<SearchedFile> = files.into_iter().flatten().flatten().collect();
 
+    // Search each object once, however many turns contain it.
     let mut seen = HashSet::new();
     let blobs = files.iter().map(|file| file.blob);
     let blobs: Vec<BlobId> = blobs.filter(|blob| seen.insert(*blob)).collect();
@@ -240,7 +224,6 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
 }
 
 impl FindResult {
-    /// Adds what was found in a file of a turn.
     fn add(&mut self, turn: &ChainTurn, file: &SearchedFile, searched: &Searched) {
         let matched = |line: Option<usize>, text: Option<String>| Match {
             session: turn.session.clone(),
@@ -268,7 +251,6 @@ impl FindResult {
     }
 }
 
-/// Lists the files of a turn that are searched.
 fn files_of(
     repository: &Repository,
     query: &Query,
@@ -315,8 +297,8 @@ fn files_of(
     Ok(files)
 }
 
-/// Returns the part to which the message of a turn belongs: what a machine told the model is not
-/// what anybody asked for. It is asked only of turns in which something was found.
+/// The part to which a turn's message belongs: feedback by TeDDy is input, not a request. Only
+/// called for turns with a match, because it reads `meta.yaml`.
 fn part_of_message(repository: &Repository, turn: &ChainTurn) -> anyhow::Result<TurnPart> {
     let turn = Turn::read(repository, &turn.session, turn.commit)?;
     Ok(match turn.meta.origin {
@@ -325,8 +307,7 @@ fn part_of_message(repository: &Repository, turn: &ChainTurn) -> anyhow::Result<
     })
 }
 
-/// Returns the part to which an artifact belongs; nothing for facts and what the next turn gets,
-/// which is found where it is used.
+/// `None` for metadata and for the initial state of the next turn, which is found there.
 fn part_of(name: &str) -> Option<TurnPart> {
     if name.starts_with(artifact::NEXT) {
         return None;
@@ -344,7 +325,7 @@ fn part_of(name: &str) -> Option<TurnPart> {
         return Some(TurnPart::Input);
     }
 
-    // Steps of a pipeline and answers that never ran have the same files in a folder of their own.
+    // Pipeline steps and replaced plans contain files of the same names in subdirectories.
     match name.rsplit('/').next().unwrap_or(name) {
         artifact::USER_PROMPT | artifact::DECLINED => Some(TurnPart::Request),
         artifact::PLAN | artifact::APPROVED | artifact::REPLY | "output.md" => Some(TurnPart::Plan),

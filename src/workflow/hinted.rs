@@ -1,20 +1,19 @@
-//! Errors that nobody tells apart, but for which there is something to do.
+//! Errors with a hint for the user, for cases in which no caller needs to tell them apart.
 
 use std::error::Error;
 
-/// An error and what the user can do about it.
+/// An error with a hint.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct Hinted {
-    /// What failed, and why.
     what: String,
-    /// What helps: a command to type.
+    /// What helps, usually a command.
     pub hint: String,
-    /// What it came from.
+    /// The rest of the cause chain.
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// Returns an error with a hint.
+/// Creates an error with a hint.
 pub fn hinted(what: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
     Hinted {
         what: what.into(),
@@ -24,7 +23,7 @@ pub fn hinted(what: impl Into<String>, hint: impl Into<String>) -> anyhow::Error
     .into()
 }
 
-/// Adds a hint to an error; its last words stay what they are.
+/// Adds a hint to an error. Its message and causes stay the same.
 pub fn with_hint(error: anyhow::Error, hint: impl Into<String>) -> anyhow::Error {
     let (what, is_all) = (error.to_string(), error.source().is_none());
     Hinted {
@@ -35,7 +34,7 @@ pub fn with_hint(error: anyhow::Error, hint: impl Into<String>) -> anyhow::Error
     .into()
 }
 
-/// An error without its first words.
+/// The causes of an error without its outermost message.
 #[derive(Debug)]
 struct WithoutContext(anyhow::Error);
 

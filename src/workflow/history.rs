@@ -1,4 +1,4 @@
-//! What `sessions`, `status` and `diff` tell: read, never written, without a lock.
+//! Data for `sessions`, `status` and `diff`. Read-only, without a lock.
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::workflow::land::latest::{Latest, latest};
 use crate::workflow::project::Project;
 use crate::workspace::changed::{Changed, changed_since};
 
-/// A session, as `sessions` lists it.
+/// A session in `sessions`.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionRow {
     /// Its name.
@@ -27,62 +27,61 @@ pub struct SessionRow {
     pub reference: String,
     /// Its newest turn.
     pub tip: CommitId,
-    /// The number of the newest turn.
+    /// Number of that turn.
     pub turns: u64,
-    /// The subject of the newest turn.
+    /// Title of that turn.
     pub title: String,
-    /// When it was recorded, as in a row of `log`.
+    /// When that turn was recorded.
     pub updated: Option<String>,
-    /// Whether it is the one in use here.
+    /// It is the current session of this checkout.
     pub current: bool,
-    /// Of a remote's session: whether it came with the files, and not as a record.
+    /// For fetched sessions: includes the files, as opposed to a record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<bool>,
 }
 
-/// Where things stand.
+/// Status of the current session.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SessionStatus {
-    /// The session in use.
+    /// Its name.
     pub session: Option<String>,
     /// Its ref.
     #[serde(rename = "ref")]
     pub reference: Option<String>,
     /// Its newest turn.
     pub tip: Option<CommitId>,
-    /// The number of the newest turn.
+    /// Number of that turn.
     pub turn: Option<u64>,
     /// `none`, `ready` or `planned`.
     pub state: &'static str,
-    /// The plan that waits.
+    /// The waiting plan.
     pub draft: Option<DraftRow>,
-    /// The message that waits for a plan.
+    /// The user's message, if no plan was made from it yet.
     pub message: Option<String>,
-    /// What the model asks; it waits for the answer.
+    /// The model's open question.
     pub question: Option<String>,
-    /// What the model said when it called the work done.
+    /// The model's summary, if it concluded the work.
     pub conclusion: Option<String>,
-    /// Why the model's last answer is none, where no plan waits because of it.
+    /// Why the last request for a plan failed.
     pub failure: Option<String>,
-    /// The newest landing, and what has come since.
+    /// The newest landing, and turns since then.
     pub landed: Option<Latest>,
     /// The user's files.
     pub workspace: Changed,
-    /// What went wrong in the hooks of agents since they recorded a turn.
+    /// Errors in agents' hooks since they last recorded a turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hook_troubles: Vec<String>,
 }
 
-/// A plan that waits.
+/// A waiting plan.
 #[derive(Debug, Clone, Serialize)]
 pub struct DraftRow {
     /// Its title.
     pub title: String,
-    /// How many actions it has.
+    /// Number of its actions.
     pub actions: usize,
 }
 
-/// Returns the user's words that wait for a plan.
 fn waiting(draft: &Draft) -> Option<String> {
     draft
         .waiting_message()
@@ -90,20 +89,14 @@ fn waiting(draft: &Draft) -> Option<String> {
         .map(|(message, _)| message)
 }
 
-/// Compares the user's files with the newest turn of the session in use.
-///
-/// # Errors
-/// If there is no session.
+/// Compares the user's files with the newest turn of the current session.
 pub fn changed(project: &Project) -> anyhow::Result<(Turn, Changed)> {
     let tip = project.store().tip(&project.session()?)?;
     let changed = changed_since(&project.checkout(), &tip);
     Ok((tip, changed))
 }
 
-/// Returns the files at the start of a session: those before its first turn.
-///
-/// # Errors
-/// There is no such session, or nothing has run in it yet.
+/// The tree before the first turn of a session.
 pub fn start_tree(project: &Project, session: &SessionName) -> anyhow::Result<TreeId> {
     let store = project.store();
     let mut first = None;
@@ -119,10 +112,7 @@ pub fn start_tree(project: &Project, session: &SessionName) -> anyhow::Result<Tr
     Ok(project.repository.commit(before)?.tree)
 }
 
-/// Returns what the user asked for in the session in use, the newest last.
-///
-/// # Errors
-/// Where there is no session, or the repository cannot be read.
+/// The user's messages in the current session, oldest first, from the last `most` turns.
 pub fn messages(project: &Project, most: usize) -> anyhow::Result<Vec<String>> {
     let tip = project.store().tip(&project.session()?)?;
     let mut messages = Vec::new();
@@ -138,23 +128,16 @@ pub fn messages(project: &Project, most: usize) -> anyhow::Result<Vec<String>> {
     Ok(messages)
 }
 
-/// Lists the sessions, the one that changed last first.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Lists sessions, most recently changed first.
 pub fn session_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
     rows_of(project, project.store().sessions()?)
 }
 
-/// Lists the sessions of all remotes as they were last fetched, the one that changed last first.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Lists fetched sessions of all remotes, most recently changed first.
 pub fn remote_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
     rows_of(project, project.store().remote_sessions(None)?)
 }
 
-/// Returns a row for each session that can be read.
 fn rows_of(
     project: &Project,
     sessions: Vec<(SessionName, CommitId)>,
@@ -174,12 +157,10 @@ fn rows_of(
     Ok(tips.into_iter().map(row).collect())
 }
 
-/// Returns where things stand.
-///
-/// # Errors
-/// Where the repository or the files cannot be read.
+/// Status of the current session.
 pub fn standing(project: &Project) -> anyhow::Result<SessionStatus> {
     let hook_troubles = trouble::noted(&hooks::folder(&project.repository.teddy_dir()));
+    // `status` must work without a session.
     let Ok(session) = project.session() else {
         return Ok(SessionStatus {
             state: "none",

@@ -1,4 +1,4 @@
-//! What `log` and `show` tell of a turn: a row for each, worked out once and remembered.
+//! Rows of `log` and `show`. A row is computed once and cached.
 
 pub mod choose;
 mod remembered;
@@ -24,62 +24,59 @@ use crate::workspace::complete;
 use crate::workspace::drift;
 use crate::workspace::snapshot;
 
-/// So few rows are worked out faster than they are remembered.
+/// Up to this many rows are faster to compute than to cache.
 const FEW: usize = 32;
-/// The files of rows that are listed together have no more bytes: each of thousands of turns from
-/// elsewhere may say that it changed a million files.
+/// Limit for the file lists of all rows together. Fetched turns are untrusted: thousands of them
+/// could each claim a million files.
 const MAX_FILES_BYTES: usize = 128 << 20;
 
-/// A turn, as `log` lists it.
+/// A turn in `log`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogRow {
-    /// Its number.
+    /// Turn number.
     pub number: u64,
-    /// Its id.
+    /// Turn id.
     pub turn_id: uuid::Uuid,
     /// Its commit.
     pub commit: CommitId,
     /// How it ended.
     pub status: Status,
-    /// The subject.
+    /// Its title.
     pub title: String,
-    /// The agent.
+    /// Its agent.
     pub agent: String,
-    /// How many agents have handed over to this one.
+    /// Number of agents in the call chain above this one.
     pub depth: usize,
-    /// The model that was asked.
+    /// The requested model.
     pub model: Option<String>,
-    /// Tokens read.
+    /// Input tokens.
     pub tokens_in: Option<u64>,
-    /// Tokens written.
+    /// Output tokens.
     pub tokens_out: Option<u64>,
-    /// Dollars.
+    /// Cost in dollars.
     pub cost: Option<f64>,
-    /// Dollars that every call of the turn counts, answers that never ran included.
+    /// Cost of all requests of the turn in dollars, including unused answers.
     pub spent: Option<f64>,
-    /// The workspace commit before.
+    /// Workspace commit before.
     pub before: Option<CommitId>,
-    /// The workspace commit after.
+    /// Workspace commit after.
     pub after: Option<CommitId>,
-    /// The files that it changed.
+    /// Changed files.
     pub files: Vec<String>,
-    /// Whether it changed more files than are listed, so that none are.
+    /// There are too many changed files to list, so `files` is empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub too_many_files: bool,
-    /// Those among them in which its result is not, as it could not be brought.
+    /// Changed files to which the result was not applied because of conflicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_brought: Vec<String>,
-    /// Of a landing: what landed where.
+    /// For a landing: its commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landed>,
-    /// When it was recorded, RFC 3339; nothing if its commit has a time that no calendar has.
+    /// Commit time, RFC 3339; `None` if it is out of range.
     pub time: Option<String>,
 }
 
-/// Lists the turns of the session in use, newest first.
-///
-/// # Errors
-/// Where there is no session, or the repository cannot be read.
+/// Lists turns of the current session, newest first.
 pub fn log(project: &Project, most: usize) -> anyhow::Result<Vec<LogRow>> {
     let session = project.session()?;
     let tip = project.store().tip(&session)?;
@@ -103,22 +100,19 @@ pub fn log(project: &Project, most: usize) -> anyhow::Result<Vec<LogRow>> {
     Ok(rows)
 }
 
-/// Returns every turn of a session, newest first, without what is missing in the files.
-///
-/// # Errors
-/// There is no such session, or the repository cannot be read.
+/// All turns of a session, newest first. `not_brought` is not filled in.
 pub fn rows(project: &Project, session: &SessionName) -> anyhow::Result<Vec<LogRow>> {
     let mut rows = whole_log(project, session, project.store().tip(session)?)?;
     rows.reverse();
     Ok(rows)
 }
 
-/// Forgets what was worked out of a session's turns.
+/// Deletes the cached rows of a session.
 pub fn forget_log(repository: &Repository, session: &SessionName) {
     let _ = std::fs::remove_file(remembered::path(repository, session));
 }
 
-/// Returns a row for every turn up to one, the oldest first.
+/// Rows for all turns up to `tip`, oldest first, from the cache as far as possible.
 fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Result<Vec<LogRow>> {
     let mut remembered = Remembered::read(&project.repository, session);
     let (mut new, mut met) = (NewRows::default(), None);
@@ -128,6 +122,7 @@ fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Res
             met = Some(turn.commit);
             break;
         }
+        // `NewRows::after` fills in the depth.
         let row = row_at(project, &turn, 0, &mut new.budget)?;
         new.add(&turn, row);
     }
@@ -142,24 +137,22 @@ fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Res
     Ok(rows)
 }
 
-/// Rows that are made from the newest turn on; nothing else of a turn is kept meanwhile.
 #[derive(Default)]
 struct NewRows {
-    /// The rows, newest first, and who called each.
+    /// Newest first, each with its caller.
     rows: Vec<(LogRow, Option<Uuid>)>,
-    /// What their files can take.
     budget: FilesBudget,
 }
 
 impl NewRows {
-    /// Adds the row of a turn.
     fn add(&mut self, turn: &Turn, row: LogRow) {
         self.rows.push((row, turn.meta.caller_turn_id));
     }
 
-    /// Returns rows, the oldest first, with these behind them.
+    /// Appends the new rows, in order, to older ones and fills in their depths.
     fn after(self, mut rows: Vec<LogRow>) -> Vec<LogRow> {
-        // A turn names its caller by an id, and the newest turn before it that has the id is meant.
+        // Callers are identified by turn id. If an id occurs twice, the nearest earlier turn
+        // counts.
         let depths = rows.iter().map(|row| (row.turn_id, row.depth));
         let mut depths: HashMap<Uuid, usize> = depths.collect();
         for (row, caller) in self.rows.into_iter().rev() {
@@ -171,7 +164,6 @@ impl NewRows {
     }
 }
 
-/// How many bytes the files of rows can still take.
 struct FilesBudget(usize);
 
 impl Default for FilesBudget {
@@ -181,7 +173,7 @@ impl Default for FilesBudget {
 }
 
 impl FilesBudget {
-    /// Returns the files, if there is room for them.
+    /// `None` if the budget is exhausted.
     fn take(&mut self, files: Vec<String>) -> Option<Vec<String>> {
         let bytes = files.iter().map(|path| path.len() + size_of::<String>());
         self.0 = self.0.checked_sub(bytes.sum())?;
@@ -189,10 +181,7 @@ impl FilesBudget {
     }
 }
 
-/// Returns a single turn as a row.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// The row of a single turn.
 pub fn one_row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
     let mut row = [row(project, turn)?];
     mark_not_brought(project, &project.store().tip(&turn.session)?, &mut row)?;
@@ -200,7 +189,6 @@ pub fn one_row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
     Ok(row)
 }
 
-/// Says of the turn whose result could not be brought in which files it is not.
 fn mark_not_brought(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyhow::Result<()> {
     if tip.session.remote().is_some() {
         return Ok(());
@@ -217,16 +205,12 @@ fn mark_not_brought(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyho
     Ok(())
 }
 
-/// Returns a turn as a row, without what is missing in the files.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// The row of a turn, without `not_brought`.
 pub fn row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
     let depth = nesting(project, turn)?;
     row_at(project, turn, depth, &mut FilesBudget::default())
 }
 
-/// Returns a turn as a row, whose agent so many others have handed over to.
 fn row_at(
     project: &Project,
     turn: &Turn,
@@ -247,7 +231,7 @@ fn row_at(
     })
 }
 
-/// Returns what `meta.yaml` and the commit alone tell of a turn.
+/// The part of a row that needs only the commit and `meta.yaml`.
 pub fn row_without_files(turn: &Turn) -> LogRow {
     let (meta, model) = (&turn.meta, turn.meta.model.as_ref());
     let tokens = model.and_then(ModelUse::tokens);
@@ -275,7 +259,7 @@ pub fn row_without_files(turn: &Turn) -> LogRow {
     }
 }
 
-/// Returns the paths that differ between two workspace commits; nothing if they are too many.
+/// `None` if there are too many.
 fn files_between(
     project: &Project,
     before: CommitId,
@@ -293,10 +277,9 @@ fn files_between(
     }
 }
 
-/// Returns how many agents have handed over to a turn's agent.
 fn nesting(project: &Project, turn: &Turn) -> anyhow::Result<usize> {
     let (mut depth, mut caller) = (0, turn.meta.caller_turn_id);
-    // A turn from elsewhere may say that it called itself.
+    // A fetched turn can claim to be its own caller.
     let mut seen = std::collections::BTreeSet::new();
     while let Some(id) = caller.filter(|id| seen.insert(*id)) {
         depth += 1;

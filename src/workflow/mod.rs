@@ -1,11 +1,10 @@
-//! One file for each thing that a user does; no argument parsing, no printing.
+//! Workflows: one module for each thing that a user does. They neither parse arguments nor print.
 //!
-//! What several of them need has a room of its own: [`context`] is what the model is given,
-//! [`model`] is who is asked, [`judge`] is whether a plan can run, [`confine`] is how its commands
-//! do.
+//! Shared services have modules of their own: [`context`] assembles the model's input, [`model`]
+//! chooses and asks models, [`judge`] validates plans, [`confine`] builds sandbox policies.
 //!
-//! The person is `&mut dyn user::User`, so that every workflow runs in a test, in CI and at a
-//! terminal alike.
+//! The user is a `&mut dyn user::User`, so that workflows run the same in tests, in CI and in a
+//! terminal.
 
 pub mod act;
 pub mod adopt;

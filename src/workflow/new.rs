@@ -1,4 +1,4 @@
-//! Starting a session.
+//! Starts a session.
 
 use uuid::Uuid;
 
@@ -15,14 +15,10 @@ use crate::workspace::complete::SessionMove;
 use crate::workspace::stack::record::Written;
 use crate::workspace::transaction::Transaction;
 
-/// What `session.context` says at first.
 const SESSION_CONTEXT: &str =
     "# Files, folders, patterns and pages that every turn of this session shows, one a line.\n";
 
-/// Starts a session with an agent, makes it the one in use, and returns its first commit.
-///
-/// # Errors
-/// [`StoreError::Taken`], or where the repository cannot be written.
+/// Starts a session and makes it the current one. Returns its first commit.
 pub fn new(
     transaction: &Transaction,
     project: &mut Project,
@@ -34,10 +30,7 @@ pub fn new(
     Ok(commit)
 }
 
-/// Starts a session with an agent; the one in use stays the one in use.
-///
-/// # Errors
-/// As for [`new`].
+/// Starts a session without making it the current one.
 pub fn start(
     transaction: &Transaction,
     project: &Project,

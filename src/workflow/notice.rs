@@ -1,141 +1,142 @@
-//! What happened on the way that a user should hear of; `ui` has the words.
+//! Events during a workflow that `ui` shows to the user.
 
 use crate::change::finding::Finding;
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::workspace::notice::FilesNotice;
 
-/// Something that the user should hear of.
+/// An event for the user.
 #[derive(Debug, Clone)]
 pub enum Notice {
-    /// Something about the user's files.
+    /// Concerns the user's files.
     Files(FilesNotice),
     /// A session was started for a plan.
     SessionStarted(SessionName),
-    /// The message that waits is used; its first line.
+    /// The message in the draft is used. Contains its first line.
     MessageUsed(String),
-    /// The message is kept for the next turn.
+    /// The message was saved for the next turn.
     MessageKept,
-    /// A plan is waiting and is reviewed before the message is used.
+    /// The waiting plan is reviewed before the message is used.
     PlanComesFirst,
     /// The message was not used, because a plan is waiting.
     MessageNotUsed,
-    /// What looks like a key was taken out of the message.
+    /// A probable key was removed from the message.
     KeyRemoved,
-    /// What waits for the next turn cannot be kept; why.
+    /// The draft could not be kept, with the reason.
     DraftNotKept(String),
-    /// The context is over its budget.
+    /// The context exceeds its budget.
     OverBudget {
-        /// About how many tokens it has.
+        /// Its tokens, estimated.
         tokens: usize,
-        /// How many it should have at most.
+        /// The budget, in tokens.
         budget: usize,
-        /// Its largest resources, with the tokens of each.
+        /// The largest resources and their tokens.
         largest: Vec<(String, usize)>,
     },
-    /// A step of a pipeline begins.
+    /// A pipeline step starts.
     StepStarted {
-        /// Its number, from 1.
+        /// Number of the step, from 1.
         number: usize,
-        /// How many steps there are.
+        /// Number of steps.
         of: usize,
-        /// Its name.
+        /// Name of the step.
         name: String,
     },
-    /// What a model's program says besides its answer.
+    /// A remark of a model's program.
     ModelRemark(String),
-    /// What a model that edits files itself made and its plan cannot have.
+    /// Changes of an acting model that its plan cannot express.
     AgentWorkLeftOut(Vec<NotCaptured>),
-    /// Commands run in a copy of the files although this machine can do without; why.
+    /// Commands run in a copy of the files, although this machine supports overlays; with the
+    /// reason.
     CommandsInCopy(String),
-    /// The disk with a worktree, at this path, was full when its commands had run.
+    /// The disk of the worktree at this path is full after its commands ran.
     WorktreeDiskFull(String),
-    /// Settings for agents that the repository has, by path.
+    /// The repository contains these settings of agents.
     AgentSettings(Vec<String>),
-    /// A price is missing, so that the cost is unknown.
+    /// A price is missing, so the cost is unknown.
     PriceMissing {
         /// The model.
         model: String,
-        /// The field of its price.
+        /// The missing field.
         setting: &'static str,
     },
-    /// The part of an answer that arrived is kept in the draft of this session.
+    /// A partial answer was saved in the draft of this session.
     PartialAnswerKept(SessionName),
-    /// A step of a pipeline was sent something else than in the turn that is tried again.
+    /// On a retry, a pipeline step was sent something different than before.
     StepChanged {
-        /// The pipeline.
+        /// Pipeline name.
         pipeline: String,
-        /// The step.
+        /// Step name.
         step: String,
     },
-    /// The files are not as before the turn that is tried again.
+    /// On a retry, the user's files differ from those before the turn.
     FilesDiffer,
-    /// The user's files changed while a model was asked that is a program.
+    /// The user's files changed while a program was asked.
     FilesTouched {
-        /// The model.
+        /// Its name.
         model: String,
-        /// The files.
+        /// Changed files.
         paths: Vec<String>,
     },
-    /// The files changed while the plan was reviewed.
+    /// The files changed during the review.
     ChangedUnderReview,
-    /// The model is not asked again; why.
+    /// The model is not asked again, with the reason.
     NotReplanned(NoReplan),
-    /// No other plan was made from what the user wants instead; why.
+    /// No plan was made from the user's reply, with the reason.
     NoPlanInstead(String),
-    /// The command that prepares a new worktree starts.
+    /// `worktree.setup` starts.
     SetupStarted(String),
-    /// The lock is awaited to record what the plan did; who holds it.
+    /// Waiting for the lock to record a turn; names the holder.
     WaitingToRecord(String),
-    /// The plan of an interrupted run cannot be kept for another run; why.
+    /// The interrupted plan could not be kept, with the reason.
     PlanNotKept(String),
-    /// A turn was tried by a bisection.
+    /// A bisection tested a turn.
     TurnTried {
-        /// The turn; `None` is the state before the first one.
+        /// The turn; `None` for the files before the first one.
         turn: Option<(u64, String)>,
-        /// The exit code of the command.
+        /// Exit code of the command.
         exit_code: i32,
     },
-    /// The worktree of this session is in use and stays.
+    /// The worktree of this session is in use and was kept.
     WorktreeInUse(String),
-    /// A document of a change has these mistakes.
+    /// Mistakes in a document of a change.
     DocumentMistakes(Vec<Finding>),
-    /// These documents were edited since they were challenged.
+    /// Documents that were edited since they were challenged.
     EditedDocuments(Vec<String>),
-    /// Work on a task begins.
+    /// Work on a task starts.
     TaskStarted {
-        /// Its number.
+        /// Task number.
         number: String,
-        /// Its title.
+        /// Task title.
         title: String,
     },
-    /// What the review of this number found is being fixed.
+    /// Fixes for the review of this number start.
     FixStarted(usize),
-    /// A role is asked about a document.
+    /// A role is asked for something.
     RoleAsked {
-        /// The role, as the configuration calls it.
+        /// Name of the role in the configuration.
         role: &'static str,
-        /// What it is asked for.
+        /// What it should write.
         about: String,
     },
-    /// An answer was not usable, and the model is asked again.
+    /// An answer was unusable, and the model is asked again.
     AnswerUnusable {
-        /// What it should have been.
+        /// What it should be.
         about: String,
         /// What is wrong with it.
         mistakes: Vec<String>,
     },
 }
 
-/// Why the model is not asked for another plan.
+/// Why the model is not asked again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoReplan {
-    /// So many plans in a row were rejected.
+    /// This many plans in a row were rejected.
     TooMany(u32),
-    /// It made the same mistake twice.
+    /// The plan repeats a mistake.
     SameMistake,
     /// No model is configured.
     NoModel,
-    /// It could not be asked; why.
+    /// The request failed, with the reason.
     Failed(String),
 }

@@ -1,4 +1,4 @@
-//! Paths as a person types them, relative to the folder that they are in, and as they are shown.
+//! Resolves paths that the user types, relative to the current directory.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,19 +8,16 @@ use crate::git::repository::Repository;
 use crate::text::context_list::escaped;
 use crate::text::resource::{Artifact, is_url};
 
-/// The entry of a context list that is the whole project.
 const EVERYTHING: &str = "**";
 
-/// A path is empty, as a variable in a script can be: it names nothing, and means nothing.
+/// An empty path, for example from an unset variable in a script. Refused, because it would
+/// otherwise select everything.
 #[derive(Debug, thiserror::Error)]
 #[error("a path is empty")]
 pub struct EmptyPath;
 
-/// Returns paths relative to the project's root; `.` there is the whole project, which restricts
-/// nothing.
-///
-/// # Errors
-/// [`EmptyPath`], or a path leads out of the project.
+/// Resolves paths relative to the project's root. Returns an empty list, which selects everything,
+/// if one of them is the root.
 pub fn below(
     repository: &Repository,
     folder: &Path,
@@ -48,7 +45,7 @@ pub fn below(
     Ok(found)
 }
 
-/// Returns whether a file is at or below one of some paths; without any, each is.
+/// Returns `true` if a file is at or below one of the paths, or if there are none.
 pub fn is_below(file: &str, paths: &[String]) -> bool {
     let is_at = |path: &String| {
         let rest = file.strip_prefix(path.as_str());
@@ -57,12 +54,9 @@ pub fn is_below(file: &str, paths: &[String]) -> bool {
     paths.is_empty() || paths.iter().any(is_at)
 }
 
-/// Returns entries of a context list as the list has them: paths relative to the project's root,
-/// everything that is no path as it is. A leading `/` is the root; what leads out of the project
-/// stays as it is, to be refused.
-///
-/// # Errors
-/// Where the folder in use is gone.
+/// Resolves entries of a context list relative to the project's root. Other kinds of entries are
+/// left alone. A leading `/` means the root. Paths that lead outside are left alone too, so that
+/// the list refuses them.
 pub fn entries(
     repository: &Repository,
     folder: &Path,
@@ -77,7 +71,6 @@ pub fn entries(
     Ok(texts.iter().map(|text| entry(prefix, text)).collect())
 }
 
-/// Returns an entry of a context list that was typed in a folder of the project.
 fn entry(prefix: &Path, text: &str) -> String {
     if prefix.as_os_str().is_empty() && matches!(text, "." | "./") {
         return EVERYTHING.to_owned();
@@ -91,7 +84,7 @@ fn entry(prefix: &Path, text: &str) -> String {
         return text.to_owned();
     }
 
-    // The folder is the one of this name, whatever is typed in it is.
+    // The directory's own name is literal; only the typed text is a pattern.
     let prefix = escaped(&prefix.to_string_lossy());
     match relative(Path::new("/"), Path::new(&prefix), Path::new(text)) {
         Some(path) if path.is_empty() => EVERYTHING.to_owned(),
@@ -100,7 +93,7 @@ fn entry(prefix: &Path, text: &str) -> String {
     }
 }
 
-/// Returns a path relative to the root, or nothing where it leads out.
+/// `None` if the path leads outside the root. Purely lexical.
 fn relative(root: &Path, prefix: &Path, path: &Path) -> Option<String> {
     let path = if path.is_absolute() {
         path.strip_prefix(root).ok()?.to_owned()

@@ -1,4 +1,4 @@
-//! Picking: what turns of other sessions did, brought into the session in use, each as a turn of
+//! `pick`: applies the changes of turns of other sessions to the current session, each as a turn of
 //! its own.
 
 use crate::git::diff;
@@ -27,61 +27,56 @@ use crate::workspace::stack::is_patch;
 use crate::workspace::stack::record::publish_turn_with;
 use crate::workspace::transaction::Transaction;
 
-/// What is wanted of a pick.
+/// Options of a pick.
 #[derive(Debug, Clone, Default)]
 pub struct PickOptions {
-    /// What to do where edits meet.
+    /// What to do about conflicts.
     pub on_overlap: OnOverlap,
     /// Only show what would change.
     pub dry_run: bool,
 }
 
-/// What a pick did.
+/// Result of a pick.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PickResult {
-    /// The session.
+    /// The current session.
     pub session: String,
-    /// The turns that were picked, in order.
+    /// The picked turns, in order.
     pub picked: Vec<PickedTurn>,
-    /// Files where edits meet, left as they are.
+    /// Files with conflicts. They are left as they are.
     pub overlaps: Vec<String>,
-    /// What stood in the way of writing files, other than an overlap.
+    /// Why files were not written, other than a conflict.
     #[serde(skip)]
     pub obstacles: Vec<FileObstacle>,
 }
 
-/// A turn that was picked.
+/// A picked turn.
 #[derive(Debug, Clone, Serialize)]
 pub struct PickedTurn {
     /// Its session.
     pub session: String,
     /// Its number.
     pub turn: u64,
-    /// The number of the turn that records it; nothing after a dry run.
+    /// Number of the turn that records it; `None` after a dry run.
     pub recorded: Option<u64>,
-    /// That turn.
+    /// Commit of the turn that records it.
     pub commit: Option<CommitId>,
-    /// Files that were written.
+    /// Written files.
     pub written: Vec<String>,
-    /// Files that were deleted.
+    /// Deleted files.
     pub deleted: Vec<String>,
 }
 
-/// A turn that is picked, and where it brings the files.
 struct Fitted {
-    /// The turn.
     source: Turn,
-    /// What happens to the files.
     files: FileMove,
-    /// Where edits meet.
     met: Vec<Vec<u8>>,
 }
 
-/// Picks turns, one after another; none of them if one overlaps.
+/// Picks turns one after another. Picks none if one of them conflicts.
 ///
-/// # Errors
-/// If there is no such turn, one changed no file, or all of it is there already; or if the
-/// repository or the files cannot be written.
+/// All merges are tried in memory first. Then each pick takes a new snapshot and merges again, so
+/// edits during the command are kept.
 pub fn pick(
     project: &Project,
     names: &[String],
@@ -109,6 +104,7 @@ pub fn pick(
 
     done.overlaps.sort();
     done.overlaps.dedup();
+    // All or nothing: no turn is recorded before all merges are known to work.
     if wish.on_overlap == OnOverlap::Stop && !done.overlaps.is_empty() {
         return Ok(done);
     }
@@ -133,7 +129,7 @@ pub fn pick(
     Ok(done)
 }
 
-/// Fits what a turn did into files.
+/// Merges the change of a turn into the tree `now`.
 fn plan(
     project: &Project,
     tip: &Turn,
@@ -175,7 +171,7 @@ fn plan(
     })
 }
 
-/// Records a pick and writes its files, as they are now.
+/// Records one pick and applies it to the user's current files.
 fn carry_out(
     transaction: &Transaction,
     project: &Project,
@@ -207,7 +203,6 @@ fn carry_out(
     Ok(())
 }
 
-/// Writes the turn that records a pick.
 fn write(
     project: &Project,
     tip: &Turn,
@@ -284,7 +279,6 @@ fn write(
     })
 }
 
-/// Returns which files a pick changes.
 fn row(project: &Project, step: &Fitted) -> anyhow::Result<PickedTurn> {
     let mut row = PickedTurn {
         session: step.source.session.to_string(),
@@ -305,7 +299,6 @@ fn row(project: &Project, step: &Fitted) -> anyhow::Result<PickedTurn> {
     Ok(row)
 }
 
-/// Writes the report.
 fn report(title: &str, lines: &[String]) -> String {
     let lines: String = lines
         .iter()

@@ -1,4 +1,5 @@
-//! Planning a turn: `input.md`, the model's answer, repair, validation, the draft.
+//! `plan`: renders the input, asks the model, repairs and validates the answer, and saves it as the
+//! draft.
 
 use anyhow::Context as _;
 
@@ -32,30 +33,30 @@ use crate::workspace::drift::Drift;
 use crate::workspace::snapshot;
 use crate::workspace::snapshot::RecordedFiles;
 
-/// What is wanted of a plan.
+/// Options of a plan.
 #[derive(Debug, Clone, Default)]
 pub struct PlanOptions {
-    /// The user's words; asked for without them.
+    /// The user's message; prompted for if `None`.
     pub message: Option<String>,
-    /// The model's raw answer, from elsewhere.
+    /// A raw answer from elsewhere, instead of asking a model.
     pub from: Option<String>,
-    /// The model, by name or `kind:id`; the configured one without it.
+    /// Model by name or `kind:id`; `None` for the configured one.
     pub model: Option<String>,
-    /// The pipeline; the configured one without it.
+    /// Pipeline; `None` for the configured one.
     pub pipeline: Option<String>,
     /// How many turns before the previous one the model sees.
     pub depth: u64,
-    /// Whose words the message is.
+    /// Author of the message.
     pub origin: MessageOrigin,
-    /// The piece of work of a change that the message describes.
+    /// Key of the work on a change that the message describes.
     pub work: Option<String>,
-    /// Whether the message is a question: the answer changes nothing.
+    /// The message is a question, and the answer must not change files.
     pub question: bool,
-    /// The snapshot of the user's files to plan from; they are recorded without it.
+    /// Workspace commit to plan from; `None` takes a snapshot.
     pub snapshot: Option<CommitId>,
 }
 
-/// What was to take the place of a waiting plan is not a plan.
+/// The text that should replace a waiting plan is not a plan.
 #[derive(Debug, thiserror::Error)]
 #[error("this is not a plan; the plan that is waiting was not replaced")]
 pub struct NotAPlan;
@@ -63,33 +64,29 @@ pub struct NotAPlan;
 /// A plan that waits to be executed.
 #[derive(Debug, Clone)]
 pub struct WaitingPlan {
-    /// The session.
+    /// Session name.
     pub session: String,
-    /// The turn.
+    /// Number of the draft.
     pub turn: u64,
-    /// The plan's title.
+    /// Title of the plan.
     pub title: String,
-    /// What was asked and answered.
+    /// Model usage.
     pub model: Option<ModelUse>,
-    /// What repair had to assume.
+    /// How much repair had to guess.
     pub repair: Level,
-    /// Every mistake.
+    /// All mistakes.
     pub diagnostics: Vec<Diagnostic>,
-    /// How it was read, where its structure is at fault.
+    /// Outline as parsed, if the structure is invalid.
     pub outline: Option<String>,
-    /// The plan's text.
+    /// Text of the plan.
     pub text: String,
-    /// How far the user's files were from the turn before, if that was looked at.
+    /// Difference between the user's files and the previous turn; `None` if not compared.
     pub drift: Option<Drift>,
-    /// The user's files as they were recorded for it.
+    /// Snapshot of the user's files for this plan.
     pub recorded: RecordedFiles,
 }
 
-/// Plans the next turn of the session in use and saves it as the draft.
-///
-/// # Errors
-/// Where the model gives no whole answer, or the repository cannot be written; what arrived is kept
-/// in the draft.
+/// Plans the next turn of the current session, and saves it as the draft.
 pub fn plan(
     project: &Project,
     wish: &PlanOptions,
@@ -100,24 +97,21 @@ pub fn plan(
     project.recover(user)?;
     let tip = project.store().tip(&session)?;
     let draft = project.store().draft(&tip)?;
-    // As for `execute FILE`, a text that is not a plan at all is the wrong file.
+    // As in `execute FILE`, a text without a plan is probably the wrong file.
     let is_wrong = |text: &String| draft.is_planned() && !reading::read(text).is_plan;
     anyhow::ensure!(!wish.from.as_ref().is_some_and(is_wrong), NotAPlan);
     plan_turn(project, wish, Start { tip: &tip, draft }, user)
 }
 
-/// Where a plan starts.
+/// Where planning starts.
 pub struct Start<'a> {
-    /// The newest turn.
+    /// Newest turn.
     pub tip: &'a Turn,
-    /// The turn in progress.
+    /// The draft.
     pub draft: Draft,
 }
 
-/// Plans a turn whose session is locked.
-///
-/// # Errors
-/// As for [`plan`].
+/// Plans a turn. The caller holds the session lock.
 pub fn plan_turn(
     project: &Project,
     wish: &PlanOptions,
@@ -126,7 +120,7 @@ pub fn plan_turn(
 ) -> anyhow::Result<WaitingPlan> {
     let Start { tip, mut draft } = start;
     let said = said(wish.message.as_deref(), wish.origin, &draft, user)
-        // An answer from elsewhere needs no message.
+        // A given answer needs no message.
         .or_else(|| {
             wish.from
                 .is_some()
@@ -136,10 +130,10 @@ pub fn plan_turn(
     let origin = said
         .as_ref()
         .map_or(MessageOrigin::User, |(_, origin)| *origin);
-    // A model that cannot be had is found out before the user writes a word.
+    // Fail on an unavailable model before prompting for a message.
     let source = match wish.from {
         Some(_) => None,
-        // A pipeline makes plans.
+        // A pipeline produces plans, not answers.
         None if wish.question => {
             let model = choose::writer(project, tip, wish.model.as_deref())?;
             Some(PlanSource::Model(model))
@@ -225,24 +219,21 @@ pub fn plan_turn(
     })
 }
 
-/// A turn in progress whose model has answered.
+/// A draft whose model has answered.
 pub struct Answered<'a> {
-    /// The newest turn.
+    /// Newest turn.
     pub tip: &'a Turn,
-    /// The turn in progress.
+    /// The draft.
     pub draft: Draft,
     /// Its context lists.
     pub lists: &'a ContextLists,
     /// The user's files.
     pub recorded: &'a RecordedFiles,
-    /// Whether the draft was saved with the answer as it came.
+    /// The draft was saved with the raw answer.
     pub is_kept: bool,
 }
 
-/// Repairs and judges an answer, and saves it as the draft's plan.
-///
-/// # Errors
-/// Where the repository cannot be read or written.
+/// Repairs and validates an answer, and saves it as the draft's plan.
 pub fn take_answer(
     project: &Project,
     answered: Answered<'_>,
@@ -265,7 +256,7 @@ pub fn take_answer(
             draft: &draft,
         },
     )?;
-    // One that needed no repair waits as it came.
+    // If the answer needed no repair, the draft is already saved with it.
     let is_as_kept = is_kept && reply == judged.repaired.text;
     let is_as_kept = is_as_kept && draft.artifacts.text(artifact::REPLY).is_none();
     keep_plan(&mut draft, reply, &judged);
@@ -287,7 +278,7 @@ pub fn take_answer(
     })
 }
 
-/// Returns a reply as it was read: an answer, where a question was asked.
+/// Parses a reply, as an answer if the draft is a question.
 pub fn read_reply(draft: &Draft, reply: &str) -> Reading {
     if draft.meta.question {
         reading::read_answer(reply, &question_of(draft))
@@ -296,7 +287,7 @@ pub fn read_reply(draft: &Draft, reply: &str) -> Reading {
     }
 }
 
-/// Returns the question that a turn answers: its message, unless that is the machine's own.
+/// The question that a draft answers. If the message is feedback by TeDDy, the newest request.
 fn question_of(draft: &Draft) -> String {
     let message = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
     if draft.meta.origin == MessageOrigin::User {
@@ -310,8 +301,8 @@ fn question_of(draft: &Draft) -> String {
     newest.map_or(message, |request| request.text)
 }
 
-/// Gives a turn in progress the instructions for its message: a question has its own. One that
-/// waits stays a question.
+/// Sets the system prompt: a question has one of its own. Without a new message, a question stays a
+/// question.
 fn instruct(
     project: &Project,
     tip: &Turn,
@@ -331,11 +322,7 @@ fn instruct(
     Ok(())
 }
 
-/// Makes a turn in progress that was to answer a question one like any other: with the
-/// instructions of its agent.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Turns a question into a normal turn, with the agent's system prompt.
 pub fn drop_question(project: &Project, tip: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
     if draft.meta.question {
         let standing = agents::standing_prompt(project, tip, &draft.meta.agent)?;
@@ -345,7 +332,6 @@ pub fn drop_question(project: &Project, tip: &Turn, draft: &mut Draft) -> anyhow
     Ok(())
 }
 
-/// Puts a turn in progress back to its beginning.
 fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.set_answer_aside();
     let is_stale = |name: &str| {
@@ -366,7 +352,7 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.meta.status = Status::Ready;
     draft.meta.origin = origin;
     if origin == MessageOrigin::User {
-        // What the user asks for now was not answered yet.
+        // A new request of the user starts a new series of attempts.
         draft.meta.replans = 0;
     }
     draft.meta.model = None;
@@ -379,7 +365,7 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.begin();
 }
 
-/// Puts the plan into the draft.
+/// Stores a plan in the draft.
 pub fn keep_plan(draft: &mut Draft, reply: &str, judged: &Judged) {
     if reply == judged.repaired.text {
         draft.artifacts.remove(artifact::REPLY);
@@ -394,10 +380,7 @@ pub fn keep_plan(draft: &mut Draft, reply: &str, judged: &Judged) {
     draft.meta.status = Status::Planned;
 }
 
-/// Records the user's files under the lock.
-///
-/// # Errors
-/// Where another process holds it for too long, or the files cannot be recorded.
+/// Takes a snapshot of the user's files under the repository lock.
 pub fn record_locked(
     project: &Project,
     tip: &Turn,

@@ -1,5 +1,4 @@
-//! `Project`: a repository with its settings and the session in use; what every workflow starts
-//! from.
+//! `Project`: a repository with its settings and its current session. All workflows start from it.
 
 mod ailing;
 
@@ -30,13 +29,12 @@ use crate::workflow::user::{User, telling};
 use crate::workspace::transaction::Transaction;
 use crate::workspace::{Checkout, recover};
 
-/// A session's name and a line end.
 const MAX_NAME: u64 = 1024;
 
-/// Where the user keeps what is not a project's.
+/// Locations of the user's own files.
 #[derive(Debug, Clone)]
 pub struct UserFolders {
-    /// The home directory.
+    /// Home directory.
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME/teddy`
     pub config: PathBuf,
@@ -46,29 +44,29 @@ pub struct UserFolders {
     pub cache: PathBuf,
 }
 
-/// The hands of a person: they give the input of a `manual` model away and take its answer.
+/// How the user carries the input of a `manual` model to a chat and its answer back.
 #[derive(Clone)]
 pub struct Hands {
-    /// Gives a text away.
+    /// Hands the input to the user.
     pub give: Rc<Give>,
-    /// Takes the answer.
+    /// Gets the answer from the user.
     pub take: Rc<Take>,
 }
 
 impl Default for Hands {
-    /// Returns nobody's.
+    /// Without a user, both fail.
     fn default() -> Hands {
         let Outside { give, take, .. } = Outside::default();
         Hands { give, take }
     }
 }
 
-/// What the command line says about the project.
+/// Global options of the command line.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectOptions {
-    /// The session, by `--session` or `TEDDY_SESSION`.
+    /// From `--session` or `TEDDY_SESSION`.
     pub session: Option<SessionName>,
-    /// Settings of this call, `-c key=value`.
+    /// From `-c key=value`.
     pub settings: Vec<(String, String)>,
 }
 
@@ -76,36 +74,33 @@ pub struct ProjectOptions {
 pub struct Project {
     /// The repository.
     pub repository: Repository,
-    /// The settings that hold.
+    /// The merged settings.
     pub settings: Settings,
-    /// What of the repository's own `.teddy/` takes trust, read once: what is judged is what is
-    /// used.
+    /// Files of the repository's `.teddy/` that require trust. Read only once, so that exactly the
+    /// files that were checked are used.
     pub proposed: BTreeMap<String, String>,
-    /// Whether exactly that is trusted.
+    /// The user trusts exactly these files.
     pub trusted: bool,
-    /// Settings of the repository that are ignored.
+    /// Names of ignored settings of the repository.
     pub ignored: Vec<String>,
-    /// Where the user's things are.
+    /// Locations of the user's own files.
     pub places: UserFolders,
-    /// How a person carries the input of a `manual` model away and brings its answer.
+    /// Input and output of `manual` models.
     pub hands: Hands,
-    /// The session that was asked for.
+    /// The session that this call works on, if it was given.
     wanted: Option<SessionName>,
 }
 
-/// No session is in use.
+/// There is no current session.
 #[derive(Debug, thiserror::Error)]
 #[error("no session is in use here")]
 pub struct NoSession {
-    /// Whether one can be started: there are files to work on.
+    /// A session can be started, because the repository has a work tree.
     pub can_start: bool,
 }
 
 impl Project {
-    /// Opens the project of a folder.
-    ///
-    /// # Errors
-    /// Where there is no fit repository, or a configuration is wrong.
+    /// Opens the project of a directory.
     pub fn open(
         folder: &Path,
         places: UserFolders,
@@ -115,10 +110,7 @@ impl Project {
         Project::of(repository, places, wanted)
     }
 
-    /// Opens the project of a folder to read its record only: a bare repository will do.
-    ///
-    /// # Errors
-    /// As for [`Project::open`].
+    /// Like [`Project::open`], for commands that only read the record. Accepts a bare repository.
     pub fn open_record(
         folder: &Path,
         places: UserFolders,
@@ -128,7 +120,6 @@ impl Project {
         Project::of(repository, places, wanted)
     }
 
-    /// Reads the settings that hold in a repository.
     fn of(
         repository: Repository,
         places: UserFolders,
@@ -149,6 +140,7 @@ impl Project {
         ];
 
         if !trusted {
+            // Without trust, a repository can lower limits but not raise them.
             ignored.extend(own.lower(&layer::merge(&users)?));
         }
 
@@ -159,6 +151,7 @@ impl Project {
             own,
             Layer::from_pairs(error::CALL, &wanted.settings)?,
         ])?;
+        // From here on, child processes do not inherit variables with keys.
         process::withhold(
             Outside::default()
                 .keys
@@ -178,7 +171,7 @@ impl Project {
         })
     }
 
-    /// Returns the user's files.
+    /// The user's checkout.
     pub fn checkout(&self) -> Checkout<'_> {
         Checkout {
             repository: &self.repository,
@@ -187,52 +180,39 @@ impl Project {
         }
     }
 
-    /// Takes the lock under which refs and the user's files change, and recovers first.
-    ///
-    /// # Errors
-    /// If another process holds it for too long, or what a crash left cannot be finished.
+    /// Takes the repository lock and recovers.
     pub fn enter(&self, command: &str, user: &mut dyn User) -> anyhow::Result<Transaction> {
         Transaction::enter(&self.checkout(), command, &mut telling(user))
     }
 
-    /// Finishes what a crash interrupted, under the lock. Returns whether there was anything to do.
-    ///
-    /// # Errors
-    /// As for [`Project::enter`].
+    /// Recovers from a crash, under the repository lock. Returns whether there was anything to do.
     pub fn recover(&self, user: &mut dyn User) -> anyhow::Result<bool> {
         let lock = self.lock("recover")?;
         fault::point("after-lock")?;
         Ok(recover::recover(&self.checkout(), &mut telling(user))? | lock.abandoned)
     }
 
-    /// Finishes what a crash interrupted, under the lock, and looks at everything that the refs
-    /// reach.
-    ///
-    /// # Errors
-    /// As for [`Project::enter`].
+    /// Like [`Project::recover`], and checks everything that the refs reach.
     pub fn recover_thoroughly(&self, user: &mut dyn User) -> anyhow::Result<bool> {
         let lock = self.lock("recover")?;
         fault::point("after-lock")?;
         Ok(recover::recover_thoroughly(&self.checkout(), &mut telling(user))? | lock.abandoned)
     }
 
-    /// Returns the sessions.
+    /// The sessions.
     pub fn store(&self) -> Store<'_> {
         Store {
             repository: &self.repository,
         }
     }
 
-    /// Returns the journal.
+    /// The journal.
     pub fn journal(&self) -> Journal {
         Journal::new(&self.repository.teddy_dir())
     }
 
-    /// Returns the session in use: the one asked for, else the one last used in this worktree,
-    /// else the only one that there is.
-    ///
-    /// # Errors
-    /// [`NoSession`].
+    /// The current session: the given one, else the last used in this worktree, else the only one.
+    /// Fails with [`NoSession`].
     pub fn session(&self) -> anyhow::Result<SessionName> {
         if let Some(wanted) = &self.wanted {
             return Ok(wanted.clone());
@@ -242,8 +222,7 @@ impl Project {
             .ok()
             .and_then(|text| SessionName::from_ref(text.trim()).ok());
         if let Some(last) = last
-            // A damaged ref is that of a session all the same; whoever changes something mends it
-            // first.
+            // A damaged ref counts as existing; recovery will repair it.
             && refs::read(&self.repository, &last.reference()).map_or(true, |commit| commit.is_some())
         {
             return Ok(last);
@@ -258,11 +237,7 @@ impl Project {
         }
     }
 
-    /// Returns the session that the name of a turn has before it, such as `origin/add-auth:3`, else
-    /// the one in use.
-    ///
-    /// # Errors
-    /// As for [`Project::session`].
+    /// The session in a turn's name, such as `origin/add-auth:3`, else the current one.
     pub fn session_of(&self, turn: &str) -> anyhow::Result<SessionName> {
         if let Some((before, _)) = turn.split_once(':')
             && let Ok(named) = SessionName::from_address(before)
@@ -270,34 +245,30 @@ impl Project {
             return Ok(named);
         }
 
-        // The whole name of one of a remote stands for its newest turn.
+        // The name of a fetched session denotes its newest turn.
         match SessionName::from_address(turn) {
             Ok(named) if named.remote().is_some() && self.has(&named) => Ok(named),
             _ => self.session(),
         }
     }
 
-    /// Returns whether there is a session of this name.
     fn has(&self, session: &SessionName) -> bool {
         let found = refs::read(&self.repository, &session.reference());
         found.is_ok_and(|found| found.is_some())
     }
 
-    /// Returns the session that this call names, if it names one.
+    /// The session given for this call, if any.
     pub fn named_session(&self) -> Option<SessionName> {
         self.wanted.clone()
     }
 
-    /// Works on a session for the rest of this call; the one in use in this worktree stays the one
-    /// in use.
+    /// Sets the session for the rest of this call. The current session of the worktree stays the
+    /// same.
     pub fn work_on(&mut self, session: &SessionName) {
         self.wanted = Some(session.clone());
     }
 
-    /// Makes a session the one in use in this worktree.
-    ///
-    /// # Errors
-    /// Where the note cannot be written.
+    /// Makes a session the current one of this worktree.
     pub fn use_session(&mut self, session: &SessionName) -> anyhow::Result<()> {
         self.wanted = Some(session.clone());
         let path = self.last_used();
@@ -311,10 +282,7 @@ impl Project {
         Ok(write_atomic(&path, format!("{session}\n").as_bytes())?)
     }
 
-    /// Returns a name that no session has: the wanted one, or it with a number.
-    ///
-    /// # Errors
-    /// Where the refs cannot be read.
+    /// Returns an unused session name: the given one, or that with a number.
     pub fn free_name(&self, wanted: SessionName) -> anyhow::Result<SessionName> {
         let mut name = wanted.clone();
         let mut number = 1;
@@ -326,18 +294,13 @@ impl Project {
     }
 
     /// Takes the lock under which refs move and the user's files change.
-    ///
-    /// # Errors
-    /// Where another process holds it for too long.
     pub fn lock(&self, command: &str) -> Result<Lock, LockError> {
         Lock::take(&self.repository.teddy_dir(), command, patience())
     }
 
-    /// Takes the lock of a session's turn in progress and its worktree.
-    ///
-    /// # Errors
-    /// As for [`Project::lock`].
+    /// Takes the lock of a session, which covers its draft and its worktree.
     pub fn lock_session(&self, session: &SessionName, command: &str) -> anyhow::Result<Lock> {
+        // Fetched sessions are read-only.
         session.writable()?;
         let lock = Lock::take(
             &self
@@ -348,8 +311,8 @@ impl Project {
             command,
             patience(),
         )?;
-        // Its commands may still be running, in the worktree that this call is about to use; who
-        // watches them ends them if TeDDy was killed.
+        // Commands of a killed TeDDy can still run in the worktree. Their supervisor ends them;
+        // wait for that.
         Lock::outlast(&self.commands_lock(session.as_str()), patience())?;
         if lock.abandoned {
             crate::host::shell::end_orphans();
@@ -358,13 +321,13 @@ impl Project {
         Ok(lock)
     }
 
-    /// Returns the file that is locked while a command runs in a session's worktree, by the
-    /// session's name or that of its folder.
+    /// The file that is locked while a command runs in a session's worktree. Accepts the session's
+    /// name or that of its directory.
     pub fn commands_lock(&self, name: &str) -> PathBuf {
         let session =
             SessionName::from_folder(name).map_or_else(|| name.to_owned(), |name| name.to_string());
 
-        // No session can have this name: git refuses refs that end like that.
+        // `.lock` cannot collide with a session: git refuses ref names with that suffix.
         self.repository
             .teddy_dir()
             .join("locks")
@@ -372,17 +335,17 @@ impl Project {
             .join("commands.lock")
     }
 
-    /// Returns the private index of a checkout.
+    /// Path of a private index, by name.
     pub fn index(&self, name: &str) -> PathBuf {
         self.repository.teddy_dir().join("index").join(name)
     }
 
-    /// Returns the file that keeps which secrets there are in a checkout.
+    /// Path of the cached list of secrets in a checkout.
     pub fn secrets(&self, name: &str) -> PathBuf {
         self.repository.teddy_dir().join("secrets").join(name)
     }
 
-    /// Returns what a snapshot leaves out.
+    /// Which files snapshots leave out.
     pub fn limits(&self) -> SnapshotLimits {
         SnapshotLimits {
             max_file_size: self.settings.snapshot.max_file_size.0,
@@ -394,7 +357,7 @@ impl Project {
         }
     }
 
-    /// Returns the folder that holds the worktrees of this repository's sessions.
+    /// Parent directory of this repository's worktrees.
     pub fn worktrees(&self) -> PathBuf {
         let root = match &self.settings.worktree.root {
             Some(root) => self.repository.workdir().join(root),
@@ -403,7 +366,6 @@ impl Project {
         root.join(self.repository.identity())
     }
 
-    /// Returns where the session last used in this worktree is noted.
     fn last_used(&self) -> PathBuf {
         self.repository
             .teddy_dir()
@@ -412,17 +374,17 @@ impl Project {
     }
 }
 
-/// Returns how a project is called: as its folder.
+/// Name of a project: that of its directory.
 pub fn project_name(project: &Project) -> String {
     let folder = project.repository.workdir();
     let name = folder.file_name().unwrap_or(folder.as_os_str());
     name.to_string_lossy().into_owned()
 }
 
-/// Returns what takes trust: configuration, prompts and pipelines, and the context of every session
-/// where it came with a commit.
+/// Files that require trust: configuration, prompts, pipelines, and the global context list if it
+/// is committed.
 fn proposed(repository: &Repository) -> BTreeMap<String, String> {
-    // A bare repository has no files that could propose something.
+    // A bare repository has no work tree.
     if repository.is_bare() {
         return BTreeMap::new();
     }

@@ -1,5 +1,5 @@
-//! Running a recorded plan again, offline and apart from the user's files: does it make the same
-//! tree?
+//! `replay`: runs a recorded plan again, offline and apart from the user's files, and compares the
+//! resulting tree.
 
 use crate::git::diff;
 use crate::git::worktree;
@@ -20,27 +20,24 @@ use crate::workflow::execute::stage::perform;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, User};
 
-/// The name of the worktree, which no session can have.
+/// Not a valid session name, so it cannot collide.
 const WORKTREE: &str = "_replay";
 
-/// What came of running a plan again.
+/// Result of a replay.
 #[derive(Debug, Clone)]
 pub struct Replayed {
-    /// The turn.
+    /// Turn number.
     pub turn: u64,
-    /// The tree that is recorded.
+    /// The recorded tree.
     pub expected: TreeId,
-    /// The tree that came out.
+    /// The new tree.
     pub tree: TreeId,
-    /// The paths that differ.
+    /// Differing paths.
     pub differences: Vec<String>,
 }
 
-/// Runs the plan of a turn again in a worktree at the turn's `before`, which is thrown away.
-///
-/// # Errors
-/// Where no plan ran in the turn, or its commands cannot be confined and the user does not want
-/// them run.
+/// Runs the plan of a turn again in a temporary worktree at the turn's `before`. Asks first if the
+/// commands cannot be confined.
 pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Result<Replayed> {
     let turn = project.store().turn(&project.session_of(turn)?, turn)?;
     turn.session.writable()?;
@@ -65,6 +62,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
         patience(),
     )?;
     let tree = run_again(project, &turn, (&plan, &workspace), user);
+    // Also if the run failed.
     worktree::remove_session_worktree(&project.repository, WORKTREE)?;
     let tree = tree?;
     let expected = project.repository.commit(workspace.after)?.tree;
@@ -79,7 +77,6 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
     })
 }
 
-/// Returns the plan as it ran, and the files around it.
 fn recorded(repository: &Repository, turn: &Turn) -> anyhow::Result<(Plan, Workspace)> {
     let (number, status) = (turn.number(), turn.meta.status);
     anyhow::ensure!(
@@ -108,12 +105,11 @@ fn recorded(repository: &Repository, turn: &Turn) -> anyhow::Result<(Plan, Works
     Ok((plan, workspace))
 }
 
-/// Returns whether commands can do nothing but write in their worktree.
+/// Returns `true` if commands can write only in their worktree.
 fn is_confined(project: &Project) -> bool {
     project.settings.execute.sandbox != Sandbox::Off && availability() == Availability::Full
 }
 
-/// Runs the plan and returns the tree that it leaves.
 fn run_again(
     project: &Project,
     turn: &Turn,

@@ -1,5 +1,5 @@
-//! Sending the recorded input of a turn again, byte for byte; the answer waits as a draft on a
-//! branch of its own.
+//! `retry`: sends the recorded input of a turn again, byte for byte. The answer becomes the draft
+//! of a new branch.
 
 use anyhow::Context as _;
 
@@ -23,7 +23,7 @@ use crate::workflow::plan::{Answered, WaitingPlan, take_answer};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-/// What of a turn is sent, and what the plan is judged by.
+/// Artifacts that are sent, or that validation depends on.
 const RECORDED: [&str; 5] = [
     artifact::INPUT,
     artifact::USER_PROMPT,
@@ -32,20 +32,16 @@ const RECORDED: [&str; 5] = [
     artifact::SESSION_CONTEXT,
 ];
 
-/// What is wanted of a retry.
+/// Options of a retry.
 #[derive(Debug, Clone, Default)]
 pub struct RetryOptions {
     /// The turn.
     pub turn: String,
-    /// The model; the turn's own, or its pipeline, without it.
+    /// The model; `None` for the turn's model or pipeline.
     pub model: Option<String>,
 }
 
-/// Asks again with what a turn has recorded, and goes on with the new session that has the answer.
-///
-/// # Errors
-/// Where the turn has no recorded input, or the model gives no whole answer: then the session in
-/// use stays, and the new one has what arrived.
+/// Sends the input of a turn again, and switches to the new session with the answer.
 pub fn retry(
     project: &mut Project,
     wish: &RetryOptions,
@@ -65,7 +61,7 @@ pub fn retry(
         )
     })?;
 
-    // A model that cannot be had is found out before there is a branch.
+    // Fail on an unavailable model before creating a branch.
     let source = source_of(project, &turn, wish.model.as_deref())?;
     let name = free_name(&project.repository, &turn.session)?;
     let before = format!("{}:{previous}", turn.session);
@@ -78,7 +74,6 @@ pub fn retry(
     Ok(planned)
 }
 
-/// Returns who is asked.
 fn source_of(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Result<PlanSource> {
     let asked = || {
         turn.meta
@@ -89,7 +84,7 @@ fn source_of(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Res
     };
     let pipeline = turn.meta.pipeline.as_deref().filter(|_| model.is_none());
 
-    // A replay counts the answers before the turn, so that the same one comes again.
+    // A replay counts answers up to the previous turn, so it gives the same answer again.
     let before = Turn::read(
         &project.repository,
         &turn.session,
@@ -104,7 +99,6 @@ fn source_of(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Res
     )
 }
 
-/// Returns the first name `<session>-retry-<n>` that is free.
 fn free_name(repository: &Repository, session: &SessionName) -> anyhow::Result<SessionName> {
     let base = session.as_str().replace('/', "-");
     let mut number = 1;
@@ -117,7 +111,6 @@ fn free_name(repository: &Repository, session: &SessionName) -> anyhow::Result<S
     }
 }
 
-/// Asks in the session at work, which was just made for it.
 fn ask_again(
     project: &Project,
     turn: &Turn,
@@ -169,8 +162,8 @@ fn ask_again(
     )
 }
 
-/// Says where the first step of a pipeline was sent something else than it was in the turn; what
-/// later ones are sent hangs on its answer.
+/// Reports if the first step of a pipeline was sent something else than in the turn. Later steps
+/// depend on its answer.
 fn tell_other_steps(
     repository: &Repository,
     turn: &Turn,
@@ -198,7 +191,6 @@ fn tell_other_steps(
     Ok(())
 }
 
-/// Makes a draft what the turn was before its answer.
 fn take_over(repository: &Repository, turn: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
     let files = repository.files(turn.tree)?;
     for name in RECORDED {

@@ -1,4 +1,4 @@
-//! Setting up a model: what is there, whether it answers, and the line in the user's configuration.
+//! `setup`: finds models, tries them, and writes the choice to the user's configuration.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -16,46 +16,43 @@ use crate::model::outside::Outside;
 use crate::model::settings::ModelConfig;
 use crate::model::{ModelError, ModelRequest};
 
-/// What a model is asked to see that it answers.
 const QUESTION: &str = "Reply with the single word: ready";
-/// How long it may take: a server may have to load it first.
+/// A local server may have to load the model first.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// The variable that keeps programs from being started and servers from being asked.
 const DISCOVERY: &str = "TEDDY_DISCOVERY";
-/// The variable that names the servers that are asked.
 const SERVERS: &str = "TEDDY_SERVERS";
 
-/// A model answered.
+/// A model that answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriedModel {
-    /// What it said.
+    /// Its answer.
     pub answer: String,
-    /// How long that took.
+    /// Duration of the request.
     pub duration: Duration,
 }
 
-/// What became of writing a model down.
+/// Result of writing the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeptModel {
-    /// It is in the file.
+    /// Written.
     Written,
-    /// It was already.
+    /// The file already has this model.
     Unchanged,
-    /// The file was left alone, and why.
+    /// The user has to edit the file, for this reason.
     ByHand(String),
 }
 
-/// Tells whether anything is looked for.
+/// Returns `true` if programs can be started and servers asked.
 pub fn is_looking() -> bool {
     env::var(DISCOVERY).is_none_or(|value| value != "off")
 }
 
-/// Looks for models: in the environment, on the `PATH` outside of the repository (unless that is the
-/// user's home), and at servers on this machine and those that are named.
+/// Finds models in the environment, in `PATH` and on local and named servers. Programs inside the
+/// repository are ignored, because its author could have put them there.
 pub fn look(repository: Option<&Path>, named: &[ServerAddress]) -> FoundModels {
     let is_looking = is_looking();
     let usual = if is_looking { servers() } else { Vec::new() };
-    // Who keeps their home in git has their own programs below it.
+    // If the home directory is itself a repository, the user's own programs are inside it.
     let home = env::home().and_then(|home| home.canonicalize().ok());
     let is_home = |folder: &&Path| home.as_ref().is_some_and(|home| home.starts_with(folder));
     let repository = repository.filter(|folder| !is_home(folder));
@@ -67,7 +64,6 @@ pub fn look(repository: Option<&Path>, named: &[ServerAddress]) -> FoundModels {
     FoundModels::look(&places, &env::var)
 }
 
-/// Returns the servers that are asked where none is named.
 fn servers() -> Vec<ServerAddress> {
     if !env::is_set(SERVERS) {
         return server::usual(&env::var);
@@ -78,9 +74,6 @@ fn servers() -> Vec<ServerAddress> {
 }
 
 /// Asks a model one short question.
-///
-/// # Errors
-/// Why it does not answer.
 pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelError> {
     let usual = Outside::default();
     let outside = Outside {
@@ -110,8 +103,8 @@ pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelEr
     })
 }
 
-/// Writes a model into the user's configuration; returns it under the name that it has there. A
-/// file that cannot be changed without a risk stays as it is.
+/// Writes a model to the user's configuration, and returns it with its name there. A file that
+/// cannot be edited safely is left alone.
 pub fn keep(file: &Path, model: NewModel) -> (NewModel, KeptModel) {
     let text = match text_of(file) {
         Ok(text) => text,
@@ -130,7 +123,7 @@ pub fn keep(file: &Path, model: NewModel) -> (NewModel, KeptModel) {
     (model, kept)
 }
 
-/// Reads a configuration file that may be changed, or says why it may not.
+/// Reads a configuration file, or says why it cannot be edited.
 fn text_of(file: &Path) -> Result<String, String> {
     let Ok(found) = file.symlink_metadata() else {
         return Ok(String::new());
@@ -152,7 +145,6 @@ fn text_of(file: &Path) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    /// Returns a model without an entry.
     fn model() -> NewModel {
         NewModel {
             model: "manual".to_owned(),
@@ -160,7 +152,6 @@ mod tests {
         }
     }
 
-    /// Checks that a file is left alone for a reason.
     #[track_caller]
     fn refused(file: &Path, words: &str) {
         let before = std::fs::read(file).ok();

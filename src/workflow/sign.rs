@@ -1,4 +1,4 @@
-//! `sign`: the user puts their name to a session as it is.
+//! `sign`: signs a session with the user's key.
 
 use std::path::PathBuf;
 
@@ -17,33 +17,30 @@ use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// A session that was signed.
+/// A signed session.
 #[derive(Debug, Clone, Serialize)]
 pub struct SignedSession {
-    /// The session.
+    /// Session name.
     pub session: SessionName,
-    /// The newest turn, which the signature covers with all before it.
+    /// The newest turn. The signature covers it and all turns before.
     pub turn: u64,
     /// Its commit.
     pub commit: CommitId,
     /// The signed tag.
     pub tag: TagId,
-    /// The ref that points at it.
+    /// The ref that points at the tag.
     #[serde(rename = "ref")]
     pub reference: String,
 }
 
-/// Returns where the scratch repositories are in which git signs. What lies there while no process
-/// of ours works is what a killed one left.
+/// Directory for scratch repositories in which git signs. While no process is signing, its contents
+/// are leftovers of killed ones.
 pub fn scratch_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("signing")
 }
 
-/// Signs the newest turn of a session. No turn of it can begin meanwhile.
-///
-/// # Errors
-/// There is no such session, it is in use, git makes no signature, or somebody else has signed it
-/// meanwhile; nothing has changed then.
+/// Signs the newest turn of a session. No turn can be added meanwhile, because the session is
+/// locked.
 pub fn sign(
     project: &Project,
     session: &SessionName,
@@ -52,7 +49,8 @@ pub fn sign(
 ) -> anyhow::Result<SignedSession> {
     let repository = &project.repository;
     let _session_lock = project.lock_session(session, "sign")?;
-    // What a crash left may be a turn. Others go on while the user looks for their key.
+    // Recover first: it can complete a turn. The repository is not locked while the user enters a
+    // passphrase.
     drop(project.enter("sign", user)?);
     let tip = project.store().tip(session)?;
     let reference = session.signed_reference();
@@ -81,7 +79,6 @@ pub fn sign(
     })
 }
 
-/// Returns the message of the tag.
 fn message(tip: &Turn) -> String {
     let (session, number) = (&tip.session, tip.number());
     let what = match number {

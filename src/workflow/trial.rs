@@ -1,7 +1,6 @@
-//! Trials: a command run on what turns left, in a scratch worktree that is thrown away.
+//! Runs a command on the files of a turn in a temporary worktree.
 //!
-//! The command is confined as those of a plan are. Nothing that it writes is kept, and the user's
-//! files are not touched.
+//! The command is confined like those of a plan. Nothing that it writes is kept.
 
 use std::time::Duration;
 
@@ -19,47 +18,35 @@ use crate::workflow::execute::stage::perform;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, User};
 
-/// The name of the worktree, which no session can have.
+/// Not a valid session name, so it cannot collide.
 const WORKTREE: &str = "_trial";
-/// So many last lines of the output are kept.
 const LAST_LINES: usize = 10;
 
-/// The place of trials; the worktree goes with it.
+/// Runs trials, and removes the worktree when dropped.
 pub(in crate::workflow) struct Trials<'p> {
-    /// The project.
     project: &'p Project,
-    /// Nobody else has trials meanwhile.
     _lock: Lock,
 }
 
-/// What came of running the command.
 #[derive(Debug, Clone)]
 pub(in crate::workflow) struct Trial {
-    /// Its exit code; 124 after the time limit, 128 + n after signal n.
+    /// Exit code; 124 after a timeout, 128 + n after signal n.
     pub exit_code: i32,
-    /// How long it took.
     pub duration: Duration,
-    /// The last lines of its output.
     pub tail: Vec<String>,
 }
 
 impl<'p> Trials<'p> {
-    /// Waits for others to end their trials.
-    ///
-    /// # Errors
-    /// They do not.
     pub(in crate::workflow) fn begin(project: &'p Project, word: &str) -> anyhow::Result<Self> {
         let lock = project.repository.teddy_dir().join("locks").join(WORKTREE);
         Ok(Trials {
             project,
+            // Trials share one worktree.
             _lock: Lock::take(&lock, word, patience())?,
         })
     }
 
-    /// Runs a command on the files of a commit; `turn` is the one whose settings hold.
-    ///
-    /// # Errors
-    /// It cannot be run, or the user stopped it.
+    /// Runs a command on the files of a commit. `turn` determines the settings.
     pub(in crate::workflow) fn run(
         &self,
         turn: &Turn,
@@ -96,12 +83,11 @@ impl<'p> Trials<'p> {
 
 impl Drop for Trials<'_> {
     fn drop(&mut self) {
-        // What resists is removed by the next `gc`.
+        // The next `gc` removes what is left.
         let _ = worktree::remove_session_worktree(&self.project.repository, WORKTREE);
     }
 }
 
-/// Returns the last lines of an output, without colours.
 pub(in crate::workflow) fn last_lines(output: &[u8], most: usize) -> Vec<String> {
     let output = String::from_utf8_lossy(output);
     let lines: Vec<&str> = output.lines().collect();
@@ -112,7 +98,6 @@ pub(in crate::workflow) fn last_lines(output: &[u8], most: usize) -> Vec<String>
         .collect()
 }
 
-/// Returns the plan that runs a command.
 fn plan_of(command: &str) -> Plan {
     Plan {
         title: "Trial".to_owned(),
@@ -121,7 +106,7 @@ fn plan_of(command: &str) -> Plan {
     }
 }
 
-/// Returns the action that runs a command, which may fail.
+/// An action that runs a command and is allowed to fail.
 pub(in crate::workflow) fn action_of(command: &str) -> Action {
     let execute = Execute {
         command: command.to_owned(),

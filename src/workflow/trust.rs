@@ -1,24 +1,22 @@
-//! Trusting what a repository's `.teddy/` says: shown whole at first, as a difference later.
+//! `trust`: shows what a repository's `.teddy/` contains, or how it changed since it was trusted,
+//! and remembers the decision.
 
 use crate::config::trust::{Trust, TrustRecord};
 use crate::text::diff::unified;
 use crate::text::visible::{visible, visible_block};
 use crate::workflow::project::Project;
 
-/// What there is to decide on.
+/// What to decide about.
 pub struct TrustProposal {
-    /// The contents, or how they differ from what was trusted.
+    /// The contents, or a diff to the trusted ones.
     pub text: String,
-    /// Whether exactly this is trusted already.
+    /// Exactly this is already trusted.
     pub is_trusted: bool,
-    /// Whether there is nothing that takes trust.
+    /// No file requires trust.
     pub is_empty: bool,
 }
 
-/// Returns what trusting would allow.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Returns what trust would allow.
 pub fn see(project: &Project) -> anyhow::Result<TrustProposal> {
     let now = &project.proposed;
     let record = trust(project).record();
@@ -49,10 +47,7 @@ pub fn see(project: &Project) -> anyhow::Result<TrustProposal> {
     })
 }
 
-/// Trusts what [`see`] showed, whatever is there by now, or nothing.
-///
-/// # Errors
-/// Where the record cannot be written.
+/// Trusts exactly what [`see`] showed, even if the files changed since, or revokes all trust.
 pub fn remember(project: &Project, trusted: bool) -> anyhow::Result<()> {
     let record = if trusted {
         TrustRecord {
@@ -64,7 +59,6 @@ pub fn remember(project: &Project, trusted: bool) -> anyhow::Result<()> {
     Ok(trust(project).remember(&record)?)
 }
 
-/// Finds the record of a repository.
 fn trust(project: &Project) -> Trust {
     Trust::of(&project.places.config, &project.repository.common_dir())
 }

@@ -1,4 +1,4 @@
-//! The person at the other end, as the workflows see them.
+//! The user, as seen by workflows.
 
 use crate::git::worktree::fill::Filled;
 use crate::model::acting::AgentProgress;
@@ -13,18 +13,18 @@ use crate::workflow::notice::Notice;
 use crate::workspace::drift::Drift;
 use crate::workspace::notice::FilesNotice;
 
-/// There is no person to ask.
+/// No user can be asked.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct NobodyToAsk {
-    /// What nobody can be asked.
+    /// What could not be asked.
     pub what: String,
-    /// The flag or the command that answers.
+    /// The flag or command that answers it.
     pub hint: String,
 }
 
 impl NobodyToAsk {
-    /// Returns the error.
+    /// Creates the error.
     pub fn new(what: impl Into<String>, hint: impl Into<String>) -> NobodyToAsk {
         NobodyToAsk {
             what: what.into(),
@@ -33,36 +33,23 @@ impl NobodyToAsk {
     }
 }
 
-/// Someone who decides, answers and watches. `ui` implements it for a terminal.
+/// Decides, answers and observes. `ui` implements it for the terminal.
 pub trait User {
-    /// Shows a proposal and returns what shall happen with it.
-    ///
-    /// # Errors
-    /// Where nobody can be asked; the message names the flag that answers.
+    /// Shows a proposal and returns the decision.
     fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision>;
 
-    /// Tells whether plans are approved without a look at them, because that was said beforehand.
+    /// Returns `true` if plans are approved without a review, for example by `-y`.
     fn approves_unseen(&self) -> bool {
         false
     }
 
-    /// Asks for a message; `None` is the wish to leave.
-    ///
-    /// # Errors
-    /// As for [`User::review`].
+    /// Prompts for a message; `None` if the user leaves. Fails with [`NobodyToAsk`].
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>>;
 
-    /// Asks yes or no; `flag` is what answers where nobody can be asked.
-    ///
-    /// # Errors
-    /// As for [`User::review`].
+    /// Asks a yes-or-no question. `flag` is the option that answers it without a user.
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool>;
 
-    /// Lets the user choose one of several things to do, by its position; nothing where nobody can
-    /// be asked or the user leaves.
-    ///
-    /// # Errors
-    /// Where the terminal is gone.
+    /// Lets the user choose, by index. `None` if the user leaves or cannot be asked.
     fn choose(
         &mut self,
         _question: &str,
@@ -71,45 +58,45 @@ pub trait User {
         Ok(None)
     }
 
-    /// Tells what is going on; must return at once.
+    /// Reports an event. Must not block.
     fn tell(&mut self, event: Event<'_>);
 }
 
-/// Something that a user can choose to do.
+/// A choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice<'a> {
-    /// The key that chooses it.
+    /// Its key.
     pub key: char,
-    /// What is done, with its key in brackets: `(v)iew`.
+    /// Its label with the key in parentheses: `(v)iew`.
     pub label: &'a str,
 }
 
-/// A valid plan, ready to be decided on.
+/// A valid plan to decide about.
 pub struct ReviewRequest<'a> {
-    /// The session's name.
+    /// Session name.
     pub session: &'a str,
-    /// The turn's number.
+    /// Turn number.
     pub turn: u64,
     /// The plan.
     pub plan: &'a Plan,
     /// Its text, after repair.
     pub text: &'a str,
-    /// What repair did.
+    /// The repairs.
     pub repair: &'a Repaired,
     /// What each action would do to the files.
     pub simulation: &'a Simulation,
     /// How commands will be confined, in a few words: `sandboxed, no network`, `not sandboxed`.
     pub confinement: &'a str,
-    /// Validates a plan that the user changed, against the same snapshot.
+    /// Validates a changed plan against the same snapshot.
     pub revise: &'a dyn Fn(&Plan) -> anyhow::Result<Simulation>,
-    /// Returns what a resource has in the same snapshot.
+    /// Returns the content of a resource from the same snapshot.
     pub look: &'a dyn Fn(&Resource) -> anyhow::Result<ResourceContent>,
-    /// What the user had approved when their files changed under the review.
+    /// The earlier decision, if the user's files changed during the review.
     pub earlier: Option<&'a Approved>,
 }
 
 impl ReviewRequest<'_> {
-    /// Returns the same proposal with another plan, and what that would do.
+    /// Returns the proposal with another plan and its simulation.
     pub fn with<'a>(&'a self, plan: &'a Plan, simulation: &'a Simulation) -> ReviewRequest<'a> {
         ReviewRequest {
             plan,
@@ -119,44 +106,44 @@ impl ReviewRequest<'_> {
     }
 }
 
-/// What a resource has, to be looked at.
+/// Content of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceContent {
-    /// A file, a page or an artifact: its content.
+    /// Content of a file, page or artifact.
     Content(Vec<u8>),
-    /// A folder: the paths of its files.
+    /// Paths of a directory's files.
     Folder(Vec<String>),
-    /// Nothing that can be shown, and why.
+    /// Nothing to show, with the reason.
     Nothing(&'static str),
 }
 
-/// What the user decided.
+/// The user's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Run this.
     Run(Approved),
-    /// Don't run it; plan again with these words, asked for if there are none.
+    /// Decline the plan, with a reply. `None` prompts for it.
     Skip(Option<String>),
-    /// Leave everything as it is.
+    /// Leave without a decision.
     Quit,
 }
 
-/// What runs: the plan with the user's changes, and which parts of it.
+/// The parts of a plan that run, with the user's changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approved {
-    /// The plan as it will run: same number of actions in the same order; switched-off pairs are
-    /// gone from their EDIT.
+    /// The changed plan, with the same actions in the same order. Deselected pairs are removed from
+    /// their EDIT.
     pub plan: Plan,
-    /// For each action whether it runs.
+    /// Whether each action runs.
     pub actions: Vec<bool>,
-    /// For each memo whether it is applied.
+    /// Whether each memo is applied.
     pub memos: Vec<bool>,
-    /// The indices of the actions that the user changed.
+    /// Indices of changed actions.
     pub modified: Vec<usize>,
 }
 
 impl Approved {
-    /// Approves all of a plan as it stands.
+    /// Approves the whole plan.
     pub fn all(plan: &Plan) -> Approved {
         Approved {
             plan: plan.clone(),
@@ -166,7 +153,7 @@ impl Approved {
         }
     }
 
-    /// Returns the actions that run; an EDIT that lost all of its pairs has nothing to do.
+    /// The actions that run. An EDIT without pairs does not.
     pub fn running(&self) -> impl Iterator<Item = &Action> {
         let chosen = self.plan.actions.iter().zip(&self.actions);
         chosen
@@ -174,126 +161,124 @@ impl Approved {
             .map(|(action, _)| action)
     }
 
-    /// Returns the memos that are applied if the plan runs to its end.
+    /// The memos to apply if the plan completes.
     pub fn memos(&self) -> impl Iterator<Item = &memo::MemoChange> {
         let chosen = self.plan.memos.iter().zip(&self.memos);
         chosen.filter(|(_, chosen)| **chosen).map(|(memo, _)| memo)
     }
 
-    /// Returns whether there is nothing to do.
+    /// Returns `true` if nothing is approved.
     pub fn is_empty(&self) -> bool {
         self.running().next().is_none() && self.memos().next().is_none()
     }
 }
 
-/// Why a message is asked for.
+/// Reason for a prompt.
 pub enum Question<'a> {
-    /// The message of the next turn.
+    /// Message of the next turn.
     NextTurn {
-        /// The session's name.
+        /// Session name.
         session: &'a str,
-        /// The number of the turn to plan.
+        /// Number of the turn to plan.
         turn: u64,
-        /// Whether the model goes on by itself if they say nothing.
+        /// An empty input lets the model continue.
         goes_on: bool,
-        /// Whether commands can be typed, too.
+        /// Commands are accepted as well.
         takes_commands: bool,
     },
-    /// What to do instead of a skipped plan.
+    /// What to do instead of a declined plan.
     Instead {
-        /// The title of the plan.
+        /// Title of the plan.
         title: &'a str,
     },
-    /// Why a verdict on a change is overridden.
+    /// Reason for overriding a verdict.
     Reason {
-        /// The id of the change.
+        /// Id of the change.
         change: &'a str,
     },
-    /// The answer to what the model asks.
+    /// Answer to the model's question.
     Answer {
-        /// The Markdown that the model wrote.
+        /// The question, in Markdown.
         message: &'a str,
-        /// Whether commands can be typed, too.
+        /// Commands are accepted as well.
         takes_commands: bool,
     },
 }
 
-/// What a call will cost.
+/// Estimated cost of a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Estimate {
-    /// Nothing: no provider is asked.
+    /// Free: no provider is asked.
     Free,
     /// No price is configured.
     Unknown,
-    /// So many dollars for what is sent, and so many at most where the length of the answer has a
-    /// limit.
+    /// Dollars for the input, and the maximum if the length of the answer is limited.
     Dollars(f64, Option<f64>),
 }
 
-/// Something that happened on the way.
+/// An event during a workflow.
 pub enum Event<'a> {
-    /// The model is being asked.
+    /// A model is asked.
     Asking {
-        /// The model's name.
+        /// Name of the model.
         model: &'a str,
-        /// About how many tokens it gets.
+        /// Estimated tokens of the input.
         tokens: usize,
-        /// What that will cost.
+        /// Estimated cost.
         estimate: Estimate,
     },
-    /// More of the answer arrived, or it is still awaited.
+    /// Part of the answer arrived, or the wait continues.
     Received {
-        /// The whole answer so far; empty where nothing came meanwhile.
+        /// The answer so far; empty if only the wait continues.
         text: &'a str,
     },
-    /// A model that edits files itself does something.
+    /// Progress of an acting model.
     Working {
-        /// The model's name.
+        /// Name of the model.
         model: &'a str,
-        /// What it does.
+        /// What it is doing.
         progress: &'a AgentProgress<'a>,
     },
     /// The answer is complete.
     Answered,
-    /// The plan was not accepted.
+    /// The plan is invalid.
     Rejected {
-        /// The file from which it was read, if it was.
+        /// Path of the user's file, if the plan came from one.
         file: Option<&'a str>,
-        /// Every mistake, by the lines of that file.
+        /// All mistakes, with line numbers of that file.
         diagnostics: &'a [Diagnostic],
     },
-    /// The worktree is being filled; nothing where that is over.
+    /// Progress of filling the worktree; `None` at the end.
     Filling(Option<Filled>),
     /// An action starts.
     Started {
-        /// Its position, from 0.
+        /// Its index.
         index: usize,
         /// `EXECUTE cargo test`
         label: &'a str,
     },
-    /// A command wrote this.
+    /// Output of a command.
     Output {
-        /// As the command wrote it.
+        /// Raw bytes.
         bytes: &'a [u8],
     },
     /// An action ended.
     Finished {
-        /// Its position, from 0.
+        /// Its index.
         index: usize,
-        /// Its result.
+        /// Its outcome.
         outcome: &'a crate::plan::run::Outcome,
     },
-    /// Something that the user should hear of.
+    /// A notice.
     Notice(Notice),
 }
 
-/// Returns what passes notices about the files on to the user.
+/// Forwards notices about files to the user.
 pub fn telling<'a>(user: &'a mut dyn User) -> impl FnMut(FilesNotice) + 'a {
     |notice| user.tell(Event::Notice(Notice::Files(notice)))
 }
 
-/// Tells the user before a turn what of the turns is not in their files; `turn` is the number of
-/// the newest one.
+/// Reports before a turn how the user's files differ from the newest turn, whose number is `turn`.
 pub fn tell_drift(drift: &Drift, turn: u64, user: &mut dyn User) {
     let drift = Box::new(drift.clone());
     user.tell(Event::Notice(Notice::Files(FilesNotice::Drifted {

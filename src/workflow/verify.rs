@@ -1,5 +1,4 @@
-//! `verify`: whether sessions tell the truth, whether everything that they name is there, and who
-//! has signed them.
+//! `verify`: checks that sessions are well-formed and complete, and checks their signatures.
 
 use serde::Serialize;
 
@@ -10,23 +9,20 @@ use crate::session::signature::{self, SessionSignature};
 use crate::session::verify::{Checked, CheckedTurn, Fault, check};
 use crate::workflow::project::Project;
 
-/// What was found of a session.
+/// Result for a session.
 #[derive(Debug, Clone, Serialize)]
 pub struct Verified {
-    /// The session.
+    /// Session name.
     pub session: SessionName,
-    /// How many turns were read.
+    /// Number of turns that were read.
     pub turns: usize,
-    /// Its signature; nothing if it has none.
+    /// Its signature.
     pub signature: Option<SessionSignature>,
-    /// What is wrong.
+    /// Its faults.
     pub faults: Vec<Fault>,
 }
 
-/// Verifies sessions; all of them if none is named.
-///
-/// # Errors
-/// There is no such session, or the refs cannot be read.
+/// Verifies sessions, or all if none is given.
 pub fn verify(project: &Project, sessions: &[SessionName]) -> anyhow::Result<Vec<Verified>> {
     let store = project.store();
     let sessions = if sessions.is_empty() {
@@ -44,7 +40,6 @@ pub fn verify(project: &Project, sessions: &[SessionName]) -> anyhow::Result<Vec
     verified.collect()
 }
 
-/// Verifies a session.
 fn one(project: &Project, session: SessionName, tip: CommitId) -> anyhow::Result<Verified> {
     let Checked { turns, mut faults } = check(&project.repository, &session, tip);
     let commits: Vec<CommitId> = turns.iter().flat_map(commits_of).collect();
@@ -67,7 +62,6 @@ fn one(project: &Project, session: SessionName, tip: CommitId) -> anyhow::Result
     })
 }
 
-/// Returns the commits that a turn names.
 fn commits_of(turn: &CheckedTurn) -> Vec<CommitId> {
     let mut commits = vec![turn.commit];
     commits.extend(turn.code.into_iter().flatten());

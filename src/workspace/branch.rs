@@ -1,4 +1,4 @@
-//! The branch that the user was on at the last turn, and the one that they are on now.
+//! Detects that the user changed branches since the last turn in this checkout.
 
 use serde::Serialize;
 
@@ -6,24 +6,21 @@ use crate::git::refs;
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
 
-/// How many turns back the last one that changed files, or ran here, is looked for.
 const MAX_BACK: usize = 32;
 
-/// A branch that is not the one of the last turn in this checkout.
+/// The user is on a different branch than at the last turn in this checkout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OtherBranch {
-    /// The number of that turn.
+    /// Number of that turn.
     pub turn: u64,
-    /// The branch then; `HEAD` without one.
+    /// Branch at that turn; `HEAD` if detached.
     pub then: String,
-    /// The branch now.
+    /// Current branch; `HEAD` if detached.
     pub now: String,
 }
 
-/// Returns the branch, if it is another one than at the last turn in this checkout.
-///
-/// # Errors
-/// If HEAD or a turn cannot be read.
+/// Compares the current branch with that of the last turn in this checkout. `None` if it is the
+/// same, or no recent turn ran here.
 pub fn other_branch(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Option<OtherBranch>> {
     let here = checkout.repository.worktree_name();
     for turn in checkout.store().history(tip.clone()).take(MAX_BACK) {

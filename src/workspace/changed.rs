@@ -1,4 +1,4 @@
-//! What the user changed since the newest turn, and how far their files are from it.
+//! What the user changed since the newest turn, for read-only commands such as `status`.
 
 use crate::git::diff;
 use serde::Serialize;
@@ -15,25 +15,24 @@ use crate::workspace::drift::drift;
 use crate::workspace::snapshot;
 use crate::workspace::snapshot::not_captured;
 
-/// What the user changed since the newest turn.
+/// Changes since the newest turn.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Changed {
-    /// Paths, with what happened to them.
+    /// Changed paths, lossily decoded.
     pub changed: Vec<String>,
-    /// Files that no snapshot has, and why.
+    /// Files that the snapshot leaves out.
     pub not_captured: Vec<NotCaptured>,
-    /// Why that is not known: the git directory cannot be written.
+    /// Why the changes are unknown, for example because the git directory is not writable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
-    /// How far the files are from what that turn says.
+    /// How the files differ from the state that the turn recorded.
     #[serde(flatten)]
     pub drift: Drift,
 }
 
-/// How often the files are compared when `git gc` takes objects away meanwhile.
+/// The snapshot runs without the lock, so a concurrent `git gc` can remove its objects.
 const TRIES: usize = 3;
 
-/// Returns an error in words, with what helps if an object is missing.
 fn explained(error: &anyhow::Error) -> String {
     let missing: Option<&MissingObject> = error.chain().find_map(|cause| cause.downcast_ref());
     match missing {
@@ -42,8 +41,8 @@ fn explained(error: &anyhow::Error) -> String {
     }
 }
 
-/// Compares the user's files with the newest turn; where that cannot be done, the rest is still
-/// to be read.
+/// Compares the user's files with the newest turn. Never fails: an error is returned in
+/// `Changed::unknown`, so that the caller can show the rest.
 pub fn changed_since(checkout: &Checkout<'_>, tip: &Turn) -> Changed {
     let mut why = String::new();
     for _ in 0..TRIES {
@@ -51,7 +50,7 @@ pub fn changed_since(checkout: &Checkout<'_>, tip: &Turn) -> Changed {
             Ok(changed) => return changed,
             Err(error) => why = explained(&error),
         }
-        // It names objects that a `git gc` took.
+        // The index names objects that `git gc` removed; the next attempt must write them again.
         let _ = std::fs::remove_file(checkout.index(&checkout.repository.worktree_name()));
     }
 
@@ -61,11 +60,12 @@ pub fn changed_since(checkout: &Checkout<'_>, tip: &Turn) -> Changed {
     }
 }
 
-/// Compares the user's files with the newest turn; with what was last brought to them if that
-/// was something else.
+/// Compares the files with the newest turn.
 fn compare_with(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Changed> {
     let now = snapshot::snapshot(checkout, &[])?;
     let drift = drift(checkout, tip, now.tree)?;
+    // If the files hold another turn's result, compare with that. Otherwise its changes would count
+    // as the user's.
     let last = match drift.same_turns {
         Some(false) => complete::stacks(checkout.repository)
             .last()?

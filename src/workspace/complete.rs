@@ -1,7 +1,8 @@
-//! Completing a turn: objects, intent, the session's ref, the user's files, in this order.
+//! Completes a turn: makes its objects durable, writes the intent, moves the session's ref, and
+//! updates the user's files, in this order.
 //!
-//! The ref is the one commit point. Before it, nothing that anyone sees has changed; after it,
-//! the journal makes the next call finish what this one could not.
+//! The ref is the only commit point. A crash before it leaves unreachable objects and no visible
+//! change. After a crash behind it, the next command finishes the turn from the journal.
 
 use crate::git::keep::durable;
 use crate::git::keep::hold;
@@ -28,22 +29,22 @@ use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;
 use crate::workspace::stack::record::{Written, amend};
 
-/// A turn that is recorded.
+/// A recorded turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completed {
-    /// The session's newest commit.
+    /// New tip of the session.
     pub commit: CommitId,
-    /// What became of the user's files.
+    /// Outcome of the update of the user's files.
     pub published: Published,
-    /// Paths whose staged version overlaps with what landed, and stays.
+    /// Paths whose staged version conflicts with what landed. Their index entries are unchanged.
     pub staged: Vec<Vec<u8>>,
 }
 
-/// Moves a session's ref to a written turn and brings the user's files along, in a transaction.
+/// Moves a session's ref to a written turn and updates the user's files. The caller holds the lock
+/// and has recovered.
 ///
-/// # Errors
-/// Before the ref moved: nothing has changed. After it: the message says that the next call
-/// finishes.
+/// If the turn moves a branch too (`teddy land`), the branch moves first and is then the commit
+/// point: recovery records a landing whose branch moved.
 pub(super) fn complete(
     checkout: &Checkout<'_>,
     session: &SessionName,
@@ -51,6 +52,7 @@ pub(super) fn complete(
     files: Option<&FileMove>,
 ) -> anyhow::Result<Completed> {
     let journal = checkout.journal();
+    // `None` if the files stay as they are and nothing is published; no intent is needed then.
     let needed = to_publish(checkout.repository, turn, files)?;
     let tip = refs::read(checkout.repository, &session.reference())?
         .map(|tip| checkout.repository.commit(tip))
@@ -67,6 +69,7 @@ pub(super) fn complete(
     )?;
 
     fault::point("before-objects-sync")?;
+    // The ref must never survive a power cut without its objects.
     durable::flush(checkout.repository)?;
     if let Some(files) = needed {
         fault::point("before-intent")?;
@@ -75,10 +78,12 @@ pub(super) fn complete(
             .context("writing the journal")?;
     }
 
+    // The last check for an interrupt. Once the ref moves, the turn is completed regardless.
     let begun = fault::point("after-intent").and_then(|()| turn.heed_interrupt());
     let branch = turn.branch.as_ref().filter(|_| begun.is_ok());
     let landed = branch.map(|branch| landing::advance(checkout.repository, branch));
     let landed = landed.transpose().or_else(|error| {
+        // The branch did not move, so the intent is void.
         journal.finish()?;
         Err(error)
     })?;
@@ -92,13 +97,15 @@ pub(super) fn complete(
     });
 
     if let Err(error) = moved {
-        // The log of a ref can fail to be written after the ref itself.
+        // A move can fail after the ref itself was updated, because its reflog could not be
+        // written. Only undo the intent if the ref did not move.
         if refs::read(checkout.repository, &session.reference())
             .ok()
             .flatten()
             != Some(turn.new)
         {
             if let Some(branch) = branch {
+                // The branch moved already. The intent stays, so that recovery records the landing.
                 return Err(landing::not_recorded(branch, error));
             }
             journal.finish()?;
@@ -119,7 +126,6 @@ pub(super) fn complete(
     })
 }
 
-/// Returns what is to be done to the user's files, or to what is said of them.
 fn to_publish<'f>(
     repository: &Repository,
     turn: &SessionMove,
@@ -130,7 +136,7 @@ fn to_publish<'f>(
     Ok(files.filter(|files| is_new || files.from != files.to || turn.branch.is_some()))
 }
 
-/// Does what comes after the commit point; all of it can be done again.
+/// Recovery can repeat each step.
 fn after_the_ref(
     checkout: &Checkout<'_>,
     session: &SessionName,
@@ -140,7 +146,10 @@ fn after_the_ref(
 ) -> anyhow::Result<Completed> {
     let (journal, mut tip) = (checkout.journal(), turn.new);
     fault::point("after-ref-before-sync")?;
+    // The ref must be durable before the user's files change. Otherwise a power cut could leave a
+    // turn's changes without the turn.
     refs::sync(checkout.repository, &session.reference())?;
+    // A copy, from which recovery repairs a damaged ref.
     journal.keep_tip(session, tip)?;
     hold::settle(checkout.repository, held)?;
     fault::point("after-ref")?;
@@ -154,13 +163,14 @@ fn after_the_ref(
     };
 
     if let Some(files) = files {
+        // The next snapshot must include ignored files that the turn created.
         kept::note_brought(&checkout.limits, checkout.repository, files, &published)?;
     }
 
     fault::point("after-publish")?;
     let mut publication = turn.published.id;
     if !published.conflicts.is_empty() {
-        // What was brought in part is there to be undone.
+        // Files that were updated despite conflicts elsewhere can be undone.
         let is_there = !(published.written.is_empty() && published.deleted.is_empty());
         (tip, publication) = tell_overlaps(checkout, (session, tip), &published, is_there)?;
     }
@@ -175,7 +185,7 @@ fn after_the_ref(
     checkout.store().discard_draft(session);
     fault::point("before-clear")?;
 
-    // Where no intent of this turn was begun, there is none: the caller has recovered.
+    // Every intent is this turn's: the caller recovered before it began.
     journal.finish()?;
     fault::point("after-clear")?;
     Ok(Completed {
@@ -185,8 +195,8 @@ fn after_the_ref(
     })
 }
 
-/// Says in a session's newest turn, and in its publication, where its files were not brought to
-/// the user's after all, so that a restore knows what is left to bring; returns both.
+/// Records in the newest turn of a session, and in its publication, which paths were not applied,
+/// so that a restore can apply them later. Returns the new tip and publication.
 pub fn tell_overlaps(
     checkout: &Checkout<'_>,
     (session, tip): (&SessionName, CommitId),
@@ -221,8 +231,8 @@ pub fn tell_overlaps(
     let held = held.context("`git gc` removed objects of the turn while it was recorded")?;
 
     durable::flush(checkout.repository)?;
-    // Before the ref: where only one of them is written, recovery finds the turn as it was and
-    // says it again.
+    // Before the ref: after a crash between the two, recovery finds the unamended turn and amends
+    // it again.
     checkout.journal().keep_tip(session, amended)?;
     refs::move_to(
         checkout.repository,
@@ -236,8 +246,8 @@ pub fn tell_overlaps(
     Ok((amended, publication))
 }
 
-/// Notes what was last published to a checkout, this one or another. What nothing else reaches is
-/// written before.
+/// Points `refs/teddy/published/<worktree>` of `checkout` at a publication. Objects that no other
+/// ref reaches are protected from `git gc` until then.
 pub fn note_publication(
     repository: &Repository,
     checkout: &Repository,
@@ -246,6 +256,7 @@ pub fn note_publication(
 ) -> anyhow::Result<()> {
     let name = Stacks::new(checkout).reference();
     let Some(id) = publication else { return Ok(()) };
+    // Recovery calls this again for a finished turn.
     if refs::read(repository, &name)? == Some(id) {
         return Ok(());
     }
@@ -261,13 +272,11 @@ pub fn note_publication(
     held.map_or(Ok(()), |held| hold::settle(repository, &held))
 }
 
-/// Returns what reads the stacks of turns.
+/// Reads the stacks of turns of this checkout.
 pub fn stacks(repository: &Repository) -> Stacks<'_> {
     Stacks::new(repository)
 }
 
-/// Keeps the objects of a turn, as far as no ref reaches them, from whatever `git gc` does from
-/// here on.
 fn hold_turn(
     checkout: &Checkout<'_>,
     session: &SessionName,
@@ -293,17 +302,18 @@ fn hold_turn(
         .chain(turn.published.others.iter().copied())
         .collect();
 
-    // They have the trees of turns that are recorded already.
+    // Their trees are those of turns that are already recorded.
     for &other in &turn.published.others {
         known.push(checkout.repository.commit(other)?.tree);
     }
 
     known.push(snapshot::kept_tree(checkout.repository)?);
+    // Also merges small packs of earlier turns (docs/decisions/0006-kept-packs.md).
     if let Some(held) = hold::hold(repository, &commits, &known, Older::Join)? {
         return Ok(held);
     }
 
-    // They name what is gone.
+    // These indexes name objects that are gone; the next snapshot must not trust them.
     for index in [
         repository.worktree_name(),
         format!("session-{}", session.folder()),
@@ -316,7 +326,6 @@ fn hold_turn(
     )
 }
 
-/// Returns the intent to complete a turn.
 fn pending(
     repository: &Repository,
     session: &SessionName,
@@ -341,25 +350,23 @@ fn pending(
     }
 }
 
-/// The move of a session's ref.
+/// A move of a session's ref to a new turn.
 pub struct SessionMove {
-    /// Where it must be.
+    /// The value that the ref must have.
     pub expected: Expected,
-    /// Where it goes.
+    /// The new tip.
     pub new: CommitId,
-    /// What is in the user's files afterwards.
+    /// The publication that describes the user's files after the move.
     pub published: Written,
-    /// The line in its log.
+    /// Reflog message.
     pub log: String,
-    /// Whether it is made although the user asked to stop, because it records just that.
+    /// Completes even after an interrupt, because the turn records the interrupted run.
     pub anyway: bool,
-    /// A branch of the user's that moves before it.
+    /// A branch of the user's that moves first (`teddy land`).
     pub branch: Option<BranchMove>,
 }
 
 impl SessionMove {
-    /// Makes sure that the user has not asked to stop. It is the last look: from here on the turn
-    /// is finished, whatever is asked.
     fn heed_interrupt(&self) -> anyhow::Result<()> {
         anyhow::ensure!(
             self.anyway || !interrupt::requested(),
@@ -369,8 +376,8 @@ impl SessionMove {
     }
 }
 
-/// Brings the files along, durably. What was set aside because nobody knows its bytes counts as a
-/// conflict.
+/// Updates the user's files durably. A file that another process wrote to during the update counts
+/// as a conflict; its bytes were rescued.
 pub fn publish(
     repository: &Repository,
     files: &FileMove,
@@ -385,7 +392,7 @@ pub fn publish(
     Ok(published)
 }
 
-/// Returns what a publication respects.
+/// The rules of a durable publication.
 pub fn guard(operation: &str, overlap: OverlapRule) -> Guard {
     Guard {
         operation: operation.to_owned(),
@@ -395,12 +402,11 @@ pub fn guard(operation: &str, overlap: OverlapRule) -> Guard {
     }
 }
 
-/// Returns the name of an operation.
+/// Short name under which rescued and displaced files of this turn are kept.
 fn operation(commit: CommitId) -> String {
     commit.to_string()[..12].to_owned()
 }
 
-/// Says why a session's ref did not move.
 fn not_moved(session: &SessionName, error: MoveError) -> anyhow::Error {
     match error {
         MoveError::Moved { .. } => anyhow::Error::new(error).context(format!(

@@ -1,5 +1,5 @@
-//! How far the user's files are from what the newest turn of the session in use says: which turns
-//! are in them, what git or the user took away since, and what was never brought.
+//! How the user's files differ from what the newest turn of the current session recorded: extra and
+//! missing turns, changes that git or the user removed since, and results that were never applied.
 
 use std::collections::BTreeMap;
 
@@ -22,60 +22,57 @@ use crate::workspace::stack::series::{PathStacks, differences};
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 use crate::workspace::turn_files::files_of;
 
-/// How many turns back the last one that changed files, or ran here, is looked for.
 const MAX_BACK: usize = 32;
 
 /// A turn of any session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TurnName {
-    /// The session.
+    /// Session name.
     pub session: String,
-    /// Its number.
+    /// Turn number.
     pub turn: u64,
 }
 
-/// A turn whose result is not in the user's files, because it overlapped with their own edits.
+/// A turn whose result was not applied because it conflicted with the user's edits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotBrought {
-    /// Its number.
+    /// Turn number.
     pub turn: u64,
-    /// The files that are not as it left them.
+    /// Files that still differ from its result.
     pub files: Vec<String>,
 }
 
-/// How far the user's files are from what the newest turn of the session in use says.
+/// How the user's files differ from what the newest turn of the current session recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Drift {
-    /// Whether exactly the turns are in them that were in them after that turn; nothing if that is
-    /// not known, or before the first turn.
+    /// Whether the files contain exactly the turns that they contained after that turn. `None` if
+    /// unknown, or before the first turn.
     pub same_turns: Option<bool>,
-    /// Turns in them that were not in them after that turn.
+    /// Turns in the files that were not in them after that turn.
     pub extra: Vec<TurnName>,
-    /// Turns that were in them after that turn, and are not.
+    /// Turns that were in the files after that turn and are not now.
     pub lacking: Vec<TurnName>,
-    /// Files in which something of a turn is missing, and why.
+    /// Files that lack a change of a turn, with the reason.
     pub missing: Vec<MissingChange>,
-    /// The turn whose result overlapped and is not in them.
+    /// The newest turn with files, if its result conflicted and was not applied.
     pub not_brought: Option<NotBrought>,
-    /// Files in which conflict markers stand.
+    /// Files with conflict markers from a restore.
     pub marked: Vec<String>,
-    /// The branch, if it is another one than at the last turn.
+    /// Set if the user is on another branch than at the last turn.
     pub branch: Option<OtherBranch>,
-    /// Whether nothing was ever brought to them, so that what they have of a turn came with git.
+    /// No turn was ever applied to this checkout. Changes of turns that the files have came with
+    /// git.
     #[serde(skip)]
     pub untouched: bool,
-    /// Whether the newest turn was interrupted, so that nothing of it was to be brought.
+    /// The newest turn was interrupted, so none of it should be in the files.
     #[serde(skip)]
     pub interrupted: bool,
-    /// The ref that would say which turns are in them, if it is gone.
+    /// Name of the published ref, if it is lost and the turns in the files are therefore unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_record: Option<String>,
 }
 
-/// Returns how far the user's files, whose tree is `now`, are from what the newest turn says.
-///
-/// # Errors
-/// If the repository cannot be read.
+/// Compares the user's files, whose tree is `now`, with what the newest turn recorded.
 pub fn drift(checkout: &Checkout<'_>, tip: &Turn, now: TreeId) -> anyhow::Result<Drift> {
     let stacks = Stacks::new(checkout.repository);
     let mut drift = Drift {
@@ -98,7 +95,7 @@ pub fn drift(checkout: &Checkout<'_>, tip: &Turn, now: TreeId) -> anyhow::Result
     Ok(drift)
 }
 
-/// Compares the turns that are in the files with those of the newest turn.
+/// Compares the stack in the files with the one that the newest turn wants.
 fn compare(
     checkout: &Checkout<'_>,
     stacks: &Stacks<'_>,
@@ -113,6 +110,8 @@ fn compare(
 
     let is_same = extra.is_empty() && lacking.is_empty();
     drift.same_turns = Some(is_same);
+    // Single files are compared only if the stacks agree; otherwise every file of the differing
+    // turns would be listed.
     if is_same {
         let own = diff::changes(checkout.repository, files_of(checkout, tip)?, now)?;
         drift.missing = missing(checkout, tip, stacks, (&wanted, &own))?;
@@ -121,11 +120,10 @@ fn compare(
     Ok(())
 }
 
-/// Returns the turn whose result overlapped and is not in the user's files, as long as no other
-/// turn changed them and no restore said what to do.
+/// Returns the newest turn with files, if its result conflicted and is still not in the user's
+/// files. `None` once a later turn or restore was applied.
 ///
-/// # Errors
-/// If the repository cannot be read.
+/// `now` is only called if the turn was not applied, because it takes a snapshot.
 pub fn not_brought(
     checkout: &Checkout<'_>,
     stacks: &Stacks<'_>,
@@ -151,7 +149,8 @@ pub fn not_brought(
     Ok(None)
 }
 
-/// Returns the files to which a turn was not brought that are not as it left them.
+/// Files of an unapplied turn that differ from its result. `None` if it was applied or ran in
+/// another checkout.
 fn left_by(
     checkout: &Checkout<'_>,
     stacks: &Stacks<'_>,
@@ -172,7 +171,8 @@ fn left_by(
         Some((_, own)) => own.applied && own.left.is_empty(),
         None => workspace.synced && workspace.overlaps.is_empty(),
     };
-    // The plan of an interrupted turn waits again: nothing of it was to be brought.
+    // The plan of an interrupted turn becomes the next draft; its result is not meant to be
+    // applied.
     if is_brought || turn.meta.status == Status::Interrupted {
         return Ok(None);
     }
@@ -185,6 +185,8 @@ fn left_by(
         checkout.repository.commit(workspace.before)?.tree,
         checkout.repository.commit(workspace.after)?.tree,
     )? {
+        // A file can contain the change and differ, because it was edited or another turn changed
+        // it since.
         let differs = checkout.repository.entry(now, &change.path)? != change.new;
         if differs && !there.has(&change, [&here, &wanted])? {
             files.push(lossy(&change.path));
@@ -194,18 +196,17 @@ fn left_by(
     Ok((!files.is_empty()).then_some(files))
 }
 
-/// Says whether what a turn was to bring is in a file; each stack is looked through once.
+/// Whether a file contains the change of a turn. Caches the answer by stack, because most files
+/// share one.
 struct Presence<'a> {
-    /// What reads stacks.
     stacks: &'a Stacks<'a>,
-    /// What the turn changed, unless it is a restore.
+    /// `None` for a restore, which is compared by its whole stack instead.
     patch: Option<PatchId>,
-    /// What was found.
+    /// Results, by the current and the wanted top of the stack.
     known: BTreeMap<[Option<PatchId>; 2], bool>,
 }
 
 impl<'a> Presence<'a> {
-    /// Has found nothing yet.
     fn new(stacks: &'a Stacks<'a>, turn: &Turn) -> anyhow::Result<Presence<'a>> {
         let patch = match turn.meta.restored {
             Some(_) => None,
@@ -218,7 +219,6 @@ impl<'a> Presence<'a> {
         })
     }
 
-    /// Returns whether it is in the file of a change.
     fn has(
         &mut self,
         change: &TreeChange,
@@ -241,18 +241,17 @@ impl<'a> Presence<'a> {
 }
 
 impl Drift {
-    /// Returns whether nothing speaks against the files being as the newest turn left them.
+    /// Returns `true` if nothing suggests that the files differ from how the newest turn left them.
+    /// Edits by the user do not count.
     pub fn is_as_left(&self) -> bool {
         self.same_turns != Some(false) && self.missing.is_empty() && self.no_record.is_none()
     }
 }
 
-/// Returns the turns of other sessions that a restore of this one took out of the files, without
-/// the turns that it went back over: a branch has some that were made in another session. That a
-/// turn is gone from a file in which both had worked surprises whoever undoes only their own.
+/// Returns the turns of other sessions that a restore removed from the files.
 ///
-/// # Errors
-/// If a patch cannot be read.
+/// `over` lists the turns that the restore crossed. On a branched session some of those belong to
+/// another session by name and are expected to go; only the others surprise the user.
 pub fn taken_from_others(
     stacks: &Stacks<'_>,
     session: &SessionName,
@@ -266,10 +265,7 @@ pub fn taken_from_others(
     Ok(turns)
 }
 
-/// Returns the numbers of the turns of a session that a restore took out of the files.
-///
-/// # Errors
-/// If a patch cannot be read.
+/// Returns the numbers of the session's own turns that a restore removed from the files.
 pub fn taken_of(
     stacks: &Stacks<'_>,
     session: &SessionName,
@@ -281,7 +277,6 @@ pub fn taken_of(
     Ok(own.map(|turn| turn.turn).collect())
 }
 
-/// Returns the turns of some patches, each once.
 fn turns_of(stacks: &Stacks<'_>, ids: &[PatchId]) -> anyhow::Result<Vec<TurnName>> {
     let name = |id: &PatchId| {
         let patch = stacks.patch(*id)?;
@@ -296,5 +291,5 @@ fn turns_of(stacks: &Stacks<'_>, ids: &[PatchId]) -> anyhow::Result<Vec<TurnName
     Ok(turns)
 }
 
-/// What is said if nobody knows which turns are in the files.
+/// Shown if the published ref is lost.
 pub const NO_RECORD: &str = "TeDDy has no record of which turns are in your files, so everything in them counts as your own";

@@ -1,24 +1,21 @@
-//! From which tree to which one the user's files are brought.
+//! A pending checkout of the user's files from one tree to another.
 
 use crate::git::diff;
 use crate::git::diff::TreeChange;
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 
-/// What the user's files are brought to.
+/// A pending checkout from one tree to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMove {
-    /// Their tree before; reachable.
+    /// The tree before; a ref reaches it.
     pub from: TreeId,
-    /// Their tree after.
+    /// The tree after.
     pub to: TreeId,
 }
 
 impl FileMove {
-    /// Returns a line for each file that is written or deleted.
-    ///
-    /// # Errors
-    /// Where a tree cannot be read.
+    /// One line for each file that is written or deleted.
     pub fn lines(&self, repository: &Repository) -> anyhow::Result<Vec<String>> {
         let line = |change: &TreeChange| {
             let what = if change.new.is_some() {

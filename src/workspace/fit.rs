@@ -1,5 +1,4 @@
-//! How a result fits into the user's files as they are now: three-way, and nothing is decided where
-//! both changed the same.
+//! Merges a result into the user's current files, three-way. On a conflict nothing is decided here.
 
 use crate::git::merge;
 use crate::git::merge::Merged;
@@ -7,32 +6,29 @@ use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 use crate::workspace::file_move::FileMove;
 
-/// How the user's files and a result fit together.
+/// Result of the merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fit {
-    /// They do: this is to be done.
+    /// No conflict: apply this.
     Clean(FileMove),
-    /// They meet at these paths; nothing is to be done.
+    /// Conflicting paths, with the trees for each resolution. Nothing should be applied yet.
     Overlap(Vec<Vec<u8>>, Box<WaysOut>),
 }
 
-/// What could be done about an overlap.
+/// Possible resolutions of a conflict, each as a whole tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaysOut {
-    /// The user's files now.
+    /// The user's current files.
     pub from: TreeId,
-    /// The user's side where they meet.
+    /// Conflicts resolved in favor of the user's files.
     pub ours: TreeId,
-    /// The result's side where they meet.
+    /// Conflicts resolved in favor of the result.
     pub theirs: TreeId,
-    /// Conflict markers where they meet.
+    /// Conflicts written as conflict markers.
     pub markers: TreeId,
 }
 
-/// Fits a result into the user's files as they are now.
-///
-/// # Errors
-/// Where the repository cannot be read or written.
+/// Merges the change from `base` to `target` into the user's current files.
 pub fn fit(
     repository: &Repository,
     base: TreeId,

@@ -1,10 +1,13 @@
-//! The checkout that an interrupted call was bringing along.
+//! Finds the checkout that an interrupted command was updating.
 
 use crate::git::repository::Repository;
 use crate::session::journal::Pending;
 
-/// Returns the checkout of an intent where it is another one than this; nothing where it is
-/// gone.
+/// `Some(None)` if the intent belongs to this checkout, `Some(Some(..))` for another one, `None` if
+/// that checkout is gone.
+///
+/// Fails if the other checkout exists and is not accessible: recovery must not give up its intent
+/// then.
 pub(super) fn checkout_of(
     repository: &Repository,
     pending: &Pending,
@@ -14,7 +17,7 @@ pub(super) fn checkout_of(
         return Ok(Some(None));
     }
 
-    // A folder of that name may be another one by now.
+    // Without `.git`, opening the directory could find another repository further up.
     if !pending.workspace.join(".git").exists() {
         return Ok(None);
     }
@@ -27,7 +30,6 @@ pub(super) fn checkout_of(
     Ok((other.common_dir() == here.common_dir()).then(|| Some(Box::new(other))))
 }
 
-/// Returns whether something could not be opened because that is not permitted.
 fn is_closed(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let cause = cause.downcast_ref::<std::io::Error>();

@@ -1,9 +1,10 @@
-//! What turns made of files that a snapshot would pass over, because git ignores them, does not look
-//! at them (`git update-index --assume-unchanged`), or because they look like a secret: snapshots of the checkout take them along until a turn or the user
-//! removes them, so that nothing seems to be deleted that nobody deleted.
+//! Remembers files that turns made and a snapshot would leave out: ignored files, files marked with
+//! `git update-index --assume-unchanged`, and files that look like secrets.
 //!
-//! One small file in the git directory for each checkout, written when files are brought to it.
-//! Where it is lost, these files are passed over from then on, as any other that git ignores.
+//! Snapshots of the checkout include these files until a turn or the user removes them; otherwise
+//! the next snapshot would report them as deleted. The list is one small file per checkout in the
+//! git directory, updated whenever files are applied. If it is lost, the files are ignored like any
+//! others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,13 +21,12 @@ use crate::git::snapshot::limits::{Forced, MadeFile, SnapshotLimits};
 use crate::host::file::{make_folders, read_regular, write_atomic};
 use crate::workspace::file_move::FileMove;
 
-/// More bytes than this are in no note.
+/// A larger list is not read.
 const MAX_NOTE: u64 = 64 << 20;
 
-/// The files of a checkout.
 type Kept = BTreeMap<Vec<u8>, MadeFile>;
 
-/// Returns what snapshots of this checkout take although they would pass it over.
+/// The files that snapshots of this checkout include despite the ignore rules.
 pub fn kept(repository: &Repository) -> Vec<Forced> {
     let kept = read(repository).into_iter();
     kept.map(|(path, made)| Forced {
@@ -36,10 +36,8 @@ pub fn kept(repository: &Repository) -> Vec<Forced> {
     .collect()
 }
 
-/// Forgets what is there no longer: a file that the user makes anew under its name is theirs.
-///
-/// # Errors
-/// Where the note cannot be written.
+/// Drops files that no longer exist. If the user later creates a file of the same name, it is
+/// theirs and the ignore rules apply.
 pub fn forget_removed(repository: &Repository) -> anyhow::Result<()> {
     let mut kept = read(repository);
     let before = kept.len();
@@ -50,10 +48,7 @@ pub fn forget_removed(repository: &Repository) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Notes what was brought to a checkout and a snapshot of it would pass over.
-///
-/// # Errors
-/// Where the trees cannot be read, or the note cannot be written.
+/// Updates the list after files were applied to a checkout. Conflicting paths keep their entry.
 pub fn note_brought(
     limits: &SnapshotLimits,
     checkout: &Repository,
@@ -91,6 +86,7 @@ pub fn note_brought(
     for ((path, made), standing) in brought.into_iter().zip(standing) {
         let is_untracked = !standing.tracked
             && (standing.ignored || is_passed_over(limits, checkout, &path, made));
+        // git does not look at tracked files that are marked `--assume-unchanged`.
         if standing.marked || is_untracked {
             kept.insert(path, made);
         }
@@ -103,7 +99,6 @@ pub fn note_brought(
     Ok(())
 }
 
-/// Returns whether a snapshot passes over an untracked file that git does not ignore.
 fn is_passed_over(
     limits: &SnapshotLimits,
     checkout: &Repository,
@@ -117,14 +112,13 @@ fn is_passed_over(
     made.size > limits.max_file_size || limits.is_secret(path) || has_key()
 }
 
-/// Returns the size of a file or link of a checkout; nothing where there is none.
+/// Size of a file or symlink in a checkout; `None` if it is absent or a directory.
 fn on_disk(checkout: &Repository, path: &[u8]) -> Option<u64> {
     let path = checkout.workdir().join(std::ffi::OsStr::from_bytes(path));
     let metadata = path.symlink_metadata().ok()?;
     (!metadata.is_dir()).then_some(metadata.len())
 }
 
-/// Returns where the note of a checkout is.
 fn place(checkout: &Repository) -> PathBuf {
     checkout
         .teddy_dir()
@@ -132,10 +126,12 @@ fn place(checkout: &Repository) -> PathBuf {
         .join(checkout.worktree_name())
 }
 
-/// Reads the note of a checkout, as far as it can be read.
+/// An unreadable list or record counts as absent.
 fn read(checkout: &Repository) -> Kept {
     let bytes = read_regular(&place(checkout), MAX_NOTE).unwrap_or_default();
     let record = |record: &[u8]| {
+        // `<blob> <size> <path>`, NUL-terminated. The path comes last because it can contain
+        // spaces.
         let mut parts = record.splitn(3, |&byte| byte == b' ');
         let mut number = || std::str::from_utf8(parts.next()?).ok();
         let (id, size) = (number()?.parse().ok()?, number()?.parse().ok()?);
@@ -144,7 +140,6 @@ fn read(checkout: &Repository) -> Kept {
     bytes.split(|&byte| byte == 0).filter_map(record).collect()
 }
 
-/// Writes the note of a checkout.
 fn write(checkout: &Repository, kept: &Kept) -> anyhow::Result<()> {
     let path = place(checkout);
     let folder = path.parent().expect("the note has a folder");

@@ -1,4 +1,4 @@
-//! A branch of the user's that moves with a turn: the move, and what a crash left of it.
+//! Moves a branch of the user's together with a turn, and finishes such a move after a crash.
 
 use std::path::PathBuf;
 
@@ -16,16 +16,16 @@ use crate::workspace::Checkout;
 use crate::workspace::notice::{FilesNotice, Tell};
 use crate::workspace::worktrees::try_lock_worktree;
 
-/// A branch that has moved, and the index that follows.
+/// A branch that moved. The index must follow with `settle`.
 #[must_use = "the index does not follow the branch yet"]
 pub(super) struct MovedBranch<'a> {
-    /// The index, if the user is on the branch.
+    /// The prepared index; `None` if the user is on another branch.
     index: Option<NewIndex<'a>>,
 }
 
 impl MovedBranch<'_> {
-    /// Lets the index follow. Returns the paths whose staged version overlaps with what landed, and
-    /// stays.
+    /// Installs the new index. Returns the paths whose staged version conflicts with what landed
+    /// and is kept.
     pub(super) fn settle(self) -> anyhow::Result<Vec<Vec<u8>>> {
         fault::point("after-branch")?;
         let Some(mut index) = self.index else {
@@ -39,10 +39,7 @@ impl MovedBranch<'_> {
     }
 }
 
-/// Moves a branch, once the index that is to follow is ready: the commit point of a landing.
-///
-/// # Errors
-/// If another process moved the branch or writes the index; nothing has changed then.
+/// Moves a branch: the commit point of a landing.
 pub(super) fn advance<'a>(
     repository: &'a Repository,
     to: &BranchMove,
@@ -50,6 +47,8 @@ pub(super) fn advance<'a>(
     let new = repository.commit(to.new)?.tree;
     let index = to
         .is_current
+        // Written under `index.lock` before the branch moves, so that only a rename is left
+        // afterwards.
         .then(|| NewIndex::prepare(repository, to.old_tree, new))
         .transpose()?;
     fault::point("before-branch")?;
@@ -58,7 +57,8 @@ pub(super) fn advance<'a>(
     Ok(MovedBranch { index })
 }
 
-/// Says that a branch has moved, and the session's ref did not.
+/// The branch moved, but the session's ref did not. The intent stays, so recovery records the
+/// landing.
 pub(super) fn not_recorded(branch: &BranchMove, error: MoveError) -> anyhow::Error {
     anyhow::Error::new(error).context(format!(
         "`{}` is at {} now, but that is not recorded yet; `teddy recover` does it",
@@ -66,7 +66,7 @@ pub(super) fn not_recorded(branch: &BranchMove, error: MoveError) -> anyhow::Err
     ))
 }
 
-/// Returns the folder in which the commits of a session are made.
+/// Directory of the scratch worktree in which a session's landings commit.
 pub fn scratch_folder(checkout: &Checkout<'_>, session: &SessionName) -> PathBuf {
     checkout
         .worktrees
@@ -74,11 +74,8 @@ pub fn scratch_folder(checkout: &Checkout<'_>, session: &SessionName) -> PathBuf
         .join(session.folder())
 }
 
-/// Removes the worktrees in which commits were made by processes that are gone: git takes the
-/// branch for one that is in use there. Returns whether there were any.
-///
-/// # Errors
-/// If one cannot be removed.
+/// Removes scratch worktrees of dead processes. While they exist, git considers the branch checked
+/// out there. Returns whether it removed any.
 pub(super) fn remove_scratch(checkout: &Checkout<'_>) -> anyhow::Result<bool> {
     let folders = std::fs::read_dir(checkout.worktrees.join(scratch::LANDINGS));
     let mut any = false;
@@ -95,11 +92,10 @@ pub(super) fn remove_scratch(checkout: &Checkout<'_>) -> anyhow::Result<bool> {
     Ok(any)
 }
 
-/// Finishes a landing whose branch moved, up to the session's ref; `repository` is the checkout in
-/// which it was under way. What a landing left that never got there goes.
+/// Records a landing whose branch moved before the crash. A landing whose branch did not move is
+/// dropped.
 ///
-/// # Errors
-/// If the index or a ref cannot be read or written.
+/// `repository` is the checkout in which the landing ran.
 pub(super) fn resume(
     checkout: &Checkout<'_>,
     repository: &Repository,
@@ -115,7 +111,8 @@ pub(super) fn resume(
         return Ok(());
     }
 
-    // What the user did on the branch since they have done on an index of their own making.
+    // Only if the branch is still where the landing put it. If the user committed since, they built
+    // their own index, and ours would overwrite it.
     let is_here = refs::head(repository)? == now && now == Some(to.new);
     if to.is_current && is_here {
         let new = repository.commit(to.new)?.tree;
@@ -132,8 +129,9 @@ pub(super) fn resume(
     Ok(())
 }
 
-/// Returns whether a branch has ever come to where it was to go.
+/// Returns `true` if the branch ever reached the new commit.
 fn has_moved(repository: &Repository, to: &BranchMove) -> anyhow::Result<bool> {
+    // The user can have reset the branch since, so its reflog counts too.
     let reaches = match refs::read(repository, &to.name)? {
         Some(now) => repository.has(to.new) && revision::is_ancestor(repository, to.new, now)?,
         None => false,
@@ -141,8 +139,7 @@ fn has_moved(repository: &Repository, to: &BranchMove) -> anyhow::Result<bool> {
     Ok(reaches || refs::heal::logged(repository, &to.name).contains(&to.new))
 }
 
-/// Moves the session's ref to the turn that records a landing, unless it is there or somebody else
-/// moved it.
+/// Moves the session's ref to the turn that records the landing, unless it has moved already.
 fn record(checkout: &Checkout<'_>, session: &SessionName, pending: &Pending) -> anyhow::Result<()> {
     let repository = checkout.repository;
     let turn = Turn::read(repository, session, pending.commit)?;

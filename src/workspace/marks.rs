@@ -1,19 +1,16 @@
-//! Conflict markers that stand in the user's files since a restore wrote them.
+//! Finds conflict markers that a restore wrote and the user has not resolved.
 
 use crate::git::object::{BlobId, EntryMode, TreeId};
 use crate::git::repository::Repository;
 
-/// How the line begins that opens a conflict, and the one that closes it; the words are those that
-/// a merge gives its sides.
+/// The first and last line of a conflict. The labels are those that our merge uses, so markers of
+/// other tools don't match.
 const MARKERS: [&[u8]; 2] = [b"<<<<<<< yours", b">>>>>>> turn"];
 
-/// A larger file is not looked through: every `status` would read it whole.
+/// Larger files are skipped: every `status` would read them whole.
 const MAX_MARKED: u64 = 16 << 20;
 
-/// Returns those of the files that have conflict markers.
-///
-/// # Errors
-/// If a file of the tree cannot be read.
+/// Returns those of the paths that contain conflict markers.
 pub fn marked(
     repository: &Repository,
     tree: TreeId,
@@ -37,7 +34,6 @@ pub fn marked(
     Ok(found)
 }
 
-/// Returns whether a text has both markers, in their order.
 fn is_marked(text: &[u8]) -> bool {
     let mut open = MARKERS.iter();
     let mut wanted = open.next();

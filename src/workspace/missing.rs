@@ -1,5 +1,5 @@
-//! What is missing in the user's files of what turns did that are said to be in them: git or the
-//! user took it away.
+//! Explains which changes of turns are missing from the user's files although the stack contains
+//! them: git or the user removed them.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +16,14 @@ use crate::workspace::Checkout;
 use crate::workspace::branch::other_branch;
 use crate::workspace::stack::{Patch, PatchId, Stacks};
 
-/// How many turns are asked whether they changed a file.
 const MAX_ASKED: usize = 32;
 
 /// A file that is not as the turns left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MissingChange {
-    /// The file.
+    /// Path, lossily decoded.
     pub path: String,
-    /// Why.
+    /// The reason.
     #[serde(flatten)]
     pub why: WhyMissing,
 }
@@ -33,32 +32,29 @@ pub struct MissingChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum WhyMissing {
-    /// It is gone.
+    /// It was deleted.
     Deleted,
-    /// It is not on the branch that the user changed to.
+    /// It does not exist on the branch to which the user switched.
     NotOnBranch {
-        /// The branch; `HEAD` without one.
+        /// The branch; `HEAD` if detached.
         branch: String,
     },
-    /// It is as it was before a turn.
+    /// It has its content from before a turn.
     TakenBack {
-        /// The session of the turn.
+        /// Session of that turn.
         session: String,
-        /// Its number.
+        /// Number of that turn.
         turn: u64,
     },
-    /// It is as in the user's newest commit.
+    /// It equals the version in the user's HEAD commit.
     Committed {
         /// The commit.
         commit: CommitId,
     },
 }
 
-/// Returns what is missing of the turns of a stack. `own` is what the user's files differ in
-/// from theirs; `tip` is the newest turn.
-///
-/// # Errors
-/// If the repository cannot be read.
+/// Returns the changes of the stack that the user's files lack. `own` holds the user's differences
+/// from the result of `tip`. Edits that match no known state are the user's and not reported.
 pub fn missing(
     checkout: &Checkout<'_>,
     tip: &Turn,
@@ -76,6 +72,7 @@ pub fn missing(
             (Some(_), Some(now)) => {
                 open.insert(&change.path, now);
             }
+            // A new file is the user's own.
             (None, _) => {}
         }
     }
@@ -115,7 +112,6 @@ pub fn missing(
     Ok(found)
 }
 
-/// Returns why a file is gone.
 fn why_gone(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
     let is_committed = checkout
         .repository
@@ -129,7 +125,7 @@ fn why_gone(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<
     )
 }
 
-/// Returns why a file is not as a turn left it, if that can be told from what it is `now`.
+/// `None` if the current content (`now`) does not reveal why.
 fn why(
     checkout: &Checkout<'_>,
     patch: &Patch,

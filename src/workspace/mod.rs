@@ -1,8 +1,8 @@
-//! The user's files between two recorded states: recorded, compared, brought from one to the other,
-//! and put right after a crash.
+//! The user's files between two recorded states: snapshots, comparison, the update of files, and
+//! recovery after a crash.
 //!
-//! Knows sessions and turns, but neither plans nor models, and asks nobody: what the user should
-//! hear of is a [`notice::FilesNotice`].
+//! Knows sessions and turns, but neither plans nor models. Never prompts: events for the user are
+//! [`notice::FilesNotice`] values.
 
 pub mod branch;
 pub mod changed;
@@ -31,45 +31,42 @@ use crate::host::lock::{Lock, LockError, patience};
 use crate::session::journal::Journal;
 use crate::session::store::Store;
 
-/// A checkout of the user's, with what decides how its files are recorded.
+/// A checkout of the user's, with the rules for its snapshots.
 pub struct Checkout<'a> {
     /// The repository.
     pub repository: &'a Repository,
-    /// What a snapshot leaves out.
+    /// Which files snapshots leave out.
     pub limits: SnapshotLimits,
-    /// The folder that holds the worktrees of the repository's sessions.
+    /// Parent directory of the session worktrees.
     pub worktrees: PathBuf,
 }
 
 impl<'a> Checkout<'a> {
-    /// Returns the sessions.
+    /// The sessions of the repository.
     pub fn store(&self) -> Store<'a> {
         Store {
             repository: self.repository,
         }
     }
 
-    /// Returns the journal.
+    /// The journal of pending operations.
     pub fn journal(&self) -> Journal {
         Journal::new(&self.repository.teddy_dir())
     }
 
-    /// Returns the private index of a checkout.
+    /// Path of a private index of ours, by name.
     pub fn index(&self, name: &str) -> PathBuf {
         self.repository.teddy_dir().join("index").join(name)
     }
 
     /// Takes the lock under which refs move and the user's files change.
-    ///
-    /// # Errors
-    /// If another process holds it for too long.
     pub fn lock(&self, command: &str) -> Result<Lock, LockError> {
         Lock::take(&self.repository.teddy_dir(), command, patience())
     }
 
-    /// Returns the file that is locked while a command runs in a session's worktree.
+    /// The file that is locked while a plan's command runs in the worktree of a session.
     pub fn commands_lock(&self, session: &str) -> PathBuf {
-        // No session can have this name: git refuses refs that end like that.
+        // `.lock` cannot collide with a session: git refuses ref names with that suffix.
         let locks = self.repository.teddy_dir().join("locks");
         locks.join(session).join("commands.lock")
     }

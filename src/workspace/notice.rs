@@ -1,4 +1,4 @@
-//! What happened to the user's files and to our own state on the way, for the user to hear of.
+//! Events that concern the user's files and TeDDy's own state, for `ui` to show.
 
 use std::path::PathBuf;
 
@@ -8,110 +8,110 @@ use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::workspace::drift::Drift;
 
-/// Something that the user should hear of; `ui` has the words.
+/// An event to show to the user. The wording is in `ui`.
 #[derive(Debug, Clone)]
 pub enum FilesNotice {
-    /// The files are not as the newest turn left them.
+    /// The files differ from what the newest turn left.
     Drifted {
-        /// How far they are from it.
+        /// The differences.
         drift: Box<Drift>,
-        /// The number of the newest turn.
+        /// Number of the newest turn.
         turn: u64,
     },
-    /// Snapshots take so many files along that git does not track.
+    /// Snapshots include this many files that git does not track.
     UntrackedCaptured(usize),
-    /// These files are in no snapshot, and that was not told before.
+    /// Snapshots leave these files out; not reported before.
     NotCaptured(Vec<NotCaptured>),
-    /// A worktree that an earlier version had registered with git is taken over.
+    /// A session worktree that an earlier version registered with git was taken over.
     WorktreeTakenOver(String),
-    /// What a run that was cut short left in the worktree of this session is gone.
+    /// Leftovers of an interrupted run were removed from the worktree of this session.
     LeftoversRemoved(String),
-    /// A landing that was cut short is finished.
+    /// An interrupted landing was completed.
     LandingFinished {
-        /// The branch.
+        /// The branch, without `refs/heads/`.
         branch: String,
-        /// Its newest commit.
+        /// Its commit.
         commit: CommitId,
     },
-    /// A pack whose bytes a power cut took was put aside.
+    /// A pack that a power cut truncated was quarantined.
     TornPackMoved(String),
-    /// So many objects whose content was lost were put aside.
+    /// This many objects without content were quarantined.
     DamagedObjectsMoved(usize),
-    /// A lock of this ref that a crash left was removed.
+    /// A lock file of this ref, left by a crash, was removed.
     StaleLockRemoved(String),
-    /// Some of what this ref reaches is lost, and no earlier state of it is complete.
+    /// Objects that this ref reaches are lost, and no earlier state of it is complete.
     ReferenceIncomplete(String),
     /// A damaged ref was repaired.
     ReferenceRepaired {
-        /// Its name.
+        /// Name of the ref.
         name: String,
-        /// What it is now.
+        /// Its new state.
         repair: ReferenceRepair,
     },
-    /// The journal was damaged and is now here.
+    /// The journal was damaged and moved to this path.
     JournalDamaged(PathBuf),
-    /// What was left to do could not be done and is noted here.
+    /// The pending operation cannot be completed and was saved at this path.
     PendingPutAside(PathBuf),
-    /// A turn cannot be applied to a checkout that is gone.
+    /// A turn cannot be applied, because its checkout no longer exists.
     CheckoutGone {
-        /// Where it was.
+        /// Path of the checkout.
         path: PathBuf,
-        /// The turn's session.
+        /// Session of the turn.
         session: SessionName,
     },
-    /// Objects of an interrupted turn of this session are gone.
+    /// Objects of an interrupted turn of this session are lost.
     ObjectsGone(SessionName),
-    /// An interrupted turn is finished.
+    /// An interrupted turn was completed.
     TurnFinished {
-        /// Its session.
+        /// Session of the turn.
         session: SessionName,
-        /// How many files were written or deleted.
+        /// Number of files written or deleted.
         files: usize,
     },
-    /// This file was changed meanwhile and is left as it is.
+    /// This file changed in the meantime and was left as it is.
     ChangedMeanwhile(Vec<u8>),
-    /// Something stood in the way of writing a file.
+    /// A file could not be written.
     Obstacle(FileObstacle),
 }
 
-/// Whoever passes notices on to the user.
+/// Receives notices, usually to show them.
 pub type Tell<'a> = dyn FnMut(FilesNotice) + 'a;
 
-/// What a damaged ref became.
+/// New state of a repaired ref.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReferenceRepair {
-    /// It is gone: no commit of it is left.
+    /// Deleted: none of its commits is left.
     Removed,
-    /// It names the commit of an earlier turn.
+    /// Points at the commit of an earlier turn.
     Turn {
-        /// The turn's number.
+        /// Turn number.
         number: u64,
         /// Its commit.
         commit: CommitId,
     },
-    /// It names this commit.
+    /// Points at this commit, which is not a turn.
     Commit(CommitId),
 }
 
-/// What stood in the way of writing a file, other than an overlap.
+/// Why a file was not written, other than a merge conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileObstacle {
-    /// Another program has it open for writing.
+    /// A process has it open for writing.
     Busy(Vec<u8>),
     /// It or its directory is read-only.
     ReadOnly(Vec<u8>),
-    /// The system refused; why.
+    /// Error message of the system.
     Failed(String),
-    /// Somebody saved to it at the same moment.
+    /// Another process wrote to it during the update.
     SavedMeanwhile {
-        /// The file.
+        /// Path of the file.
         path: Vec<u8>,
-        /// Where the bytes are that were saved.
+        /// Where the bytes of that process were rescued to.
         kept: PathBuf,
     },
 }
 
-/// Returns what stood in the way of a publication, other than an overlap.
+/// The obstacles of a publication, other than merge conflicts.
 pub fn obstacles(published: &Published) -> Vec<FileObstacle> {
     let busy = published.busy.iter().cloned().map(FileObstacle::Busy);
     let closed = published.closed.iter().cloned().map(FileObstacle::ReadOnly);

@@ -1,7 +1,7 @@
-//! Recovery: what a crash left is finished or undone, and damaged state is put right or named.
+//! Crash recovery: completes or rolls back interrupted operations; repairs or reports damage.
 //!
-//! Runs at the start of every command that changes something, under the lock. Running it twice,
-//! or being killed in the middle of it, comes to the same.
+//! Runs under the lock at the start of every command that changes something. Idempotent, also if
+//! recovery itself is killed.
 
 use std::collections::HashSet;
 
@@ -39,38 +39,30 @@ use crate::workspace::notice::{FilesNotice, ReferenceRepair, Tell, obstacles};
 use crate::workspace::stack::record::amend;
 use crate::workspace::worktrees;
 
-/// How far what the refs reach is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
-    /// The commits that they name.
+    /// The commits at the tips of refs.
     Tips,
-    /// Every object.
+    /// Every reachable object.
     Everything,
 }
 
-/// Finishes what a crash interrupted. The caller holds the lock. Returns whether there was
-/// anything to do.
-///
-/// # Errors
-/// Where the files cannot be brought along even now.
+/// Recovers from a crash. The caller holds the lock. Returns whether there was anything to do.
 pub fn recover(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     recover_to(checkout, Depth::Tips, tell)
 }
 
-/// Finishes what a crash interrupted, and looks at everything that the refs reach: what a power
-/// cut or a failing disk took shows nowhere else before it is needed. The caller holds the lock.
-///
-/// # Errors
-/// As for [`recover`].
+/// Recovers and checks every object that the refs reach. Damage from a power cut or a failing disk
+/// is otherwise not noticed until an object is needed. The caller holds the lock.
 pub fn recover_thoroughly(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     recover_to(checkout, Depth::Everything, tell)
 }
 
-/// Finishes what a crash interrupted.
 fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     fault::point("recover-start")?;
-    // A turn takes the lock several times. What a crash beside it leaves meanwhile can wait for the
-    // next look but for an intent: on that stands which files there are.
+    // A turn takes the lock several times and recovers in full only once. Damage from another
+    // process that crashes meanwhile can wait, but not an intent: it determines what the user's
+    // files should be.
     let again = depth == Depth::Tips && checkout.repository.is_looked_over();
     if again && !checkout.journal().has_intent() {
         return Ok(false);
@@ -78,13 +70,16 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
     checkout.journal().move_old_notes();
     let was_down = damaged::was_down(checkout.repository);
 
-    // Before anything that has git read its records: a pipe among them is waited at for ever.
+    // Before any git process reads the worktree records: if a command replaced one with a FIFO, git
+    // would block on it forever.
     let mut found = worktrees::take_over_worktrees(checkout, tell)?;
+    // Before refs are checked, so that no object is found in such a pack.
     found |= set_torn_packs_aside(checkout.repository, tell)?;
     if was_down || depth == Depth::Everything {
         found |= set_damaged_objects_aside(checkout.repository, tell)?;
     }
 
+    // A lock would make the repair of its ref fail.
     found |= remove_stale_locks(checkout, tell)?;
     found |= mend_references(checkout, depth, tell)?;
     checkout.repository.note_looked_over();
@@ -104,8 +99,7 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
     Ok(found)
 }
 
-/// Puts packs aside whose bytes a power cut took; before refs are looked at, so that no object
-/// is found in one.
+/// Quarantines packs that a power cut truncated.
 fn set_torn_packs_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let torn = torn_packs::set_torn_packs_aside(repository)?;
     for name in &torn {
@@ -114,15 +108,15 @@ fn set_torn_packs_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow:
     Ok(!torn.is_empty())
 }
 
-/// Puts objects aside that a power cut left without their bytes: they count as missing, so that
-/// whatever needs them writes them again.
+/// Quarantines objects that a power cut left without content. They count as missing then, and the
+/// next writer writes them again.
 fn set_damaged_objects_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let damaged = damaged::set_damaged_objects_aside(repository)?;
     if damaged.is_empty() {
         return Ok(false);
     }
 
-    // They take objects for written that are gone.
+    // The indexes take the lost objects for written.
     let indexes = repository.teddy_dir().join("index");
     for index in std::fs::read_dir(indexes).into_iter().flatten().flatten() {
         snapshot::forget(repository, &index.path());
@@ -132,7 +126,8 @@ fn set_damaged_objects_aside(repository: &Repository, tell: &mut Tell<'_>) -> an
     Ok(true)
 }
 
-/// Removes what earlier commands replaced, and names what somebody has written to since.
+/// Deletes the old versions of files that earlier commands replaced. Those that a process wrote to
+/// since are rescued and reported.
 fn clear_displaced(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let published = Published {
         rescued: displaced::clear_displaced(repository)?,
@@ -142,19 +137,17 @@ fn clear_displaced(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Resu
     Ok(!published.rescued.is_empty())
 }
 
-/// Tells what stood in the way of a publication.
 fn tell_obstacles(published: &Published, tell: &mut Tell<'_>) {
     for found in obstacles(published) {
         tell(FilesNotice::Obstacle(found));
     }
 }
 
-/// Returns the locks of git's own that are there; they are never removed.
+/// Lock files of git's own. Reported only: a git process might still hold them.
 pub fn foreign_locks(repository: &Repository) -> Vec<ForeignLock> {
     refs::heal::foreign_locks(repository)
 }
 
-/// Removes the lock files of our refs that a crash left.
 fn remove_stale_locks(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let removed = refs::heal::remove_stale_locks(checkout.repository, &|name| {
         is_in_use(checkout.repository, name)
@@ -165,8 +158,8 @@ fn remove_stale_locks(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::R
     Ok(!removed.is_empty())
 }
 
-/// Returns whether a living process may be about to move a ref: drafts move under their
-/// session's lock.
+/// Drafts move under the session's lock and not under the repository's, so a living process can
+/// hold such a ref's lock.
 fn is_in_use(repository: &Repository, name: &str) -> bool {
     let Some(session) = name.strip_prefix(DRAFTS) else {
         return false;
@@ -177,7 +170,7 @@ fn is_in_use(repository: &Repository, name: &str) -> bool {
     })
 }
 
-/// Gives refs of ours that name nothing sound the newest commit that is known for them.
+/// Points damaged refs of ours at the newest known commit that is complete.
 fn mend_references(
     checkout: &Checkout<'_>,
     depth: Depth,
@@ -200,7 +193,7 @@ fn mend_references(
             )
             .transpose()?;
 
-        // A commit that can be read is better than none, as much as is left of it.
+        // A readable commit with missing objects is better than none.
         let commit = whole.or(known.first().copied());
         if refs::held(checkout.repository, name).ok().flatten() == commit && commit.is_some() {
             tell(FilesNotice::ReferenceIncomplete(name.clone()));
@@ -222,7 +215,7 @@ fn mend_references(
     Ok(!broken.is_empty())
 }
 
-/// Returns the refs that do not reach all that they should, sorted.
+/// Refs with missing objects anywhere below their tip, sorted.
 fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>> {
     let mut broken = refs::heal::broken(repository, RefScan::Whole)?;
 
@@ -237,7 +230,8 @@ fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>>
     Ok(broken)
 }
 
-/// Returns the commits that a ref is known to have had and that can be read, newest first.
+/// Commits that a ref is known to have pointed at and that are still readable, newest first. For a
+/// session, the journal's copy of the tip comes before the reflog.
 fn last_known(checkout: &Checkout<'_>, name: &str) -> Vec<CommitId> {
     let logged = refs::heal::logged(checkout.repository, name);
     let Some(session) = session_of(name) else {
@@ -251,13 +245,12 @@ fn last_known(checkout: &Checkout<'_>, name: &str) -> Vec<CommitId> {
         .collect()
 }
 
-/// Returns the number of the turn that a session's ref points at.
 fn number_of(repository: &Repository, name: &str, commit: CommitId) -> Option<u64> {
     let turn = Turn::read(repository, &session_of(name)?, commit).ok()?;
     Some(turn.number())
 }
 
-/// Carries out the intent of a turn whose ref moved; forgets one whose ref did not.
+/// Completes the intent of a turn whose ref moved, and drops one whose ref did not.
 fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let journal = checkout.journal();
     let pending = match journal.read().context("reading the journal")? {
@@ -298,8 +291,8 @@ fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Resul
     Ok(true)
 }
 
-/// Brings the files along that an interrupted call left behind; false where that can never be
-/// done.
+/// Updates the files that an interrupted command did not get to. Returns `false` if that can never
+/// succeed, because the checkout or objects are gone.
 fn resume_publishing(
     checkout: &Checkout<'_>,
     session: &SessionName,
@@ -353,7 +346,7 @@ fn resume_publishing(
 
     tell_obstacles(&published, tell);
     checkout.journal().keep_tip(session, pending.commit)?;
-    // A path that cannot be looked at holds nothing up.
+    // An unreadable path must not block recovery; count all conflicts as unapplied.
     let left = left(checkout, repository, &files, &published.conflicts)
         .unwrap_or_else(|_| published.conflicts.clone());
     let publication = tell_late_overlaps(checkout, (session, pending), left)?;
@@ -368,7 +361,8 @@ fn resume_publishing(
     Ok(true)
 }
 
-/// Says where an interrupted turn was not brought, and returns what is in the files.
+/// Records which paths of an interrupted turn were not applied. Returns the publication that
+/// describes the files, if one does.
 fn tell_late_overlaps(
     checkout: &Checkout<'_>,
     (session, pending): (&SessionName, &Pending),
@@ -399,9 +393,11 @@ fn tell_late_overlaps(
     }
 }
 
-/// Returns those of the paths in conflict to which an interrupted call had not come. What was
-/// brought before the crash can have been edited since: then it can be taken back, and an undo
-/// must look at it.
+/// Of the conflicting paths, those that the interrupted command had not written yet.
+///
+/// A file that was written before the crash and edited since conflicts too, but contains the
+/// change: an undo can revert it. The test is whether the reverse change still applies to the
+/// current file.
 fn left(
     checkout: &Checkout<'_>,
     repository: &Repository,
@@ -426,7 +422,6 @@ fn left(
     Ok(left)
 }
 
-/// Returns the session whose tip a ref is.
 fn session_of(name: &str) -> Option<SessionName> {
     SessionName::from_ref(name.strip_prefix(SESSIONS)?).ok()
 }

@@ -1,5 +1,7 @@
-//! The user's files as commits: what they are before a turn, on which commit that stands, and how
-//! a turn's result becomes the next one.
+//! Records the user's files as workspace commits and keeps them reachable.
+//!
+//! Every state that TeDDy might overwrite is recorded first. If `git gc` prunes objects meanwhile,
+//! the snapshot is taken again.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -26,42 +28,36 @@ use crate::workspace::kept;
 use crate::workspace::kept::kept;
 use crate::workspace::notice::{FilesNotice, Tell};
 
-/// How often the files are recorded anew because objects were pruned meanwhile.
 const MAX_RECORDS: u32 = 4;
-/// How many workspace commits of a session are compared with a new one: the last turn's own, the
-/// one before it, and the one that this one began with.
+/// Workspace commits of a session whose objects count as reachable: of the last turn, of the one
+/// before, and the one from which this turn started. An undo usually returns to one of these.
 const MAX_REACHED: usize = 3;
-/// The subject of the commits that keep workspace commits.
+/// Subject of the commits that chain workspace commits under `refs/teddy/snapshots`.
 pub const KEEPER: &str = "Snapshots of the workspace";
 
-/// The user's files, recorded.
+/// The recorded state of the user's files.
 #[derive(Debug, Clone)]
 pub struct RecordedFiles {
-    /// The workspace commit, reachable from a ref.
+    /// The workspace commit; a ref reaches it.
     pub commit: CommitId,
     /// Its tree.
     pub tree: TreeId,
-    /// What the snapshot does not have.
+    /// Files that the snapshot leaves out.
     pub not_captured: Vec<NotCaptured>,
-    /// When the files were last seen to be so.
+    /// When the scan of the files ended.
     pub seen: Instant,
-    /// How long the look at them took.
+    /// How long the scan took.
     pub took: Duration,
 }
 
-/// Files that were looked at no longer ago than the look took, within these limits, are not looked
-/// at again: as much can change while they are looked at. What is written over is compared path by
-/// path in any case.
+/// Bounds for how long a snapshot counts as fresh.
 const BLINK: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
-/// More files than this are not read one by one to find out whether they changed.
+/// Above this, a snapshot is cheaper than reading the paths one by one.
 const FEW_PATHS: usize = 100;
 
 impl RecordedFiles {
-    /// Returns files that were recorded as a commit some time ago.
-    ///
-    /// # Errors
-    /// Where the commit cannot be read.
+    /// Wraps an existing workspace commit.
     pub fn of(repository: &Repository, commit: CommitId) -> anyhow::Result<RecordedFiles> {
         Ok(RecordedFiles {
             commit,
@@ -72,19 +68,21 @@ impl RecordedFiles {
         })
     }
 
-    /// Returns whether the files were looked at just now.
+    /// Returns `true` if the scan is so recent that another would not be more exact.
     pub fn is_fresh(&self) -> bool {
+        // Files can change during a scan as well. Within the time of one, a second scan tells no
+        // more than the first. Overwritten paths are compared one by one in any case.
         self.seen.elapsed() < self.took.clamp(BLINK[0], BLINK[1])
     }
 
-    /// Returns whether the files at a few paths are still what was recorded, as far as that can be
-    /// told. Many are not read: to look at all files costs less.
+    /// Returns `true` if the files at these paths are known to be as recorded. `false` also if
+    /// there are too many to check.
     pub fn still_has(&self, repository: &Repository, paths: &[Vec<u8>]) -> bool {
         paths.len() <= FEW_PATHS && paths::are_as_in(repository, self.tree, paths).unwrap_or(false)
     }
 }
 
-/// Returns what a snapshot does not have.
+/// The files that a snapshot leaves out, with the reason.
 pub fn not_captured(snapshot: &Snapshot) -> Vec<NotCaptured> {
     snapshot
         .left_out
@@ -96,7 +94,7 @@ pub fn not_captured(snapshot: &Snapshot) -> Vec<NotCaptured> {
         .collect()
 }
 
-/// Returns the files that are left out and are not told already.
+/// The files in `left` that have not been reported before.
 pub fn newly_left_out(told: &[&Vec<NotCaptured>], left: &[NotCaptured]) -> Vec<NotCaptured> {
     let known = |file: &NotCaptured| (file.path.clone(), file.reason.clone());
     let told: HashSet<_> = told.iter().copied().flatten().map(known).collect();
@@ -104,17 +102,14 @@ pub fn newly_left_out(told: &[&Vec<NotCaptured>], left: &[NotCaptured]) -> Vec<N
     left.iter().filter(is_new).cloned().collect()
 }
 
-/// Begins to read what the last snapshot saw: another one comes soon.
+/// Starts reading the index in the background, ahead of a snapshot.
 pub fn expect(checkout: &Checkout<'_>) {
     let repository = checkout.repository;
     let index = checkout.index(&repository.worktree_name());
     snapshot::expect(repository, &index);
 }
 
-/// Takes a snapshot of the user's files.
-///
-/// # Errors
-/// Where a file changes all the time or the repository cannot be written.
+/// Takes a snapshot of the user's files. `force` lists paths to include despite the ignore rules.
 pub fn snapshot(checkout: &Checkout<'_>, force: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
     let repository = checkout.repository;
     let index = checkout.index(&repository.worktree_name());
@@ -126,17 +121,13 @@ pub fn snapshot(checkout: &Checkout<'_>, force: &[Vec<u8>]) -> anyhow::Result<Sn
     )
 }
 
-/// Returns what a snapshot takes whatever the rules say: these paths, and what turns made.
 fn forced(checkout: &Checkout<'_>, paths: &[Vec<u8>]) -> Vec<Forced> {
     let paths = paths.iter().cloned().map(Forced::new);
     paths.chain(kept(checkout.repository)).collect()
 }
 
-/// Says what a snapshot takes along or leaves out that the user might not expect: once in a
-/// session how many files git does not track, and each file that is left out when it first is.
-///
-/// # Errors
-/// Where git's index cannot be read.
+/// Reports what a snapshot includes or leaves out unexpectedly: once per session the number of
+/// untracked files, and each left-out file the first time.
 pub fn tell_captured(
     checkout: &Checkout<'_>,
     tip: &Turn,
@@ -162,16 +153,15 @@ pub fn tell_captured(
     Ok(())
 }
 
-/// Records the user's files as a workspace commit and makes it reachable.
-///
-/// # Errors
-/// As for [`snapshot`].
+/// Records the user's files as a workspace commit and makes it reachable. The caller holds the
+/// lock.
 pub(super) fn record(
     checkout: &Checkout<'_>,
     tip: &Turn,
     force: &[Vec<u8>],
 ) -> anyhow::Result<RecordedFiles> {
     fault::point("before-record")?;
+    // Before the scan, which includes the files that are still listed.
     kept::forget_removed(checkout.repository)?;
     for _ in 0..MAX_RECORDS {
         let began = Instant::now();
@@ -182,7 +172,7 @@ pub(super) fn record(
         let took = began.elapsed();
         let commit = place(checkout.repository, snapshot.tree, tip)?;
 
-        // What the session's newest turn left, its ref reaches.
+        // The session's ref reaches the result of its newest turn.
         let is_reached = Some(commit) == tip.workspace
             && refs::read(checkout.repository, &kept_reference(checkout.repository))?.is_some();
         let reached = reached(checkout.repository, tip.workspace);
@@ -200,8 +190,8 @@ pub(super) fn record(
             });
         }
 
-        // `git gc` pruned what was found to exist before the ref reached it: everything is read
-        // anew.
+        // `git gc` pruned objects that existed when they were scanned, before a ref reached them.
+        // Read everything again.
         snapshot::forget(checkout.repository, &index);
     }
 
@@ -210,11 +200,7 @@ pub(super) fn record(
     )
 }
 
-/// Returns a workspace commit with this tree that a ref reaches: HEAD, the newest turn's, or a new
-/// one.
-///
-/// # Errors
-/// Where the repository cannot be written.
+/// Returns a reachable workspace commit with this tree: HEAD, the newest turn's, or a new one.
 pub fn commit_of(checkout: &Checkout<'_>, tree: TreeId, tip: &Turn) -> anyhow::Result<CommitId> {
     let repository = checkout.repository;
     let commit = place(repository, tree, tip)?;
@@ -230,7 +216,7 @@ pub fn commit_of(checkout: &Checkout<'_>, tree: TreeId, tip: &Turn) -> anyhow::R
     Ok(commit)
 }
 
-/// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on them.
+/// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on top of them.
 fn place(repository: &Repository, tree: TreeId, tip: &Turn) -> anyhow::Result<CommitId> {
     let (head, last) = (refs::head(repository)?, tip.workspace);
     for known in [head, last].into_iter().flatten() {
@@ -256,16 +242,16 @@ fn place(repository: &Repository, tree: TreeId, tip: &Turn) -> anyhow::Result<Co
     })
 }
 
-/// Keeps a workspace commit reachable, and all that were kept before it: what was in a file and
-/// is overwritten later stays to be had. `teddy gc` forgets the old ones. What `reached` has
-/// need not be held meanwhile. False where `git gc` took an object.
+/// Keeps a workspace commit and all earlier ones reachable, so that overwritten content stays
+/// available until `teddy gc` expires it. `reached` lists trees that need no protection from `git
+/// gc`.
 ///
-/// # Errors
-/// Where the ref cannot be written.
+/// Returns `false` if `git gc` removed an object.
 pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> anyhow::Result<bool> {
     let (name, repository) = (kept_reference(checkout.repository), checkout.repository);
     let old = refs::read(repository, &name)?;
     let new = match old {
+        // Already the newest.
         Some(old) if old == commit || repository.commit(old)?.parents.first() == Some(&commit) => {
             return Ok(true);
         }
@@ -308,8 +294,7 @@ pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> an
     Ok(true)
 }
 
-/// Returns the trees of a workspace commit that a session's ref reaches, and of those before
-/// it: an undo goes back to one.
+/// Trees of the workspace commits that a session's ref reaches, newest first.
 pub fn reached(repository: &Repository, workspace: Option<CommitId>) -> Vec<TreeId> {
     let read = |id: CommitId| repository.commit(id).ok();
     let commits = std::iter::successors(workspace.and_then(read), |commit| {
@@ -321,12 +306,12 @@ pub fn reached(repository: &Repository, workspace: Option<CommitId>) -> Vec<Tree
         .collect()
 }
 
-/// Returns the ref that keeps the workspace commits of this checkout.
+/// The ref that keeps the workspace commits of this checkout.
 pub fn kept_reference(repository: &Repository) -> String {
     format!("refs/teddy/snapshots/{}", repository.worktree_name())
 }
 
-/// Returns the newest tree that is kept, HEAD's where there is none.
+/// The newest kept tree, or that of HEAD.
 pub fn kept_tree(repository: &Repository) -> anyhow::Result<TreeId> {
     match refs::read(repository, &kept_reference(repository))? {
         Some(commit) => repository.commit(commit).map(|commit| commit.tree),
@@ -334,11 +319,7 @@ pub fn kept_tree(repository: &Repository) -> anyhow::Result<TreeId> {
     }
 }
 
-/// Returns the workspace commit that holds a turn's result: `base` itself where nothing
-/// changed.
-///
-/// # Errors
-/// Where the repository cannot be written.
+/// Returns a workspace commit with this tree on `base`, or `base` itself if nothing changed.
 pub fn advance(
     repository: &Repository,
     base: CommitId,
@@ -349,7 +330,7 @@ pub fn advance(
         return Ok(base);
     }
 
-    // Staged: whoever moves a ref to it holds it before.
+    // Only staged: the caller protects it before a ref points at it.
     let batch = batch::batch(repository);
     let commit = batch.commit(&NewCommit {
         tree,

@@ -1,5 +1,5 @@
-//! The right to move refs and the user's files: the lock is held, and what a crash left is put
-//! right.
+//! Grants the right to move refs and to change the user's files: the lock is held and recovery has
+//! run.
 
 use crate::host::fault;
 use crate::host::lock::Lock;
@@ -11,24 +11,20 @@ use crate::workspace::notice::Tell;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::{Checkout, recover};
 
-/// The lock under which refs and the user's files change, held by whoever has recovered first.
-/// Whatever needs both takes one.
+/// The repository lock, after recovery. Functions that need both are methods of it.
 #[must_use = "the lock is given back at once"]
 pub struct Transaction {
-    /// Held until the end.
     _lock: Lock,
 }
 
 impl Transaction {
-    /// Takes the lock, and finishes what a crash left.
-    ///
-    /// # Errors
-    /// If another process holds the lock for too long, or what a crash left cannot be finished.
+    /// Takes the lock and recovers.
     pub fn enter(
         checkout: &Checkout<'_>,
         command: &str,
         tell: &mut Tell<'_>,
     ) -> anyhow::Result<Transaction> {
+        // Reads the index in the background during the wait for the lock.
         snapshot::expect(checkout);
         let lock = checkout.lock(command)?;
         fault::point("after-lock")?;
@@ -37,9 +33,6 @@ impl Transaction {
     }
 
     /// Records the user's files as a workspace commit and makes it reachable.
-    ///
-    /// # Errors
-    /// If a file changes all the time or the repository cannot be written.
     pub fn record(
         &self,
         checkout: &Checkout<'_>,
@@ -49,11 +42,7 @@ impl Transaction {
         snapshot::record(checkout, tip, force)
     }
 
-    /// Moves a session's ref to a written turn and brings the user's files along.
-    ///
-    /// # Errors
-    /// Before the ref moved: nothing has changed. After it: the message says that the next call
-    /// finishes.
+    /// Moves a session's ref to a written turn and updates the user's files.
     pub fn complete(
         &self,
         checkout: &Checkout<'_>,

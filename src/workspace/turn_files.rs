@@ -4,10 +4,7 @@ use crate::git::object::TreeId;
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
 
-/// Returns the files of a turn: what it left, or what the first turn found.
-///
-/// # Errors
-/// If the session has no turn yet, or the repository cannot be read.
+/// The tree that a turn left. For the start of a session, the tree before its first turn.
 pub fn files_of(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<TreeId> {
     if let Some(workspace) = turn.workspace {
         return checkout
@@ -34,7 +31,7 @@ pub fn files_of(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<TreeId> 
     }
 }
 
-/// Returns the turn after one that says nothing of the files: a session's start.
+/// The turn after the start of a session. `None` if `turn` recorded files itself, or is the newest.
 pub fn first_after(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<Option<Turn>> {
     let store = checkout.store();
     if turn.workspace.is_some() || store.tip(&turn.session)?.number() <= turn.number() {

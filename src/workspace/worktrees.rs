@@ -1,4 +1,4 @@
-//! The worktrees of sessions that nobody uses: put right, taken over, removed.
+//! Maintains session worktrees that no process uses.
 
 use std::time::Duration;
 
@@ -9,12 +9,8 @@ use crate::session::name::SessionName;
 use crate::workspace::Checkout;
 use crate::workspace::notice::{FilesNotice, Tell};
 
-/// Takes over the worktrees that a version before this one registered with git, where commands
-/// could write in git's record of them and stop the user's own git. Returns whether there were
-/// any.
-///
-/// # Errors
-/// Where a record cannot be removed.
+/// Takes over worktrees that an early version registered with git. Commands could write into git's
+/// record of such a worktree and block the user's own git. Returns whether there were any.
 pub fn take_over_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let (root, mut any) = (&checkout.worktrees, false);
     for session in former::former_worktrees(checkout.repository, root) {
@@ -29,11 +25,7 @@ pub fn take_over_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyh
     Ok(any)
 }
 
-/// Removes what commands or a crash left in the worktrees that no process uses. Returns whether
-/// there was anything.
-///
-/// # Errors
-/// Where something cannot be moved out of the way.
+/// Removes what commands or a crash left in unused worktrees. Returns whether there was anything.
 pub fn tidy_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let mut any = false;
     for listed in worktree::session_worktrees(checkout.repository) {
@@ -49,14 +41,14 @@ pub fn tidy_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::R
     Ok(any)
 }
 
-/// Takes the lock of the session whose worktree has a name; nothing where a process works on it.
+/// Takes the lock of the session that owns a worktree. `None` if a process is using it.
 pub fn try_lock_worktree(checkout: &Checkout<'_>, name: &str, command: &str) -> Option<Lock> {
     let session =
         SessionName::from_folder(name).map_or_else(|| name.to_owned(), |name| name.to_string());
     let folder = checkout.repository.teddy_dir().join("locks").join(&session);
     let lock = Lock::take(&folder, command, Duration::ZERO).ok()?;
 
-    // Commands can outlive their TeDDy for a moment.
+    // A plan's commands can outlive their TeDDy for a moment.
     for name in [name, &session] {
         Lock::outlast(&checkout.commands_lock(name), Duration::ZERO).ok()?;
     }

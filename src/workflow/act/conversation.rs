@@ -1,5 +1,8 @@
-//! Going on with a conversation: only with the same model, in the same worktree, right behind the
-//! turn that it made. The program is always told first what became of its changes.
+//! Resumes the conversation of an acting model.
+//!
+//! Only if the previous turn was made by the same model in the same worktree. The prompt then
+//! starts with the outcome of its last changes, because the files can differ from what the program
+//! remembers.
 
 use std::path::Path;
 
@@ -13,19 +16,16 @@ use crate::text::beginning;
 use crate::text::path::lossy;
 use crate::text::visible::visible;
 
-/// The most of a report that a program is told, in bytes.
 const MAX_REPORT: usize = 64 << 10;
-/// So many files that the user changed are named.
 const MAX_NAMED: usize = 100;
 
-/// The conversation of the turn before.
 pub(super) struct EarlierTalk {
-    /// The program's name for it.
+    /// Conversation id assigned by the program.
     pub id: String,
 }
 
 impl EarlierTalk {
-    /// Returns the conversation that a model goes on with, if there is one.
+    /// `None` if the previous turn used another model or worktree.
     pub(super) fn of(tip: &Turn, model: &str, worktree: &Path) -> Option<EarlierTalk> {
         let asked = tip.meta.model.as_ref().map(|model| model.asked.as_str());
         let acted = tip.meta.acted.as_ref()?;
@@ -34,14 +34,15 @@ impl EarlierTalk {
         (asked == Some(model) && is_here).then_some(EarlierTalk { id })
     }
 
-    /// Returns what the program is told: what became of its changes, what the user did since, and
-    /// the message.
+    /// The prompt for a resumed conversation: the outcome of the last changes, edits by the user
+    /// since, and the message.
     pub(super) fn further(
         &self,
         room: &ActingRoom<'_, '_>,
         request: &ModelRequest,
     ) -> anyhow::Result<String> {
         let mut text = format!("# Your last changes\n\n{}\n", fate(room.tip));
+        // If everything was applied as proposed, the report tells the model nothing new.
         if !is_taken_whole(room)? {
             let report = room.tip.text(&room.project.repository, artifact::REPORT)?;
             let report = report.unwrap_or_default();
@@ -58,7 +59,6 @@ impl EarlierTalk {
     }
 }
 
-/// Says what became of a turn's changes.
 fn fate(tip: &Turn) -> &'static str {
     match tip.meta.status {
         Status::Executed => {
@@ -70,7 +70,6 @@ fn fate(tip: &Turn) -> &'static str {
     }
 }
 
-/// Returns whether the user took everything as it was proposed.
 fn is_taken_whole(room: &ActingRoom<'_, '_>) -> anyhow::Result<bool> {
     let approved = room
         .tip
@@ -78,7 +77,6 @@ fn is_taken_whole(room: &ActingRoom<'_, '_>) -> anyhow::Result<bool> {
     Ok(room.tip.meta.status == Status::Executed && approved.is_none())
 }
 
-/// Names the files that the user changed since the turn.
 fn since(room: &ActingRoom<'_, '_>) -> anyhow::Result<String> {
     let Some(workspace) = &room.tip.meta.workspace else {
         return Ok(String::new());

@@ -1,4 +1,7 @@
-//! The plan from what a model left in its worktree.
+//! Writes a plan from the changes that a model left in its worktree.
+//!
+//! The plan is checked by a dry run: it must produce exactly the model's files. Changes that no
+//! EDIT or CREATE reproduces exactly are written as TAKE.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -21,17 +24,14 @@ use crate::workflow::hinted::hinted;
 use crate::workflow::notice::Notice;
 use crate::workflow::user::Event;
 
-/// The largest file that is proposed, in bytes: both sides of it are read into memory.
+/// Both sides of a change are read into memory.
 const MAX_FILE: u64 = 100 << 20;
-/// The most that all files of a plan may have, in bytes.
 const MAX_ALL: u64 = 400 << 20;
-/// The longest title that is made of a message, in characters.
+/// In characters.
 const MAX_TITLE: usize = 72;
 
-/// Writes the plan that makes of the user's files what the model made of its copy of them.
-///
-/// # Errors
-/// Where it changed too much to be looked at, or the repository cannot be read.
+/// Writes the plan that turns the user's files into what the model left. `leaves` lists notes of
+/// the program itself, which are not changes.
 pub(super) fn plan_from(
     room: &ActingRoom<'_, '_>,
     message: &str,
@@ -66,7 +66,6 @@ pub(super) fn plan_from(
     Ok(planned)
 }
 
-/// Takes the files out that are too large to be proposed, and says of each why.
 fn take_too_large(
     repository: &Repository,
     changes: &mut Vec<TreeChange>,
@@ -95,11 +94,12 @@ fn take_too_large(
     Ok(left_out)
 }
 
-/// Writes the plan that gives exactly what was made. What an EDIT or a CREATE does not give is
-/// taken as a whole.
+/// Writes a plan that reproduces the changes exactly. A path that comes out different is retried as
+/// TAKE, so each round adds at least one.
 fn exact(changes: &[MadeChange], words: &AgentWords<'_>) -> anyhow::Result<WrittenPlan> {
     let mut whole = BTreeSet::new();
     loop {
+        // Each round takes at least one more path as a whole, so the loop ends.
         let planned = plan_taking(changes, words, &whole);
         let wrong = not_as_made(changes, &planned)?;
         if wrong.is_empty() {
@@ -114,7 +114,6 @@ fn exact(changes: &[MadeChange], words: &AgentWords<'_>) -> anyhow::Result<Writt
     }
 }
 
-/// Returns the paths that a plan would not make what they were made.
 fn not_as_made(changes: &[MadeChange], planned: &WrittenPlan) -> anyhow::Result<Vec<Vec<u8>>> {
     let (plan, _) = crate::plan::parse(&planned.text);
     let taken: TakenBytes = planned.taken.iter().cloned().collect();
@@ -151,13 +150,12 @@ fn not_as_made(changes: &[MadeChange], planned: &WrittenPlan) -> anyhow::Result<
     Ok(wrong.map(|change| change.path.clone()).collect())
 }
 
-/// Returns whether a file is a program's own note at the top of its folder.
 fn is_note(change: &TreeChange, leaves: &[String]) -> bool {
     let begins = |name: &String| change.path.starts_with(name.as_bytes());
+    // Only a file that the program created, never one of the user's.
     change.old.is_none() && leaves.iter().any(begins)
 }
 
-/// Says what of the work is not in the plan.
 fn tell_left_out(room: &ActingRoom<'_, '_>, left: &WorktreeResult, planned: &WrittenPlan) {
     let cannot = planned.left_out.iter().map(|(path, reason)| NotCaptured {
         path: lossy(path),
@@ -177,7 +175,7 @@ fn tell_left_out(room: &ActingRoom<'_, '_>, left: &WorktreeResult, planned: &Wri
     }
 }
 
-/// Reads both sides of each change, as a checkout has them.
+/// Reads both sides of each change as a checkout would write them.
 fn made_changes(
     repository: &Repository,
     changes: &[TreeChange],
@@ -205,7 +203,7 @@ fn made_changes(
     Ok(read)
 }
 
-/// Reads one side of a change; nothing where a repository is, which no turn records.
+/// `None` for a nested repository, which no turn records.
 fn state(
     path: &[u8],
     entry: &TreeEntry,
@@ -221,7 +219,6 @@ fn state(
     Ok(Some(FileState { mode, content }))
 }
 
-/// Makes a title of the first line of a message that says something.
 fn title(message: &str) -> String {
     let lines = message
         .lines()

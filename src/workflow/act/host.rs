@@ -1,4 +1,4 @@
-//! The user as a program sees them that works in a worktree: watched, asked, and able to stop it.
+//! Connects an acting model to the user: progress, permission prompts, budget and interrupts.
 
 use super::SharedUser;
 use crate::host::interrupt;
@@ -9,7 +9,7 @@ use crate::model::acting::{
 use crate::workflow::model::budget::Purse;
 use crate::workflow::user::{Choice, Event};
 
-/// What can be answered to a program that asks.
+/// Answers to a permission prompt. The order is that of `permission`.
 const CHOICES: [Choice<'static>; 3] = [
     Choice {
         key: 'y',
@@ -25,20 +25,15 @@ const CHOICES: [Choice<'static>; 3] = [
     },
 ];
 
-/// A user who watches a program.
+/// Forwards events of the program to the user and stops it when its budget is used up.
 pub(super) struct WatchingUser<'a, 'u> {
-    /// The user.
     user: &'a SharedUser<'u>,
-    /// The model's name.
     name: &'a str,
-    /// What the program is paid with.
     purse: Purse<'a>,
-    /// Whether it has used up what it may.
     over: bool,
 }
 
 impl<'a, 'u> WatchingUser<'a, 'u> {
-    /// Returns a user who watches a model.
     pub(super) fn new(
         user: &'a SharedUser<'u>,
         name: &'a str,
@@ -52,7 +47,6 @@ impl<'a, 'u> WatchingUser<'a, 'u> {
         }
     }
 
-    /// Returns whether the program used up what it may.
     pub(super) fn is_over_budget(&self) -> bool {
         self.over
     }
@@ -83,6 +77,8 @@ impl AgentHost for WatchingUser<'_, '_> {
             Ok(Some(0)) => PermissionDecision::Once,
             Ok(Some(1)) => PermissionDecision::Always,
             Ok(Some(_)) => PermissionDecision::No,
+            // An interrupted prompt also returns `None` or an error. Report it as cancelled, not as
+            // a refusal.
             Ok(None) | Err(_) if interrupt::requested() => PermissionDecision::Cancelled,
             Ok(None) | Err(_) => return answer(PermissionDecision::No, PermissionGiver::Nobody),
         };
@@ -94,7 +90,6 @@ impl AgentHost for WatchingUser<'_, '_> {
     }
 }
 
-/// Returns an answer and whose it is.
 fn answer(decision: PermissionDecision, by: PermissionGiver) -> PermissionAnswer {
     PermissionAnswer { decision, by }
 }

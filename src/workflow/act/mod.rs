@@ -1,9 +1,8 @@
-//! Models that edit files themselves: one works in the session's worktree, and the plan is written
-//! from what it changed there.
+//! Acting models: a model edits files in the session's worktree, and the plan is written from its
+//! changes.
 //!
-//! To everything else it is a model like any other: it is asked, and answers with a plan. What
-//! came besides (the transcript, bytes that a plan cannot say, the conversation) is kept in an
-//! [`ActedRecord`] for the turn.
+//! Other code sees it as a model that answers with a plan. Everything that the plan cannot express
+//! (transcript, raw bytes, conversation id) is collected in an [`ActedRecord`] for the turn.
 
 mod conversation;
 mod difference;
@@ -35,44 +34,43 @@ use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::snapshot::RecordedFiles;
 
-/// A user whom several parts of a request talk to, one at a time.
+/// Several parts of a request talk to the user, one at a time.
 pub type SharedUser<'u> = RefCell<&'u mut dyn User>;
 
-/// Where a model that acts does so, and what is kept of it.
+/// The environment in which an acting model runs, and what it leaves for the turn.
 pub struct ActingRoom<'a, 'u> {
     /// The project.
     pub project: &'a Project,
-    /// The newest turn.
+    /// Newest turn of the session.
     pub tip: &'a Turn,
-    /// The user's files, which it gets a copy of.
+    /// The user's files, of which the model gets a copy.
     pub recorded: &'a RecordedFiles,
-    /// Who is told and asked.
+    /// Receives progress and prompts.
     pub user: &'a SharedUser<'u>,
-    /// What came besides the answer.
+    /// By-products for the turn.
     pub record: RefCell<ActedRecord>,
 }
 
-/// What came of a model that acted besides its plan.
+/// By-products of an acting model, besides its plan.
 #[derive(Debug, Default)]
 pub struct ActedRecord {
-    /// What it said and did, as JSON lines.
+    /// JSON lines.
     transcript: Vec<u8>,
-    /// What it was told in place of the input, where its conversation went on.
+    /// The prompt that was sent instead of the input; `None` unless a conversation was resumed.
     told: Option<String>,
-    /// Bytes that the plan names and does not have, by their artifacts' names.
+    /// Contents that the plan refers to by artifact name.
     taken: Vec<(String, Vec<u8>)>,
-    /// Whether the plan was written from what it made.
     is_made: bool,
-    /// Dollars for work of which nothing came.
+    /// Cost in dollars of work that produced no plan.
     lost: f64,
-    /// Which program it was.
+    /// The program that ran.
     pub acted: Option<Acted>,
-    /// What went wrong around it, with the remedy.
+    /// An error of our own with its hint; the model error carries only the text.
     pub trouble: Option<anyhow::Error>,
 }
 
 impl ActedRecord {
-    /// Puts what was kept into a turn in progress.
+    /// Moves the by-products into a draft.
     pub fn keep_in(&mut self, draft: &mut Draft) {
         let artifacts = &mut draft.artifacts;
         if !self.transcript.is_empty() {
@@ -97,8 +95,7 @@ impl ActedRecord {
 }
 
 impl Room for ActingRoom<'_, '_> {
-    /// What it said is kept in any case; what it did is not where it fails, is stopped, or leaves
-    /// what cannot be proposed.
+    /// On failure the transcript is kept and the changes are discarded.
     fn act(
         &self,
         model: &dyn ActingModel,
@@ -112,6 +109,7 @@ impl Room for ActingRoom<'_, '_> {
             tip: self.tip,
             before: self.recorded.commit,
             tree: self.recorded.tree,
+            // An agent always works in a copy (docs/decisions/0027-worktrees.md).
             users_own: false,
             reach: Reach::AsConfigured,
             artifacts: &artifacts,
@@ -121,6 +119,7 @@ impl Room for ActingRoom<'_, '_> {
         let room = WorkRoom::open(self.project, env, &mut **self.user.borrow_mut());
         let room = room.map_err(|error| self.trouble(error))?;
         let worked = self.work(model, request, purse, room.worktree());
+        // Even if the model failed, so that the worktree's git directory is removed.
         let left = room.close();
         let worked = worked?;
         let cost = purse.used(worked.usage, worked.cost);
@@ -134,7 +133,6 @@ impl Room for ActingRoom<'_, '_> {
 }
 
 impl ActingRoom<'_, '_> {
-    /// Lets the model work in a worktree.
     fn work(
         &self,
         model: &dyn ActingModel,
@@ -178,8 +176,8 @@ impl ActingRoom<'_, '_> {
         }
     }
 
-    /// Returns what starts the program: confined as commands are, but for the network and the
-    /// program's own folders.
+    /// The program is confined like commands, except that it has network access and its own state
+    /// directories.
     fn launcher(
         &self,
         model: &dyn ActingModel,
@@ -187,10 +185,11 @@ impl ActingRoom<'_, '_> {
     ) -> anyhow::Result<Launcher> {
         let policy = confine::policy_for_agent(self.project, worktree, &model.needs().state)?;
         let launcher = Launcher::new(policy).context("starting the agent")?;
+        // The program holds the lock as long as it runs, so that recovery does not touch the
+        // worktree while it outlives TeDDy.
         Ok(launcher.holding(self.project.commands_lock(&self.tip.session.folder())))
     }
 
-    /// Keeps what a model said that is done.
     fn keep(&self, result: &AgentResult, worktree: &SessionWorktree) {
         let mut record = self.record.borrow_mut();
         record.transcript.clone_from(&result.transcript);
@@ -208,7 +207,6 @@ impl ActingRoom<'_, '_> {
         });
     }
 
-    /// Keeps what a model said that failed, and returns why it did.
     fn keep_failure(&self, failure: AgentFailure, over: bool, purse: Purse<'_>) -> ModelError {
         let mut record = self.record.borrow_mut();
         record.lost = purse.used(failure.work.usage, failure.work.cost);
@@ -220,7 +218,6 @@ impl ActingRoom<'_, '_> {
         failure.error
     }
 
-    /// Writes the plan from what the model left.
     fn propose(
         &self,
         model: &dyn ActingModel,
@@ -245,7 +242,6 @@ impl ActingRoom<'_, '_> {
         })
     }
 
-    /// Keeps an error with its remedy, and returns what stands for it.
     fn trouble(&self, error: anyhow::Error) -> ModelError {
         let detail = format!("{error:#}");
         self.record.borrow_mut().trouble = Some(error);
@@ -256,7 +252,7 @@ impl ActingRoom<'_, '_> {
     }
 }
 
-/// Returns all that a model gets with which no conversation goes on.
+/// The whole prompt, for a program that starts without a conversation.
 fn first(request: &ModelRequest) -> String {
     let request = ModelRequest {
         system: ACTING.to_owned(),
@@ -265,7 +261,6 @@ fn first(request: &ModelRequest) -> String {
     request.whole_text()
 }
 
-/// Sets a text apart in a fence that nothing in it can close.
 fn fenced(text: &str) -> String {
     let fence = fence_for(text, 4);
     format!("{fence}\n{}\n{fence}\n", text.trim_end())

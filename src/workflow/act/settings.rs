@@ -1,11 +1,13 @@
-//! What a repository brings for agents: settings, hooks and servers that take effect when one works
-//! in it. Whoever wrote them has a say in what the agent does, with its network and its login.
+//! Warns about agent settings in the repository: hooks, plugins and servers that take effect when
+//! an agent works in it.
+//!
+//! Their author controls part of what the agent does, with its network access and login.
 
 use super::ActingRoom;
 use crate::workflow::notice::Notice;
 use crate::workflow::user::Event;
 
-/// The files that the known agents read in a project and that can make them run something.
+/// Files that known agents read from a project and that can start programs.
 const SETTINGS: [&str; 12] = [
     ".aider.conf.yml",
     ".claude/settings.json",
@@ -21,10 +23,6 @@ const SETTINGS: [&str; 12] = [
     "opencode.jsonc",
 ];
 
-/// Names the settings that a model which edits files will find in its copy of the project.
-///
-/// # Errors
-/// The tree cannot be read.
 pub(super) fn tell(room: &ActingRoom<'_, '_>) -> anyhow::Result<()> {
     let repository = &room.project.repository;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! `export --bundle`: sessions with all that they need, in one file.
+//! `export --bundle`: writes sessions, with all objects they need, to one file.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,37 +15,33 @@ use crate::session::name::SessionName;
 use crate::workflow::hinted::{hinted, with_hint};
 use crate::workflow::project::Project;
 
-/// What becomes of turns in progress.
+/// Whether a bundle includes drafts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drafts {
-    /// They come along.
+    /// Drafts are included.
     Included,
-    /// They stay here.
+    /// Drafts are left out.
     LeftOut,
 }
 
-/// What becomes of a file that is there.
+/// What to do if the output file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and nothing is written.
+    /// Refuse to write.
     Stays,
-    /// The new one takes its place.
+    /// Replace it atomically.
     Replaced,
 }
 
-/// Sessions to put into a bundle, as they were at one moment.
+/// Refs of the sessions to bundle, read at one moment.
 #[derive(Debug)]
 pub struct SessionBundle {
-    /// The refs.
     refs: Vec<(String, CommitId)>,
-    /// What is said of them.
+    /// Manifest of the bundle.
     pub manifest: Manifest,
 }
 
-/// Looks sessions up, which are to be put into a bundle.
-///
-/// # Errors
-/// There is no such session, or it cannot be read.
+/// Reads the refs of the sessions to bundle.
 pub fn collect(
     project: &Project,
     sessions: &[SessionName],
@@ -68,7 +64,6 @@ pub fn collect(
 }
 
 impl SessionBundle {
-    /// Adds a session.
     fn add(
         &mut self,
         project: &Project,
@@ -100,10 +95,7 @@ impl SessionBundle {
         Ok(())
     }
 
-    /// Writes the bundle to an open file or a pipe.
-    ///
-    /// # Errors
-    /// git cannot make it.
+    /// Writes the bundle to an open file or pipe.
     pub fn write(&self, project: &Project, out: File) -> anyhow::Result<()> {
         let contents = BundleContents {
             refs: &self.refs,
@@ -115,11 +107,8 @@ impl SessionBundle {
         bundle::write(&project.repository, &contents, out).map_err(explained)
     }
 
-    /// Writes the bundle to a file that only the user may read, and returns its size. The file has
-    /// its name once it is whole and on the disk.
-    ///
-    /// # Errors
-    /// The file is there and stays, it cannot be written, or git cannot make the bundle.
+    /// Writes the bundle to a file that only the user can read, and returns its size. The file gets
+    /// its name once it is complete and flushed.
     pub fn save(&self, project: &Project, path: &Path, existing: Existing) -> anyhow::Result<u64> {
         let is_free = path.symlink_metadata().is_err();
         if !is_free && existing == Existing::Stays {
@@ -130,6 +119,7 @@ impl SessionBundle {
         let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let during = |error: std::io::Error| failure("write", path, error);
+        // Without a name until it is complete: a crash leaves no partial bundle.
         let unnamed = UnnamedFile::make(folder).map_err(during)?;
         self.write(project, unnamed.file().try_clone().map_err(during)?)?;
         unnamed.file().sync_all().map_err(during)?;
@@ -152,7 +142,6 @@ impl SessionBundle {
     }
 }
 
-/// Says that a file is there.
 fn taken(path: &Path) -> anyhow::Error {
     hinted(
         format!("`{}` already exists", path.display()),
@@ -160,7 +149,6 @@ fn taken(path: &Path) -> anyhow::Error {
     )
 }
 
-/// Adds what the user can do to the error of a bundle.
 pub(super) fn explained(error: anyhow::Error) -> anyhow::Error {
     let hint = error.downcast_ref().and_then(BundleError::hint);
     match hint {

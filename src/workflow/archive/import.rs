@@ -1,5 +1,7 @@
-//! `import`: sessions out of a bundle. Whoever made it is a stranger: everything is looked at
-//! before anything is kept, nothing runs, and no session that is here changes.
+//! `import`: reads sessions from a bundle.
+//!
+//! The bundle is untrusted: everything is checked in a separate object store before anything is
+//! kept, nothing is executed, and no existing session changes.
 
 use std::path::Path;
 
@@ -25,67 +27,62 @@ use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// So many faults of a session are named.
 const MAX_FAULTS: usize = 5;
 
-/// What is wanted.
+/// Options of an import.
 #[derive(Debug)]
 pub struct ImportWish {
-    /// The sessions; all of them if none is named.
+    /// Sessions to import; empty for all.
     pub sessions: Vec<SessionName>,
-    /// What the only one of them is to be called here.
+    /// New name, if exactly one session is imported.
     pub called: Option<SessionName>,
-    /// Whether everything is only looked at.
+    /// Check only; keep nothing.
     pub is_trial: bool,
-    /// How large the bundle may be.
+    /// Maximum size of the bundle.
     pub limit: SizeLimit,
 }
 
-/// What came.
+/// Result of an import.
 #[derive(Debug, Serialize)]
 pub struct Imported {
-    /// The sessions that were asked for.
+    /// The requested sessions.
     pub sessions: Vec<ImportedSession>,
-    /// Refs in the bundle that are nothing of TeDDy's.
+    /// Refs in the bundle that TeDDy does not use.
     pub ignored: Vec<String>,
-    /// Whether the bundle says what is in it.
+    /// Whether the bundle has a manifest.
     pub manifest: bool,
 }
 
-/// A session out of a bundle.
+/// A session in a bundle.
 #[derive(Debug, Serialize)]
 pub struct ImportedSession {
-    /// What it is called here.
+    /// Its local name.
     pub session: SessionName,
     /// Its newest turn in the bundle.
     pub tip: CommitId,
-    /// The number of that.
+    /// Number of that turn.
     pub turns: u64,
-    /// The title of that.
+    /// Title of that turn.
     pub title: String,
-    /// What became of it.
+    /// Whether it was imported.
     pub state: ImportState,
-    /// Whether its signature came along.
+    /// Whether its signature was imported.
     pub signed: bool,
-    /// Whether its turn in progress came along.
+    /// Whether its draft was imported.
     pub draft: bool,
 }
 
-/// What becomes of a session of a bundle.
+/// Result for one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportState {
-    /// It is new here.
+    /// New.
     Imported,
-    /// It is here, with the same turns or more.
+    /// Already here, with the same turns or more.
     Here,
 }
 
-/// Imports sessions.
-///
-/// # Errors
-/// The bundle is not sound, a session in it does not tell the truth, or one of that name is here with
-/// other turns; nothing has changed then.
+/// Imports sessions from a bundle.
 pub fn import(
     project: &Project,
     path: &Path,
@@ -114,6 +111,7 @@ pub fn import(
 
     let arrivals = chosen.iter().map(|(name, refs)| {
         let called = wish.called.as_ref().unwrap_or(name);
+        // Check all sessions before keeping any.
         look(project, &received, (name, called), refs)
     });
     let arrivals: Vec<Arrival> = arrivals.collect::<anyhow::Result<_>>()?;
@@ -130,15 +128,12 @@ pub fn import(
     })
 }
 
-/// A session that was looked at.
 struct Arrival {
-    /// What is said of it.
     session: ImportedSession,
-    /// The refs to make for it.
+    /// Empty if the session is already here.
     refs: Vec<(String, CommitId)>,
 }
 
-/// Returns the sessions of a bundle that are wanted.
 fn choose(
     found: &BundleRefs,
     wish: &ImportWish,
@@ -171,7 +166,6 @@ fn choose(
     Ok(chosen)
 }
 
-/// Returns the refs whose objects are looked at.
 fn wanted(found: &BundleRefs, chosen: &[(SessionName, SessionRefs)]) -> Vec<(String, CommitId)> {
     let mut wanted = Vec::new();
     wanted.extend(
@@ -185,7 +179,6 @@ fn wanted(found: &BundleRefs, chosen: &[(SessionName, SessionRefs)]) -> Vec<(Str
     wanted
 }
 
-/// Returns the refs of a session under a name.
 fn named(name: &SessionName, refs: &SessionRefs) -> Vec<(String, CommitId)> {
     let signature = refs.signature.map(|tag| (name.signed_reference(), tag));
     let draft = refs.draft.map(|draft| (name.draft_reference(), draft));
@@ -196,7 +189,6 @@ fn named(name: &SessionName, refs: &SessionRefs) -> Vec<(String, CommitId)> {
         .collect()
 }
 
-/// Compares what a bundle says of its sessions with what is in it.
 fn agree(manifest: &Manifest, chosen: &[(SessionName, SessionRefs)]) -> Result<(), String> {
     for (name, refs) in chosen {
         let said = manifest.sessions.iter().find(|it| it.name == name.as_str());
@@ -215,7 +207,8 @@ fn agree(manifest: &Manifest, chosen: &[(SessionName, SessionRefs)]) -> Result<(
     Ok(())
 }
 
-/// Looks at a session that came, and says what becomes of it.
+/// Checks a session and decides whether it is imported. Fails if a session of that name exists with
+/// other turns.
 fn look(
     project: &Project,
     received: &ReceivedBundle<'_>,
@@ -245,7 +238,7 @@ fn look(
         });
     }
 
-    // A signature is that of a name (T19).
+    // A signature covers the name of its session (T19), so a renamed session loses it.
     let kept = SessionRefs {
         signature: refs.signature.filter(|_| name == called),
         ..refs.clone()
@@ -265,7 +258,6 @@ fn look(
     })
 }
 
-/// Checks that a session that came tells the truth; returns what it is.
 fn truth(
     seen: &Repository,
     name: &SessionName,
@@ -283,7 +275,7 @@ fn truth(
         }
     }
 
-    // Without a turn that can be read there is a fault already.
+    // Without a readable turn, `check` has already reported a fault.
     if let (Some(draft), Some(_)) = (refs.draft, turns.first()) {
         let tip = Turn::read(seen, name, refs.tip)?;
         let saved = Store { repository: seen }.saved_draft(&tip)?;
@@ -309,7 +301,6 @@ fn truth(
     ))
 }
 
-/// Says that a session of this name is here with other turns.
 fn conflict(
     seen: &Repository,
     name: &SessionName,

@@ -1,4 +1,5 @@
-//! The manifest of a bundle: which sessions it has, for whoever looks before they import.
+//! The manifest of a bundle, which lists its sessions, so that a reader can check them before
+//! importing.
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
@@ -7,52 +8,49 @@ use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::session::name::SessionName;
 
-/// The version of the format that we write.
+/// Current version of the format.
 pub const SCHEMA: u32 = 1;
-/// The ref of the commit that has it.
+/// Ref of the commit that contains the manifest.
 pub const REFERENCE: &str = "refs/teddy/manifest";
-/// The file in that commit.
+/// File name in that commit.
 pub const FILE: &str = "manifest.json";
-/// A longer one is not read.
+/// A larger manifest is rejected.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// What a bundle says that it has.
+/// The contents of a bundle, as declared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The version of the format.
+    /// Version of the format.
     pub schema: u32,
-    /// The version of TeDDy that made it.
+    /// Version of TeDDy that wrote it.
     pub teddy: String,
-    /// When, RFC 3339.
+    /// Creation time, RFC 3339.
     pub made: String,
-    /// The sessions, by name.
+    /// Sessions, sorted by name.
     pub sessions: Vec<BundledSession>,
 }
 
 /// A session in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundledSession {
-    /// Its name.
+    /// Session name.
     pub name: String,
-    /// Its newest turn.
+    /// Newest turn.
     pub tip: CommitId,
-    /// The number of that.
+    /// Number of that turn.
     pub turns: u64,
-    /// The title of that.
+    /// Title of that turn.
     pub title: String,
-    /// Whether its signature is in the bundle.
+    /// The bundle contains a signature.
     #[serde(default)]
     pub signed: bool,
-    /// Whether its turn in progress is in the bundle.
+    /// The bundle contains a draft.
     #[serde(default)]
     pub draft: bool,
 }
 
 impl BundledSession {
-    /// Describes a session.
-    ///
-    /// # Errors
-    /// Where its newest turn cannot be read.
+    /// Describes a session, without signature and draft.
     pub fn of(
         repository: &Repository,
         session: &SessionName,
@@ -70,10 +68,7 @@ impl BundledSession {
     }
 }
 
-/// Reads the manifest in a commit.
-///
-/// # Errors
-/// There is none, it is malformed, or of a later version.
+/// Reads the manifest from a commit.
 pub fn read(repository: &Repository, commit: CommitId) -> anyhow::Result<Manifest> {
     let tree = repository.commit(commit)?.tree;
     let entry = repository.entry(tree, FILE.as_bytes())?;
@@ -85,7 +80,6 @@ pub fn read(repository: &Repository, commit: CommitId) -> anyhow::Result<Manifes
     parse(&repository.blob(blob)?)
 }
 
-/// Reads the text of a manifest.
 fn parse(text: &[u8]) -> anyhow::Result<Manifest> {
     #[derive(Deserialize)]
     struct Version {

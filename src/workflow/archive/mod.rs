@@ -1,4 +1,4 @@
-//! Sessions in a file and back: bundles of git's with a manifest (`docs/formats/bundle.md`).
+//! Exports and imports sessions as git bundles with a manifest (`docs/formats/bundle.md`).
 
 pub mod export;
 pub mod import;

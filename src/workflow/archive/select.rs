@@ -1,4 +1,4 @@
-//! Which of the refs of a bundle are sessions; their names are a stranger's.
+//! Finds the sessions among the refs of a bundle. Ref names are untrusted input.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,23 @@ use crate::git::refs::signed::SIGNED;
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
 use crate::text::visible::{visible, visible_bytes};
 
-/// What a bundle has.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct BundleRefs {
-    /// The sessions.
     pub(super) sessions: BTreeMap<SessionName, SessionRefs>,
-    /// The commit with the manifest.
     pub(super) manifest: Option<CommitId>,
-    /// Refs that are nothing of TeDDy's, as they can be shown.
+    /// Refs that TeDDy does not use, escaped for display.
     pub(super) ignored: Vec<String>,
 }
 
-/// The refs of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SessionRefs {
-    /// Its newest turn.
     pub(super) tip: CommitId,
-    /// The tag that signs it.
     pub(super) signature: Option<CommitId>,
-    /// Its turn in progress.
     pub(super) draft: Option<CommitId>,
 }
 
-/// Sorts the refs of a bundle.
-///
-/// # Errors
-/// What is wrong with them.
+/// Groups refs by session. Fails on duplicate or invalid session names; signatures and drafts
+/// without a session are ignored.
 pub(super) fn select(refs: &[BundledRef]) -> Result<BundleRefs, String> {
     let mut named: BTreeMap<&str, CommitId> = BTreeMap::new();
     let mut found = BundleRefs::default();
@@ -74,7 +65,7 @@ pub(super) fn select(refs: &[BundledRef]) -> Result<BundleRefs, String> {
     Ok(found)
 }
 
-/// Returns the name of a ref that may be of TeDDy's; what is not even text is not.
+/// `None` for refs that are not TeDDy's, or not UTF-8.
 fn ours(name: &[u8]) -> Option<&str> {
     let prefixes = [SESSIONS, SIGNED, DRAFTS];
     let is_ours = name == manifest::REFERENCE.as_bytes()
@@ -84,7 +75,6 @@ fn ours(name: &[u8]) -> Option<&str> {
     is_ours.then(|| str::from_utf8(name).ok())?
 }
 
-/// Returns the refs below a prefix, without it.
 fn below<'a>(
     named: &'a BTreeMap<&str, CommitId>,
     prefix: &'a str,
@@ -93,7 +83,6 @@ fn below<'a>(
     all.filter_map(move |(name, target)| Some((name.strip_prefix(prefix)?, *target)))
 }
 
-/// Returns a name as it can be shown.
 fn shown(name: &[u8]) -> String {
     visible(&visible_bytes(name)).into_owned()
 }

@@ -1,9 +1,8 @@
-//! The lines that landed with a commit, and which of its turns brought each.
+//! Assigns the lines of a landed commit to the turns that its message names.
 //!
-//! That a message names turns does not say which lines are theirs: a landing can have several,
-//! hooks change what lands, and who amends a commit adds lines of their own. So git tells where the
-//! lines of the file as committed come from in the code of the session, from before the first of
-//! the turns to after the last.
+//! The message alone is not enough: a landing can contain several turns, hooks change what lands,
+//! and amending adds lines of the user's. So git blames the committed file against the code of the
+//! session, from before the first named turn to after the last.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -14,28 +13,20 @@ use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::workflow::log::LogRow;
 
-/// A commit that names turns of a session.
 pub(super) struct LandedFile<'a> {
-    /// The repository.
     pub repository: &'a Repository,
-    /// The turns of the session, newest first.
+    /// Newest first.
     pub rows: &'a [LogRow],
-    /// Which turn made each commit of the session's code.
+    /// Maps the commits of the session's code to turns.
     pub turns: &'a HashMap<CommitId, usize>,
-    /// The turns that it names, newest first.
+    /// Indices into `rows` of the named turns, newest first.
     pub named: &'a [usize],
-    /// The commit.
     pub commit: CommitId,
-    /// The name of the file there.
     pub path: &'a str,
 }
 
 impl LandedFile<'_> {
-    /// Returns for each line of the file as committed which of the turns brought it, as far as git
-    /// can tell.
-    ///
-    /// # Errors
-    /// The repository cannot be read, or git cannot be started.
+    /// Returns the turn for each line of the committed file; `None` where git cannot tell.
     pub(super) fn lines(&self) -> anyhow::Result<Vec<Option<usize>>> {
         let Some(bytes) = self.file(self.commit)? else {
             return Ok(Vec::new());
@@ -66,10 +57,11 @@ impl LandedFile<'_> {
             .collect())
     }
 
-    /// Returns which of the turns brought a line of which git cannot tell: one that has it after
-    /// and not before; or the newest that changed the file, if a hook made the line of theirs.
+    /// Fallback by content: a turn that has the line after it and not before. A line that a hook
+    /// wrote during the landing is assigned to the newest turn that changed the file.
     pub(super) fn by_content(&self, line: &str) -> Option<usize> {
         let has = |at: &&usize| brought(self.repository, &self.rows[**at], self.path, line);
+        // `named` is newest first: the last turn that added the line wins.
         if let Some(at) = self.named.iter().find(has) {
             return Some(*at);
         }
@@ -82,7 +74,7 @@ impl LandedFile<'_> {
         self.named.iter().find(touches).copied()
     }
 
-    /// Returns whether a line came with the landing itself, as far as its commit is still there.
+    /// Returns `true` if the landing itself added the line. `false` if the landed commit is gone.
     fn is_of_landing(&self, line: &str) -> bool {
         let is_named = |id: uuid::Uuid| self.named.iter().any(|at| self.rows[*at].turn_id == id);
         let landings = self.rows.iter().filter_map(|row| row.landed.as_ref());
@@ -93,7 +85,7 @@ impl LandedFile<'_> {
                 return false;
             }
 
-            // As it landed, whatever the id of the commit is by now.
+            // Compare content: a rebase changes the commit's id.
             if self.file(landed.commit).is_ok_and(|file| file == committed) {
                 return true;
             }
@@ -109,7 +101,6 @@ impl LandedFile<'_> {
         })
     }
 
-    /// Returns the file in a commit.
     fn file(&self, commit: CommitId) -> anyhow::Result<Option<Vec<u8>>> {
         let tree = self.repository.commit(commit)?.tree;
         self.repository.file(tree, self.path)

@@ -1,17 +1,14 @@
-//! What the trailers of a commit say of turns.
+//! Parses the `Teddy-Session` and `Teddy-Turn` trailers of a commit message.
 
 use crate::session::name::SessionName;
 
-/// A turn that a commit's message names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
-    /// The number.
     pub(super) number: u64,
-    /// The id.
     pub(super) id: String,
 }
 
-/// Returns the sessions and turns that a message names.
+/// Malformed trailers are skipped, because anyone can write a message.
 pub(super) fn names(message: &str) -> (Vec<SessionName>, Vec<Named>) {
     let (mut sessions, mut turns) = (Vec::new(), Vec::new());
     for line in message.lines() {

@@ -1,4 +1,4 @@
-//! The step `approve`: the user overrides a challenge or a review, with a reason that is on record.
+//! The step `approve`: the user overrides a challenge or review and gives a reason for the record.
 
 use super::challenge::require_usable;
 use super::{ChangeStep, allow, now};
@@ -14,11 +14,7 @@ use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// Approves a change against its verdict, or without one.
-///
-/// # Errors
-/// Where the phase does not allow it, a document is wrong, tasks are open, or the reason says
-/// nothing.
+/// Approves a change despite its verdict, or without one.
 pub fn approve(
     project: &Project,
     id: &ChangeId,

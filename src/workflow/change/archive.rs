@@ -1,7 +1,8 @@
-//! The workflow `archive`: a change's specs become part of the project's.
+//! The workflow `archive`: merges a change's specs into the project's.
 //!
-//! A three-way merge against the specs as they were when the change began, brought to the user's
-//! files as a turn's result is: their own edits stay, and where the two meet nothing is written.
+//! The merge is three-way; its base is the specs at the start of the change. The result is applied
+//! to the user's files like that of a turn, so their edits survive. On a conflict nothing is
+//! written.
 
 use std::collections::BTreeMap;
 
@@ -31,24 +32,20 @@ use crate::workspace::file_move::FileMove;
 use crate::workspace::fit::{Fit, fit};
 use crate::workspace::transaction::Transaction;
 
-/// What an archive came to.
+/// Result of an archive.
 #[derive(Debug, Clone, Serialize)]
 pub struct Archived {
     /// The change.
     pub change: ChangeId,
-    /// The phase after it.
+    /// Its phase afterwards.
     pub phase: ChangePhase,
-    /// What happened to the project's specs, a line for each file.
+    /// One line for each spec that was written or deleted.
     pub done: Vec<String>,
-    /// Specs that the change and somebody else have changed in different ways; nothing was written
-    /// then.
+    /// Specs with conflicts; nothing was written in that case.
     pub conflicts: Vec<String>,
 }
 
-/// Merges a change's specs into the project's.
-///
-/// # Errors
-/// [`ChangeError::ChangeNotComplete`], or where the repository or the files cannot be written.
+/// Merges a change's specs into the project's and applies them to the user's files.
 pub fn archive(
     project: &mut Project,
     id: &ChangeId,
@@ -70,7 +67,8 @@ pub fn archive(
     work::open_work(project, &change, user)?;
     let _session_lock = project.lock_session(&id.session(), "archive")?;
 
-    // Who held the session may have crashed while this call waited for it.
+    // The previous holder of the session lock might have crashed while we waited for it. `enter`
+    // recovers.
     let transaction = project.enter("archive", user)?;
     let tip = project.store().tip(&id.session())?;
     match merge(&transaction, project, &change, &tip, on_overlap)? {
@@ -92,8 +90,6 @@ pub fn archive(
     }
 }
 
-/// Merges the specs and brings them to the user's files; returns the conflicts where nothing was
-/// written.
 fn merge(
     transaction: &Transaction,
     project: &Project,
@@ -151,8 +147,8 @@ fn merge(
     }
 }
 
-/// Returns two trees that are the user's files but for the specs: those of when the change began,
-/// and those with the change.
+/// Builds base and target of the merge: the user's tree with the specs from the start of the
+/// change, and with those of the change. Everything but the specs is the same in both.
 fn sides(
     repository: &Repository,
     change: &Change,
@@ -199,7 +195,7 @@ fn sides(
     Ok((base, target))
 }
 
-/// Records that the change is archived. The caller holds the lock.
+/// The caller holds the lock.
 fn record(project: &Project, change: &mut Change, done: &[String]) -> anyhow::Result<()> {
     let names: Vec<String> = change
         .documents

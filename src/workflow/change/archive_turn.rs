@@ -1,4 +1,4 @@
-//! The turn that records an archive: like every other change of the user's files it can be undone.
+//! Writes the turn for an archive, so that it can be undone like any change of the user's files.
 
 use crate::change::id::ChangeId;
 use crate::git::object::CommitId;
@@ -15,19 +15,13 @@ use crate::workspace::snapshot;
 use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::record::{Written, publish_turn};
 
-/// What the turn is written from.
 pub(super) struct ArchiveTurn<'a> {
-    /// The change.
     pub id: &'a ChangeId,
-    /// The newest turn of its session.
     pub tip: &'a Turn,
-    /// The user's files before.
     pub recorded: &'a RecordedFiles,
-    /// What happens to them.
     pub files: &'a FileMove,
 }
 
-/// Writes the turn, and returns the move of the session's ref and the lines about it.
 pub(super) fn write(
     project: &Project,
     writing: &ArchiveTurn<'_>,
@@ -93,7 +87,6 @@ pub(super) fn write(
     Ok((step(tip, commit, published), done))
 }
 
-/// Returns the move of the session's ref.
 fn step(tip: &Turn, commit: CommitId, published: Written) -> SessionMove {
     SessionMove {
         expected: Expected::At(tip.commit),
@@ -105,7 +98,6 @@ fn step(tip: &Turn, commit: CommitId, published: Written) -> SessionMove {
     }
 }
 
-/// Writes the report.
 fn report(title: &str, done: &[String]) -> String {
     let lines: String = done
         .iter()

@@ -1,4 +1,4 @@
-//! Asking the model of a role, until its answer is what was asked for.
+//! Asks the model of a role, and asks again if the answer is malformed.
 
 use std::rc::Rc;
 
@@ -18,24 +18,17 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-/// How often a role is asked for one thing.
 const MAX_ANSWERS: u64 = 2;
 
-/// Who is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Who writes the documents.
     Author,
-    /// Who doubts them.
     Challenger,
-    /// Who carries them out.
     Implementer,
-    /// Who looks at what was done.
     Reviewer,
 }
 
 impl Role {
-    /// Returns the word of the configuration.
     pub(super) fn word(self) -> &'static str {
         match self {
             Role::Author => "author",
@@ -46,27 +39,18 @@ impl Role {
     }
 }
 
-/// What is asked.
 pub(super) struct RoleQuestion<'a> {
-    /// Whom.
     pub role: Role,
-    /// What it is about, for the user: `proposal.md`.
+    /// What the answer is, for messages: `proposal.md`.
     pub about: &'a str,
-    /// Its instructions.
     pub system: String,
-    /// What it is shown.
     pub input: &'a str,
-    /// What is wanted.
     pub message: String,
 }
 
-/// Reads an answer, or says what is wrong with it, a line each.
 pub(super) type ReadAnswer<'a, T> = &'a dyn Fn(&str) -> Result<T, Vec<String>>;
 
-/// Returns the name of a role's model.
-///
-/// # Errors
-/// [`NoModel`].
+/// The model for a role: the option, the role's setting, or the default model.
 pub(super) fn role_model(
     project: &Project,
     role: Role,
@@ -88,20 +72,16 @@ pub(super) fn role_model(
         .ok_or(NoModel::Document)?)
 }
 
-/// Someone who asks for a change.
 pub(super) struct RoleClient<'a> {
-    /// The project.
     pub project: &'a Project,
-    /// The change.
     pub id: &'a ChangeId,
-    /// What is wanted of every step.
     pub wish: &'a ChangeOptions,
-    /// The user.
     pub user: &'a mut dyn User,
 }
 
 impl RoleClient<'_> {
-    /// Asks a role and returns what its answer is read as, and what it took.
+    /// Asks a question until the answer parses. Returns the parsed answer and the usage of all
+    /// attempts.
     pub(super) fn ask<T>(
         &mut self,
         question: RoleQuestion<'_>,
@@ -138,6 +118,7 @@ impl RoleClient<'_> {
         };
         loop {
             let answer = self.answer(&model, &request, &mut taken)?;
+            // Redact before the answer is parsed and recorded.
             let text = redact(&answer.text).into_owned();
             let mistakes = match read(&text) {
                 Ok(value) => return Ok((value, taken)),
@@ -155,7 +136,7 @@ impl RoleClient<'_> {
         }
     }
 
-    /// Asks once.
+    /// Sends one request. Fails if the answer is cut off; its cost has been counted then.
     fn answer(
         &mut self,
         model: &MeteredModel<'_>,
@@ -194,8 +175,7 @@ impl RoleClient<'_> {
         }
     }
 
-    /// Says that no answer is what was asked for, and keeps the last one where the user can read
-    /// it.
+    /// Saves the last answer so that the user can read it, and returns the error.
     fn useless(
         &self,
         (role, about): (Role, &str),
@@ -210,7 +190,8 @@ impl RoleClient<'_> {
         )
     }
 
-    /// Keeps an answer that could not be taken; returns where, for a sentence.
+    /// Saves an unusable answer. Returns a phrase that names the path, or an empty string if it
+    /// cannot be written.
     fn keep(&self, text: &str) -> String {
         let path = self
             .project
@@ -226,7 +207,6 @@ impl RoleClient<'_> {
     }
 }
 
-/// Returns the message that asks for a better answer.
 fn again(message: &str, answer: &str, mistakes: &[String]) -> String {
     let fence = crate::text::fence::fence_for(answer, 4);
     let list: String = mistakes
@@ -239,7 +219,6 @@ fn again(message: &str, answer: &str, mistakes: &[String]) -> String {
     )
 }
 
-/// Returns a prompt with its placeholders filled in.
 pub(super) fn fill(prompt: &str, id: &ChangeId, spec: &str) -> String {
     prompt
         .replace("{{id}}", id.as_str())

@@ -1,4 +1,5 @@
-//! The step `challenge`: a challenger doubts the documents, and its verdict sets the phase.
+//! The step `challenge`: a challenger criticizes the documents, and its verdict determines the
+//! phase.
 
 use serde::Serialize;
 
@@ -21,30 +22,26 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-/// What a challenger is told.
 const CHALLENGER: &str = include_str!("../../../prompts/change/challenger.md");
 
-/// What a challenge or a review came to.
+/// Result of a challenge or review.
 #[derive(Debug, Clone, Serialize)]
 pub struct Judgement {
     /// The change.
     pub change: ChangeId,
-    /// The phase after it.
+    /// Its phase afterwards.
     pub phase: ChangePhase,
-    /// The iteration that was judged.
+    /// The iteration that was reviewed.
     pub iteration: u32,
     /// The verdict.
     pub verdict: ReviewVerdict,
-    /// The issues.
+    /// The issues, by severity.
     pub issues: Issues,
-    /// Whether only minor ones remain.
+    /// Only minor issues remain.
     pub only_minor_issues: bool,
 }
 
 /// Challenges a change.
-///
-/// # Errors
-/// [`ChangeError`], or where the model gives no verdict; the phase is as it was then.
 pub fn challenge(
     project: &Project,
     id: &ChangeId,
@@ -65,9 +62,9 @@ pub fn challenge(
     )
 }
 
-/// Challenges a change that is locked.
+/// Like `challenge`, for a change that the caller has locked.
 pub(super) fn judge(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::Result<Judgement> {
-    // Any verdict will do to find out whether one may be given.
+    // Whether the step is allowed does not depend on the verdict.
     allow(
         change,
         Happened::Challenge(ReviewVerdict::Approved),
@@ -98,6 +95,7 @@ pub(super) fn judge(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::R
     let issues = review.issues();
     let text = review::append(change.documents.text(proposal::FILE), &review);
     change.documents.put(proposal::FILE, text);
+    // The verdict covers exactly these documents. Later edits show up as stale.
     change.state.seal(&change.documents, &now());
     let entry = ChangeEntry {
         verdict: Some(verdict),
@@ -130,7 +128,7 @@ pub(super) fn judge(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::R
     })
 }
 
-/// Stops where a document is wrong, and says how.
+/// Reports the mistakes in the documents, and fails if they are unusable.
 pub(super) fn require_usable(
     id: &ChangeId,
     documents: &Documents,
@@ -150,7 +148,6 @@ pub(super) fn require_usable(
     .into())
 }
 
-/// Reads an answer as a review with one verdict.
 pub(super) fn read(text: &str) -> Result<(String, ReviewVerdict), Vec<String>> {
     let body = answer::review(text);
     match verdict::read(&body) {
@@ -159,7 +156,6 @@ pub(super) fn read(text: &str) -> Result<(String, ReviewVerdict), Vec<String>> {
     }
 }
 
-/// Makes the block of a review.
 pub(super) fn block(
     role: Role,
     iteration: u32,
@@ -177,7 +173,6 @@ pub(super) fn block(
     }
 }
 
-/// Returns the issues, a line each: how bad, and what.
 pub(super) fn titles(body: &str) -> Vec<String> {
     let sections = section::read(body);
     let Some(all) = section::find(&sections, 2, "issues") else {

@@ -1,4 +1,4 @@
-//! The workflow `impl`: each open task a piece of work, then reviews and what they want mended.
+//! The workflow `impl`: implements each open task, then alternates reviews and fixes.
 
 use serde::Serialize;
 
@@ -24,29 +24,29 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-/// What an implementation came to.
+/// Result of an implementation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Implemented {
     /// The change.
     pub change: ChangeId,
-    /// The phase after it.
+    /// Its phase afterwards.
     pub phase: ChangePhase,
-    /// How many tasks are done.
+    /// Number of tasks that are done.
     pub done: usize,
-    /// How many there are.
+    /// Number of tasks.
     pub tasks: usize,
-    /// How many reviews there were in this call.
+    /// Reviews in this call.
     pub reviews: u32,
-    /// How often issues were mended in this call.
+    /// Fix rounds in this call.
     pub fixes: u32,
-    /// The last verdict of this call.
+    /// Last verdict of this call.
     pub verdict: Option<ReviewVerdict>,
     /// Its issues.
     pub issues: Issues,
-    /// Why it stopped before it was complete.
+    /// Why the implementation stopped early; `None` if it did not.
     #[serde(skip)]
     pub stopped: Option<ImplementStop>,
-    /// What comes next.
+    /// Suggested next command.
     pub next: String,
 }
 
@@ -55,26 +55,26 @@ pub struct Implemented {
 pub enum ImplementStop {
     /// A task stopped.
     Task {
-        /// Its number.
+        /// Number of the task.
         number: String,
-        /// Why.
+        /// The reason.
         why: WorkStop,
     },
-    /// Fixing what a review found stopped.
+    /// A fix stopped.
     Fix {
-        /// The number of the review.
+        /// Number of the review that asked for it.
         review: usize,
-        /// Why.
+        /// The reason.
         why: WorkStop,
     },
-    /// After so many rounds the review still finds problems.
+    /// The review still finds problems after this many rounds.
     TooManyRounds(u32),
     /// The review rejects the implementation as a whole.
     ReviewRejects,
 }
 
 impl ImplementStop {
-    /// Returns why the work on a task or a fix stopped, if that is what stopped.
+    /// Why the work on a task or fix stopped; `None` for the other reasons.
     pub fn work(&self) -> Option<&WorkStop> {
         match self {
             ImplementStop::Task { why, .. } | ImplementStop::Fix { why, .. } => Some(why),
@@ -83,18 +83,13 @@ impl ImplementStop {
     }
 }
 
-/// How far the tasks came.
 enum TaskProgress {
-    /// All of them are done.
     Ready,
-    /// Something stops them.
     Stopped(ImplementStop),
 }
 
-/// Implements a change: tasks, then reviews and fixes until it is approved or the limit is reached.
-///
-/// # Errors
-/// [`ChangeError::ChangeNotReady`], or where a step fails.
+/// Implements the open tasks, then reviews and fixes until the change is approved or the limit is
+/// reached.
 pub fn implement_and_review(
     project: &mut Project,
     id: &ChangeId,
@@ -138,10 +133,7 @@ pub fn implement_and_review(
     Ok(result.finish(&change))
 }
 
-/// Does the open tasks of a change, and what the last review wants mended, without a review.
-///
-/// # Errors
-/// As for [`implement_and_review`].
+/// Implements the open tasks and applies what the last review asked for, without a new review.
 pub fn implement(
     project: &mut Project,
     id: &ChangeId,
@@ -160,8 +152,8 @@ pub fn implement(
     Ok(result.finish(&change))
 }
 
-/// Begins to implement, or goes on; the phase is `implementing` before anybody is asked for
-/// anything.
+/// Starts or resumes the implementation. The phase is `implementing` before any model is asked, so
+/// an interrupted call can be resumed.
 fn begin(
     project: &mut Project,
     id: &ChangeId,
@@ -201,7 +193,6 @@ fn begin(
     Ok(change)
 }
 
-/// Does every open task in order, then what the last review wants mended.
 fn tasks_and_fix(
     project: &mut Project,
     change: &mut Change,
@@ -271,7 +262,6 @@ fn tasks_and_fix(
     }
 }
 
-/// Records that a task is done.
 fn tick(
     project: &Project,
     change: &mut Change,
@@ -310,8 +300,8 @@ fn tick(
     )
 }
 
-/// Returns the review whose issues are to be mended: its number and text. None where it is
-/// approved, or was mended since.
+/// Number and text of the review whose issues are still to be fixed. `None` if it approves, or was
+/// fixed since.
 fn due_fix(change: &Change) -> Option<(usize, String)> {
     let (at, entry) = change.state.last("review")?;
     let mended = change.state.last("fix").is_some_and(|(fix, _)| fix > at);
@@ -322,7 +312,6 @@ fn due_fix(change: &Change) -> Option<(usize, String)> {
 }
 
 impl Implemented {
-    /// Returns the result of a call that did nothing yet.
     fn of(change: &Change) -> Implemented {
         Implemented {
             change: change.id.clone(),
@@ -338,7 +327,6 @@ impl Implemented {
         }
     }
 
-    /// Fills in where the change stands now.
     fn finish(mut self, change: &Change) -> Implemented {
         let tasks = tasks::read(change.documents.text(tasks::FILE));
         self.tasks = tasks.len();

@@ -1,4 +1,4 @@
-//! What `list`, `status` and `validate` tell: read, never written, without a lock.
+//! Data for `list`, `status` and `validate`. Read-only, without a lock.
 
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use crate::workflow::change;
 use crate::workflow::change::change;
 use crate::workflow::project::Project;
 
-/// A change, as `list` shows it.
+/// A change in `list`.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeListRow {
     /// Its id.
@@ -30,62 +30,62 @@ pub struct ChangeListRow {
     pub tip: CommitId,
     /// Its phase.
     pub phase: ChangePhase,
-    /// The iteration of its proposal.
+    /// Iteration of the proposal.
     pub iteration: u32,
-    /// Its summary, or else its description.
+    /// Summary of the proposal, else the first line of the description.
     pub title: String,
-    /// How many tasks are done.
+    /// Number of tasks that are done.
     pub done: usize,
-    /// How many there are.
+    /// Number of tasks.
     pub tasks: usize,
-    /// When it was last changed, RFC 3339.
+    /// Time of the last step, RFC 3339.
     pub updated: Option<String>,
 }
 
-/// Where a change stands.
+/// Status of a change.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeStatus {
-    /// The change, as `list` shows it.
+    /// The data of `list`.
     #[serde(flatten)]
     pub row: ChangeListRow,
-    /// What the user asked for.
+    /// The user's description.
     pub description: Option<String>,
     /// The last step.
     pub last_action: Option<String>,
-    /// The latest review of what is at hand: its status.
+    /// Status of the latest review in the current phase.
     pub verdict: Option<String>,
     /// Its issues.
     pub issues: Issues,
-    /// Whether only minor ones remain.
+    /// Only minor issues remain.
     pub only_minor_issues: bool,
-    /// Documents that were edited since they were challenged.
+    /// Documents edited since they were challenged.
     pub stale: Vec<String>,
-    /// How many mistakes the documents have.
+    /// Number of mistakes in the documents.
     pub findings: usize,
-    /// What the models took.
+    /// Model usage.
     pub usage: Total,
-    /// The session that implements it, if it has begun.
+    /// The session that implements it, once started.
     pub session: Option<String>,
-    /// What comes next.
+    /// Suggested next command.
     pub next: String,
 }
 
-/// What the models of a change took; what no call told is unknown.
+/// Total model usage of a change. `None` if no answer reported the number.
 #[derive(Debug, Clone, Serialize)]
 pub struct Total {
-    /// How many answers there were.
+    /// Number of answers.
     pub calls: u64,
-    /// Tokens read.
+    /// Input tokens.
     pub tokens_in: Option<u64>,
-    /// Tokens written.
+    /// Output tokens.
     pub tokens_out: Option<u64>,
-    /// Dollars.
+    /// Cost in dollars.
     pub cost: Option<f64>,
 }
 
 impl Total {
-    /// Tells what is known of a sum to which unknown numbers were added as nothing.
     fn of(usage: &ChangeUsage) -> Total {
+        // Unknown numbers are added as zero, so a sum of zero despite answers means unknown.
         let is_known = |is_more: bool| usage.calls == 0 || is_more;
         Total {
             calls: usage.calls,
@@ -95,7 +95,7 @@ impl Total {
         }
     }
 
-    /// Returns it in words.
+    /// Formats the totals.
     pub fn words(&self) -> String {
         let calls = counted(usize::try_from(self.calls).unwrap_or(usize::MAX), "answer");
         let tokens = self
@@ -112,11 +112,7 @@ impl Total {
     }
 }
 
-/// Lists the changes, archived ones too if that is wanted; one that cannot be read is returned
-/// with its error.
-///
-/// # Errors
-/// Where the refs cannot be read.
+/// Lists changes, optionally with archived ones. Unreadable changes are returned as error messages.
 pub fn change_rows(
     project: &Project,
     archived: bool,
@@ -135,10 +131,7 @@ pub fn change_rows(
     Ok((rows, damaged))
 }
 
-/// Returns where a change stands.
-///
-/// # Errors
-/// [`crate::change::error::ChangeError::ChangeNotFound`], or where it cannot be read.
+/// Returns the status of a change.
 pub fn change_standing(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeStatus> {
     let change = change(project, id)?;
     let commit = change
@@ -174,15 +167,11 @@ pub fn change_standing(project: &Project, id: &ChangeId) -> anyhow::Result<Chang
     })
 }
 
-/// Returns every mistake of a change's documents.
-///
-/// # Errors
-/// As for [`change_standing`].
+/// Returns all mistakes in a change's documents.
 pub fn validate_change(project: &Project, id: &ChangeId) -> anyhow::Result<Vec<Finding>> {
     Ok(change(project, id)?.documents.check(id))
 }
 
-/// Returns a change as a row.
 fn row(change: &Change, tip: CommitId) -> ChangeListRow {
     let tasks = tasks::read(change.documents.text(tasks::FILE));
     let summary = proposal::read(change.documents.text(proposal::FILE)).summary;

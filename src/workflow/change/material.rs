@@ -1,4 +1,4 @@
-//! What the models of a change are shown: the project as it is, and the documents of the change.
+//! Renders the input for the models of a change: project files and the documents of the change.
 
 use crate::change::document::Documents;
 use crate::change::proposal;
@@ -12,15 +12,12 @@ use crate::text::fence::fence_for;
 use crate::text::redact::redact;
 use crate::text::visible::visible;
 
-/// The largest file of the project that is shown, in bytes.
+/// A larger file is only mentioned.
 const MAX_FILE: usize = 64 * 1024;
-/// The most that all files of the project may take, in bytes.
+/// For all project files together.
 const MAX_FILES: usize = 400 * 1024;
 
-/// Returns what a role is shown of a change.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Renders the input for a role, redacted.
 pub(super) fn material(
     repository: &Repository,
     change: &Change,
@@ -69,8 +66,6 @@ pub(super) fn material(
     Ok(redact(&text).into_owned())
 }
 
-/// Returns the paths of the files that are shown: the project's specs, its readme, and what the
-/// proposal names.
 fn wanted(documents: &Documents, paths: &[String]) -> Vec<String> {
     let named = proposal::read(documents.text(proposal::FILE)).files;
     let shown = |path: &&String| {
@@ -79,7 +74,6 @@ fn wanted(documents: &Documents, paths: &[String]) -> Vec<String> {
     paths.iter().filter(shown).cloned().collect()
 }
 
-/// Shows a file of the project.
 fn file(text: &mut String, path: &str, bytes: &[u8], room: &mut usize) {
     text.push_str(&format!("### `{}`\n", visible(path)));
     match std::str::from_utf8(bytes) {
@@ -94,14 +88,12 @@ fn file(text: &mut String, path: &str, bytes: &[u8], room: &mut usize) {
     text.push('\n');
 }
 
-/// Shows a document of the change.
 pub(super) fn document(text: &mut String, path: &str, content: &str) {
     text.push_str(&format!("### `{path}`\n"));
     block(text, "markdown", content);
     text.push('\n');
 }
 
-/// Returns the documents that are agreed on, for whoever carries them out: without reviews.
 pub(super) fn agreed(documents: &Documents) -> String {
     let mut text = String::new();
     for (path, content) in documents
@@ -116,7 +108,7 @@ pub(super) fn agreed(documents: &Documents) -> String {
     text
 }
 
-/// Shows a text in a fence that nothing inside closes.
+/// Appends a text in a fence longer than any inside it.
 pub(super) fn block(text: &mut String, language: &str, content: &str) {
     let fence = fence_for(content, 4);
     text.push_str(&format!("{fence}{language}\n{content}"));

@@ -1,8 +1,8 @@
-//! The workflow of a change: plan, impl, archive, and the steps that they are made of.
+//! Workflows of a change (plan, impl, archive) and the steps they consist of.
 //!
-//! A step asks a model, or the user, for one thing and records it as one commit; so a call that is
-//! cut short anywhere loses at most the answer that was on its way. Workflows decide on the phase
-//! alone; a step looks at the documents to see what is left to do.
+//! A step asks a model or the user for one thing and records the answer as one commit. An
+//! interrupted call therefore loses at most one answer. Workflows decide by the phase only; a step
+//! reads the documents to see what is left to do.
 
 pub mod approve;
 pub mod archive;
@@ -35,35 +35,29 @@ use crate::host::lock::{Lock, LockError, patience};
 use crate::workflow::project::Project;
 use crate::workspace::snapshot;
 
-/// What is wanted of every step.
+/// Options of every step.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeOptions {
-    /// The model of every role, in place of the configured ones.
+    /// Model for all roles, instead of the configured ones.
     pub model: Option<String>,
-    /// What the user says to the implementer: the answer to a question, or more about the work.
+    /// Message to the implementer: an answer to its question, or additional instructions.
     pub message: Option<String>,
 }
 
-/// A step that is about to be recorded.
 struct ChangeStep {
-    /// What happened.
     event: ChangeEvent,
-    /// The command, for a message.
+    /// Name of the command, for messages.
     wanted: &'static str,
-    /// What is kept of it.
     entry: ChangeEntry,
-    /// The subject of the commit.
     title: String,
-    /// The lines of the commit.
     lines: Vec<String>,
 }
 
-/// Returns the time, RFC 3339.
 fn now() -> String {
     clock::now().timestamp().to_string()
 }
 
-/// Returns the changes.
+/// The changes of the repository.
 pub fn changes(project: &Project) -> ChangeStore<'_> {
     ChangeStore {
         repository: &project.repository,
@@ -71,17 +65,11 @@ pub fn changes(project: &Project) -> ChangeStore<'_> {
 }
 
 /// Reads a change.
-///
-/// # Errors
-/// [`ChangeError::ChangeNotFound`], or where its state cannot be read.
 pub fn change(project: &Project, id: &ChangeId) -> anyhow::Result<Change> {
     changes(project).read(id)
 }
 
-/// Takes the lock under which one process works on a change.
-///
-/// # Errors
-/// Where another process holds it for too long.
+/// Takes the lock of a change. Held for the whole command, unlike the repository lock.
 fn lock_change(project: &Project, id: &ChangeId, command: &str) -> Result<Lock, LockError> {
     Lock::take(
         &project
@@ -94,7 +82,6 @@ fn lock_change(project: &Project, id: &ChangeId, command: &str) -> Result<Lock, 
     )
 }
 
-/// Returns the user's files as they are.
 fn files_now(project: &Project) -> anyhow::Result<TreeId> {
     let _lock = project.lock("change")?;
     Ok(snapshot::snapshot(&project.checkout(), &[])
@@ -102,13 +89,13 @@ fn files_now(project: &Project) -> anyhow::Result<TreeId> {
         .tree)
 }
 
-/// Records a step, if the phase allows it. Takes the lock under which refs move.
+/// Records a step if the phase allows it. Takes the repository lock.
 fn save(project: &Project, change: &mut Change, step: ChangeStep) -> anyhow::Result<()> {
     let _lock = project.lock("change")?;
     save_locked(project, change, step)
 }
 
-/// Records a step, if the phase allows it. The caller holds the lock under which refs move.
+/// Records a step if the phase allows it. The caller holds the repository lock.
 fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyhow::Result<()> {
     let mut after = change.clone();
     let ChangeStep {
@@ -161,10 +148,8 @@ fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyh
     Ok(())
 }
 
-/// Returns how many answers a model gave for a change: for its documents, and in its session.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Counts the answers of a model in a change and in its session. A replay continues with the answer
+/// after these.
 pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyhow::Result<usize> {
     let mut count = match refs::read(&project.repository, &id.reference())? {
         Some(_) => change(project, id)?.state.answers_of(model),
@@ -180,7 +165,6 @@ pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyho
     Ok(count)
 }
 
-/// Finds out whether a phase allows a step, before anybody is asked for anything.
 fn allow(change: &Change, event: ChangeEvent, wanted: &'static str) -> Result<(), ChangeError> {
     let phase = Some(change.state.phase);
     phase::next(phase, event)

@@ -1,4 +1,4 @@
-//! The workflow `plan`: proposal, challenge, and reproposals until a verdict or the limit.
+//! The workflow `plan`: proposal, challenge, and revisions until a final verdict or the limit.
 
 use serde::Serialize;
 
@@ -22,46 +22,42 @@ use crate::workflow::user::User;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanningStep {
-    /// The planning went on.
+    /// Planned the change.
     Planned,
-    /// The planning was complete before.
+    /// Nothing: planning was already complete.
     AlreadyComplete,
-    /// The change is beyond planning.
+    /// Nothing: the change is past planning.
     BeyondPlanning,
 }
 
-/// What a plan of a change came to.
+/// Result of planning a change.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlannedChange {
     /// The change.
     pub change: ChangeId,
     /// What this call did.
     pub action: PlanningStep,
-    /// The phase after it.
+    /// The phase afterwards.
     pub phase: ChangePhase,
-    /// The iteration of the proposal.
+    /// Iteration of the proposal.
     pub iteration: u32,
-    /// How many documents were written anew.
+    /// Number of documents written.
     pub written: usize,
-    /// How many challenges there were in this call.
+    /// Challenges in this call.
     pub challenges: u32,
-    /// How many reproposals there were in this call.
+    /// Revisions in this call.
     pub reproposals: u32,
-    /// The last verdict of this call.
+    /// Last verdict of this call.
     pub verdict: Option<ReviewVerdict>,
     /// Its issues.
     pub issues: Issues,
-    /// Whether only minor ones remain.
+    /// Only minor issues remain.
     pub only_minor_issues: bool,
-    /// What comes next.
+    /// Suggested next command.
     pub next: String,
 }
 
-/// Plans a change as its phase says.
-///
-/// # Errors
-/// [`ChangeError::MissingDescription`] for a new change without one, [`ChangeError::Rejected`], or
-/// where a step fails.
+/// Continues planning from the current phase of the change.
 pub fn plan(
     project: &Project,
     idea: &Idea<'_>,
@@ -115,7 +111,6 @@ pub fn plan(
     Ok(planned)
 }
 
-/// Writes what is missing, then challenges and revises, at most `change.planning_iterations` times.
 fn cycle(
     desk: &mut RoleClient<'_>,
     description: Option<&str>,
@@ -134,7 +129,6 @@ fn cycle(
     }
 }
 
-/// Notes what a challenge came to.
 fn note(planned: &mut PlannedChange, judgement: &Judgement) {
     planned.challenges += 1;
     planned.phase = judgement.phase;

@@ -1,8 +1,7 @@
-//! The step `proposal`: proposal.md, then each spec, then tasks.md; each from a model, each
-//! recorded.
+//! The step `proposal`: writes proposal.md, then each spec, then tasks.md, one model request and
+//! one commit each.
 //!
-//! What is there already is never written again, so that a call that was cut short goes on where it
-//! stopped.
+//! Existing documents are never written again, so an interrupted call continues where it stopped.
 
 use super::ask::{Role, RoleClient, RoleQuestion, fill};
 use super::{ChangeOptions, ChangeStep, allow, now};
@@ -22,29 +21,21 @@ use crate::workflow::change::material::material;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// What every author is told.
 pub(super) const AUTHOR: &str = include_str!("../../../prompts/change/author.md");
-/// How a proposal is written.
 const PROPOSAL: &str = include_str!("../../../prompts/change/proposal.md");
-/// How a spec is written.
 const SPEC: &str = include_str!("../../../prompts/change/spec.md");
-/// How tasks are written.
 const TASKS: &str = include_str!("../../../prompts/change/tasks.md");
 
 /// A change whose documents are to be written.
 pub struct Idea<'a> {
     /// Its id.
     pub id: &'a ChangeId,
-    /// What it is for; needed where it is new, ignored otherwise.
+    /// The user's description. Required for a new change, ignored otherwise.
     pub description: Option<&'a str>,
 }
 
-/// Writes every document of a change that is missing, and returns the change and how many were
+/// Writes the missing documents of a change. Returns the change and the number of documents
 /// written.
-///
-/// # Errors
-/// [`ChangeError::MissingDescription`], [`ChangeError::ChangeNotReady`], or where a model gives no
-/// document.
 pub fn proposal(
     project: &Project,
     idea: &Idea<'_>,
@@ -64,12 +55,13 @@ pub fn proposal(
     )
 }
 
-/// Writes what is missing; the change is locked.
+/// Like `proposal`, for a change that the caller has locked.
 pub(super) fn propose(
     desk: &mut RoleClient<'_>,
     description: Option<&str>,
 ) -> anyhow::Result<(Change, usize)> {
     let mut change = open(desk.project, desk.id, description)?;
+    // A new change has no commit yet, and so no phase to check.
     if change.commit.is_some() {
         allow(&change, Happened::Propose, "proposal")?;
     }
@@ -77,7 +69,6 @@ pub(super) fn propose(
     Ok((change, written))
 }
 
-/// Writes the documents that a change lacks, and returns how many.
 pub(super) fn complete(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::Result<usize> {
     let mut written = 0;
     while let Some(missing) = change.documents.missing() {
@@ -87,7 +78,6 @@ pub(super) fn complete(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow
     Ok(written)
 }
 
-/// Reads a change, or begins it with a description.
 fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::Result<Change> {
     if refs::read(&project.repository, &id.reference())?.is_some() {
         return change(project, id);
@@ -112,7 +102,6 @@ fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::
     })
 }
 
-/// Asks the author for one document and records it.
 fn write(
     desk: &mut RoleClient<'_>,
     change: &mut Change,
@@ -160,10 +149,9 @@ fn write(
     )
 }
 
-/// Reads an answer as a document, or returns its mistakes.
 pub(super) fn read(id: &ChangeId, path: &str, answer: &str) -> Result<String, Vec<String>> {
     let text = answer::unwrap(answer);
-    // What an author says of reviews is none.
+    // Authors sometimes copy or invent reviews. Only reviews that we record count.
     let text = if path == proposal::FILE {
         format!("{}\n", review::split(&text).0.trim_end())
     } else {
@@ -181,7 +169,6 @@ pub(super) fn read(id: &ChangeId, path: &str, answer: &str) -> Result<String, Ve
     }
 }
 
-/// Returns the subject and the lines of a document's commit.
 fn words(change: &Change, written: &MissingDocument) -> (String, Vec<String>) {
     match written {
         MissingDocument::Proposal => {

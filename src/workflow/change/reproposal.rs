@@ -1,5 +1,4 @@
-//! The step `reproposal`: the author revises the documents, or the user puts better ones in their
-//! place.
+//! The step `reproposal`: the author revises the documents, or the user replaces them.
 
 use super::ask::{Role, RoleClient, RoleQuestion, fill};
 use super::proposal::{AUTHOR, complete, read as read_document};
@@ -16,14 +15,9 @@ use crate::workflow::change::material::material;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// How documents are revised.
 const REVISION: &str = include_str!("../../../prompts/change/revision.md");
 
-/// Lets the author revise the documents after a challenge; `message` is what the user wants
-/// besides.
-///
-/// # Errors
-/// Where the phase does not allow it, or the model gives no documents.
+/// Asks the author to revise the documents after a challenge. `message` is the user's own request.
 pub fn reproposal(
     project: &Project,
     id: &ChangeId,
@@ -48,7 +42,7 @@ pub fn reproposal(
     Ok(change)
 }
 
-/// Lets the author revise a change that is locked.
+/// Like `reproposal`, for a change that the caller has locked.
 pub(super) fn revise(
     desk: &mut RoleClient<'_>,
     change: &mut Change,
@@ -100,11 +94,10 @@ pub(super) fn revise(
         },
     )?;
 
-    // A spec that the proposal names only now is written at once.
+    // The revised proposal can name new specs.
     complete(desk, change).map(|_| ())
 }
 
-/// Reads an answer as documents, each without a mistake.
 fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>> {
     let files = answer::files(&answer::unwrap(text));
     if files.is_empty() {
@@ -113,6 +106,7 @@ fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>>
 
     let (mut found, mut mistakes) = (Vec::new(), Vec::new());
     for (path, text) in files {
+        // The path is the model's. Only documents of a change can be written.
         if !can_be_revised(&path) {
             mistakes.push(format!(
                 "`{}` is not a document of a change",
@@ -134,14 +128,13 @@ fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>>
     }
 }
 
-/// Returns whether a path is one of the documents that an author writes.
 fn can_be_revised(path: &str) -> bool {
     matches!(path, proposal::FILE | tasks::FILE)
         || spec::id_of(path).is_some_and(crate::change::id::is_id)
 }
 
-/// Puts documents in place of the old ones: the proposal keeps its reviews, specs that it no longer
-/// names go.
+/// Replaces documents. The proposal keeps its reviews; specs that it does not name any more are
+/// dropped.
 fn put(documents: &mut Documents, files: Vec<(String, String)>) {
     let revised = files.iter().any(|(path, _)| path == proposal::FILE);
     for (path, text) in files {
@@ -166,11 +159,7 @@ fn put(documents: &mut Documents, files: Vec<(String, String)>) {
     }
 }
 
-/// Puts documents of the user's own in place of the old ones. A rejected change is proposed again
-/// then.
-///
-/// # Errors
-/// Where the phase does not allow it, or a document has a mistake.
+/// Replaces documents by the user's own. A rejected change becomes proposed again.
 pub fn edit(
     project: &Project,
     id: &ChangeId,

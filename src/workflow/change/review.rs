@@ -1,5 +1,5 @@
-//! The step `review`: a reviewer looks at what was done, and its verdict completes the change or
-//! not.
+//! The step `review`: a reviewer reads the changes of the session, and its verdict decides whether
+//! the change is complete.
 
 use super::ask::{Role, RoleClient, RoleQuestion};
 use super::challenge::{Judgement, block, read, titles};
@@ -25,16 +25,11 @@ use crate::workflow::change::material::material;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// What a reviewer is told.
 const REVIEWER: &str = include_str!("../../../prompts/change/reviewer.md");
-/// The most of a difference that a reviewer is shown, in bytes.
+/// Files beyond this are only named.
 const MAX_DIFF: usize = 600 * 1024;
 
 /// Reviews the implementation of a change.
-///
-/// # Errors
-/// [`crate::change::error::ChangeError`], or where the model gives no verdict; the phase is as it
-/// was then.
 pub fn review(
     project: &Project,
     id: &ChangeId,
@@ -47,14 +42,14 @@ pub fn review(
     review_locked(project, &mut change, (wish, user))
 }
 
-/// Reviews a change that is locked.
+/// Like `review`, for a change that the caller has locked.
 pub(super) fn review_locked(
     project: &Project,
     change: &mut Change,
     doing: (&ChangeOptions, &mut dyn User),
 ) -> anyhow::Result<Judgement> {
     let (wish, user) = doing;
-    // Any verdict will do to find out whether one may be given.
+    // Whether the step is allowed does not depend on the verdict.
     allow(change, Happened::Review(ReviewVerdict::Approved), "review")?;
     require_done(change)?;
     let id = change.id.clone();
@@ -126,7 +121,6 @@ pub(super) fn review_locked(
     })
 }
 
-/// Returns the last review of the implementation: its number and its text.
 pub(super) fn last_review(change: &Change) -> Option<(usize, String)> {
     let reviews = review::read(change.documents.text(REVIEW));
     let latest = review::latest(&reviews)?;
@@ -136,11 +130,8 @@ pub(super) fn last_review(change: &Change) -> Option<(usize, String)> {
     ))
 }
 
-/// Returns the trees before the first turn of a change's session and after its newest one;
-/// nothing where no turn ran.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// The trees before the first turn of a change's session and after the newest. `None` if no turn
+/// recorded files.
 pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeId, TreeId)>> {
     let session = id.session();
     if refs::read(&project.repository, &session.reference())?.is_none() {
@@ -165,7 +156,6 @@ pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeI
     )))
 }
 
-/// Returns what a change's session did to the code, as a unified diff.
 fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
     let Some((before, after)) = span_of(project, id)? else {
         return Ok("(nothing)\n".to_owned());

@@ -1,8 +1,8 @@
-//! One piece of work on a change: a task, or the mending of a review's issues, as turns of its
-//! session.
+//! Carries out one piece of work on a change, a task or the fixes for a review, as turns of the
+//! change's session.
 //!
-//! What a turn worked on is said in the first line of its message, so that a call that was cut
-//! short between a turn and its note in the change finds out what is done.
+//! The first line of a turn's message names the work. If a call is interrupted after the turn and
+//! before it is recorded in the change, the next call finds the finished turn by that line.
 
 use super::ChangeOptions;
 use super::ask::{Role, fill};
@@ -29,48 +29,42 @@ use crate::workflow::plan::{self, Start};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// What the implementer is told.
 const IMPLEMENTER: &str = include_str!("../../../prompts/change/implementer.md");
-/// The agent of a change's session.
 const AGENT: &str = "developer";
-/// How many turns one piece of work may take in one call.
 const MAX_TURNS: u32 = 6;
 
-/// A piece of work.
 pub(super) struct Work {
-    /// Its name, the first line of its message.
+    /// First line of its message. Identifies its turns.
     pub key: String,
-    /// What is to be done.
+    /// Instructions.
     pub words: String,
-    /// The files that the model needs to see.
+    /// Files to add to the context.
     pub files: Vec<String>,
 }
 
-/// How far a piece of work came.
 pub(super) enum Worked {
-    /// It is done, by the turn of this number.
+    /// Completed by the turn of this number.
     Done(u64, Option<StepUsage>),
-    /// It stopped before that.
     Stopped(WorkStop),
 }
 
-/// Why a piece of work stopped before it was done.
+/// Why a piece of work stopped before it was completed.
 #[derive(Debug, Clone)]
 pub enum WorkStop {
-    /// The user left, and nothing was planned.
+    /// The user left before a plan was made.
     NothingPlanned,
-    /// The model waits for the answer to this question.
+    /// The model asked this question and has no answer yet.
     Question(String),
-    /// The user left the plan undecided.
+    /// The user left without deciding on the plan.
     Undecided,
-    /// A turn ended in such a way that the user must look at it first.
+    /// The turn ended in a way that needs the user, for example with a failure or an overlap.
     Turn(Box<RecordedTurn>),
-    /// So many turns did not finish it.
+    /// Not completed after this many turns.
     Unfinished(u32),
 }
 
 impl WorkStop {
-    /// Returns the question for whose answer the model waits.
+    /// The open question of the model, if there is one.
     pub fn question(&self) -> Option<&str> {
         match self {
             WorkStop::Question(question) => Some(question),
@@ -81,7 +75,6 @@ impl WorkStop {
 }
 
 impl Work {
-    /// Returns a task as work.
     pub(super) fn task(change: &Change, task: &Task) -> Work {
         let files = task
             .file
@@ -95,7 +88,6 @@ impl Work {
         }
     }
 
-    /// Returns the mending of a review's issues as work.
     pub(super) fn fix(change: &Change, number: usize, review: &str) -> Work {
         let tasks = crate::change::tasks::read(change.documents.text(crate::change::tasks::FILE));
         Work {
@@ -110,7 +102,7 @@ impl Work {
         }
     }
 
-    /// Returns the message of a turn; `said` is what the user answered or wants instead.
+    /// The message of a turn. `said` is the user's answer, or what they want instead.
     fn message(&self, change: &Change, said: Option<&str>) -> String {
         let said = said
             .map(|text| format!("## What the user says\n\n{}\n\n", text.trim()))
@@ -125,7 +117,7 @@ impl Work {
     }
 }
 
-/// Makes the change's session the one of this call, and starts it where there is none.
+/// Makes the session of the change the current one for this call. Creates it if necessary.
 pub(super) fn open_work(
     project: &mut Project,
     change: &Change,
@@ -142,7 +134,6 @@ pub(super) fn open_work(
     Ok(())
 }
 
-/// Does a piece of work, turn after turn, until it is done or something stops it.
 pub(super) fn work(
     project: &mut Project,
     change: &Change,
@@ -153,6 +144,8 @@ pub(super) fn work(
     let model = ask::role_model(project, Role::Implementer, wish)?;
     let mut said: Option<String> = None;
     for _ in 0..MAX_TURNS {
+        // Checked first: an earlier call can have been killed between the turn and its entry in the
+        // change.
         if let Some((turn, taken)) = settled(project, change, work)? {
             return Ok(Worked::Done(turn, taken));
         }
@@ -193,7 +186,7 @@ pub(super) fn work(
     }
 }
 
-/// Plans the next turn, unless a plan waits.
+/// Plans the next turn, unless a plan is waiting.
 fn prepare(
     project: &Project,
     on: (&Change, &Work),
@@ -221,8 +214,8 @@ fn prepare(
     }
 
     draft.artifacts.put(artifact::TURN_CONTEXT, list);
-    // The answer to a question of the model waits in the draft; a message that was cut short
-    // says its work anew.
+    // The draft can contain the user's answer to a question. It can also contain the message of an
+    // interrupted plan, which starts with the key and is written again.
     let is_own = draft.is_asked_by_user() && !draft.is_planned();
     let waiting = draft.message().filter(|_| is_own).map(|(text, _)| text);
     let waiting = waiting.filter(|text| !text.starts_with(&work.key));
@@ -246,8 +239,8 @@ fn prepare(
     plan::plan_turn(project, &wish, Start { tip: &tip, draft }, user).map(|_| ())
 }
 
-/// Returns the turn since the last note that finished a piece of work, and what all turns up to
-/// it took.
+/// The turn that completed a piece of work and is not recorded in the change yet, with the usage of
+/// all turns up to it.
 fn settled(
     project: &Project,
     change: &Change,
@@ -263,7 +256,7 @@ fn settled(
         .unwrap_or(0);
     for turn in project.store().history(tip) {
         let turn = turn?;
-        // What was undone since is not done.
+        // A restore undid the turns before it.
         if turn.number() <= noted || turn.meta.status == Status::Restored {
             return Ok(None);
         }
@@ -277,8 +270,6 @@ fn settled(
     Ok(None)
 }
 
-/// Returns whether a turn ended the work: the model said so, or its plan did something and left
-/// no question.
 fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
     if turn.conclusion(repository)?.is_some() {
         return Ok(true);
@@ -296,8 +287,6 @@ fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
             .any(|action| action.kind.message().is_some()))
 }
 
-/// Returns the user's words that led to a turn: those of the turn itself, or of the one whose
-/// plan it corrects.
 fn words_of(project: &Project, turn: &Turn) -> anyhow::Result<String> {
     for turn in project.store().history(turn.clone()) {
         let turn = turn?;
@@ -310,7 +299,6 @@ fn words_of(project: &Project, turn: &Turn) -> anyhow::Result<String> {
     Ok(String::new())
 }
 
-/// Adds up what the turns after one took.
 fn taken_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Option<StepUsage>> {
     let mut sum: Option<StepUsage> = None;
     for turn in project.store().history(tip.clone()) {
@@ -337,7 +325,6 @@ fn taken_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Opti
     Ok(sum)
 }
 
-/// Returns whether the work cannot go on by itself after a turn.
 fn must_stop(recorded: &RecordedTurn) -> bool {
     let is_settled = match &recorded.ending {
         TurnEnding::Ran { .. } => true,
@@ -348,7 +335,7 @@ fn must_stop(recorded: &RecordedTurn) -> bool {
     !is_settled || !recorded.overlaps.is_empty() || recorded.unanswered().is_some()
 }
 
-/// Returns the user's answer to what the model asked in the newest turn, if it did.
+/// Asks the user for the answer to a question in the newest turn. `None` if there is no question.
 fn answer_to(
     tip: &Turn,
     repository: &Repository,
@@ -360,7 +347,6 @@ fn answer_to(
     }
 }
 
-/// Stops where tasks are open.
 pub(super) fn require_done(change: &Change) -> Result<(), ChangeError> {
     let open = tasks::read(change.documents.text(tasks::FILE))
         .iter()

@@ -1,4 +1,4 @@
-//! How commands come to the user's files on this machine: over them, or in a copy.
+//! Decides whether commands see the user's files through an overlay or in a copy.
 
 use std::path::PathBuf;
 
@@ -11,24 +11,22 @@ use crate::workflow::project::Project;
 
 use super::private::private_places;
 
-/// What is remembered is no longer than this.
 const MAX_NOTE: u64 = 4 << 10;
-/// What is remembered of a machine that can.
 const CAN: &str = "yes";
 
-/// How commands come to the user's files.
+/// How commands see the user's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandFiles {
-    /// They see them, below a layer that takes what they change.
+    /// Read-only, below a writable layer.
     Overlay,
-    /// They see a copy; why.
+    /// In a copy, for this reason.
     Checkout(String),
 }
 
-/// Returns how the commands of this project will come to the user's files. What the machine can is
-/// tried once in a start of the system.
+/// Returns how commands of this project will see the user's files. The machine is probed once per
+/// boot.
 pub fn command_files(project: &Project) -> CommandFiles {
-    // Who insists may have mended the machine meanwhile.
+    // A user who insists on the overlay might have fixed the machine since the failed probe.
     let insists = project.settings.worktree.backend == Backend::Overlay;
     match remembered(project).filter(|known| known.is_ok() || !insists) {
         Some(can) => judged(project, || can),
@@ -36,12 +34,11 @@ pub fn command_files(project: &Project) -> CommandFiles {
     }
 }
 
-/// Returns the same, tried anew.
+/// Like [`command_files`], with a fresh probe.
 pub fn tried(project: &Project) -> CommandFiles {
     judged(project, || attempt(project))
 }
 
-/// Judges what the settings allow, and what the machine can where that matters.
 fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> CommandFiles {
     let settings = &project.settings;
     let why = match settings.worktree.backend {
@@ -49,7 +46,7 @@ fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> Comman
         Backend::Auto if settings.execute.sandbox == Sandbox::Off => {
             Some("`execute.sandbox` is `off`".to_owned())
         }
-        // Neither may lie in the other.
+        // The layer would be inside the directory that it covers.
         _ if project
             .worktrees()
             .starts_with(project.repository.workdir()) =>
@@ -64,10 +61,11 @@ fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> Comman
     }
 }
 
-/// Says what of the user's lies in the project that no command may read: an overlay would show it.
-/// The project may be the folder of all settings, and the git directory have another name.
+/// Describes a private path inside the project that an overlay would expose.
 fn private_inside(project: &Project) -> Option<String> {
     let top = project.repository.workdir();
+    // The git directory can have another name, and the project can be the directory of the user's
+    // configuration.
     let git = top.join(".git");
     let dirs = [
         project.repository.git_dir().to_owned(),
@@ -85,18 +83,16 @@ fn private_inside(project: &Project) -> Option<String> {
     ))
 }
 
-/// Tries what the machine can, and remembers what came of it.
 fn attempt(project: &Project) -> Result<(), String> {
     let can = overlay::probe(&project.worktrees());
     if let Some(boot) = boot::id() {
         let said = can.as_ref().map_or_else(String::as_str, |()| CAN);
-        // It only saves time.
+        // The cache only saves time.
         let _ = write_cache(&note(project), format!("{boot}\n{said}\n").as_bytes());
     }
     can
 }
 
-/// Returns what was found out since the system was started, if anything was.
 fn remembered(project: &Project) -> Option<Result<(), String>> {
     if let Err(why) = overlay::allowed() {
         return Some(Err(why));
@@ -112,8 +108,9 @@ fn remembered(project: &Project) -> Option<Result<(), String>> {
     })
 }
 
-/// Returns where that is kept, for the file system with the worktrees.
+/// Path of the cache.
 fn note(project: &Project) -> PathBuf {
+    // A worktree root of its own can be on another file system, with another answer.
     let name = match &project.settings.worktree.root {
         Some(_) => format!("overlay-{}", project.repository.identity()),
         None => "overlay".to_owned(),

@@ -1,9 +1,10 @@
-//! Caches of build tools: the user's can be read, and what commands write goes elsewhere.
+//! Provides confined commands with caches of build tools: the user's can be read, and writes go to
+//! separate ones.
 //!
-//! What is in a cache runs later: interpreters of hooks, compiled modules, packages. Whoever
-//! could write it would run outside of the sandbox the next time that the user builds. So
-//! commands get a cache folder of their own for each repository, in which links lead to what the
-//! user's has; tools that must write there start from nothing.
+//! Cache content is executed later: hook interpreters, compiled modules, packages. A command that
+//! could write to the user's caches would run code outside the sandbox at the user's next build. So
+//! each repository has a cache directory for its commands, with symlinks to the user's caches.
+//! Tools that must write to their cache start with an empty one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,8 @@ use std::path::{Path, PathBuf};
 use crate::host::sandbox::Network;
 use crate::host::{clock, env};
 
-/// Caches that are not linked, because their tools fail or forget everything if they cannot write:
-/// what compilers made, and what is fetched again.
+/// Caches without a symlink, because their tools fail or lose all state if they cannot write:
+/// compiler output, and what can be downloaded again.
 const OWN: [&str; 14] = [
     "bazel",
     "ccache",
@@ -30,14 +31,11 @@ const OWN: [&str; 14] = [
     "zig",
 ];
 
-/// Makes the folder, or brings it up to date: a link for each of the user's caches, but for ours
-/// and for those that its tool must write. `opened` are folders that commands may write anyway.
-///
-/// # Errors
-/// The folder cannot be made.
+/// Creates or updates the directory. `opened` lists caches that commands can write to anyway; they
+/// are linked too.
 pub(super) fn prepare(folder: &Path, opened: &[PathBuf]) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    // Says to `gc` when a command could last use it.
+    // `gc` reads this as the time of the last use.
     std::fs::File::open(folder)?.set_modified(clock::now().timestamp().into())?;
     let entries = env::cache_home()
         .and_then(|caches| std::fs::read_dir(caches).ok())
@@ -50,8 +48,7 @@ pub(super) fn prepare(folder: &Path, opened: &[PathBuf]) -> io::Result<()> {
         let is_own = OWN.iter().any(|own| *own == name);
         let is_opened = opened.iter().any(|folder| *folder == entry.path());
         if name != "teddy" && (is_opened || !is_own) {
-            // There already, mostly; or a command has put something in its place, which is its own
-            // loss.
+            // It usually exists. If a command has replaced the link, only commands see that.
             let _ = std::os::unix::fs::symlink(entry.path(), folder.join(name));
         }
     }
@@ -59,19 +56,19 @@ pub(super) fn prepare(folder: &Path, opened: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the variables that lead tools there; none if no variable can name it. Without a network
-/// what the user has is all that there is, so that only what compilers make goes there.
+/// Environment variables that point tools to the directory.
 pub(super) fn variables(folder: &Path, network: Network) -> Vec<(String, String)> {
     let Some(folder) = folder.to_str() else {
         return Vec::new();
     };
     let made = [
         ("XDG_CACHE_HOME", ""),
-        // Would take `~/.ccache` where that is there.
+        // ccache prefers an existing `~/.ccache` to `XDG_CACHE_HOME`.
         ("CCACHE_DIR", "/ccache"),
     ];
     let fetched = match network {
         Network::On => &[("npm_config_cache", "/npm"), ("GOMODCACHE", "/go-mod")][..],
+        // Without network an empty cache could not be filled, so packages are read from the user's.
         Network::Off => &[],
     };
 

@@ -1,4 +1,4 @@
-//! How the commands of a plan are confined.
+//! Builds the sandbox policy for commands and agents.
 
 pub mod backend;
 mod caches;
@@ -21,7 +21,7 @@ use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 pub(super) use remark::remark;
 
-/// Returns in a few words how commands will be confined, for the person who approves.
+/// Describes in a few words how commands will be confined, for the approval prompt.
 pub fn confinement(project: &Project) -> String {
     let nowhere = Path::new("/nonexistent");
     let policy = policy_of(
@@ -36,10 +36,8 @@ pub fn confinement(project: &Project) -> String {
     describe(policy.as_ref())
 }
 
-/// Returns what commands in a worktree may do; nothing where they are not confined.
-///
-/// # Errors
-/// Where a sandbox is required that this machine does not have.
+/// The policy for commands in a worktree; `None` if they are not confined. Fails if
+/// `execute.sandbox` is `require` and the machine cannot enforce it.
 pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<Option<Policy>> {
     if project.settings.execute.sandbox == Sandbox::Require
         && let Availability::None(why) | Availability::Partly(why) = availability()
@@ -71,11 +69,8 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     Ok(policy)
 }
 
-/// Returns what an agent in a worktree may do: what commands may, and it reaches the network and
-/// may write its own folders.
-///
-/// # Errors
-/// As for [`policy`], and where a folder of its own cannot be made.
+/// The policy for an agent in a worktree: like that for commands, but with network access and
+/// writable state directories.
 pub fn policy_for_agent(
     project: &Project,
     worktree: &SessionWorktree,
@@ -85,7 +80,7 @@ pub fn policy_for_agent(
         return Ok(None);
     };
 
-    // What is not there cannot be opened; a name with an ending is a file.
+    // Landlock can only allow paths that exist. A name with an extension is assumed to be a file.
     let is_lost = |path: &&PathBuf| !path.exists() && path.extension().is_none();
     for folder in state.iter().filter(is_lost) {
         std::fs::create_dir_all(folder)
@@ -97,19 +92,17 @@ pub fn policy_for_agent(
     Ok(Some(policy))
 }
 
-/// Returns the variables that lead the tools of confined commands to caches that they may
-/// write.
+/// Variables that point the tools of confined commands to writable caches.
 pub fn cache_variables(project: &Project, policy: &Policy) -> Vec<(String, String)> {
     caches::variables(&tool_caches(project), policy.network)
 }
 
-/// Returns the folder of the caches that this repository's commands write.
+/// The cache directory of this repository's commands.
 pub fn tool_caches(project: &Project) -> PathBuf {
     let tools = project.places.cache.join("tools");
     tools.join(project.repository.identity())
 }
 
-/// Makes the policy that the settings describe.
 fn policy_of(project: &Project, places: RunPaths<'_>) -> Option<Policy> {
     let settings = &project.settings.execute;
     if settings.sandbox == Sandbox::Off {
@@ -123,7 +116,7 @@ fn policy_of(project: &Project, places: RunPaths<'_>) -> Option<Policy> {
         Network::Off
     };
 
-    // The worktree's links lead into the workspace, which is closed otherwise.
+    // The linked paths of the worktree lead to the workspace, which is otherwise hidden.
     policy.read.extend(
         project
             .settings
@@ -141,9 +134,10 @@ fn policy_of(project: &Project, places: RunPaths<'_>) -> Option<Policy> {
     Some(policy)
 }
 
-/// Returns the secrets that lie beside the programs which the user runs from the project.
+/// Secrets next to programs in `PATH`.
 fn secrets_beside_programs(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
     let workdir = project.repository.workdir();
+    // Their directories are readable, so the secrets inside must be hidden one by one.
     let folders = policy::programs_inside(workdir).into_iter();
     let folders = folders.filter_map(|folder| {
         let inside = folder.strip_prefix(workdir).ok()?;
@@ -155,8 +149,7 @@ fn secrets_beside_programs(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths.map(|path| workdir.join(path)).collect())
 }
 
-/// Returns a folder of the settings: below the home directory with `~/`, else below the
-/// project.
+/// Expands a path of the settings: relative to the home directory with `~/`, else to the project.
 fn expand(project: &Project, folder: &str) -> PathBuf {
     match (folder.strip_prefix("~/"), &project.places.home) {
         (Some(rest), Some(home)) => home.join(rest),

@@ -1,4 +1,4 @@
-//! The policy that a plan's commands get unless the user says otherwise.
+//! The default sandbox policy for a plan's commands.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,20 +6,16 @@ use super::private::private;
 use crate::host::env;
 use crate::host::sandbox::{Network, Policy};
 
-/// Where a plan runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunPaths<'p> {
-    /// The worktree in which commands run, with a git directory of its own.
+    /// The worktree, with a git directory of its own.
     pub worktree: &'p Path,
-    /// The user's git directory.
     pub common_dir: &'p Path,
-    /// The user's own files, which commands must not see: the snapshot may have left out secrets.
+    /// The user's files. Hidden, because the snapshot can have left out secrets in them.
     pub workspace: &'p Path,
-    /// The caches that commands write.
     pub caches: &'p Path,
 }
 
-/// Devices that harm nobody.
 const DEVICES: [&str; 5] = [
     "/dev/null",
     "/dev/zero",
@@ -27,15 +23,16 @@ const DEVICES: [&str; 5] = [
     "/dev/random",
     "/dev/urandom",
 ];
-/// The folder of memory that processes share by name.
+/// Shared memory of all processes; commands get a private one.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// What of the user's git directory the one in the worktree borrows.
+/// The parts of the user's git directory that the worktree's git directory borrows.
 const OBJECTS: [&str; 2] = ["objects", "lfs"];
 
-/// Returns the usual policy: the worktree, with its own git directory in it, and caches of their
-/// own may be written; keys, credentials, the user's own files and their git directory may not be
-/// read, but for its objects; no network.
+/// The default policy (docs/decisions/0024-sandbox.md).
+///
+/// Writable are the worktree, including its git directory, and the caches. Hidden are keys,
+/// credentials, the user's files and their git directory, except its objects. No network.
 pub(super) fn standard(places: RunPaths<'_>) -> Policy {
     let RunPaths {
         worktree,
@@ -58,15 +55,13 @@ pub(super) fn standard(places: RunPaths<'_>) -> Policy {
     policy
 }
 
-/// Returns the folders of the workspace from which the user runs programs, such as an active
-/// virtual environment.
 pub(super) fn programs_inside(workspace: &Path) -> Vec<PathBuf> {
     programs(&env::var("PATH").unwrap_or_default(), workspace)
 }
 
-/// Returns what a `PATH` names in the workspace, with the libraries beside it.
+/// Directories in `PATH` below the workspace, including the libraries next to them.
 fn programs(path: &str, workspace: &Path) -> Vec<PathBuf> {
-    // What leads back out of a folder, or through a link, is opened where it leads.
+    // Resolve symlinks and `..` before the comparison: `scripts/..` would open the whole workspace.
     let real = |folder: PathBuf| folder.canonicalize().unwrap_or(folder);
     let leads_back =
         |folder: &PathBuf| folder.components().any(|part| part == Component::ParentDir);
@@ -94,7 +89,7 @@ mod tests {
         assert_eq!(found, ["/w/.venv", "/w/bin"].map(PathBuf::from));
     }
 
-    /// All of the workspace was open, with the secrets in it.
+    /// Regression: such a path opened the whole workspace, including its secrets.
     #[test]
     fn a_path_that_leads_back_opens_what_it_leads_to() {
         let outer = tempfile::tempdir().unwrap();

@@ -1,10 +1,9 @@
-//! What commands must not read: keys, credentials, histories, private files.
+//! Paths that commands must not read: keys, credentials, histories, private data.
 
 use std::path::PathBuf;
 
 use crate::host::env;
 
-/// Below the home folder.
 const HOME: &[&str] = &[
     // Keys.
     ".ssh",
@@ -33,7 +32,7 @@ const HOME: &[&str] = &[
     ".pgpass",
     ".s3cfg",
     ".terraform.d/credentials.tfrc.json",
-    // Registries of packages.
+    // Package registries.
     ".bundle/config",
     ".cargo/credentials",
     ".cargo/credentials.toml",
@@ -70,10 +69,10 @@ const HOME: &[&str] = &[
     ".ollama",
     ".openai",
     ".qwen",
-    // Browsers and letters.
+    // Browsers and mail.
     ".mozilla",
     ".thunderbird",
-    // What was typed.
+    // Command histories.
     ".bash_history",
     ".lesshst",
     ".local/share/atuin",
@@ -87,7 +86,6 @@ const HOME: &[&str] = &[
     ".zsh_history",
 ];
 
-/// Below the folder of configuration files.
 const CONFIG: &[&str] = &[
     "teddy",
     // Keys.
@@ -98,7 +96,7 @@ const CONFIG: &[&str] = &[
     "hub",
     "op",
     "sops",
-    // Clouds and registries of packages.
+    // Clouds and package registries.
     "composer/auth.json",
     "containers",
     "doctl",
@@ -128,7 +126,6 @@ const CONFIG: &[&str] = &[
     "google-chrome",
 ];
 
-/// Below the folder of what can be made again.
 const CACHE: &[&str] = &[
     "teddy",
     "BraveSoftware",
@@ -140,8 +137,8 @@ const CACHE: &[&str] = &[
     "thunderbird",
 ];
 
-/// Of the machine: passwords, which root could read, and what services are given. Devices are
-/// opened one by one; among the others are the terminals of other programs.
+/// System paths: password files, which matter if TeDDy runs as root, and secrets of services.
+/// `/dev` contains the terminals of other programs; harmless devices are allowed one by one.
 const MACHINE: &[&str] = &[
     "/dev",
     "/etc/gshadow",
@@ -152,7 +149,8 @@ const MACHINE: &[&str] = &[
     "/run/secrets",
 ];
 
-/// Returns all of it. Our own folders hold the worktrees of other sessions.
+/// All private paths. Includes TeDDy's own directories, which contain the worktrees of other
+/// sessions.
 pub(super) fn private() -> Vec<PathBuf> {
     let below = |folder: Option<PathBuf>, names: &'static [&'static str]| {
         let folder = folder.into_iter();
@@ -168,12 +166,12 @@ pub(super) fn private() -> Vec<PathBuf> {
         .chain(below(env::data_home(), &["teddy"]))
         .chain(below(env::state_home(), &["teddy"]))
         .chain(below(cargo, &["credentials", "credentials.toml"]))
-        // Sockets of the user's session, and what is kept as long as it lasts.
+        // Sockets of the login session, and other runtime secrets.
         .chain(env::folder("XDG_RUNTIME_DIR"))
         .collect()
 }
 
-/// Returns all of it, and where it is if the home folder is reached through a link.
+/// All private paths, also by their real path if the home directory is a symlink.
 pub(super) fn private_places() -> Vec<PathBuf> {
     let mut all = private();
     if let Some(home) = env::home()

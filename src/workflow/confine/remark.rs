@@ -1,15 +1,12 @@
-//! Whether the sandbox may be why a command failed, and which setting opens what it lacked.
+//! Guesses whether the sandbox made a command fail, and names the setting that would help.
 //!
-//! Only words can tell: the error is the program's own. Landlock answers EACCES and the filter of
-//! system calls EPERM, which is how the two are told apart.
+//! The only evidence is the program's error message. Landlock fails with EACCES and seccomp with
+//! EPERM, which distinguishes files from network.
 
 use crate::host::sandbox::{Network, Policy};
 
-/// How much of the end of the output is looked at.
 const TAIL: usize = 64 * 1024;
-/// What a program says that finds no terminal.
 const TERMINAL: [&str; 3] = ["out of pty devices", "openpty", "forkpty"];
-/// What programs say that were refused a socket, or find no name server.
 const NETWORK: [&str; 12] = [
     "Operation not permitted",
     "EPERM",
@@ -24,26 +21,23 @@ const NETWORK: [&str; 12] = [
     "getaddrinfo",
     "dial tcp",
 ];
-/// What programs say that were refused a file.
 const FILES: [&str; 3] = ["Permission denied", "permission denied", "EACCES"];
 
-/// Tells whether one of some words is in a text.
 fn says(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
 
-/// Returns what a person is told about a command's end, as far as it looks like its sandbox's
-/// doing.
+/// Returns a hint for the user if the failure of a command looks like an effect of the sandbox.
 pub(in crate::workflow) fn remark(
     policy: &Policy,
     exit_code: i32,
     output: &[u8],
 ) -> Option<&'static str> {
+    // The error is usually at the end.
     let text = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
     (exit_code != 0).then(|| blame(policy, &text)).flatten()
 }
 
-/// Returns what a person can do about a failure that looks like the sandbox's doing.
 fn blame(policy: &Policy, text: &str) -> Option<&'static str> {
     if says(text, &TERMINAL) {
         return Some(

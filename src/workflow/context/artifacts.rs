@@ -1,14 +1,11 @@
-//! Artifacts of turns, by the names under which a context list has them.
+//! Resolves artifacts that a context list names.
 
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::resource::Artifact;
 use crate::workflow::project::Project;
 
-/// Returns an artifact of a turn, by the name under which a context list has it.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Returns the content of an artifact.
 pub fn artifact(
     project: &Project,
     tip: &Turn,
@@ -20,15 +17,13 @@ pub fn artifact(
     }
 }
 
-/// Returns the turn whose artifact a context list names.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Returns the turn of an artifact. `None` if it does not exist any more.
 pub fn turn_of(project: &Project, tip: &Turn, wanted: &Artifact) -> anyhow::Result<Option<Turn>> {
     let Ok(session) = SessionName::from_ref(&wanted.session) else {
         return Ok(None);
     };
-    // A branch has the turns of the session that it comes from in its own chain.
+    // A branch shares the turns of the session that it came from, so its own chain can contain the
+    // turn. That session might be deleted.
     let own = project
         .store()
         .turn(&tip.session, &wanted.turn.to_string())

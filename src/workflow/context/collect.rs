@@ -1,4 +1,4 @@
-//! Gathering what `input.md` shows: from one snapshot, so that it is one moment of the project.
+//! Gathers the content of `input.md` from one snapshot, so that it shows the project at one moment.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -31,56 +31,44 @@ use crate::workflow::project::Project;
 /// Fetches a page as readable text.
 pub type Fetch<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
 
-/// What the input is gathered from.
+/// Sources of an input.
 pub struct Sources<'a> {
-    /// The user's files.
+    /// Tree of the user's files.
     pub tree: TreeId,
-    /// The newest turn, for artifacts.
+    /// Newest turn.
     pub tip: &'a Turn,
     /// The context lists.
     pub lists: &'a ContextLists,
-    /// What the user asked for before.
+    /// The user's earlier requests.
     pub requests: Requests,
-    /// How many turns before the previous one are shown too.
+    /// How many turns before the previous one are included.
     pub depth: u64,
 }
 
-/// The files of the project.
 struct ListedFiles {
-    /// Each of them, sorted.
+    /// Sorted by path.
     leaves: Vec<Leaf>,
-    /// How the input shows them.
     structure: String,
 }
 
-/// Gathers the resources one by one.
+/// Gathers resources one by one, each once.
 struct Gatherer<'a, 'f> {
-    /// The project.
     project: &'a Project,
-    /// The files of the snapshot.
     leaves: &'a [Leaf],
-    /// Where artifacts come from.
     tip: &'a Turn,
-    /// The user's folder, for ignored files that the user listed.
+    /// The user's directory, for ignored files that the user listed.
     root: &'a Root,
-    /// What the user asked for, which is shown in one place alone.
+    /// Requests are rendered in a section of their own, and not again as artifacts.
     requests: &'a Requests,
-    /// Whether the list of every session is the user's own.
     own_global: bool,
-    /// Token counts by blob.
+    /// Cached by blob id.
     tokens: TokenCache,
-    /// How pages are had.
     fetch: Fetch<'f>,
-    /// What is shown already.
     seen: BTreeSet<String>,
-    /// What is shown.
     shown: Vec<Shown>,
 }
 
-/// Gathers the material of the next input.
-///
-/// # Errors
-/// Where the repository cannot be read; a missing resource is shown as missing.
+/// Gathers the content of the next input.
 pub fn gather(
     project: &Project,
     sources: Sources<'_>,
@@ -111,7 +99,7 @@ pub fn gather(
         shown, mut tokens, ..
     } = gatherer;
 
-    // A cache that cannot be written only costs time.
+    // The cache only saves time.
     let _ = tokens.save();
     Ok(Material {
         cwd: project.repository.workdir().display().to_string(),
@@ -126,8 +114,7 @@ pub fn gather(
     })
 }
 
-/// Lists the files of a tree, and says what differs from the commit of the branch; one beside the
-/// other where the files are known already.
+/// Lists the files and the status. Runs both in parallel if the index knows the files of this tree.
 fn look(project: &Project, tree: TreeId, root: &Root) -> anyhow::Result<(ListedFiles, String)> {
     let index = project.index(&project.repository.worktree_name());
     let known = KnownTree::of(&project.repository, &index, tree);
@@ -142,7 +129,8 @@ fn look(project: &Project, tree: TreeId, root: &Root) -> anyhow::Result<(ListedF
 }
 
 impl ListedFiles {
-    /// Returns some files and their structure: git's ignore rules, then `.teddyignore`.
+    /// Lists files and renders their structure. Files in `.teddyignore` are only left out of the
+    /// structure.
     fn of(leaves: Vec<Leaf>, root: &Root) -> ListedFiles {
         let rules = root.read(Path::new(".teddyignore"), 1 << 20);
         let ignore = TextRules::parse(&rules.unwrap_or_default());
@@ -161,7 +149,6 @@ impl ListedFiles {
     }
 }
 
-/// Returns the branch and what differs from its commit.
 fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
     let branch = refs::branch(&project.repository)?;
     let mut text = match (branch, refs::head(&project.repository)?) {
@@ -198,7 +185,6 @@ fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
 }
 
 impl Gatherer<'_, '_> {
-    /// Shows what an entry comes to.
     fn entry(&mut self, scope: ListScope, entry: &ListedResource) -> anyhow::Result<()> {
         match entry {
             ListedResource::Resource(Resource::File(path)) => self.path(scope, path.as_str()),
@@ -229,8 +215,8 @@ impl Gatherer<'_, '_> {
         }
     }
 
-    /// Returns what an artifact has to show. The user's words stand in the list of their requests
-    /// alone, and what was wrong with a plan is for the turn alone that corrects it.
+    /// The body of an artifact. Requests are shown in their own section, and feedback on a rejected
+    /// plan only in the turn that corrects it.
     fn artifact(&self, artifact: &Artifact) -> anyhow::Result<ResourceBody> {
         if self.requests.has_whole(artifact) {
             return Ok(ResourceBody::Request);
@@ -255,7 +241,6 @@ impl Gatherer<'_, '_> {
         })
     }
 
-    /// Shows a file, or every file of a folder.
     fn path(&mut self, scope: ListScope, path: &str) -> anyhow::Result<()> {
         if let Ok(at) = self
             .leaves
@@ -276,9 +261,10 @@ impl Gatherer<'_, '_> {
         inside.into_iter().try_for_each(|at| self.leaf(scope, at))
     }
 
-    /// Reads an ignored file that the user listed; the model's own list does not reach it, nor one
-    /// from elsewhere.
+    /// Reads an ignored file from disk, if the user listed it.
     fn outside_the_snapshot(&mut self, scope: ListScope, path: &str) -> ResourceBody {
+        // Otherwise a model could read any ignored file by adding it to its list, and so could the
+        // author of a fetched session or repository.
         let own = match scope {
             ListScope::Turn => false,
             ListScope::Session => adopt::is_own_tip(self.project, self.tip),
@@ -294,7 +280,6 @@ impl Gatherer<'_, '_> {
             .map_or(ResourceBody::Missing, |bytes| self.body(&bytes))
     }
 
-    /// Shows every file that fits a pattern.
     fn pattern(
         &mut self,
         scope: ListScope,
@@ -313,7 +298,6 @@ impl Gatherer<'_, '_> {
         found.into_iter().try_for_each(|at| self.leaf(scope, at))
     }
 
-    /// Shows a file of the snapshot.
     fn leaf(&mut self, scope: ListScope, at: usize) -> anyhow::Result<()> {
         let leaf = &self.leaves[at];
         let name = String::from_utf8_lossy(&leaf.path).into_owned();
@@ -338,7 +322,6 @@ impl Gatherer<'_, '_> {
         Ok(())
     }
 
-    /// Fetches a page.
     fn page(&mut self, url: &str) -> ResourceBody {
         if self.seen.contains(url) {
             return ResourceBody::Missing;
@@ -346,7 +329,6 @@ impl Gatherer<'_, '_> {
         (self.fetch)(url).map_or_else(ResourceBody::Failed, ResourceBody::Text)
     }
 
-    /// Shows the turns before the previous one.
     fn history(&mut self, depth: u64) -> anyhow::Result<()> {
         let number = self.tip.number();
         for back in 1..=depth.min(number.saturating_sub(1)) {
@@ -372,17 +354,14 @@ impl Gatherer<'_, '_> {
         Ok(())
     }
 
-    /// Judges bytes: text, binary, or too large.
     fn body(&self, bytes: &[u8]) -> ResourceBody {
         ResourceBody::of(bytes, self.limit())
     }
 
-    /// Returns how many bytes of a resource are shown at most.
     fn limit(&self) -> u64 {
         self.project.settings.context.max_resource_size.0
     }
 
-    /// Shows a resource once.
     fn show(
         &mut self,
         scope: ListScope,
@@ -416,7 +395,6 @@ impl Gatherer<'_, '_> {
     }
 }
 
-/// Returns the operating system's name and version.
 fn system() -> String {
     let kernel = rustix::system::uname();
     format!(

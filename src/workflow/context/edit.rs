@@ -1,4 +1,4 @@
-//! The context lists, as a user edits and sees them.
+//! Shows and edits context lists.
 
 use std::path::Path;
 
@@ -28,32 +28,29 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{User, telling};
 use crate::workspace::snapshot;
 
-/// An entry that a list was to have, or not to have.
+/// Result of an edit for one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edited {
-    /// What it is known by.
+    /// Name of the entry.
     pub name: String,
-    /// Whether it joined or left; else the list is as it was.
+    /// Whether the list changed.
     pub changed: bool,
-    /// Whether it names a file or folder that is not there.
+    /// The entry names a file or directory that does not exist.
     pub is_missing: bool,
-    /// What may have been meant by something that is not there, or that the list does not have.
+    /// Suggestion for a name that does not exist or is not in the list.
     pub near: Option<String>,
 }
 
-/// A change of a list.
+/// Operation on a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListEdit {
-    /// Entries join.
+    /// Add entries.
     Add,
-    /// Entries leave.
+    /// Remove entries.
     Remove,
 }
 
-/// Makes the next input and keeps it in the draft.
-///
-/// # Errors
-/// Where there is no session, or the repository cannot be read or written.
+/// Renders the next input and saves it in the draft.
 pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyhow::Result<String> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "context")?;
@@ -93,10 +90,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
     Ok(text)
 }
 
-/// Returns what the next input would show, with tokens.
-///
-/// # Errors
-/// As for [`make_context`].
+/// Returns what the next input would contain, with token counts. Does not take a lock.
 pub fn list_context(project: &Project, depth: u64) -> anyhow::Result<Material> {
     let tip = project.store().tip(&project.session()?)?;
     let draft = project.store().draft(&tip)?;
@@ -116,10 +110,7 @@ pub fn list_context(project: &Project, depth: u64) -> anyhow::Result<Material> {
     )
 }
 
-/// Adds entries to a list, or takes them out.
-///
-/// # Errors
-/// Where an entry is no resource, or the list cannot be written.
+/// Adds entries to a list or removes them.
 pub fn edit_context(
     project: &Project,
     scope: ListScope,
@@ -174,8 +165,7 @@ pub fn edit_context(
     Ok(edited)
 }
 
-/// Returns the file that may be meant by a name that no file has: a tracked one, or one beside the
-/// place where it would be.
+/// Suggests a file with a similar name: a tracked one, or an existing one in the same directory.
 fn near_file(project: &Project, root: &Root, tree: TreeId, name: &str) -> Option<String> {
     let tracked = project.repository.leaves(tree).unwrap_or_default();
     let tracked = tracked
@@ -201,10 +191,7 @@ fn near_file(project: &Project, root: &Root, tree: TreeId, name: &str) -> Option
     nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// Replaces the text of a list, `before` until now.
-///
-/// # Errors
-/// Where somebody has changed the list meanwhile, or it cannot be written.
+/// Replaces the text of a list. Fails if it is not `before` any more.
 pub fn write_context(
     project: &Project,
     scope: ListScope,
@@ -213,6 +200,7 @@ pub fn write_context(
 ) -> anyhow::Result<()> {
     change_list(project, scope, user, &mut |now| {
         anyhow::ensure!(
+            // The list was open in an editor without a lock.
             now == before,
             "the list was changed by somebody else meanwhile, and is left as it is; your text was:\n{text}"
         );
@@ -221,9 +209,6 @@ pub fn write_context(
 }
 
 /// Returns the text of a list.
-///
-/// # Errors
-/// Where the repository cannot be read.
 pub fn read_context(project: &Project, scope: ListScope) -> anyhow::Result<String> {
     if scope == ListScope::Global {
         return teddy_files::whole_global_context(&Root::open(project.repository.workdir())?);
@@ -237,7 +222,6 @@ pub fn read_context(project: &Project, scope: ListScope) -> anyhow::Result<Strin
         .text_or_empty(file(scope)))
 }
 
-/// Changes a list where it is kept: the draft, or the workspace for the one of every session.
 fn change_list(
     project: &Project,
     scope: ListScope,
@@ -269,7 +253,6 @@ fn change_list(
     project.store().save_draft(&tip, &mut draft)
 }
 
-/// Returns the artifact of a list.
 fn file(scope: ListScope) -> &'static str {
     if scope == ListScope::Session {
         artifact::SESSION_CONTEXT
@@ -278,8 +261,8 @@ fn file(scope: ListScope) -> &'static str {
     }
 }
 
-/// Applies a change to the text of a list; comments and order stay. Returns for each entry whether
-/// it changed the list.
+/// Applies an edit and keeps comments and order. Returns for each entry whether it changed the
+/// list.
 fn apply(
     text: &str,
     edit: ListEdit,
@@ -297,7 +280,8 @@ fn apply(
             ListEdit::Add if is_there => {}
             ListEdit::Add => after = context_list::add(&after, entry),
             ListEdit::Remove if is_there => after = context_list::retain(&after, &|own| !same(own)),
-            // What was a file when it joined, and is gone, is a pattern to who types its name.
+            // The entry of a deleted file can only be matched by name: without the file, brackets
+            // in the name read as a pattern.
             ListEdit::Remove => {
                 after = context_list::retain(&after, &|own| own.name() != entry.name())
             }
@@ -313,7 +297,7 @@ fn apply(
 mod tests {
     use super::*;
 
-    /// Compares a list after a change, where there is a file `app/[id].tsx`.
+    /// Applies an edit while a file `app/[id].tsx` exists.
     fn check(text: &str, edit: ListEdit, entry: &str, expected: &str) {
         let exists = |path: &RepoPath| path.as_str() == "app/[id].tsx";
         let entry = ListEntry::read(entry).expect("a good entry").among(&exists);

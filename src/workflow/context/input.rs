@@ -1,4 +1,4 @@
-//! The input of a turn: what the model is shown, weighed, with a warning if it is large.
+//! Renders the input of a turn, counts its tokens, and warns if it is large.
 
 use crate::session::input::{self, Material, ResourceBody};
 use crate::session::requests::Requests;
@@ -15,32 +15,29 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 use crate::workspace::snapshot::RecordedFiles;
 
-/// What an input is made of.
+/// Sources of an input.
 pub struct Making<'a> {
-    /// The newest turn.
+    /// Newest turn.
     pub tip: &'a Turn,
     /// The context lists.
     pub lists: &'a ContextLists,
     /// The user's files.
     pub recorded: &'a RecordedFiles,
-    /// What the user asked for before.
+    /// The user's earlier requests.
     pub requests: Requests,
-    /// How many turns before the previous one are shown.
+    /// How many turns before the previous one are included.
     pub depth: u64,
 }
 
-/// An input, and how much it is.
+/// A rendered input.
 pub struct RenderedInput {
-    /// The text.
+    /// The text, redacted.
     pub text: String,
-    /// Its tokens.
+    /// Estimated tokens.
     pub weight: TokenEstimate,
 }
 
-/// Writes the input of the next turn, and warns where it is large.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Renders the input of the next turn, and warns if it exceeds `context.budget`.
 pub fn make_input(
     project: &Project,
     making: Making<'_>,
@@ -86,6 +83,7 @@ pub fn make_input(
         }));
     }
 
+    // After rendering, so that a key in any part of the input is found.
     let text = redact_values(&input::render(&material), &[])
         .text
         .into_owned();
@@ -95,7 +93,6 @@ pub fn make_input(
     })
 }
 
-/// Names the largest resources.
 fn largest(material: &Material) -> Vec<(String, usize)> {
     let mut resources: Vec<_> = material.resources.iter().collect();
     resources.sort_by_key(|shown| std::cmp::Reverse(shown.tokens));

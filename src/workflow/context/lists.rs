@@ -1,4 +1,4 @@
-//! The three context lists of a turn, and what their entries come to in a snapshot.
+//! Reads the three context lists of a turn and resolves their entries.
 
 use globset::GlobMatcher;
 
@@ -13,29 +13,25 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::context::teddy_files;
 
-/// The lists.
+/// The three lists.
 #[derive(Debug, Clone, Default)]
 pub struct ContextLists {
-    /// What each list says, in the order of scopes.
+    /// All entries, ordered by scope.
     pub entries: Vec<(ListScope, ListedResource)>,
 }
 
-/// One entry of a list.
+/// A resolved entry.
 #[derive(Debug, Clone)]
 pub enum ListedResource {
-    /// A file, a folder, a page, an artifact.
+    /// A file, directory, page or artifact.
     Resource(Resource),
-    /// Every file that the pattern fits.
+    /// A pattern, which selects all files that match.
     Pattern(PathPattern, GlobMatcher),
-    /// Nothing that could be shown, and why.
+    /// An invalid entry, with the reason.
     Wrong(String, String),
 }
 
-/// Reads the context lists of a turn in progress, where a snapshot of the user's files is this
-/// tree.
-///
-/// # Errors
-/// Where the project's folder cannot be opened.
+/// Reads the context lists of a draft. `tree` is a snapshot of the user's files.
 pub fn lists(repository: &Repository, draft: &Draft, tree: TreeId) -> anyhow::Result<ContextLists> {
     let root = Root::open(repository.workdir())?;
     let global = teddy_files::global_context(&root);
@@ -43,8 +39,7 @@ pub fn lists(repository: &Repository, draft: &Draft, tree: TreeId) -> anyhow::Re
     Ok(ContextLists::read(&draft.artifacts, &global, &exists))
 }
 
-/// Returns whether there is something at a path: in a tree, or in the user's folder where git
-/// ignores it.
+/// Returns `true` if a path exists in the tree, or on disk, where git can ignore it.
 pub(in crate::workflow) fn exists(
     repository: &Repository,
     root: &Root,
@@ -57,8 +52,8 @@ pub(in crate::workflow) fn exists(
 }
 
 impl ContextLists {
-    /// Reads the lists of a turn; `global` is the text of `.teddy/global.context`, and `exists`
-    /// tells which names are those of files and folders.
+    /// Reads the lists of a turn. `global` is the text of `.teddy/global.context`. `exists` decides
+    /// whether an entry with glob characters is a file name or a pattern.
     pub fn read(
         artifacts: &Artifacts,
         global: &str,
@@ -95,12 +90,12 @@ impl ContextLists {
         ContextLists { entries }
     }
 
-    /// Returns whether a resource stands in a list, in a listed folder, or fits a pattern.
+    /// Returns `true` if an entry covers a resource by name, directory or pattern.
     pub fn has(&self, resource: &Resource) -> bool {
         self.entries.iter().any(|(_, entry)| entry.covers(resource))
     }
 
-    /// Returns whether a resource stands in the turn's own list.
+    /// Returns `true` if the turn's own list names a resource.
     pub fn turn_has(&self, resource: &Resource) -> bool {
         self.entries.iter().any(|(scope, entry)| {
             *scope == ListScope::Turn
@@ -108,7 +103,7 @@ impl ContextLists {
         })
     }
 
-    /// Returns the turn's own list.
+    /// The valid entries of the turn's own list.
     pub fn turn(&self) -> Vec<context_list::ListEntry> {
         let own = self
             .entries
@@ -119,7 +114,6 @@ impl ContextLists {
 }
 
 impl ListedResource {
-    /// Returns what an entry comes to.
     fn of(entry: context_list::ListEntry, exists: &dyn Fn(&RepoPath) -> bool) -> ListedResource {
         match entry.among(exists) {
             context_list::ListEntry::Resource(resource) => ListedResource::Resource(resource),
@@ -130,12 +124,10 @@ impl ListedResource {
         }
     }
 
-    /// Returns a line that names nothing.
     fn wrong(bad: BadLine) -> ListedResource {
         ListedResource::Wrong(bad.text, format!("line {}: {}", bad.line, bad.reason))
     }
 
-    /// Returns the entry as a list has it.
     fn listed(&self) -> Option<context_list::ListEntry> {
         match self {
             ListedResource::Resource(resource) => {
@@ -148,7 +140,6 @@ impl ListedResource {
         }
     }
 
-    /// Returns whether a resource is this entry or below it.
     fn covers(&self, resource: &Resource) -> bool {
         match (self, resource) {
             (ListedResource::Resource(own), _) if own == resource => true,
@@ -168,7 +159,6 @@ impl ListedResource {
 mod tests {
     use super::*;
 
-    /// Returns whether a list with this entry has this path.
     fn check(entry: &str, path: &str, expected: bool) {
         let lists = ContextLists::read(&Artifacts::default(), entry, &|_| false);
         assert_eq!(

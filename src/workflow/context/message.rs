@@ -1,4 +1,4 @@
-//! The user's message for a turn: given, waiting in the draft, or asked for.
+//! Obtains the user's message for a turn: from the options, from the draft, or by a prompt.
 
 use crate::session::artifact;
 use crate::session::draft::Draft;
@@ -9,21 +9,19 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, NobodyToAsk, Question, User};
 
-/// How much of a message is named, in characters.
 const MAX_NAMED: usize = 80;
 
-/// The model waits for the answer to this question, and there is none.
+/// The model waits for an answer to this question, and the user gave none.
 #[derive(Debug, thiserror::Error)]
 #[error("the model waits for your answer")]
 pub struct Unanswered(pub String);
 
-/// The wish to leave instead of writing a message.
+/// The user left the prompt without a message.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing was planned")]
 pub struct MessageCancelled;
 
-/// Returns the message that is there already, and whose words it has: the wanted one, or the one
-/// that waits in the draft.
+/// The message and its origin, if one exists: the given one, or the one in the draft.
 pub(in crate::workflow) fn said(
     message: Option<&str>,
     origin: MessageOrigin,
@@ -39,7 +37,6 @@ pub(in crate::workflow) fn said(
     Some((waiting, origin))
 }
 
-/// Asks the user for the message: the answer to what the model asked, or what shall be done.
 pub(in crate::workflow) fn ask_for_message(
     draft: &Draft,
     tip: &Turn,
@@ -61,10 +58,7 @@ pub(in crate::workflow) fn ask_for_message(
         .ok_or_else(|| MessageCancelled.into())
 }
 
-/// Asks the user for the answer to what the model asked.
-///
-/// # Errors
-/// [`Unanswered`], or where the terminal is gone.
+/// Prompts for an answer to the model's question. Fails with [`Unanswered`] if the user gives none.
 pub fn ask_for_answer(question: String, user: &mut dyn User) -> anyhow::Result<String> {
     let asked = Question::Answer {
         message: &question,
@@ -79,10 +73,7 @@ pub fn ask_for_answer(question: String, user: &mut dyn User) -> anyhow::Result<S
     }
 }
 
-/// Keeps a message that no turn has used yet for the next one, unless a plan stands before it.
-///
-/// # Errors
-/// Where the draft cannot be read or written.
+/// Saves an unused message in the draft for the next turn, unless a plan is waiting.
 pub fn keep_message(
     project: &Project,
     message: Option<String>,
@@ -103,7 +94,7 @@ pub fn keep_message(
     }
 
     let message = without_keys(message, user);
-    // An answer that waits is not lost to later words.
+    // The draft can contain an answer that no plan has used yet; keep both.
     let message = match draft.waiting_message() {
         Some((earlier, MessageOrigin::User)) => format!("{}\n\n{message}", earlier.trim_end()),
         _ => message,
@@ -116,7 +107,6 @@ pub fn keep_message(
     Ok(())
 }
 
-/// Returns a line that is short enough to be named.
 fn cut(line: &str) -> String {
     match line.char_indices().nth(MAX_NAMED) {
         Some((end, _)) => format!("{}...", &line[..end]),
@@ -124,7 +114,7 @@ fn cut(line: &str) -> String {
     }
 }
 
-/// Returns the user's words without what has the shape of a key: it would be recorded, and sent.
+/// Redacts keys from a message: it is recorded and sent to the model.
 pub fn without_keys(message: String, user: &mut dyn User) -> String {
     let clean = redact_values(&message, &[]);
     if clean.count > 0 {

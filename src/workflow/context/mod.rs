@@ -1,4 +1,4 @@
-//! What a turn gives to the model: the context lists, what stands in them, the message, the input.
+//! Assembles the input for a model: context lists, resources, message, requests.
 
 pub mod artifacts;
 pub mod collect;

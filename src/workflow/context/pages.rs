@@ -1,5 +1,5 @@
-//! Pages and searches: each page fetched once, and kept with the turn, so that its input can be
-//! made again.
+//! Web pages and searches. Each page is fetched once per turn and stored with it, so that its input
+//! can be reproduced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,27 +14,22 @@ use crate::session::turn::Turn;
 use crate::text::digest;
 use crate::workflow::project::Project;
 
-/// Why a page or a search has nothing when a turn runs again.
 const NOT_THEN: &str = "there was nothing when the turn ran";
 
 /// The pages of a turn.
 pub struct Pages {
-    /// What may be fetched.
     rules: FetchRules,
-    /// Where searches go.
     engine: SearchEngine,
-    /// What earlier turns keep.
+    /// Pages stored by earlier turns.
     known: BTreeMap<String, String>,
-    /// What this turn has had already.
+    /// Pages that this turn has requested.
     seen: BTreeMap<String, Result<String, String>>,
-    /// What searches found, line by line, when the turn ran that runs again: nothing is fetched
-    /// then.
+    /// For a replay: lines of the original outputs. Nothing is fetched then.
     recorded: Option<BTreeSet<String>>,
 }
 
 impl Pages {
-    /// Returns the pages of a turn that runs again: what could be had then can be had, and nothing
-    /// else.
+    /// Pages for a replay of a turn: only what it stored is available.
     #[must_use]
     pub fn offline(mut self, turn: &Artifacts) -> Pages {
         self.know(turn);
@@ -52,7 +47,7 @@ impl Pages {
         self
     }
 
-    /// Takes the pages that a turn keeps, so that they need not be fetched again.
+    /// Adds the pages stored with a turn, which need not be fetched again.
     pub fn know(&mut self, artifacts: &Artifacts) {
         let kept = artifacts
             .0
@@ -65,7 +60,7 @@ impl Pages {
         }
     }
 
-    /// Keeps the pages that were had with a turn: the address, a blank line, the text.
+    /// Stores the pages that this turn used: address, blank line, text.
     pub fn keep_in(&self, artifacts: &mut Artifacts) {
         for (url, page) in &self.seen {
             if let Ok(page) = page {
@@ -77,10 +72,7 @@ impl Pages {
         }
     }
 
-    /// Returns a page as readable text, or why not.
-    ///
-    /// # Errors
-    /// Why the page cannot be had, in one sentence.
+    /// Returns a page as readable text.
     pub fn get(&mut self, url: &str) -> Result<String, String> {
         if let Some(seen) = self.seen.get(url) {
             return seen.clone();
@@ -97,10 +89,7 @@ impl Pages {
         page
     }
 
-    /// Returns the hits of a query as text, or why there are none.
-    ///
-    /// # Errors
-    /// Why the search failed, in one sentence.
+    /// Returns the hits of a search as text.
     pub fn search(&self, query: &str) -> Result<String, String> {
         if let Some(recorded) = &self.recorded {
             return if recorded.contains(&found_line(query)) {
@@ -123,7 +112,7 @@ impl Pages {
     }
 }
 
-/// Returns the pages of a new turn, none fetched yet.
+/// Pages of a new turn.
 pub fn pages(project: &Project) -> Pages {
     let rules = FetchRules {
         allowed_hosts: project.settings.web.allow_hosts.clone(),
@@ -138,7 +127,7 @@ pub fn pages(project: &Project) -> Pages {
     }
 }
 
-/// Returns why RESEARCH cannot search, with what to set; `None` where it can.
+/// Why RESEARCH cannot search, with the setting to change. `None` if it can.
 pub fn search_obstacle(project: &Project) -> Option<String> {
     let research = &project.settings.research;
     let why = match engine(project) {
@@ -159,7 +148,6 @@ pub fn search_obstacle(project: &Project) -> Option<String> {
     Some(why)
 }
 
-/// Returns the configured search engine.
 fn engine(project: &Project) -> SearchEngine {
     let research = &project.settings.research;
     let named = research.api_key_env.as_deref();
@@ -181,7 +169,6 @@ fn engine(project: &Project) -> SearchEngine {
     }
 }
 
-/// Returns the variable that usually holds the key of an engine.
 fn usual_key(engine: Option<settings::EngineKind>) -> Option<&'static str> {
     match engine? {
         settings::EngineKind::Brave => Some("BRAVE_API_KEY"),
@@ -190,10 +177,7 @@ fn usual_key(engine: Option<settings::EngineKind>) -> Option<&'static str> {
     }
 }
 
-/// Returns the pages of a turn, with those that it and the turn before it keep already fetched.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Pages of a turn, including those stored with the draft and the previous turn.
 pub fn pages_of(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Pages> {
     let mut pages = pages(project);
     pages.know(&Artifacts(project.repository.files(tip.tree)?));

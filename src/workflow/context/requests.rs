@@ -1,4 +1,4 @@
-//! The requests of a session: what its turns hand on, and what the turn in progress adds.
+//! The user's requests of a session: the list that each turn carries, extended by the draft.
 
 use crate::git::revision;
 use uuid::Uuid;
@@ -12,15 +12,11 @@ use crate::session::requests::{RequestState, Requests, UserRequest};
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::project::Project;
 
-/// In how many turns the first request of a session is looked for that was recorded by a version
-/// without a list of them.
+/// Bounds the search for the first request of a session that an early version recorded without a
+/// list.
 const FIRST_TURNS: u64 = 16;
 
-/// Returns what the user asked for before the turn in progress, in its own list where it has
-/// one.
-///
-/// # Errors
-/// Where the repository or the list cannot be read.
+/// The requests before the draft's own.
 pub fn requests(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Requests> {
     match draft.artifacts.text(artifact::REQUESTS) {
         Some(text) => Requests::read(&text),
@@ -28,11 +24,8 @@ pub fn requests(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<
     }
 }
 
-/// Returns the requests before the turn in progress where the user now says something else: a
-/// message that waited, or whose plan did, is one of them.
-///
-/// # Errors
-/// As for [`requests`].
+/// The requests before the draft's, if the user now says something else. A message in the draft, or
+/// the one of a waiting plan, becomes a replaced request.
 pub fn requests_but_for(
     project: &Project,
     tip: &Turn,
@@ -50,14 +43,11 @@ pub fn requests_but_for(
         });
     }
 
-    // Nothing of a turn in progress is cut before it must be: it stands nowhere else.
+    // The full limit, and not the configured one: the draft has the only copy.
     Ok(requests.within(MAX_SIZE))
 }
 
-/// Returns the requests that a turn hands on which is recorded from a draft.
-///
-/// # Errors
-/// As for [`requests`].
+/// The requests that a turn recorded from this draft carries.
 pub fn requests_with(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Requests> {
     let mut requests = requests(project, tip, draft)?;
     if let Some(request) = request_of(tip, draft) {
@@ -69,10 +59,7 @@ pub fn requests_with(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Re
     Ok(requests.within(max_requests_size(project)))
 }
 
-/// Returns the requests after the session went back to a turn: those after it are undone.
-///
-/// # Errors
-/// As for [`requests`].
+/// The requests after a restore to a turn: later ones are marked as undone.
 pub fn requests_back_at(
     project: &Project,
     (tip, draft): (&Turn, &Draft),
@@ -85,10 +72,7 @@ pub fn requests_back_at(
     Ok(requests.within(max_requests_size(project)))
 }
 
-/// Keeps what the user says besides the work that a turn's message describes, and returns it.
-///
-/// # Errors
-/// As for [`requests`].
+/// Saves and returns what the user says besides the message that TeDDy generates for a turn.
 pub fn keep_said(
     project: &Project,
     tip: &Turn,
@@ -113,10 +97,7 @@ pub fn keep_said(
     Ok(said)
 }
 
-/// Returns what the user said for the turn in progress in a call that made no plan.
-///
-/// # Errors
-/// As for [`requests`].
+/// What the user said for this draft in an earlier call that made no plan.
 pub fn said(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Option<String>> {
     let requests = requests(project, tip, draft)?.requests.into_iter();
     let now = requests
@@ -125,16 +106,12 @@ pub fn said(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Opti
     Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
 }
 
-/// Returns the bytes that the requests may take.
+/// Limit in bytes.
 pub fn max_requests_size(project: &Project) -> usize {
     usize::try_from(project.settings.context.max_requests_size.0).unwrap_or(usize::MAX)
 }
 
-/// Returns what the user asked for with a turn: its message, or where that is a machine's, the newest
-/// request that holds.
-///
-/// # Errors
-/// As for [`requests`].
+/// The user's request behind a turn: its message, or if TeDDy wrote that, the newest open request.
 pub fn asked_with(project: &Project, turn: &Turn) -> anyhow::Result<Option<String>> {
     if turn.meta.origin == MessageOrigin::User {
         return turn.text(&project.repository, artifact::USER_PROMPT);
@@ -144,7 +121,6 @@ pub fn asked_with(project: &Project, turn: &Turn) -> anyhow::Result<Option<Strin
     Ok(holding.next().map(|request| request.text))
 }
 
-/// Returns the requests that a turn hands on.
 fn requests_after(project: &Project, turn: &Turn) -> anyhow::Result<Requests> {
     match turn.text(&project.repository, &in_next(artifact::REQUESTS))? {
         Some(text) => Requests::read(&text),
@@ -152,8 +128,8 @@ fn requests_after(project: &Project, turn: &Turn) -> anyhow::Result<Requests> {
     }
 }
 
-/// Puts together the requests of turns that were recorded without a list of them. It is handed
-/// on from then on, so that a session is walked through once.
+/// Collects the requests of turns recorded without a list. The next turn stores the result, so a
+/// session is traversed only once.
 fn requests_of_chain(project: &Project, from: &Turn) -> anyhow::Result<Requests> {
     let limit = max_requests_size(project);
     let (mut found, mut size, mut undone_after) = (Vec::new(), 0, u64::MAX);
@@ -184,7 +160,6 @@ fn requests_of_chain(project: &Project, from: &Turn) -> anyhow::Result<Requests>
     Ok(Requests::of(found).within(limit))
 }
 
-/// Returns the first request of a session, in one of the turns before `end`.
 fn first_request(
     repository: &Repository,
     from: &Turn,
@@ -201,8 +176,7 @@ fn first_request(
     Ok(None)
 }
 
-/// Returns what the user asked for in a turn; it is undone if the session went back to a turn
-/// before it.
+/// The request of a turn, marked as undone if the session went back to an earlier turn.
 fn request_of_turn(
     repository: &Repository,
     turn: &Turn,
@@ -229,7 +203,6 @@ fn request_of_turn(
     }))
 }
 
-/// Returns what the message of a turn in progress asks for, unless it is a machine's.
 fn request_of(tip: &Turn, draft: &Draft) -> Option<UserRequest> {
     let (text, origin) = draft.message()?;
     (origin == MessageOrigin::User).then(|| UserRequest {

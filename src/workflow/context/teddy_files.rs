@@ -1,5 +1,4 @@
-//! The files below `.teddy/` that a project has beside its configuration: the memos and the list
-//! of every session.
+//! Reads the files below `.teddy/` other than the configuration: memos and the global context list.
 
 use std::path::Path;
 
@@ -10,14 +9,14 @@ use crate::git::repository::Repository;
 use crate::host::file::Root;
 use crate::plan::memo;
 
-/// Where the memos are in the workspace.
+/// Path of the memos.
 pub const MEMOS: &str = ".teddy/memos.yaml";
-/// The list of every session.
+/// Path of the global context list.
 pub const GLOBAL: &str = ".teddy/global.context";
-/// The largest of these files that is read, in bytes.
+/// Maximum size, in bytes.
 pub const MAX_FILE: u64 = 1 << 20;
 
-/// Returns whether the list of every session is the user's own: git does not track it.
+/// Returns `true` if the global list is the user's own, because git does not track it.
 pub fn is_own_global(repository: &Repository) -> bool {
     let tree = refs::head_tree(repository).ok();
     tree.and_then(|tree| repository.entry(tree, GLOBAL.as_bytes()).ok())
@@ -25,10 +24,7 @@ pub fn is_own_global(repository: &Repository) -> bool {
         .is_none()
 }
 
-/// Returns the memos.
-///
-/// # Errors
-/// Where the file is no list of texts.
+/// Parses the memos.
 pub fn memos(root: &Root) -> anyhow::Result<Vec<String>> {
     match memos_text(root) {
         Some(text) => memo::file::read(&text).with_context(|| format!("reading `{MEMOS}`")),
@@ -36,19 +32,15 @@ pub fn memos(root: &Root) -> anyhow::Result<Vec<String>> {
     }
 }
 
-/// Returns the text of the memos' file.
+/// Text of the memos file.
 pub fn memos_text(root: &Root) -> Option<String> {
     root.read(Path::new(MEMOS), MAX_FILE)
         .ok()
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns the text of the list of every session as it is in its file, to be changed; empty
-/// where there is none.
-///
-/// # Errors
-/// Where it is there and cannot be read whole: what is written then would be all that is left
-/// of it.
+/// Text of the global list, for editing; empty if there is none. Fails if it is not UTF-8, because
+/// a lossy copy would destroy it.
 pub fn whole_global_context(root: &Root) -> anyhow::Result<String> {
     match root.read(Path::new(GLOBAL), MAX_FILE) {
         Ok(bytes) => String::from_utf8(bytes)
@@ -58,7 +50,7 @@ pub fn whole_global_context(root: &Root) -> anyhow::Result<String> {
     }
 }
 
-/// Returns the text of the list of every session.
+/// Text of the global list, for reading; empty on any error.
 pub fn global_context(root: &Root) -> String {
     root.read(Path::new(GLOBAL), MAX_FILE)
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())

@@ -1,8 +1,7 @@
-//! A whole session on recorded answers, in a scratch repository: what a user would type, and what
-//! comes of it.
+//! `demo`: plays a whole session with recorded answers in a scratch repository.
 //!
-//! Every step is a command of its own, run by this program and by the git that is installed, so
-//! that what is shown is what happens. Nothing outside the folder is written; no key, no network.
+//! Each step runs as a process, by this program or the installed git, so the output is real. Writes
+//! only below the given directory. Needs no key and no network.
 
 mod script;
 
@@ -14,21 +13,18 @@ use anyhow::Context as _;
 use crate::host::{env, process};
 use script::{ANSWERS, DemoStep, FILES, STEPS};
 
-/// Where a demo shows itself.
+/// Output of the demo.
 pub trait DemoStage {
     /// Shows a heading.
     fn heading(&mut self, text: &str);
-    /// Shows a command as it is typed.
+    /// Shows a command line.
     fn command(&mut self, text: &str);
-    /// Shows what a command printed.
+    /// Shows the output of a command.
     fn output(&mut self, text: &str);
 }
 
-/// Runs the demo below a folder that does not exist yet or is empty, and returns the folder of its
+/// Runs the demo in a directory that is empty or does not exist. Returns the directory of its
 /// repository.
-///
-/// # Errors
-/// Where the folder is in use, git is missing, or a step does not end as it should.
 pub fn demo(folder: &Path, stage: &mut dyn DemoStage) -> anyhow::Result<PathBuf> {
     let in_use = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
     anyhow::ensure!(
@@ -52,7 +48,6 @@ pub fn demo(folder: &Path, stage: &mut dyn DemoStage) -> anyhow::Result<PathBuf>
     Ok(project)
 }
 
-/// Writes the files of the program, the recorded answers and the settings.
 fn prepare(folder: &Path) -> anyhow::Result<()> {
     let write = |path: PathBuf, text: &str| {
         std::fs::write(&path, text).with_context(|| format!("writing `{}`", path.display()))
@@ -73,7 +68,6 @@ fn prepare(folder: &Path) -> anyhow::Result<()> {
     )
 }
 
-/// Runs one line as a shell would, with words in single quotes, and shows it.
 fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> anyhow::Result<()> {
     stage.command(line);
     let words = shlex::split(line).context("a step of the demo is no command line")?;
@@ -86,6 +80,7 @@ fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> a
     for (name, _) in env::all().filter(|(name, _)| {
         name.to_string_lossy().starts_with("GIT_") || name.to_string_lossy().starts_with("TEDDY_")
     }) {
+        // The demo must not depend on the user's environment.
         command.env_remove(name);
     }
 
@@ -108,7 +103,7 @@ fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> a
         .args(arguments)
         .stdin(Stdio::null());
 
-    // One pipe for both streams keeps the order in which a person would see them.
+    // One pipe for both streams preserves their order.
     let (mut reader, writer) = std::io::pipe()?;
     let mut child = command
         .stdout(writer.try_clone()?)

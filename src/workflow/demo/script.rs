@@ -1,18 +1,14 @@
-//! The demo's script: the program, the recorded answers, and what is typed.
+//! Script of the demo: files, recorded answers and command lines.
 
-/// A step.
 pub(super) enum DemoStep {
-    /// What comes now.
     Heading(&'static str),
-    /// A command line, and the exit code that it ends with.
+    /// A command line with its expected exit code.
     Run(&'static str, i32),
 }
 
-/// The program that the session works on.
 pub(super) const FILES: [(&str, &str); 1] =
     [("greet.sh", "#!/bin/sh\n# Greets.\necho \"Hello!\"\n")];
 
-/// What the model answers, in order.
 pub(super) const ANSWERS: [(&str, &str); 4] = [
     ("01.md", include_str!("../../../fixtures/demo/01.md")),
     ("02.md", include_str!("../../../fixtures/demo/02.md")),
@@ -20,7 +16,6 @@ pub(super) const ANSWERS: [(&str, &str); 4] = [
     ("04.md", include_str!("../../../fixtures/demo/04.md")),
 ];
 
-/// What is typed.
 pub(super) const STEPS: &[DemoStep] = &[
     DemoStep::Heading("A small program under git"),
     DemoStep::Run("git init -q -b main", 0),

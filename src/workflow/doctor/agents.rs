@@ -1,4 +1,5 @@
-//! Hooks of agents that a user drives: whether what they call is there, and what went wrong.
+//! Checks the hooks that TeDDy installed in agents' settings: whether their program exists, and
+//! recent errors.
 
 use super::{HealthCheck, Patient, shown};
 use crate::host::process;
@@ -8,7 +9,6 @@ use crate::workflow::hooks::entry::EntryState;
 use crate::workflow::hooks::place::HookFile;
 use crate::workflow::hooks::{HookedAgent, folder, trouble};
 
-/// Looks at agents.
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = Vec::new();
     let project = patient.project.as_ref().ok();
@@ -31,7 +31,6 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Looks at the settings of an agent; nothing where they say nothing of us.
 fn entry(agent: HookedAgent, scope: &str, file: &HookFile) -> Option<HealthCheck> {
     let (name, path) = (agent.name(), shown(&file.path()));
     let reinstall =
@@ -74,7 +73,6 @@ fn entry(agent: HookedAgent, scope: &str, file: &HookFile) -> Option<HealthCheck
     })
 }
 
-/// Looks at what went wrong in hooks.
 fn troubles(hooks: &std::path::Path) -> Option<HealthCheck> {
     let noted = trouble::noted(hooks);
     let last = noted.last()?;

@@ -1,5 +1,5 @@
-//! What `--fix` does: only what is harmless. Nothing that a user made is deleted, no session moves,
-//! and nothing is spent.
+//! Implements `doctor --fix`: only harmless repairs. Deletes nothing that a user made, moves no
+//! session, costs nothing.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -13,28 +13,27 @@ use crate::text::visible::visible;
 use crate::workflow::project::Project;
 use crate::workspace::worktrees::try_lock_worktree;
 
-/// Something harmless that fixes a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Repair {
-    /// Keeps the refs of sessions out of what `git log` shows beside commits.
+    /// Hide the refs of sessions from the decorations of `git log`.
     HideDecoration,
-    /// Closes a file to others.
+    /// Restrict a file to its owner.
     Close(PathBuf),
-    /// Forgets a worktree that is gone.
+    /// Remove the record of a missing worktree.
     ForgetWorktree(String),
 }
 
-/// Something that was fixed, or could not be.
+/// Result of a repair.
 #[derive(Debug)]
 pub struct RepairOutcome {
-    /// The check.
+    /// The check that it repairs.
     pub check: HealthCheck,
-    /// What was done, or why it failed.
+    /// Description of the change, or the error.
     pub done: anyhow::Result<String>,
 }
 
 impl Patient {
-    /// Fixes what is harmless to fix, one after another.
+    /// Applies the repairs of all checks.
     pub fn repair(&self, checks: &[HealthCheck]) -> Vec<RepairOutcome> {
         let repairs = checks
             .iter()
@@ -46,7 +45,6 @@ impl Patient {
         done.collect()
     }
 
-    /// Does one thing, and says what it did.
     fn apply(&self, repair: &Repair) -> anyhow::Result<String> {
         match (repair, self.project.as_ref().ok()) {
             (Repair::Close(file), _) => close(file),
@@ -57,7 +55,6 @@ impl Patient {
     }
 }
 
-/// Sets what keeps our refs out of `git log`.
 fn hide_decoration(project: &Project) -> anyhow::Result<String> {
     let mut command = project.repository.git()?;
     command.args(["config", "--add", "log.excludeDecoration", "refs/teddy/"]);
@@ -71,7 +68,6 @@ fn hide_decoration(project: &Project) -> anyhow::Result<String> {
     Ok("set `log.excludeDecoration` to `refs/teddy/` in this repository".to_owned())
 }
 
-/// Takes a file from everybody but its owner.
 fn close(path: &Path) -> anyhow::Result<String> {
     anyhow::ensure!(!path.is_symlink(), "`{}` is a link", shown(path));
     let file = open_regular(path).with_context(|| format!("opening `{}`", shown(path)))?;
@@ -82,12 +78,11 @@ fn close(path: &Path) -> anyhow::Result<String> {
     Ok(format!("closed `{}` to others", shown(path)))
 }
 
-/// Forgets what is known of a worktree that is gone.
 fn forget_worktree(project: &Project, session: &str) -> anyhow::Result<String> {
     let Some(_lock) = try_lock_worktree(&project.checkout(), session, "doctor") else {
         anyhow::bail!("a process is at work in session `{}`", visible(session));
     };
-    // It may be there again by now.
+    // It can have been created again since the check.
     let listed = worktree::session_worktrees(&project.repository);
     let one = listed.iter().find(|one| one.session == session);
     if one.is_some_and(|one| !one.path.exists()) {

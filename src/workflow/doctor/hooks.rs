@@ -1,4 +1,4 @@
-//! Hooks and aliases of git that would send sessions by accident: a push of everything.
+//! Finds git hooks and aliases that push all refs, and with them sessions and snapshots.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,9 @@ use crate::host::file::read_regular;
 use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 
-/// The largest hook that is read.
 const MAX_HOOK: u64 = 64 << 10;
-/// As many hooks are read.
 const MOST_HOOKS: usize = 50;
 
-/// Looks at hooks and aliases.
 pub(super) fn look(repository: &Repository) -> Vec<HealthCheck> {
     let aliases = repository.config_section("alias");
     let aliases = aliases.iter().filter(|(_, line)| sends_all(line));
@@ -40,7 +37,6 @@ pub(super) fn look(repository: &Repository) -> Vec<HealthCheck> {
     aliases.chain(hooks).collect()
 }
 
-/// Returns the hooks that git would run.
 fn hooks(repository: &Repository) -> Vec<PathBuf> {
     let folder = match repository.config("core.hooksPath") {
         Some(path) => repository.workdir().join(path),
@@ -49,6 +45,7 @@ fn hooks(repository: &Repository) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.path())
+        // Not the `.sample` files.
         .filter(|path| path.extension().is_none())
         .take(MOST_HOOKS)
         .collect();
@@ -56,7 +53,6 @@ fn hooks(repository: &Repository) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns whether a hook pushes everything.
 fn is_sending(path: &Path) -> bool {
     let bytes = read_regular(path, MAX_HOOK).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
@@ -64,7 +60,6 @@ fn is_sending(path: &Path) -> bool {
     lines.any(|line| !line.starts_with('#') && sends_all(line))
 }
 
-/// Returns whether a command pushes everything.
 fn sends_all(line: &str) -> bool {
     let mut words = line.split(|c: char| c.is_whitespace() || "'\";&|".contains(c));
     words.any(|word| word == "push")

@@ -1,4 +1,4 @@
-//! Keys in the open: written into a configuration, or readable by others.
+//! Finds keys in configuration files, and files that other users can access.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::model::remote::is_placeholder;
 use crate::text::secret;
 use crate::text::shell_word::shell_word;
 
-/// A setting or header that holds a key, and what is written there.
+/// Matches settings and headers that hold a key, and captures the value.
 static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
         r"(?i-u)\b(api[_-]?key|x-api-key|(?:proxy-)?authorization|cookie)[\x22']?[ \t]{0,8}:",
@@ -23,7 +23,6 @@ static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 });
 
-/// Looks for keys.
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let users = users(&patient.places.config_file);
     let Ok(project) = &patient.project else {
@@ -59,7 +58,6 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Looks at the user's own configuration.
 fn users(file: &Path) -> HealthCheck {
     let name = shown(file);
     let found = file.metadata().ok().filter(std::fs::Metadata::is_file);
@@ -67,6 +65,7 @@ fn users(file: &Path) -> HealthCheck {
         return HealthCheck::ok("keys", "no key is written down");
     };
     let mode = metadata.permissions().mode();
+    // Writable is worse than readable: the file names programs that run as the user.
     if mode & 0o022 != 0 {
         let reason = format!(
             "others can write `{name}` (mode {:03o}), which says what programs run as you",
@@ -92,26 +91,22 @@ fn users(file: &Path) -> HealthCheck {
         .remedy("teddy setup  # `api_key_env` names a variable with it, `api_key_command` a program that prints it")
 }
 
-/// Says that a file is open to others, and closes it if it is no link.
 fn closed(state: HealthState, reason: String, file: &Path) -> HealthCheck {
     let check = HealthCheck::new("keys", state, reason);
     let check = check.remedy(format!("chmod go-rwx {}", path_word(file)));
+    // `--fix` changes only a regular file.
     match file.is_symlink() {
         true => check,
         false => check.repair(Repair::Close(file.to_owned())),
     }
 }
 
-/// Where a key stands.
 #[derive(Debug, PartialEq, Eq)]
 struct WrittenKey {
-    /// The number of the line.
     line: usize,
-    /// What it looks like.
     what: &'static str,
 }
 
-/// Returns where a configuration has a key in it.
 fn key_in(text: &str) -> Option<WrittenKey> {
     for (at, line) in text.lines().enumerate() {
         let named = WRITTEN.captures(line).and_then(|found| found.get(2));
@@ -123,7 +118,7 @@ fn key_in(text: &str) -> Option<WrittenKey> {
         }
     }
 
-    // One that goes over several lines.
+    // A key that spans several lines.
     secret::find(text).map(|what| WrittenKey { line: 1, what })
 }
 
@@ -131,7 +126,6 @@ fn key_in(text: &str) -> Option<WrittenKey> {
 mod tests {
     use super::*;
 
-    /// Compares where a key is found.
     fn check(text: &str, expected: Option<usize>) {
         assert_eq!(key_in(text).map(|found| found.line), expected, "{text}");
     }

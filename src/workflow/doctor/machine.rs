@@ -1,4 +1,4 @@
-//! What every repository on this machine depends on: git, the sandbox, room on disk.
+//! Checks that do not depend on the repository: git, sandbox, overlay, disk space.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::text::visible::visible;
 use crate::workflow::confine::backend::{self, CommandFiles};
 use crate::workflow::project::Project;
 
-/// How long git may take to say its version.
 const LIMIT: Duration = Duration::from_secs(2);
-/// The oldest git that has all that is asked of it: `repack --geometric` came last.
+/// Needed for `git repack --geometric` (git 2.32).
 const OLDEST: GitVersion = GitVersion([2, 32, 0]);
-/// The oldest git that knows reftables.
+/// Needed for reftables.
 const REFTABLE: GitVersion = GitVersion([2, 45, 0]);
-/// Versions in which a clone that brings hooks, as Git LFS does, fails; the next one mends it.
+/// Releases in which cloning a repository with hooks fails, for example with Git LFS. Fixed in the
+/// next patch release of each.
 const BAD: [GitVersion; 7] = [
     GitVersion([2, 45, 1]),
     GitVersion([2, 44, 1]),
@@ -28,12 +28,10 @@ const BAD: [GitVersion; 7] = [
     GitVersion([2, 39, 4]),
 ];
 
-/// A version of git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct GitVersion([u32; 3]);
 
 impl GitVersion {
-    /// Reads what `git --version` says; what stands behind the third number is a distributor's.
     fn parse(said: &str) -> Option<GitVersion> {
         let words = said.trim().strip_prefix("git version ")?;
         let word = words.split_whitespace().next()?;
@@ -41,6 +39,7 @@ impl GitVersion {
         Some(GitVersion([
             numbers.next()?,
             numbers.next()?,
+            // Distributors append suffixes: `2.39.5 (Apple Git-154)`, `2.51.GIT`.
             numbers.next().unwrap_or(0),
         ]))
     }
@@ -53,10 +52,9 @@ impl std::fmt::Display for GitVersion {
     }
 }
 
-/// Looks at the machine.
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = vec![git(patient), sandbox(patient.settings.execute.sandbox)];
-    // A bare repository has no files that a command could see.
+    // Commands never run in a bare repository.
     let project = patient.project.as_ref().ok();
     let project = project.filter(|project| !project.repository.is_bare());
     checks.extend(project.map(command_files));
@@ -64,7 +62,6 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Looks at git.
 fn git(patient: &Patient) -> HealthCheck {
     let mut command = match git_in(&patient.folder) {
         Ok(command) => command,
@@ -84,7 +81,6 @@ fn git(patient: &Patient) -> HealthCheck {
     judge(said.as_deref().unwrap_or_default(), oldest)
 }
 
-/// Judges what git says of itself.
 fn judge(said: &str, oldest: GitVersion) -> HealthCheck {
     let Some(version) = GitVersion::parse(said) else {
         let line = said.lines().next().unwrap_or("nothing");
@@ -110,7 +106,6 @@ fn judge(said: &str, oldest: GitVersion) -> HealthCheck {
     HealthCheck::ok("git", format!("git {version}"))
 }
 
-/// Looks at what keeps the commands of plans in their place.
 fn sandbox(wanted: Sandbox) -> HealthCheck {
     let shows = "cat /sys/kernel/security/lsm  # shows whether Landlock is on";
     match (wanted, availability()) {
@@ -139,9 +134,9 @@ fn sandbox(wanted: Sandbox) -> HealthCheck {
     }
 }
 
-/// Looks at how commands come to the user's files: tried anew, as the machine may have changed.
 fn command_files(project: &Project) -> HealthCheck {
     let wanted = project.settings.worktree.backend;
+    // A fresh probe, because the machine can have changed.
     match backend::tried(project) {
         CommandFiles::Overlay => {
             HealthCheck::ok("overlay", "commands run over your files, in an overlay")
@@ -165,7 +160,6 @@ mod tests {
     use super::*;
     use crate::workflow::doctor::HealthState;
 
-    /// Compares how what git says is judged.
     fn check(said: &str, oldest: GitVersion, expected: (HealthState, &str)) {
         let found = judge(said, oldest);
         assert_eq!((found.state, found.reason.as_str()), expected, "{said}");

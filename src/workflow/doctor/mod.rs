@@ -1,8 +1,8 @@
-//! `doctor`: what is wrong or risky here, each with the reason and the command that fixes it.
+//! `doctor`: finds problems and risks, each with a reason and a command that fixes it.
 //!
-//! It looks, and changes nothing; [`fix`] does what is harmless. Every look is bounded in time and
-//! in what it reads, believes nothing that a repository says of itself, and sends nothing that
-//! could cost something. What is broken is a finding and stops no other look.
+//! Read-only; [`fix`] applies harmless repairs. Every check is bounded in time and input size, does
+//! not trust the repository, and sends nothing that could cost money. A failing check is a finding
+//! and does not stop the others.
 
 mod agents;
 pub mod fix;
@@ -30,42 +30,40 @@ use crate::text::visible::visible;
 use crate::workflow::project::{Project, ProjectOptions, UserFolders};
 use fix::Repair;
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HealthState {
-    /// As it should be.
+    /// No problem.
     Ok,
-    /// Worth knowing, and harmless.
+    /// Harmless, but worth knowing.
     Note,
-    /// It can do harm, or something does not work as well as it could.
+    /// A risk, or something that works less well than it could.
     Warning,
-    /// Something does not work, or is exposed.
+    /// Something is broken or exposed.
     Problem,
 }
 
-/// What was found of one thing.
+/// Result of one check.
 #[derive(Debug, Clone, Serialize)]
 pub struct HealthCheck {
-    /// What it belongs to.
+    /// Group for display.
     pub group: &'static str,
-    /// What was looked at.
+    /// What was checked.
     pub name: &'static str,
-    /// How bad it is.
+    /// Severity.
     pub state: HealthState,
-    /// What is so, and why that matters.
+    /// What was found and why it matters.
     pub reason: String,
-    /// What fixes it: mostly a command.
+    /// How to fix it, usually a command.
     pub remedy: Option<String>,
-    /// Whether `--fix` does that.
+    /// Whether `--fix` can repair it.
     pub fixable: bool,
-    /// How.
     #[serde(skip)]
     repair: Option<Repair>,
 }
 
 impl HealthCheck {
-    /// Makes a check; its group is that of the looks that it is among.
     fn new(name: &'static str, state: HealthState, reason: impl Into<String>) -> HealthCheck {
         HealthCheck {
             group: "",
@@ -78,33 +76,27 @@ impl HealthCheck {
         }
     }
 
-    /// Says that something is as it should be.
     fn ok(name: &'static str, reason: impl Into<String>) -> HealthCheck {
         HealthCheck::new(name, HealthState::Ok, reason)
     }
 
-    /// Says something that is worth knowing.
     fn note(name: &'static str, reason: impl Into<String>) -> HealthCheck {
         HealthCheck::new(name, HealthState::Note, reason)
     }
 
-    /// Warns.
     fn warning(name: &'static str, reason: impl Into<String>) -> HealthCheck {
         HealthCheck::new(name, HealthState::Warning, reason)
     }
 
-    /// Says that something is wrong.
     fn problem(name: &'static str, reason: impl Into<String>) -> HealthCheck {
         HealthCheck::new(name, HealthState::Problem, reason)
     }
 
-    /// Says what fixes it.
     fn remedy(mut self, remedy: impl Into<String>) -> HealthCheck {
         self.remedy = Some(remedy.into());
         self
     }
 
-    /// Says that it can be fixed here.
     fn repair(mut self, repair: Repair) -> HealthCheck {
         self.fixable = true;
         self.repair = Some(repair);
@@ -112,25 +104,19 @@ impl HealthCheck {
     }
 }
 
-/// What is looked at: a machine, and a repository if there is one.
+/// What to check: the machine, and the repository if there is one.
 pub struct Patient {
-    /// The folder in use.
     folder: PathBuf,
-    /// Where the user's things are.
     places: UserFolders,
-    /// The settings that hold.
     settings: Settings,
-    /// What is wrong with them, so that the defaults hold.
+    /// The error in the settings, if they are invalid and the defaults apply.
     mistake: Option<anyhow::Error>,
-    /// The project, or why there is none.
+    /// The project, or why it cannot be opened.
     project: Result<Project, OpenError>,
 }
 
 impl Patient {
-    /// Opens what can be opened.
-    ///
-    /// # Errors
-    /// A setting of this very call is wrong.
+    /// Opens as much as possible. Fails only on an invalid option of the call itself.
     pub fn admit(
         folder: &Path,
         places: UserFolders,
@@ -161,9 +147,9 @@ impl Patient {
         }
     }
 
-    /// Looks at everything, group by group.
+    /// Runs all checks.
     pub fn examine(&self) -> Vec<HealthCheck> {
-        // It may take its time, while the others look.
+        // The network request runs in the background during the other checks.
         let reached = model::begin(self);
         let looks: [(&'static str, Vec<HealthCheck>); 6] = [
             ("machine", machine::look(self)),
@@ -185,7 +171,7 @@ impl Patient {
     }
 }
 
-/// Puts checks into a group, the worst first.
+/// Sets the group and sorts by severity, worst first.
 fn in_group(group: &'static str, mut found: Vec<HealthCheck>) -> Vec<HealthCheck> {
     found.sort_by_key(|check| std::cmp::Reverse(check.state));
     for check in &mut found {
@@ -194,7 +180,6 @@ fn in_group(group: &'static str, mut found: Vec<HealthCheck>) -> Vec<HealthCheck
     found
 }
 
-/// Returns the settings of the user, where there is no project.
 fn users_settings(
     places: &UserFolders,
     wanted: &ProjectOptions,
@@ -210,12 +195,10 @@ fn users_settings(
     }
 }
 
-/// Returns a path as one word of a command line.
 fn path_word(path: &Path) -> String {
     shell_word(path.as_os_str().as_encoded_bytes())
 }
 
-/// Returns a path as it is shown.
 fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }

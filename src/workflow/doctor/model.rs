@@ -1,5 +1,5 @@
-//! Models: whether one is set up, has its key or program, and answers. Nothing is asked of one, no
-//! key is fetched, and no program is started.
+//! Checks the configured models: key, program and server. Sends no prompt, runs no program and
+//! fetches no key.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -16,17 +16,14 @@ use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 use crate::workflow::setup;
 
-/// How long the model's server may take.
 const LIMIT: Duration = Duration::from_secs(2);
-/// How much longer is waited for whoever asks it.
 const GRACE: Duration = Duration::from_millis(500);
-/// As many other models are looked at.
 const MOST_OTHERS: usize = 50;
 
-/// What comes of asking whether the model's server answers; nothing where none is asked.
+/// Receives the result of the connection; `None` if the model has no server.
 pub(super) type ServerAnswer = Option<mpsc::Receiver<Result<(), String>>>;
 
-/// Begins to ask whether the server of the model in use answers.
+/// Starts to connect to the server of the current model.
 pub(super) fn begin(patient: &Patient) -> ServerAnswer {
     let name = patient.settings.model.as_deref()?;
     let config = ModelConfig::named(name, &patient.settings).ok()?;
@@ -37,12 +34,11 @@ pub(super) fn begin(patient: &Patient) -> ServerAnswer {
 
     let origin = source(name, &config, &Outside::default()).ok()?.origin;
     let (sender, receiver) = mpsc::channel();
-    // Not waited for at the end: looking up a name can hang longer than any limit.
+    // Detached: a DNS lookup can block longer than our timeout.
     std::thread::spawn(move || sender.send(reach(&origin, LIMIT)));
     Some(receiver)
 }
 
-/// Looks at the models.
 pub(super) fn look(patient: &Patient, reached: &ServerAnswer) -> Vec<HealthCheck> {
     let Some(model) = patient.settings.model.as_deref() else {
         let check = HealthCheck::note("model", "no model is configured: plans come from elsewhere");
@@ -56,7 +52,6 @@ pub(super) fn look(patient: &Patient, reached: &ServerAnswer) -> Vec<HealthCheck
     checks
 }
 
-/// Looks at the model in use.
 fn in_use(patient: &Patient, name: &str, reached: &ServerAnswer) -> HealthCheck {
     let found = match find(patient, name) {
         Ok(found) => found,
@@ -89,7 +84,7 @@ fn in_use(patient: &Patient, name: &str, reached: &ServerAnswer) -> HealthCheck 
     }
 }
 
-/// Looks at the other models of the configuration, of which only what they lack is told.
+/// Checks the other models. Only problems are reported.
 fn others(patient: &Patient, in_use: Option<&str>) -> Vec<HealthCheck> {
     let names = patient.settings.models.keys();
     let others = names.filter(|name| Some(name.as_str()) != in_use);
@@ -100,11 +95,8 @@ fn others(patient: &Patient, in_use: Option<&str>) -> Vec<HealthCheck> {
         .collect()
 }
 
-/// What a model lacks.
 struct Lack {
-    /// What it is.
     what: String,
-    /// What helps.
     remedy: String,
 }
 
@@ -117,7 +109,6 @@ impl From<ModelError> for Lack {
     }
 }
 
-/// Returns what stands behind a model's name in a few words, if all that it needs is there.
 fn find(patient: &Patient, name: &str) -> Result<String, Lack> {
     let config = ModelConfig::named(name, &patient.settings)?;
     let outside = Outside::default();
@@ -130,7 +121,6 @@ fn find(patient: &Patient, name: &str) -> Result<String, Lack> {
     }
 }
 
-/// Looks at a model behind HTTP.
 fn remote(name: &str, source: ModelSource) -> Result<String, Lack> {
     match &source.key {
         KeySource::Variable {
@@ -152,7 +142,6 @@ fn remote(name: &str, source: ModelSource) -> Result<String, Lack> {
     }
 }
 
-/// Looks at a program.
 fn program(name: &str, program: &str) -> Result<String, Lack> {
     if program.is_empty() {
         return Err(ModelError::Settings(format!("model `{name}` has no program in `run`")).into());
@@ -173,7 +162,6 @@ fn program(name: &str, program: &str) -> Result<String, Lack> {
     }
 }
 
-/// Looks at recorded answers: a file, a folder, or a session.
 fn replay(patient: &Patient, name: &str, config: &ModelConfig) -> Result<String, Lack> {
     let path = config.path.clone().unwrap_or_default();
     let project = patient.project.as_ref().ok();

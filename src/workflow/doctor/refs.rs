@@ -1,5 +1,4 @@
-//! The repository's git: HEAD, and settings that would send sessions by accident, or overwrite
-//! them.
+//! Checks HEAD, and git settings that push or overwrite sessions by accident.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +9,18 @@ use crate::git::repository::Repository;
 use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 
-/// Where our refs are.
 const OURS: &str = "refs/teddy/";
-/// Where what was fetched from others is kept; it may be overwritten.
+/// Refs fetched from others; a fetch is expected to overwrite them.
 const FETCHED: &str = "refs/teddy/remotes/";
-/// What keeps a refspec away from our refs.
 const EXCLUSION: &str = "'^refs/teddy/*'";
 
-/// The settings of a remote.
 #[derive(Debug, Default)]
 struct RemoteSettings {
-    /// Whether a push sends everything.
     is_mirror: bool,
-    /// What a push sends.
     push: Vec<String>,
-    /// What a fetch brings.
     fetch: Vec<String>,
 }
 
-/// Looks at the repository's git.
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let Ok(project) = &patient.project else {
         return Vec::new();
@@ -50,13 +42,13 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Looks at HEAD.
 fn head(repository: &Repository) -> HealthCheck {
     match refs::head(repository) {
         Ok(_) => HealthCheck::ok("head", "HEAD can be read"),
         Err(error) => {
             let file = repository.git_dir().join("HEAD");
-            // git itself takes it for no repository any more.
+            // git does not recognize such a directory as a repository, so the hint must not need
+            // it.
             let remedy = match repository.config("extensions.refStorage").as_deref() {
                 Some("reftable") => "git fsck".to_owned(),
                 _ => format!("echo 'ref: refs/heads/<branch>' > {}", path_word(&file)),
@@ -66,7 +58,6 @@ fn head(repository: &Repository) -> HealthCheck {
     }
 }
 
-/// Looks at whether `git log` shows the refs of sessions beside commits.
 fn decoration(repository: &Repository) -> HealthCheck {
     let hidden = repository.config_section("log");
     let mut hidden = hidden
@@ -84,13 +75,11 @@ fn decoration(repository: &Repository) -> HealthCheck {
         .repair(Repair::HideDecoration)
 }
 
-/// Returns whether a pattern of `log.excludeDecoration` covers our refs.
 fn hides(pattern: &str) -> bool {
     let whole = pattern.trim_end_matches('*').trim_end_matches('/');
     ["refs", "refs/teddy"].contains(&whole)
 }
 
-/// Collects the settings of each remote, by its name.
 fn remotes(section: Vec<(String, String)>) -> BTreeMap<String, RemoteSettings> {
     let mut remotes: BTreeMap<String, RemoteSettings> = BTreeMap::new();
     for (key, value) in section {
@@ -108,13 +97,12 @@ fn remotes(section: Vec<(String, String)>) -> BTreeMap<String, RemoteSettings> {
     remotes
 }
 
-/// Returns whether git takes a value for yes; a name without a value is one.
 fn is_true(value: &str) -> bool {
     let value = value.to_ascii_lowercase();
+    // As in git: a key without a value is true.
     ["", "true", "yes", "on", "1"].contains(&value.as_str())
 }
 
-/// Looks at what a push to a remote sends.
 fn pushed(name: &str, settings: &RemoteSettings) -> Vec<HealthCheck> {
     let (shown, key) = (visible(name), format!("remote.{name}"));
     if settings.is_mirror {
@@ -141,7 +129,7 @@ fn pushed(name: &str, settings: &RemoteSettings) -> Vec<HealthCheck> {
             visible(&key),
             visible(spec.text)
         );
-        // Who names them means them, mostly.
+        // A refspec that names our refs is probably intended.
         match means {
             true => HealthCheck::note("push", sends),
             false => HealthCheck::warning("push", sends),
@@ -151,7 +139,6 @@ fn pushed(name: &str, settings: &RemoteSettings) -> Vec<HealthCheck> {
     told.collect()
 }
 
-/// Looks at what a fetch from a remote overwrites.
 fn fetched(name: &str, settings: &RemoteSettings, is_bare: bool) -> Vec<HealthCheck> {
     let (shown, key) = (visible(name), format!("remote.{name}.fetch"));
     let remedy = format!("git config --add {} {EXCLUSION}", shell_word(&key));
@@ -162,7 +149,7 @@ fn fetched(name: &str, settings: &RemoteSettings, is_bare: bool) -> Vec<HealthCh
             visible(&key),
             visible(spec.text)
         );
-        // A mirror without files is there for that.
+        // Overwriting everything is the purpose of a bare mirror.
         match is_bare {
             true => HealthCheck::note("fetch", reason),
             false => HealthCheck::warning("fetch", reason),
@@ -172,23 +159,16 @@ fn fetched(name: &str, settings: &RemoteSettings, is_bare: bool) -> Vec<HealthCh
     told.collect()
 }
 
-/// What one line of `push` or `fetch` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Refspec<'a> {
-    /// As it is written.
     text: &'a str,
-    /// Whether it overwrites.
     is_forced: bool,
-    /// Whether it takes refs out.
     is_negative: bool,
-    /// What is sent or fetched.
     source: &'a str,
-    /// Where it goes.
     target: &'a str,
 }
 
 impl<'a> Refspec<'a> {
-    /// Reads a line.
     fn parse(text: &'a str) -> Refspec<'a> {
         let rest = text.trim_start_matches(['+', '^']);
         let (source, target) = rest.split_once(':').unwrap_or((rest, ""));
@@ -201,7 +181,7 @@ impl<'a> Refspec<'a> {
         }
     }
 
-    /// Returns the lines whose side reaches our refs, if no other line takes them out.
+    /// The refspecs with a side that matches our refs, unless another refspec excludes them all.
     fn reaching(lines: &'a [String], side: fn(&Refspec<'a>) -> &'a str) -> Vec<Refspec<'a>> {
         let specs = || lines.iter().map(|line| Refspec::parse(line));
         if specs().any(|spec| spec.is_negative && is_covered_by(spec.source)) {
@@ -213,9 +193,9 @@ impl<'a> Refspec<'a> {
     }
 }
 
-/// Returns whether a pattern can match a ref of ours that is not one fetched from others.
+/// Returns `true` if a pattern can match one of our refs, other than a fetched one.
 fn reaches(pattern: &str) -> bool {
-    // Git completes what does not begin with `refs/`.
+    // git expands `teddy/x` to `refs/teddy/x`.
     let pattern = match pattern.strip_prefix("teddy/") {
         Some(rest) => format!("{OURS}{rest}"),
         None => pattern.to_owned(),
@@ -227,7 +207,6 @@ fn reaches(pattern: &str) -> bool {
     }
 }
 
-/// Returns whether a pattern matches every ref of ours.
 fn is_covered_by(pattern: &str) -> bool {
     pattern
         .strip_suffix('*')
@@ -238,7 +217,6 @@ fn is_covered_by(pattern: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Compares which checks the settings of a remote lead to.
     fn check(settings: &[(&str, &str)], expected: &[&str]) {
         let pairs = settings
             .iter()

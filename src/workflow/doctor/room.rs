@@ -1,4 +1,4 @@
-//! Room on disk, and what takes much of it.
+//! Checks free disk space, and the size of caches.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,22 +10,21 @@ use crate::host::space::{DiskSpace, space};
 use crate::text::sized;
 use crate::workflow::confine;
 
-/// With less room than this a turn may not be recorded.
+/// With less free space, recording a turn can fail.
 const LEAST: u64 = 64 << 20;
-/// With less room than this the next build may fill the disk.
+/// With less free space, the next build can fill the disk.
 const LITTLE: u64 = 1 << 30;
-/// With room for fewer files than this the next build may take the last.
+/// With fewer free inodes, the next build can run out of them.
 const FEW_FILES: u64 = 10_000;
-/// More than this is much for what can be made again.
+/// Worktrees and caches above this are worth a hint.
 const MUCH: u64 = 5 << 30;
-/// How long is counted.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Looks at the room.
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let mut seen = Vec::new();
     let mut checks = Vec::new();
     for (what, path) in places(patient) {
+        // Directories on the same file system are reported once.
         let Some(space) = space(&path).filter(|space| !seen.contains(&space.device)) else {
             continue;
         };
@@ -37,7 +36,6 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Returns where room is needed, and what for.
 fn places(patient: &Patient) -> Vec<(&'static str, PathBuf)> {
     let project = patient.project.as_ref().ok();
     let repository = project.map(|project| ("the repository", project.repository.common_dir()));
@@ -52,12 +50,10 @@ fn places(patient: &Patient) -> Vec<(&'static str, PathBuf)> {
     repository.into_iter().chain(others).collect()
 }
 
-/// Returns the folder for temporary files.
 fn temporary() -> PathBuf {
     env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
 }
 
-/// Judges the room in a place.
 fn judge(space: &DiskSpace, place: &str) -> HealthCheck {
     let reason = format!("{} free for {place}", sized(space.free));
     let shows = "teddy gc  # gives room back; `teddy du` shows what uses it";
@@ -81,7 +77,6 @@ fn judge(space: &DiskSpace, place: &str) -> HealthCheck {
     }
 }
 
-/// Looks at what can be made again: worktrees, and the caches that commands fill.
 fn caches(patient: &Patient) -> HealthCheck {
     let mut folders = Vec::new();
     match &patient.project {
@@ -107,15 +102,12 @@ fn caches(patient: &Patient) -> HealthCheck {
     HealthCheck::ok("caches", reason)
 }
 
-/// How much lies in folders.
 struct CountedSize {
-    /// The bytes.
     bytes: u64,
-    /// Whether everything was counted.
     is_whole: bool,
 }
 
-/// Counts the bytes of the files in folders, links not followed, until some moment.
+/// Sums file sizes until the deadline. Does not follow symlinks.
 fn size(mut folders: Vec<PathBuf>, deadline: Instant) -> CountedSize {
     let mut bytes: u64 = 0;
     while let Some(folder) = folders.pop() {
@@ -134,7 +126,6 @@ fn size(mut folders: Vec<PathBuf>, deadline: Instant) -> CountedSize {
     }
 }
 
-/// Counts the bytes of the files in one folder, and notes the folders in it.
 fn size_of(folder: &Path, below: &mut Vec<PathBuf>) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut bytes: u64 = 0;
@@ -156,7 +147,6 @@ fn size_of(folder: &Path, below: &mut Vec<PathBuf>) -> u64 {
 mod tests {
     use super::*;
 
-    /// Compares how some room is judged.
     fn check(free: u64, files: Option<u64>, expected: &str) {
         let space = DiskSpace {
             free,

@@ -1,4 +1,4 @@
-//! Sessions: refs that are damaged or name nothing, and a quick look at the newest turns.
+//! Checks the refs of sessions, and quickly verifies the newest turns.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -17,9 +17,8 @@ use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 use crate::workflow::project::Project;
 
-/// Where our refs are.
 const OURS: &str = "refs/teddy/";
-/// What else of ours is there that need not be of a session here.
+/// Other refs of ours that need no session here.
 const OTHERS: [&str; 7] = [
     "refs/teddy/snapshots/",
     "refs/teddy/published/",
@@ -29,14 +28,10 @@ const OTHERS: [&str; 7] = [
     RECORDS,
     CHANGES,
 ];
-/// How long is read.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// As many turns of each session are read.
 const TURNS: usize = 3;
-/// As many findings of a kind are told one by one.
 const MOST: usize = 5;
 
-/// Looks at the sessions.
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let Ok(project) = &patient.project else {
         return Vec::new();
@@ -55,7 +50,6 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Looks for refs that name nothing that is there.
 fn damaged(project: &Project) -> Vec<HealthCheck> {
     let broken = match refs::heal::broken(&project.repository, RefScan::Whole) {
         Ok(broken) => broken,
@@ -65,7 +59,7 @@ fn damaged(project: &Project) -> Vec<HealthCheck> {
         }
     };
     let remedy = match project.repository.is_bare() {
-        // What it takes to mend one is in a checkout.
+        // Repair needs the state of a checkout.
         true => "git fsck",
         false => "teddy recover",
     };
@@ -76,7 +70,6 @@ fn damaged(project: &Project) -> Vec<HealthCheck> {
     told.collect()
 }
 
-/// Looks for refs of ours that belong to no session.
 fn stray(listed: &[Reference]) -> Vec<HealthCheck> {
     let sessions: HashSet<&str> = listed
         .iter()
@@ -98,7 +91,6 @@ fn stray(listed: &[Reference]) -> Vec<HealthCheck> {
     told.collect()
 }
 
-/// Returns why a ref of ours belongs to nothing.
 fn why_stray(name: &str, sessions: &HashSet<&str>) -> Option<&'static str> {
     if let Some(session) = name.strip_prefix(SESSIONS) {
         return SessionName::from_ref(session)
@@ -118,10 +110,11 @@ fn why_stray(name: &str, sessions: &HashSet<&str>) -> Option<&'static str> {
     (!is_known).then_some("is nothing that TeDDy knows, but among its refs")
 }
 
-/// Reads the newest turns of as many sessions as there is time for, that in use first.
+/// Verifies the newest turns of as many sessions as the time allows, the current session first.
 fn turns(project: &Project) -> Vec<HealthCheck> {
     let mut sessions = project.store().sessions().unwrap_or_default();
     if let Ok(in_use) = project.session() {
+        // The current session first: there might not be time for all.
         sessions.sort_by_key(|(name, _)| *name != in_use);
     }
 
@@ -147,7 +140,6 @@ fn turns(project: &Project) -> Vec<HealthCheck> {
     checks
 }
 
-/// Says that what was read of the sessions is sound.
 fn sound(read: usize, all: usize) -> HealthCheck {
     let sessions = counted(all, "session");
     if read < all {
@@ -162,7 +154,6 @@ fn sound(read: usize, all: usize) -> HealthCheck {
     }
 }
 
-/// Returns what is wrong with the newest turns of a session.
 fn faults(project: &Project, session: &SessionName, tip: CommitId) -> Option<HealthCheck> {
     let checked = check_newest(&project.repository, session, tip, TURNS);
     let fault = checked.faults.first()?;

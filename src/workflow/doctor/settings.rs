@@ -1,4 +1,4 @@
-//! Settings: whether they can be read, what of a repository's is not trusted, and keys in them.
+//! Checks the settings: validity, trust in the repository's settings, and keys in them.
 
 use super::{HealthCheck, Patient, keys};
 use crate::config::error::ConfigError;
@@ -6,7 +6,6 @@ use crate::config::layer::takes_trust;
 use crate::git::open::OpenError;
 use crate::workflow::project::Project;
 
-/// Looks at the settings.
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = vec![configuration(patient)];
     checks.extend(match &patient.project {
@@ -21,7 +20,6 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Looks at whether they can be read.
 fn configuration(patient: &Patient) -> HealthCheck {
     let Some(mistake) = &patient.mistake else {
         return HealthCheck::ok("configuration", "the configuration can be read");
@@ -34,7 +32,6 @@ fn configuration(patient: &Patient) -> HealthCheck {
     }
 }
 
-/// Says why there is no repository.
 fn repository(error: &OpenError) -> HealthCheck {
     let check = match error {
         OpenError::None(_) => HealthCheck::note(
@@ -49,7 +46,6 @@ fn repository(error: &OpenError) -> HealthCheck {
     }
 }
 
-/// Looks at whether what a repository sets is trusted.
 fn trust(project: &Project) -> HealthCheck {
     let files = project.proposed.len();
     let waiting = ignored(project, takes_trust);
@@ -72,7 +68,7 @@ fn trust(project: &Project) -> HealthCheck {
     }
 }
 
-/// Looks for settings that no trust would let a repository decide.
+/// Finds settings that a repository can never set, even if trusted.
 fn forbidden(project: &Project) -> Option<HealthCheck> {
     let forbidden = ignored(project, |key| !takes_trust(key));
     let check = || {
@@ -88,18 +84,17 @@ fn forbidden(project: &Project) -> Option<HealthCheck> {
     (!forbidden.is_empty()).then(check)
 }
 
-/// Returns the settings of a repository that are ignored, as far as they are of a kind.
 fn ignored(project: &Project, is_kind: impl Fn(&str) -> bool) -> Vec<&String> {
     let names = project.ignored.iter();
     names.filter(|name| is_kind(name)).collect()
 }
 
-/// Returns the names of settings, which a repository has written.
 fn listed(names: &[&String]) -> String {
     let shown = names.iter().take(8).map(|name| format!("`{name}`"));
     let mut text = shown.collect::<Vec<_>>().join(", ");
     if names.len() > 8 {
         text.push_str(&format!(" and {} more", names.len() - 8));
     }
+    // The names come from the repository and are untrusted.
     crate::text::visible::visible(&text).into_owned()
 }

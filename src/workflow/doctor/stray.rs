@@ -1,5 +1,5 @@
-//! Folders of worktrees that belong to nothing any more: of repositories that are gone, or of
-//! sessions that a repository remembers nothing of.
+//! Finds worktree directories that no repository uses: the repository was deleted, or it has no
+//! record of the session.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -11,18 +11,14 @@ use crate::git::worktree;
 use crate::host::file::read_regular;
 use crate::workflow::project::Project;
 
-/// Our own part of a folder of worktrees, with a folder for each of them.
+/// Subdirectory of ours in a worktree root, with a directory for each worktree.
 const OWN: &str = ".teddy-worktrees";
-/// The file that names the repository.
+/// File that names the owning repository.
 const OWNER: &str = "owner";
-/// A path has no more bytes.
 const MAX_OWNER: u64 = 64 * 1024;
-/// As many folders are looked at, and as many are told.
 const MOST_LOOKED_AT: usize = 1000;
-/// As many are told one by one.
 const MOST: usize = 5;
 
-/// Looks for such folders.
 pub(super) fn look(patient: &Patient, project: Option<&Project>) -> Vec<HealthCheck> {
     let mut checks = of_lost_repositories(&patient.places.cache.join("worktrees"));
     if let Some(project) = project.filter(|project| !project.repository.is_bare()) {
@@ -31,12 +27,11 @@ pub(super) fn look(patient: &Patient, project: Option<&Project>) -> Vec<HealthCh
     checks
 }
 
-/// Returns those of repositories that are gone.
 fn of_lost_repositories(root: &Path) -> Vec<HealthCheck> {
     let lost = folders(root).into_iter().filter_map(|folder| {
         let claim = folders(&folder.join(OWN)).into_iter().next()?;
         let owner = owner(&claim)?;
-        // What cannot be looked at may be there.
+        // An inaccessible path can still exist.
         let gone = owner.symlink_metadata().err()?;
         (gone.kind() == std::io::ErrorKind::NotFound).then_some((folder, owner))
     });
@@ -51,7 +46,6 @@ fn of_lost_repositories(root: &Path) -> Vec<HealthCheck> {
     told.collect()
 }
 
-/// Returns those that a repository remembers nothing of, though it made them.
 fn forgotten(project: &Project) -> Vec<HealthCheck> {
     let root = project.worktrees();
     let listed = worktree::session_worktrees(&project.repository);
@@ -77,7 +71,6 @@ fn forgotten(project: &Project) -> Vec<HealthCheck> {
     told.collect()
 }
 
-/// Returns the folders in a folder, sorted.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -90,9 +83,9 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Returns the repository that a claim names.
 fn owner(claim: &Path) -> Option<PathBuf> {
     let bytes = read_regular(&claim.join(OWNER), MAX_OWNER).ok()?;
     let path = Path::new(OsStr::from_bytes(&bytes));
+    // A relative path is not ours; the caller would resolve it against the current directory.
     path.is_absolute().then(|| path.to_owned())
 }

@@ -1,4 +1,4 @@
-//! What runs and what was left behind: worktrees of sessions, locks, an interrupted turn.
+//! Checks worktrees, locks, interrupted turns and rescued files.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,11 @@ use crate::workflow::gc::files_below;
 use crate::workflow::project::Project;
 use crate::workspace::recover;
 
-/// A lock of git's that is older than this was left by a process that is gone.
+/// In seconds. An older lock of git's was left by a dead process.
 const OLD: u64 = 60 * 60;
-/// How much of a holder's name is read.
 const MAX_HOLDER: u64 = 400;
-/// As many of a kind are told one by one.
 const MOST: usize = 5;
 
-/// Looks at worktrees and locks.
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let Ok(project) = &patient.project else {
         return stray::look(patient, None);
@@ -38,7 +35,6 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Looks at the worktrees that are remembered.
 fn worktrees(project: &Project) -> Vec<HealthCheck> {
     let listed = worktree::session_worktrees(&project.repository);
     let references = refs::list(&project.repository, SESSIONS).unwrap_or_default();
@@ -71,7 +67,6 @@ fn worktrees(project: &Project) -> Vec<HealthCheck> {
     checks
 }
 
-/// Tells of a worktree that is remembered and not there.
 fn lost_one(listed: &RememberedWorktree) -> HealthCheck {
     let reason = format!(
         "the worktree of `{}` is gone, and what was known of its files is not ({}); it is made anew when it is needed",
@@ -83,7 +78,6 @@ fn lost_one(listed: &RememberedWorktree) -> HealthCheck {
         .repair(Repair::ForgetWorktree(listed.session.clone()))
 }
 
-/// Tells of a worktree whose session is gone.
 fn orphan(listed: &RememberedWorktree) -> HealthCheck {
     let reason = format!(
         "the worktree `{}` is of the session `{}`, which is gone",
@@ -93,7 +87,6 @@ fn orphan(listed: &RememberedWorktree) -> HealthCheck {
     HealthCheck::note("worktrees", reason).remedy("teddy gc")
 }
 
-/// Looks at our own locks.
 fn locks(project: &Project) -> Vec<HealthCheck> {
     let folder = project.repository.teddy_dir();
     let of_sessions = files_below(&folder.join("locks")).into_iter();
@@ -117,19 +110,20 @@ fn locks(project: &Project) -> Vec<HealthCheck> {
     checks
 }
 
-/// Returns who has signed a lock.
+/// The process recorded in a lock file; `None` if it was released.
 fn holder(path: &Path) -> Option<String> {
     let text = read_regular_text(path, MAX_HOLDER).ok()?;
     (!text.is_empty()).then(|| visible(&text).into_owned())
 }
 
-/// Returns whether somebody holds a lock.
+/// Whether a process holds the `flock`.
 fn is_held(path: &Path) -> bool {
+    // The name in a lock file outlives a killed process; the `flock` does not.
     let free = Lock::outlast(path, Duration::ZERO);
     matches!(free, Err(LockError::Busy { .. }))
 }
 
-/// Looks at git's own locks.
+/// Checks git's own locks. They are never removed, only reported.
 fn locks_of_git(project: &Project) -> Vec<HealthCheck> {
     let repository = &project.repository;
     let head = repository.git_dir().join("HEAD.lock");
@@ -165,14 +159,12 @@ fn locks_of_git(project: &Project) -> Vec<HealthCheck> {
     checks
 }
 
-/// Returns how many seconds ago a file was changed.
 fn age(path: &Path) -> Option<u64> {
     let metadata = std::fs::symlink_metadata(path).ok()?;
     let age = metadata.modified().ok()?.elapsed().unwrap_or_default();
     Some(age.as_secs())
 }
 
-/// Returns a time in hours or days.
 fn hours(seconds: u64) -> String {
     match seconds / 3600 {
         hours if hours < 48 => counted(hours, "hour"),
@@ -180,7 +172,6 @@ fn hours(seconds: u64) -> String {
     }
 }
 
-/// Looks at whether a turn was interrupted.
 fn pending(project: &Project) -> HealthCheck {
     let folder = project.repository.teddy_dir();
     if folder.join("pending.json").symlink_metadata().is_err() {
@@ -196,7 +187,6 @@ fn pending(project: &Project) -> HealthCheck {
     .remedy("teddy recover")
 }
 
-/// Looks at saves of the user's that were set aside.
 fn set_aside(project: &Project) -> Option<HealthCheck> {
     let saves: Vec<PathBuf> = files_below(&project.repository.teddy_dir().join("undo/rescued"));
     let first = saves.first()?;

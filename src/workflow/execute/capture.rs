@@ -1,8 +1,9 @@
-//! What a plan with commands left in the worktree, as a tree that can be brought to the user.
+//! Records what a plan with commands left in the worktree, as a tree to merge into the user's
+//! files.
 //!
-//! What a command moved to where git ignores it is taken along. Repositories within are opaque:
-//! what was done in them is not brought, so it is not recorded either, and it is said. What went
-//! where nothing can be recorded stays where it was.
+//! Files that a command moved to an ignored place are included; otherwise they would look deleted.
+//! Nested repositories are opaque: changes inside are not recorded, and the report says so. A file
+//! moved into one counts as unmoved.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -24,35 +25,26 @@ use crate::workflow::execute::run_env::RunEnv;
 use crate::workflow::project::Project;
 use crate::workspace::snapshot::not_captured;
 
-/// Why what was done in a repository within is not there.
 const OPAQUE: &str = "a repository of its own, in which the plan worked";
 
-/// A worktree after a run.
 pub(super) struct UsedWorktree<'a> {
-    /// The worktree.
     pub worktree: &'a SessionWorktree,
-    /// The links that lead out of it.
+    /// Symlinks to the user's directory.
     pub linked: &'a [Vec<u8>],
-    /// What the plan itself wrote.
     pub written: &'a [Vec<u8>],
-    /// What the files were before.
     pub before: &'a Before,
-    /// When the run began.
     pub began: Moment,
 }
 
-/// What was recorded.
 pub(super) struct RecordedWorktree {
-    /// The files.
     pub tree: TreeId,
-    /// What was left and is not among them.
     pub not_captured: Vec<NotCaptured>,
 }
 
-/// Changes of paths in a tree.
+/// `None` removes the path.
 type TreeEdits = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
-/// Records the files of the worktree, without the links that were brought.
+/// Records the files of the worktree, without the symlinks that we placed there.
 pub(super) fn capture(
     project: &Project,
     env: &RunEnv<'_>,
@@ -74,6 +66,7 @@ pub(super) fn capture(
         }
         false => snapshot::snapshot(repository, &index, &limits, &written)?,
     };
+    // The content is in the plan anyway, so leaving the file out would hide nothing.
     add_written(repository, &mut snapshot, opened.written)?;
 
     let mut captured = RecordedWorktree {
@@ -87,8 +80,7 @@ pub(super) fn capture(
     Ok(captured)
 }
 
-/// Adds the files to a snapshot that the plan itself wrote and that look like a secret: what is in
-/// them is in the plan already.
+/// Adds files that the plan itself wrote and the snapshot left out as secrets.
 fn add_written(
     repository: &Repository,
     snapshot: &mut Snapshot,
@@ -111,7 +103,6 @@ fn add_written(
     Ok(())
 }
 
-/// Takes the links out that lead to the user's folder.
 fn leave_links(
     repository: &Repository,
     env: &RunEnv<'_>,
@@ -127,7 +118,6 @@ fn leave_links(
     captured.edit(repository, &edits)
 }
 
-/// Leaves repositories within as they were, and says in which of them the plan worked.
 fn leave_repositories(
     repository: &Repository,
     env: &RunEnv<'_>,
@@ -143,7 +133,8 @@ fn leave_repositories(
 
     let mut edits = TreeEdits::new();
     for TreeChange { path, old, .. } in &changed {
-        // Files in the place of a repository are the plan's result, and meet it when they come.
+        // If the plan replaced a repository by a directory, keep that: it will conflict when the
+        // files are merged.
         let is_folder = repository
             .entry(captured.tree, path)?
             .is_some_and(|entry| entry.mode == EntryMode::Tree);
@@ -165,7 +156,8 @@ fn leave_repositories(
     Ok(())
 }
 
-/// Takes what a command moved out of sight; what cannot be taken stays where it was.
+/// Includes files that a command moved to ignored places. A file that cannot be recorded there
+/// stays at its old path.
 fn take_moved(
     repository: &Repository,
     env: &RunEnv<'_>,
@@ -204,7 +196,6 @@ fn take_moved(
 }
 
 impl RecordedWorktree {
-    /// Changes paths of the tree.
     fn edit(&mut self, repository: &Repository, edits: &TreeEdits) -> anyhow::Result<()> {
         if !edits.is_empty() {
             self.tree = diff::tree_with(repository, self.tree, edits)?;
@@ -212,7 +203,6 @@ impl RecordedWorktree {
         Ok(())
     }
 
-    /// Notes what is not in the tree.
     fn leave(&mut self, path: &[u8], reason: String) {
         let path = shown(path);
         if self.not_captured.iter().all(|left| left.path != path) {

@@ -1,4 +1,4 @@
-//! A turn on its way through an execution.
+//! State of a plan between validation and the recorded turn.
 
 use crate::git::refs;
 use crate::session::artifact;
@@ -16,32 +16,25 @@ use crate::workflow::user::Approved;
 use crate::workspace::drift::Drift;
 use crate::workspace::snapshot::RecordedFiles;
 
-/// A turn on its way through an execution.
+/// A validated plan with everything that its review and run need.
 pub(super) struct PlanInReview<'a> {
-    /// The newest turn.
     pub(super) tip: &'a Turn,
-    /// The turn in progress.
     pub(super) draft: Draft,
-    /// The user's files.
     pub(super) recorded: RecordedFiles,
-    /// The context lists.
     pub(super) lists: ContextLists,
-    /// Who handed over.
+    /// The turn that handed over to this agent.
     pub(super) caller: Option<Caller>,
-    /// What the model had asked before it.
+    /// The model's question that this turn answers.
     pub(super) question: Option<String>,
-    /// What the user asked for in the session, in this turn too.
     pub(super) requests: Requests,
-    /// The plan.
     pub(super) judged: Judged,
-    /// How far the user's files are from the newest turn.
+    /// Difference between the user's files and the newest turn.
     pub(super) drift: Drift,
-    /// What the user had approved when their files changed.
+    /// The earlier decision, if the user's files changed during the review.
     pub(super) earlier: Option<Approved>,
 }
 
 impl PlanInReview<'_> {
-    /// Returns the turn that ends, as the transition sees it.
     pub(super) fn current<'a>(
         &'a self,
         context: &'a [context_list::ListEntry],
@@ -55,8 +48,8 @@ impl PlanInReview<'_> {
             agent: &self.draft.meta.agent,
             system_prompt: prompt,
             context,
-            // A piece of work goes to the model only with the answer to what it asked before.
-            // A question of the user's is no answer.
+            // Task text reaches the model only together with the user's answer to its question. A
+            // question by the user does not count as an answer.
             is_asked: (self.draft.is_asked_by_user() && !self.draft.meta.question)
                 || self.draft.meta.work.is_some(),
             question: self.question.as_deref(),
@@ -64,8 +57,8 @@ impl PlanInReview<'_> {
         }
     }
 
-    /// Returns the instructions of the agent: those of the turn that ends, unless that answers a
-    /// question.
+    /// System prompt for the next turn. A question has a prompt of its own, which must not be
+    /// carried over.
     pub(super) fn prompt(&self, project: &Project) -> anyhow::Result<String> {
         let meta = &self.draft.meta;
         if meta.question {
@@ -74,7 +67,7 @@ impl PlanInReview<'_> {
         Ok(self.draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT))
     }
 
-    /// Returns the workspace of a turn that changed nothing.
+    /// The workspace record of a turn that changes nothing.
     pub(super) fn still(&self, project: &Project) -> Workspace {
         let here = self.recorded.commit;
         Workspace {

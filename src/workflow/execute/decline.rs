@@ -1,4 +1,4 @@
-//! A plan that the user does not want: recorded with their words, and planned again with them.
+//! Declines a plan: records the user's reply and makes a new plan from it.
 
 use super::result::{DeclineReply, ExecuteResult, RecordedTurn, ReviewedPlan, TurnEnding};
 use super::{ExecuteOptions, PlanInReview, execute, execute_text, record};
@@ -10,12 +10,8 @@ use crate::workflow::plan::{self, plan};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, Question, User};
 
-/// Executes a plan from elsewhere or the one that waits, and plans again if the user declined it
-/// and said what should be done instead.
-///
-/// # Errors
-/// As for [`execute`] and [`execute_text`]. If no other plan can be made, that is a warning: the
-/// turn is recorded, and the message waits for the next one.
+/// Executes the given text or the waiting plan. If the user declines and says what they want
+/// instead, makes a new plan.
 pub fn execute_or_plan(
     project: &mut Project,
     text: Option<&str>,
@@ -37,7 +33,7 @@ pub fn execute_or_plan(
         return Ok(result);
     };
 
-    // Without a message of its own it takes the one that waits.
+    // `plan` takes the message from the draft, where `decline` saved it.
     let wanted = plan::PlanOptions {
         model: options.model.clone(),
         ..plan::PlanOptions::default()
@@ -50,8 +46,8 @@ pub fn execute_or_plan(
     Ok(result)
 }
 
-/// Records that the user did not want the plan; what they want instead waits as the next turn's
-/// message.
+/// Records that the user declined the plan. What they want instead becomes the message of the next
+/// turn.
 pub(super) fn decline(
     project: &Project,
     case: PlanInReview<'_>,
@@ -83,7 +79,7 @@ pub(super) fn decline(
         let mut draft = project.store().draft(&tip)?;
         draft.artifacts.put(artifact::USER_PROMPT, message);
         project.store().save_draft(&tip, &mut draft)?;
-        // What the user wants instead answers what the model had asked, too.
+        // The message answers an open question too.
         recorded.question = None;
     }
 

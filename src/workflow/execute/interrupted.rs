@@ -1,5 +1,5 @@
-//! A run that was cut short: what ran is on record, nothing of it is in the user's files, and the
-//! plan waits again.
+//! Records an interrupted run: the turn reports what ran, the user's files stay unchanged, and the
+//! plan becomes the next draft.
 
 use super::result::{RecordedTurn, TurnEnding};
 use super::run::FinishedRun;
@@ -15,7 +15,7 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 use crate::workspace::transaction::Transaction;
 
-/// What of a turn in progress the next one takes over, so that its plan can run again.
+/// Artifacts that the next draft needs to run the plan again.
 const KEPT: [&str; 4] = [
     artifact::INPUT,
     artifact::USER_PROMPT,
@@ -23,17 +23,14 @@ const KEPT: [&str; 4] = [
     artifact::PLAN,
 ];
 
-/// Records an interrupted run.
-///
-/// # Errors
-/// Where the turn cannot be recorded: nothing has changed then, and the plan waits.
 pub(super) fn record(
     transaction: &Transaction,
     project: &Project,
     mut run: FinishedRun<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordedTurn> {
-    // What the plan left may be what cannot be written; that it ran is told in any case.
+    // The result itself might be what cannot be written, for example on a full disk. Record at
+    // least that the plan ran.
     let taken = run.commit(project, run.left.taken.base, run.left.taken.tree);
     let after = taken.or_else(|error| {
         run.left.ran.cut_short(&error);
@@ -76,7 +73,6 @@ pub(super) fn record(
     Ok(recorded)
 }
 
-/// Makes the plan that was interrupted the plan of the next turn, as it was proposed.
 fn wait_again(project: &Project, run: &FinishedRun<'_>) -> anyhow::Result<()> {
     let old = &run.case.draft;
     let tip = project.store().tip(&run.case.tip.session)?;
@@ -99,7 +95,7 @@ fn wait_again(project: &Project, run: &FinishedRun<'_>) -> anyhow::Result<()> {
     draft.meta.pipeline.clone_from(&old.meta.pipeline);
     draft.meta.repair.clone_from(&old.meta.repair);
 
-    // The interrupted turn has paid for it.
+    // The interrupted turn has already accounted for the cost.
     draft.meta.model = old.meta.model.as_ref().map(|model| ModelUse {
         asked: model.asked.clone(),
         answered: model.answered.clone(),

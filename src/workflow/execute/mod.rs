@@ -1,4 +1,5 @@
-//! Executing a plan: validated, reviewed, run elsewhere, recorded, brought to the user's files.
+//! `execute`: validates the plan, asks for a review, runs it in the session's worktree, records the
+//! turn, and applies the result to the user's files.
 
 mod capture;
 mod case;
@@ -45,25 +46,24 @@ use crate::workspace::drift;
 use crate::workspace::snapshot;
 use crate::workspace::snapshot::RecordedFiles;
 
-/// How a plan is executed.
+/// Options of an execution.
 #[derive(Debug, Clone, Default)]
 pub struct ExecuteOptions {
-    /// The file from which the plan was read.
+    /// The file that contains the plan.
     pub file: Option<PlanFile>,
-    /// Whether a rejected plan goes back to the model.
+    /// Send a rejected plan back to the model.
     pub replan: bool,
-    /// The model that is asked again.
+    /// Model for that, instead of the plan's author.
     pub model: Option<String>,
-    /// Whether turns follow each other without a person.
+    /// Turns follow each other without a review.
     pub yolo: bool,
-    /// Whether somebody else asks the user what the model wants to know.
+    /// The caller asks the user the model's questions.
     pub leaves_question: bool,
-    /// The user's files as they were recorded for the plan that waits.
+    /// A recent snapshot from when the plan was made.
     pub seen: Option<RecordedFiles>,
 }
 
 impl ExecuteOptions {
-    /// Returns mistakes by the lines of the file from which the plan was read, if it was.
     fn placed(&self, mistakes: &[Diagnostic], plan: &Repaired) -> Vec<Diagnostic> {
         match &self.file {
             Some(file) => file.placed(mistakes, &plan.text),
@@ -72,10 +72,9 @@ impl ExecuteOptions {
     }
 }
 
-/// Executes the plan that waits in the session in use.
+/// Executes the waiting plan of the current session.
 ///
-/// # Errors
-/// If no plan waits, or the repository, the worktree or the files cannot be written.
+/// Fails with [`NoPlan`] without one, and with [`ForeignPlan`] if it came with someone else's refs.
 pub fn execute(
     project: &Project,
     options: &ExecuteOptions,
@@ -98,11 +97,8 @@ pub fn execute(
     finish(project, case, options, user)
 }
 
-/// Executes a plan from elsewhere in the session in use; without one, a session is started that is
-/// named after the plan.
-///
-/// # Errors
-/// If the repository, the worktree or the files cannot be written.
+/// Executes a given plan in the current session. Without a session, starts one named after the
+/// plan.
 pub fn execute_text(
     project: &mut Project,
     text: &str,
@@ -120,8 +116,8 @@ pub fn execute_text(
         session => session?,
     };
 
-    // A text that is not a plan at all is the wrong file: nothing of it is recorded and no model is
-    // asked to correct it.
+    // A text without a plan is probably the wrong file. Do not record it, and do not ask a model to
+    // correct it.
     if !reading.is_plan {
         return Ok(ExecuteResult::Refused(refused(
             reading,
@@ -138,7 +134,6 @@ pub fn execute_text(
     finish(project, case, options, user).map(ExecuteResult::Reviewed)
 }
 
-/// Takes a plan that was judged through its review and its run.
 fn finish(
     project: &Project,
     case: PlanInReview<'_>,
@@ -155,17 +150,16 @@ fn finish(
     Ok(reviewed)
 }
 
-/// No plan waits.
+/// No plan is waiting.
 #[derive(Debug, thiserror::Error)]
 #[error("no plan is waiting in session `{0}`")]
 pub struct NoPlan(SessionName);
 
-/// The plan that waits came with somebody else's refs.
+/// The waiting plan came with someone else's refs and was not adopted.
 #[derive(Debug, thiserror::Error)]
 #[error("the plan waiting in session `{0}` was not made here")]
 pub struct ForeignPlan(pub SessionName);
 
-/// Returns why a text from elsewhere is not executed.
 fn refused(
     reading: Reading,
     session: Option<SessionName>,
@@ -178,7 +172,6 @@ fn refused(
     }
 }
 
-/// Begins a session that is named after a plan from elsewhere.
 fn begin(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Result<SessionName> {
     let agent = agents::agent(project, &project.settings.agent.clone())?;
     let transaction = project.enter("new", user)?;
@@ -188,14 +181,14 @@ fn begin(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Res
     Ok(name)
 }
 
-/// Makes a plan from elsewhere the plan of the turn in progress, and judges it.
 fn adopt<'a>(
     project: &Project,
     mut start: Start<'a>,
     (text, reading): (&str, Reading),
     user: &mut dyn User,
 ) -> anyhow::Result<PlanInReview<'a>> {
-    // What is no answer of the model's may do more than tell.
+    // The draft can be waiting for the answer to a question, which must not change files. A plan of
+    // the user's can.
     drop_question(project, start.tip, &mut start.draft)?;
     let paths = forced(&reading.plan);
     let mut case = judged_case(project, start, (reading, &paths), None, user)?;
@@ -203,20 +196,19 @@ fn adopt<'a>(
     case.draft.begin();
     case.draft.artifacts.remove(artifact::INPUT);
     keep_plan(&mut case.draft, text, &case.judged);
+    // Before the review: if it is aborted, the plan is still waiting.
     project.store().save_draft(case.tip, &mut case.draft)?;
 
     Ok(case)
 }
 
-/// What is known of the draft's plan, and of the files, before it is judged.
 enum Known {
-    /// The files as they were recorded when the plan was made, perhaps.
+    /// A recent snapshot, if there is one.
     Seen(Option<RecordedFiles>),
-    /// What the user had approved when their files changed.
+    /// The user's earlier decision on the plan.
     Approved(Approved),
 }
 
-/// Records the user's files and judges the draft's plan on them.
 fn open_case<'a>(
     project: &Project,
     start: Start<'a>,
@@ -227,7 +219,7 @@ fn open_case<'a>(
         Known::Seen(seen) => (None, seen),
         Known::Approved(approved) => (Some(approved), None),
     };
-    // The raw answer, where there is one: what repair had to assume must be in the review again.
+    // Parse the raw reply again: the review must show which repairs were guesses.
     let text = start
         .draft
         .artifacts
@@ -238,7 +230,7 @@ fn open_case<'a>(
     let paths = forced(plan.unwrap_or(&reading.plan));
     let mut case = judged_case(project, start, (reading, &paths), seen, user)?;
 
-    // What a crash kept was not repaired yet.
+    // After a crash the draft can contain an unrepaired plan.
     keep_plan(&mut case.draft, &text, &case.judged);
     Ok(PlanInReview {
         earlier: approved,
@@ -246,9 +238,8 @@ fn open_case<'a>(
     })
 }
 
-/// Records the user's files, those at some paths even where git ignores them, and judges a plan on
-/// them. Files that were seen just now, because the model answered at once, are looked at again
-/// only at those paths.
+/// Takes a snapshot, including ignored files at `paths`, and validates the plan. Reuses `seen` if
+/// it is fresh and the paths are unchanged.
 fn judged_case<'a>(
     project: &Project,
     start: Start<'a>,
@@ -302,8 +293,7 @@ fn judged_case<'a>(
     })
 }
 
-/// Returns the paths that must be in the snapshots although git may ignore them: what the plan
-/// writes, and the memos.
+/// Paths that snapshots must include even if ignored: what the plan writes, and the memos.
 pub(in crate::workflow) fn forced(plan: &Plan) -> Vec<Vec<u8>> {
     let targets = plan.targets().map(|path| path.as_str().as_bytes().to_vec());
     let mut paths: Vec<Vec<u8>> = targets.collect();
@@ -318,7 +308,6 @@ pub(in crate::workflow) fn forced(plan: &Plan) -> Vec<Vec<u8>> {
     paths
 }
 
-/// Asks the user for the answer that the plan waits for; it becomes the next turn's message.
 fn ask_for_answer(
     project: &Project,
     recorded: &mut RecordedTurn,
@@ -339,7 +328,7 @@ fn ask_for_answer(
             question.answer = AnswerStatus::UserLeft;
             return Ok(());
         }
-        // The session waits with the question, and the next message answers it.
+        // Not an error: the question stays open, and the next message answers it.
         Err(_) => return Ok(()),
     };
 

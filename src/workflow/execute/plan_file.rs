@@ -1,20 +1,19 @@
-//! The file from which a plan was read: its mistakes are told by the lines of that file, because
-//! that is where they are mended. What is recorded is the repaired plan, which may have others.
+//! Maps diagnostics of the repaired plan to lines of the user's file, where they are to be fixed.
+//! Repair can add and remove lines.
 
 use crate::plan::diagnostic::Diagnostic;
 use crate::text::diff::changed;
 
-/// A file with a plan.
+/// A file that contains a plan.
 #[derive(Debug, Clone)]
 pub struct PlanFile {
-    /// Its path, as the user wrote it.
+    /// Path as the user wrote it.
     pub name: String,
-    /// What is in it.
+    /// Content of the file.
     pub text: String,
 }
 
 impl PlanFile {
-    /// Returns mistakes of the plan that was made of it, by its own lines.
     pub(super) fn placed(&self, mistakes: &[Diagnostic], repaired: &str) -> Vec<Diagnostic> {
         let [own, plan] = [&self.text, repaired].map(|text| text.lines().collect::<Vec<_>>());
         let changed = changed(&own, &plan);
@@ -28,7 +27,7 @@ impl PlanFile {
                     break;
                 }
                 if at < plan.end {
-                    // A line that was changed, or that repair put there.
+                    // The line was changed or inserted by repair.
                     let inside = (at - plan.start).min(own.len().saturating_sub(1));
                     return (own.start + inside + 1).min(self.text.lines().count());
                 }
@@ -49,7 +48,6 @@ impl PlanFile {
 mod tests {
     use super::*;
 
-    /// Compares the lines of a file with those of the plan that was made of it.
     fn check(own: &str, repaired: &str, expected: &[(usize, usize)]) {
         let file = PlanFile {
             name: "a.md".to_owned(),

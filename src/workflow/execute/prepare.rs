@@ -1,5 +1,5 @@
-//! The session's worktree before a run: the user's files, what git ignores and commands need, the
-//! set-up, a git directory.
+//! Prepares the session's worktree for a run: the user's files, ignored files that commands need,
+//! `worktree.setup`, a git directory.
 
 use std::cell::RefCell;
 use std::io::ErrorKind;
@@ -25,24 +25,19 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-/// A disk with less room than this is full: programs write in blocks.
+/// Programs write in blocks, so a full disk still has some bytes free.
 const LITTLE: u64 = 64 << 10;
 
-/// A worktree that is ready for a run.
 pub(super) struct PreparedWorktree {
-    /// The worktree.
     pub worktree: SessionWorktree,
-    /// The links in it that lead out of it.
+    /// Symlinks that lead out of it.
     pub linked: Vec<Vec<u8>>,
-    /// The view in which it is seen, if its files are a layer over the user's.
+    /// The mounted overlay; `None` for a checkout.
     pub overlay: Option<Overlay>,
 }
 
 impl PreparedWorktree {
-    /// Opens its top, as commands see it.
-    ///
-    /// # Errors
-    /// It cannot be opened.
+    /// Opens the root directory as commands see it.
     pub(super) fn root(&self) -> std::io::Result<Root> {
         match &self.overlay {
             Some(overlay) => overlay.root(),
@@ -50,21 +45,21 @@ impl PreparedWorktree {
         }
     }
 
-    /// Begins to take the view away: from here on nothing but the layer is looked at.
+    /// Starts to unmount the overlay. From here on only the layer is read.
     pub(super) fn release(&mut self) {
         if let Some(overlay) = &mut self.overlay {
             overlay.release();
         }
     }
 
-    /// Takes the view away, and what the kernel leaves of one, which nobody else could list.
+    /// Unmounts the overlay and removes its work directory, which the kernel leaves unreadable.
     fn close(&mut self) {
         if self.overlay.take().is_some() {
             self.worktree.remove_work();
         }
     }
 
-    /// Tells the user where what commands wrote may be incomplete because no room was left.
+    /// Warns if the disk is full, so that files written by commands can be truncated.
     pub(super) fn tell_of_room(&self, user: &mut dyn User) {
         let path = &self.worktree.path;
         let left = space(path);
@@ -74,7 +69,7 @@ impl PreparedWorktree {
         }
     }
 
-    /// Returns the process that holds the view in which commands run.
+    /// The process that holds the mount namespace of the commands.
     pub(super) fn view(&self) -> Option<u32> {
         self.overlay.as_ref().map(Overlay::holder)
     }
@@ -90,14 +85,11 @@ impl Drop for PreparedWorktree {
 #[derive(Debug, thiserror::Error)]
 #[error("`worktree.setup` failed with exit code {code}; nothing was run")]
 pub struct SetupFailed {
-    /// Its exit code.
     code: i32,
-    /// Whether it had no network.
     offline: bool,
 }
 
 impl SetupFailed {
-    /// Returns how a set-up failed, if it did.
     fn of(ended: ScriptEnd, project: &Project) -> Option<SetupFailed> {
         (ended != ScriptEnd::Exited(0)).then(|| SetupFailed {
             code: ended.code(),
@@ -105,7 +97,7 @@ impl SetupFailed {
         })
     }
 
-    /// Returns what the user can do about it, as far as that can be told.
+    /// What the user can do, if known.
     pub fn hint(&self) -> Option<String> {
         self.offline.then(|| {
             "it runs without the network; `worktree.network: true` in your own configuration opens it"
@@ -114,7 +106,8 @@ impl SetupFailed {
     }
 }
 
-/// Opens the worktree at the user's files. Only commands need more than these.
+/// Updates the worktree to the user's files. Only commands need more than the files that the plan
+/// names.
 pub(super) fn prepare(
     project: &Project,
     env: &RunEnv<'_>,
@@ -151,7 +144,6 @@ pub(super) fn prepare(
     })
 }
 
-/// Says that a worktree cannot be made, and what helps where the disk is full.
 fn unmade(error: anyhow::Error) -> anyhow::Error {
     let is_full = |cause: &std::io::Error| {
         matches!(
@@ -172,7 +164,6 @@ fn unmade(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Does what fills a worktree, and tells the user how far it is.
 fn filling<T>(
     (env, extent): (&RunEnv<'_>, Extent<'_>),
     user: &mut dyn User,
@@ -187,8 +178,7 @@ fn filling<T>(
     })
 }
 
-/// Runs `worktree.setup` where it has not run: in a new worktree, in which nothing lies that a plan
-/// wrote and nobody looked at.
+/// Runs `worktree.setup` if it has not run yet.
 fn set_up(
     project: &Project,
     env: &RunEnv<'_>,
@@ -204,6 +194,8 @@ fn set_up(
         return Ok(());
     };
 
+    // The script runs with its own network setting. It must not run on files that a plan wrote and
+    // the user never reviewed.
     if !worktree.fresh {
         filling((env, Extent::Whole), user, |aim| {
             worktree.make_anew(&project.repository, aim)
@@ -220,14 +212,13 @@ fn set_up(
         return Err(failed.into());
     }
 
-    // What it changed besides ignored files is no part of the user's files.
+    // Only the ignored files that the script created are kept.
     filling((env, Extent::Whole), user, |aim| {
         worktree.put_right(&project.repository, aim)
     })?;
     worktree.keep_setup(setup)
 }
 
-/// Runs the set-up, confined as commands are, with the network as its own setting says.
 fn run_setup(
     project: &Project,
     env: &RunEnv<'_>,
@@ -260,7 +251,7 @@ fn run_setup(
     };
 
     let finished = run(&script, &mut |bytes| user.tell(Event::Output { bytes }))?;
-    // What it started and could not be ended would go on writing beside the plan's commands.
+    // A surviving process would write next to the plan's commands.
     anyhow::ensure!(
         finished.left.is_empty(),
         "what `worktree.setup` started could not be ended: {}",
@@ -269,7 +260,6 @@ fn run_setup(
     Ok(finished.end)
 }
 
-/// Brings what git ignores and the settings name.
 fn bring(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<BroughtFiles> {
     let settings = &project.settings.worktree;
     bring::bring(

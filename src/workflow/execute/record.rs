@@ -1,4 +1,4 @@
-//! Recording a turn whose plan ran, or was declined.
+//! Runs an approved plan and records its turn, or records that it was declined.
 
 use super::case::PlanInReview;
 use super::interrupted;
@@ -27,13 +27,8 @@ use crate::workspace::fit::{Fit, fit};
 use crate::workspace::snapshot::newly_left_out;
 use crate::workspace::transaction::Transaction;
 
-/// How often the lock is waited for again once a plan has run.
 const MAX_WAITS: u32 = 20;
 
-/// Runs what was approved and records the turn.
-///
-/// # Errors
-/// Where nothing could be run, or not even that it was interrupted can be recorded.
 pub(super) fn run_and_record(
     project: &Project,
     mut case: PlanInReview<'_>,
@@ -63,9 +58,11 @@ pub(super) fn run_and_record(
         left,
     };
 
+    // The repository was not locked during the run. Other turns can have been recorded meanwhile.
     let transaction = enter_at_last(project, user)?;
     if run.left.ran.interruption.is_none() && !interrupt::requested() {
         match bring(&transaction, project, &run) {
+            // Nothing was committed, so the run can still be recorded as interrupted.
             Err(error) if !is_recorded(project, &run.case)? => run.left.ran.cut_short(&error),
             done => return done,
         }
@@ -78,13 +75,12 @@ pub(super) fn run_and_record(
     interrupted::record(&transaction, project, run, user)
 }
 
-/// Returns whether the session has gone on from the turn that the case began at.
 fn is_recorded(project: &Project, case: &PlanInReview<'_>) -> anyhow::Result<bool> {
     let tip = refs::read(&project.repository, &case.tip.session.reference())?;
     Ok(tip != Some(case.tip.commit))
 }
 
-/// Records what a plan did and brings it to the user's files.
+/// Records the turn and merges its result into the user's files.
 fn bring(
     transaction: &Transaction,
     project: &Project,
@@ -103,7 +99,8 @@ fn bring(
     };
 
     let after = run.commit(project, base, tree)?;
-    // What is not to be written stays as it is, whatever the user made of it meanwhile.
+    // Only paths that the plan changed matter. Other edits of the user's do not require a new
+    // snapshot.
     let now = match is_still_so(project, case, tree)? {
         true => case.recorded.clone(),
         false => transaction.record(
@@ -155,8 +152,8 @@ fn bring(
     Ok(recorded)
 }
 
-/// Returns whether the user's files are as they were reviewed, where they are to become those of a
-/// tree.
+/// Returns `true` if the user has not changed the paths in which `tree` differs from the reviewed
+/// files.
 fn is_still_so(project: &Project, case: &PlanInReview<'_>, tree: TreeId) -> anyhow::Result<bool> {
     let repository = &project.repository;
     let changes = diff::changes(repository, case.recorded.tree, tree)?;
@@ -164,7 +161,8 @@ fn is_still_so(project: &Project, case: &PlanInReview<'_>, tree: TreeId) -> anyh
     Ok(case.recorded.still_has(repository, &paths))
 }
 
-/// Takes the lock to record what a plan did, which is worth a longer wait than a command is.
+/// Takes the lock to record a turn. Waits longer than usual, because the result of the run would be
+/// lost.
 fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Transaction> {
     for _ in 0..MAX_WAITS {
         match project.enter("execute", user) {
@@ -181,7 +179,6 @@ fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Trans
     project.enter("execute", user)
 }
 
-/// Records that the user did not want the plan.
 pub(super) fn record_declined(
     project: &Project,
     mut case: PlanInReview<'_>,
@@ -218,7 +215,6 @@ pub(super) fn record_declined(
     finish(&transaction, project, &case, writing, None)
 }
 
-/// Joins what was left out of two snapshots.
 fn union(before: &[NotCaptured], after: &[NotCaptured]) -> Vec<NotCaptured> {
     let new = after
         .iter()
@@ -226,7 +222,6 @@ fn union(before: &[NotCaptured], after: &[NotCaptured]) -> Vec<NotCaptured> {
     before.iter().chain(new).cloned().collect()
 }
 
-/// Returns the state after the run.
 fn next_state(
     project: &Project,
     case: &PlanInReview<'_>,

@@ -1,4 +1,4 @@
-//! A plan that is wrong: recorded as rejected, and sent back to the model.
+//! Records an invalid plan as rejected, and sends it back to the model.
 
 use super::ExecuteOptions;
 use super::case::PlanInReview;
@@ -16,7 +16,7 @@ use crate::workflow::plan::{self, Start, WaitingPlan, plan_turn};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-/// Records the failure and, where that is wanted and may help, asks the model for a better plan.
+/// Records the rejection. If requested and promising, asks the model for a corrected plan.
 pub(super) fn reject(
     project: &Project,
     case: PlanInReview<'_>,
@@ -37,7 +37,7 @@ pub(super) fn reject(
 
     let question = case.draft.meta.question;
     let again = worth_asking(project, &case);
-    // Who wrote the plan corrects it.
+    // The author of the plan corrects it.
     let model = options.model.clone().or_else(|| {
         case.draft
             .meta
@@ -74,17 +74,13 @@ pub(super) fn reject(
     Ok(recorded)
 }
 
-/// Who is asked again, and who watches.
 struct ReplanRequest<'a> {
-    /// The model; the configured one without it.
     model: Option<String>,
-    /// Whether a question is to be answered.
+    /// The plan is the answer to a question.
     question: bool,
-    /// The user.
     user: &'a mut dyn User,
 }
 
-/// Records the turn as rejected.
 fn record(
     project: &Project,
     case: &PlanInReview<'_>,
@@ -113,7 +109,6 @@ fn record(
     finish(&transaction, project, case, writing, None)
 }
 
-/// Returns why asking again is of no use, if it is not.
 fn worth_asking(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoReplan> {
     let max = project.settings.replan.max;
     if case.draft.meta.replans >= max {
@@ -136,7 +131,6 @@ fn worth_asking(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoRepl
     Ok(())
 }
 
-/// Asks the model again; an answer that does not come leaves the session ready for another call.
 fn replan(
     project: &Project,
     tip: &Turn,

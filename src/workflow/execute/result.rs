@@ -1,4 +1,4 @@
-//! What can come of an execution.
+//! Results of an execution.
 
 use crate::git::object::CommitId;
 use crate::plan::Plan;
@@ -10,101 +10,101 @@ use crate::workflow::plan::WaitingPlan;
 use crate::workspace::drift::Drift;
 use crate::workspace::notice::FileObstacle;
 
-/// What came of executing a text that was given, or the plan that waits.
+/// Result of executing a given text or the waiting plan.
 #[derive(Debug, Clone)]
 pub enum ExecuteResult {
-    /// The text that was given is not a plan; nothing was recorded and no model was asked.
+    /// The given text is not a plan. Nothing was recorded, and no model was asked.
     Refused(RefusedPlan),
-    /// The plan was judged on the user's files.
+    /// The plan was validated.
     Reviewed(ReviewedPlan),
 }
 
-/// What came of a plan that was judged on the user's files.
+/// Result of a validated plan.
 #[derive(Debug, Clone)]
 pub enum ReviewedPlan {
-    /// The user left without a decision: nothing was run, and the plan is still waiting.
+    /// The user left without a decision. Nothing ran; the plan is still waiting.
     Undecided(Box<UndecidedPlan>),
-    /// The turn has ended and is in the session.
+    /// The turn was recorded.
     Recorded(Box<RecordedTurn>),
 }
 
-/// A text that was given as a plan and is none.
+/// A given text that is not a plan.
 #[derive(Debug, Clone)]
 pub struct RefusedPlan {
-    /// The session in use; `None` if there is none, and none was started for it.
+    /// The current session; `None` if there is none.
     pub session: Option<SessionName>,
-    /// As much of a plan as was found in it.
+    /// The part that could be parsed.
     pub plan: Plan,
-    /// Every mistake.
+    /// All mistakes.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A plan that the user left undecided.
+/// A plan without a decision.
 #[derive(Debug, Clone)]
 pub struct UndecidedPlan {
-    /// The session.
+    /// Session name.
     pub session: SessionName,
-    /// The turn in progress.
+    /// Number of the draft.
     pub turn: u64,
     /// The plan.
     pub plan: Plan,
-    /// How far the user's files are from the turn before.
+    /// Difference between the user's files and the previous turn.
     pub drift: Drift,
 }
 
-/// A turn that has ended.
+/// A recorded turn.
 #[derive(Debug, Clone)]
 pub struct RecordedTurn {
-    /// The session.
+    /// Session name.
     pub session: SessionName,
-    /// Its number.
+    /// Turn number.
     pub turn: u64,
     /// Its commit.
     pub commit: CommitId,
-    /// The workspace commit before it.
+    /// Workspace commit before it.
     pub before: CommitId,
-    /// The workspace commit after it.
+    /// Workspace commit after it.
     pub after: CommitId,
     /// The plan as it ran, or as it was proposed.
     pub plan: Plan,
     /// How it ended.
     pub ending: TurnEnding,
-    /// What the model has asked and not heard an answer to when the turn ended.
+    /// The model's question, if one was open at the end of the turn.
     pub question: Option<ModelQuestion>,
-    /// What the plan changed in the user's files.
+    /// Files that changed in the user's directory.
     pub reached: Vec<ReachedFile>,
-    /// The files that overlap with the user's own edits and were left as they were.
+    /// Files that conflict with the user's edits and were not applied.
     pub overlaps: Vec<String>,
-    /// What stood in the way of writing files, other than an overlap.
+    /// Why files were not written, other than a merge conflict.
     pub obstacles: Vec<FileObstacle>,
-    /// Files of the plan's that no snapshot takes and that stay in the session's worktree.
+    /// Files of the plan that no snapshot includes; they stay in the worktree.
     pub not_captured: Vec<NotCaptured>,
-    /// How far the user's files were from the turn before.
+    /// Difference between the user's files and the previous turn.
     pub drift: Drift,
 }
 
-/// A file of the user's that a plan changed.
+/// A file that a plan changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReachedFile {
     /// Its path.
     pub path: String,
-    /// What became of it.
+    /// The kind of change.
     pub change: FileChange,
 }
 
-/// What became of a file.
+/// Kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileChange {
-    /// It is new.
+    /// Created.
     Added,
-    /// It has other content, or another mode.
+    /// New content or mode.
     Modified,
-    /// It is gone.
+    /// Deleted.
     Deleted,
 }
 
 impl FileChange {
-    /// Returns the word for it, as `--json` has it.
+    /// The word used in `--json` output.
     pub fn word(self) -> &'static str {
         match self {
             FileChange::Added => "added",
@@ -119,95 +119,95 @@ impl FileChange {
 pub enum TurnEnding {
     /// The plan ran.
     Ran {
-        /// What each action came to.
+        /// Outcome of each action.
         outcomes: Vec<Outcome>,
-        /// Whether an action failed that was not allowed to.
+        /// An action failed that is not allowed to.
         failed: bool,
-        /// What the model said when it called the work done.
+        /// The model's summary, if it concluded the work.
         conclusion: Option<String>,
     },
-    /// The run was cut short: nothing of it is in the user's files, and the plan waits again.
+    /// The run was interrupted. None of it is in the user's files; the plan became the next draft.
     Interrupted {
-        /// What each action came to.
+        /// Outcome of each action.
         outcomes: Vec<Outcome>,
-        /// What cut it short.
+        /// The reason.
         cause: Interruption,
     },
-    /// The user did not want the plan.
+    /// The user declined the plan.
     Declined {
-        /// One skipped action after the other.
+        /// One skipped outcome for each action.
         outcomes: Vec<Outcome>,
-        /// What the user wants instead.
+        /// What the user replied.
         reply: DeclineReply,
     },
-    /// The plan is wrong.
+    /// The plan is invalid.
     Rejected {
-        /// Every mistake.
+        /// All mistakes.
         diagnostics: Vec<Diagnostic>,
-        /// The plan that the model wrote instead.
+        /// The corrected plan.
         replanned: Option<Box<WaitingPlan>>,
     },
 }
 
-/// What the user wants instead of a plan that they declined.
+/// The user's reply when they declined a plan.
 #[derive(Debug, Clone)]
 pub enum DeclineReply {
-    /// They left at the question.
+    /// They left the prompt.
     Left,
-    /// They said nothing.
+    /// An empty reply.
     Nothing,
-    /// This, which is the next turn's message.
+    /// A message for the next turn.
     Instead {
-        /// Their message.
+        /// The message.
         message: String,
-        /// The plan that was made from it.
+        /// The plan made from it.
         replanned: Option<Box<WaitingPlan>>,
     },
 }
 
-/// A question of the model's that was open when a turn ended.
+/// A question of the model that was open at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelQuestion {
-    /// The Markdown that the model wrote.
+    /// Its text, in Markdown.
     pub text: String,
-    /// What became of it since.
+    /// Whether it has been answered.
     pub answer: AnswerStatus,
 }
 
-/// What became of a question of the model's.
+/// Status of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerStatus {
-    /// Nobody was asked, or nobody could be.
+    /// Not asked, or no user was available.
     Open,
-    /// The user was asked and left.
+    /// The user left the prompt.
     UserLeft,
-    /// The answer is the next turn's message.
+    /// The answer is the message of the next turn.
     Answered,
 }
 
 impl RecordedTurn {
-    /// Returns the status under which the turn is recorded.
+    /// Status in the turn's metadata.
     pub fn status(&self) -> Status {
         self.ending.status()
     }
 
-    /// Returns whether the result is in the user's files as far as they allowed it.
+    /// Returns `true` if the whole result was applied to the user's files.
     pub fn is_synced(&self) -> bool {
         self.overlaps.is_empty()
     }
 
-    /// Returns whether the plan was wrong and did not run.
+    /// Returns `true` if the plan was invalid and did not run.
     pub fn is_rejected(&self) -> bool {
         matches!(self.ending, TurnEnding::Rejected { .. })
     }
 
-    /// Returns the question for whose answer the model waits.
+    /// The question that still needs an answer.
     pub fn unanswered(&self) -> Option<&str> {
         let question = self.question.as_ref()?;
         (question.answer != AnswerStatus::Answered).then_some(question.text.as_str())
     }
 
-    /// Returns whether the user was asked something after the turn and left instead.
+    /// Returns `true` if the user left a prompt after the turn.
     pub fn user_left(&self) -> bool {
         let declined = matches!(
             self.ending,
@@ -220,7 +220,7 @@ impl RecordedTurn {
         declined || question.is_some_and(|question| question.answer == AnswerStatus::UserLeft)
     }
 
-    /// Returns what the user wants instead of the plan.
+    /// What the user wants instead of the plan.
     pub fn instead(&self) -> Option<&str> {
         match &self.ending {
             TurnEnding::Declined {
@@ -231,7 +231,7 @@ impl RecordedTurn {
         }
     }
 
-    /// Returns the plan that was made after this one was rejected or declined.
+    /// The plan that was made after this one was rejected or declined.
     pub fn replanned(&self) -> Option<&WaitingPlan> {
         match &self.ending {
             TurnEnding::Rejected { replanned, .. }
@@ -243,7 +243,7 @@ impl RecordedTurn {
         }
     }
 
-    /// Returns what the model said when it called the work done.
+    /// The model's summary, if it concluded the work.
     pub fn conclusion(&self) -> Option<&str> {
         match &self.ending {
             TurnEnding::Ran { conclusion, .. } => conclusion.as_deref(),
@@ -251,14 +251,14 @@ impl RecordedTurn {
         }
     }
 
-    /// Returns what cut the run short.
+    /// Why the run was interrupted.
     pub fn interruption(&self) -> Option<&Interruption> {
         self.ending.interruption()
     }
 }
 
 impl TurnEnding {
-    /// Returns the status of a turn that ended like this.
+    /// Status in the turn's metadata.
     pub fn status(&self) -> Status {
         match self {
             TurnEnding::Ran { failed: false, .. } => Status::Executed,
@@ -269,7 +269,7 @@ impl TurnEnding {
         }
     }
 
-    /// Returns what cut the run short.
+    /// Why the run was interrupted.
     pub fn interruption(&self) -> Option<&Interruption> {
         match self {
             TurnEnding::Interrupted { cause, .. } => Some(cause),
@@ -277,7 +277,7 @@ impl TurnEnding {
         }
     }
 
-    /// Returns what each action came to; empty if the plan never got to that.
+    /// Outcome of each action; empty if the plan never ran.
     pub fn outcomes(&self) -> &[Outcome] {
         match self {
             TurnEnding::Ran { outcomes, .. }
@@ -289,7 +289,6 @@ impl TurnEnding {
 }
 
 impl ModelQuestion {
-    /// Returns a question that nobody was asked yet.
     pub(super) fn open(text: String) -> ModelQuestion {
         ModelQuestion {
             text,

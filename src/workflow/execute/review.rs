@@ -1,4 +1,4 @@
-//! The review of a plan: decided on, and begun again where the user's files change under it.
+//! The review of a plan. It is repeated if the user's files change meanwhile.
 
 use std::time::Instant;
 
@@ -17,10 +17,9 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Decision, Event, ReviewRequest, User};
 use crate::workspace::snapshot;
 
-/// How often a review is begun again because the user's files changed under it.
 const MAX_REVIEWS: u32 = 3;
 
-/// Takes a plan through its review and everything after it; the session is locked.
+/// Reviews a plan and does everything after that. The caller holds the session lock.
 pub(super) fn review_and_run(
     project: &Project,
     mut case: PlanInReview<'_>,
@@ -28,8 +27,7 @@ pub(super) fn review_and_run(
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
     for review_number in 1.. {
-        // Where the files changed under the review, what no longer fits is the person's to leave
-        // out.
+        // After a change of the files, the user can deselect the parts that don't apply any more.
         if case.earlier.is_none() && !case.judged.diagnostics().is_empty() {
             return turn_down(project, case, options, user);
         }
@@ -39,19 +37,19 @@ pub(super) fn review_and_run(
             Decision::Skip(words) => {
                 return decline::decline(project, case, words, user).map(recorded);
             }
-            // Nothing that runs is nothing that was wanted, and nobody has to say it twice.
+            // Deselecting everything is a refusal; don't ask for a reason.
             Decision::Run(chosen) if chosen.is_empty() => {
                 return decline::decline(project, case, Some(String::new()), user).map(recorded);
             }
             Decision::Run(chosen) => chosen,
         };
-        // Nobody has looked at what no longer fits: it was approved beforehand.
+        // Only without a review: `-y` approved a plan that does not apply any more.
         if !case.judged.diagnostics().is_empty() && !fits(project, &case, &chosen)? {
             return turn_down(project, case, options, user);
         }
 
-        // The plan runs on what was reviewed in any case; an editor that saves all the time must
-        // not keep it from running, as its saves are brought together with the result afterwards.
+        // The plan runs on the reviewed snapshot in any case. An editor that saves all the time
+        // must not block it; its saves are merged with the result.
         if is_still_so(project, &mut case, &chosen)? || review_number == MAX_REVIEWS {
             case.draft.meta.approved_by = Some(approver(user, options));
             return record::run_and_record(project, case, chosen, user).map(recorded);
@@ -72,7 +70,6 @@ pub(super) fn review_and_run(
     unreachable!("the last review leads to a run")
 }
 
-/// Returns whether the user's files are as they were reviewed.
 fn is_still_so(
     project: &Project,
     case: &mut PlanInReview<'_>,
@@ -90,7 +87,6 @@ fn is_still_so(
     Ok(same)
 }
 
-/// Returns who lets a plan run.
 fn approver(user: &dyn User, options: &ExecuteOptions) -> Approver {
     match (user.approves_unseen(), options.yolo) {
         (false, _) => Approver::Person,
@@ -99,7 +95,6 @@ fn approver(user: &dyn User, options: &ExecuteOptions) -> Approver {
     }
 }
 
-/// Says what is wrong with a plan, and records that it was rejected.
 fn turn_down(
     project: &Project,
     case: PlanInReview<'_>,
@@ -113,7 +108,6 @@ fn turn_down(
     reject::reject(project, case, options, user).map(recorded)
 }
 
-/// Returns whether what was chosen of a plan fits the user's files.
 fn fits(project: &Project, case: &PlanInReview<'_>, chosen: &Approved) -> anyhow::Result<bool> {
     let plan = Plan {
         actions: chosen.running().cloned().collect(),
@@ -131,7 +125,6 @@ fn fits(project: &Project, case: &PlanInReview<'_>, chosen: &Approved) -> anyhow
         .is_empty())
 }
 
-/// Lets the user decide.
 fn review(
     project: &Project,
     case: &PlanInReview<'_>,
@@ -165,12 +158,10 @@ fn review(
     user.review(&proposal)
 }
 
-/// Returns what came of a plan whose turn is recorded.
 fn recorded(turn: RecordedTurn) -> ReviewedPlan {
     ReviewedPlan::Recorded(Box::new(turn))
 }
 
-/// Returns what came of a review that the user left without a decision.
 fn undecided(case: PlanInReview<'_>) -> ReviewedPlan {
     ReviewedPlan::Undecided(Box::new(UndecidedPlan {
         session: case.tip.session.clone(),

@@ -1,4 +1,4 @@
-//! A plan that has run, before its turn is recorded.
+//! Result of a run before its turn is recorded.
 
 use super::case::PlanInReview;
 use super::stage::RunResult;
@@ -8,18 +8,13 @@ use crate::workflow::project::Project;
 use crate::workflow::user::Approved;
 use crate::workspace::snapshot;
 
-/// A plan that has run, before its turn is recorded.
 pub(super) struct FinishedRun<'a> {
-    /// The turn.
     pub case: PlanInReview<'a>,
-    /// What was to run.
     pub approved: Approved,
-    /// What it left.
     pub left: RunResult,
 }
 
 impl FinishedRun<'_> {
-    /// Returns the workspace commit with what the plan did.
     pub(super) fn commit(
         &self,
         project: &Project,

@@ -1,4 +1,4 @@
-//! The stage: the session's worktree at the user's files, the run in it, and what it left.
+//! Runs a plan in the session's worktree and collects the result.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,30 +35,24 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, User};
 use crate::workspace::snapshot::not_captured;
 
-/// What a run left.
 pub(in crate::workflow) struct RunResult {
-    /// What each action came to.
     pub ran: Ran,
-    /// The pages that it read.
     pub pages: Pages,
-    /// What is in the worktree.
     pub taken: WorktreeResult,
 }
 
-/// What a run left in its worktree, and did to the repository.
+/// State of a worktree after a run, and side effects on the repository.
 pub(in crate::workflow) struct WorktreeResult {
-    /// The files.
     pub tree: TreeId,
-    /// The commit that they stand on: the one before, or what the plan itself committed on it.
+    /// The commit below them: the one before the run, or one that the plan's commands made on it.
     pub base: CommitId,
-    /// What commands changed in the user's repository, and what of their own was not taken.
+    /// Changes to the user's repository, and work of commands that was not imported.
     pub repository_changes: Vec<String>,
-    /// Files that the plan left and no snapshot takes.
     pub not_captured: Vec<NotCaptured>,
 }
 
 impl WorktreeResult {
-    /// Returns what is known of a worktree that cannot be read: how it began.
+    /// What is known of a worktree that cannot be read: its initial state.
     fn nothing(env: &RunEnv<'_>) -> WorktreeResult {
         WorktreeResult {
             tree: env.tree,
@@ -69,10 +63,7 @@ impl WorktreeResult {
     }
 }
 
-/// Runs what was approved in the session's worktree.
-///
-/// # Errors
-/// Where nothing could be run. What fails after that interrupts the run: what ran is told.
+/// Runs an approved plan in the session's worktree.
 pub(in crate::workflow) fn perform(
     project: &Project,
     env: &RunEnv<'_>,
@@ -102,6 +93,7 @@ pub(in crate::workflow) fn perform(
     if began.is_some() {
         prepared.tell_of_room(user);
     }
+    // Unmounting takes a while. Start now, because only the layer is read from here on.
     prepared.release();
     let taken = match outlived {
         Some(error) => Err(error),
@@ -116,30 +108,23 @@ pub(in crate::workflow) fn perform(
     });
 
     if began.is_some() {
-        // What commands made of it is taken by now, or never.
+        // Commits were imported by `take`, or never will be.
         prepared.worktree.remove_git_dir()?;
     }
 
     Ok(RunResult { ran, pages, taken })
 }
 
-/// The session's worktree while a program other than the plan's commands works in it.
+/// The session's worktree while an agent works in it.
 pub(in crate::workflow) struct WorkRoom<'a> {
-    /// The project.
     project: &'a Project,
-    /// Where the work begins.
     env: RunEnv<'a>,
-    /// The worktree.
     prepared: PreparedWorktree,
-    /// How things were before.
     began: Began,
 }
 
 impl<'a> WorkRoom<'a> {
-    /// Makes the worktree ready as it is for commands.
-    ///
-    /// # Errors
-    /// Where it cannot be made; nothing was run.
+    /// Prepares the worktree as for commands.
     pub(in crate::workflow) fn open(
         project: &'a Project,
         env: RunEnv<'a>,
@@ -155,15 +140,11 @@ impl<'a> WorkRoom<'a> {
         })
     }
 
-    /// Returns the worktree.
     pub(in crate::workflow) fn worktree(&self) -> &SessionWorktree {
         &self.prepared.worktree
     }
 
-    /// Takes what the work left, once nothing of the program lives any more.
-    ///
-    /// # Errors
-    /// Where the worktree cannot be read.
+    /// Collects the result. The agent and all its processes must have ended.
     pub(in crate::workflow) fn close(self) -> anyhow::Result<WorktreeResult> {
         let (env, prepared) = (&self.env, &self.prepared);
         let taken = take(self.project, env, prepared, Some(&self.began), Vec::new());
@@ -172,8 +153,8 @@ impl<'a> WorkRoom<'a> {
     }
 }
 
-/// Runs the actions, and returns what came of them, the pages that they read, and what makes the
-/// worktree unfit to be read, if something does.
+/// Runs the actions. The last value is an error if a process outlived them; the worktree is still
+/// changing then and must not be read.
 fn run_in(
     project: &Project,
     env: &RunEnv<'_>,
@@ -224,7 +205,7 @@ fn run_in(
             tools: &mut tools,
         },
     );
-    // What they may still write was not approved, and would be taken for the plan's.
+    // Its writes were not approved and would be recorded as the plan's.
     let outlived = (!tools.left.is_empty()).then(|| {
         let left = tools.left.join(", ");
         anyhow::anyhow!("what a command started could not be ended: {left}")
@@ -232,9 +213,9 @@ fn run_in(
     Ok((ran, tools.pages, outlived))
 }
 
-/// Applies the memos of a plan that ran to its end: what a memo says is what holds once the plan
-/// has done all that it says.
+/// Applies the memos of a plan that completed.
 fn finish_memos(prepared: &PreparedWorktree, approved: &Approved, ran: &Ran) -> anyhow::Result<()> {
+    // A memo describes the state after the whole plan.
     if ran.is_whole() {
         fault::point("before-memos")?;
         apply_memos(&prepared.root()?, approved).context("applying the memos")?;
@@ -242,7 +223,7 @@ fn finish_memos(prepared: &PreparedWorktree, approved: &Approved, ran: &Ran) -> 
     fault::point("after-run")
 }
 
-/// Takes what a run left: its files, the commit that they stand on, and what else it changed.
+/// Collects the result of a run: files, commits made by commands, and side effects.
 fn take(
     project: &Project,
     env: &RunEnv<'_>,
@@ -265,6 +246,7 @@ fn take(
         });
     };
 
+    // First, so that nothing below reads a forged object.
     let mut repository_changes = began.false_objects(project)?;
     let TakenBack {
         commit,
@@ -283,6 +265,8 @@ fn take(
     let RecordedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
     staged::take_over(&project.repository, &worktree.repository)?;
+    // A file in one of these trees is not build output: once it is gone from the user's files, it
+    // is removed here too, even if git ignores it by then.
     worktree.keep_recorded([env.tree, tree])?;
     fault::point("after-run-snapshot")?;
 
@@ -296,18 +280,14 @@ fn take(
     })
 }
 
-/// How things were before commands ran.
 struct Began {
-    /// What of the repository is the user's, if nothing keeps commands from it.
+    /// Fingerprint of the user's repository; `None` if a sandbox protects it.
     unconfined: Option<Fingerprint>,
-    /// When that was so.
     moment: Moment,
-    /// The files of the worktree.
     files: Before,
 }
 
 impl Began {
-    /// Looks at everything that has to be compared afterwards.
     fn look(project: &Project, prepared: &PreparedWorktree) -> anyhow::Result<Began> {
         let repository = &project.repository;
         let launcher = Launcher::new(confine::policy(project, &prepared.worktree)?)?;
@@ -325,8 +305,9 @@ impl Began {
         })
     }
 
-    /// Moves objects aside that are not what their names say, and says so.
+    /// Quarantines objects with a wrong hash.
     fn false_objects(&self, project: &Project) -> anyhow::Result<Vec<String>> {
+        // A sandboxed command cannot write to the user's object store.
         if self.unconfined.is_none() {
             return Ok(Vec::new());
         }
@@ -338,7 +319,6 @@ impl Began {
             .collect())
     }
 
-    /// Says what of the user's repository was changed.
     fn changes(&self, project: &Project) -> anyhow::Result<Vec<String>> {
         let Some(before) = &self.unconfined else {
             return Ok(Vec::new());
@@ -348,14 +328,12 @@ impl Began {
     }
 }
 
-/// Returns whether a command will run.
 pub(super) fn runs_commands(approved: &Approved) -> bool {
     approved
         .running()
         .any(|action| action.kind.command().is_some())
 }
 
-/// Applies the approved memos in the worktree.
 fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
     let changes: Vec<MemoChange> = approved.memos().cloned().collect();
     if changes.is_empty() {
@@ -379,7 +357,7 @@ fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
     }
 }
 
-/// Returns every path that the plan itself may write or look at.
+/// Paths that the plan itself can read or write.
 fn targets(approved: &Approved) -> Vec<Vec<u8>> {
     let memos = approved
         .memos
@@ -393,7 +371,6 @@ fn targets(approved: &Approved) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Returns every path that the plan itself wrote.
 fn written(ran: &Ran, approved: &Approved) -> Vec<Vec<u8>> {
     let paths = ran.outcomes.iter().flat_map(|outcome| &outcome.written);
     let mut unique: BTreeMap<Vec<u8>, ()> = paths

@@ -1,4 +1,4 @@
-//! What a running plan gets of the world: commands in the worktree, pages, searches, an audience.
+//! Implements the effects of a running plan: commands, web pages, searches, progress.
 
 use std::io;
 use std::path::Path;
@@ -16,28 +16,20 @@ use crate::workflow::confine;
 use crate::workflow::context::pages::Pages;
 use crate::workflow::user::{Event, User};
 
-/// How much of a command's output is kept, in bytes.
 const CAPTURE: usize = 4 << 20;
 
-/// The tools of one run.
 pub struct Equipment<'a> {
-    /// The worktree's folder.
     pub worktree: &'a Path,
-    /// How commands run.
     pub settings: &'a settings::ExecuteSettings,
-    /// What starts them, in a sandbox or not.
     pub launcher: Launcher,
-    /// Variables of every command, before the plan's own.
+    /// Environment variables of all commands; the plan's own override them.
     pub variables: Vec<(String, String)>,
-    /// The pages of the turn.
     pub pages: Pages,
-    /// Whether an artifact of a turn exists.
     pub artifacts: &'a dyn Fn(&Artifact) -> bool,
-    /// The artifacts of the plan's own turn.
+    /// Artifacts of the plan's own turn.
     pub own: &'a Artifacts,
-    /// Who watches.
     pub user: &'a mut dyn User,
-    /// The processes that could not be ended; nothing runs beside them.
+    /// Processes that could not be ended. Once there is one, no further action runs.
     pub left: Vec<String>,
 }
 
@@ -85,6 +77,7 @@ impl Tools for Equipment<'_> {
         self.own.0.get(name).cloned()
     }
 
+    // No action runs next to a process that could not be ended.
     fn interrupted(&self) -> bool {
         interrupt::requested() || !self.left.is_empty()
     }

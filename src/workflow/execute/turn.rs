@@ -1,4 +1,4 @@
-//! The commit of a turn: its artifacts, its message, and its way to the session and the files.
+//! Writes the commit of a turn and completes it.
 
 use super::PlanInReview;
 use super::result::{FileChange, ModelQuestion, ReachedFile, RecordedTurn, TurnEnding};
@@ -26,33 +26,27 @@ use crate::workspace::notice::obstacles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
 
-/// So much of a question or a conclusion is kept, and a line that says so of a longer one; `plan.md`
-/// has all of it.
+/// Limit for a stored question or conclusion, with space for the note that it was truncated.
+/// `plan.md` has the full text.
 const MOST_SAID: usize = MAX_SAID - 64;
 
-/// Everything that a turn is written from.
 pub(super) struct EndedTurn<'a> {
-    /// How it ended.
     pub ending: TurnEnding,
-    /// The plan as it ran, or as proposed.
+    /// The plan as it ran, or as it was proposed.
     pub plan: &'a Plan,
-    /// The text of what ran, where that is not the plan as proposed.
+    /// Text of the plan that ran, if it differs from the proposed one.
     pub approved: Option<String>,
-    /// For each memo whether it was applied.
+    /// Whether each memo was applied.
     pub memos: &'a [bool],
-    /// The user's changes.
     pub modifications: &'a [(usize, Modification)],
-    /// The first state of the next turn.
     pub next: Next,
-    /// The workspace after it.
     pub workspace: Workspace,
-    /// What a command changed in the repository itself.
+    /// Changes to the repository itself, made by commands.
     pub repository_changes: Vec<String>,
-    /// Files that no snapshot has.
+    /// Files that no snapshot includes.
     pub not_captured: Vec<NotCaptured>,
 }
 
-/// Writes the turn and completes it.
 pub(super) fn finish(
     transaction: &Transaction,
     project: &Project,
@@ -69,7 +63,7 @@ pub(super) fn finish(
         new: commit,
         published,
         log: subject,
-        // An interruption is recorded because the user asked to stop.
+        // The turn records that the user asked to stop.
         anyway: meta.status == Status::Interrupted,
         branch: None,
     };
@@ -105,7 +99,6 @@ pub(super) fn finish(
     })
 }
 
-/// Writes the objects of the turn.
 fn write(
     project: &Project,
     case: &PlanInReview<'_>,
@@ -162,7 +155,6 @@ fn write(
     Ok((project.store().write(new)?, meta))
 }
 
-/// Writes the report.
 fn report(
     project: &Project,
     case: &PlanInReview<'_>,
@@ -177,7 +169,7 @@ fn report(
     .to_string();
     let prompt = case.draft.artifacts.text_or_empty(artifact::USER_PROMPT);
 
-    // A machine's words are in their own file; a report of them would show them to later turns.
+    // A message by TeDDy is in its own artifact. In the report, later turns would see it.
     let prompt = Some(prompt).filter(|_| case.draft.is_asked_by_user());
     let rejected = meta.status == Status::Rejected;
     let text = Report {
@@ -209,7 +201,6 @@ fn report(
     crate::text::redact::redact(&text).into_owned()
 }
 
-/// Keeps the whole output of commands.
 fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
     for (index, outcome) in outcomes
         .iter()
@@ -224,7 +215,6 @@ fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
     }
 }
 
-/// Keeps the whole of each difference of which the report shows a part.
 fn changes(artifacts: &mut Artifacts, writing: &EndedTurn<'_>, limit: usize) {
     let ran = writing.ending.outcomes().iter().enumerate();
     let ran = ran.map(|(index, outcome)| (difference_name(index), &outcome.difference));
@@ -235,13 +225,13 @@ fn changes(artifacts: &mut Artifacts, writing: &EndedTurn<'_>, limit: usize) {
 
     for (name, change) in ran.chain(proposed) {
         let change = crate::text::redact::redact(change);
+        // Only if the report truncates it.
         if bounded(&change, limit).is_some() {
             artifacts.put(&name, change.into_owned());
         }
     }
 }
 
-/// Keeps the state that the turn gives to the next one.
 fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
     let meta = NextMeta {
         schema: SCHEMA,
@@ -266,7 +256,6 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
     }
 }
 
-/// Returns the files that a plan changed.
 fn changed_files(
     repository: &Repository,
     workspace: &Workspace,
@@ -275,7 +264,6 @@ fn changed_files(
     diff::changes(repository, tree(workspace.before)?, tree(workspace.after)?)
 }
 
-/// Returns what a plan changed in the user's files.
 fn reached(repository: &Repository, workspace: &Workspace) -> anyhow::Result<Vec<ReachedFile>> {
     let row = |change: diff::TreeChange| ReachedFile {
         path: lossy(&change.path),
@@ -291,7 +279,6 @@ fn reached(repository: &Repository, workspace: &Workspace) -> anyhow::Result<Vec
         .collect())
 }
 
-/// Says what was done, a line for each action and file.
 fn summary(repository: &Repository, writing: &EndedTurn<'_>) -> anyhow::Result<Vec<String>> {
     let actions = writing.plan.actions.iter().zip(writing.ending.outcomes());
     let mut lines: Vec<String> = actions

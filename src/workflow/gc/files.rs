@@ -1,4 +1,5 @@
-//! Files of ours that nobody needs any more: old undo data, what killed processes left.
+//! Finds and removes files that are no longer needed: old undo data and leftovers of killed
+//! processes.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -11,15 +12,14 @@ use crate::host::clock;
 use crate::host::file::Root;
 use crate::host::file::remove_below;
 
-/// How the names of temporary files begin: of state files, indexes, clocks, and of gix's loose
-/// objects.
+/// Prefixes of temporary files: state files, indexes, clock probes, and loose objects by gix.
 const TEMPORARY: [&str; 4] = [
     crate::host::file::TEMPORARY,
     "tmp-index-",
     "moment-",
     ".tmp",
 ];
-/// The folders of files that are called as sessions are.
+/// Directories whose file names are session names.
 const OF_SESSIONS: [&str; 7] = [
     "tips",
     "own-drafts",
@@ -30,8 +30,7 @@ const OF_SESSIONS: [&str; 7] = [
     "archive",
 ];
 
-/// Returns files below `teddy/undo`, and damaged state that was put aside, that are old, and
-/// temporary files that were left.
+/// Old files below `teddy/undo`, old damaged state, and abandoned temporary files.
 pub(super) fn old_files(repository: &Repository, days: u32) -> Vec<PathBuf> {
     let teddy = repository.teddy_dir();
     let mut files = files_below(&teddy.join("undo"));
@@ -54,15 +53,13 @@ pub(super) fn old_files(repository: &Repository, days: u32) -> Vec<PathBuf> {
     old.chain(abandoned(repository)).collect()
 }
 
-/// Removes files.
 pub(super) fn remove(files: &[PathBuf]) -> anyhow::Result<()> {
     files.iter().try_for_each(|path| {
         std::fs::remove_file(path).with_context(|| format!("removing `{}`", path.display()))
     })
 }
 
-/// Returns what killed processes have left in a folder: what they had taken in and not yet looked
-/// at, or what they were about to sign.
+/// Leftovers of killed processes in a directory: unchecked quarantines and unfinished signatures.
 pub(super) fn left_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let Ok(root) = Root::open_strictly(folder) else {
         return Ok(Vec::new());
@@ -73,7 +70,7 @@ pub(super) fn left_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         .collect())
 }
 
-/// Removes what strangers wrote, folders with all that is in them: nothing of it is followed.
+/// Removes untrusted files and directories. Follows no symlink.
 pub(super) fn remove_foreign(paths: &[PathBuf]) -> anyhow::Result<()> {
     for path in paths {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -84,8 +81,7 @@ pub(super) fn remove_foreign(paths: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns temporary files of processes that were killed: state of ours, and loose objects, that
-/// never got their names.
+/// Temporary files of killed processes, at least a day old.
 fn abandoned(repository: &Repository) -> impl Iterator<Item = PathBuf> {
     let objects = std::fs::read_dir(repository.common_dir().join("objects"))
         .into_iter()
@@ -97,7 +93,7 @@ fn abandoned(repository: &Repository) -> impl Iterator<Item = PathBuf> {
     let of_sessions = OF_SESSIONS.map(|folder| repository.teddy_dir().join(folder));
     let is_temporary = move |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // A session may be called as one of ours begins, but for the first.
+        // Session names can start like our temporary files, except for the first prefix.
         let known = if of_sessions.iter().any(|folder| path.starts_with(folder)) {
             &TEMPORARY[..1]
         } else {
@@ -109,7 +105,7 @@ fn abandoned(repository: &Repository) -> impl Iterator<Item = PathBuf> {
     files.filter(move |path| is_temporary(path) && age(path).is_some_and(|age| age >= DAY))
 }
 
-/// Returns how long ago a file was changed or moved to where it is.
+/// Time since a file was modified or moved, whichever is later.
 pub(super) fn age(path: &Path) -> Option<Duration> {
     use std::os::unix::fs::MetadataExt as _;
 
@@ -123,7 +119,7 @@ pub(super) fn age(path: &Path) -> Option<Duration> {
     Some(now.duration_since(modified).unwrap_or_default())
 }
 
-/// Returns every file below a folder, links not followed, the folder itself included.
+/// All files below a directory. Follows no symlink, not even the directory itself.
 pub(in crate::workflow) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut folders = vec![folder.to_owned()];
     folders.retain(|folder| !folder.is_symlink());
@@ -141,12 +137,10 @@ pub(in crate::workflow) fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the bytes of the files below a folder.
 pub(in crate::workflow) fn size(folder: &Path) -> u64 {
     size_of(&files_below(folder))
 }
 
-/// Returns the bytes of files.
 pub(super) fn size_of(files: &[PathBuf]) -> u64 {
     files
         .iter()

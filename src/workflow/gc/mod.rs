@@ -1,7 +1,7 @@
-//! Giving back room: worktrees that nobody used lately, undo data that has grown old, loose objects
-//! that fit into a pack. Never a session, unless it is named.
+//! `gc`: frees disk space by removing idle worktrees and expired undo data, and by packing objects.
+//! Deletes a session only if it is named.
 //!
-//! What goes is found first and removed then. To say only what would go is the first half of that.
+//! Everything to remove is found first, so that `--plan` runs the same code.
 
 mod files;
 mod pack;
@@ -30,66 +30,59 @@ pub(in crate::workflow) use session::{ARCHIVE, forget};
 use snapshots::AgedSnapshots;
 use worktrees::IdleWorktrees;
 
-/// A day.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What is wanted.
+/// Options of a collection.
 #[derive(Debug, Clone)]
 pub struct GcOptions {
-    /// Sessions to forget, with all that only they hold.
+    /// Sessions to delete.
     pub sessions: Vec<SessionName>,
-    /// Worktrees go that were not used for so many days.
+    /// Remove worktrees that were idle for this many days.
     pub idle_days: u32,
-    /// Undo data goes that is older than so many days.
+    /// Remove undo data older than this many days.
     pub undo_days: u32,
-    /// Whether sessions go without a bundle of them.
+    /// Delete sessions without a bundle.
     pub no_bundle: bool,
 }
 
-/// What was done, or would be.
+/// What was removed, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct GcResult {
-    /// Sessions that were forgotten.
+    /// Deleted sessions.
     pub sessions: Vec<String>,
-    /// The bundles with them.
+    /// Their bundles.
     pub archived: Vec<ArchivedSession>,
-    /// Sessions whose worktree was removed; it is made anew when it is needed.
+    /// Sessions whose worktree was removed. It is created again when needed.
     pub worktrees: Vec<String>,
-    /// Linked worktrees of git's that are gone, and what was known of their files with them.
+    /// Deleted linked worktrees of git whose records were removed.
     pub checkouts: Vec<String>,
-    /// Files of `teddy/undo`, damaged state and temporary files that were removed.
+    /// Number of files removed from `teddy/undo`, damaged state and temporary files.
     pub undo_files: usize,
-    /// Snapshots of the workspace that no turn holds and that were forgotten.
+    /// Number of removed snapshots that no turn references.
     pub snapshots: usize,
-    /// Whether the caches that commands filled were removed; they fill anew.
+    /// The caches of commands were removed.
     pub caches: bool,
-    /// The bytes of the files that were removed; objects are not among them.
+    /// Size of removed files in bytes, without objects.
     pub bytes: u64,
 }
 
-/// A worktree that goes.
 #[derive(Debug, Clone)]
 struct RemovedWorktree {
-    /// The folder of its session.
     session: String,
-    /// The bytes of its files.
     bytes: u64,
 }
 
-/// Gives back room.
-///
-/// # Errors
-/// Where a named session is not there or in use, no bundle can be made of it, or something cannot
-/// be removed or packed.
+/// Frees disk space.
 pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::Result<GcResult> {
-    // In this order, as whoever executes takes them: it would wait for us, and we for it.
+    // The same order as in `execute`, session before repository. The reverse would deadlock.
     let sessions: BTreeSet<_> = wish.sessions.iter().collect();
     let _session_locks = sessions
         .iter()
         .map(|session| project.lock_session(session, "gc"))
         .collect::<Result<Vec<_>, _>>()?;
 
-    // All of them before the first goes; others can work meanwhile.
+    // Write all bundles before the first deletion, and outside the repository lock, so that other
+    // processes can work.
     let archived = match wish.no_bundle {
         true => Vec::new(),
         false => sessions
@@ -109,7 +102,7 @@ pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::R
         user.tell(Event::Notice(Notice::WorktreeInUse(session.clone())));
     }
 
-    // Said before it is gone: afterwards nobody knows its size.
+    // Measure before the removal.
     let told = found.told();
     found.remove(project)?;
     pack::pack(&project.repository)?;
@@ -120,10 +113,7 @@ pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::R
     })
 }
 
-/// Returns what [`gc`] would do now; does nothing and takes no lock of the repository.
-///
-/// # Errors
-/// Where a named session is not there, or something cannot be read.
+/// Returns what [`gc`] would do. Changes nothing and does not take the repository lock.
 pub fn plan(project: &Project, wish: &GcOptions) -> anyhow::Result<GcResult> {
     let sessions: BTreeSet<_> = wish.sessions.iter().collect();
     let mut archived = Vec::new();
@@ -143,23 +133,17 @@ pub fn plan(project: &Project, wish: &GcOptions) -> anyhow::Result<GcResult> {
     })
 }
 
-/// What is to go, besides sessions.
 struct Waste {
-    /// Worktrees.
     worktrees: IdleWorktrees,
-    /// The caches that commands filled.
     caches: Option<PathBuf>,
-    /// What is known of checkouts that are gone.
+    /// Published refs of deleted linked worktrees.
     checkouts: Vec<(String, Reference)>,
-    /// Files of ours.
     files: Vec<PathBuf>,
-    /// What killed processes had taken in.
+    /// Untrusted leftovers of killed processes.
     left: Vec<PathBuf>,
-    /// Snapshots.
     snapshots: Vec<AgedSnapshots>,
 }
 
-/// Finds what is to go.
 fn look(project: &Project, wish: &GcOptions) -> anyhow::Result<Waste> {
     let repository = &project.repository;
     let worktrees = worktrees::idle(project, wish)?;
@@ -169,6 +153,7 @@ fn look(project: &Project, wish: &GcOptions) -> anyhow::Result<Waste> {
     left.extend(files::left_in(&sign::scratch_dir(repository))?);
 
     Ok(Waste {
+        // A running command can be using the caches.
         caches: (is_old && worktrees.in_use.is_empty()).then_some(caches),
         worktrees,
         checkouts: worktrees::gone_checkouts(project)?,
@@ -179,13 +164,13 @@ fn look(project: &Project, wish: &GcOptions) -> anyhow::Result<Waste> {
 }
 
 impl Waste {
-    /// Removes it.
     fn remove(&self, project: &Project) -> anyhow::Result<()> {
         for (worktree, _lock) in &self.worktrees.idle {
             worktrees::remove_files(project, &worktree.session)?;
         }
 
-        // What commands wrote is in there: the folder above it is found before, links and all.
+        // The content is untrusted, so no symlink below the directory is followed. Its parent is
+        // ours and can be reached through one.
         if let Some(caches) = &self.caches
             && let (Some(folder), Some(name)) = (caches.parent(), caches.file_name())
         {
@@ -198,7 +183,6 @@ impl Waste {
         snapshots::forget(&project.repository, &self.snapshots)
     }
 
-    /// Returns what is said of it.
     fn told(&self) -> GcResult {
         let worktrees = self.worktrees.idle.iter().map(|(worktree, _)| worktree);
         let bytes = worktrees.clone().map(|it| it.bytes).sum::<u64>()

@@ -1,22 +1,19 @@
-//! Loose objects and small packs, put together by git.
+//! Packs loose objects and small packs with `git repack`.
 
 use anyhow::Context as _;
 
 use crate::git::repository::Repository;
 
-/// From which size on git stores a file by itself when it packs.
 const LARGE: &str = "core.bigFileThreshold=8m";
-/// How much memory each of its threads takes for the files that it compares.
 const WINDOW: &str = "pack.windowMemory=128m";
 
-/// Puts loose objects and small packs together; what no ref reaches is left to the user's own `git
-/// gc`.
+/// Packs loose objects and small packs. Unreachable objects are left to the user's own `git gc`.
 pub(super) fn pack(repository: &Repository) -> anyhow::Result<()> {
     let mut command = repository.git()?;
-    // Git would look for minutes, and in gigabytes of memory, for what two large binaries share.
+    // git would spend minutes and gigabytes on deltas between large binaries.
     command.args(["-c", LARGE, "-c", WINDOW, "repack", "-d", "-l", "-q"]);
 
-    // Git cannot do both: put packs together by size, and leave out what only the server has.
+    // `--geometric` does not work in partial clones: git cannot leave out promised objects then.
     if !repository.is_partial() {
         command.arg("--geometric=2");
     }

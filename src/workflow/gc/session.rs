@@ -1,4 +1,4 @@
-//! Deleting a session, after what it is went into a bundle.
+//! Deletes a session after writing it to a bundle.
 
 use std::path::PathBuf;
 
@@ -16,26 +16,25 @@ use crate::workflow::log;
 use crate::workflow::model::spent::forget_spent;
 use crate::workflow::project::Project;
 
-/// Where the bundles of deleted sessions are, below `teddy/`.
+/// Directory for bundles of deleted sessions, below `teddy/`.
 pub(in crate::workflow) const ARCHIVE: &str = "archive";
-/// So many digits of an id are in a name.
 const SHORT: usize = 8;
 
-/// A session that was put into a bundle.
+/// A bundled session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArchivedSession {
-    /// The session.
+    /// Session name.
     pub session: String,
-    /// The bundle.
+    /// Path of the bundle.
     pub file: PathBuf,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Why `teddy import` would refuse it, if it would.
+    /// Why `teddy import` would refuse the bundle; `None` if it would not.
     #[serde(skip)]
     pub fault: Option<String>,
 }
 
-/// Puts a session, which is locked, into a bundle, its turn in progress as well.
+/// Writes a session with its draft to a bundle. The caller holds the session lock.
 pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Result<ArchivedSession> {
     let file = free_file(project, session)?;
     let folder = file.parent().unwrap_or(&file);
@@ -60,14 +59,12 @@ pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Resul
     })
 }
 
-/// Returns what is wrong with a session first: its bundle cannot be imported then.
 pub(super) fn fault(project: &Project, session: &SessionName) -> anyhow::Result<Option<String>> {
     let tip = project.store().tip_id(session)?;
     let faults = check(&project.repository, session, tip).faults;
     Ok(faults.first().map(ToString::to_string))
 }
 
-/// Returns a file that is not there yet for the bundle of a session.
 pub(super) fn free_file(project: &Project, session: &SessionName) -> anyhow::Result<PathBuf> {
     let tip = project.store().tip_id(session)?.to_string();
     let folder = project.repository.teddy_dir().join(ARCHIVE);
@@ -82,14 +79,15 @@ pub(super) fn free_file(project: &Project, session: &SessionName) -> anyhow::Res
     Ok(file)
 }
 
-/// Removes a session, which is locked: its refs, the copy of its tip, its worktree.
+/// Removes a session: its refs, the copy of its tip, its worktree. The caller holds the session
+/// lock.
 pub(in crate::workflow) fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
     let repository = &project.repository;
     let tip = project.store().tip_id(session)?;
     remove_files(project, &session.folder())?;
     refs::delete(repository, &session.reference(), Expected::At(tip))?;
 
-    // Each of them would keep turns.
+    // These refs would keep its turns reachable.
     for name in [
         session.draft_reference(),
         session.signed_reference(),

@@ -1,4 +1,4 @@
-//! Snapshots of the workspace that no turn holds: the old ones go.
+//! Expires old workspace snapshots that no turn references.
 
 use anyhow::Context as _;
 
@@ -11,18 +11,14 @@ use crate::git::repository::Repository;
 use crate::host::{clock, fault};
 use crate::workspace::snapshot::KEEPER;
 
-/// A ref of snapshots, some of which are old.
 #[derive(Debug)]
 pub(super) struct AgedSnapshots {
-    /// The ref.
     reference: Reference,
-    /// Those that stay, newest first.
+    /// Remaining snapshots, newest first.
     kept: Vec<CommitId>,
-    /// How many go.
     pub(super) old: usize,
 }
 
-/// Returns the refs with old snapshots among those that are kept beside the sessions.
 pub(super) fn aged(repository: &Repository, days: u32) -> anyhow::Result<Vec<AgedSnapshots>> {
     let oldest = clock::now().timestamp().as_second() - i64::from(days) * 24 * 60 * 60;
     let mut found = Vec::new();
@@ -32,7 +28,7 @@ pub(super) fn aged(repository: &Repository, days: u32) -> anyhow::Result<Vec<Age
         while let Some(id) = at {
             let commit = repository.commit(id)?;
             let keeper = commit.message.trim_end() == KEEPER;
-            // The newest one is the workspace as it was last recorded, however long ago.
+            // The newest snapshot is the last recorded state of the files, whatever its age.
             let stays = kept.is_empty() || commit.seconds >= oldest;
             if stays {
                 kept.extend(if keeper {
@@ -59,13 +55,12 @@ pub(super) fn aged(repository: &Repository, days: u32) -> anyhow::Result<Vec<Age
     Ok(found)
 }
 
-/// Forgets the old ones.
 pub(super) fn forget(repository: &Repository, aged: &[AgedSnapshots]) -> anyhow::Result<()> {
     aged.iter()
         .try_for_each(|one| move_to(repository, &one.reference, &chain(repository, &one.kept)?))
 }
 
-/// Makes commits of which the last one reaches all of these, given newest first.
+/// Rebuilds the chain of keeper commits from the remaining snapshots, given newest first.
 fn chain(repository: &Repository, kept: &[CommitId]) -> anyhow::Result<Vec<CommitId>> {
     let (mut kept, message) = (kept.iter().rev(), format!("{KEEPER}\n"));
     let mut tip = *kept.next().context("the newest snapshot is always kept")?;
@@ -84,7 +79,6 @@ fn chain(repository: &Repository, kept: &[CommitId]) -> anyhow::Result<Vec<Commi
     Ok(made)
 }
 
-/// Moves a ref to the last of these commits, whose trees it reaches already.
 fn move_to(
     repository: &Repository,
     reference: &Reference,
@@ -99,7 +93,7 @@ fn move_to(
         "`git gc` removed objects while they were written; nothing was forgotten, try again",
     )?;
 
-    // Once the ref has moved the old commits can go: the new ones must be on disk by then.
+    // Moving the ref makes the old commits unreachable, so the new ones must be durable first.
     durable::flush(repository)?;
     fault::point("before-snapshot-ref")?;
     let tip = *made.last().context("the newest snapshot is always kept")?;

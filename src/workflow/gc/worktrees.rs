@@ -1,4 +1,4 @@
-//! Worktrees that nobody used lately, and what was known of checkouts that are gone.
+//! Finds and removes idle worktrees and records of deleted checkouts.
 
 use super::files::{age, size};
 use super::{DAY, GcOptions, RemovedWorktree};
@@ -10,24 +10,21 @@ use crate::session::name::SessionName;
 use crate::workflow::project::Project;
 use crate::workspace::worktrees;
 
-/// How the refs are called that say what is in the files of a linked checkout.
 const PUBLISHED: &str = "refs/teddy/published/linked-";
 
-/// The worktrees that can go, and those that would if nobody worked in them.
 #[derive(Default)]
 pub(super) struct IdleWorktrees {
-    /// Those that can, locked.
     pub(super) idle: Vec<(RemovedWorktree, Lock)>,
-    /// The sessions of those that are in use.
+    /// Sessions of idle worktrees that a process is using.
     pub(super) in_use: Vec<String>,
 }
 
-/// Returns the worktrees that were not used for some time, or whose session is gone.
+/// Finds worktrees that are idle or whose session was deleted, and locks them.
 pub(super) fn idle(project: &Project, wish: &GcOptions) -> anyhow::Result<IdleWorktrees> {
     let mut found = IdleWorktrees::default();
     let going: Vec<String> = wish.sessions.iter().map(SessionName::folder).collect();
     for listed in worktree::session_worktrees(&project.repository) {
-        // That of a session that goes is no matter of days.
+        // The worktree of a session to delete is removed with it.
         if going.contains(&listed.session) || !is_idle(project, &listed, wish)? {
             continue;
         }
@@ -45,7 +42,6 @@ pub(super) fn idle(project: &Project, wish: &GcOptions) -> anyhow::Result<IdleWo
     Ok(found)
 }
 
-/// Returns whether a worktree was not used for some time, or its session is gone.
 fn is_idle(
     project: &Project,
     listed: &RememberedWorktree,
@@ -60,15 +56,14 @@ fn is_idle(
     Ok(!exists || used.is_none_or(|age| age >= DAY * wish.idle_days))
 }
 
-/// Removes a worktree, by the name of its folder, and what is known of its files.
+/// Removes a worktree and its index. `folder` is the directory name of its session.
 pub(super) fn remove_files(project: &Project, folder: &str) -> anyhow::Result<bool> {
     let removed = worktree::remove_session_worktree(&project.repository, folder)?;
     let _ = std::fs::remove_file(project.index(&format!("session-{folder}")));
     Ok(removed)
 }
 
-/// Returns the refs that say which turns were in the files of checkouts that are gone, each with
-/// the name of the checkout.
+/// Published refs of deleted linked worktrees, with the name of the worktree.
 pub(super) fn gone_checkouts(project: &Project) -> anyhow::Result<Vec<(String, Reference)>> {
     let repository = &project.repository;
     let linked = repository.common_dir().join("worktrees");
@@ -80,7 +75,6 @@ pub(super) fn gone_checkouts(project: &Project) -> anyhow::Result<Vec<(String, R
     Ok(named.collect())
 }
 
-/// Forgets them.
 pub(super) fn forget_checkouts(
     project: &Project,
     gone: &[(String, Reference)],

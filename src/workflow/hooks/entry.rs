@@ -1,5 +1,4 @@
-//! Our entry in the settings of an agent: found, added and taken out again, with every other byte
-//! as it was. Pure.
+//! Finds, adds and removes our entry in an agent's settings. Pure; all other bytes are preserved.
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -9,26 +8,22 @@ use super::HookedAgent;
 use crate::text::json_edit;
 use crate::workflow::hinted::hinted;
 
-/// Seconds that an agent waits at most for a hook that needs a few milliseconds.
 const TIMEOUT: u32 = 10;
 
-/// What the settings of an agent say of us.
+/// State of our entry in an agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryState {
-    /// Nothing.
+    /// No entry.
     Absent,
-    /// Our entry, as it is written today.
+    /// Complete, in the current form.
     Installed,
-    /// A part of it.
+    /// Incomplete.
     Partial,
-    /// Something else, where there is room for one only.
+    /// Another program's entry in a place that allows only one.
     Foreign(String),
 }
 
-/// Returns what settings say.
-///
-/// # Errors
-/// They cannot be read.
+/// Returns the state of our entry.
 pub fn state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState> {
     if agent == HookedAgent::Codex {
         return notify_state(&toml(text)?);
@@ -46,10 +41,7 @@ pub fn state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState> {
     })
 }
 
-/// Returns the programs that our entries in settings call.
-///
-/// # Errors
-/// They cannot be read.
+/// Returns the programs that our entries call.
 pub fn programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
     if agent == HookedAgent::Codex {
@@ -74,10 +66,7 @@ pub fn programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<String>> {
     Ok(programs.collect())
 }
 
-/// Returns settings with our entry.
-///
-/// # Errors
-/// They cannot be read, or something else is where it should be.
+/// Returns the settings with our entry added.
 pub fn added(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     if agent == HookedAgent::Codex {
         return with_notify(text);
@@ -94,10 +83,7 @@ pub fn added(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Returns settings without our entry.
-///
-/// # Errors
-/// They cannot be read, or our entry stands in one with others.
+/// Returns the settings with our entry removed.
 pub fn removed(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     if agent == HookedAgent::Codex {
         return without_notify(text);
@@ -118,7 +104,6 @@ pub fn removed(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Returns the events of an agent: a prompt begins, and is done.
 fn events(agent: HookedAgent) -> [&'static str; 2] {
     match agent {
         HookedAgent::Gemini => ["BeforeAgent", "AfterAgent"],
@@ -126,12 +111,12 @@ fn events(agent: HookedAgent) -> [&'static str; 2] {
     }
 }
 
-/// Returns the entry for one event. Where TeDDy is not there, or anything else is wrong, the agent
-/// hears nothing of it.
+/// The entry for one event.
 fn group(agent: HookedAgent) -> Value {
+    // Silent and always successful: a missing or failing TeDDy must not disturb the agent.
     let command = format!("teddy hook {} 2>/dev/null || true", agent.name());
     match agent {
-        // It counts milliseconds.
+        // Gemini counts milliseconds.
         HookedAgent::Gemini => json!({ "hooks": [
             { "name": "teddy", "type": "command", "command": command, "timeout": TIMEOUT * 1000 }
         ] }),
@@ -141,7 +126,6 @@ fn group(agent: HookedAgent) -> Value {
     }
 }
 
-/// Returns the position of our entry among those for an event.
 fn ours(agent: HookedAgent, value: &Value, event: &str) -> Option<usize> {
     let is_ours = |hook: &Value| {
         let command = hook["command"].as_str().unwrap_or_default();
@@ -155,12 +139,10 @@ fn ours(agent: HookedAgent, value: &Value, event: &str) -> Option<usize> {
     })
 }
 
-/// Returns whether words call our hook for an agent.
 fn is_our_command(agent: HookedAgent, words: &[&str]) -> bool {
     our_program(agent, words).is_some()
 }
 
-/// Returns the program, if words call our hook for an agent.
 fn our_program<'w>(agent: HookedAgent, words: &[&'w str]) -> Option<&'w str> {
     let mut calls = words.windows(3);
     let call = calls.find(|words| {
@@ -170,7 +152,6 @@ fn our_program<'w>(agent: HookedAgent, words: &[&'w str]) -> Option<&'w str> {
     call.map(|words| words[0])
 }
 
-/// Reads settings in JSON; an empty file says nothing.
 fn value(text: &str) -> anyhow::Result<Value> {
     if text.trim().is_empty() {
         return Ok(json!({}));
@@ -181,13 +162,11 @@ fn value(text: &str) -> anyhow::Result<Value> {
     Ok(value)
 }
 
-/// Reads settings in TOML.
 fn toml(text: &str) -> anyhow::Result<DocumentMut> {
     let parsed = text.parse::<DocumentMut>();
     parsed.map_err(|error| anyhow::anyhow!("it is not TOML: {}", error.message()))
 }
 
-/// Returns the program that settings of Codex name.
 fn notify_state(document: &DocumentMut) -> anyhow::Result<EntryState> {
     let Some(notify) = document.get("notify") else {
         return Ok(EntryState::Absent);
@@ -202,7 +181,6 @@ fn notify_state(document: &DocumentMut) -> anyhow::Result<EntryState> {
     })
 }
 
-/// Returns settings of Codex that name our program.
 fn with_notify(text: &str) -> anyhow::Result<String> {
     let mut document = toml(text)?;
     match notify_state(&document)? {
@@ -219,7 +197,6 @@ fn with_notify(text: &str) -> anyhow::Result<String> {
     }
 }
 
-/// Returns settings of Codex that do not name our program.
 fn without_notify(text: &str) -> anyhow::Result<String> {
     let mut document = toml(text)?;
     if notify_state(&document)? != EntryState::Installed {
@@ -233,7 +210,6 @@ fn without_notify(text: &str) -> anyhow::Result<String> {
 mod tests {
     use super::*;
 
-    /// Checks that our entry comes and goes, and leaves the text as it was.
     #[track_caller]
     fn check(agent: HookedAgent, text: &str) -> String {
         let with = added(agent, text).unwrap();

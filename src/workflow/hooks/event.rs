@@ -1,5 +1,5 @@
-//! What an agent tells its hook: read as anybody's, since whatever writes the transcript or the
-//! prompt has a say in it. Pure.
+//! Parses the event that an agent passes to its hook. Untrusted: prompt and transcript can have any
+//! author. Pure.
 
 use std::path::PathBuf;
 
@@ -8,50 +8,45 @@ use serde_json::Value;
 
 use super::HookedAgent;
 
-/// The longest words that are kept, in bytes.
 const MAX_WORDS: usize = 256 << 10;
-/// The longest id of a conversation.
 const MAX_ID: usize = 200;
 
 /// When a hook is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookMoment {
-    /// The agent got a prompt and has done nothing yet.
+    /// The agent received a prompt and has done nothing yet.
     Prompt,
-    /// It is done with it.
+    /// The agent finished the prompt.
     Stop,
-    /// It is done with a prompt that was not told before.
+    /// The agent finished a prompt whose start it does not report.
     Whole,
 }
 
-/// What an agent told.
+/// An event of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookEvent {
     /// The agent.
     pub agent: HookedAgent,
-    /// When.
+    /// Kind of event.
     pub moment: HookMoment,
-    /// The agent's own id of its conversation.
+    /// The agent's id of the conversation.
     pub conversation: String,
-    /// The folder in which it works; the hook's own without it.
+    /// Working directory of the agent; `None` for that of the hook.
     #[serde(default)]
     pub folder: Option<PathBuf>,
-    /// The user's words.
+    /// The user's prompt.
     #[serde(default)]
     pub words: String,
-    /// What the agent said last.
+    /// The agent's last message.
     #[serde(default)]
     pub said: String,
-    /// Where it says that its transcript is.
+    /// Path of the transcript, according to the agent.
     #[serde(default)]
     pub transcript: Option<PathBuf>,
 }
 
-/// Reads what an agent tells; nothing if it is about something else.
-///
-/// # Errors
-/// It is not what such an agent tells.
+/// Parses an event. `None` for other kinds.
 pub fn read(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| anyhow::anyhow!("what {} tells is not JSON: {error}", agent.name()))?;
@@ -91,6 +86,7 @@ pub fn read(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>>
         agent,
         moment,
         conversation: id.to_owned(),
+        // A relative path would depend on where the queue is handled.
         folder: path("cwd").filter(|folder| folder.is_absolute()),
         words: cut(&words).to_owned(),
         said: cut(said).to_owned(),
@@ -98,14 +94,12 @@ pub fn read(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>>
     }))
 }
 
-/// Returns messages as one text.
 fn messages(value: &Value) -> String {
     let messages = value.as_array().into_iter().flatten();
     let texts: Vec<&str> = messages.filter_map(Value::as_str).collect();
     texts.join("\n\n")
 }
 
-/// Returns as much of a text as is kept.
 fn cut(text: &str) -> &str {
     let ends = (0..=text.len().min(MAX_WORDS)).rev();
     let end = ends.into_iter().find(|&end| text.is_char_boundary(end));
@@ -113,7 +107,7 @@ fn cut(text: &str) -> &str {
 }
 
 impl HookEvent {
-    /// Returns a name for the conversation: the agent, and what tells it from others.
+    /// Session name for the conversation: the agent and the start of its id.
     pub fn session(&self) -> String {
         let id = self.conversation.to_ascii_lowercase();
         let short: String = id

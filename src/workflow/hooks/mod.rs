@@ -1,9 +1,7 @@
-//! Hooks: an agent that a user drives by hand tells when it gets a prompt and when it is done, and
-//! each prompt becomes a turn.
+//! Records prompts that a user gives to an agent outside TeDDy as turns, through the agent's hooks.
 //!
-//! What the agent waits for is only that the event is written down. Everything else is done by a
-//! process of its own, one event after another, so that nothing here slows an agent, stops it or
-//! changes what it does.
+//! The agent waits only until the event is written to a queue. Another process handles the queue in
+//! order, so a hook cannot slow down or change what the agent does.
 
 pub mod entry;
 pub mod event;
@@ -17,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// An agent that knows hooks.
+/// An agent with hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookedAgent {
@@ -30,11 +28,11 @@ pub enum HookedAgent {
 }
 
 impl HookedAgent {
-    /// All of them.
+    /// All agents.
     pub const ALL: [HookedAgent; 3] =
         [HookedAgent::Claude, HookedAgent::Codex, HookedAgent::Gemini];
 
-    /// Returns how it is called on the command line, and in the names of sessions.
+    /// Name on the command line and in session names.
     pub fn name(self) -> &'static str {
         match self {
             HookedAgent::Claude => "claude",
@@ -43,14 +41,14 @@ impl HookedAgent {
         }
     }
 
-    /// Returns the agent of a name.
+    /// Looks up an agent by name.
     pub fn named(name: &str) -> Option<HookedAgent> {
         HookedAgent::ALL
             .into_iter()
             .find(|agent| agent.name() == name)
     }
 
-    /// Returns the folder of its settings and transcripts, below the home folder or a project.
+    /// Directory of its settings and transcripts, relative to the home directory or a project.
     pub fn folder(self) -> &'static str {
         match self {
             HookedAgent::Claude => ".claude",
@@ -59,7 +57,7 @@ impl HookedAgent {
         }
     }
 
-    /// Returns the variable that names another folder than that below the home folder.
+    /// Environment variable that overrides the directory in the home directory.
     pub fn folder_variable(self) -> Option<&'static str> {
         match self {
             HookedAgent::Claude => Some("CLAUDE_CONFIG_DIR"),
@@ -68,7 +66,7 @@ impl HookedAgent {
         }
     }
 
-    /// Returns the name of its file of settings.
+    /// File name of its settings.
     pub fn file(self) -> &'static str {
         match self {
             HookedAgent::Codex => "config.toml",
@@ -77,7 +75,7 @@ impl HookedAgent {
     }
 }
 
-/// Returns where a repository keeps what hooks tell, in the folder of ours below `.git`.
+/// Directory for hook state, below our directory in `.git`.
 pub fn folder(teddy_dir: &Path) -> PathBuf {
     teddy_dir.join("hooks")
 }

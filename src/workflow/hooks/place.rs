@@ -1,5 +1,5 @@
-//! The file of an agent's settings: where it is, and how it is written without following a link out
-//! of the place where it belongs.
+//! Locates, reads and writes an agent's settings file. Symlinks that lead outside the home
+//! directory or project are not followed.
 
 use std::path::{Path, PathBuf};
 
@@ -10,43 +10,39 @@ use crate::host::env;
 use crate::host::file::{FileMode, Root, remove_below};
 use crate::workflow::hinted::{hinted, with_hint};
 
-/// The largest file that is read.
 const MAX_FILE: u64 = 4 << 20;
 
-/// Whose settings they are.
+/// Owner of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookScope {
-    /// The project's, for everybody who works on it.
+    /// The project, for all its users.
     Project,
-    /// The user's own, for all projects.
+    /// The user, for all projects.
     User,
 }
 
-/// A file of settings.
+/// A settings file.
 #[derive(Debug)]
 pub struct HookFile {
-    /// The agent.
     agent: HookedAgent,
-    /// The folder below which no link is followed.
+    /// No symlink below this directory is followed.
     root: PathBuf,
-    /// The path below it.
+    /// Path relative to `root`.
     below: PathBuf,
 }
 
-/// What is to become of a file.
+/// A change of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookChange {
-    /// What it has; nothing if it is not there.
+    /// Current content; `None` if absent.
     pub before: Option<String>,
-    /// What it gets; nothing if it goes.
+    /// New content; `None` to delete the file.
     pub after: Option<String>,
 }
 
 impl HookFile {
-    /// Returns the file of an agent's settings in a project.
-    ///
-    /// # Errors
-    /// The agent has none there.
+    /// Settings file in a project. Fails for Codex, which reads `notify` only from the user's
+    /// settings.
     pub fn of_project(agent: HookedAgent, project: &Path) -> anyhow::Result<HookFile> {
         if agent == HookedAgent::Codex {
             return Err(hinted(
@@ -61,11 +57,8 @@ impl HookFile {
         })
     }
 
-    /// Returns the file of a user's own settings. Links are followed as long as they stay below
-    /// the home folder: many keep their settings in a repository there.
-    ///
-    /// # Errors
-    /// It is kept elsewhere, or there is no home folder.
+    /// Settings file of the user. Follows symlinks within the home directory: many users keep their
+    /// settings in a repository there.
     pub fn of_user(agent: HookedAgent, home: Option<&Path>) -> anyhow::Result<HookFile> {
         if let Some(folder) = agent.folder_variable().and_then(env::folder) {
             return Ok(HookFile {
@@ -93,15 +86,12 @@ impl HookFile {
         })
     }
 
-    /// Returns its path.
+    /// Its path.
     pub fn path(&self) -> PathBuf {
         self.root.join(&self.below)
     }
 
-    /// Returns what it has; nothing if it is not there.
-    ///
-    /// # Errors
-    /// It cannot be read, or is no text.
+    /// Its content; `None` if absent.
     pub fn read(&self) -> anyhow::Result<Option<String>> {
         let Ok(root) = Root::open(&self.root) else {
             return Ok(None);
@@ -115,27 +105,18 @@ impl HookFile {
             .with_context(|| format!("`{}` is not UTF-8", self.path().display()))
     }
 
-    /// Returns what it says of us.
-    ///
-    /// # Errors
-    /// It cannot be read.
+    /// State of our entry.
     pub fn state(&self) -> anyhow::Result<entry::EntryState> {
         entry::state(self.agent, &self.read()?.unwrap_or_default())
             .with_context(|| format!("`{}` is left as it is", self.path().display()))
     }
 
-    /// Returns the programs that our entries in it call.
-    ///
-    /// # Errors
-    /// As for [`HookFile::state`].
+    /// Programs that our entries call.
     pub fn programs(&self) -> anyhow::Result<Vec<String>> {
         entry::programs(self.agent, &self.read()?.unwrap_or_default())
     }
 
-    /// Returns what it takes to add our entry.
-    ///
-    /// # Errors
-    /// The file cannot be read, or has something else in its place.
+    /// The change that adds our entry.
     pub fn to_install(&self) -> anyhow::Result<HookChange> {
         let before = self.read()?;
         let after = entry::added(self.agent, before.as_deref().unwrap_or_default());
@@ -145,10 +126,7 @@ impl HookFile {
         })
     }
 
-    /// Returns what it takes to remove our entry. A file with nothing else in it goes.
-    ///
-    /// # Errors
-    /// As for [`HookFile::to_install`].
+    /// The change that removes our entry. A file without other content is deleted.
     pub fn to_remove(&self) -> anyhow::Result<HookChange> {
         let Some(before) = self.read()? else {
             return Ok(HookChange {
@@ -164,7 +142,7 @@ impl HookFile {
         })
     }
 
-    /// Says that the file is left as it is; a hint stays one.
+    /// Adds the path and keeps the hint.
     fn refused(&self, error: anyhow::Error) -> anyhow::Error {
         let hint = error.downcast_ref::<crate::workflow::hinted::Hinted>();
         let hint = hint.map(|hinted| hinted.hint.clone());
@@ -175,10 +153,7 @@ impl HookFile {
         }
     }
 
-    /// Writes a change.
-    ///
-    /// # Errors
-    /// The file is not as it was any more, or cannot be written; it is whole in any case.
+    /// Writes a change. Fails if the file changed since it was read.
     pub fn write(&self, change: &HookChange) -> anyhow::Result<()> {
         anyhow::ensure!(
             self.read()? == change.before,

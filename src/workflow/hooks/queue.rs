@@ -1,5 +1,4 @@
-//! The events of hooks that wait to be taken, one file for each, in the order in which they were
-//! told.
+//! Queue of hook events: one file per event, in order of arrival.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,15 +8,11 @@ use super::trouble;
 use crate::host::file::{FileMode, Root, make_folders};
 use crate::host::lock::{Lock, LockError, patience};
 
-/// So many events wait at most: nobody has taken any for long.
+/// If this many events are waiting, nothing has handled the queue for a long time.
 const MAX_WAITING: usize = 1000;
-/// The largest event that is read.
 const MAX_EVENT: u64 = 4 << 20;
 
-/// Writes an event down, behind those that wait.
-///
-/// # Errors
-/// The folder cannot be written, or too many wait.
+/// Appends an event.
 pub fn put(hooks: &Path, event: &HookEvent) -> anyhow::Result<()> {
     let root = open(hooks)?;
     let text = serde_json::to_string(event)?;
@@ -28,7 +23,7 @@ pub fn put(hooks: &Path, event: &HookEvent) -> anyhow::Result<()> {
     );
     let last = waiting.last().map_or(0, |(number, _)| *number);
 
-    // Another hook may write at the same time: each number is had once.
+    // Hooks can run concurrently. `create_new` makes each number unique.
     for number in last + 1.. {
         let name = PathBuf::from(format!("{number:08}.json"));
         match root.create_new(&name, text.as_bytes(), FileMode::Plain) {
@@ -40,11 +35,7 @@ pub fn put(hooks: &Path, event: &HookEvent) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes one event after the other until none waits. One process does that at a time; what it finds
-/// wrong with an event is noted, and the next one is taken.
-///
-/// # Errors
-/// Another process is at it for too long, or the folder cannot be read.
+/// Handles all waiting events, one process at a time. A failing event is noted and skipped.
 pub fn drain(
     hooks: &Path,
     take: &mut dyn FnMut(&HookEvent) -> anyhow::Result<()>,
@@ -55,7 +46,7 @@ pub fn drain(
         let read = root.read(&name, MAX_EVENT).map_err(anyhow::Error::from);
         let event = read.and_then(|bytes| Ok(serde_json::from_slice::<HookEvent>(&bytes)?));
         match event.and_then(|event| take(&event)) {
-            // The user's own command is at work: it is taken with the next one.
+            // Another command holds the lock. Keep the event for the next run.
             Err(error) if is_busy(&error) => {
                 trouble::note(hooks, &format!("{error:#}"));
                 return Ok(());
@@ -70,16 +61,13 @@ pub fn drain(
     Ok(())
 }
 
-/// The folder of the events.
 const QUEUE: &str = "queue";
 
-/// Opens the folder of the events.
 fn open(hooks: &Path) -> anyhow::Result<Root> {
     make_folders(&hooks.join(QUEUE))?;
     Ok(Root::open(&hooks.join(QUEUE))?)
 }
 
-/// Returns the events that wait, oldest first.
 fn waiting(root: &Root) -> anyhow::Result<Vec<(u64, PathBuf)>> {
     let names = root.names()?.into_iter();
     let mut waiting: Vec<(u64, PathBuf)> = names
@@ -92,7 +80,6 @@ fn waiting(root: &Root) -> anyhow::Result<Vec<(u64, PathBuf)>> {
     Ok(waiting)
 }
 
-/// Returns whether another process holds a lock.
 fn is_busy(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(LockError::Busy { .. }))
 }
@@ -103,7 +90,6 @@ mod tests {
     use super::super::event::HookMoment;
     use super::*;
 
-    /// Returns an event with these words.
     fn event(words: &str) -> HookEvent {
         HookEvent {
             agent: HookedAgent::Claude,

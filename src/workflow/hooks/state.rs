@@ -1,4 +1,4 @@
-//! What is known of a conversation of an agent: its session, and the prompt that it works on.
+//! State of an agent's conversation: its session, and the prompt it is working on.
 
 use std::path::{Path, PathBuf};
 
@@ -11,36 +11,29 @@ use crate::host::file::{make_folders, read_regular, write_atomic};
 use crate::text::digest;
 use crate::workflow::record::RecordStart;
 
-/// The largest file that is read.
 const MAX_FILE: u64 = 4 << 20;
 
-/// A conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Conversation {
-    /// Its session.
     pub session: String,
-    /// The prompt that is not done yet.
     #[serde(default)]
     pub prompt: Option<OpenPrompt>,
 }
 
-/// A prompt that an agent works on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OpenPrompt {
-    /// The user's words.
     pub words: String,
-    /// The user's files when it came.
+    /// Workspace commit when the prompt arrived.
     pub files: CommitId,
-    /// What had been brought to them last.
+    /// Last publication at that time.
     #[serde(default)]
     pub published: Option<CommitId>,
-    /// How long the transcript was.
+    /// Length of the transcript at that time.
     #[serde(default)]
     pub transcript_from: u64,
 }
 
 impl OpenPrompt {
-    /// Returns where the work on it began.
     pub(super) fn start(&self) -> RecordStart {
         RecordStart {
             files: self.files,
@@ -49,16 +42,12 @@ impl OpenPrompt {
     }
 }
 
-/// Reads what is known of the conversation of an event; nothing if that is the first of it.
+/// `None` for a new conversation.
 pub(super) fn read(hooks: &Path, event: &HookEvent) -> Option<Conversation> {
     let bytes = read_regular(&file(hooks, event), MAX_FILE).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Writes it.
-///
-/// # Errors
-/// The file cannot be written.
 pub(super) fn write(hooks: &Path, event: &HookEvent, known: &Conversation) -> anyhow::Result<()> {
     let path = file(hooks, event);
     let folder = path.parent().expect("the file has a folder");
@@ -68,11 +57,11 @@ pub(super) fn write(hooks: &Path, event: &HookEvent, known: &Conversation) -> an
         .with_context(|| format!("writing `{}`", path.display()))
 }
 
-/// Returns the file of a conversation.
 fn file(hooks: &Path, event: &HookEvent) -> PathBuf {
     let name = format!(
         "{}-{}.json",
         event.agent.name(),
+        // The id is the agent's and could contain a path.
         digest(&event.conversation)
     );
     hooks.join("conversations").join(name)

@@ -1,4 +1,5 @@
-//! Taking an event: a prompt begins, or is done and becomes a turn of its conversation's session.
+//! Handles a hook event: a prompt starts, or it ends and becomes a turn in the session of its
+//! conversation.
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +18,7 @@ use crate::workflow::record::transcript::{MAX_TRANSCRIPT, Transcript, transcript
 use crate::workflow::record::{self, NothingToRecord, RecordOptions, begin, exists, record_since};
 use crate::workflow::user::User;
 
-/// Takes an event in the project of its folder.
-///
-/// # Errors
-/// The turn cannot be recorded; or another process holds a lock, and it can be taken later.
+/// Handles an event in the project of its directory.
 pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> anyhow::Result<()> {
     let hooks = folder(&project.repository.teddy_dir());
     let Some(mut known) = known(project, &hooks, event, user)? else {
@@ -28,7 +26,7 @@ pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> an
     };
     project.work_on(&SessionName::from_ref(&known.session)?);
 
-    // A prompt that was interrupted is never said to be done.
+    // The agent does not report the end of an interrupted prompt, so the next event ends it.
     if let Some(prompt) = known.prompt.take() {
         let done = finish(project, event, Some(&prompt), user);
         state::write(&hooks, event, &known)?;
@@ -51,8 +49,8 @@ pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> an
     Ok(())
 }
 
-/// Returns what is known of a conversation; the first prompt starts a session for it. Nothing if
-/// it is done with a prompt that nobody saw begin.
+/// The state of the conversation. Its first prompt creates a session. `None` if a prompt ends whose
+/// start was not seen.
 fn known(
     project: &Project,
     hooks: &Path,
@@ -81,7 +79,6 @@ fn known(
     Ok(Some(known))
 }
 
-/// Records what was done for a prompt; without one, what was done since the newest turn.
 fn finish(
     project: &mut Project,
     event: &HookEvent,
@@ -104,7 +101,8 @@ fn finish(
     let done = match prompt {
         Some(prompt) => record_since(project, prompt.start(), &wish, user),
         None if is_whole => record::record(project, &wish, user),
-        // It was said to be done before: what it did since belongs to the same words.
+        // The prompt was already recorded. What the agent did since then belongs to the same
+        // prompt.
         None => record::record(
             project,
             &RecordOptions {
@@ -120,7 +118,7 @@ fn finish(
     }
 }
 
-/// Returns what the agent wrote down of a prompt; else what it said last.
+/// The part of the transcript for this prompt, or else the agent's last message.
 fn written(
     project: &Project,
     event: &HookEvent,
@@ -140,19 +138,21 @@ fn written(
     excerpt.or(said)
 }
 
-/// Returns how long a transcript is; one that is written anew each time counts as empty.
+/// Length of the transcript.
 fn transcript_size(project: &Project, event: &HookEvent) -> u64 {
     let size = event.transcript.as_deref().and_then(|path| {
         let (root, below) = beneath(project, event.agent, path)?;
+        // Only JSON lines are appended to. Other formats are rewritten as a whole, so the old
+        // length means nothing.
         let is_added_to = below.extension().is_some_and(|ending| ending == "jsonl");
         is_added_to.then_some(root.entry(&below).ok()??.size)
     });
     size.unwrap_or_default()
 }
 
-/// Returns the folder in which a transcript may be, and its path below: that of the agent in the
-/// user's home, or the project.
+/// Splits a transcript path into a trusted directory and the rest.
 fn beneath(project: &Project, agent: HookedAgent, path: &Path) -> Option<(Root, PathBuf)> {
+    // The path comes from the event and is untrusted. Only these directories are allowed.
     let own = agent.folder_variable().and_then(env::folder);
     let home = project.places.home.as_ref();
     let homes = home.map(|home| home.join(agent.folder()));
@@ -161,7 +161,7 @@ fn beneath(project: &Project, agent: HookedAgent, path: &Path) -> Option<(Root, 
         let Ok(below) = path.strip_prefix(&folder) else {
             continue;
         };
-        // Whatever leads out of it again is refused where it is opened.
+        // `Root` refuses symlinks and `..` that lead out again.
         return Some((Root::open(&folder).ok()?, below.to_owned()));
     }
     None

@@ -1,4 +1,4 @@
-//! What went wrong in a hook, which nobody saw: kept in a file until a turn is recorded again.
+//! Notes errors of hooks, which have no output that anyone sees, until a hook records a turn again.
 
 use std::path::{Path, PathBuf};
 
@@ -6,12 +6,11 @@ use crate::host::clock;
 use crate::host::file::{append_regular, make_folders, read_regular};
 use crate::text::visible::visible;
 
-/// The largest file; more is not written.
+/// Further errors are dropped.
 const MAX_FILE: u64 = 32 << 10;
-/// The longest line, in characters.
 const MAX_LINE: usize = 500;
 
-/// Notes that something went wrong. Where even that fails there is nobody to tell.
+/// Notes an error. Fails silently, because there is no one to tell.
 pub fn note(hooks: &Path, what: &str) {
     let file = file(hooks);
     let size = file.metadata().map_or(0, |metadata| metadata.len());
@@ -23,20 +22,20 @@ pub fn note(hooks: &Path, what: &str) {
     let _ = append_regular(&file, format!("{} {line}\n", clock::stamp()).as_bytes());
 }
 
-/// Returns what went wrong since the last turn that a hook recorded, oldest first.
+/// Errors since a hook last recorded a turn, oldest first.
 pub fn noted(hooks: &Path) -> Vec<String> {
     let bytes = read_regular(&file(hooks), 4 * MAX_FILE).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes).into_owned();
     text.lines().map(str::to_owned).collect()
 }
 
-/// Forgets it.
+/// Clears the notes.
 pub fn forget(hooks: &Path) {
-    // It is mostly not there.
+    // The file usually does not exist.
     let _ = std::fs::remove_file(file(hooks));
 }
 
-/// Returns the file.
+/// Path of the notes.
 pub fn file(hooks: &Path) -> PathBuf {
     hooks.join("troubles.log")
 }

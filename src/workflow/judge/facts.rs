@@ -1,4 +1,4 @@
-//! What validation knows of the world: one snapshot of the workspace, the context lists, the memos.
+//! Supplies validation with facts: one snapshot of the user's files, the context lists, the memos.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,35 +15,28 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::context::lists::ContextLists;
 
-/// The facts of one snapshot.
 pub struct Snapshotted<'a> {
-    /// The repository.
     pub repository: &'a Repository,
-    /// The tree of the user's files.
     pub tree: TreeId,
-    /// The user's folder, for what the snapshot does not have.
+    /// The user's directory, to explain paths that the snapshot lacks.
     pub workspace: &'a Root,
-    /// The three context lists.
     pub lists: &'a ContextLists,
-    /// The artifacts of the plan's own turn.
     pub own: &'a Artifacts,
-    /// The plan was written from what an agent did: it may change any file.
+    /// The plan was generated from an agent's changes, so it can edit files that are in no context
+    /// list.
     pub is_made: bool,
-    /// The memos.
     pub memos: &'a [String],
-    /// The agents.
     pub agents: BTreeSet<String>,
-    /// The agents that only the repository has, which is not trusted.
+    /// Agents that only an untrusted repository defines.
     pub untrusted_agents: BTreeSet<String>,
-    /// Why RESEARCH cannot search.
+    /// Why RESEARCH cannot search; `None` if it can.
     pub search_obstacle: Option<String>,
-    /// Tells whether an artifact of a turn exists.
     pub artifacts: &'a dyn Fn(&Resource) -> bool,
 }
 
 impl Snapshotted<'_> {
-    /// Returns what is on disk where the snapshot has nothing. A folder that is empty, or holds
-    /// only what is ignored, is one like any other; a repository that has no commit yet is not.
+    /// Classifies a path that the snapshot lacks. A directory that is empty or contains only
+    /// ignored files counts as a directory; a nested repository without a commit does not.
     fn beside_the_snapshot(&self, path: &Path) -> Entry {
         match self.workspace.kind(path) {
             Ok(None) => Entry::Absent,
@@ -71,6 +64,7 @@ impl Facts for Snapshotted<'_> {
                 Some(EntryMode::Link) => return Ok(Entry::Link),
                 Some(EntryMode::Gitlink) => return Ok(Entry::Repository),
                 Some(EntryMode::File | EntryMode::Executable) => {
+                    // A file where the path needs a directory. Its content does not matter.
                     return Ok(Entry::File { bytes: Vec::new() });
                 }
                 None => break,

@@ -1,4 +1,5 @@
-//! Judging a plan: repaired, parsed, simulated on a snapshot, every mistake at once.
+//! Validates a plan: repairs, parses and simulates it on a snapshot, and reports all mistakes at
+//! once.
 
 mod facts;
 pub mod modified;
@@ -22,38 +23,39 @@ use crate::workflow::judge::facts::Snapshotted;
 use crate::workflow::model::agents;
 use crate::workflow::project::Project;
 
-/// A plan, judged.
+/// A validated plan.
 #[derive(Debug, Clone)]
 pub struct Judged {
-    /// Its text and what repair did.
+    /// Its text, with the repairs.
     pub repaired: Repaired,
-    /// The plan.
+    /// The parsed plan.
     pub plan: Plan,
-    /// What it would do; its diagnostics include those of the parser.
+    /// The simulation. Its diagnostics include those of the parser.
     pub simulation: Simulation,
-    /// How it was read, where its structure is at fault.
+    /// Outline as parsed, if the structure is invalid.
     pub outline: Option<String>,
 }
 
-/// On what a plan is judged.
+/// Input of validation.
 pub struct JudgeInput<'a> {
-    /// The newest turn.
+    /// Newest turn.
     pub tip: &'a Turn,
-    /// The user's files.
+    /// Tree of the user's files.
     pub tree: TreeId,
     /// The context lists.
     pub lists: &'a ContextLists,
-    /// The turn in progress that the plan belongs to.
+    /// The draft that contains the plan.
     pub draft: &'a Draft,
 }
 
 impl Judged {
-    /// Returns every mistake.
+    /// All mistakes.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.simulation.diagnostics
     }
 
-    /// Returns the files of EDITs that do not fit, so that the model sees their true text.
+    /// Files of EDITs that do not apply. They are added to the context, so that the model sees
+    /// their current content.
     pub fn mistaken(&self) -> Vec<Resource> {
         let edits = self.plan.actions.iter().zip(&self.simulation.steps);
         let wrong = edits.filter_map(|(action, step)| {
@@ -65,8 +67,8 @@ impl Judged {
         wrong.collect()
     }
 
-    /// Names the mistakes, so that the same ones are known again: each FIND that does not fit by
-    /// file and text; where there is none, all mistakes together.
+    /// Identifies mistakes, to recognize repeated ones: each failing FIND by file and text,
+    /// otherwise all mistakes together.
     pub fn mistakes(&self) -> Vec<String> {
         let mut names = Vec::new();
         for (action, step) in self.plan.actions.iter().zip(&self.simulation.steps) {
@@ -95,10 +97,7 @@ impl Judged {
     }
 }
 
-/// Judges a reply or plan as it was read.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Validates a parsed reply or plan.
 pub fn judge(
     project: &Project,
     reading: Reading,
@@ -123,10 +122,7 @@ pub fn judge(
     })
 }
 
-/// Runs a plan in the mind that the user changed in the review.
-///
-/// # Errors
-/// As for [`judge`].
+/// Validates a plan that the user changed in the review.
 pub fn simulate(
     project: &Project,
     plan: &Plan,
@@ -135,7 +131,6 @@ pub fn simulate(
     with_facts(project, ground, &mut |facts| validate_changed(plan, facts))
 }
 
-/// Gives what validation must know to `run`.
 fn with_facts(
     project: &Project,
     ground: &JudgeInput<'_>,

@@ -1,4 +1,4 @@
-//! What the user changed in a plan: as differences against the proposal, and as the plan that ran.
+//! Renders what the user changed in a plan: diffs against the proposal, and the plan that ran.
 
 use crate::plan::Plan;
 use crate::plan::action::{Action, ActionKind};
@@ -9,9 +9,8 @@ use crate::session::report::Modification;
 use crate::text::diff::unified;
 use crate::workflow::user::Approved;
 
-/// Returns for each action that runs otherwise than proposed, by its index, what the proposal was:
-/// of a CREATE or EDIT of the same file what it would have made of it, else the difference between
-/// both actions.
+/// Returns the proposal for each changed action, by index: the proposed change of the file if both
+/// versions write the same one, else a diff of the two actions.
 pub fn modifications(
     proposed: &Plan,
     approved: &Approved,
@@ -33,7 +32,6 @@ pub fn modifications(
         .collect()
 }
 
-/// Returns what an action would have made of its file; `None` where nobody knows.
 fn proposed_file(kind: &ActionKind, step: &Step) -> Option<String> {
     let path = kind.path()?;
     let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
@@ -42,7 +40,6 @@ fn proposed_file(kind: &ActionKind, step: &Step) -> Option<String> {
     (!step.provisional && !change.is_empty()).then_some(change)
 }
 
-/// Returns the difference between an action as proposed and as run.
 fn of_action(proposed: &[Action], approved: &Approved, index: usize) -> String {
     let alone = |actions: &[Action]| {
         render(&Plan {
@@ -58,7 +55,7 @@ fn of_action(proposed: &[Action], approved: &Approved, index: usize) -> String {
     )
 }
 
-/// Returns the text of what runs, where that is not the whole plan as proposed.
+/// Text of the plan that runs; `None` if that is the complete proposal.
 pub fn as_run(proposed: &Plan, approved: &Approved) -> Option<String> {
     if *approved == Approved::all(proposed) {
         return None;

@@ -1,4 +1,4 @@
-//! Looking at a resource before it is read: from the snapshot that is reviewed, nothing fetched.
+//! Shows a resource in the review, from the reviewed snapshot. Fetches nothing.
 
 use crate::git::object::read;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
@@ -11,23 +11,19 @@ use crate::workflow::context::artifacts;
 use crate::workflow::project::Project;
 use crate::workflow::user::ResourceContent;
 
-/// The largest file that is shown.
 const MAX_SHOWN: u64 = 16 << 20;
 
-/// Where a resource is looked for.
+/// Where resources are looked up.
 pub struct ResourceScope<'a> {
-    /// The newest turn.
+    /// Newest turn.
     pub tip: &'a Turn,
-    /// What the turn in progress keeps, pages too.
+    /// Artifacts of the draft, including web pages.
     pub artifacts: &'a Artifacts,
-    /// The user's files.
+    /// Tree of the user's files.
     pub tree: TreeId,
 }
 
-/// Returns what a resource has.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Returns the content of a resource.
 pub fn look(
     project: &Project,
     ground: &ResourceScope<'_>,
@@ -46,7 +42,6 @@ pub fn look(
     }
 }
 
-/// Returns the content of a file, or the files of a folder.
 fn look_at_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<ResourceContent> {
     let entry = project.repository.entry(tree, path.as_bytes())?;
     Ok(match entry.as_ref().map(|entry| entry.mode) {
@@ -61,6 +56,7 @@ fn look_at_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<R
             let leaves = project.repository.leaves(tree)?;
             let inside = leaves
                 .iter()
+                // With the slash, so that `src` does not match `src2`.
                 .filter(|leaf| leaf.path.starts_with(below.as_bytes()));
             ResourceContent::Folder(
                 inside
@@ -74,13 +70,11 @@ fn look_at_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<R
     })
 }
 
-/// Returns whether a file is too large to be shown.
 fn is_large(repository: &Repository, entry: Option<&TreeEntry>) -> anyhow::Result<bool> {
     let size = entry.map(|entry| repository.blob_size(BlobId::of(entry.id)));
     Ok(size.transpose()?.is_some_and(|size| size > MAX_SHOWN))
 }
 
-/// Returns a page as it was fetched earlier.
 fn look_at_page(
     project: &Project,
     ground: &ResourceScope<'_>,

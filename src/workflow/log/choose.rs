@@ -1,4 +1,4 @@
-//! Which turns `log` lists: of one session or of all, since a time, with changes below some paths.
+//! Selects the turns that `log` lists: by session, time and path.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -11,43 +11,40 @@ use crate::workflow::chains::chains;
 use crate::workflow::paths;
 use crate::workflow::project::Project;
 
-/// What to list.
+/// Selection of turns.
 #[derive(Debug, Clone, Default)]
 pub struct LogFilter {
-    /// All sessions.
+    /// From all sessions.
     pub all: bool,
-    /// At most so many turns.
+    /// At most this many.
     pub most: Option<usize>,
-    /// Only turns since then, as git reads times.
+    /// Only turns since this time, in git's syntax.
     pub since: Option<String>,
-    /// Only turns that changed something at or below one of these.
+    /// Only turns with changes at or below one of these paths.
     pub paths: Vec<String>,
 }
 
 /// A turn with its session.
 #[derive(Debug, Clone)]
 pub struct ListedTurn {
-    /// The session in which it was recorded; the one in use where only that is listed.
+    /// The session in which it was recorded. If only one session is listed, that one.
     pub session: SessionName,
     /// The turn.
     pub row: LogRow,
 }
 
-/// A line of a drawing of sessions.
+/// A line of the graph.
 #[derive(Debug, Clone)]
 pub struct GraphLine {
-    /// What git draws.
+    /// The graph characters that git printed.
     pub drawing: String,
-    /// The turn that stands behind it.
+    /// The turn on this line.
     pub turn: Option<ListedTurn>,
-    /// The sessions whose newest turn it is.
+    /// Sessions with this turn as their tip.
     pub tips: Vec<SessionName>,
 }
 
 /// Lists turns, newest first.
-///
-/// # Errors
-/// Where there is no session, or the repository cannot be read.
 pub fn choose(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<ListedTurn>> {
     let since = choice.since.as_ref();
     let since = since
@@ -71,10 +68,7 @@ pub fn choose(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<Liste
     Ok(listed)
 }
 
-/// Draws the session in use, or all of them with their branches.
-///
-/// # Errors
-/// As for [`choose`].
+/// Draws the current session, or all sessions with their branches.
 pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result<Vec<GraphLine>> {
     let store = project.store();
     let sessions = match all {
@@ -109,7 +103,6 @@ pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result
     Ok(drawn.into_iter().map(node).collect())
 }
 
-/// Returns the turns of the session in use, or of all, newest first.
 fn listed(project: &Project, all: bool) -> anyhow::Result<Vec<ListedTurn>> {
     let store = project.store();
     if !all {
@@ -128,7 +121,7 @@ fn listed(project: &Project, all: bool) -> anyhow::Result<Vec<ListedTurn>> {
 
     let mut rows = HashMap::new();
     for (session, _) in store.sessions()? {
-        // One that cannot be read hides no other; `verify` names it.
+        // An unreadable session must not hide the others; `verify` reports it.
         let Ok(tip) = store.tip(&session) else {
             continue;
         };
@@ -148,7 +141,7 @@ fn listed(project: &Project, all: bool) -> anyhow::Result<Vec<ListedTurn>> {
     });
 
     let mut listed: Vec<(i64, ListedTurn)> = listed.collect();
-    // The id of a turn begins with the millisecond in which it began: for those of one second.
+    // Commit times have a resolution of a second. A turn id starts with a time in milliseconds.
     listed.sort_by_key(|(seconds, listed)| Reverse((*seconds, listed.row.turn_id)));
     Ok(listed.into_iter().map(|(_, listed)| listed).collect())
 }

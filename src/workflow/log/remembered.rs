@@ -1,7 +1,6 @@
-//! Rows of `log` that were worked out before. A turn never changes, and what a row says of it
-//! needs a dozen objects: over thousands of turns that takes longer than anything else.
+//! Caches rows of `log`. A turn never changes, and computing its row reads a dozen objects.
 //!
-//! Only a cache: what cannot be read, or was written by another version, counts as nothing.
+//! An unreadable cache, or one of another version, counts as empty.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,34 +13,28 @@ use crate::git::repository::Repository;
 use crate::host::file::{read_regular, write_cache};
 use crate::session::name::SessionName;
 
-/// The version of the format. A row that says something else needs another one.
+/// Version of the format. Bump it whenever the content of a row changes.
 const SCHEMA: u32 = 1;
-/// The folder, below `.git/teddy`.
 const FOLDER: &str = "log";
-/// More than a hundred thousand turns take.
+/// Enough for over a hundred thousand turns.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// The rows of a session up to some turn, the oldest first.
+/// Cached rows of a session, oldest first.
 pub struct Remembered {
-    /// The file.
     path: PathBuf,
-    /// The rows.
     rows: Vec<LogRow>,
-    /// Where each turn stands among them.
+    /// Index of each turn in `rows`.
     places: HashMap<CommitId, usize>,
 }
 
-/// The first line of the file.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 struct CacheHeader {
-    /// The version of the format.
     schema: u32,
-    /// The checksum of the lines behind it: the file is not made durable.
+    /// The file is not flushed, so a power cut can truncate it.
     crc: u32,
 }
 
 impl Remembered {
-    /// Reads the rows of a session.
     pub fn read(repository: &Repository, session: &SessionName) -> Remembered {
         let path = path(repository, session);
         let bytes = read_regular(&path, MAX_BYTES).unwrap_or_default();
@@ -51,22 +44,20 @@ impl Remembered {
         Remembered { path, rows, places }
     }
 
-    /// Returns whether a turn is among them.
     pub fn has(&self, turn: CommitId) -> bool {
         self.places.contains_key(&turn)
     }
 
-    /// Takes the rows up to a turn, the oldest first; what is before a turn is the same wherever
-    /// the turn is.
+    /// Takes the rows up to a turn, oldest first.
     pub fn take_up_to(&mut self, turn: Option<CommitId>) -> Vec<LogRow> {
         let at = turn.and_then(|turn| self.places.get(&turn));
+        // Rows up to a turn are the same in every session that contains it.
         let mut rows = std::mem::take(&mut self.rows);
         rows.truncate(at.map_or(0, |at| at + 1));
         rows
     }
 
-    /// Keeps rows, the oldest first, for the next time. Where nothing can be written they are
-    /// worked out again.
+    /// Writes rows to the cache, oldest first. Errors are ignored.
     pub fn keep(&self, rows: &[LogRow]) {
         let lines: Result<Vec<String>, _> = rows.iter().map(serde_json::to_string).collect();
         let Ok(lines) = lines else {
@@ -83,12 +74,10 @@ impl Remembered {
     }
 }
 
-/// Returns the file of a session.
 pub fn path(repository: &Repository, session: &SessionName) -> PathBuf {
     repository.teddy_dir().join(FOLDER).join(session.folder())
 }
 
-/// Reads the rows of a file, if it is whole and of this version.
 fn rows_of(bytes: &[u8]) -> Option<Vec<LogRow>> {
     let end = bytes.iter().position(|&byte| byte == b'\n')?;
     let (head, body) = (&bytes[..end], &bytes[end + 1..]);

@@ -1,5 +1,4 @@
-//! Rows of a session in which something is damaged, or of which only the newest are wanted: one
-//! turn after the other, and what cannot be read is passed over.
+//! Reads the rows of a damaged session, or only its newest ones. Unreadable turns are skipped.
 
 use super::{LogRow, NewRows, row_at, row_without_files};
 use crate::git::object::CommitId;
@@ -7,20 +6,20 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 
-/// So many turns in a row may be unreadable before the rest is given up: below the start of a
-/// session lies the user's own history.
+/// After this many unreadable turns in a row the walk stops: below the start of a session is the
+/// user's own history.
 const MAX_UNREADABLE: u32 = 16;
 
-/// The rows that could be read.
+/// The readable rows.
 #[derive(Debug, Default)]
 pub struct WalkedRows {
-    /// The rows, newest first.
+    /// Rows, newest first.
     pub rows: Vec<LogRow>,
-    /// Why not all that were wanted are there.
+    /// The first error, if a turn was unreadable.
     pub ailing: Option<String>,
 }
 
-/// Reads the newest turns of a session, however many of them are damaged.
+/// Reads the newest turns of a session, and skips damaged ones.
 pub fn walk(project: &Project, session: &SessionName, most: usize) -> WalkedRows {
     let mut ailing = None;
     let rows = match project.store().tip_id(session) {
@@ -34,7 +33,6 @@ pub fn walk(project: &Project, session: &SessionName, most: usize) -> WalkedRows
     WalkedRows { rows, ailing }
 }
 
-/// Reads turns from the newest on, and notes the first that cannot be read.
 fn rows(
     project: &Project,
     (session, tip): (&SessionName, CommitId),
@@ -71,8 +69,8 @@ fn rows(
     new
 }
 
-/// Returns the turn before one that cannot be read, as far as its commit says it; `last` is the
-/// number of the one that could be read last, and so many have come since.
+/// Parent of an unreadable turn. `last` is the number of the last readable turn; it bounds how many
+/// turns can still follow.
 fn below(project: &Project, id: CommitId, last: Option<u64>, unreadable: u32) -> Option<CommitId> {
     if last.is_some_and(|last| last <= u64::from(unreadable)) {
         return None;

@@ -1,4 +1,4 @@
-//! The agents: their prompts, built in or the project's own, and which one handed over.
+//! Finds agents and their prompts, built-in or from the project, and the caller of an agent.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,7 @@ use crate::text::context_list;
 use crate::workflow::context::pages;
 use crate::workflow::project::Project;
 
-/// Returns an agent by name: the project's own prompt where it is trusted, else a built-in one.
-///
-/// # Errors
-/// Where there is none; the message lists those that there are.
+/// Returns an agent by name. A trusted project's prompt takes precedence over a built-in one.
 pub fn agent(project: &Project, name: &str) -> anyhow::Result<Agent> {
     let found = prompts(project).find(name)?;
     Ok(Agent {
@@ -22,7 +19,7 @@ pub fn agent(project: &Project, name: &str) -> anyhow::Result<Agent> {
     })
 }
 
-/// Returns the names of all agents.
+/// Names of all agents.
 pub fn agents(project: &Project) -> BTreeSet<String> {
     prompts(project)
         .names()
@@ -31,7 +28,7 @@ pub fn agents(project: &Project) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns the prompts: the built-in ones, and the project's own once it is trusted.
+/// The built-in prompts, and the project's if it is trusted.
 pub fn prompts(project: &Project) -> Prompts {
     let own = project.proposed.iter().filter_map(|(path, text)| {
         let name = path.strip_prefix("prompts/")?.strip_suffix(".xml")?;
@@ -45,10 +42,7 @@ pub fn prompts(project: &Project) -> Prompts {
     }
 }
 
-/// Returns the instructions that an agent has before a turn, whatever the turn itself was given.
-///
-/// # Errors
-/// Where the repository cannot be read, or the agent is gone.
+/// The system prompt of an agent at the start of a turn, independent of the turn's own artifacts.
 pub fn standing_prompt(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<String> {
     let repository = &project.repository;
     if tip.next(repository)?.agent == name {
@@ -58,7 +52,8 @@ pub fn standing_prompt(project: &Project, tip: &Turn, name: &str) -> anyhow::Res
     Ok(agent(project, name)?.system_prompt)
 }
 
-/// Makes the prompt of a turn say of RESEARCH what holds now, whenever its session began.
+/// Updates the part of a stored prompt that describes RESEARCH, because the search settings can
+/// change after the session began.
 pub fn bring_prompt_up_to_date(project: &Project, artifacts: &mut artifact::Artifacts) {
     let kept = artifacts.text_or_empty(artifact::SYSTEM_PROMPT);
     if let Some(text) = prompts(project).brought_up_to_date(&kept) {
@@ -66,10 +61,7 @@ pub fn bring_prompt_up_to_date(project: &Project, artifacts: &mut artifact::Arti
     }
 }
 
-/// Returns the turn whose agent handed over to the agent of the turn after `tip`.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Returns the turn that handed over to the agent of the turn after `tip`.
 pub fn caller(
     project: &Project,
     tip: &Turn,

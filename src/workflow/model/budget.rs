@@ -1,4 +1,4 @@
-//! What a session may still cost: each call is estimated before it is made, and counted after it.
+//! Enforces the cost limit of a session: each request is estimated before and counted after.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,21 +16,20 @@ use crate::workflow::model::spent::spent_on_turns;
 use crate::workflow::project::Project;
 use crate::workflow::user::Estimate;
 
-/// About how many bytes of text are one token.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// How many tokens a request has: exact where its input was counted by resources, about right for
-/// the rest. Loads no vocabulary.
+/// Estimates the tokens of requests: exact for counted resources, approximate for the rest. Does
+/// not tokenize.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokenEstimate {
-    /// The length of the input that was counted, in bytes.
+    /// Length of the counted input in bytes.
     pub bytes: usize,
     /// Its tokens.
     pub tokens: usize,
 }
 
 impl TokenEstimate {
-    /// Returns the weight of an input whose resources have so many bytes and tokens.
+    /// The estimate for an input whose resources have this many bytes and tokens.
     pub fn of_input(input: &str, (bytes, tokens): (usize, usize)) -> TokenEstimate {
         TokenEstimate {
             bytes: input.len(),
@@ -38,7 +37,7 @@ impl TokenEstimate {
         }
     }
 
-    /// Returns about how many tokens a request has.
+    /// Estimated tokens of a request.
     pub fn of(&self, request: &ModelRequest) -> usize {
         let rest = (request.system.len() + request.message.len()) / BYTES_PER_TOKEN;
         let input = if request.input.len() == self.bytes {
@@ -50,17 +49,15 @@ impl TokenEstimate {
     }
 }
 
-/// The dollars of a session.
+/// Cost of a session and its limit, in dollars.
 #[derive(Debug)]
 pub struct CostBudget {
-    /// What it has cost.
     spent: Cell<f64>,
-    /// What it may cost.
     limit: f64,
 }
 
 impl CostBudget {
-    /// Returns the budget of a session.
+    /// Creates the budget of a session.
     pub fn new(spent: f64, limit: f64) -> Rc<CostBudget> {
         Rc::new(CostBudget {
             spent: Cell::new(spent),
@@ -69,12 +66,8 @@ impl CostBudget {
     }
 }
 
-/// Returns what a session counts against the limit up to its turn in progress, in dollars; for
-/// the session of a change with what its documents took. Calls without a known price count as
-/// nothing.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Cost of a session including its draft, in dollars. For the session of a change, includes its
+/// documents. Requests without a known price count as free.
 pub fn spent(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<f64> {
     let turns = spent_on_turns(project, tip)?;
     Ok(draft.meta.spent.unwrap_or(0.0)
@@ -83,10 +76,7 @@ pub fn spent(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<f64
             .map_or(Ok(0.0), |id| spent_on_documents(project, &id))?)
 }
 
-/// Returns what a change counts against the limit: its documents and its session.
-///
-/// # Errors
-/// Where the repository cannot be read.
+/// Cost of a change in dollars: documents and session.
 pub fn spent_on_change(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
     let session = id.session();
     if refs::read(&project.repository, &session.reference())?.is_none() {
@@ -96,7 +86,6 @@ pub fn spent_on_change(project: &Project, id: &ChangeId) -> anyhow::Result<f64> 
     spent(project, &tip, &project.store().draft(&tip)?)
 }
 
-/// Returns what the documents of a change count against the limit.
 fn spent_on_documents(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
     Ok(match refs::read(&project.repository, &id.reference())? {
         Some(_) => change(project, id)?.state.spent_on_documents(),
@@ -104,12 +93,9 @@ fn spent_on_documents(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
     })
 }
 
-/// Where a model works that edits files itself.
+/// Environment of an acting model.
 pub trait Room {
-    /// Lets it work, and returns the plan that makes of the files what it made of them.
-    ///
-    /// # Errors
-    /// As for [`Model::answer`].
+    /// Runs the model, and returns its changes as a plan.
     fn act(
         &self,
         model: &dyn ActingModel,
@@ -118,36 +104,36 @@ pub trait Room {
     ) -> Result<ModelAnswer, ModelError>;
 }
 
-/// What a model that edits files is paid with.
+/// Budget of an acting model.
 #[derive(Debug, Clone, Copy)]
 pub struct Purse<'p> {
-    /// Dollars that are left; it is stopped when it has used them up.
+    /// Remaining dollars. The model is stopped when they are used up.
     pub left: f64,
-    /// What its tokens cost, where it doesn't say itself.
+    /// Price of its tokens, if the model does not report its cost.
     pub price: Option<&'p Price>,
 }
 
 impl Purse<'_> {
-    /// Returns what has been used so far, in dollars, as far as that is known.
+    /// Dollars used so far, as far as known.
     pub fn used(&self, usage: TokenUsage, told: Option<f64>) -> f64 {
         told.unwrap_or_else(|| price::charge(self.price, usage))
     }
 }
 
-/// A model that is asked only as long as the session's limit allows it.
+/// A model that refuses requests beyond the session's cost limit.
 pub struct MeteredModel<'a> {
     /// The model.
     pub chosen: PricedModel,
-    /// Where it works, if it edits files itself.
+    /// Environment, if it edits files itself.
     pub room: Option<&'a dyn Room>,
-    /// What it is paid from.
+    /// Shared budget of the turn.
     pub budget: Rc<CostBudget>,
-    /// How requests are weighed.
+    /// Token estimate of the input.
     pub weight: TokenEstimate,
 }
 
 impl PricedModel {
-    /// Returns what a request of so many tokens will cost.
+    /// Estimated cost of a request of this size.
     pub fn estimate(&self, tokens: usize) -> Estimate {
         match price::estimate(self.price.as_ref(), tokens, self.max_tokens.unwrap_or(0)) {
             Some((least, most)) => Estimate::Dollars(least, self.max_tokens.map(|_| most)),
@@ -158,12 +144,11 @@ impl PricedModel {
 }
 
 impl MeteredModel<'_> {
-    /// Returns what a request will cost.
+    /// Estimated cost of a request.
     pub fn estimate(&self, request: &ModelRequest) -> Estimate {
         self.chosen.estimate(self.weight.of(request))
     }
 
-    /// Asks, whatever it costs.
     fn ask(
         &self,
         request: &ModelRequest,
@@ -187,7 +172,7 @@ impl MeteredModel<'_> {
         room.act(&**model, request, purse)
     }
 
-    /// Returns what an answer cost, as far as that is known.
+    /// Cost of an answer, as far as known.
     pub fn charge(&self, answer: &ModelAnswer) -> f64 {
         let price = self.chosen.price.as_ref();
         answer
@@ -206,6 +191,8 @@ impl Model for MeteredModel<'_> {
         request: &ModelRequest,
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, ModelError> {
+        // Only the input is estimated. The length of the answer is unknown, so the last request can
+        // exceed the limit.
         let CostBudget { spent, limit } = &*self.budget;
         if let Estimate::Dollars(estimate, _) = self.estimate(request)
             && spent.get() + estimate > *limit
@@ -223,7 +210,7 @@ impl Model for MeteredModel<'_> {
     }
 }
 
-/// A model that a pipeline's steps share.
+/// Steps of a pipeline can share a model.
 impl Model for Rc<MeteredModel<'_>> {
     fn name(&self) -> &str {
         (**self).name()
@@ -244,7 +231,6 @@ mod tests {
     use crate::model::replay::Replay;
     use crate::workflow::model::choose::Notes;
 
-    /// Asks a model at a price for a million tokens of input, and returns what it says.
     fn check(price: Option<f64>, spent: f64, expected: Result<&str, &str>) {
         let price = price.map(|input| Price {
             input,

@@ -1,4 +1,4 @@
-//! Choosing and opening the model of a turn.
+//! Chooses and opens the model of a turn.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -22,19 +22,19 @@ use crate::workflow::change;
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 
-/// What a model has to say besides its answer: that a request is tried again.
+/// Remarks of a model besides its answer, for example about retries.
 pub type Notes = Rc<RefCell<Vec<String>>>;
 
-/// A model by what its answer is.
+/// A model, by the kind of its answer.
 pub enum OpenedModel {
-    /// It writes its answer.
+    /// Answers with text.
     Writes(Box<dyn Model>),
-    /// It edits files; the answer is what it did.
+    /// Edits files; the changes are the answer.
     Acts(Box<dyn ActingModel>),
 }
 
 impl OpenedModel {
-    /// Returns the name under which the user knows it.
+    /// Name in the configuration.
     pub fn name(&self) -> &str {
         match self {
             OpenedModel::Writes(model) => model.name(),
@@ -43,19 +43,19 @@ impl OpenedModel {
     }
 }
 
-/// A model and what it costs.
+/// A model with its price.
 pub struct PricedModel {
     /// The model.
     pub model: OpenedModel,
-    /// Its price, where the configuration says.
+    /// Configured price.
     pub price: Option<Price>,
-    /// The most tokens of an answer, where the configuration says.
+    /// Configured limit for an answer.
     pub max_tokens: Option<u32>,
-    /// Whether it never costs anything.
+    /// It never costs anything.
     pub is_free: bool,
-    /// Whether it is a program, which can do more than answer.
+    /// It is a program, which can do more than answer.
     pub is_program: bool,
-    /// What it has to say.
+    /// Its remarks.
     pub notes: Notes,
 }
 
@@ -63,14 +63,14 @@ pub struct PricedModel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no model is configured")]
 pub enum NoModel {
-    /// A plan, which can come from elsewhere.
+    /// A plan, which can also come from a file.
     Plan,
-    /// A document of a change, or what is thought of one.
+    /// A document of a change, or a review of one.
     Document,
 }
 
 impl NoModel {
-    /// Returns what the user can do.
+    /// How to continue.
     pub fn hint(self) -> &'static str {
         match self {
             NoModel::Plan => {
@@ -83,10 +83,7 @@ impl NoModel {
     }
 }
 
-/// Returns the model of this name, or the configured one.
-///
-/// # Errors
-/// [`NoModel`], or where it lacks a key or a setting.
+/// Opens the named or the configured model.
 pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Result<PricedModel> {
     model(
         project,
@@ -96,19 +93,12 @@ pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Resu
     )
 }
 
-/// Returns the model of this name, or the configured one, for something that only a model can do
-/// that writes its answer.
-///
-/// # Errors
-/// As for [`choose`], and for a model that edits files itself.
+/// Like [`choose`], but fails for acting models.
 pub fn writer(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Result<PricedModel> {
     choose(project, tip, name)?.writing()
 }
 
 /// Opens a model by its name in the configuration, or by `kind:id`.
-///
-/// # Errors
-/// As for [`choose`].
 pub fn model(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<PricedModel> {
     let settings = model_settings(project, name)?;
     let answered = if settings.kind == ModelKind::Replay {
@@ -119,25 +109,18 @@ pub fn model(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<Priced
     open_model(project, name, settings, answered)
 }
 
-/// Opens a model outside of a session: by its name in the configuration, or by `kind:id`;
-/// `answered` counts the answers that it gave before, so that a replay goes on where it was.
-///
-/// # Errors
-/// As for [`choose`].
+/// Opens a model outside a session. `answered` is the number of answers it has given so far, at
+/// which a replay continues.
 pub fn model_after(project: &Project, name: &str, answered: usize) -> anyhow::Result<PricedModel> {
     let settings = model_settings(project, name)?;
     open_model(project, name, settings, answered)?.writing()
 }
 
-/// Returns the settings behind a model's name.
-///
-/// # Errors
-/// Where it is neither a name of the configuration nor `kind:id`.
+/// The settings of a model.
 pub fn model_settings(project: &Project, name: &str) -> anyhow::Result<ModelConfig> {
     Ok(ModelConfig::named(name, &project.settings)?)
 }
 
-/// Opens the model that settings describe.
 fn open_model(
     project: &Project,
     name: &str,
@@ -166,10 +149,6 @@ fn open_model(
 }
 
 impl PricedModel {
-    /// Returns the model if it writes its answer.
-    ///
-    /// # Errors
-    /// It edits files instead.
     fn writing(self) -> anyhow::Result<PricedModel> {
         match &self.model {
             OpenedModel::Writes(_) => Ok(self),
@@ -184,7 +163,6 @@ impl PricedModel {
     }
 }
 
-/// Returns what models need of the world.
 fn outside(
     project: &Project,
     settings: &ModelConfig,
@@ -200,6 +178,7 @@ fn outside(
         ..Outside::default()
     };
 
+    // Programs of a model must not inherit other models' keys.
     outside.keys.extend(project.settings.key_variables());
     if settings.kind == ModelKind::Replay {
         outside.replayed = answered;
@@ -210,8 +189,7 @@ fn outside(
     Ok(outside)
 }
 
-/// Returns where recorded answers are: seen from the folder in use, else from the project's
-/// root.
+/// Path of recorded answers: relative to the current directory, else to the project's root.
 fn answers_path(repository: &Repository, path: &Path) -> PathBuf {
     let at_root = repository.workdir().join(path);
     if !path.exists() && at_root.exists() {
@@ -221,8 +199,8 @@ fn answers_path(repository: &Repository, path: &Path) -> PathBuf {
     }
 }
 
-/// Returns how many answers the session has had, so that a replay goes on where it was; a
-/// change's session goes on behind the answers that the model gave for its documents.
+/// Number of answers in the session, at which a replay continues. The session of a change continues
+/// after the answers for its documents.
 fn answers(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<usize> {
     if let Some(id) = ChangeId::of_session(&tip.session) {
         return change::answers_in_change(project, &id, name);
@@ -239,7 +217,7 @@ fn answers(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<usize> {
     Ok(count)
 }
 
-/// Returns the answers of the session that a replay names, if its path is the name of one.
+/// If the path of a replay is a session name, its answers.
 fn recorded(project: &Project, settings: &ModelConfig) -> anyhow::Result<Option<Vec<String>>> {
     let Some(path) = settings.path.as_ref().filter(|path| !path.exists()) else {
         return Ok(None);
@@ -257,8 +235,7 @@ fn recorded(project: &Project, settings: &ModelConfig) -> anyhow::Result<Option<
     }
 }
 
-/// Returns the answers of a recorded session, oldest first; those of a pipeline's steps one by
-/// one.
+/// Answers of a recorded session, oldest first. Each step of a pipeline is one.
 fn answers_of(project: &Project, session: &SessionName) -> anyhow::Result<Vec<String>> {
     let mut texts = Vec::new();
     for turn in project.store().history(project.store().tip(session)?) {
@@ -278,7 +255,6 @@ fn answers_of(project: &Project, session: &SessionName) -> anyhow::Result<Vec<St
     Ok(texts)
 }
 
-/// Returns the outputs of a turn's pipeline, in the order of its steps.
 fn outputs(repository: &Repository, turn: &Turn) -> anyhow::Result<Vec<String>> {
     if turn.meta.pipeline.is_none() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! The model of a turn: chosen, opened, paid for and asked.
+//! Chooses, opens and asks the model of a turn, within the cost limit.
 
 pub mod agents;
 pub mod budget;

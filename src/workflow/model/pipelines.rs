@@ -1,4 +1,4 @@
-//! Pipelines by name: found, checked and with all their models open before anything is sent.
+//! Finds and checks pipelines, and opens all their models before anything is sent.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -15,27 +15,21 @@ use crate::workflow::model::choose;
 use crate::workflow::model::choose::{OpenedModel, PricedModel};
 use crate::workflow::project::Project;
 
-/// The folder of pipelines, in `.teddy/` and in the user's own configuration.
 const FOLDER: &str = "pipelines";
 
-/// A pipeline that can run.
+/// A pipeline that is ready to run.
 pub struct PreparedPipeline {
     /// Its name.
     pub name: String,
     /// Its steps.
     pub pipeline: Pipeline,
-    /// The models by the name that steps have for them; the plan's own for none.
+    /// Opened models by the name that steps use; `None` for the default model.
     pub models: HashMap<Option<String>, PricedModel>,
 }
 
-/// The files of a pipelines' folder, by name.
 type PipelineFiles = BTreeMap<String, String>;
 
-/// Finds, checks and opens a pipeline; `model` is for the steps that name none.
-///
-/// # Errors
-/// Where there is none of this name, the repository is not trusted, or the pipeline has
-/// mistakes: all of them.
+/// Finds, checks and opens a pipeline. `model` is for steps that name none.
 pub fn prepare_pipeline(
     project: &Project,
     tip: &Turn,
@@ -63,7 +57,7 @@ pub fn prepare_pipeline(
     })
 }
 
-/// Says so where a model that edits files would have to write what a later step reads.
+/// An acting model returns a plan, which no later step can use as input.
 fn must_be_last(pipeline: &Pipeline, step: &PipelineStep) -> anyhow::Result<()> {
     let others = pipeline.steps.iter().rev().skip(1);
     let mut others = others.filter(|other| other.model == step.model);
@@ -79,10 +73,7 @@ fn must_be_last(pipeline: &Pipeline, step: &PipelineStep) -> anyhow::Result<()> 
     }
 }
 
-/// Finds and checks a pipeline.
-///
-/// # Errors
-/// As for [`prepare_pipeline`], but for the models' keys.
+/// Finds and parses a pipeline.
 pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> {
     let (text, files) = pipeline(project, name)?;
     let file = |wanted: &str| {
@@ -112,11 +103,11 @@ pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> 
     .with_context(|| format!("pipeline `{name}`"))
 }
 
-/// Returns the text of a pipeline and the files beside it: the repository's where that is
-/// trusted, else the user's own.
+/// Text of a pipeline and the files next to it.
 fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFiles)> {
     let shown = crate::text::visible::visible(name);
     anyhow::ensure!(
+        // The name becomes a file name.
         !name.contains(['/', '\\']) && !name.starts_with('.'),
         "`{shown}` is not a valid pipeline name"
     );
@@ -126,6 +117,7 @@ fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFi
         trust::folder(&project.places.config, FOLDER),
     );
 
+    // A trusted repository takes precedence over the user's own.
     for files in [&theirs]
         .into_iter()
         .filter(|_| project.trusted)
@@ -161,8 +153,7 @@ fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFi
     Err(hinted(what, hint))
 }
 
-/// Returns the names of the pipelines: the repository's where that is trusted, and the user's
-/// own.
+/// Names of the available pipelines.
 pub fn pipelines(project: &Project) -> Vec<String> {
     let (theirs, own) = (
         their_pipelines(project),
@@ -175,12 +166,11 @@ pub fn pipelines(project: &Project) -> Vec<String> {
         .collect()
 }
 
-/// Returns the folder of the user's own pipelines.
 fn own_folder(project: &Project) -> std::path::PathBuf {
     project.places.config.join(FOLDER)
 }
 
-/// Returns the repository's pipelines, with the bytes on which trust was decided.
+/// The repository's pipelines, with exactly the bytes that the trust decision covers.
 fn their_pipelines(project: &Project) -> PipelineFiles {
     let inside = |(path, text): (&String, &String)| {
         let name = Path::new(path).strip_prefix(FOLDER).ok()?.to_str()?;

@@ -1,5 +1,5 @@
-//! Asking for a plan: one model, or a pipeline's steps. Whatever happens, what arrived is in the
-//! draft.
+//! Requests a plan from a model or a pipeline. Everything that arrives is saved in the draft, even
+//! on failure.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,25 +24,22 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 use crate::workspace::snapshot::RecordedFiles;
 
-/// What is asked, and where what comes of it is kept.
+/// A request for a plan.
 pub struct PlanRequest<'a> {
-    /// The newest turn.
+    /// Newest turn.
     pub tip: &'a Turn,
-    /// The turn in progress, with its input, message and system prompt.
+    /// The draft, with input, message and system prompt.
     pub draft: &'a mut Draft,
-    /// The user's files, which a model that edits files gets a copy of.
+    /// The user's files, of which an acting model gets a copy.
     pub recorded: &'a RecordedFiles,
-    /// Who is asked.
+    /// Model or pipeline.
     pub source: PlanSource,
-    /// How much the input is.
+    /// Token estimate of the input.
     pub weight: TokenEstimate,
 }
 
-/// Why there is no answer.
 struct RequestFailure {
-    /// The step of a pipeline that failed.
     step: Option<String>,
-    /// What went wrong.
     error: ModelError,
 }
 
@@ -52,10 +49,7 @@ impl From<ModelError> for RequestFailure {
     }
 }
 
-/// Asks with what the draft has recorded, and returns the whole answer.
-///
-/// # Errors
-/// Where there is none; the draft is saved with what arrived, and says why.
+/// Sends the request in the draft, and returns the complete answer.
 pub fn ask(
     project: &Project,
     asking: PlanRequest<'_>,
@@ -68,7 +62,7 @@ pub fn ask(
         source,
         weight,
     } = asking;
-    // Saved before the model is asked: whatever ends the wait, no word of the user's is lost.
+    // Save before the request, so that the user's message survives any way the wait can end.
     project.store().save_draft(tip, draft)?;
     let text = |name: &str| draft.artifacts.text_or_empty(name);
     let (system, input, message) = (
@@ -120,30 +114,26 @@ pub fn ask(
     record.keep_in(keeper.draft);
     match answer {
         Ok(text) => {
+            // Before the answer is parsed, because it has been paid for.
             keeper.keep_answer(&text)?;
             fault::point("after-answer")?;
             Ok(text)
         }
         Err(failure) => {
             let error = keep(project, (tip, draft), failure, user)?;
-            // What went wrong around the model has a remedy of its own.
+            // An error outside the model has a hint of its own.
             Err(record.trouble.unwrap_or(error))
         }
     }
 }
 
-/// What all that is asked for one turn shares.
 struct SharedMeans<'a> {
-    /// What it is paid from.
     budget: Rc<CostBudget>,
-    /// How requests are weighed.
     weight: TokenEstimate,
-    /// Where a model works that edits files itself.
     room: &'a dyn Room,
 }
 
 impl<'a> SharedMeans<'a> {
-    /// Returns a model that is asked as long as the limit allows it.
     fn meter(&self, chosen: PricedModel) -> MeteredModel<'a> {
         MeteredModel {
             chosen,
@@ -154,24 +144,18 @@ impl<'a> SharedMeans<'a> {
     }
 }
 
-/// The turn in progress, and where it is saved.
 struct Keeper<'a> {
-    /// The project.
     project: &'a Project,
-    /// The newest turn.
     tip: &'a Turn,
-    /// The turn in progress.
     draft: &'a mut Draft,
 }
 
 impl Keeper<'_> {
-    /// Saves the turn in progress.
     fn save(&mut self) -> anyhow::Result<()> {
         self.project.store().save_draft(self.tip, self.draft)
     }
 
-    /// Saves a whole answer before anything is done with it: it is paid for. As it is it waits as
-    /// a plan, which whoever executes it repairs and judges.
+    /// Saved as a plan; `execute` repairs and validates it.
     fn keep_answer(&mut self, text: &str) -> anyhow::Result<()> {
         self.draft.artifacts.put(artifact::PLAN, text);
         self.draft.meta.status = Status::Planned;
@@ -179,7 +163,6 @@ impl Keeper<'_> {
     }
 }
 
-/// Asks one model.
 fn ask_model(
     draft: &mut Draft,
     model: &MeteredModel<'_>,
@@ -196,8 +179,7 @@ fn ask_model(
     Ok(whole(answer)?)
 }
 
-/// Asks the models of a pipeline step by step; each step's artifacts are put into the draft as it
-/// comes.
+/// Runs a pipeline. The artifacts of each step are saved as they arrive.
 fn ask_steps(
     keeper: &mut Keeper<'_>,
     prepared: PreparedPipeline,
@@ -251,8 +233,8 @@ fn ask_steps(
                 keep_step(keeper.draft, place, ran, used(&model, &ran.answer));
                 note_use(keeper.draft, (&model, &ran.answer), user);
 
-                // The last one's answer is saved as the plan; what cannot be saved now can fail
-                // to be saved then.
+                // The last answer is saved as the plan by the caller. An error here will show up
+                // again there.
                 if place + 1 < count {
                     let _ = keeper.save();
                 }
@@ -274,7 +256,6 @@ fn ask_steps(
     }
 }
 
-/// Puts what a step said into the draft.
 fn keep_step(draft: &mut Draft, position: usize, ran: &run::StepRun, model: ModelUse) {
     let folder = folder(position, &ran.name);
     let meta = StepMeta {
@@ -291,7 +272,7 @@ fn keep_step(draft: &mut Draft, position: usize, ran: &run::StepRun, model: Mode
         .put(&format!("{folder}/{}", artifact::META), meta::write(&meta));
 }
 
-/// Says who is asked, and what it will cost.
+/// Announces a request with its estimated cost.
 pub fn announce(model: &MeteredModel<'_>, request: &ModelRequest, user: &mut dyn User) {
     let (tokens, estimate) = (model.weight.of(request), model.estimate(request));
     user.tell(Event::Asking {
@@ -301,8 +282,8 @@ pub fn announce(model: &MeteredModel<'_>, request: &ModelRequest, user: &mut dyn
     });
 }
 
-/// Hands on what models say besides their answer, and the answer so far; an empty one says that
-/// nothing came.
+/// Forwards remarks and the answer so far. An empty text only means that the model is still
+/// working.
 pub fn hear(notes: &[Notes], text: &str, user: &mut dyn User) {
     for note in notes.iter().flat_map(|notes| notes.take()) {
         user.tell(Event::Notice(Notice::ModelRemark(note)));
@@ -310,7 +291,6 @@ pub fn hear(notes: &[Notes], text: &str, user: &mut dyn User) {
     user.tell(Event::Received { text });
 }
 
-/// Returns the text of an answer that its model was done with.
 fn whole(answer: ModelAnswer) -> Result<String, ModelError> {
     match answer.finish {
         Finish::Stop => Ok(answer.text),
@@ -324,7 +304,6 @@ fn whole(answer: ModelAnswer) -> Result<String, ModelError> {
     }
 }
 
-/// Returns what an answer took.
 fn used(model: &MeteredModel<'_>, answer: &ModelAnswer) -> ModelUse {
     let TokenUsage {
         input,
@@ -345,7 +324,6 @@ fn used(model: &MeteredModel<'_>, answer: &ModelAnswer) -> ModelUse {
     }
 }
 
-/// Notes what an answer took, besides what was noted before.
 fn note_use(
     draft: &mut Draft,
     (model, answer): (&MeteredModel<'_>, &ModelAnswer),
@@ -366,7 +344,7 @@ fn note_use(
     });
 }
 
-/// Says which price is missing, where that is why the cost is unknown.
+/// Reports a missing price, if that makes the cost unknown.
 pub fn tell_unknown(model: &str, price: Option<&Price>, usage: TokenUsage, user: &mut dyn User) {
     if let Some(setting) = price::cost(price, usage)
         .err()
@@ -379,7 +357,6 @@ pub fn tell_unknown(model: &str, price: Option<&Price>, usage: TokenUsage, user:
     }
 }
 
-/// Keeps what arrived of an answer that failed, and returns why it did.
 fn keep(
     project: &Project,
     (tip, draft): (&Turn, &mut Draft),

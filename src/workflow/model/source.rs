@@ -1,4 +1,4 @@
-//! Where a plan comes from: one model, or a pipeline whose steps have models of their own.
+//! Decides whether a plan comes from one model or from a pipeline.
 
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
@@ -8,20 +8,16 @@ use crate::workflow::model::pipelines;
 use crate::workflow::model::pipelines::PreparedPipeline;
 use crate::workflow::project::Project;
 
-/// Where a plan comes from.
+/// Source of a plan.
 pub enum PlanSource {
-    /// From one model.
+    /// One model.
     Model(PricedModel),
-    /// In steps.
+    /// A pipeline.
     Pipeline(PreparedPipeline),
 }
 
-/// Returns where a plan comes from: the wanted pipeline or the configured one, else a model. A
-/// model that is named goes before the pipeline of the configuration, and a rejected plan is
-/// corrected without one.
-///
-/// # Errors
-/// As for [`choose::choose`]; all mistakes of a pipeline.
+/// The requested or configured pipeline, else a model. An explicit model overrides the configured
+/// pipeline. A rejected plan is corrected without a pipeline.
 pub fn plan_source(
     project: &Project,
     tip: &Turn,

@@ -1,5 +1,4 @@
-//! What the turns of a session have cost, added up: a session of thousands of turns is not walked
-//! through before each of them.
+//! Caches the total cost of a session, so that a long session is not traversed before each request.
 
 use std::path::PathBuf;
 
@@ -10,17 +9,12 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 
-/// The folder of the sums, below `.git/teddy`.
 const FOLDER: &str = "spent";
-/// An id and a number are shorter.
 const MAX_BYTES: u64 = 4096;
-/// So many turns are walked through each time, rather than a sum written down each time.
+/// The cache is only updated after reading more turns than this.
 const FEW: usize = 8;
 
-/// Returns what the turns of a session have cost up to this one, in dollars.
-///
-/// # Errors
-/// Where a turn cannot be read.
+/// Cost of a session's turns up to this one, in dollars.
 pub(super) fn spent_on_turns(project: &Project, tip: &Turn) -> anyhow::Result<f64> {
     let path = path(&project.repository, &tip.session);
     let text = read_regular_text(&path, MAX_BYTES).unwrap_or_default();
@@ -37,26 +31,25 @@ pub(super) fn spent_on_turns(project: &Project, tip: &Turn) -> anyhow::Result<f6
     }
 
     if walked > FEW {
-        // What cannot be written is added up again.
+        // The cache only saves time.
         let _ = write_cache(&path, format!("{} {sum}\n", tip.commit).as_bytes());
     }
     Ok(sum)
 }
 
-/// Forgets the sum of a session that is deleted.
+/// Deletes the cached cost of a session.
 pub fn forget_spent(repository: &Repository, session: &SessionName) {
     let _ = std::fs::remove_file(path(repository, session));
 }
 
-/// Returns the file of a session.
 fn path(repository: &Repository, session: &SessionName) -> PathBuf {
     repository.teddy_dir().join(FOLDER).join(session.folder())
 }
 
-/// Reads a turn and what was spent up to it; nothing where the file is not whole.
 fn sum_of(text: &str) -> Option<(CommitId, f64)> {
     let (turn, sum) = text.strip_suffix('\n')?.split_once(' ')?;
     let sum: f64 = sum.parse().ok()?;
+    // A damaged cache must not disable the limit.
     (sum.is_finite() && sum >= 0.0).then_some((turn.parse().ok()?, sum))
 }
 

@@ -1,5 +1,5 @@
-//! A model that is a program is to answer, and can do more: what of the user's files changed while
-//! it was asked is said, whatever became of the answer.
+//! Reports if the user's files changed while a program was asked for a plan. Such a program can do
+//! more than answer.
 
 use super::request::{PlanRequest, ask};
 use super::source::PlanSource;
@@ -11,10 +11,7 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 use crate::workspace::snapshot::snapshot;
 
-/// Asks as [`ask`] does; the user's files were `before` when it began.
-///
-/// # Errors
-/// As for [`ask`].
+/// Like [`ask`]. `before` is the tree of the user's files before the request.
 pub fn ask_watching(
     project: &Project,
     before: TreeId,
@@ -24,7 +21,7 @@ pub fn ask_watching(
     let program = program(&asking.source);
     let answer = ask(project, asking, user);
     if let Some(model) = program {
-        // Where they cannot be looked at, whoever needs them next says so.
+        // If the snapshot fails, the next command that takes one reports why.
         let paths = changed(project, before).unwrap_or_default();
         if !paths.is_empty() {
             user.tell(Event::Notice(Notice::FilesTouched { model, paths }));
@@ -34,7 +31,6 @@ pub fn ask_watching(
     answer
 }
 
-/// Returns the name of a program that is asked; nothing if none is.
 fn program(source: &PlanSource) -> Option<String> {
     match source {
         PlanSource::Model(model) => model.is_program.then(|| model.model.name().to_owned()),
@@ -45,7 +41,6 @@ fn program(source: &PlanSource) -> Option<String> {
     }
 }
 
-/// Returns the files that are not as they were.
 fn changed(project: &Project, before: TreeId) -> anyhow::Result<Vec<String>> {
     let now = snapshot(&project.checkout(), &[])?.tree;
     let changes = diff::changes(&project.repository, before, now)?;

@@ -1,4 +1,4 @@
-//! A project in which something is wrong, opened to be looked at.
+//! Opens a project despite invalid settings, for `doctor`.
 
 use std::path::Path;
 
@@ -8,11 +8,8 @@ use crate::git::open::OpenError;
 use crate::git::repository::Repository;
 
 impl Project {
-    /// Opens the project of a folder to see what is wrong with it: a bare repository will do, and
-    /// where a setting is wrong the defaults hold, and the mistake stands beside them.
-    ///
-    /// # Errors
-    /// There is no fit repository.
+    /// Opens a project, possibly bare. With invalid settings it uses the defaults and also returns
+    /// the error.
     pub fn open_ailing(
         folder: &Path,
         places: &UserFolders,
@@ -28,7 +25,6 @@ impl Project {
         }
     }
 
-    /// Returns the project of a repository whose settings cannot be read.
     fn without_settings(
         repository: Repository,
         places: &UserFolders,

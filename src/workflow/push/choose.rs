@@ -1,4 +1,4 @@
-//! Which record goes to a remote: with everything, or without what was taken out there before.
+//! Chooses the record to push: complete, or redacted like the one that the remote already has.
 
 use crate::git::object::CommitId;
 use crate::git::object::batch::{Batch, batch};
@@ -9,18 +9,15 @@ use crate::text::leak::LeakKinds;
 use super::error::PushError;
 use super::preview::Sender;
 
-/// The record that goes to a remote.
 pub(super) struct ChosenRecord<'a> {
-    /// The record.
     pub(super) record: Record,
-    /// What is not shared with the session.
     pub(super) batch: Batch<'a>,
-    /// What is taken out.
     pub(super) redacted: Option<LeakKinds>,
 }
 
 impl<'a> Sender<'a, '_> {
-    /// Returns the record that the remote has a part of, or else the one that is wanted.
+    /// Returns the record that continues the remote's, or the requested one if the remote has none.
+    /// Fails if redaction is requested and the remote has the unredacted record.
     pub(super) fn choose(
         &self,
         turns: &[Turn],
@@ -46,7 +43,7 @@ impl<'a> Sender<'a, '_> {
         found.map_or_else(|| self.made(turns, None), Ok)
     }
 
-    /// Returns the record of turns that has a commit, whatever is taken out of it.
+    /// Returns the variant of the record that contains a commit, trying all redactions.
     pub(super) fn holding(
         &self,
         turns: &[Turn],
@@ -67,7 +64,6 @@ impl<'a> Sender<'a, '_> {
         Ok(None)
     }
 
-    /// Makes the record of turns.
     pub(super) fn made(
         &self,
         turns: &[Turn],
@@ -91,7 +87,6 @@ impl<'a> Sender<'a, '_> {
 }
 
 impl ChosenRecord<'_> {
-    /// Returns whether a commit is one of the record.
     fn has(&self, commit: CommitId) -> bool {
         self.record.number_of(commit).is_some()
     }

@@ -1,4 +1,4 @@
-//! `push --delete`: sessions go from a remote. What is here stays.
+//! `push --delete`: deletes sessions on a remote. Local sessions stay.
 
 use serde::Serialize;
 
@@ -11,26 +11,22 @@ use crate::workflow::project::Project;
 
 use super::there::{There, number, references, there};
 
-/// A session on a remote that is to go from there.
+/// A session to delete on a remote.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeletedSession {
-    /// Its name.
+    /// Session name.
     pub session: SessionName,
-    /// The refs that it has there.
+    /// Its refs on the remote.
     pub refs: Vec<String>,
-    /// The number of the newest turn, if that is here.
+    /// Number of its newest turn, if that exists here.
     pub turns: Option<u64>,
-    /// Whether there is a session of that name here, which stays.
+    /// A local session of that name exists. It stays.
     pub is_here: bool,
-    /// What becomes of the refs.
     #[serde(skip)]
     updates: Vec<RefUpdate>,
 }
 
-/// Returns what a remote has of sessions.
-///
-/// # Errors
-/// It cannot be reached, or has nothing of one of them.
+/// Returns the refs of sessions on a remote. Fails if one does not exist there.
 pub fn to_delete(
     project: &Project,
     remote: &RemoteName,
@@ -44,7 +40,6 @@ pub fn to_delete(
         .collect()
 }
 
-/// Returns what there is of a session.
 fn one(
     project: &Project,
     remote: &RemoteName,
@@ -77,10 +72,7 @@ fn one(
     })
 }
 
-/// Deletes them, each ref if it is still what was shown.
-///
-/// # Errors
-/// [`crate::git::remote::error::RemoteError`].
+/// Deletes the sessions. Each ref is deleted only if it still has the value that was shown.
 pub fn delete(
     project: &Project,
     remote: &RemoteName,

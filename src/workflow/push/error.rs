@@ -1,4 +1,4 @@
-//! Why a session is not sent, and what helps.
+//! Errors of a push, with hints.
 
 use crate::git::remote::RemoteName;
 use crate::session::name::SessionName;
@@ -6,31 +6,31 @@ use crate::session::verify::Fault;
 use crate::text::counted;
 use crate::text::visible::visible;
 
-/// As many turns of somebody else are named.
+/// More turns are only counted.
 const MOST: usize = 10;
 
 /// A turn on the remote.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct TheirTurn {
-    /// Its number, if it can be read.
+    /// Its number, if readable.
     pub number: Option<u64>,
     /// Its title.
     pub title: String,
-    /// Who recorded it.
+    /// Its author.
     pub author: String,
 }
 
-/// A session is not sent.
+/// Why a session is not pushed.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
-    /// The remote has other turns of that name.
+    /// The remote has a session of that name with other turns.
     #[error("remote `{remote}` has turns of `{name}` that are not here{}", told(.turns))]
     Diverged {
         /// The remote.
         remote: RemoteName,
-        /// The name there.
+        /// The session there.
         name: SessionName,
-        /// The turns, newest first; nothing if they could not be read.
+        /// Its turns, newest first; empty if they cannot be read.
         turns: Vec<TheirTurn>,
     },
     /// The remote has the session with its code.
@@ -38,42 +38,42 @@ pub enum PushError {
     HasCode {
         /// The remote.
         remote: RemoteName,
-        /// The name there.
+        /// The session there.
         name: SessionName,
     },
-    /// The remote has what is to be taken out.
+    /// The remote has what should be redacted now.
     #[error("remote `{remote}` has turns of `{name}` with what would be taken out of them now")]
     Unredacted {
         /// The remote.
         remote: RemoteName,
-        /// The name there.
+        /// The session there.
         name: SessionName,
     },
-    /// Something was found that not everybody may read.
+    /// Possibly private content was found.
     #[error("nothing was sent: {} may be private", counted(*.count, "finding"))]
     Findings {
-        /// How many.
+        /// Number of findings.
         count: usize,
-        /// The name of the first.
+        /// Name of the first.
         first: String,
-        /// Whether a record is sent, from which it can be taken out.
+        /// It can be redacted, because a record is pushed.
         can_redact: bool,
     },
-    /// A turn breaks a rule, and whoever fetched it would refuse it.
+    /// A turn violates the format, so no one could fetch the session.
     #[error("nothing was sent: nobody could fetch `{session}`: {fault}")]
     Unsound {
-        /// The session.
+        /// Session name.
         session: SessionName,
-        /// What is wrong first.
+        /// The first fault.
         fault: Fault,
     },
-    /// A session with its code stays what it is.
+    /// A session with its code cannot be redacted.
     #[error("nothing can be taken out of `{0}`, which would go there with its code")]
     RedactCode(SessionName),
 }
 
 impl PushError {
-    /// Returns what the user can do about it.
+    /// How to continue.
     pub fn hint(&self) -> String {
         match self {
             PushError::Diverged { remote, name, .. } => format!(
@@ -105,7 +105,6 @@ impl PushError {
     }
 }
 
-/// Returns turns as the end of a sentence.
 fn told(turns: &[TheirTurn]) -> String {
     if turns.is_empty() {
         return String::new();

@@ -1,5 +1,5 @@
-//! What would be told to everybody who may read a remote: keys and personal paths in turns, and in
-//! the code that goes with them.
+//! Finds keys and personal paths that a push would publish, in turns and in the code pushed with
+//! them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,23 +16,22 @@ use crate::session::turn::Turn;
 use crate::text::leak::{Leak, LeakKind, LeakKinds, as_text, leaks, shown};
 use crate::text::path::lossy;
 
-/// How the message of a turn's commit is called among its artifacts.
 const MESSAGE: &str = "message";
 
-/// What kind of finding it is.
+/// Kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LeakFindingKind {
-    /// What looks like a key.
+    /// A probable key.
     Keys,
-    /// A path that names a person.
+    /// A path that contains a user name.
     Paths,
-    /// Something that is too large to be looked at.
+    /// A file that is too large to scan.
     Unread,
 }
 
 impl LeakFindingKind {
-    /// Returns the word for the kind.
+    /// Name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             LeakFindingKind::Keys => LeakKind::Keys.name(),
@@ -51,59 +50,52 @@ impl From<LeakKind> for LeakFindingKind {
     }
 }
 
-/// Something that was found, wherever else in the same session it is.
+/// A finding. The same content counts only once per session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeakFinding {
     /// `session:turn:artifact:line`
     pub name: String,
     /// Its kind.
     pub kind: LeakFindingKind,
-    /// What it is, in a few words.
+    /// Description.
     pub what: String,
-    /// A part of the line, without any key.
+    /// Excerpt of the line, with keys masked.
     pub line: String,
-    /// In how many places it is.
+    /// Number of occurrences.
     pub places: usize,
-    /// Whether the user lets it go.
+    /// The user allows it.
     pub allowed: bool,
 }
 
 impl LeakFinding {
-    /// Returns whether a name that the user allows is that of this finding, of a part of the
-    /// session in which it is, or of its kind.
+    /// Returns `true` if `allowed` is its kind, its name, or a prefix of its name up to a colon.
     pub fn is_named(&self, allowed: &str) -> bool {
         let rest = self.name.strip_prefix(allowed);
         self.kind.name() == allowed || rest.is_some_and(|r| r.is_empty() || r.starts_with(':'))
     }
 }
 
-/// A search through a session.
+/// Scans a session.
 pub struct LeakSearch<'a> {
-    /// The repository.
     repository: &'a Repository,
-    /// The user's home.
     home: Option<&'a str>,
-    /// What was found, by what it is; nothing for what the remote has already.
+    /// Index of each finding by content; `None` if the remote already has it.
     known: HashMap<(LeakKind, String), Option<usize>>,
-    /// The files that were looked at, and whether paths were of interest.
+    /// Scanned files, and whether they were scanned for paths.
     seen: HashSet<(BlobId, bool)>,
-    /// What was found.
     findings: Vec<LeakFinding>,
 }
 
-/// Where something is looked for.
 #[derive(Clone, Copy)]
 struct Spot<'a> {
-    /// The turn; nothing if the remote has it.
+    /// `None` if the remote already has the turn.
     turn: Option<&'a Turn>,
-    /// The file.
     file: &'a str,
-    /// What is of interest.
     kinds: LeakKinds,
 }
 
 impl<'a> LeakSearch<'a> {
-    /// Starts with nothing.
+    /// Creates a search without findings.
     pub fn new(repository: &'a Repository, home: Option<&'a str>) -> LeakSearch<'a> {
         LeakSearch {
             repository,
@@ -114,35 +106,30 @@ impl<'a> LeakSearch<'a> {
         }
     }
 
-    /// Returns what was found.
+    /// Returns the findings.
     pub fn findings(self) -> Vec<LeakFinding> {
         self.findings
     }
 
-    /// Looks at a turn that the remote has: what is in it is known there.
-    ///
-    /// # Errors
-    /// An object cannot be read.
+    /// Scans a turn that the remote has, so that its content is not reported again.
     pub fn pass(&mut self, turn: &Turn) -> anyhow::Result<()> {
         self.artifacts(turn, None)
     }
 
-    /// Looks at a turn that is to be sent.
-    ///
-    /// # Errors
-    /// As for [`LeakSearch::pass`].
+    /// Scans a turn to be pushed.
     pub fn turn(&mut self, turn: &Turn) -> anyhow::Result<()> {
         self.artifacts(turn, Some(turn))
     }
 
-    /// Looks at the artifacts of a turn and at the message of its commit.
     fn artifacts(&mut self, turn: &Turn, sent: Option<&Turn>) -> anyhow::Result<()> {
         let mut leaves = self.repository.leaves_up_to(turn.tree, TreeLimit::SMALL)?;
-        // What somebody wrote comes before the files that repeat it.
+        // Scan what the user and the model wrote first; a finding is named after its first
+        // occurrence.
         leaves.sort_by_key(|leaf| (order(&lossy(&leaf.path)), leaf.path.clone()));
         for leaf in leaves {
             let file = lossy(&leaf.path);
-            // The input names the project's directory, and so the report of the turn before.
+            // The input contains the project's directory and the previous report; its paths would
+            // always be findings.
             let kinds = LeakKinds {
                 keys: true,
                 paths: !is_input(&file),
@@ -162,10 +149,7 @@ impl<'a> LeakSearch<'a> {
         Ok(())
     }
 
-    /// Looks at the contents of files that go with some turns.
-    ///
-    /// # Errors
-    /// An object cannot be read.
+    /// Scans files that are pushed with some turns.
     pub fn code(&mut self, files: &[LackingFile], turns: &[Turn]) -> anyhow::Result<()> {
         for LackingFile { path, blob } in files {
             let before = self.findings.len();
@@ -180,7 +164,7 @@ impl<'a> LeakSearch<'a> {
                 continue;
             }
 
-            // Only now is it of interest which turn it was.
+            // Find the turn of a file only if the file has a finding, because that is slow.
             let first = turns.iter().find(|turn| self.has(turn, path, *blob));
             let Some((last, first)) = turns.last().zip(first) else {
                 continue;
@@ -193,7 +177,6 @@ impl<'a> LeakSearch<'a> {
         Ok(())
     }
 
-    /// Returns whether a workspace commit of a turn has a file.
     fn has(&self, turn: &Turn, path: &[u8], blob: BlobId) -> bool {
         let workspace = turn.meta.workspace.as_ref();
         let before = workspace.map(|workspace| workspace.before);
@@ -206,7 +189,6 @@ impl<'a> LeakSearch<'a> {
         })
     }
 
-    /// Looks at a file, unless it was looked at.
     fn blob(&mut self, blob: BlobId, spot: Spot<'_>) -> anyhow::Result<()> {
         if !self.seen.insert((blob, spot.kinds.paths)) {
             return Ok(());
@@ -227,7 +209,6 @@ impl<'a> LeakSearch<'a> {
         Ok(())
     }
 
-    /// Looks at some bytes.
     fn bytes(&mut self, bytes: &[u8], spot: Spot<'_>) {
         let text = as_text(bytes);
         let all = leaks(&text, self.home);
@@ -236,7 +217,6 @@ impl<'a> LeakSearch<'a> {
         }
     }
 
-    /// Notes what was found, once for each thing.
     fn found(&mut self, text: &str, (leak, all): (&Leak, &[Leak]), spot: Spot<'_>) {
         let key = (leak.kind, text[leak.range.clone()].to_owned());
         let Some(turn) = spot.turn else {
@@ -262,18 +242,15 @@ impl<'a> LeakSearch<'a> {
     }
 }
 
-/// Returns how the names of a turn's findings begin.
 fn front(turn: &Turn) -> String {
     format!("{}:{}:", turn.session, turn.number())
 }
 
-/// Returns whether a file is what a model got.
 fn is_input(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     name == artifact::INPUT || name == artifact::TOLD
 }
 
-/// Returns the place of a file among those that are looked at.
 fn order(file: &str) -> usize {
     let first = [
         artifact::USER_PROMPT,

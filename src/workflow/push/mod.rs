@@ -1,5 +1,5 @@
-//! `push`: sessions go to a remote, as records or with their code; never by force, and never before
-//! the user knows what goes.
+//! `push`: sends sessions to a remote, as records or with their code. Never forces, and never sends
+//! before the user has seen what.
 
 mod choose;
 pub mod delete;
@@ -26,9 +26,9 @@ use crate::session::verify::check_newest;
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 
-/// What is ready to be sent.
+/// A prepared push.
 pub struct ReadyPush<'a> {
-    /// Where it goes.
+    /// The remote.
     pub remote: RemoteName,
     /// The sessions.
     pub sessions: Vec<ReadySession<'a>>,
@@ -43,14 +43,11 @@ pub struct PushResult {
     pub sent: bool,
     /// The sessions.
     pub sessions: Vec<SessionPreview>,
-    /// What was found in them.
+    /// Findings in them.
     pub findings: Vec<LeakFinding>,
 }
 
-/// Returns the remote that is meant.
-///
-/// # Errors
-/// There is none, or none of this name.
+/// The given remote, the configured one, or the one that git would use.
 pub fn chosen_remote(project: &Project, named: Option<&str>) -> anyhow::Result<RemoteName> {
     let named = named.or(project.settings.push.remote.as_deref());
     Ok(match named {
@@ -59,11 +56,7 @@ pub fn chosen_remote(project: &Project, named: Option<&str>) -> anyhow::Result<R
     })
 }
 
-/// Makes sessions ready to be sent: asks the remote what it has, and looks at what it has not.
-/// Nothing is sent.
-///
-/// # Errors
-/// [`PushError`], or the remote or a session cannot be read.
+/// Prepares a push: asks the remote what it has, and scans what it lacks. Sends nothing.
 pub fn ready<'a>(project: &'a Project, options: &PushOptions) -> anyhow::Result<ReadyPush<'a>> {
     let remote = chosen_remote(project, options.remote.as_deref())?;
     let mut sessions = options.sessions.clone();
@@ -94,7 +87,7 @@ pub fn ready<'a>(project: &'a Project, options: &PushOptions) -> anyhow::Result<
     Ok(ReadyPush { remote, sessions })
 }
 
-/// Says of a name that is no session's and is a remote's what is meant: `git push` takes that first.
+/// Adds a hint if the name is that of a remote, which `git push` takes as its first argument.
 fn meant_remote(error: anyhow::Error, project: &Project, session: &SessionName) -> anyhow::Error {
     match remote::named(&project.repository, session.as_str()) {
         Ok(remote) => hinted(
@@ -105,14 +98,14 @@ fn meant_remote(error: anyhow::Error, project: &Project, session: &SessionName) 
     }
 }
 
-/// Returns the user's home as text.
+/// Home directory as text.
 pub fn home(project: &Project) -> Option<String> {
     let home = project.places.home.as_ref()?;
     home.to_str().map(str::to_owned)
 }
 
 impl ReadyPush<'_> {
-    /// Returns what it is.
+    /// Describes the push.
     pub fn preview(&self) -> PushResult {
         let sessions = self.sessions.iter();
         PushResult {
@@ -126,15 +119,12 @@ impl ReadyPush<'_> {
         }
     }
 
-    /// Returns whether there is anything to send.
+    /// Returns `true` if there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.sessions.iter().all(|ready| ready.updates.is_empty())
     }
 
-    /// Checks that nothing was found that the user does not let go.
-    ///
-    /// # Errors
-    /// [`PushError::Findings`].
+    /// Fails if there are findings that the user has not allowed.
     pub fn check(&self) -> Result<(), PushError> {
         let sessions = self
             .sessions
@@ -156,11 +146,7 @@ impl ReadyPush<'_> {
         }
     }
 
-    /// Sends it.
-    ///
-    /// # Errors
-    /// [`RemoteError`] with what is known of the remote then; [`PushError`] if somebody else has
-    /// sent turns meanwhile.
+    /// Sends the prepared push.
     pub fn send(self, project: &Project, progress: FetchProgress) -> anyhow::Result<()> {
         let mut updates = Vec::new();
         let mut sent = Vec::new();
@@ -169,10 +155,12 @@ impl ReadyPush<'_> {
                 continue;
             }
 
+            // Objects of a record are written only now; a preview leaves none.
             if let Some((record, batch)) = ready.record {
                 record.write(&batch)?;
                 batch.finish()?;
             }
+            // Never send what no one could fetch.
             check_as_fetched(project, &self.remote, &ready.preview)?;
             updates.extend(ready.updates);
             sent.push(ready.preview);
@@ -186,7 +174,7 @@ impl ReadyPush<'_> {
     }
 }
 
-/// Checks the turns that are new to the remote as whoever fetches them will.
+/// Verifies the new turns under the name that they will have for others.
 fn check_as_fetched(
     project: &Project,
     remote: &RemoteName,
@@ -205,7 +193,6 @@ fn check_as_fetched(
     }
 }
 
-/// Says what is on the remote after a push that failed; it may have come to its end all the same.
 fn judge(
     error: anyhow::Error,
     project: &Project,
@@ -246,7 +233,6 @@ fn judge(
     Err(error.helped(hint).into())
 }
 
-/// Says whose turns came in between.
 fn raced(
     error: RemoteError,
     project: &Project,

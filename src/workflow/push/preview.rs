@@ -1,4 +1,4 @@
-//! What a push would send of one session.
+//! Prepares the push of one session, and describes it for the user.
 
 use serde::Serialize;
 
@@ -21,103 +21,99 @@ use super::options::PushOptions;
 use super::signature::{self, SignatureAtHand};
 use super::there::{Theirs, There, theirs};
 
-/// As many files are named.
 const MOST_FILES: usize = 20;
 
-/// How a session stands to what the remote has.
+/// Local session compared with the remote's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PushState {
-    /// The remote has nothing of that name.
+    /// The remote does not have it.
     New,
     /// The remote has a part of it.
     Ahead,
     /// The remote has all of it.
     Current,
-    /// The remote has all of it, and more.
+    /// The remote has all of it and more turns.
     Behind,
 }
 
-/// What would be sent of a session.
+/// Description of a session's push.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionPreview {
-    /// Its name here.
+    /// Local name.
     pub session: SessionName,
-    /// Its name there.
+    /// Name on the remote.
     #[serde(rename = "as")]
     pub target: SessionName,
-    /// Whether the code goes with it.
+    /// Record, or with code.
     pub mode: PushMode,
-    /// The ref there.
+    /// Ref on the remote.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// How it stands to what is there.
+    /// Comparison with the remote.
     pub state: PushState,
-    /// What the ref points at now.
+    /// Current value of the ref.
     pub from: Option<CommitId>,
-    /// What it will point at.
+    /// New value of the ref.
     pub to: CommitId,
-    /// The number of the newest turn.
+    /// Number of the newest turn.
     pub turns: u64,
-    /// How many turns the remote does not have.
+    /// Number of turns that the remote lacks.
     pub new_turns: u64,
-    /// What is taken out.
+    /// Kinds that are redacted.
     pub redacted: Vec<LeakKind>,
-    /// How many places of what is sent are changed by that, each thing counted once.
+    /// Number of redacted findings.
     pub redactions: usize,
-    /// How much is sent.
+    /// Size of the push.
     #[serde(flatten)]
     pub lacking: Lacking,
     /// Files that are in no branch of the remote.
     pub files: Vec<String>,
-    /// How many more of these there are.
+    /// Number of further such files.
     pub more_files: usize,
-    /// The record that goes because the code comes.
+    /// The record that is deleted, because the code replaces it.
     pub replaces: Option<String>,
-    /// Whether the signature goes with it.
+    /// A signature is pushed.
     pub signed: bool,
-    /// What else is to be known.
+    /// Further remarks.
     pub notes: Vec<String>,
 }
 
 impl SessionPreview {
-    /// Returns whether turns are sent.
+    /// Returns `true` if turns are pushed.
     pub fn is_sent(&self) -> bool {
         matches!(self.state, PushState::New | PushState::Ahead)
     }
 }
 
-/// What is ready to be sent of a session.
+/// A prepared session.
 pub struct ReadySession<'a> {
-    /// What it is.
+    /// Its description.
     pub preview: SessionPreview,
-    /// What was found in it.
+    /// Findings in it.
     pub findings: Vec<LeakFinding>,
-    /// What becomes of refs there.
+    /// Ref updates on the remote.
     pub updates: Vec<RefUpdate>,
-    /// The record, and the files and trees that it does not share with the session.
+    /// The record and the objects that only it has; not written yet.
     pub record: Option<(Record, Batch<'a>)>,
 }
 
-/// The place from which sessions go.
+/// Prepares sessions for one remote.
 pub struct Sender<'a, 'o> {
     /// The project.
     pub project: &'a Project,
     /// The remote.
     pub remote: &'o RemoteName,
-    /// What is wanted.
+    /// Options of the push.
     pub options: &'o PushOptions,
-    /// The user's home.
+    /// Home directory.
     pub home: Option<String>,
-    /// The kinds that the user takes out, if they want that.
+    /// The kinds to redact.
     pub redact: Option<LeakKinds>,
 }
 
 impl<'a> Sender<'a, '_> {
-    /// Makes a session ready.
-    ///
-    /// # Errors
-    /// [`PushError`], or the session cannot be read.
+    /// Prepares a session.
     pub fn ready(&self, session: &SessionName, there: &There) -> anyhow::Result<ReadySession<'a>> {
         let project = self.project;
         let tip = project.store().tip_id(session)?;
@@ -144,12 +140,10 @@ impl<'a> Sender<'a, '_> {
         }
     }
 
-    /// Returns the name of a session there.
     pub(super) fn target(&self, session: &SessionName) -> SessionName {
         self.options.target.as_ref().unwrap_or(session).clone()
     }
 
-    /// Makes a record ready.
     fn ready_record(
         &self,
         session: &SessionName,
@@ -191,7 +185,6 @@ impl<'a> Sender<'a, '_> {
         Ok(ready)
     }
 
-    /// Makes a session ready with its code.
     fn ready_code(
         &self,
         session: &SessionName,
@@ -212,7 +205,7 @@ impl<'a> Sender<'a, '_> {
         let code = new.iter().flat_map(of).flatten().map(|id| id.to_string());
         let code: Vec<String> = code.collect();
         let files = lacking_files(repository, self.remote, (&code, &known))?;
-        // What the record has, the remote has.
+        // The remote has the content of the record already.
         let recorded = replaced.as_ref().and_then(|(_, number)| *number);
         self.search(&mut ready, (turns, base.max(recorded)), None, &files)?;
 
@@ -252,8 +245,8 @@ impl<'a> Sender<'a, '_> {
         Ok(ready)
     }
 
-    /// Returns what becomes of the record that the remote has in place of the code, and up to which
-    /// turn it is what would be sent.
+    /// The deletion of a record that the code replaces, and the turn up to which the record has the
+    /// same content.
     fn replaced(
         &self,
         session: &SessionName,
@@ -276,8 +269,8 @@ impl<'a> Sender<'a, '_> {
         Ok(Some((RefUpdate { name, to }, number)))
     }
 
-    /// Compares what would be sent, oldest first, with what a ref has there; returns the newest
-    /// turn that it has, too.
+    /// Compares our commits, oldest first, with a ref on the remote. Also returns the index of the
+    /// newest common turn.
     fn compare(
         &self,
         session: &SessionName,
@@ -308,7 +301,6 @@ impl<'a> Sender<'a, '_> {
         }
     }
 
-    /// Begins to describe what is sent.
     fn begin(
         &self,
         session: &SessionName,
@@ -345,8 +337,6 @@ impl<'a> Sender<'a, '_> {
         })
     }
 
-    /// Looks for what not everybody may read in the turns that the remote does not have, and in
-    /// files.
     fn search(
         &self,
         ready: &mut ReadySession<'a>,

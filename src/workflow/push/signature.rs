@@ -1,4 +1,4 @@
-//! The signature of a session, which goes with its code.
+//! Decides whether the signature of a session is pushed with its code.
 
 use crate::git::object::CommitId;
 use crate::git::object::id::TagId;
@@ -8,22 +8,18 @@ use crate::git::remote::send::{RefUpdate, SentRef};
 use crate::git::repository::Repository;
 use crate::session::name::SessionName;
 
-/// What becomes of the signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SignatureAtHand {
-    /// There is none, or the remote has it.
+    /// No signature, or the remote has it.
     Nothing,
-    /// It goes with the session.
+    /// Push it.
     Goes(RefUpdate),
-    /// It stays, and why.
+    /// Don't push it, for this reason.
     Stays(&'static str),
 }
 
-/// Returns what becomes of the signature of a session, which has these turns and another name on
-/// the remote.
-///
-/// # Errors
-/// The refs cannot be read.
+/// Decides about the signature. It covers the session's name, so it is not pushed under another
+/// one. The remote's signature is replaced only by one of a later turn.
 pub(super) fn signature(
     repository: &Repository,
     (session, target): (&SessionName, &SessionName),

@@ -1,4 +1,4 @@
-//! What a remote has of a session.
+//! Reads what a remote has of a session.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,9 @@ use crate::workflow::project::Project;
 
 use super::error::TheirTurn;
 
-/// More turns of somebody else are not counted.
 const MOST: usize = 1000;
 
-/// The refs of a session on a remote, and the objects at which they point.
+/// Refs of a session on a remote.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct There {
     /// The session with its code.
@@ -28,10 +27,7 @@ pub struct There {
     pub signature: Option<CommitId>,
 }
 
-/// Asks a remote for sessions.
-///
-/// # Errors
-/// It cannot be reached.
+/// Asks a remote for sessions, in one request.
 pub fn there(
     repository: &Repository,
     remote: &RemoteName,
@@ -57,7 +53,7 @@ pub fn there(
     Ok(names.iter().map(of).collect())
 }
 
-/// Returns the refs that a session can have on a remote.
+/// The refs under which a remote can have a session.
 pub fn references(name: &SessionName) -> [String; 3] {
     [
         name.reference(),
@@ -66,17 +62,17 @@ pub fn references(name: &SessionName) -> [String; 3] {
     ]
 }
 
-/// What a remote has besides what is here.
+/// The remote's turns compared with ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Theirs {
-    /// All that is here, and turns that follow.
+    /// All of ours, followed by these.
     Ahead(Vec<TheirTurn>),
-    /// Other turns; nothing if they cannot be read.
+    /// Others; empty if they cannot be read.
     Other(Vec<TheirTurn>),
 }
 
-/// Returns the turns that a remote has and that are not among these commits, oldest first, of which
-/// the last is what would be sent. They are fetched for a moment if they are not here.
+/// Returns the turns that the remote has and we don't. `own` lists our commits, oldest first.
+/// Unknown turns are fetched temporarily.
 pub fn theirs(
     project: &Project,
     remote: &RemoteName,
@@ -88,7 +84,7 @@ pub fn theirs(
         return walk(repository, tip, own);
     }
 
-    // Where it cannot be fetched, that it is not here is what can be said.
+    // If they cannot be fetched, the caller still learns that the remote has other turns.
     let wanted = [WantedRef::One(reference)];
     let came = receive(repository, remote, &wanted, FetchProgress::Hidden);
     let found = walk(repository, tip, own);
@@ -96,7 +92,6 @@ pub fn theirs(
     found
 }
 
-/// Follows the turns of somebody else back to one of ours.
 fn walk(repository: &Repository, tip: CommitId, own: &[CommitId]) -> Theirs {
     let (mut turns, mut next) = (Vec::new(), Some(tip));
     while let Some(id) = next.filter(|id| !own.contains(id)) {
@@ -121,7 +116,7 @@ fn walk(repository: &Repository, tip: CommitId, own: &[CommitId]) -> Theirs {
     }
 }
 
-/// Returns the number of a turn, if it can be read.
+/// Number of a turn, if readable.
 pub fn number(repository: &Repository, id: CommitId) -> Option<u64> {
     let nobody = SessionName::from_title("turn");
     let turn = Turn::read(repository, &nobody, id).ok()?;

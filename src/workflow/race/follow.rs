@@ -1,4 +1,5 @@
-//! The lanes of a race as processes: started so many at a time, listened to, and ended with it.
+//! Runs the lanes of a race as processes: starts a bounded number, collects their reports, and ends
+//! them with the race.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -13,48 +14,36 @@ use super::{FinishedLane, LaneProgram, LaneRow, LaneState, Spectator, read_news}
 use crate::host::{interrupt, process};
 use crate::text::visible::visible;
 
-/// How often the spectator hears how things stand.
 const TICK: Duration = Duration::from_millis(150);
-/// How long lanes that were told to stop may take to do so: their models are ended first.
+/// How long a stopped lane can take to end its model before it is killed.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The longest line that a lane may tell, in bytes.
 const MAX_LINE: u64 = 1 << 20;
 
-/// What bounds a race.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RaceLimits {
-    /// How many lanes run at once.
     pub parallel: usize,
-    /// What all of them may cost, in dollars.
     pub dollars: f64,
 }
 
-/// A lane and what is known of it.
 struct Lane<'a> {
-    /// What it is to do.
     order: &'a LaneOrder,
-    /// Its process, while it runs.
     process: Option<LaneProcess>,
-    /// When it began.
     began: Option<Instant>,
-    /// How it stands.
     row: LaneRow,
-    /// Its plan.
     plan: Option<LanePlan>,
-    /// How long it took, once it is over.
     took: Option<Duration>,
 }
 
-/// A lane's process. Dropping it ends it.
+/// Dropping it ends the process.
 struct LaneProcess {
-    /// The process.
     child: Child,
-    /// Its stdin; when it closes, the lane stops.
+    /// The lane stops when this closes.
     stdin: Option<ChildStdin>,
 }
 
 impl Drop for LaneProcess {
     fn drop(&mut self) {
+        // Closing stdin asks the lane to stop.
         self.stdin = None;
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
@@ -64,20 +53,15 @@ impl Drop for LaneProcess {
             std::thread::park_timeout(Duration::from_millis(10));
         }
 
-        // Its supervisors see that it is gone, and end what they watch.
+        // The supervisors of its commands notice, and end them.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What the lanes tell, by their position; nothing where one has closed its stdout.
+/// A report of a lane, by index; `None` at the end of its stdout.
 type Told = (usize, Option<LaneNews>);
 
-/// Runs the lanes to their ends, and returns what came of each, in order, and why they were
-/// stopped, if they were.
-///
-/// # Errors
-/// Where no process can be started.
 pub(super) fn follow(
     program: &LaneProgram,
     orders: &[LaneOrder],
@@ -118,7 +102,6 @@ pub(super) fn follow(
     Ok((lanes.into_iter().map(Lane::finish).collect(), stopped))
 }
 
-/// Says why all lanes are to stop, if they are.
 fn reason_to_stop(rows: &[LaneRow], limits: &RaceLimits) -> Option<&'static str> {
     let cost: f64 = rows.iter().filter_map(|row| row.cost).sum();
     if interrupt::requested() {
@@ -128,7 +111,6 @@ fn reason_to_stop(rows: &[LaneRow], limits: &RaceLimits) -> Option<&'static str>
         .then_some("the race was stopped, as its lanes together reached `limits.cost`")
 }
 
-/// Waits for news, and takes in all that there is.
 fn hear(news: &Receiver<Told>, lanes: &mut [Lane<'_>]) {
     let mut next = news.recv_timeout(TICK).ok();
     while let Some((at, told)) = next {
@@ -138,7 +120,6 @@ fn hear(news: &Receiver<Told>, lanes: &mut [Lane<'_>]) {
 }
 
 impl<'a> Lane<'a> {
-    /// Returns a lane that waits.
     fn new(order: &'a LaneOrder) -> Lane<'a> {
         Lane {
             order,
@@ -157,7 +138,6 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Starts its process, and a thread that listens to it.
     fn start(
         &mut self,
         program: &LaneProgram,
@@ -171,7 +151,7 @@ impl<'a> Lane<'a> {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        // It is this program, and asks its model with the user's keys.
+        // A lane runs this program and needs the keys that other child processes don't get.
         process::give_back(&mut command, |_| true);
         let mut child = command.spawn().context("starting a lane of the race")?;
         let mut stdin = child.stdin.take();
@@ -202,7 +182,6 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    /// Takes in what it tells.
     fn hear(&mut self, told: Option<LaneNews>) {
         match told {
             Some(LaneNews::Doing { what, tokens, cost }) => {
@@ -231,21 +210,18 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Returns how it stands now.
     fn now(&mut self) -> LaneRow {
         let took = self.took.or(self.began.map(|began| began.elapsed()));
         self.row.seconds = took.unwrap_or_default().as_secs();
         self.row.clone()
     }
 
-    /// Tells it to stop.
     fn stop(&mut self) {
         if let Some(process) = &mut self.process {
             process.stdin = None;
         }
     }
 
-    /// Returns what came of it.
     fn finish(self) -> FinishedLane {
         let seconds = self.took.unwrap_or_default().as_secs_f64();
         FinishedLane {
@@ -258,7 +234,7 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// Reads the next news of a lane; nothing where it has no more, or does not make sense.
+/// `None` at the end of the stream, or for an unintelligible line.
 fn next_news(lines: &mut impl std::io::BufRead) -> Option<LaneNews> {
     let mut line = Vec::new();
     lines

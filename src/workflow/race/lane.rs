@@ -1,7 +1,7 @@
-//! One lane of a race: a process that asks one model and leaves the plan as its session's draft.
+//! One lane of a race: a process that asks one model and saves the plan as its session's draft.
 //!
-//! It gets its order as a line of JSON on stdin, tells what happens in lines of JSON on stdout, and
-//! stops when its stdin closes: whoever started it is gone, or wants no more.
+//! It reads its order as a line of JSON from stdin and reports in lines of JSON on stdout. It stops
+//! when stdin closes, so it cannot outlive the race.
 
 use std::io::{BufRead as _, Write};
 use std::str::FromStr as _;
@@ -23,98 +23,93 @@ use crate::workflow::project::Project;
 use crate::workflow::trial::{action_of, last_lines};
 use crate::workflow::user::{Approved, User};
 
-/// So many last lines of a check's output are told.
 const LAST_LINES: usize = 20;
-/// The longest order, in bytes.
 const MAX_ORDER: u64 = 64 << 20;
 
-/// The word of the command line that makes a process a lane.
+/// Hidden command that starts a lane.
 pub const WORD: &str = "__lane";
 
-/// What a lane is to do.
+/// The task of a lane.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LaneOrder {
     /// Its session.
     pub session: String,
-    /// The model.
+    /// Its model.
     pub model: String,
     /// The message.
     pub message: String,
-    /// The snapshot of the user's files.
+    /// Snapshot of the user's files.
     pub before: String,
-    /// What is run on what the model made.
+    /// Shell command to run on the result.
     pub check: Option<String>,
     /// How many turns before the previous one the model sees.
     pub depth: u64,
-    /// Whether the user has approved beforehand what a program asks.
+    /// The user approved requests of programs in advance.
     pub approves: bool,
 }
 
-/// What a lane tells.
+/// A report of a lane.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LaneNews {
-    /// What the model does.
+    /// Progress.
     Doing {
-        /// In words.
+        /// Description.
         what: String,
-        /// The tokens so far.
+        /// Tokens so far.
         tokens: u64,
-        /// The dollars so far.
+        /// Cost so far, in dollars.
         cost: Option<f64>,
     },
-    /// The plan is there. Nothing comes behind it.
+    /// The plan. Always the last report.
     Planned(Box<LanePlan>),
-    /// There is none, and why. Nothing comes behind it.
+    /// The reason for a failure. Always the last report.
     Failed(String),
 }
 
 /// The plan of a lane.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LanePlan {
-    /// The turn.
+    /// Number of the draft.
     pub turn: u64,
     /// Its title.
     pub title: String,
-    /// How many mistakes keep it from being executed.
+    /// Number of mistakes that prevent its execution.
     pub mistakes: usize,
-    /// How many files it changes itself.
+    /// Number of files that it changes itself.
     pub files: usize,
-    /// The lines that come; null where a file is binary or too large to be compared.
+    /// Added lines; `None` if a file is binary or too large.
     pub added: Option<usize>,
-    /// The lines that go.
+    /// Removed lines.
     pub removed: Option<usize>,
-    /// How many commands it would run as well.
+    /// Number of its commands.
     pub commands: usize,
-    /// The tokens read; null where the model does not tell.
+    /// Input tokens; `None` if unknown.
     pub tokens_in: Option<u64>,
-    /// The tokens written.
+    /// Output tokens.
     pub tokens_out: Option<u64>,
-    /// Dollars; null where no price is known.
+    /// Cost in dollars; `None` if unknown.
     pub cost: Option<f64>,
-    /// What the check came to.
+    /// Result of the check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<LaneCheck>,
 }
 
-/// What the check came to on what a model made.
+/// Result of a check.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LaneCheck {
-    /// The line of the shell.
+    /// The shell command.
     pub command: String,
-    /// Its exit code; null where the plan could not be carried out before it.
+    /// Exit code; `None` if the plan failed before the check.
     pub exit_code: Option<i32>,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// The last lines of its output.
+    /// Last lines of the output.
     pub tail: Vec<String>,
 }
 
 impl LaneOrder {
-    /// Takes the order from stdin, and stops this process's work when that closes.
-    ///
-    /// # Errors
-    /// There is none.
+    /// Reads the order from stdin, and requests an interrupt when stdin closes.
     pub fn take() -> anyhow::Result<LaneOrder> {
         let mut line = Vec::new();
         let stdin = std::io::stdin();
@@ -131,16 +126,14 @@ impl LaneOrder {
             ) {
                 rest.clear();
             }
+            // The race is over, or its process was killed.
             interrupt::flag().store(true, Ordering::SeqCst);
         });
         Ok(order)
     }
 }
 
-/// Asks the model and runs the check, and returns what came of it.
-///
-/// # Errors
-/// Where there is no plan, or the repository cannot be read or written.
+/// Asks the model, runs the check, and returns the plan.
 pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow::Result<LanePlan> {
     let before = CommitId::from_str(&order.before)?;
     let wanted = PlanOptions {
@@ -184,8 +177,7 @@ pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow:
     Ok(told)
 }
 
-/// Runs the check on the files as the plan would make them; commands of the plan itself are left
-/// out, because nobody has looked at them.
+/// Runs the check on the files as the plan would leave them.
 fn check(
     project: &Project,
     before: CommitId,
@@ -209,6 +201,7 @@ fn check(
 
     let text = draft.artifacts.text_or_empty(artifact::PLAN);
     let (plan, _) = crate::plan::parse(&text);
+    // Without the plan's own commands, which the user has not reviewed.
     let approved = approved(plan, command);
     let began = Instant::now();
     let left = perform(project, &env, &approved, user)?;
@@ -223,7 +216,6 @@ fn check(
     })
 }
 
-/// Returns the plan without what is more than a change of files, and with the check behind it.
 fn approved(mut plan: Plan, command: &str) -> Approved {
     let mut actions: Vec<bool> = plan
         .actions
@@ -241,7 +233,6 @@ fn approved(mut plan: Plan, command: &str) -> Approved {
     }
 }
 
-/// Counts the lines that come and go.
 fn lines(run: &DryRun) -> (Option<usize>, Option<usize>) {
     let mut sums = (Some(0), Some(0));
     for file in run.files.values() {
@@ -261,7 +252,8 @@ fn lines(run: &DryRun) -> (Option<usize>, Option<usize>) {
     sums
 }
 
-/// Tells one piece of news; whoever does not listen any more has closed stdin as well.
+/// Writes a report. Errors are ignored: if no one reads stdout, stdin is closed as well and stops
+/// the lane.
 pub fn tell(out: &mut dyn Write, news: &LaneNews) {
     if let Ok(mut line) = serde_json::to_vec(news) {
         line.push(b'\n');

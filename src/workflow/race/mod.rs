@@ -1,9 +1,9 @@
-//! A race: several models asked the same thing at once, from one snapshot of the user's files, each
-//! in a session and a worktree of its own.
+//! `race`: asks several models for the same plan, from one snapshot of the user's files, each in a
+//! session and worktree of its own.
 //!
-//! Each lane is a process of this program that plans and stops there, so that a model which crashes
-//! or hangs takes nobody with it. What it planned waits as the draft of its session. Nothing of a
-//! race reaches the user's files before one of the plans is reviewed and executed.
+//! Each lane is a process, so a model that crashes or hangs affects no other lane. A lane stops
+//! after planning; its plan is the draft of its session. Nothing reaches the user's files before a
+//! plan is reviewed and executed.
 
 mod follow;
 pub mod lane;
@@ -29,27 +29,26 @@ use follow::follow;
 use lane::{LaneNews, LaneOrder, LanePlan};
 pub use verdict::Verdict;
 
-/// The memory that a lane is taken to need, in bytes: what agents use was measured at 0.3 to 0.8 GiB.
+/// Estimated memory of a lane, in bytes. Agents used 0.3 to 0.8 GiB in measurements.
 const LANE_MEMORY: u64 = 1 << 30;
-/// The most lanes.
 const MAX_LANES: usize = 16;
 
-/// What is wanted of a race.
+/// Options of a race.
 #[derive(Debug, Clone, Default)]
 pub struct RaceOptions {
-    /// The user's words.
+    /// The user's message.
     pub message: String,
-    /// The models, by name or `kind:id`; one may be named twice.
+    /// Models by name or `kind:id`. Duplicates are allowed.
     pub models: Vec<String>,
-    /// A line of the shell that is run on what each of them made.
+    /// Shell command to run on each result.
     pub check: Option<String>,
-    /// The model that compares what they made.
+    /// Model that compares the plans.
     pub judge: Option<String>,
     /// How many turns before the previous one the models see.
     pub depth: u64,
 }
 
-/// How a lane's process is started: this program, with the options that come before its command.
+/// How to start a lane: this program with its global options.
 #[derive(Debug, Clone)]
 pub struct LaneProgram {
     /// The program.
@@ -58,78 +57,74 @@ pub struct LaneProgram {
     pub arguments: Vec<OsString>,
 }
 
-/// What came of a race.
+/// Result of a race.
 #[derive(Debug, Clone, Serialize)]
 pub struct FinishedRace {
-    /// The session that it began in.
+    /// The session from which it started.
     pub session: String,
-    /// The lanes, in the order in which their models were named.
+    /// The lanes, in the order of the models.
     pub lanes: Vec<FinishedLane>,
-    /// What the judge says.
+    /// The judge's comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Whether it was stopped before all were done; why.
+    /// Why it was stopped early; `None` if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<&'static str>,
 }
 
-/// What came of a lane.
+/// Result of a lane.
 #[derive(Debug, Clone, Serialize)]
 pub struct FinishedLane {
-    /// Its session, whose draft the plan is.
+    /// Its session. The draft contains the plan.
     pub session: String,
-    /// The model.
+    /// Its model.
     pub model: String,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// The plan; null where there is none.
+    /// The plan; `None` if it failed.
     pub plan: Option<LanePlan>,
-    /// Why there is none.
+    /// The reason for the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// Who watches a race.
+/// Observes a race.
 pub trait Spectator {
-    /// Hears how things stand: a row for each lane. Told several times a second.
+    /// Receives the state of all lanes, several times a second.
     fn watch(&mut self, rows: &[LaneRow]);
 }
 
-/// How a lane stands.
+/// State of a lane.
 #[derive(Debug, Clone)]
 pub struct LaneRow {
-    /// The model.
+    /// Its model.
     pub model: String,
-    /// Where it stands.
+    /// Its phase.
     pub state: LaneState,
-    /// What it does now, or why it ended.
+    /// Current activity, or the reason why it ended.
     pub doing: String,
-    /// Seconds since it began.
+    /// Seconds since it started.
     pub seconds: u64,
-    /// The tokens so far, as far as they are told.
+    /// Reported tokens so far.
     pub tokens: u64,
-    /// Dollars so far, as far as they are told.
+    /// Reported cost so far, in dollars.
     pub cost: Option<f64>,
 }
 
-/// Where a lane stands.
+/// Phase of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaneState {
-    /// It waits for its turn.
+    /// Not started.
     Waiting,
-    /// The model works.
+    /// The model is working.
     Running,
-    /// Its plan waits.
+    /// The plan is saved.
     Done,
-    /// There is no plan.
+    /// No plan.
     Failed,
 }
 
-/// Runs a race from the session in use, and returns what each model made.
-///
-/// # Errors
-/// Where it cannot begin: a model that cannot be had, a repository that cannot be written. A lane
-/// that fails is no error.
+/// Runs a race from the current session.
 pub fn race(
     project: &Project,
     options: &RaceOptions,
@@ -175,7 +170,7 @@ pub fn race(
     Ok(finished)
 }
 
-/// Makes a session for each model, all at one turn and with one snapshot.
+/// Creates a session for each model, all at the same turn and with the same snapshot.
 fn begin(
     project: &Project,
     tip: &Turn,
@@ -198,7 +193,7 @@ fn begin(
         )?;
         project.journal().keep_tip(&name, tip.commit)?;
 
-        // What waits for the next turn is shown to all of them.
+        // All lanes get the context lists of the current draft.
         let lane = project.store().tip(&name)?;
         let mut waiting = project.store().draft(&lane)?;
         for list in [artifact::TURN_CONTEXT, artifact::SESSION_CONTEXT] {
@@ -221,15 +216,13 @@ fn begin(
     Ok(orders)
 }
 
-/// Returns a free name for the session of a model.
 fn lane_name(project: &Project, session: &SessionName, model: &str) -> anyhow::Result<SessionName> {
     let title = format!("{} {model}", session.as_str().replace('/', "-"));
     project.free_name(SessionName::from_title(&title))
 }
 
-/// Returns how many lanes may run at once.
 fn parallel(project: &Project) -> usize {
-    // A model is waited for most of the time.
+    // Lanes mostly wait for their model.
     let usual = cores().max(2);
     let room = memory::available().map_or(usual, |bytes| {
         usize::try_from(bytes / LANE_MEMORY).unwrap_or(usual)
@@ -239,14 +232,13 @@ fn parallel(project: &Project) -> usize {
 }
 
 impl FinishedLane {
-    /// Returns whether a plan waits that could be executed.
+    /// Returns `true` if the plan can be executed.
     pub fn is_ready(&self) -> bool {
         let plan = self.plan.as_ref();
         plan.is_some_and(|plan| plan.mistakes == 0)
     }
 }
 
-/// Says what a lane's process tells, for those who follow it.
 fn read_news(line: &[u8]) -> anyhow::Result<LaneNews> {
     serde_json::from_slice(line).context("reading what a lane tells")
 }

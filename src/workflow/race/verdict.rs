@@ -1,5 +1,5 @@
-//! The judge of a race: a model that reads what the others made and compares it. It is told nothing
-//! of who made what, and decides nothing.
+//! The judge of a race: a model that compares the plans. It does not learn which model wrote which
+//! plan, and decides nothing.
 
 use std::rc::Rc;
 
@@ -19,27 +19,23 @@ use crate::workflow::model::request::{announce, hear};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-/// What a judge is told.
 const JUDGING: &str = include_str!("../../../prompts/judge.xml");
-/// The most of one plan that a judge is shown, in bytes.
+/// A longer plan is truncated.
 const MAX_PLAN: usize = 200 << 10;
 
-/// What a judge says.
+/// A comparison by the judge.
 #[derive(Debug, Clone, Serialize)]
 pub struct Verdict {
     /// The judge.
     pub model: String,
-    /// What it wrote, in Markdown; it calls the lanes `A`, `B`, ... in their order.
+    /// Its text in Markdown. Lanes are called `A`, `B`, ... in order.
     pub text: String,
-    /// Dollars; null where no price is known.
+    /// Cost in dollars; `None` if unknown.
     pub cost: Option<f64>,
 }
 
-/// Asks the judge, and keeps what it says with every plan that it read. Nothing if there are not
-/// two plans to compare.
-///
-/// # Errors
-/// Where it gives no answer, or the repository cannot be written.
+/// Asks the judge, and stores its comparison with each plan. `None` if fewer than two plans can be
+/// compared.
 pub(super) fn ask(
     project: &Project,
     (tip, message): (&Turn, &str),
@@ -94,12 +90,10 @@ pub(super) fn ask(
     Ok(Some(verdict))
 }
 
-/// Returns what a lane cost.
 fn cost(lane: &FinishedLane) -> Option<f64> {
     lane.plan.as_ref()?.cost
 }
 
-/// Returns the letter by which the judge knows a lane.
 fn letter(race: &FinishedRace, lane: &FinishedLane) -> char {
     let place = race
         .lanes
@@ -108,7 +102,6 @@ fn letter(race: &FinishedRace, lane: &FinishedLane) -> char {
     char::from(b'A' + u8::try_from(place.unwrap_or_default() % 26).unwrap_or_default())
 }
 
-/// Returns a plan as the judge sees it.
 fn shown(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::Result<String> {
     let tip = project
         .store()
@@ -137,7 +130,6 @@ fn shown(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::Result
     Ok(shown)
 }
 
-/// Keeps the verdict with a plan.
 fn keep(
     project: &Project,
     race: &FinishedRace,
@@ -161,7 +153,6 @@ fn keep(
     project.store().save_draft(&tip, &mut draft)
 }
 
-/// Sets a text apart in a fence that nothing in it can close.
 fn fenced(text: &str, language: &str) -> String {
     let fence = fence_for(text, 4);
     format!("{fence}{language}\n{}\n{fence}", text.trim_end())

@@ -1,5 +1,5 @@
-//! What the user's files were before the work that is recorded: as the newest turn left them, or as
-//! they were when it began, with what other turns brought to them since.
+//! Determines the base of a recorded turn: the files as the newest turn left them, or as they were
+//! when the work began, plus what other turns have applied since.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +16,11 @@ use crate::workflow::project::Project;
 use crate::workspace::snapshot;
 use crate::workspace::stack::{PatchId, Stacks};
 
-/// How many turns of others are told apart from the work that they were brought into.
 const MAX_BETWEEN: usize = 64;
 
-/// Returns a commit with the files as the newest turn of the session left them. Where another
-/// session brought something to them since, or they are on another branch, they are what HEAD has
-/// and what turns brought on top of it.
-///
-/// # Errors
-/// If the repository cannot be read or written.
+/// Returns a commit with the files as the newest turn of the session left them. If another session
+/// changed them since, or another branch is checked out, the base is HEAD plus what was applied on
+/// top of it.
 pub(super) fn known(project: &Project, tip: &Turn) -> anyhow::Result<CommitId> {
     let repository = &project.repository;
     let last = Stacks::new(repository).last()?;
@@ -43,7 +39,8 @@ pub(super) fn known(project: &Project, tip: &Turn) -> anyhow::Result<CommitId> {
     snapshot::commit_of(&project.checkout(), tree, tip)
 }
 
-/// Returns what a turn left in the user's files.
+/// The tree that a turn left in the user's files: without its changes if it was not applied, and
+/// without the conflicting ones otherwise.
 fn left_by(repository: &Repository, workspace: &Workspace) -> anyhow::Result<TreeId> {
     let tree = |id: CommitId| Ok::<_, anyhow::Error>(repository.commit(id)?.tree);
     if !workspace.synced {
@@ -55,7 +52,6 @@ fn left_by(repository: &Repository, workspace: &Workspace) -> anyhow::Result<Tre
     but_for(repository, paths, [workspace.before, workspace.after])
 }
 
-/// Returns the files after a change to all but some paths.
 fn but_for(
     repository: &Repository,
     paths: Vec<Vec<u8>>,
@@ -75,11 +71,7 @@ fn but_for(
     crate::git::diff::tree_with(repository, tree, &edits)
 }
 
-/// Returns what is known of the user's files without a session of one's own: what HEAD has, and on
-/// top of it what turns brought last.
-///
-/// # Errors
-/// If the repository cannot be read or written.
+/// The known state of the files without a session: HEAD, merged with the last publication.
 pub(super) fn without_session(project: &Project) -> anyhow::Result<TreeId> {
     let repository = &project.repository;
     let head = refs::head(repository)?;
@@ -98,13 +90,12 @@ pub(super) fn without_session(project: &Project) -> anyhow::Result<TreeId> {
     Ok(
         match merge(repository, base, refs::head_tree(repository)?, brought)? {
             Merged::Clean(tree) => tree,
-            // What was committed since is newer.
+            // The commits in HEAD are newer than the publication.
             Merged::Overlap { ours, .. } => ours,
         },
     )
 }
 
-/// Returns what a publication brought to the files.
 fn brought(
     repository: &Repository,
     id: CommitId,
@@ -119,11 +110,8 @@ fn brought(
     }
 }
 
-/// Returns a commit with the files as they were when the work began, and with what turns brought to
-/// them since, which is not part of the work.
-///
-/// # Errors
-/// If the repository cannot be read or written.
+/// Returns a commit with the files from the start of the work, plus what turns have applied since,
+/// which is not part of the work.
 pub(super) fn since(project: &Project, tip: &Turn, begun: RecordStart) -> anyhow::Result<CommitId> {
     let repository = &project.repository;
     let stacks = Stacks::new(repository);
@@ -141,7 +129,8 @@ pub(super) fn since(project: &Project, tip: &Turn, begun: RecordStart) -> anyhow
         next = patch.below.top;
     }
 
-    // A restore went elsewhere: what it brought is the newest that is known.
+    // A restore moved to another stack, or there are too many turns. Use the state after the last
+    // publication.
     if next != start {
         let newest = last.map(|(id, publication)| brought(repository, id, &publication));
         let Some(newest) = newest.transpose()? else {

@@ -1,8 +1,7 @@
-//! Recording: what was done in the user's own files without TeDDy, by an agent or by hand, as a
-//! turn like any other.
+//! `record`: records changes that an agent or the user made without TeDDy as a turn.
 //!
-//! Nothing is run and no file is changed. The turn is the difference between the files as they were
-//! last known, or as they were when the work began, and the files now.
+//! Runs nothing and changes no file. The turn is the difference between the last known state of the
+//! files, or their state when the work began, and now.
 
 mod known;
 pub mod transcript;
@@ -33,63 +32,59 @@ use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;
 use crate::workspace::transaction::Transaction;
 
-/// A session whose name nothing suggests.
 const UNNAMED: &str = "recorded";
 
-/// What is recorded besides the files.
+/// What to record besides the files.
 #[derive(Debug, Clone, Default)]
 pub struct RecordOptions {
-    /// What was asked for; may be empty.
+    /// What was requested; can be empty.
     pub message: String,
-    /// Who did it.
+    /// Author of the work.
     pub work: Recorded,
-    /// What they wrote down of it.
+    /// The agent's transcript.
     pub transcript: Option<Transcript>,
-    /// Whether a turn is recorded although no file changed.
+    /// Record a turn even if no file changed.
     pub allow_empty: bool,
 }
 
-/// What a recording came to.
+/// Result of a recording.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RecordResult {
-    /// The session.
+    /// Session name.
     pub session: String,
-    /// Whether it was started for this.
+    /// The session was started for this.
     pub started: bool,
-    /// The number of the turn.
+    /// Turn number.
     pub turn: u64,
-    /// That turn.
+    /// Commit of the turn.
     pub commit: Option<CommitId>,
-    /// Files that were written.
+    /// Written files.
     pub written: Vec<String>,
-    /// Files that were deleted.
+    /// Deleted files.
     pub deleted: Vec<String>,
 }
 
-/// The files as they were when the work began.
+/// State of the files when the work began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordStart {
-    /// Their workspace commit.
+    /// Workspace commit.
     pub files: CommitId,
-    /// What had been brought to them last.
+    /// Last publication at that time.
     pub published: Option<CommitId>,
 }
 
-/// No file changed, and nothing else was to be recorded.
+/// There is nothing to record.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing changed since turn {turn} of session `{session}`")]
 pub struct NothingToRecord {
-    /// The session.
+    /// Session name.
     pub session: SessionName,
     /// Its newest turn.
     pub turn: u64,
 }
 
-/// Records what changed in the user's files since the session's newest turn. If no session is in
-/// use, one is started, and what HEAD has is known already.
-///
-/// # Errors
-/// [`NothingToRecord`], or where the repository cannot be read or written.
+/// Records the changes since the newest turn of the session. Without a current session, starts one
+/// and records the changes since HEAD. Fails with [`NothingToRecord`].
 pub fn record(
     project: &mut Project,
     wish: &RecordOptions,
@@ -98,6 +93,7 @@ pub fn record(
     let started = match project.session() {
         Err(error) if error.is::<NoSession>() => {
             if !wish.allow_empty {
+                // Before a session is started for nothing.
                 ensure_changes(project)?;
             }
             start(project, &wish.message, user)?;
@@ -116,10 +112,7 @@ pub fn record(
     })
 }
 
-/// Records what changed in the user's files since the work began, in the session in use.
-///
-/// # Errors
-/// As for [`record`].
+/// Records the changes since the work began, in the current session.
 pub fn record_since(
     project: &Project,
     begun: RecordStart,
@@ -129,11 +122,7 @@ pub fn record_since(
     write_down(project, Some(begun), wish, user)
 }
 
-/// Notes what the user's files are before somebody works on them; what changed until now is not
-/// their work.
-///
-/// # Errors
-/// Where the repository cannot be read or written.
+/// Takes a snapshot before the work begins. Earlier changes are not part of the work.
 pub fn begin(project: &Project, user: &mut dyn User) -> anyhow::Result<RecordStart> {
     let session = project.session()?;
     let transaction = project.enter("record", user)?;
@@ -147,10 +136,7 @@ pub fn begin(project: &Project, user: &mut dyn User) -> anyhow::Result<RecordSta
     })
 }
 
-/// Starts a session for what is recorded, named after the words, and makes it the one in use.
-///
-/// # Errors
-/// Where the repository cannot be written.
+/// Starts a session named after the message, and makes it the current one.
 pub fn start(project: &mut Project, words: &str, user: &mut dyn User) -> anyhow::Result<()> {
     let words = if words.trim().is_empty() {
         UNNAMED
@@ -164,10 +150,7 @@ pub fn start(project: &mut Project, words: &str, user: &mut dyn User) -> anyhow:
     Ok(())
 }
 
-/// Removes the session in use, which [`start`] made, if nobody has used it.
-///
-/// # Errors
-/// Where the repository cannot be read or written.
+/// Deletes the current session, which [`start`] created, if it is still unused.
 pub fn take_back_start(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "record")?;
@@ -179,8 +162,6 @@ pub fn take_back_start(project: &Project, user: &mut dyn User) -> anyhow::Result
     Ok(())
 }
 
-/// Makes sure that the user's files are not as HEAD and what turns brought to them say, before a
-/// session is started for nothing.
 fn ensure_changes(project: &Project) -> anyhow::Result<()> {
     let now = snapshot::snapshot(&project.checkout(), &[])?.tree;
     if known::without_session(project)? == now {
@@ -192,7 +173,6 @@ fn ensure_changes(project: &Project) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Records the turn.
 fn write_down(
     project: &Project,
     begun: Option<RecordStart>,
@@ -221,7 +201,6 @@ fn write_down(
     Ok(done)
 }
 
-/// Looks at the files, writes the turn and moves the session to it.
 fn complete(
     transaction: &Transaction,
     project: &Project,
@@ -257,10 +236,7 @@ fn complete(
     Ok(done)
 }
 
-/// Returns whether a session is there.
-///
-/// # Errors
-/// Where the refs cannot be read.
+/// Returns `true` if a session exists.
 pub fn exists(project: &Project, session: &SessionName) -> anyhow::Result<bool> {
     Ok(refs::read(&project.repository, &session.reference())?.is_some())
 }

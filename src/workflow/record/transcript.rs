@@ -1,5 +1,4 @@
-//! What an agent wrote down of its work, as it becomes a file of the turn: bounded, without keys,
-//! named by what it is.
+//! Reads an agent's transcript for a turn: truncated, redacted, and named by its format.
 
 use std::path::Path;
 
@@ -8,24 +7,20 @@ use anyhow::Context as _;
 use crate::host::file::{FileEnd, Root, read_end};
 use crate::text::redact::redact;
 
-/// The most bytes that a turn keeps: the end of a longer one.
+/// In bytes. Of a longer transcript, the end is kept.
 pub const MAX_TRANSCRIPT: u64 = 2 << 20;
-/// How many lines are looked at to tell what it is.
 const LOOKED_AT: usize = 8;
 
 /// A transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transcript {
-    /// The name of the file in the turn.
+    /// Artifact name.
     pub name: &'static str,
     /// Its text.
     pub text: String,
 }
 
-/// Reads the transcript that a user names: a regular file and no link.
-///
-/// # Errors
-/// It cannot be read.
+/// Reads a transcript file. Refuses symlinks and special files.
 pub fn read(path: &Path) -> anyhow::Result<Transcript> {
     let named = || format!("cannot read the transcript `{}`", path.display());
     let name = path.file_name().with_context(named)?;
@@ -41,13 +36,13 @@ pub fn read(path: &Path) -> anyhow::Result<Transcript> {
     Ok(transcript(&name.to_string_lossy(), end))
 }
 
-/// Returns the transcript that the end of a file is. `name` is the file's: it decides where the
-/// text does not.
+/// Creates a transcript from the end of a file. If the content does not determine the format, the
+/// file name does.
 pub fn transcript(name: &str, end: FileEnd) -> Transcript {
     let FileEnd { bytes, left_out } = end;
     let text = String::from_utf8_lossy(&bytes);
     let text = match text.split_once('\n') {
-        // The line that the cut went through says nothing.
+        // The first line is cut in half.
         Some((_, rest)) if left_out > 0 => rest,
         _ => &text,
     };
@@ -72,7 +67,6 @@ pub fn transcript(name: &str, end: FileEnd) -> Transcript {
     }
 }
 
-/// Returns whether each of the first lines is an object of JSON.
 fn is_json_lines(text: &str) -> bool {
     let mut lines = text
         .lines()

@@ -1,4 +1,4 @@
-//! The turn that records what somebody else did.
+//! Writes the turn for recorded work.
 
 use super::RecordOptions;
 use crate::git::object::CommitId;
@@ -19,7 +19,6 @@ use crate::workspace::file_move::FileMove;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::record::publish_turn;
 
-/// Writes the turn: from the files `before` to those that were recorded now.
 pub(super) fn write(
     project: &Project,
     tip: &Turn,
@@ -74,10 +73,11 @@ pub(super) fn write(
         new: commit,
         published,
         log: format!("teddy: record turn {}", meta.number),
-        // The work is done, whoever wants to stop now.
+        // The work is already done, so an interrupt must not lose it.
         anyway: true,
         branch: None,
     };
+    // The files stay as they are; only the publication is recorded.
     let stay = FileMove {
         from: recorded.tree,
         to: recorded.tree,
@@ -85,8 +85,6 @@ pub(super) fn write(
     Ok((step, stay))
 }
 
-/// Returns the turn as it begins: with the words that the work was asked for with, and nothing of
-/// what waits in the session.
 fn beginning(project: &Project, tip: &Turn, message: &str) -> anyhow::Result<Draft> {
     let mut draft = project.store().draft(tip)?;
     draft.set_answer_aside();
@@ -103,7 +101,6 @@ fn beginning(project: &Project, tip: &Turn, message: &str) -> anyhow::Result<Dra
     Ok(draft)
 }
 
-/// Returns the files of the turn, but for its report.
 fn artifacts(
     project: &Project,
     tip: &Turn,
@@ -129,7 +126,7 @@ fn artifacts(
     Ok(artifacts)
 }
 
-/// Returns the title: what was asked for, else who did it, else what it changed.
+/// The first line of the message, else who did it, else what changed.
 fn title(message: &str, work: &Recorded, lines: &[String]) -> String {
     let first = message.trim().lines().next().unwrap_or_default();
     if !first.trim().is_empty() {
@@ -147,7 +144,6 @@ fn title(message: &str, work: &Recorded, lines: &[String]) -> String {
     }
 }
 
-/// Writes the report.
 fn report(title: &str, work: &Recorded, lines: &[String]) -> String {
     let mut text = format!(
         "# Execution Report: {}\n- **Overall Status:** Recorded 🟢\n",

@@ -1,4 +1,4 @@
-//! What a turn leaves to do: whether the model would go on by itself.
+//! Decides whether a model would continue after a turn without a new message.
 
 use crate::plan;
 use crate::session::artifact;
@@ -6,21 +6,15 @@ use crate::session::meta::Status;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 
-/// What a turn leaves to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeftToDo {
-    /// The model has only looked, handed over, or met a failure: it goes on without further words.
+    /// The model only read, handed over or failed. It continues by itself.
     Work,
-    /// Its plan was rejected as often as may be: a person may let it try again.
+    /// Its plan was rejected too often. The user can let it try again.
     Retry,
-    /// Nothing that the model knows of.
     Nothing,
 }
 
-/// Returns what the newest turn of a session leaves to do, as it is recorded.
-///
-/// # Errors
-/// Where the repository cannot be read.
 pub(super) fn left_to_do(project: &Project, tip: &Turn) -> anyhow::Result<LeftToDo> {
     if tip.meta.question {
         return Ok(LeftToDo::Nothing);
@@ -34,7 +28,7 @@ pub(super) fn left_to_do(project: &Project, tip: &Turn) -> anyhow::Result<LeftTo
     })
 }
 
-/// Returns whether the plan of a turn, as it ran, could change files and handed over to nobody.
+/// Returns `true` if the plan, as it ran, could change files and did not hand over.
 fn has_worked(project: &Project, tip: &Turn) -> anyhow::Result<bool> {
     let approved = tip.text(&project.repository, artifact::APPROVED)?;
     let text = match approved {

@@ -1,4 +1,4 @@
-//! Going on with a session: execute what waits, else ask and plan, again and again.
+//! `resume`: executes the waiting plan, or prompts and plans, in a loop.
 
 mod left;
 mod prompt;
@@ -12,37 +12,35 @@ use crate::workflow::plan::WaitingPlan;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// How many corrections in a row may be rejected before a loop without a person stops.
 const YOLO_REPLANS: u32 = 2;
 
-/// What is wanted of a loop.
+/// Options of the loop.
 #[derive(Debug, Clone, Default)]
 pub struct ResumeOptions {
     /// The first message.
     pub message: Option<String>,
-    /// Goes on without a person, until a question, a limit, or a second rejected correction in a
-    /// row.
+    /// Run without reviews until a question, a limit, or too many rejected corrections.
     pub yolo: bool,
-    /// Nobody can be asked for a message: the loop ends where the model has nothing left to do.
+    /// No user can be prompted: end when the model has nothing left to do.
     pub alone: bool,
-    /// The most turns.
+    /// Limit for turns.
     pub max_turns: Option<u32>,
-    /// The most dollars of the session, in place of the configured limit.
+    /// Cost limit of the session in dollars, instead of the configured one.
     pub max_cost: Option<f64>,
     /// How many turns before the previous one the model sees.
     pub depth: u64,
     /// The model.
     pub model: Option<String>,
-    /// The pipeline; the configured one, if there is one, without it.
+    /// The pipeline; `None` for the configured one.
     pub pipeline: Option<String>,
 }
 
-/// What came of a loop.
+/// Result of the loop.
 #[derive(Debug, Clone)]
 pub struct Resumed {
-    /// The last turn that was executed.
+    /// The last executed turn.
     pub last: Option<Box<RecordedTurn>>,
-    /// The plan that waits at the end.
+    /// The plan that is waiting at the end.
     pub waiting: Option<WaitingPlan>,
     /// Why it ended.
     pub ended: Ended,
@@ -51,67 +49,57 @@ pub struct Resumed {
 /// Why a loop ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ended {
-    /// The user left, or nothing is left to do and nobody can be asked.
+    /// The user left, or nothing is left to do and no user can be prompted.
     Left,
-    /// The model called the work done, with these words.
+    /// The model concluded the work, with this summary.
     Complete(String),
-    /// The model waits for the answer to this question.
+    /// The model asked this question.
     Question(String),
     /// The user left the plan of this turn undecided.
     Undecided(u64),
-    /// The result of the last turn meets the user's own edits.
+    /// The result of the last turn conflicts with the user's edits.
     Overlap,
-    /// The plan was rejected, and no other one waits.
+    /// The plan was rejected and there is no correction.
     Rejected,
-    /// The model wrote the plan of the turn before once more; it waits.
+    /// The model wrote the same plan as in the previous turn. It is waiting.
     Repeated,
-    /// So many turns were run.
+    /// The limit for turns was reached.
     Turns(u32),
-    /// The session has cost as much as it may, in dollars.
+    /// The cost limit of the session was reached.
     Cost {
-        /// What it has cost.
+        /// Cost so far, in dollars.
         spent: f64,
-        /// What it may cost.
+        /// The limit, in dollars.
         limit: f64,
     },
-    /// The model could not be asked to go on; why, in words.
+    /// The model could not be asked to continue, for this reason.
     NextCall(String),
 }
 
-/// What stands around a loop: it hears of each turn, and does what is typed at the prompt in place
-/// of a message.
+/// The surroundings of the loop: output of turns, and commands typed at the prompt.
 pub trait Console {
-    /// Hears of a turn as soon as it is recorded.
-    ///
-    /// # Errors
-    /// Where it cannot be told.
+    /// Called for each recorded turn.
     fn recorded(&mut self, turn: &RecordedTurn) -> anyhow::Result<()>;
 
-    /// Takes what was typed at the prompt; a command is done at once.
-    ///
-    /// # Errors
-    /// Where the terminal is gone.
+    /// Handles input at the prompt. A command is executed at once.
     fn typed(&mut self, project: &mut Project, text: String) -> anyhow::Result<Typed>;
 }
 
-/// What became of what was typed at the prompt.
+/// Result of input at the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Typed {
-    /// It is a message for the model.
+    /// A message for the model.
     Message(String),
-    /// It was a command, and it is done.
+    /// A command, which was executed.
     Done,
-    /// This model answers from now on.
+    /// Use this model from now on.
     Model(String),
-    /// The user leaves.
+    /// Leave the loop.
     Leave,
 }
 
-/// Goes on with the session in use until the user leaves, the work is done, or an unattended loop
-/// ends.
-///
-/// # Errors
-/// Where planning or executing fails; the turns before it are recorded, and `console` knows them.
+/// Runs the loop in the current session until the user leaves, the work is complete, or a limit is
+/// reached.
 pub fn resume(
     project: &mut Project,
     wish: ResumeOptions,
@@ -132,7 +120,7 @@ pub fn resume(
         ..
     } = rounds;
     let kept = keep_message(project, message, user);
-    // What ended the loop matters more.
+    // The error of the loop takes precedence.
     let ended = ended?;
     kept?;
 

@@ -1,4 +1,5 @@
-//! Where the next message comes from: given, waiting, the model's own going on, or the person.
+//! Chooses the source of the next message: the options, the draft, the model continuing by itself,
+//! or a prompt.
 
 use super::left::{LeftToDo, left_to_do};
 use super::state::{NextStep, Rounds};
@@ -10,14 +11,13 @@ use crate::workflow::model::source::plan_source;
 use crate::workflow::user::{NobodyToAsk, Question, User};
 
 impl Rounds<'_> {
-    /// Returns what comes before the plan of a turn in progress that has none.
     pub(super) fn next_step(
         &mut self,
         (tip, draft): (&Turn, &Draft),
         user: &mut dyn User,
         console: &mut dyn Console,
     ) -> anyhow::Result<NextStep> {
-        // What was said for the turn after this one is kept for the next call.
+        // A message for a later turn is kept for the next call.
         let is_left = self.is_one_message() && self.turns > 0;
         if is_left && self.message.is_some() {
             return Ok(NextStep::End(Ended::Left));
@@ -44,7 +44,7 @@ impl Rounds<'_> {
             );
         }
 
-        // Words that nobody said are no answer.
+        // A continuation that TeDDy generates is not an answer.
         if let Some(question) = tip.question(&self.project.repository)? {
             return self.ask((tip, draft), LoopPrompt::Answer(question), user, console);
         }
@@ -59,13 +59,12 @@ impl Rounds<'_> {
         self.ask((tip, draft), prompt, user, console)
     }
 
-    /// Tells whether the loop ends where the model calls the work done. A person who is at it has
-    /// perhaps more to ask for; nobody is asked about work that was done before.
+    /// Returns `true` if the loop ends when the model concludes the work. A user at the prompt
+    /// might have more to ask for, unless the work was already complete when the loop began.
     fn ends_when_done(&self) -> bool {
         self.wish.alone || self.unseen || self.turns == 0
     }
 
-    /// Asks the person what comes next, and takes what they type.
     fn ask(
         &mut self,
         (tip, draft): (&Turn, &Draft),
@@ -73,7 +72,7 @@ impl Rounds<'_> {
         user: &mut dyn User,
         console: &mut dyn Console,
     ) -> anyhow::Result<NextStep> {
-        // A model that cannot be had is found out before the user writes a word.
+        // Fail on an unavailable model before prompting.
         let (model, pipeline) = (self.wish.model.as_deref(), self.wish.pipeline.as_deref());
         plan_source(self.project, tip, model, pipeline, MessageOrigin::User)?;
 
@@ -101,19 +100,17 @@ impl Rounds<'_> {
     }
 }
 
-/// What the person is asked.
 enum LoopPrompt {
-    /// The answer to this question of the model's.
+    /// The answer to this question.
     Answer(String),
-    /// What comes next.
+    /// The next request.
     Next {
-        /// Whether the model goes on by itself if they say nothing.
+        /// An empty input lets the model continue.
         goes_on: bool,
     },
 }
 
 impl LoopPrompt {
-    /// Returns it as the user is asked.
     fn question<'a>(&'a self, tip: &'a Turn, draft: &Draft) -> Question<'a> {
         match self {
             LoopPrompt::Answer(message) => Question::Answer {
@@ -129,7 +126,6 @@ impl LoopPrompt {
         }
     }
 
-    /// Returns how the loop ends for who leaves.
     fn left(self) -> Ended {
         match self {
             LoopPrompt::Answer(question) => Ended::Question(question),
@@ -137,7 +133,6 @@ impl LoopPrompt {
         }
     }
 
-    /// Returns how the loop ends where nobody can be asked.
     fn unanswered(self, error: anyhow::Error) -> anyhow::Result<NextStep> {
         match self {
             LoopPrompt::Answer(question) if error.is::<NobodyToAsk>() => {

@@ -1,4 +1,4 @@
-//! A loop under way: plan, execute, and whether it ends.
+//! The loop: plans, executes, and decides whether to continue.
 
 use super::left::{LeftToDo, left_to_do};
 use super::state::{NextStep, Rounds};
@@ -18,7 +18,6 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
 impl Rounds<'_> {
-    /// Plans and executes until something ends it; says what.
     pub(super) fn run(
         &mut self,
         user: &mut dyn User,
@@ -57,7 +56,7 @@ impl Rounds<'_> {
         }
     }
 
-    /// Makes the next plan; says why there is none that may run.
+    /// Makes the next plan. Returns the reason if the loop must end.
     fn plan(
         &mut self,
         tip: &Turn,
@@ -78,7 +77,7 @@ impl Rounds<'_> {
             Err(error) => return self.why_no_plan(error, origin).map(Some),
         };
 
-        // Nobody looks at what runs here: a model that goes in circles would do so to the limit.
+        // Without a review, a model that repeats itself would run until the limit.
         let before = tip.text(&self.project.repository, artifact::PLAN)?;
         let agent = self.project.store().draft(tip)?.meta.agent;
         let is_circle = origin == MessageOrigin::Loop
@@ -88,8 +87,8 @@ impl Rounds<'_> {
         Ok((is_circle && self.unseen).then_some(Ended::Repeated))
     }
 
-    /// Returns why a loop ends that has no plan, where that is not a failure: a loop that went on
-    /// by itself has done what it was asked to before.
+    /// The reason to end if there is no plan. An error is not a failure of the loop if the model
+    /// was only asked to continue: the request before is complete.
     fn why_no_plan(&self, error: anyhow::Error, origin: MessageOrigin) -> anyhow::Result<Ended> {
         let by_itself = origin == MessageOrigin::Loop && self.is_one_message();
         let ends = by_itself || (self.wish.yolo && is_cost_limit(&error));
@@ -99,7 +98,6 @@ impl Rounds<'_> {
         Err(error)
     }
 
-    /// Executes the plan that waits.
     fn execute(&mut self, user: &mut dyn User) -> anyhow::Result<ReviewedPlan> {
         let options = ExecuteOptions {
             file: None,
@@ -115,7 +113,7 @@ impl Rounds<'_> {
         };
 
         if let Some(instead) = recorded.instead() {
-            // What the user says now comes before what they said earlier.
+            // The reply to the declined plan comes before the earlier message.
             let later = self
                 .message
                 .take()
@@ -129,7 +127,6 @@ impl Rounds<'_> {
         Ok(reviewed)
     }
 
-    /// Returns why the loop ends after a turn, if it does.
     fn why_stop(&self, recorded: &RecordedTurn) -> anyhow::Result<Option<Ended>> {
         if recorded.interruption().is_some() {
             return Ok(Some(Ended::Left));
@@ -150,7 +147,7 @@ impl Rounds<'_> {
             return Ok(Some(Ended::Left));
         }
 
-        // Who is at the terminal is asked what comes next; to answer is not to run a turn.
+        // `next_step` decides about a concluded turn, with a prompt if a user is present.
         if recorded.conclusion().is_some() {
             return Ok(None);
         }
@@ -158,7 +155,6 @@ impl Rounds<'_> {
         self.why_stop_unseen(recorded)
     }
 
-    /// Returns why a loop ends after a turn whose plan nobody looked at.
     fn why_stop_unseen(&self, recorded: &RecordedTurn) -> anyhow::Result<Option<Ended>> {
         let is_rejected = matches!(
             recorded.ending,
@@ -190,14 +186,12 @@ impl Rounds<'_> {
     }
 }
 
-/// Returns the newest turn and the turn in progress.
 fn in_progress(project: &Project) -> anyhow::Result<(Turn, Draft)> {
     let tip = project.store().tip(&project.session()?)?;
     let draft = project.store().draft(&tip)?;
     Ok((tip, draft))
 }
 
-/// Returns whether the session has no money left.
 fn is_cost_limit(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref::<ModelError>(),

@@ -1,4 +1,4 @@
-//! What a loop knows between its turns, and what comes before the next one.
+//! State of the loop between two turns.
 
 use super::{Ended, ResumeOptions};
 use crate::session::meta::MessageOrigin;
@@ -7,48 +7,37 @@ use crate::workflow::plan::WaitingPlan;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// What the model is told where nobody says what comes next.
 const GO_ON: &str = "Continue with the next step.";
 
-/// What comes before the next plan.
 pub(super) enum NextStep {
-    /// A plan is made from this message; without one, from the message that waits.
+    /// Make a plan from this message, or from the one in the draft.
     Plan(Option<String>, MessageOrigin),
-    /// Something was done that may have moved the session: look again.
+    /// The input was handled and can have changed the session. Decide again.
     Again,
-    /// The loop ends.
     End(Ended),
 }
 
 impl NextStep {
-    /// Returns the step of a loop in which nobody says anything.
     pub(super) fn go_on() -> NextStep {
         NextStep::Plan(Some(GO_ON.to_owned()), MessageOrigin::Loop)
     }
 }
 
-/// A loop under way.
 pub(super) struct Rounds<'a> {
-    /// The project.
     pub(super) project: &'a mut Project,
-    /// What is wanted.
     pub(super) wish: ResumeOptions,
-    /// Whether plans are approved without a look at them.
+    /// Plans run without a review.
     pub(super) unseen: bool,
-    /// The most turns.
     pub(super) most: Option<u32>,
-    /// What the user said that no plan was made for yet.
+    /// A message that no plan was made from yet.
     pub(super) message: Option<String>,
-    /// How many turns were executed.
     pub(super) turns: u32,
-    /// The last of them.
     pub(super) last: Option<Box<RecordedTurn>>,
-    /// The plan that waits.
     pub(super) waiting: Option<WaitingPlan>,
 }
 
 impl<'a> Rounds<'a> {
-    /// Returns a loop that has done nothing yet.
+    /// Creates a loop. Without a review, `limits.turns` applies.
     pub(super) fn new(
         project: &'a mut Project,
         mut wish: ResumeOptions,
@@ -68,7 +57,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Tells whether one message is all that is wanted: nobody says another one.
+    /// Returns `true` if the loop ends with the given message, because no user can enter another
+    /// one.
     pub(super) fn is_one_message(&self) -> bool {
         self.wish.alone && !self.wish.yolo
     }

@@ -1,4 +1,5 @@
-//! What people decided: answers to questions, plans that they declined, changed or cut.
+//! Collects the user's decisions in a session: answers, declined plans, changes and omissions in
+//! reviews.
 
 use serde::Serialize;
 
@@ -9,34 +10,34 @@ use crate::session::artifact;
 use crate::session::report::read;
 use crate::session::turn::{Turn, in_next};
 
-/// Something that a person decided.
+/// A decision of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UserDecision {
-    /// The turn.
+    /// Turn number.
     pub turn: u64,
-    /// What kind of decision.
+    /// Kind of decision.
     pub kind: DecisionKind,
-    /// What it was about: the question, the title of the plan, an action.
+    /// Its subject: the question, the title of the plan, or an action.
     pub about: String,
-    /// What they said.
+    /// The user's words.
     pub said: String,
 }
 
-/// A kind of decision.
+/// Kind of decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionKind {
-    /// A question of the model's was answered.
+    /// Answered a question.
     Answered,
-    /// A plan was declined.
+    /// Declined a plan.
     Declined,
-    /// An action was changed in the review.
+    /// Changed an action in the review.
     Changed,
-    /// Actions of a plan were left out in the review.
+    /// Deselected actions in the review.
     LeftOut,
 }
 
-/// Returns what people decided, oldest first.
+/// Oldest first.
 pub(super) fn decisions(
     repository: &Repository,
     turns: &[Turn],
@@ -76,7 +77,6 @@ pub(super) fn decisions(
     Ok(found)
 }
 
-/// Returns what was changed in a review, and how much was left out.
 fn changes(turn: &Turn, (proposed, approved): (&str, &str), report: &str) -> Vec<UserDecision> {
     let decision = |kind, about: String| UserDecision {
         turn: turn.number(),

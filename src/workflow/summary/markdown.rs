@@ -1,7 +1,7 @@
-//! A summary as Markdown, for the description or a comment of a pull request.
+//! Renders a summary as Markdown for a pull request.
 //!
-//! Whatever models, people and repositories wrote stands in code spans and fences that it cannot
-//! leave: there nothing is a mention, a link to an issue, a picture or HTML on any forge.
+//! Untrusted text is only placed in code spans and fences that it cannot close. No forge interprets
+//! mentions, issue links, images or HTML there.
 
 use std::fmt::Write as _;
 
@@ -10,22 +10,16 @@ use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::visible::{visible, visible_block};
 
-/// A text is never longer: forges take comments of 65,536 characters.
+/// Limit for the rendered text. Forges accept comments of 65,536 characters.
 pub const MAX_CHARACTERS: usize = 60_000;
-/// The characters of a line that somebody wrote.
 const MAX_LINE: usize = 160;
-/// The lines of a request that are shown, and the characters of each.
 const MAX_REQUEST: (usize, usize) = (20, 400);
-/// So many of each kind are listed.
 const MAX_FILES: usize = 30;
-/// As [`MAX_FILES`].
 const MAX_TURNS: usize = 20;
-/// As [`MAX_FILES`].
 const MAX_RUNS: usize = 10;
-/// As [`MAX_FILES`].
 const MAX_DECISIONS: usize = 10;
 
-/// Writes a summary.
+/// Renders a summary.
 pub fn render(summary: &SessionSummary) -> String {
     let mut text = format!("### Session {}\n", code(&summary.session));
     if let Some(first) = summary.requests.first() {
@@ -50,7 +44,6 @@ pub fn render(summary: &SessionSummary) -> String {
     text
 }
 
-/// Returns models, tokens and cost as a line.
 fn facts(summary: &SessionSummary) -> String {
     let mut facts = vec![counted(summary.turns.len(), "turn")];
     let models: Vec<String> = summary
@@ -71,7 +64,6 @@ fn facts(summary: &SessionSummary) -> String {
     facts.join(" · ")
 }
 
-/// Lists the files.
 fn files(files: &[DifferingFile]) -> String {
     let sum = |part: fn(&DifferingFile) -> Option<usize>| files.iter().filter_map(part).sum();
     let (added, removed): (usize, usize) = (sum(|file| file.added), sum(|file| file.removed));
@@ -90,7 +82,6 @@ fn files(files: &[DifferingFile]) -> String {
     list(&title, files.iter().map(line), (MAX_FILES, files.len()))
 }
 
-/// Lists the newest turns.
 fn turns(turns: &[TurnInShort]) -> String {
     let earlier = turns.len().saturating_sub(MAX_TURNS);
     let mut text = String::new();
@@ -108,7 +99,6 @@ fn turns(turns: &[TurnInShort]) -> String {
     }
 }
 
-/// Lists each command once, with how it ended last.
 fn runs(runs: &[CommandRun]) -> String {
     let mut last: Vec<(&CommandRun, usize)> = Vec::new();
     for run in runs {
@@ -133,7 +123,6 @@ fn runs(runs: &[CommandRun]) -> String {
     list("Commands", last.iter().map(line), (MAX_RUNS, last.len()))
 }
 
-/// Lists what people decided.
 fn decisions(decisions: &[UserDecision]) -> String {
     let line = |one: &UserDecision| {
         let (turn, about) = (one.turn, code(&one.about));
@@ -153,7 +142,6 @@ fn decisions(decisions: &[UserDecision]) -> String {
     list("Decisions", lines, (MAX_DECISIONS, decisions.len()))
 }
 
-/// Returns a list with a title, and how many more there are; nothing of none.
 fn list(title: &str, lines: impl Iterator<Item = String>, (most, count): (usize, usize)) -> String {
     if count == 0 {
         return String::new();
@@ -166,7 +154,7 @@ fn list(title: &str, lines: impl Iterator<Item = String>, (most, count): (usize,
     text
 }
 
-/// Returns a text as one code span, whatever is in it.
+/// Renders any text as a single code span.
 fn code(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = cut(&visible(&words.join(" ")), MAX_LINE);
@@ -182,7 +170,7 @@ fn code(text: &str) -> String {
     }
 }
 
-/// Returns a text in a fence that it cannot close.
+/// Renders any text in a fence that it cannot close.
 fn block(text: &str) -> String {
     let (most, width) = MAX_REQUEST;
     let shown = visible_block(text);
@@ -196,7 +184,6 @@ fn block(text: &str) -> String {
     format!("\n{fence}text\n{body}\n{fence}\n")
 }
 
-/// Returns so many characters of a line.
 fn cut(line: &str, most: usize) -> String {
     match line.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -211,11 +198,11 @@ mod tests {
     use super::*;
     use crate::session::meta::Status;
 
-    /// What would ping, link, show a picture or leave its place.
+    /// Text that would ping, link, show an image or escape from a span.
     const HOSTILE: &str =
         "@team #12 GH-3 </details><img src=x> [a](http://b) ``` ~~~ | **x** \u{202e}";
 
-    /// Returns a summary with so many of everything, all of it hostile.
+    /// A summary with `count` entries of each kind, all hostile.
     fn summary(count: usize) -> SessionSummary {
         let text = |number: usize| format!("{number} {}", HOSTILE.repeat(40));
         let many = 0..count;
@@ -285,7 +272,6 @@ mod tests {
         assert!(text.contains("- 180 earlier turns\n") && text.contains("- and 170 more\n"));
     }
 
-    /// Returns a text without its code spans and fenced blocks.
     fn outside(text: &str) -> String {
         let (mut rest, mut fence) = (String::new(), None::<String>);
         for line in text.lines() {
@@ -301,7 +287,7 @@ mod tests {
         rest
     }
 
-    /// Returns a line without its code spans, as CommonMark reads them.
+    /// Removes code spans as CommonMark parses them.
     fn without_spans(line: &str) -> String {
         let (mut kept, mut rest) = (String::new(), line);
         while let Some(start) = rest.find('`') {

@@ -1,5 +1,5 @@
-//! A session in short, for whoever reviews what it did: the request, what changed, the turns, the
-//! commands that ran, what people decided, what it cost (`docs/formats/export.md`).
+//! Summarizes a session for reviewers: requests, changed files, turns, commands, decisions and cost
+//! (`docs/formats/export.md`).
 
 mod decisions;
 pub mod markdown;
@@ -25,74 +25,71 @@ use crate::workflow::project::Project;
 pub use decisions::{DecisionKind, UserDecision};
 pub use runs::CommandRun;
 
-/// The version of the format that we write.
 const SCHEMA: u32 = 1;
-/// The bytes of a text that somebody wrote.
 const MAX_TEXT: usize = 64 << 10;
-/// A larger file of a turn is not read; the raw text of a report has a few MiB at most.
+/// A turn can come from someone else; our own artifacts are much smaller.
 const MAX_FILE: u64 = 64 << 20;
-/// So many files are compared line by line.
 const MAX_COMPARED: usize = 2000;
 
-/// A session in short.
+/// Summary of a session.
 #[derive(Debug, Serialize)]
 pub struct SessionSummary {
-    /// The version of the format.
+    /// Version of the format.
     pub schema: u32,
-    /// The session.
+    /// Session name.
     pub session: String,
     /// Its newest turn.
     pub tip: CommitId,
-    /// What the user asked for, oldest first.
+    /// The user's requests, oldest first.
     pub requests: Vec<AskedRequest>,
-    /// The files that differ between its start and its newest turn.
+    /// Files that differ between its start and its newest turn.
     pub files: Vec<DifferingFile>,
     /// Its turns, oldest first, without turn 0.
     pub turns: Vec<TurnInShort>,
-    /// The commands of its plans that ran, oldest first.
+    /// Commands that ran, oldest first.
     pub runs: Vec<CommandRun>,
-    /// What people decided, oldest first.
+    /// The user's decisions, oldest first.
     pub decisions: Vec<UserDecision>,
-    /// What the model asks, if it waits for an answer.
+    /// The model's open question.
     pub question: Option<String>,
-    /// What the model said when it called the work done, if it did.
+    /// The model's summary, if it concluded the work.
     pub conclusion: Option<String>,
-    /// The models that were asked, each once.
+    /// Requested models, each once.
     pub models: Vec<String>,
-    /// The tokens read; nothing if some model did not tell them.
+    /// Input tokens; `None` if a model did not report them.
     pub tokens_in: Option<u64>,
-    /// The tokens written.
+    /// Output tokens.
     pub tokens_out: Option<u64>,
-    /// Dollars, discarded answers included; nothing if no price is known.
+    /// Cost in dollars, including unused answers; `None` if unknown.
     pub cost: Option<f64>,
 }
 
-/// Something that the user asked for.
+/// A request of the user.
 #[derive(Debug, Serialize)]
 pub struct AskedRequest {
-    /// The turn that it began.
+    /// The turn that it started.
     pub turn: u64,
-    /// Their words.
+    /// Its text.
     pub text: String,
 }
 
-/// A file that a session changed.
+/// A changed file.
 #[derive(Debug, Serialize)]
 pub struct DifferingFile {
-    /// The path.
+    /// Its path.
     pub path: String,
     /// `added`, `deleted` or `modified`.
     pub change: &'static str,
-    /// The lines that came; nothing if it is binary or too large.
+    /// Added lines; `None` if the file is binary or too large.
     pub added: Option<usize>,
-    /// The lines that went.
+    /// Removed lines.
     pub removed: Option<usize>,
 }
 
-/// A turn as a line.
+/// A turn in one line.
 #[derive(Debug, Serialize)]
 pub struct TurnInShort {
-    /// Its number.
+    /// Turn number.
     pub number: u64,
     /// Its commit.
     pub commit: CommitId,
@@ -102,16 +99,13 @@ pub struct TurnInShort {
     pub title: String,
     /// Its agent.
     pub agent: String,
-    /// The model that was asked.
+    /// The requested model.
     pub model: Option<String>,
-    /// Dollars.
+    /// Cost in dollars.
     pub cost: Option<f64>,
 }
 
-/// Sums a session up.
-///
-/// # Errors
-/// There is no such session, or it cannot be read.
+/// Summarizes a session.
 pub fn summary(project: &Project, session: &SessionName) -> anyhow::Result<SessionSummary> {
     let (repository, store) = (&project.repository, project.store());
     let tip = store.tip(session)?;
@@ -155,25 +149,21 @@ pub fn summary(project: &Project, session: &SessionName) -> anyhow::Result<Sessi
     })
 }
 
-/// Returns whether a turn began with the user's own words.
 fn is_users(turn: &Turn) -> bool {
     let meta = &turn.meta;
     meta.origin == MessageOrigin::User && meta.work.is_none() && meta.restored.is_none()
 }
 
-/// Returns a file of a turn as text; one that is larger than any of ours is an error, as a turn may
-/// come from anywhere.
+/// Reads an artifact as text. Fails if it is larger than `MAX_FILE`.
 fn text_of(repository: &Repository, turn: &Turn, name: &str) -> anyhow::Result<Option<String>> {
     let bytes = repository.file_up_to(turn.tree, name, MAX_FILE)?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Returns a text as a summary has it: without keys, and not too much of it.
 fn kept(text: &str) -> String {
     beginning(redact(text.trim()).as_ref(), MAX_TEXT).into_owned()
 }
 
-/// Returns a turn in short.
 fn short(turn: &Turn) -> TurnInShort {
     let meta = &turn.meta;
     TurnInShort {
@@ -187,13 +177,12 @@ fn short(turn: &Turn) -> TurnInShort {
     }
 }
 
-/// Returns what a turn cost, discarded answers included.
+/// Includes unused answers.
 fn spent(turn: &Turn) -> Option<f64> {
     let cost = turn.meta.model.as_ref().and_then(|model| model.cost);
     turn.meta.spent.or(cost)
 }
 
-/// Returns the models that were asked.
 fn models(turns: &[Turn]) -> Vec<String> {
     let asked = turns.iter().filter_map(|turn| turn.meta.model.as_ref());
     let mut seen = BTreeSet::new();
@@ -203,7 +192,7 @@ fn models(turns: &[Turn]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the tokens read and written, if every model told them.
+/// `None` if a model did not report its tokens.
 fn tokens(turns: &[Turn]) -> Option<(u64, u64)> {
     let asked = turns.iter().filter_map(|turn| turn.meta.model.as_ref());
     let told: Option<Vec<(u64, u64)>> = asked.map(|model| model.tokens()).collect();
@@ -213,13 +202,11 @@ fn tokens(turns: &[Turn]) -> Option<(u64, u64)> {
     }))
 }
 
-/// Returns what the turns cost together, as far as it is known.
 fn cost(turns: &[Turn]) -> Option<f64> {
     let known: Vec<f64> = turns.iter().filter_map(spent).collect();
     (!known.is_empty()).then(|| known.iter().sum())
 }
 
-/// Returns the files that differ between the start of a session and its newest turn.
 fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>> {
     let repository = &project.repository;
     let mut workspaces = turns.iter().filter_map(|turn| turn.meta.workspace.as_ref());
@@ -253,7 +240,6 @@ fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>
     Ok(found)
 }
 
-/// Returns how many lines came and went, if both sides are text.
 fn lines(
     project: &Project,
     (old, new): (Option<&TreeEntry>, Option<&TreeEntry>),

@@ -1,4 +1,4 @@
-//! The commands that ran, from the reports.
+//! Extracts the commands that ran from the reports.
 
 use serde::Serialize;
 
@@ -8,15 +8,14 @@ use crate::session::artifact;
 use crate::session::report::read;
 use crate::session::turn::Turn;
 
-/// What stands above the text of a command.
 const COMMAND: &str = "Command:";
 
-/// A command of a plan that ran.
+/// A run of a plan's command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CommandRun {
-    /// The turn.
+    /// Turn number.
     pub turn: u64,
-    /// What it was for, as the plan says.
+    /// Description in the plan.
     pub about: String,
     /// The command.
     pub command: String,
@@ -24,7 +23,7 @@ pub struct CommandRun {
     pub exit_code: i32,
 }
 
-/// Returns the commands that the turns ran, oldest first.
+/// Oldest first.
 pub(super) fn runs(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Vec<CommandRun>> {
     let mut found = Vec::new();
     for turn in turns {
@@ -39,7 +38,6 @@ pub(super) fn runs(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Ve
     Ok(found)
 }
 
-/// Reads an action as the run of a command.
 fn run(turn: u64, action: &read::ReportAction) -> Option<CommandRun> {
     let exit_code = action.field("Exit Code")?.trim().parse().ok()?;
     let mut blocks = action.blocks.iter();

@@ -1,5 +1,5 @@
-//! What sessions and turns are to somebody who looks at them, in a terminal or in a browser:
-//! everything bounded, and what cannot be read named instead of in the way.
+//! Data for displaying sessions and turns, in the terminal or a browser. Everything is bounded.
+//! Unreadable parts are named and do not hide the rest.
 
 pub mod plain;
 pub mod session_page;

@@ -1,4 +1,4 @@
-//! What is shown of sessions without keys and names in paths, as `push` takes them out.
+//! Redacts keys and names in paths from displayed data, like `push` does.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::session::record::Redaction;
 use crate::text::leak::{LeakKinds, without};
 use crate::workflow::log::LogRow;
 
-/// Returns what is taken out of everything that leaves this machine as pages.
+/// The redaction for pages that leave this machine.
 pub fn redaction(home: Option<&Path>) -> Redaction {
     Redaction {
         kinds: LeakKinds::ALL,
@@ -18,7 +18,7 @@ pub fn redaction(home: Option<&Path>) -> Redaction {
 }
 
 impl Redaction {
-    /// Takes things out of a text.
+    /// Redacts a text.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match without(text.as_bytes(), false, self.kinds, self.home.as_deref()) {
             Some(plain) => String::from_utf8_lossy(&plain).into_owned().into(),
@@ -26,19 +26,17 @@ impl Redaction {
         }
     }
 
-    /// Takes things out of a text in its place.
     fn apply(&self, text: &mut String) {
         if let Cow::Owned(plain) = self.text(text) {
             *text = plain;
         }
     }
 
-    /// Takes things out of texts in their places.
     fn apply_to<'a>(&self, texts: impl IntoIterator<Item = &'a mut String>) {
         texts.into_iter().for_each(|text| self.apply(text));
     }
 
-    /// Takes things out of a row.
+    /// Redacts a row.
     pub fn row(&self, row: &mut LogRow) {
         self.apply_to([&mut row.title, &mut row.agent]);
         self.apply_to(&mut row.model);
@@ -47,13 +45,13 @@ impl Redaction {
         self.apply_to(row.landed.as_mut().map(|landed| &mut landed.branch));
     }
 
-    /// Takes things out of a session.
+    /// Redacts a session page.
     pub fn session(&self, page: &mut SessionPage) {
         page.lane.rows.iter_mut().for_each(|row| self.row(row));
         self.apply_to(&mut page.lane.ailing);
     }
 
-    /// Takes things out of a turn; its files are taken for themselves.
+    /// Redacts a turn page. The contents of its files are redacted by [`Redaction::file`].
     pub fn turn(&self, page: &mut TurnPage) {
         self.row(&mut page.row);
         let said = [&mut page.message, &mut page.answer, &mut page.plan];
@@ -71,7 +69,7 @@ impl Redaction {
         self.apply_to(&mut page.ailing);
     }
 
-    /// Takes things out of a file.
+    /// Redacts a file.
     pub fn file(&self, mut view: FileView) -> FileView {
         match &mut view {
             FileView::Text(text) | FileView::Link(text) | FileView::Unreadable(text) => {

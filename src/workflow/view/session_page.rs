@@ -1,4 +1,4 @@
-//! A session as somebody looks at it: its turns, and where others leave it.
+//! Data of a session page: its turns, and where other sessions branch off.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,21 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 
-/// More restores are not looked up; each of them is a commit to read.
+/// Each costs one commit.
 const MOST_RESTORES: usize = 500;
 
-/// A session, and what leaves it.
+/// Data of a session page.
 #[derive(Debug, Clone)]
 pub struct SessionPage {
-    /// Its turns.
+    /// The session with its turns.
     pub lane: SessionLane,
-    /// The sessions that branch off, by the turn that they share last.
+    /// Sessions that branch off, by the last shared turn.
     pub forks: BTreeMap<u64, Vec<SessionName>>,
-    /// Where restores went, by their turn.
+    /// Targets of restores, by turn.
     pub back: BTreeMap<u64, u64>,
 }
 
-/// Gathers a session.
-///
-/// # Errors
-/// There is no such session, or the refs cannot be listed.
+/// Reads a session page.
 pub fn session_page(project: &Project, session: &SessionName) -> anyhow::Result<SessionPage> {
     let mut found = timeline(project, Some(session))?;
     let lane = found.sessions.pop();
@@ -46,7 +43,6 @@ pub fn session_page(project: &Project, session: &SessionName) -> anyhow::Result<
     })
 }
 
-/// Returns the sessions that branch off from one.
 fn forks(
     project: &Project,
     session: &SessionName,

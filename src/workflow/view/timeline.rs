@@ -1,6 +1,7 @@
-//! The sessions of a repository with their turns, and where they branch off from each other.
+//! The sessions of a repository with their turns and branch points.
 //!
-//! A session that cannot be read hides no other: its lane says why, and has what could be read.
+//! An unreadable session does not hide the others: its lane contains the error and the readable
+//! turns.
 
 use serde::Serialize;
 
@@ -14,47 +15,42 @@ use crate::workflow::project::Project;
 /// Sessions with their turns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Timeline {
-    /// The sessions: the one in use first, then the one that changed last first.
+    /// The current session first, then the most recently changed.
     pub sessions: Vec<SessionLane>,
 }
 
-/// A session with the turns that were made in it.
+/// A session with its own turns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SessionLane {
     /// Its name.
     pub name: SessionName,
-    /// Whether it is the one in use here.
+    /// It is the current session of this checkout.
     pub in_use: bool,
-    /// The session that it branched off from, and the last turn that both share.
+    /// The session that it branched from, and the last shared turn.
     pub parent: Option<(SessionName, u64)>,
-    /// Its own turns, newest first: those that it shares are in the lane of its parent.
+    /// Its own turns, newest first. Shared turns are in the lane of its parent.
     pub rows: Vec<LogRow>,
-    /// Why not all of it can be read.
+    /// The error, if a part is unreadable.
     pub ailing: Option<String>,
 }
 
 impl SessionLane {
-    /// Returns how many turns it has, without the start of the session.
+    /// Number of turns, without the start of the session.
     pub fn turns(&self) -> usize {
         self.rows.iter().filter(|row| row.number > 0).count()
     }
 }
 
-/// What the sessions were at a moment: while it stays the same, so does the timeline.
+/// State of the sessions at one moment. While it is equal, so is the timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineMark {
-    /// The session in use.
     in_use: Option<SessionName>,
-    /// The newest turns.
     tips: Vec<(SessionName, CommitId)>,
 }
 
-/// Returns what the sessions are now; this reads their refs, and nothing else.
-///
-/// # Errors
-/// The refs cannot be listed, or the repository is gone.
+/// Reads the current state. Only reads refs.
 pub fn mark(project: &Project, only: Option<&SessionName>) -> anyhow::Result<TimelineMark> {
-    // A folder that is gone has no refs, which would look like a repository without sessions.
+    // A deleted directory would look like a repository without sessions.
     let folder = project.repository.common_dir();
     anyhow::ensure!(folder.is_dir(), "`{}` is gone", folder.display());
     let mut tips = project.store().sessions()?;
@@ -72,13 +68,10 @@ pub fn mark(project: &Project, only: Option<&SessionName>) -> anyhow::Result<Tim
 }
 
 /// Returns all sessions with their turns, or one of them.
-///
-/// # Errors
-/// The one that is asked for is not there, or the refs cannot be listed.
 pub fn timeline(project: &Project, only: Option<&SessionName>) -> anyhow::Result<Timeline> {
     let whole = |name: &SessionName| match log::rows(project, name) {
         Ok(rows) => WalkedRows { rows, ailing: None },
-        // What is damaged is passed over, turn by turn.
+        // Read turn by turn, and skip damaged ones.
         Err(error) => {
             let walked = walk(project, name, usize::MAX);
             let ailing = walked.ailing.or_else(|| Some(format!("{error:#}")));
@@ -88,11 +81,8 @@ pub fn timeline(project: &Project, only: Option<&SessionName>) -> anyhow::Result
     lanes(project, only, &whole)
 }
 
-/// As [`timeline`], with at most so many of the newest turns of each session: for what is to be
-/// seen at once, however long the sessions are.
-///
-/// # Errors
-/// As for [`timeline`].
+/// Like [`timeline`], with at most `most` turns of each session, so that it is fast for long
+/// sessions.
 pub fn newest(
     project: &Project,
     only: Option<&SessionName>,
@@ -101,7 +91,6 @@ pub fn newest(
     lanes(project, only, &|name| walk(project, name, most))
 }
 
-/// Makes the lanes, each of the rows that `rows` reads.
 fn lanes(
     project: &Project,
     only: Option<&SessionName>,
@@ -141,14 +130,14 @@ fn lanes(
     Ok(Timeline { sessions })
 }
 
-/// Returns where a session branched off: the newest of its turns that was recorded in another one.
+/// The newest turn that was recorded in another session is where this one branched off.
 fn parent(project: &Project, session: &SessionName, rows: &[LogRow]) -> Option<(SessionName, u64)> {
     let recorded_in = |row: &LogRow| {
         let turn = Turn::read(&project.repository, session, row.commit).ok()?;
         turn.recorded_session(&project.repository).ok()
     };
     let is_own = |row: &LogRow| recorded_in(row).is_none_or(|name| name == session.own());
-    // Most sessions began on their own: then one turn is read.
+    // Most sessions are not branches: one turn is enough to tell.
     if rows.last().is_none_or(is_own) {
         return None;
     }

@@ -1,7 +1,7 @@
-//! A turn as somebody looks at it: its words, what it changed, its outputs and what it was given.
+//! Data of a turn page: messages, changes, outputs and input.
 //!
-//! Everything here may come from elsewhere and be of any size. Texts are cut where nobody reads on,
-//! and a part that cannot be read is named among [`TurnPage::ailing`]; the others are there.
+//! Everything can come from someone else and have any size. Long texts are truncated. Unreadable
+//! parts are named in [`TurnPage::ailing`].
 
 use crate::git::diff;
 use crate::git::object::leaves::TreeLimit;
@@ -18,131 +18,118 @@ use crate::text::path::lossy;
 use crate::workflow::log::{self, LogRow};
 use crate::workflow::project::Project;
 
-/// So much of a text is shown.
 const MAX_TEXT: usize = 1 << 20;
-/// So much of the output of a command is shown.
 const MAX_OUTPUT: usize = 256 << 10;
-/// So much of all outputs of a turn is shown.
 const MAX_OUTPUTS: usize = 4 << 20;
-/// A larger artifact is not read.
+/// Larger artifacts are not read.
 const MAX_READ: u64 = 64 << 20;
-/// A larger file is not shown.
+/// Larger files are not shown.
 const MAX_FILE: u64 = 1 << 20;
-/// So much of `input.md` is looked through for its resources, which stand before their contents.
+/// How much of `input.md` is parsed for its list of resources, which comes before their contents.
 const MAX_INPUT: u64 = 16 << 20;
-/// More changed files are not listed.
 const MAX_FILES: usize = 1000;
-/// A file with a NUL among so many first bytes is binary, as for git.
+/// A NUL within this many bytes makes a file binary, as in git.
 const FIRST: usize = 8_000;
 
-/// All that is shown of a turn.
+/// Data of a turn page.
 #[derive(Debug, Clone)]
 pub struct TurnPage {
-    /// What `log` tells of it.
+    /// Its row in `log`.
     pub row: LogRow,
-    /// The message that it began with.
+    /// Its message.
     pub message: Option<String>,
-    /// Whose words that is.
+    /// Author of the message.
     pub origin: MessageOrigin,
-    /// The raw answer, where it differs from the plan.
+    /// The raw answer, if it differs from the plan.
     pub answer: Option<String>,
-    /// The plan as it ran; the one that was proposed where that did not run.
+    /// The plan as it ran, or as it was proposed.
     pub plan: Option<String>,
-    /// What happened.
+    /// The report.
     pub report: Option<String>,
-    /// What the model said when it called the work done, or asks.
+    /// The model's question or summary.
     pub said: Option<String>,
-    /// The output of commands.
+    /// Output of commands.
     pub outputs: Vec<OutputText>,
-    /// What the model was given, with the tokens that it took.
+    /// Resources in the model's input, with their tokens.
     pub input: Vec<ResourceTokens>,
-    /// The files that it changed.
+    /// Changed files.
     pub files: Vec<ChangedFile>,
-    /// How many more files it changed than are listed.
+    /// Number of changed files that are not listed.
     pub files_left_out: usize,
-    /// The names of all artifacts.
+    /// Names of all artifacts.
     pub artifacts: Vec<String>,
     /// `meta.yaml`
     pub meta: String,
-    /// What of it cannot be read, and why.
+    /// Errors of unreadable parts.
     pub ailing: Vec<String>,
 }
 
-/// The output of a command.
+/// Output of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputText {
-    /// The artifact.
+    /// Artifact name.
     pub name: String,
     /// Its beginning.
     pub text: String,
-    /// How many bytes it has.
+    /// Its full size in bytes.
     pub bytes: u64,
-    /// Whether that is more than the text shows.
+    /// The text is truncated.
     pub is_cut: bool,
 }
 
-/// What happened to a file.
+/// Kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathChange {
-    /// It is new.
+    /// Created.
     Added,
-    /// It is gone.
+    /// Deleted.
     Removed,
-    /// Its content, or what it is, is another one.
+    /// New content or mode.
     Modified,
 }
 
-/// A file that a turn changed. Its content is read when it is asked for.
+/// A changed file. Its content is read on demand.
 #[derive(Debug, Clone)]
 pub struct ChangedFile {
-    /// Its path; bytes that are no UTF-8 replaced.
+    /// Its path, lossily decoded.
     pub path: String,
-    /// What happened to it.
+    /// Kind of change.
     pub change: PathChange,
-    /// What was there before.
     old: Option<TreeEntry>,
-    /// What is there after it.
     new: Option<TreeEntry>,
 }
 
-/// What there is to show of a file.
+/// Content of a file for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileView {
-    /// There is none.
+    /// Absent.
     Absent,
-    /// Its text; bytes that are no UTF-8 replaced.
+    /// Text, lossily decoded.
     Text(String),
-    /// It is no text.
+    /// A binary file.
     Binary {
         /// Its size in bytes.
         bytes: u64,
     },
-    /// It is too large to be shown.
+    /// A file that is too large to show.
     TooLarge {
         /// Its size in bytes.
         bytes: u64,
     },
-    /// A link, and where it leads.
+    /// A symlink and its target.
     Link(String),
-    /// A repository of its own, at a commit.
+    /// A nested repository, at this commit.
     Submodule(String),
-    /// It cannot be read, and why.
+    /// Unreadable, with the error.
     Unreadable(String),
 }
 
-/// Reads all that is shown of a turn.
-///
-/// # Errors
-/// Its tree cannot be listed. What is wrong with a part of it is no error.
+/// Reads a turn page.
 pub fn turn_page(project: &Project, turn: &Turn) -> anyhow::Result<TurnPage> {
     gathered(project, turn, None)
 }
 
-/// As [`turn_page`], without keys and names in paths; the contents of files are taken for
-/// themselves.
-///
-/// # Errors
-/// As for [`turn_page`].
+/// Like [`turn_page`], redacted. The contents of files are redacted separately.
 pub fn plain_turn_page(
     project: &Project,
     turn: &Turn,
@@ -153,7 +140,6 @@ pub fn plain_turn_page(
     Ok(page)
 }
 
-/// Gathers it.
 fn gathered(
     project: &Project,
     turn: &Turn,
@@ -194,25 +180,20 @@ fn gathered(
     })
 }
 
-/// The parts of a turn, being read.
 struct Parts<'a> {
-    /// What is taken out, before anything is cut: a part of a key is not known as one.
+    /// Applied before truncation: a truncated key is not recognized.
     redaction: Option<&'a Redaction>,
-    /// The repository.
     repository: &'a Repository,
-    /// The files of its tree.
     leaves: Vec<Leaf>,
-    /// What cannot be read.
     ailing: Vec<String>,
 }
 
 impl Parts<'_> {
-    /// Returns the names of the artifacts.
     fn names(&self) -> Vec<String> {
         self.leaves.iter().map(|leaf| lossy(&leaf.path)).collect()
     }
 
-    /// Reads an artifact, if there is one of that name; larger ones than this are named instead.
+    /// Reads an artifact; `None` if it is absent, or too large or unreadable, which is noted.
     fn bytes(&mut self, name: &str, most: u64) -> Option<Vec<u8>> {
         let is_file = |mode| matches!(mode, EntryMode::File | EntryMode::Executable);
         let mut leaves = self.leaves.iter();
@@ -228,7 +209,6 @@ impl Parts<'_> {
         None
     }
 
-    /// Takes out of an artifact what is to be taken out.
     fn plain(&self, bytes: Vec<u8>) -> Vec<u8> {
         let plain = self.redaction.and_then(|redaction| {
             let Redaction { kinds, home } = redaction;
@@ -237,7 +217,6 @@ impl Parts<'_> {
         plain.unwrap_or(bytes)
     }
 
-    /// Returns an artifact as text, cut where nobody reads on.
     fn text(&mut self, name: &str) -> Option<String> {
         let bytes = self.bytes(name, MAX_READ)?;
         let (mut text, is_cut) = cut(&bytes, MAX_TEXT);
@@ -247,7 +226,6 @@ impl Parts<'_> {
         Some(text)
     }
 
-    /// Returns the outputs of commands.
     fn outputs(&mut self) -> Vec<OutputText> {
         let mut left = MAX_OUTPUTS;
         let mut names = self.names();
@@ -270,14 +248,12 @@ impl Parts<'_> {
         outputs
     }
 
-    /// Returns what the model was given.
     fn input(&mut self) -> Vec<ResourceTokens> {
         let input = self.bytes(artifact::INPUT, MAX_INPUT);
         let input = input.map(|bytes| summary::resources(&String::from_utf8_lossy(&bytes)));
         input.unwrap_or_default()
     }
 
-    /// Returns the files that the turn changed, and how many more there are.
     fn files(&mut self, turn: &Turn) -> (Vec<ChangedFile>, usize) {
         let Some(workspace) = &turn.meta.workspace else {
             return (Vec::new(), 0);
@@ -297,7 +273,7 @@ impl Parts<'_> {
 }
 
 impl ChangedFile {
-    /// Takes a path that two trees do not agree about.
+    /// Wraps a change between two trees.
     pub fn of(change: diff::TreeChange) -> ChangedFile {
         ChangedFile {
             path: lossy(&change.path),
@@ -311,18 +287,17 @@ impl ChangedFile {
         }
     }
 
-    /// Reads what was there before.
+    /// Reads the old version.
     pub fn before(&self, repository: &Repository) -> FileView {
         FileView::read(repository, self.old.as_ref())
     }
 
-    /// Reads what is there after it.
+    /// Reads the new version.
     pub fn after(&self, repository: &Repository) -> FileView {
         FileView::read(repository, self.new.as_ref())
     }
 
-    /// Returns what it was and what it is, where only that tells the difference: `file`,
-    /// `executable`, `link`, `repository`.
+    /// The old and new kind of entry, if they differ: `file`, `executable`, `link`, `repository`.
     pub fn kinds(&self) -> Option<(&'static str, &'static str)> {
         let (old, new) = (self.old.as_ref()?, self.new.as_ref()?);
         (old.mode != new.mode).then(|| (kind(old.mode), kind(new.mode)))
@@ -330,7 +305,7 @@ impl ChangedFile {
 }
 
 impl FileView {
-    /// Returns its lines, if it has any: none where there is no file.
+    /// Its text; empty for an absent file, `None` for other kinds.
     pub fn text(&self) -> Option<&str> {
         match self {
             FileView::Absent => Some(""),
@@ -339,7 +314,6 @@ impl FileView {
         }
     }
 
-    /// Reads an entry of a tree.
     fn read(repository: &Repository, entry: Option<&TreeEntry>) -> FileView {
         let Some(entry) = entry else {
             return FileView::Absent;
@@ -359,7 +333,6 @@ impl FileView {
         }
     }
 
-    /// Judges the bytes of a file.
     fn of(bytes: &[u8]) -> FileView {
         if bytes[..bytes.len().min(FIRST)].contains(&0) {
             let bytes = bytes.len() as u64;
@@ -370,7 +343,6 @@ impl FileView {
     }
 }
 
-/// Returns the word for what an entry is.
 fn kind(mode: EntryMode) -> &'static str {
     match mode {
         EntryMode::File => "file",
@@ -381,12 +353,13 @@ fn kind(mode: EntryMode) -> &'static str {
     }
 }
 
-/// Returns the beginning of a text that ends with a whole character, and whether that is not all.
+/// The beginning of a text, up to a whole character, and whether it was truncated.
 fn cut(bytes: &[u8], most: usize) -> (String, bool) {
     if bytes.len() <= most {
         return (lossy(bytes), false);
     }
 
+    // A character has at most four bytes in UTF-8.
     let mut ends = (most.saturating_sub(3)..=most).rev();
     let is_start = |at: &usize| bytes[*at] & 0xC0 != 0x80;
     let end = ends.find(is_start).unwrap_or(most);

@@ -1,10 +1,9 @@
-//! The stack of a checkout: which turns, of any session, are in its files, read from what was
-//! published to it.
+//! The stack of a checkout: which turns, of any session, its files contain.
 //!
-//! A patch is what one turn changed. Bringing the files to a turn is undoing the patches that are
-//! in them and not part of it, and applying those that are missing; what lies between two patches
-//! is the user's and belongs to neither. Turns of earlier versions have no publication: their
-//! session says what was below them.
+//! A patch is the change of one turn. The stack is read from publications, the commits that record
+//! what was applied to the checkout. Everything between two patches is the user's own edit and
+//! belongs to neither. Turns of early versions have no publication; their place in the stack
+//! follows from their session.
 
 pub mod record;
 pub mod series;
@@ -23,24 +22,23 @@ use crate::session::publication::{Delta, Publication, Stack};
 use crate::session::store::Store;
 use crate::session::turn::Turn;
 
-/// How many turns of each session are asked whether they ran in a checkout.
 const MAX_BACK: usize = 32;
 
-/// What says what a turn changed.
+/// Identifies a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PatchId {
-    /// A publication.
+    /// A publication commit.
     Published(CommitId),
-    /// A turn without one.
+    /// The commit of a turn that has no publication (early versions).
     Turn(CommitId),
 }
 
-/// What one turn changed, and what was in the files below it.
+/// The change of one turn, with the stack below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
-    /// The session of the turn.
+    /// Session of the turn.
     pub session: String,
-    /// The number of the turn.
+    /// Number of the turn.
     pub turn: u64,
     /// The change.
     pub change: Delta,
@@ -48,18 +46,16 @@ pub struct Patch {
     pub below: Stack<PatchId>,
 }
 
-/// Reads stacks; what was read once is kept.
+/// Reads stacks, and caches patches.
 pub struct Stacks<'a> {
-    /// The repository.
     repository: &'a Repository,
-    /// The patches that were read.
     patches: RefCell<BTreeMap<PatchId, Rc<Patch>>>,
-    /// The turns that stand for patches.
+    /// Turns without a publication, by the commit in their `PatchId`.
     turns: RefCell<BTreeMap<CommitId, Turn>>,
 }
 
 impl<'a> Stacks<'a> {
-    /// Reads nothing yet.
+    /// Creates a reader with an empty cache.
     pub fn new(repository: &'a Repository) -> Stacks<'a> {
         Stacks {
             repository,
@@ -68,15 +64,12 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// Returns the ref of what was last published to this checkout.
+    /// The ref of the last publication to this checkout.
     pub fn reference(&self) -> String {
         format!("refs/teddy/published/{}", self.repository.worktree_name())
     }
 
-    /// Returns the last publication to this checkout; nothing if an earlier version made it.
-    ///
-    /// # Errors
-    /// If the ref or the commit cannot be read.
+    /// The last publication to this checkout. `None` if there is none, or an early version made it.
     pub fn last(&self) -> anyhow::Result<Option<(CommitId, Publication)>> {
         let Some(id) = refs::read(self.repository, &self.reference())? else {
             return Ok(None);
@@ -84,19 +77,15 @@ impl<'a> Stacks<'a> {
         Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
     }
 
-    /// Returns whether nothing is known to have been brought to this checkout.
-    ///
-    /// # Errors
-    /// If the ref cannot be read.
+    /// Returns `true` if no turn was ever applied to this checkout.
     pub fn is_untouched(&self) -> anyhow::Result<bool> {
         Ok(refs::read(self.repository, &self.reference())?.is_none())
     }
 
-    /// Returns whether what was brought to this checkout is known: the ref that says it can be
-    /// gone. It is not missed where no snapshot was ever taken, or no session ran lately.
+    /// Returns `false` if the published ref is lost, so that the turns in the files are unknown.
     ///
-    /// # Errors
-    /// If the repository cannot be read.
+    /// A missing ref is fine as long as no snapshot was taken here, or no recent turn of a session
+    /// ran here.
     pub fn are_known(&self) -> anyhow::Result<bool> {
         let here = self.repository.worktree_name();
         let is_there =
@@ -110,7 +99,8 @@ impl<'a> Stacks<'a> {
         };
         let journal = Journal::new(&self.repository.teddy_dir());
         for (name, id) in store.sessions()? {
-            // What others made was never brought here, whatever their worktree is called.
+            // Sessions of other people were never applied here, even if their worktree has the same
+            // name.
             if journal.tip(name.as_str()) != Some(id) {
                 continue;
             }
@@ -120,7 +110,7 @@ impl<'a> Stacks<'a> {
             };
             for turn in store.history(tip).take(MAX_BACK) {
                 let turn = turn?;
-                // Nor was what they made before this user adopted it.
+                // Nor were the turns of a session before this user adopted it.
                 if journal.is_adopted(turn.commit) {
                     break;
                 }
@@ -135,11 +125,7 @@ impl<'a> Stacks<'a> {
         Ok(true)
     }
 
-    /// Returns what is in the files of this checkout; `tip` is the newest turn of the session in
-    /// use.
-    ///
-    /// # Errors
-    /// If the repository cannot be read.
+    /// The stack in the files of this checkout. `tip` is the newest turn of the current session.
     pub fn here(&self, tip: &Turn) -> anyhow::Result<Stack<PatchId>> {
         if let Some((id, publication)) = self.last()? {
             return Ok(publication.stack(id).map(PatchId::Published));
@@ -152,8 +138,8 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// Returns the newest turn of the session that brought the files to a workspace commit, which
-    /// is all that earlier versions noted of it.
+    /// Finds the turn whose result is this workspace commit, which is all that early versions
+    /// recorded in the published ref.
     fn turn_that_brought(
         &self,
         brought: Option<CommitId>,
@@ -179,8 +165,8 @@ impl<'a> Stacks<'a> {
             }
         }
 
-        // Without a ref nothing was ever brought here: what says that it was ran in another clone,
-        // whose checkout has the same name.
+        // Without the ref, no turn was applied here: one that names this worktree ran in another
+        // clone, where it has the same name.
         for turn in store.history(tip.clone()).take_while(|_| brought.is_some()) {
             let turn = turn?;
             if ran_here(&turn) {
@@ -191,10 +177,7 @@ impl<'a> Stacks<'a> {
         Ok(None)
     }
 
-    /// Returns what was in the files after a turn.
-    ///
-    /// # Errors
-    /// If the repository cannot be read.
+    /// The stack in the files after a turn.
     pub fn after(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
         let mut turn = turn.clone();
         loop {
@@ -213,7 +196,6 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// Returns what was in the files after a turn without a publication that changed them.
     fn after_patch(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
         let mut stack = Stack::of(Some(self.stands_for_itself(turn)));
         let workspace = turn.meta.workspace.iter();
@@ -231,10 +213,7 @@ impl<'a> Stacks<'a> {
         Ok(stack)
     }
 
-    /// Returns what a person means by a turn's files: with its result, be it brought or not.
-    ///
-    /// # Errors
-    /// If the repository cannot be read.
+    /// The stack that a restore to this turn aims at: with its result, applied or not.
     pub fn wanted(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
         match self.own(turn)? {
             Some((id, publication)) => Ok(publication.wanted(id).map(PatchId::Published)),
@@ -245,10 +224,7 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// Returns what was in the files before a turn.
-    ///
-    /// # Errors
-    /// If the repository cannot be read.
+    /// The stack in the files before a turn.
     pub fn below(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
         if let Some((_, publication)) = self.own(turn)? {
             return Ok(publication.below.map(PatchId::Published));
@@ -264,7 +240,7 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// Returns the publication that a turn names; nothing if it names none or that is gone.
+    /// The publication that a turn names; `None` if it names none, or the commit is missing.
     fn publication(&self, turn: &Turn) -> anyhow::Result<Option<(CommitId, Publication)>> {
         let Some(id) = turn.publication.filter(|id| self.repository.has(*id)) else {
             return Ok(None);
@@ -272,7 +248,7 @@ impl<'a> Stacks<'a> {
         Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
     }
 
-    /// Returns the publication that a turn made; one that changed nothing names an earlier one.
+    /// The publication that the turn itself made. A turn without changes names an earlier turn's.
     pub fn own(&self, turn: &Turn) -> anyhow::Result<Option<(CommitId, Publication)>> {
         let after = turn.workspace;
         Ok(self.publication(turn)?.filter(|(_, publication)| {
@@ -284,10 +260,7 @@ impl<'a> Stacks<'a> {
         }))
     }
 
-    /// Returns what says what a turn changed.
-    ///
-    /// # Errors
-    /// If the repository cannot be read.
+    /// Identifies the change of a turn.
     pub fn id(&self, turn: &Turn) -> anyhow::Result<PatchId> {
         Ok(match self.own(turn)? {
             Some((id, _)) => PatchId::Published(id),
@@ -295,17 +268,13 @@ impl<'a> Stacks<'a> {
         })
     }
 
-    /// Returns the id of a turn that has no publication.
     fn stands_for_itself(&self, turn: &Turn) -> PatchId {
         let mut turns = self.turns.borrow_mut();
         turns.entry(turn.commit).or_insert_with(|| turn.clone());
         PatchId::Turn(turn.commit)
     }
 
-    /// Reads a patch.
-    ///
-    /// # Errors
-    /// If it is gone or damaged.
+    /// Reads a patch, cached.
     pub fn patch(&self, id: PatchId) -> anyhow::Result<Rc<Patch>> {
         if let Some(patch) = self.patches.borrow().get(&id) {
             return Ok(Rc::clone(patch));
@@ -321,7 +290,6 @@ impl<'a> Stacks<'a> {
         Ok(patch)
     }
 
-    /// Reads the patch of a publication.
     fn published_patch(&self, id: CommitId) -> anyhow::Result<Patch> {
         let damaged = || format!("commit {id} does not say what a turn changed in your files");
         let publication = Publication::read(self.repository, id)?.with_context(damaged)?;
@@ -333,7 +301,6 @@ impl<'a> Stacks<'a> {
         })
     }
 
-    /// Reads the patch of a turn.
     fn turns_patch(&self, id: CommitId) -> anyhow::Result<Patch> {
         let turn = self.turns.borrow().get(&id).cloned();
         let turn = turn.with_context(|| format!("turn {id} is not known"))?;
@@ -351,7 +318,7 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// Returns whether a turn changed files, be the result brought or not.
+/// Returns `true` if a turn changed files, applied or not.
 pub fn is_patch(turn: &Turn) -> bool {
     let workspace = turn.meta.workspace.as_ref();
     workspace.is_some_and(|workspace| workspace.before != workspace.after)

@@ -1,4 +1,4 @@
-//! Writing publications: before the turn that names them, as objects that no ref reaches yet.
+//! Writes publications, as unreachable objects, before the turn that names them.
 
 use std::collections::BTreeMap;
 
@@ -15,36 +15,34 @@ use crate::session::publication::{Delta, Publication, SCHEMA, Stack};
 use crate::session::turn::Turn;
 use crate::workspace::marks::marked;
 
-/// A publication that was written.
+/// A written publication.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Written {
-    /// Its commit.
+    /// Its commit; `None` if none was needed.
     pub id: Option<CommitId>,
-    /// Other publications that were written for it, and that only it reaches.
+    /// Publications of lower patches that were written for it and are only reachable through it.
     pub others: Vec<CommitId>,
 }
 
 /// Writes publications.
 pub struct Recorder<'a> {
-    /// What reads them.
     stacks: &'a Stacks<'a>,
-    /// What was written on the way: patches that had no publication yet, by what they were.
+    /// Publications written for patches that had none.
     settled: BTreeMap<PatchId, CommitId>,
-    /// All that was written.
     others: Vec<CommitId>,
 }
 
-/// Whose publication it is.
+/// The turn that a publication belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Author<'a> {
-    /// The session.
+    /// Session name.
     pub session: &'a str,
-    /// The number of the turn.
+    /// Turn number.
     pub turn: u64,
 }
 
 impl<'a> Recorder<'a> {
-    /// Writes nothing yet.
+    /// Creates a recorder that has written nothing yet.
     pub fn new(stacks: &'a Stacks<'a>) -> Recorder<'a> {
         Recorder {
             stacks,
@@ -53,10 +51,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Returns the publication of a turn or restore that was brought as a whole.
-    ///
-    /// # Errors
-    /// If the repository cannot be read or written.
+    /// A publication on top of `below`, completely applied and without a change of its own.
     pub fn publication(
         &mut self,
         author: Author<'_>,
@@ -75,12 +70,9 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Writes a publication; `tree` is what the files are brought to.
-    ///
-    /// # Errors
-    /// If the repository cannot be written.
+    /// Writes a publication. `tree` is the tree of the files after it.
     pub fn write(self, publication: &Publication, tree: TreeId) -> anyhow::Result<Written> {
-        // Staged: whoever moves a ref to it holds it before.
+        // Only staged: the caller protects it before a ref points at it.
         let batch = batch::batch(self.stacks.repository);
         let id = batch.commit(&NewCommit {
             tree,
@@ -97,10 +89,7 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Returns a stack whose patches are all publications, written if they were not.
-    ///
-    /// # Errors
-    /// If the repository cannot be read or written.
+    /// Converts a stack to publications, and writes those that are missing.
     pub fn settle(&mut self, stack: &Stack<PatchId>) -> anyhow::Result<Stack<CommitId>> {
         for id in stack.tops() {
             self.settle_patch(id)?;
@@ -108,7 +97,6 @@ impl<'a> Recorder<'a> {
         Ok(stack.map(|id| self.publication_of(id)))
     }
 
-    /// Returns the publication of a patch that has one.
     fn publication_of(&self, id: PatchId) -> CommitId {
         match id {
             PatchId::Published(commit) => commit,
@@ -116,7 +104,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Writes a publication for a turn of an earlier version, and for those below it.
+    /// Writes a publication for a turn of an early version, and for those below it.
     fn settle_patch(&mut self, id: PatchId) -> anyhow::Result<()> {
         let is_open = |recorder: &Recorder<'_>, id: &PatchId| {
             matches!(id, PatchId::Turn(_)) && !recorder.settled.contains_key(id)
@@ -143,7 +131,6 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Writes a publication of a patch on other patches.
     fn write_patch(&mut self, id: PatchId, below: Stack<CommitId>) -> anyhow::Result<CommitId> {
         let repository = self.stacks.repository;
         let patch = self.stacks.patch(id)?;
@@ -171,11 +158,8 @@ impl<'a> Recorder<'a> {
         Ok(commit)
     }
 
-    /// Returns the newest patch of a series in one part of the files. One that lies on others than
-    /// it was made on is written anew.
-    ///
-    /// # Errors
-    /// If the repository cannot be read or written.
+    /// The top patch of a series in one subtree. A patch that now has another one below it than it
+    /// was made on is written again on the new base.
     pub fn top(&mut self, path: &[u8], series: &Series) -> anyhow::Result<Option<PatchId>> {
         let mut top = series.base;
         for &id in &series.above {
@@ -192,12 +176,11 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Writes what a turn brings to the files of this checkout, or would have. A turn that changes no
-/// file names what is in them; the first one in a checkout writes that, too. `to` is what the files
-/// are brought to, if they are.
+/// Writes the publication of a turn, applied or not. `to` is the new tree of the user's files if
+/// the turn is applied.
 ///
-/// # Errors
-/// If the repository cannot be read or written.
+/// A turn without changes refers to the last publication. The first turn in a checkout always
+/// writes one.
 pub fn publish_turn(
     repository: &Repository,
     tip: &Turn,
@@ -207,10 +190,7 @@ pub fn publish_turn(
     publish_turn_with(repository, tip, workspace, (to, &[]))
 }
 
-/// As [`publish_turn`], for a turn that may have left conflict markers in some files.
-///
-/// # Errors
-/// As for [`publish_turn`].
+/// Like [`publish_turn`], for a turn that might have left conflict markers in `suspects`.
 pub fn publish_turn_with(
     repository: &Repository,
     tip: &Turn,
@@ -256,10 +236,7 @@ pub fn publish_turn_with(
     recorder.write(&publication, tree)
 }
 
-/// Says in a publication that some paths were not brought after all, and writes it anew.
-///
-/// # Errors
-/// If the repository cannot be read or written, or it is not a publication.
+/// Rewrites a publication to say that some paths were not applied.
 pub fn amend(
     stacks: &Stacks<'_>,
     id: CommitId,

@@ -1,4 +1,4 @@
-//! Series of patches as they are in one part of the files, and how two of them differ.
+//! Compares stacks of patches, separately for each subtree in which they differ.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -6,17 +6,17 @@ use super::{PatchId, Stacks};
 use crate::git::object::CommitId;
 use crate::session::publication::Stack;
 
-/// Patches from the oldest to the newest, on top of others that nobody has to look at.
+/// Patches from oldest to newest, on top of others that a caller need not read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Series {
-    /// The newest of the patches below.
+    /// The top of the patches below.
     pub base: Option<PatchId>,
-    /// The patches on top, oldest first.
+    /// The patches above `base`, oldest first.
     pub above: Vec<PatchId>,
 }
 
 impl Series {
-    /// Returns a series of which nobody has to look at a patch.
+    /// A series that leaves out all patches.
     pub fn below(top: Option<PatchId>) -> Series {
         Series {
             base: top,
@@ -25,22 +25,19 @@ impl Series {
     }
 }
 
-/// What two stacks do not have in common.
+/// Difference between two stacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackDifference {
-    /// The first, as far as the second is not the same.
+    /// The first stack, above the newest common patch.
     pub from: Series,
-    /// What only the first has, newest first.
+    /// Patches that only the first stack has, newest first.
     pub removed: Vec<PatchId>,
-    /// What only the second has, oldest first.
+    /// Patches that only the second stack has, oldest first.
     pub added: Vec<PatchId>,
 }
 
-/// Returns the patches that only the first of two stacks has in some part of the files, newest
-/// first, and those that only the second one has, oldest first.
-///
-/// # Errors
-/// If a patch cannot be read.
+/// Returns the patches that only the first stack has, newest first, and those that only the second
+/// has, oldest first. Covers all subtrees.
 pub fn differences(
     stacks: &Stacks<'_>,
     one: &Stack<PatchId>,
@@ -68,18 +65,18 @@ pub fn differences(
     Ok(found)
 }
 
-/// One part of the files, and the stacks as they are there.
+/// Stacks as seen in one subtree.
 pub struct PathStacks<'a> {
-    /// What reads patches.
     stacks: &'a Stacks<'a>,
-    /// The file or folder; empty for the whole.
+    /// File or directory; empty for the root.
     path: &'a [u8],
-    /// The files and folders that some patch below sets apart: they are parts of their own.
+    /// Files and directories whose stack differs from this subtree's in some patch read so far.
+    /// Each must be compared on its own.
     pub apart: BTreeSet<Vec<u8>>,
 }
 
 impl<'a> PathStacks<'a> {
-    /// Looks at a part.
+    /// Reads stacks in the subtree at `path`.
     pub fn new(stacks: &'a Stacks<'a>, path: &'a [u8]) -> PathStacks<'a> {
         PathStacks {
             stacks,
@@ -88,30 +85,27 @@ impl<'a> PathStacks<'a> {
         }
     }
 
-    /// Returns the newest patch of a stack here.
+    /// The top patch of a stack in this subtree.
     pub fn top(&mut self, stack: &Stack<PatchId>) -> Option<PatchId> {
         self.apart.extend(stack.apart.keys().cloned());
         stack.at(self.path)
     }
 
-    /// Returns the patch below another one here.
     fn below(&mut self, id: PatchId) -> anyhow::Result<Option<PatchId>> {
         let patch = self.stacks.patch(id)?;
         Ok(self.top(&patch.below))
     }
 
-    /// Compares two stacks here. Both are read down to the first patch that is the same on the
-    /// same patches: what that costs is how far they are apart, not how long they are.
-    ///
-    /// # Errors
-    /// If a patch cannot be read.
+    /// Compares two stacks. Reads only down to the newest common patch, so the cost depends on the
+    /// distance and not on the length of the history.
     pub fn difference(
         &mut self,
         one: Option<PatchId>,
         other: Option<PatchId>,
     ) -> anyhow::Result<StackDifference> {
         let (base, [ours, theirs]) = self.heads(one, other)?;
-        // A patch can be there on others than it was made on.
+        // A patch that was written again on another base has a new id and the same change. Compare
+        // by change, not by id.
         let (our_changes, their_changes) = (self.changes(&ours)?, self.changes(&theirs)?);
         let only = |ids: &[PatchId], own: &[CommitId], others: &[CommitId]| -> Vec<PatchId> {
             let both = ids.iter().zip(own);
@@ -132,8 +126,7 @@ impl<'a> PathStacks<'a> {
         })
     }
 
-    /// Returns the newest patch that two stacks have in common, and what each has above it, newest
-    /// first.
+    /// Returns the newest common patch and what each stack has above it, newest first.
     fn heads(
         &mut self,
         one: Option<PatchId>,
@@ -144,6 +137,7 @@ impl<'a> PathStacks<'a> {
         let mut heads = [Vec::new(), Vec::new()];
 
         loop {
+            // Descend both stacks in step, so that the cost is the distance to the common patch.
             for side in [0, 1] {
                 let Some(id) = at[side] else { continue };
                 if let Some(length) = seen[1 - side].get(&id) {
@@ -162,16 +156,13 @@ impl<'a> PathStacks<'a> {
         }
     }
 
-    /// Returns what names the change of each patch.
+    /// The `after` commit of each patch, which identifies its change across rewrites.
     fn changes(&self, ids: &[PatchId]) -> anyhow::Result<Vec<CommitId>> {
         let after = |id: &PatchId| Ok(self.stacks.patch(*id)?.change.after);
         ids.iter().map(after).collect()
     }
 
-    /// Returns whether a change is in a stack.
-    ///
-    /// # Errors
-    /// If a patch cannot be read.
+    /// Returns `true` if a stack contains a change.
     pub fn has(&mut self, top: Option<PatchId>, change: CommitId) -> anyhow::Result<bool> {
         let mut at = top;
         while let Some(id) = at {
@@ -183,10 +174,7 @@ impl<'a> PathStacks<'a> {
         Ok(false)
     }
 
-    /// Returns whether two stacks have the same changes.
-    ///
-    /// # Errors
-    /// If a patch cannot be read.
+    /// Returns `true` if two stacks contain the same changes.
     pub fn are_same(
         &mut self,
         one: Option<PatchId>,
@@ -197,18 +185,15 @@ impl<'a> PathStacks<'a> {
     }
 }
 
-/// The changes in a stack, which is read down as far as one was asked for, and each patch once.
+/// The changes of a stack, read lazily and each patch only once.
 pub struct StackChanges<'a> {
-    /// The whole of the files.
     part: PathStacks<'a>,
-    /// The newest patch that was not met yet.
     next: Option<PatchId>,
-    /// What was met.
     met: HashSet<CommitId>,
 }
 
 impl<'a> StackChanges<'a> {
-    /// Returns those of a stack.
+    /// Starts at the top of a stack.
     pub fn of(stacks: &'a Stacks<'a>, stack: &Stack<PatchId>) -> StackChanges<'a> {
         StackChanges {
             part: PathStacks::new(stacks, b""),
@@ -217,10 +202,7 @@ impl<'a> StackChanges<'a> {
         }
     }
 
-    /// Returns whether a change is in the stack.
-    ///
-    /// # Errors
-    /// If a patch cannot be read.
+    /// Returns `true` if the stack contains a change.
     pub fn has(&mut self, change: CommitId) -> anyhow::Result<bool> {
         while let Some(id) = self.next
             && !self.met.contains(&change)

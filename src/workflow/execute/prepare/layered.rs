@@ -1,4 +1,4 @@
-//! A worktree whose commands see the user's own files: below a layer that takes what they change.
+//! Prepares a worktree in which commands see the user's files through an overlay.
 
 use anyhow::Context as _;
 
@@ -18,10 +18,9 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-/// The folder that must hide the user's.
 const GIT: &str = ".git";
 
-/// Makes it ready; nothing where commands run in a checkout.
+/// `None` if commands run in a checkout instead.
 pub(super) fn prepare(
     project: &Project,
     env: &RunEnv<'_>,
@@ -42,7 +41,8 @@ pub(super) fn prepare(
             "`-c worktree.backend=auto` runs commands in a copy of the files where it must",
         )),
         Err(why) => {
-            // What holds for the whole machine, or was set so, is not said each time.
+            // A reason that applies to the whole machine or comes from the settings is not repeated
+            // on every turn.
             if !is_known {
                 user.tell(Event::Notice(Notice::CommandsInCopy(why)));
             }
@@ -51,7 +51,6 @@ pub(super) fn prepare(
     }
 }
 
-/// Opens the layer and mounts it; says why this machine cannot.
 fn open(
     project: &Project,
     env: &RunEnv<'_>,
@@ -87,6 +86,7 @@ fn open(
     }
     if set_up(project, env, (&below, &secrets), &mut prepared, user)? {
         prepared.overlay = None;
+        // Changes to tracked files by `worktree.setup` are not part of the plan's result.
         prepared.worktree.sweep_layer(repository, &below)?;
         if let Err(why) = mount(project, env, (&below, &secrets), &mut prepared)? {
             return Ok(Err(why));
@@ -95,7 +95,7 @@ fn open(
     Ok(Ok(prepared))
 }
 
-/// Mounts the layer over the user's files, without their git directory and their secrets.
+/// Mounts the layer over the user's files, with their git directory and secrets hidden.
 fn mount(
     project: &Project,
     env: &RunEnv<'_>,
@@ -109,7 +109,6 @@ fn mount(
     show(project, below, (found, mounted?), prepared)
 }
 
-/// Does some work while the user's secrets are looked for; returns them and what came of it.
 fn while_searching<T>(
     secrets: &SecretSearch<'_>,
     work: impl FnOnce() -> T,
@@ -117,7 +116,7 @@ fn while_searching<T>(
     beside(|| secrets.run(), work)
 }
 
-/// Mounts the layer as it is, with a git directory for commands.
+/// Mounts the layer with a git directory for commands. Secrets are still visible.
 fn mount_layer(
     repository: &Repository,
     env: &RunEnv<'_>,
@@ -132,7 +131,8 @@ fn mount_layer(
     Ok(hidden.and_then(|()| holder?.mount(&folders, GIT)))
 }
 
-/// Lets commands see a layer that was mounted, without the user's secrets.
+/// Hides the user's secrets in a mounted layer and makes it available. Fails closed: if they cannot
+/// be hidden, no overlay is used.
 fn show(
     project: &Project,
     below: &LowerFiles<'_>,
@@ -161,7 +161,7 @@ fn show(
     Ok(Ok(()))
 }
 
-/// Runs `worktree.setup` where it has not run in this layer; returns whether it did.
+/// Runs `worktree.setup` if it has not run in this layer. Returns whether it did.
 fn set_up(
     project: &Project,
     env: &RunEnv<'_>,
@@ -174,7 +174,7 @@ fn set_up(
         return Ok(false);
     };
     if !prepared.worktree.fresh {
-        // Nothing may lie in it that a plan wrote and nobody looked at.
+        // The script must not see files that a plan wrote and the user never reviewed.
         prepared.overlay = None;
         prepared.worktree.clear_layer()?;
         if let Err(why) = mount(project, env, (below, secrets), prepared)? {
@@ -198,7 +198,6 @@ fn set_up(
     Ok(true)
 }
 
-/// Removes a layer in which the set-up failed.
 fn forget(worktree: &SessionWorktree) -> anyhow::Result<()> {
     worktree
         .remove_layer()
