@@ -196,7 +196,7 @@ pub enum PreviewPart<'a> {
         /// Content after the action.
         after: Option<&'a [u8]>,
     },
-    /// Change of a file, described in words.
+    /// Textual description of a change.
     Words(Vec<String>),
     /// A replacement in a file whose content is unknown.
     Replacement(&'a Pair),
@@ -204,13 +204,13 @@ pub enum PreviewPart<'a> {
     Command(&'a Execute),
     /// A web query.
     Query(&'a str),
-    /// A resource, and the change to it in words.
+    /// A resource, and a description of the change.
     Resource(&'a Resource, &'static str),
     /// A message to the user.
     Message(&'a str),
     /// A message to an agent, with the resources it receives.
     HandOver {
-        /// The receiving agent, in words.
+        /// Description of the receiving agent.
         words: String,
         /// Resources passed along.
         resources: &'a [Resource],

@@ -31,7 +31,7 @@ use region::Region;
 pub const MAX_PLAN: usize = 16 << 20;
 /// Limit of actions in a plan (P22).
 pub const MAX_ACTIONS: usize = 2000;
-/// What is said of an action that stands above or behind the action plan.
+/// Diagnostic for an action above or below the action plan.
 const OUTSIDE: &str = " stands outside of the action plan";
 
 /// Parses a plan. The plan contains everything that could be parsed, even with diagnostics.

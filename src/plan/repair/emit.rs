@@ -27,7 +27,6 @@ pub(super) struct BlockSpan {
 
 #[derive(Debug)]
 enum RepairEdit {
-    /// It is left out.
     Drop,
     Replace(String),
     Insert(String),

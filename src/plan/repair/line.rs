@@ -14,7 +14,7 @@ pub(super) struct ReplyLine<'a> {
     pub kind: LineKind,
 }
 
-/// What a line may be.
+/// Classification of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineKind {
     Blank,

@@ -46,10 +46,10 @@ pub trait Tools {
     /// command is an error: a command that fails or cannot start is not.
     fn execute(&mut self, execute: &Execute) -> io::Result<Executed>;
 
-    /// Fetches a page for the next input. The error is the reason, in words.
+    /// Fetches a page for the next input. The error is a message.
     fn fetch(&mut self, url: &str) -> Result<(), String>;
 
-    /// Runs one web query and returns the results as text. The error is the reason, in words.
+    /// Runs one web query and returns the results as text. The error is a message.
     fn search(&mut self, query: &str) -> Result<String, String>;
 
     /// Returns whether a turn has the artifact.

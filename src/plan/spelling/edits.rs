@@ -30,7 +30,6 @@ struct LineEdit {
 }
 
 impl<'a> LineEdits<'a> {
-    /// Starts with no change.
     pub fn new(lines: &'a Lines<'a>) -> LineEdits<'a> {
         let is_part = |line: &usize| {
             let text = lines.get(*line);
@@ -45,12 +44,10 @@ impl<'a> LineEdits<'a> {
         }
     }
 
-    /// Gives a line another text.
     pub fn replace(&mut self, line: usize, text: impl Into<String>) {
         self.changed.entry(line).or_default().text = Some(text.into());
     }
 
-    /// Leaves a line out.
     pub fn remove(&mut self, line: usize) {
         self.changed.entry(line).or_default().dropped = true;
     }
@@ -61,7 +58,6 @@ impl<'a> LineEdits<'a> {
         edit.before.push(text.into());
     }
 
-    /// Tells what was done at a line.
     pub fn tell(&mut self, line: usize, message: impl Into<String>) {
         self.remarks.push(Remark {
             line,

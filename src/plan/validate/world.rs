@@ -47,7 +47,7 @@ pub enum Found {
     File(Vec<u8>),
     /// A directory.
     Folder,
-    /// Something that no action enters, in words: `a symbolic link`.
+    /// Something that no action enters, such as `a symbolic link`.
     Other(&'static str),
     /// A parent is not a directory: its path, and what it is.
     Below(String, &'static str),
